@@ -1,0 +1,23 @@
+"""Monte-Carlo planning in Markov decision processes, with guarantees."""
+
+from pacplan import bounds, envs
+from pacplan.algorithms import MDPGapE, planners
+from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP
+from pacplan.plan import Plan
+from pacplan.search import SearchTree, Snapshot
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BrokenPromiseError",
+    "MDPGapE",
+    "Model",
+    "Plan",
+    "SearchTree",
+    "Simulator",
+    "Snapshot",
+    "TabularMDP",
+    "bounds",
+    "envs",
+    "planners",
+]

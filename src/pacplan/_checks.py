@@ -1,0 +1,67 @@
+"""Checks of arguments: each returns the value in its final type or says what is wrong with it."""
+
+import math
+import operator
+from typing import Any
+
+
+def real(name: str, value: Any) -> float:
+    """A finite real number."""
+    if isinstance(value, bool | str | bytes):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number, got {value!r}") from None
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be finite, got {value!r}")
+    return number
+
+
+def integer(name: str, value: Any, *, least: int) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool):
+        raise TypeError(f"{name} must be a whole number, got {value!r}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, got {value!r}") from None
+    if number < least:
+        raise ValueError(f"{name} must be at least {least}, got {number}")
+    return number
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False, and nothing that merely counts as one of them."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+    return value
+
+
+def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
+    """One of a few words."""
+    if not isinstance(value, str) or value not in allowed:
+        words = ", ".join(repr(word) for word in allowed)
+        kind = ValueError if isinstance(value, str) else TypeError
+        raise kind(f"{name} must be one of {words}; got {value!r}")
+    return value
+
+
+def probability(name: str, value: Any) -> float:
+    """A number strictly between 0 and 1."""
+    number = real(name, value)
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {number}")
+    return number
+
+
+def reward_range(value: Any) -> tuple[float, float]:
+    """An interval (lowest reward, highest reward)."""
+    try:
+        lowest, highest = value
+    except (TypeError, ValueError):
+        raise TypeError(f"reward_range must be a pair (lowest, highest), got {value!r}") from None
+    low, high = real("the lowest reward", lowest), real("the highest reward", highest)
+    if not low < high:
+        raise ValueError(f"reward_range must have lowest < highest, got ({low}, {high})")
+    return low, high

@@ -1,0 +1,149 @@
+"""Compilation of the kernels, and the on-disk cache that lets a second process start warm.
+
+Numba's own cache lives beside the source file and is refreshed when *that* file changes. Two
+things are different here. The cache sits in the user's cache folder, so an installation that cannot
+be written to starts warm as well. And it is stamped with a digest of the whole package, because a
+kernel inlines functions of other modules and must be compiled again when any of them changes.
+"""
+
+import hashlib
+import logging
+import os
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from numba.core import caching
+from numba.core.dispatcher import Dispatcher
+from numpy.typing import NDArray
+from platformdirs import user_cache_path
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_PACKAGE = Path(__file__).resolve().parent
+_logger = logging.getLogger("pacplan")
+
+
+@cache
+def _source_digest() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(path.relative_to(_PACKAGE).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def cache_folder() -> Path | None:
+    """The folder that holds compiled kernels, or None where no folder can be written to.
+
+    `NUMBA_CACHE_DIR` is honoured. Otherwise it is `pacplan` in the user's cache folder, and in the
+    folder for temporary files as a last resort. Installations of pacplan do not share entries.
+    """
+    installation = hashlib.sha256(str(_PACKAGE).encode()).hexdigest()[:12]
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+    candidates = (
+        [Path(chosen) / "pacplan"]
+        if chosen
+        else [user_cache_path("pacplan"), Path(tempfile.gettempdir()) / f"pacplan-{user}"]
+    )
+    for candidate in candidates:
+        folder = candidate / f"kernels-{installation}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            # Compiled code is executed when it is read back: trust only what is ours.
+            if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
+                continue
+            tempfile.TemporaryFile(dir=folder).close()
+        except OSError:
+            continue
+        return folder
+    return None
+
+
+class _Locator(caching._CacheLocator):  # type: ignore[misc]
+    """Says where a kernel's compiled code lies and when it is out of date."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        # Numba names this attribute when it warns about a function it cannot cache.
+        self._py_file = function.__code__.co_filename
+        self._name = f"{function.__module__}.{function.__qualname__}"
+
+    def get_cache_path(self) -> str:
+        return str(cache_folder())
+
+    def get_source_stamp(self) -> str:
+        return _source_digest()
+
+    def get_disambiguator(self) -> str:
+        return hashlib.sha256(self._name.encode()).hexdigest()[:8]
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> "_Locator":
+        return cls(py_func)
+
+
+class _CacheFiles(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_Locator,)
+
+
+class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
+    _impl_class = _CacheFiles
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        loaded = super().load_overload(sig, target_context)
+        if loaded is None:
+            announce_compilation("once; later runs start from the cache")
+        return loaded
+
+
+@cache
+def announce_compilation(how_often: str) -> None:
+    """Tell the user, once a process, why the first plan takes seconds."""
+    _logger.warning("pacplan: compiling the search kernels, some seconds (%s) ...", how_often)
+
+
+def records(array: NDArray[Any]) -> NDArray[Any]:
+    """An array of records in the form in which kernels read fields as attributes.
+
+    Compiled kernels do so with any such array, and take plain ones faster.
+    """
+    return array.view(np.recarray) if numba.config.DISABLE_JIT else array
+
+
+def kernel(function: F) -> F:
+    """Compile `function` with Numba on first use and keep the result in the user's cache folder.
+
+    Kernels allocate nothing and keep no reference to an argument, so they are compiled without
+    Numba's memory management (`_nrt`): counting references would cost as much as the search.
+    """
+    compiled: Any = numba.njit(error_model="numpy", _nrt=False)(function)
+    if not numba.config.DISABLE_JIT and cache_folder() is not None:
+        compiled._cache = _KernelCache(compiled.py_func)
+    return compiled  # type: ignore[no-any-return]
+
+
+def inlined(function: F) -> F:
+    """Compile `function` as a part of the kernels that call it.
+
+    A call to a compiled function that is not inlined would pass every array of its arguments
+    separately and count references to them, which costs more than most of these functions do.
+    """
+    return numba.njit(error_model="numpy", _nrt=False, forceinline=True)(function)  # type: ignore[no-any-return]
+
+
+@cache
+def uncached(compiled: F) -> F:
+    """A twin of a kernel that is compiled in this process only.
+
+    For arguments whose type is new in every process, such as a user's own jitted function: their
+    entries could never be found again.
+    """
+    if not isinstance(compiled, Dispatcher):
+        return compiled  # Compilation is switched off (NUMBA_DISABLE_JIT).
+    return numba.njit(error_model="numpy", _nrt=False)(compiled.py_func)  # type: ignore[no-any-return]

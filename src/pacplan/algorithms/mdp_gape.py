@@ -1,0 +1,417 @@
+"""MDP-GapE (Jonsson, Kaufmann, Ménard, Darwiche Domingues, Leurent, Valko; NeurIPS 2020)."""
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan import _checks
+from pacplan._jit import announce_compilation, uncached
+from pacplan.algorithms import gap_kernel as kernels
+from pacplan.algorithms.base import Planner, Query
+from pacplan.bounds import thresholds as exploration
+from pacplan.bounds.thresholds import Setting, Thresholds
+from pacplan.models.protocol import BrokenPromiseError, Model, Session
+from pacplan.plan import Plan
+from pacplan.search import kernel
+from pacplan.search.driver import Limits, Snapshot
+from pacplan.search.tree import SearchTree
+from pacplan.search.values import step_width, value_range
+
+Knowledge = Literal["unknown", "deterministic", "known"]
+_KNOWLEDGE = ("unknown", "deterministic", "known")
+
+
+class MDPGapE(Planner):
+    """Optimistic episodes below the root, best-arm identification at it, bounds from both sides.
+
+    The planner keeps confidence bounds L <= Q <= U for every state-action pair of a search tree of
+    H steps, takes b, the action with the smallest bound on its gap, and its challenger c, explores
+    the one with the wider interval, and stops when U(c) - L(b) <= epsilon (sections 3 and 4).
+
+    **What is guaranteed.** With `thresholds="lemma"`, with probability at least 1 - delta, all
+    bounds hold at all times (Lemma 2). So whenever the search ends, the action is `plan.gap`-optimal
+    in the problem of H steps, and epsilon-optimal there if the planner stopped by its own rule. For
+    the infinite-horizon discounted problem the truncation costs at most w gamma^H / (1 - gamma),
+    where w is the width of the reward range (of the range and 0, if episodes may end), since the
+    part of a return after step H lies in an interval of that length. The default horizon makes this
+    at most epsilon / 2: the action is then 1.5 epsilon-optimal in the infinite-horizon problem.
+    (The paper says 2 epsilon.) The other thresholds are heuristic and guarantee nothing.
+
+    The four settings of the paper's Table 1:
+
+    * fixed confidence, action: `MDPGapE(epsilon=.5, delta=.1, gamma=.7)`;
+    * fixed confidence, value: `goal="value"`, which stops when the interval of the root's value is
+      at most 2 epsilon wide, so that its middle, `plan.value`, is within epsilon;
+    * fixed budget: `thresholds="budget"` and `plan(..., budget=n)`, which splits n into tau episodes
+      of H steps as the paper's section 5 does, tau the largest number with tau H <= n and
+      H = ceil( log tau / (2 log 1/gamma) );
+    * anytime: `epsilon=0` with a horizon and a budget, a deadline, a callback or Ctrl-C.
+
+    Args:
+        epsilon: how far from optimal the answer may be, in the model's reward units. 0 never stops
+            before the action is known to be optimal, so it needs a budget or a deadline.
+        delta: probability with which the guarantee may fail.
+        gamma: discount in [0, 1]; 1 needs an explicit horizon.
+        horizon: number of steps H. By default the paper's ceil( log_gamma( epsilon (1-gamma) / 2 ) )
+            for rewards of width 1, with epsilon / w in place of epsilon for rewards of width w. With
+            `thresholds="budget"`, or with epsilon = 0 and a budget, it follows from the budget.
+        thresholds: "lemma" (proven), "paper" or "budget" (the paper's experiments), a pair of your
+            own functions (reward, transition) of n or of (n, delta), or a `bounds.Thresholds`.
+        goal: "action" or "value".
+        rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit tells
+            it (checked on every visit); "known": taken from the model's table.
+        transitions: "unknown"; "deterministic": every pair has one successor (checked); "known":
+            taken from the model's table.
+        chunk: see `Planner`.
+    """
+
+    name = "mdp-gape"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float,
+        gamma: float,
+        horizon: int | None = None,
+        thresholds: str | Thresholds | tuple[Any, Any] = "lemma",
+        goal: Literal["action", "value"] = "action",
+        rewards: Knowledge = "unknown",
+        transitions: Knowledge = "unknown",
+        chunk: int | None = None,
+    ) -> None:
+        super().__init__(chunk=chunk)
+        self.epsilon = _checks.real("epsilon", epsilon)
+        if self.epsilon < 0.0:
+            raise ValueError(f"epsilon must be at least 0, got {epsilon}")
+        self.delta = _checks.probability("delta", delta)
+        self.gamma = _checks.real("gamma", gamma)
+        if not 0.0 <= self.gamma <= 1.0:
+            raise ValueError(f"gamma must lie in [0, 1], got {gamma}")
+        self._horizon = None if horizon is None else _checks.integer("horizon", horizon, least=1)
+        if self.gamma == 1.0 and horizon is None:
+            raise ValueError("gamma=1 needs an explicit horizon: MDPGapE(..., horizon=H)")
+        exploration.check(thresholds)
+        self.thresholds = thresholds
+        self.goal = _checks.choice("goal", goal, ("action", "value"))
+        self.rewards = _checks.choice("rewards", rewards, _KNOWLEDGE)
+        self.transitions = _checks.choice("transitions", transitions, _KNOWLEDGE)
+
+    @property
+    def horizon(self) -> int | None:
+        """The number of steps it will plan; None where that follows from the budget.
+
+        For rewards of another width than 1 the default is `horizon_for(model)`.
+        """
+        return self._horizon if self._horizon is not None else self._default_horizon(1.0)
+
+    def horizon_for(self, model: Model, budget: int | None = None) -> int:
+        """The number of steps it will plan in `model`.
+
+        Raises:
+            ValueError: the horizon follows from the budget, and there is none.
+        """
+        if self._horizon is not None:
+            return self._horizon
+        horizon = self._default_horizon(step_width(model.reward_range, model.may_end))
+        if horizon is not None:
+            return horizon
+        if budget is None:
+            raise ValueError(
+                "there is no default horizon with epsilon=0 or thresholds='budget'; "
+                "pass horizon= to the planner, or a budget to plan()"
+            )
+        return allocation(budget, self.gamma)[1]
+
+    def _default_horizon(self, width: float) -> int | None:
+        if self.epsilon == 0.0 or self.thresholds == "budget":
+            return None
+        return default_horizon(self.epsilon / width, self.gamma)
+
+    def _check_query(self, query: Query, limits: Limits) -> None:
+        model = query.model
+        if self.epsilon == 0.0 and limits.budget is None and limits.time_limit is None:
+            raise ValueError("epsilon=0 may never stop by itself; give a budget or a time_limit")
+        if self.thresholds == "budget" and limits.budget is None:
+            raise ValueError('thresholds="budget" needs a budget: plan(..., budget=n)')
+        if model.successors is None and self.transitions == "unknown":
+            raise ValueError(
+                "MDPGapE needs B, the largest number of successors of a state and action: pass "
+                "successors= to the model (or transitions='deterministic' to the planner if it is 1)"
+            )
+        if not model.known and "known" in (self.rewards, self.transitions):
+            raise ValueError(
+                "rewards='known' and transitions='known' need a model that publishes its tables, "
+                f"such as TabularMDP; {type(model).__name__} does not"
+            )
+        horizon = self.horizon_for(model, limits.budget)
+        if model.steps is not None and horizon > model.steps:
+            raise ValueError(
+                f"the model is defined for {model.steps} steps, but the planner's horizon is "
+                f"{horizon}; pass horizon={model.steps} or fewer"
+            )
+
+    def _start(self, query: Query, session: Session) -> "_GapSearch":
+        return _GapSearch(self, query, session)
+
+    def _finish(self, query: Query, search: "_GapSearch", stopped_by: str, seconds: float) -> Plan:
+        proven = search.thresholds.proven
+        if stopped_by == "rule" and proven:
+            stopped_by = "certified"
+        snapshot = search.snapshot(seconds)
+        assert snapshot.lower is not None and snapshot.upper is not None
+        assert snapshot.gap is not None
+        values, plug_in = search.estimates()
+        low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
+        value = 0.5 * (low + high) if self.goal == "value" else min(max(plug_in, low), high)
+        search.tree.trim()
+        return Plan(
+            action=snapshot.action,
+            actions=query.actions,
+            lower=snapshot.lower,
+            upper=snapshot.upper,
+            values=values,
+            calls=search.kernel_state.root.calls.copy(),
+            gap=snapshot.gap,
+            value=value,
+            certified=stopped_by == "certified",
+            stopped_by=stopped_by,
+            guarantee=self._guarantee(query, search, snapshot),
+            assumptions=self._assumptions(query.model, search.thresholds),
+            samples=snapshot.samples,
+            episodes=snapshot.episodes,
+            seconds=seconds,
+            horizon=search.horizon,
+            planner=repr(self),
+            tree=search.tree,
+        )
+
+    def _guarantee(self, query: Query, search: "_GapSearch", snapshot: Snapshot) -> str:
+        assert snapshot.gap is not None and snapshot.lower is not None and snapshot.upper is not None
+        loss = max(0.0, snapshot.gap)
+        what = f"Action {snapshot.action!r}"
+        problem = f"the {search.horizon}-step problem"
+        tail = ""
+        if self.gamma < 1.0:
+            width = step_width(query.model.reward_range, query.model.may_end)
+            rest = width * self.gamma**search.horizon / (1.0 - self.gamma)
+            tail = f" and within {loss + rest:.4g} over an infinite horizon"
+        if not search.thresholds.proven:
+            return (
+                f"{what} is the best guess. The thresholds {search.thresholds.name!r} are heuristic: "
+                f"nothing is proven, though their bounds put it within {loss:.4g} of optimal in "
+                f"{problem}."
+            )
+        text = (
+            f"{what} is within {loss:.4g} of optimal in {problem}{tail}, with probability at least "
+            f"{1.0 - self.delta:.4g}."
+        )
+        if self.goal == "value":
+            low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
+            text += f" The optimal value lies in [{low:.4g}, {high:.4g}]."
+        return text
+
+    def _assumptions(self, model: Model, thresholds: Thresholds) -> tuple[str, ...]:
+        successors = 1 if self.transitions == "deterministic" else model.successors
+        low, high = model.reward_range
+        stated = [
+            f"every state and action has at most {successors} successors",
+            f"rewards lie in [{low:g}, {high:g}]",
+        ]
+        for what, knowledge in (("rewards", self.rewards), ("transitions", self.transitions)):
+            if knowledge != "unknown":
+                stated.append(f"{what} are {knowledge}")
+        if thresholds.name not in exploration.NAMED and thresholds.proven:
+            stated.append(f"the thresholds {thresholds.name!r} hold with probability 1 - delta")
+        return tuple(stated)
+
+
+def default_horizon(epsilon: float, gamma: float) -> int:
+    """The paper's H = ceil( log_gamma( epsilon (1-gamma) / 2 ) ), at least 1, for gamma < 1."""
+    if gamma == 0.0:
+        return 1
+    exact = math.log(epsilon * (1.0 - gamma) / 2.0) / math.log(gamma)
+    return max(1, math.ceil(exact - 1e-9))
+
+
+def allocation(budget: int, gamma: float) -> tuple[int, int]:
+    """The paper's split of a budget n (section 5): tau episodes of H steps.
+
+    tau is the largest number with tau H(tau) <= n, where H(tau) = ceil( log tau / (2 log 1/gamma) ),
+    at least 1.
+    """
+
+    def steps(episodes: int) -> int:
+        if gamma == 0.0:
+            return 1
+        return max(1, math.ceil(math.log(episodes) / (2.0 * math.log(1.0 / gamma)) - 1e-9))
+
+    fits, too_many = 1, budget + 1
+    while too_many - fits > 1:
+        middle = (fits + too_many) // 2
+        if middle * steps(middle) <= budget:
+            fits = middle
+        else:
+            too_many = middle
+    return fits, steps(fits)
+
+
+class _GapSearch:
+    """One search: the tree, the tables and the compiled kernels over them."""
+
+    def __init__(self, planner: MDPGapE, query: Query, session: Session) -> None:
+        model = query.model
+        self.session = session
+        self.target: float | None = planner.epsilon if planner.goal == "action" else None
+        self.horizon = planner.horizon_for(model, query.budget)
+        self._actions = query.actions
+        self._rng, self._ties = query.rng, query.ties
+        successors = 1 if planner.transitions == "deterministic" else model.successors
+        # Known transitions need no B; any number that is never exceeded will do.
+        self._successors = np.iinfo(np.int32).max if successors is None else successors
+        self._max_actions = model.max_actions
+        episodes = None if query.budget is None else max(1, query.budget // self.horizon)
+        if planner.thresholds == "budget" and planner._horizon is None:
+            assert query.budget is not None
+            episodes = allocation(query.budget, planner.gamma)[0]
+        self._table = exploration.table(
+            planner.thresholds,
+            Setting(planner.delta, self._successors, model.max_actions, self.horizon, episodes),
+        )
+        self.thresholds = self._table.thresholds
+        self.tree = SearchTree(gamma=planner.gamma, horizon=self.horizon, states=session.states)
+        self._reward_range = model.reward_range
+        self._model_name = repr(model)
+        known_rewards = planner.rewards == "known"
+        self._pairs_a_node = model.max_actions or 1 if known_rewards else 1
+        if session.cached:
+            self._run = kernels.run
+        else:
+            announce_compilation("once in this process, for this simulator")
+            self._run = uncached(kernels.run)
+        self._root = session.encode(query.state)
+        self._parts = self._fixed_parts(planner, model)
+        self._reserve()
+
+    def _fixed_parts(self, planner: MDPGapE, model: Model) -> dict[str, Any]:
+        low, high = model.reward_range
+        values = value_range(model.reward_range, model.may_end, planner.gamma, self.horizon)
+        scale = max(abs(float(bound[-1])) for bound in values)
+        actions, horizon = len(self._actions), self.horizon
+        ball = min(self._successors, 1 << 20)
+        return {
+            "rules": kernels.Rules(
+                gamma=planner.gamma,
+                horizon=horizon,
+                lowest=low,
+                width=high - low,
+                successors=self._successors,
+                most_actions=model.max_actions or 0,
+                epsilon=planner.epsilon,
+                value_goal=planner.goal == "value",
+                fixed_rewards=planner.rewards == "deterministic",
+                known_rewards=planner.rewards == "known",
+                known_transitions=planner.transitions == "known",
+                per_path=self.thresholds.per_path,
+                tie=1e-9 * scale,
+                slack=1e-15 * scale,
+            ),
+            "values": values,
+            "root": kernels.Root(
+                np.zeros(actions),
+                np.zeros(actions),
+                np.zeros(actions, np.int64),
+                np.zeros(actions, np.int64),
+                np.zeros(4, np.int64),
+            ),
+            "path": kernels.Path(
+                np.zeros(horizon, np.int64),
+                np.zeros(horizon, np.int64),
+                np.zeros(horizon, np.int64),
+                np.zeros(horizon),
+                np.zeros(horizon),
+            ),
+            "ball": kernels.Ball(*(np.zeros(ball) for _ in range(4))),
+            "report": kernel.new_report(),
+        }
+
+    @property
+    def kernel_state(self) -> kernels.Search:
+        """What the kernels work on. The tree's arrays move when it grows, so it is made anew."""
+        return kernels.Search(tree=self.tree.arrays(), radii=self._table.rows, **self._parts)
+
+    def _reserve(self) -> None:
+        # Room for this many more episodes, and for as many visits to a pair.
+        episodes = max(16, len(self.tree) // (4 * self.horizon))
+        self.tree.reserve(episodes * self.horizon, episodes * self.horizon * self._pairs_a_node)
+        self._table.extend(int(self._parts["report"].counts[1]) + episodes + 2)
+
+    def advance(self, episodes: int, calls: int) -> int:
+        """Play at most so many episodes, until so many calls in all; say how it ended."""
+        counts: NDArray[np.int64] = self._parts["report"].counts
+        last = int(counts[1]) + episodes
+        while True:
+            status = int(
+                self._run(
+                    self.kernel_state,
+                    self.session.handle,
+                    self._root,
+                    last - int(counts[1]),
+                    calls,
+                    self._rng,
+                    self._ties,
+                )
+            )
+            if status != kernel.NO_ROOM:
+                return status
+            self._reserve()
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+        root: kernels.Root = self._parts["root"]
+        best, challenger = int(root.decision[1]), int(root.decision[2])
+        gap = float(root.upper[challenger] - root.lower[best]) if challenger >= 0 else 0.0
+        counts = self._parts["report"].counts
+        return Snapshot(
+            actions=self._actions,
+            lower=root.lower.copy(),
+            upper=root.upper.copy(),
+            action=self._actions[best],
+            gap=gap,
+            samples=int(counts[0]),
+            episodes=int(counts[1]),
+            seconds=seconds,
+        )
+
+    def estimates(self) -> tuple[NDArray[np.float64], float]:
+        """Plug-in estimates of the root's action values, and of its value."""
+        nodes = len(self.tree)
+        estimates = np.empty(nodes + len(self._actions))
+        kernels.plug_in(self.kernel_state, estimates)
+        return estimates[nodes:].copy(), float(estimates[0])
+
+    def broken_promise(self) -> Exception:
+        """The error for a model that broke a promise."""
+        report: kernel.Report = self._parts["report"]
+        promise, key, action, h = (int(x) for x in report.broken)
+        state = key if self.session.states is None else self.session.states[key]
+        low, high = self._reward_range
+        where = f"state {state!r}, step {h}"
+        if promise in (kernel.BAD_REWARD, kernel.TOO_MANY_SUCCESSORS, kernel.REWARD_VARIES):
+            where = f"state {state!r}, action {self.session.label(key, action)!r}, step {h}"
+        return BrokenPromiseError(
+            {
+                kernel.BAD_REWARD: f"{where}: the reward {report.reward[0]} lies outside the "
+                f"promised reward_range=({low}, {high})",
+                kernel.TOO_MANY_SUCCESSORS: f"{where}: more than the promised {self._successors} "
+                "successors were seen; raise successors=, or make equal states compare equal",
+                kernel.NO_ACTIONS: f"the successor {state!r} offers no action; a state in which "
+                "nothing can be done must be reached by a transition that terminates",
+                kernel.TOO_MANY_ACTIONS: f"state {state!r} offers {action} actions, more than the "
+                f"promised {self._max_actions}",
+                kernel.REWARD_VARIES: f"{where}: rewards were declared deterministic, but this pair "
+                f"paid {report.reward[0]} after having paid another reward",
+            }[promise]
+        )

@@ -1,0 +1,215 @@
+"""Exploration functions: the thresholds beta(n, delta) that size the confidence sets.
+
+| name     | rewards                                | transitions                                      |
+|----------|----------------------------------------|--------------------------------------------------|
+| `lemma`  | log(3 (BK)^H / delta) + log(e (1 + n)) | log(3 (BK)^H/delta) + (B-1) log(e (1 + n/(B-1))) |
+| `paper`  | log(1/delta) + log log n               | log(1/delta) + log n                             |
+| `budget` | log tau                                | log tau                                          |
+
+`lemma` is proven (the paper's Lemma 2), `paper` and `budget` are what its experiments use.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from inspect import Parameter, signature
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Threshold = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+class Setting(NamedTuple):
+    """What thresholds may depend on, besides the number n of visits to a pair."""
+
+    delta: float
+    successors: int
+    actions: int | None
+    horizon: int
+    episodes: int | None
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """A pair of exploration functions.
+
+    Attributes:
+        reward: threshold for a mean reward, vectorised over n >= 1.
+        transition: threshold for a transition kernel, likewise.
+        proven: whether all sets hold together, at all times, with probability at least 1 - delta.
+        per_path: whether the number of actions met on the way to a pair, and B for every step but
+            the first, are still to be multiplied into the 1/delta of both functions. (Their product
+            is the number of pairs that an even split of delta would leave beside this one.)
+        name: how to call it.
+    """
+
+    reward: Threshold
+    transition: Threshold
+    proven: bool
+    name: str
+    per_path: bool = False
+
+
+def _lemma(setting: Setting) -> Thresholds:
+    """The paper's Lemma 2.
+
+    Where K is not declared, (BK)^H is replaced by H times the product of the action counts on the
+    way to the pair and of B^(h-1): the shares of delta at any depth then sum to at most delta / H.
+    The lemma counts (BK)^H pairs. At B = 1 there are more, but two of its three events are sure, so
+    the factor 3 makes up for that; only at B = K = 1 the H pairs themselves are counted.
+    """
+    b, k, h = setting.successors, setting.actions, setting.horizon
+    if k is None:
+        size = math.log(3.0 * h)
+    else:
+        size = max(math.log(3.0) + h * math.log(b * k), math.log(h) if b * k == 1 else 0.0)
+    price = size - math.log(setting.delta)
+
+    def reward(n: NDArray[np.float64]) -> NDArray[np.float64]:
+        return price + 1.0 + np.log1p(n)
+
+    def transition(n: NDArray[np.float64]) -> NDArray[np.float64]:
+        if b == 1:
+            return np.zeros_like(n)
+        return price + (b - 1) * (1.0 + np.log1p(n / (b - 1)))
+
+    return Thresholds(reward, transition, proven=True, name="lemma", per_path=k is None)
+
+
+def _paper(setting: Setting) -> Thresholds:
+    """The paper's section 5. log log n is read as log(max(log n, 1)): it is undefined at n = 1."""
+    price = -math.log(setting.delta)
+
+    def reward(n: NDArray[np.float64]) -> NDArray[np.float64]:
+        return price + np.log(np.maximum(np.log(n), 1.0))
+
+    def transition(n: NDArray[np.float64]) -> NDArray[np.float64]:
+        return price + np.log(n)
+
+    return Thresholds(reward, transition, proven=False, name="paper")
+
+
+def _budget(setting: Setting) -> Thresholds:
+    """The paper's fixed-budget experiments: log tau for both, tau the number of episodes."""
+    if setting.episodes is None:
+        raise ValueError('thresholds="budget" needs a budget: plan(..., budget=n)')
+    level = math.log(setting.episodes)
+
+    def constant(n: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.full_like(n, level)
+
+    return Thresholds(constant, constant, proven=False, name="budget")
+
+
+NAMED: dict[str, Callable[[Setting], Thresholds]] = {
+    "lemma": _lemma,
+    "paper": _paper,
+    "budget": _budget,
+}
+
+
+def check(thresholds: Any) -> None:
+    """Raise unless `thresholds` is a name, a `Thresholds` or a pair of functions."""
+    if isinstance(thresholds, Thresholds):
+        return
+    if isinstance(thresholds, str):
+        if thresholds not in NAMED:
+            words = ", ".join(repr(name) for name in NAMED)
+            raise ValueError(f"thresholds must be one of {words}, or your own; got {thresholds!r}")
+        return
+    if isinstance(thresholds, tuple) and len(thresholds) == 2 and all(map(callable, thresholds)):
+        return
+    raise TypeError(
+        "thresholds must be a name, a pair of functions (reward, transition) of n or of (n, delta), "
+        f"or a pacplan.bounds.Thresholds; got {thresholds!r}"
+    )
+
+
+def resolve(thresholds: Any, setting: Setting) -> Thresholds:
+    """The exploration functions that the user meant, in one setting."""
+    if isinstance(thresholds, Thresholds):
+        return thresholds
+    if isinstance(thresholds, str):
+        return NAMED[thresholds](setting)
+    reward, transition = thresholds
+    return Thresholds(
+        _of_scalars(reward, setting.delta),
+        _of_scalars(transition, setting.delta),
+        proven=False,
+        name="custom",
+    )
+
+
+def _of_scalars(function: Callable[..., float], delta: float) -> Threshold:
+    """A user's function of n, or of (n, delta), made to work on arrays."""
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    required = [
+        p
+        for p in signature(function).parameters.values()
+        if p.kind in positional and p.default is Parameter.empty
+    ]
+    arguments = (delta,) if len(required) > 1 else ()
+
+    def vectorised(n: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.array([function(int(x), *arguments) for x in n], np.float64)
+
+    return vectorised
+
+
+class Radii(NamedTuple):
+    """Columns of a `ThresholdTable`."""
+
+    reward: int = 0
+    reward_shrink: int = 1
+    reward_decay: int = 2
+    transition: int = 3
+    transition_shrink: int = 4
+    transition_decay: int = 5
+
+
+@lru_cache(maxsize=8)
+def table(thresholds: Any, setting: Setting) -> "ThresholdTable":
+    """The table of what the user meant by `thresholds` in a setting; plans alike share one."""
+    return ThresholdTable(resolve(thresholds, setting))
+
+
+class ThresholdTable:
+    """Radii c = beta(n) / n for n = 1, 2, ..., tabulated as far as a search needs them.
+
+    Row n holds, for rewards and for transitions (columns as in `Radii`): c itself; its *shrink*, the
+    square root of its ratio to the c before, by which an interval shrinks (a good guess of the next
+    solution); and its *decay* e^(-c), in which some bounds are closed. Row 0 is not used.
+    """
+
+    def __init__(self, thresholds: Thresholds) -> None:
+        self.thresholds = thresholds
+        self.rows = np.zeros((1, len(Radii())))
+
+    def extend(self, n: int) -> None:
+        """Make sure that rows 1..n exist."""
+        old = len(self.rows)
+        if n < old:
+            return
+        rows = np.zeros((max(n + 1, 2 * old, 1024), len(Radii())))
+        rows[:old] = self.rows
+        counts = np.arange(old, len(rows), dtype=np.float64)
+        for column, function in (
+            (Radii().reward, self.thresholds.reward),
+            (Radii().transition, self.thresholds.transition),
+        ):
+            beta = np.asarray(function(counts), np.float64)
+            if beta.shape != counts.shape or not (beta >= 0.0).all() or np.isinf(beta).any():
+                raise ValueError(
+                    "exploration functions must return a finite number >= 0 for every n >= 1; "
+                    f"{self.thresholds.name!r} does not"
+                )
+            radius = rows[:, column]
+            radius[old:] = beta / counts
+            before = radius[old - 1 : -1]
+            ratio = np.divide(radius[old:], before, out=np.ones_like(counts), where=before > 0)
+            rows[old:, column + 1] = np.sqrt(ratio)
+            rows[old:, column + 2] = np.exp(-radius[old:])
+        self.rows = rows

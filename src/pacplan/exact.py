@@ -1,0 +1,73 @@
+"""Exact dynamic programming for tabular models: the independent check for everything else."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan import _checks
+from pacplan.models.tabular import TabularMDP
+
+
+def finite_horizon(model: TabularMDP, *, gamma: float, horizon: int) -> NDArray[np.float64]:
+    """Optimal action values of the problem of H steps, the paper's Q_h (section 2).
+
+        Q_h(s, a) = r_h(s, a) + gamma sum_s' p_h(s' | s, a) max_a' Q_{h+1}(s', a'),   Q_{H+1} = 0
+
+    Returns:
+        Array of shape (H, S, A); entry 0 is Q_1. Terminal states have value 0, and actions that a
+        state does not offer minus infinity.
+    """
+    discount = _discount(gamma)
+    steps = _checks.integer("horizon", horizon, least=1)
+    if model.steps is not None and steps > model.steps:
+        raise ValueError(f"the model is defined for {model.steps} steps, horizon is {steps}")
+    rewards, probabilities, successors = model.sparse()
+    values = np.zeros(model.states)
+    result = np.empty((steps, *rewards.shape[-2:]))
+    for h in range(steps - 1, -1, -1):
+        at = ... if model.steps is None else h
+        expected = (probabilities[at] * values[successors[at]]).sum(-1)
+        result[h] = rewards[at] + discount * expected
+        values = result[h].max(-1)
+    return result
+
+
+def discounted(model: TabularMDP, *, gamma: float, tolerance: float = 1e-12) -> NDArray[np.float64]:
+    """Optimal action values of the infinite-horizon discounted problem, by value iteration.
+
+    Args:
+        model: a stationary model.
+        gamma: discount, in [0, 1).
+        tolerance: largest error of the result, up to rounding.
+
+    Returns:
+        Array of shape (S, A).
+    """
+    discount = _discount(gamma)
+    if discount == 1.0:
+        raise ValueError("the infinite-horizon problem needs gamma < 1; use finite_horizon")
+    if model.steps is not None:
+        raise ValueError("the model is not stationary; use finite_horizon")
+    rewards, probabilities, successors = model.sparse()
+    values = np.zeros(model.states)
+    # The error is at most gamma / (1 - gamma) times the last change; rounding sets a floor to both.
+    rounding = np.finfo(np.float64).eps * max(map(abs, model.reward_range)) / (1.0 - discount)
+    least = max(tolerance * (1.0 - discount), 2.0 * rounding)
+    while True:
+        result = rewards + discount * (probabilities * values[successors]).sum(-1)
+        change = np.abs(result.max(-1) - values).max()
+        values = result.max(-1)
+        if discount * change <= least:
+            return np.asarray(result)
+
+
+def gaps(model: TabularMDP, *, gamma: float, horizon: int) -> NDArray[np.float64]:
+    """Suboptimality gaps Delta_h(s, a) = max_b Q_h(s, b) - Q_h(s, a) (section 4), (H, S, A)."""
+    values = finite_horizon(model, gamma=gamma, horizon=horizon)
+    return np.asarray(values.max(-1, keepdims=True) - values)
+
+
+def _discount(gamma: float) -> float:
+    value = _checks.real("gamma", gamma)
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"gamma must lie in [0, 1], got {gamma}")
+    return value

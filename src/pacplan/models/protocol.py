@@ -1,0 +1,73 @@
+"""The Model protocol: what a planner may ask of a problem."""
+
+from collections.abc import Hashable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+
+class BrokenPromiseError(ValueError):
+    """A model did what it had promised not to do: a reward out of range, too many successors, ..."""
+
+
+class Session(Protocol):
+    """A model made ready for one plan: states become integers, and kernels get a handle.
+
+    Attributes:
+        handle: the NamedTuple that kernels dispatch on (`pacplan.models.handles`).
+        cached: whether kernels compiled for this handle can be found again by another process.
+        slow: whether a call to the model runs Python code.
+        states: the states by their integer; None where the integers are the states.
+        error: what the model's own code raised during the last aborted call, if anything.
+    """
+
+    handle: Any
+    cached: bool
+    slow: bool
+    states: list[Any] | None
+    error: BaseException | None
+
+    def encode(self, state: Any) -> int:
+        """The integer of a state."""
+
+    def label(self, key: int, action: int) -> Hashable:
+        """The user's action behind an index, in the state of an integer."""
+
+    def stop_at(self, deadline: float | None) -> None:
+        """Abort calls made after this reading of `time.perf_counter`."""
+
+    def interrupt(self) -> None:
+        """Abort the call under way, or the next one, where the model can."""
+
+    def close(self) -> None:
+        """Release what the plan held."""
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A Markov decision process that can be sampled: the only thing that planners see of a problem.
+
+    Attributes:
+        successors: B, the largest number of successors of any pair; None where it is not known.
+        max_actions: K, the largest number of actions of any state; None where it is not known.
+        reward_range: lowest and highest reward.
+        may_end: whether an episode may end early; rewards after its end are zero.
+        steps: number of steps for which a non-stationary model is defined; None: any number.
+        known: whether `TabularMDP`-like tables publish mean rewards and transition probabilities.
+    """
+
+    successors: int | None
+    max_actions: int | None
+    reward_range: tuple[float, float]
+    may_end: bool
+    steps: int | None
+    known: bool
+
+    def initial_state(self) -> Any:
+        """The state to plan from when the user names none; raises ValueError if there is none."""
+
+    def actions(self, state: Any) -> tuple[Hashable, ...]:
+        """The actions available in a state; raises if the state is unknown or nothing can be done."""
+
+    def open(self, rng: np.random.Generator) -> Session:
+        """Start a session for one plan. All draws of the plan use `rng`."""

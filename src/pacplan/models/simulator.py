@@ -1,0 +1,422 @@
+"""Models given by a function that draws a transition: plain Python, or jitted with Numba."""
+
+import itertools
+import time
+from collections.abc import Callable, Hashable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numba import objmode
+from numba.core.errors import NumbaError
+from numba.extending import is_jitted
+
+from pacplan import _checks
+from pacplan.models import handles
+from pacplan.models.protocol import BrokenPromiseError
+
+
+class Simulator:
+    """A model over a function that draws one transition.
+
+    Args:
+        step: `step(state, action, rng) -> (next_state, reward, terminated)`. A plain Python function
+            takes any hashable states. One jitted with Numba (`@numba.njit`) takes integer states and
+            runs inside the compiled search. All randomness must come from `rng`, a
+            `numpy.random.Generator`. The reward of a transition that terminates counts.
+        actions: how many actions every state has, K: they are 0..K-1. Or a function of the state
+            that says so for each: `actions(state)` returns their number, or, for a Python simulator,
+            the list of the actions themselves, which may be any objects that `step` understands. For
+            a jitted `step` it is jitted too and returns the number.
+        successors: B, the largest number of distinct next states of any state and action (all
+            transitions that terminate count as one). None: not known; planners that need it say so.
+        reward_range: (lowest, highest) reward. Every reward is checked against it.
+        max_actions: K, where `actions` is a function. Not required; if it is given, it is checked.
+        stationary: False: the transition depends on the number h of steps taken since the root (the
+            paper's p_h and r_h), and the signature is `step(state, action, rng, h)`, h = 0, 1, ...
+        may_end: False promises that `terminated` is never true, which tightens the bounds where
+            `reward_range` does not contain 0.
+        initial: state to plan from when none is given.
+    """
+
+    known = False
+
+    def __init__(
+        self,
+        step: Callable[..., Any],
+        *,
+        actions: int | Callable[[Any], Any],
+        successors: int | None,
+        reward_range: tuple[float, float] = (0.0, 1.0),
+        max_actions: int | None = None,
+        stationary: bool = True,
+        may_end: bool = True,
+        initial: Any = None,
+    ) -> None:
+        if not callable(step):
+            raise TypeError(f"step must be a function, got {step!r}")
+        self._step = step
+        self._actions: int | Callable[[Any], Any]
+        if callable(actions):
+            self._actions = actions
+            self.max_actions = (
+                None if max_actions is None else _checks.integer("max_actions", max_actions, least=1)
+            )
+        else:
+            self._actions = _checks.integer("actions", actions, least=1)
+            if max_actions is not None and max_actions != self._actions:
+                raise ValueError(
+                    f"max_actions={max_actions!r} contradicts actions={self._actions}; leave it out"
+                )
+            self.max_actions = self._actions
+        self.successors = (
+            None if successors is None else _checks.integer("successors", successors, least=1)
+        )
+        self.reward_range = _checks.reward_range(reward_range)
+        self.stationary = _checks.flag("stationary", stationary)
+        self.may_end = _checks.flag("may_end", may_end)
+        self.steps: int | None = None
+        self._initial = initial
+        self.jitted = bool(is_jitted(step))
+        if self.jitted and callable(actions) and not is_jitted(actions):
+            raise TypeError(
+                "step is jitted, so the function given as actions must be jitted as well "
+                "(@numba.njit) and return the number of actions of a state"
+            )
+
+    def initial_state(self) -> Any:
+        """The state given as `initial`."""
+        if self._initial is None:
+            raise ValueError("name a state to plan from: plan(model, state), or Simulator(initial=...)")
+        return self._initial
+
+    def actions(self, state: Any) -> tuple[Hashable, ...]:
+        """The actions available in a state."""
+        if self.jitted:
+            _checks.integer("state", state, least=-(2**63))
+        else:
+            _check_hashable(state)
+        if not callable(self._actions):
+            return tuple(range(self._actions))
+        return labels(self._actions(state), state, self.max_actions)
+
+    def open(self, rng: np.random.Generator) -> "PythonSession | JittedSession":
+        """Start a session for one plan."""
+        if self.jitted:
+            return JittedSession(self._step, self._actions, self.stationary)
+        return PythonSession(self, self._step, self._actions, self.stationary, rng)
+
+    def __repr__(self) -> str:
+        name = getattr(self._step, "__name__", repr(self._step))
+        kind = "jitted" if self.jitted else "python"
+        return (
+            f"Simulator({name} ({kind}), max_actions={self.max_actions}, "
+            f"successors={self.successors}, reward_range={self.reward_range})"
+        )
+
+
+def labels(given: Any, state: Any, most: int | None) -> tuple[Hashable, ...]:
+    """The actions of a state from what the user's function said: their number or their list."""
+    if isinstance(given, int | np.integer) and not isinstance(given, bool):
+        found: tuple[Hashable, ...] = tuple(range(int(given)))
+    elif isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes):
+        found = tuple(a.item() if isinstance(a, np.generic) else a for a in given)
+    else:
+        raise BrokenPromiseError(
+            f"actions({state!r}) must return a number of actions or a list of them, got {given!r}"
+        )
+    if not found:
+        raise BrokenPromiseError(
+            f"actions({state!r}) offers no action; a state in which nothing can be done must be "
+            "reached by a transition that terminates"
+        )
+    if most is not None and len(found) > most:
+        raise BrokenPromiseError(
+            f"actions({state!r}) offers {len(found)} actions, more than max_actions={most}"
+        )
+    return found
+
+
+def _check_hashable(state: Any) -> None:
+    try:
+        hash(state)
+    except TypeError:
+        raise TypeError(
+            f"states must be hashable, so that equal ones are recognised; got {state!r} "
+            f"({type(state).__name__}). Return a tuple, a string or a number instead"
+        ) from None
+
+
+class PythonHandle(NamedTuple):
+    """Kernels find the session of a Python simulator by its number. `actions` is 0 if they vary."""
+
+    slot: int
+    actions: int
+
+
+_sessions: dict[int, "PythonSession"] = {}
+_slots = itertools.count()
+
+
+def _call_step(slot: int, state: int, action: int, h: int) -> tuple[int, float, int]:
+    return _sessions[slot].call(state, action, h)
+
+
+def _call_actions(slot: int, state: int) -> int:
+    return _sessions[slot].count_actions(state)
+
+
+@handles.implements(handles.action_count, PythonHandle)
+def _python_action_count(handle: Any, state: Any, h: Any) -> Any:
+    count = handle.actions
+    if count == 0:
+        slot = handle.slot
+        with objmode(count="int64"):
+            count = _call_actions(slot, state)
+    return count
+
+
+@handles.implements(handles.draw, PythonHandle)
+def _python_draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
+    slot = handle.slot
+    with objmode(successor="int64", reward="float64", flag="int64"):
+        successor, reward, flag = _call_step(slot, state, action, h)
+    return successor, reward, flag
+
+
+class PythonSession:
+    """A Python simulator during one plan.
+
+    States are numbered in order of appearance. Nothing is ever raised through a kernel, which would
+    leak what the kernel holds: errors are kept in `error` and the call reports ABORTED.
+    """
+
+    cached = True
+    slow = True
+
+    def __init__(
+        self,
+        model: Simulator,
+        step: Callable[..., Any],
+        actions: int | Callable[[Any], Any],
+        stationary: bool,
+        rng: np.random.Generator,
+    ) -> None:
+        self.error: BaseException | None = None
+        self._max_actions = model.max_actions
+        self._step = step
+        self._actions = actions if callable(actions) else None
+        self._stationary = stationary
+        self._rng = rng
+        self.states: list[Any] = []
+        self._keys: dict[Any, int] = {}
+        self._labels: dict[int, tuple[Hashable, ...]] = {}
+        self._deadline = float("inf")
+        self._interrupted = False
+        slot = next(_slots)
+        _sessions[slot] = self
+        self.handle = PythonHandle(slot, 0 if callable(actions) else actions)
+
+    def encode(self, state: Any) -> int:
+        """The number of a state, a new one if it was never seen."""
+        key = self._keys.get(state)
+        if key is None:
+            key = self._keys[state] = len(self.states)
+            self.states.append(state)
+        return key
+
+    def label(self, key: int, action: int) -> Hashable:
+        """The action behind an index."""
+        return action if self._actions is None else self._labels[key][action]
+
+    def stop_at(self, deadline: float | None) -> None:
+        """Abort calls after this reading of `time.perf_counter`."""
+        self._deadline = float("inf") if deadline is None else deadline
+
+    def interrupt(self) -> None:
+        """Abort the call under way as soon as it returns."""
+        self._interrupted = True
+
+    def close(self) -> None:
+        """Let go of the session; its states stay readable."""
+        _sessions.pop(self.handle.slot, None)
+
+    def count_actions(self, key: int) -> int:
+        """Number of actions of a state, asked of the user's function once; 0 after an error."""
+        try:
+            return len(self._labels_of(key))
+        except BaseException as error:
+            self.error = error
+            return 0
+
+    def _labels_of(self, key: int) -> tuple[Hashable, ...]:
+        found = self._labels.get(key)
+        if found is None:
+            assert self._actions is not None
+            state = self.states[key]
+            found = self._labels[key] = labels(self._actions(state), state, self._max_actions)
+        return found
+
+    def call(self, key: int, action: int, h: int) -> tuple[int, float, int]:
+        """One call to the user's function."""
+        if self._interrupted or time.perf_counter() > self._deadline:
+            return 0, 0.0, handles.ABORTED
+        state = self.states[key]
+        try:
+            label = action if self._actions is None else self._labels_of(key)[action]
+            if self._stationary:
+                drawn = self._step(state, label, self._rng)
+            else:
+                drawn = self._step(state, label, self._rng, h)
+        except BaseException as error:
+            self.error = error
+            return 0, 0.0, handles.ABORTED
+        try:
+            successor, reward, terminated = drawn
+            # float("0.5") would pass in silence, so numbers only.
+            reward = reward + 0.0 if type(reward) is not float else reward
+            if terminated:
+                return 0, float(reward), handles.ENDED
+            return self.encode(successor), float(reward), handles.CONTINUES
+        except BaseException:
+            self.error = _broken_step(state, label, drawn)
+            return 0, 0.0, handles.ABORTED
+
+
+def _broken_step(state: Any, action: Any, drawn: Any) -> BrokenPromiseError:
+    """Say what is wrong with what a step returned."""
+    where = f"step({state!r}, {action!r}, rng)"
+    if not isinstance(drawn, tuple) or len(drawn) != 3:
+        return BrokenPromiseError(
+            f"{where} must return (next_state, reward, terminated), got {drawn!r}"
+        )
+    successor = drawn[0]
+    try:
+        hash(successor)
+    except TypeError:
+        return BrokenPromiseError(
+            f"{where} returned the state {successor!r} ({type(successor).__name__}), which is not "
+            "hashable; equal states must be recognised, so return a tuple, a string or a number"
+        )
+    return BrokenPromiseError(
+        f"{where} must return (next_state, reward, terminated) with a number as reward and a truth "
+        f"value as terminated, got {drawn!r}"
+    )
+
+
+class JittedHandle(NamedTuple):
+    """A jitted simulator as kernels see it: two jitted functions."""
+
+    step: Any
+    count: Any
+
+
+@handles.implements(handles.action_count, JittedHandle)
+def _jitted_action_count(handle: Any, state: Any, h: Any) -> Any:
+    return handle.count(np.int64(state))
+
+
+@handles.implements(handles.draw, JittedHandle)
+def _jitted_draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
+    # The types for which the user's function is compiled already: a kernel is compiled without
+    # memory management, and would compile it so again for other types.
+    return handle.step(np.int64(state), np.int64(action), rng, np.int64(h))
+
+
+for _handle_class in (PythonHandle, JittedHandle):
+
+    @handles.implements(handles.mean_reward, _handle_class)
+    def _no_mean_reward(handle: Any, state: Any, action: Any, h: Any) -> Any:
+        return np.nan
+
+    @handles.implements(handles.probability, _handle_class)
+    def _no_probability(
+        handle: Any, state: Any, action: Any, h: Any, successor: Any, ended: Any
+    ) -> Any:
+        return np.nan
+
+
+@cache
+def _jitted_step(step: Callable[..., Any], stationary: bool) -> Any:
+    """The user's jitted function with one signature and one set of types, whatever its own."""
+    if stationary:
+
+        @numba.njit
+        def adapted(state, action, rng, h):  # type: ignore[no-untyped-def]
+            successor, reward, terminated = step(state, action, rng)
+            return np.int64(successor), np.float64(reward), np.int64(bool(terminated))
+
+    else:
+
+        @numba.njit
+        def adapted(state, action, rng, h):  # type: ignore[no-untyped-def]
+            successor, reward, terminated = step(state, action, rng, h)
+            return np.int64(successor), np.float64(reward), np.int64(bool(terminated))
+
+    generator = numba.typeof(np.random.default_rng())
+    try:
+        adapted.compile((numba.int64, numba.int64, generator, numba.int64))
+    except NumbaError as error:
+        arguments = "state, action, rng" if stationary else "state, action, rng, h"
+        raise TypeError(
+            f"the jitted step must take ({arguments}), integers and a numpy Generator, and return "
+            f"(integer state, reward, truth value); Numba says: {error}"
+        ) from error
+    return adapted
+
+
+@cache
+def _jitted_count(actions: int | Callable[[Any], Any]) -> Any:
+    """The number of actions as a jitted function of the state."""
+    if callable(actions):
+
+        @numba.njit
+        def count(state):  # type: ignore[no-untyped-def]
+            return np.int64(actions(state))
+
+    else:
+
+        @numba.njit
+        def count(state):  # type: ignore[no-untyped-def]
+            return actions
+
+    try:
+        count.compile((numba.int64,))
+    except NumbaError as error:
+        raise TypeError(
+            f"the jitted function given as actions must take an integer state and return the number "
+            f"of its actions; Numba says: {error}"
+        ) from error
+    return count
+
+
+class JittedSession:
+    """A jitted simulator during one plan. Its states are integers already."""
+
+    cached = False
+    slow = False
+    states = None
+    error = None
+
+    def __init__(
+        self, step: Callable[..., Any], actions: int | Callable[[Any], Any], stationary: bool
+    ) -> None:
+        self.handle = JittedHandle(_jitted_step(step, stationary), _jitted_count(actions))
+
+    def encode(self, state: Any) -> int:
+        """The state itself."""
+        return int(state)
+
+    def label(self, key: int, action: int) -> int:
+        """The index itself."""
+        return action
+
+    def stop_at(self, deadline: float | None) -> None:
+        """Nothing to do: chunks are short."""
+
+    def interrupt(self) -> None:
+        """Nothing to do: chunks are short."""
+
+    def close(self) -> None:
+        """Nothing to do."""

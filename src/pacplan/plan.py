@@ -1,0 +1,123 @@
+"""Plan: what a planner answers."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.search.tree import SearchTree
+
+STOPS = ("certified", "rule", "budget", "deadline", "callback", "interrupt")
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The answer of a planner, with its evidence. All values are in the user's reward units.
+
+    Attributes:
+        action: what to do.
+        actions: the actions that the state offers; the arrays below have one entry for each.
+        lower: lower bounds on the optimal values Q(state, a), or None for planners without bounds.
+        upper: upper bounds, likewise.
+        values: estimates of Q.
+        calls: calls to the model spent on episodes that began with each action.
+        gap: U(c) - L(b): how much worse than the best action `action` can be at most. (Below 0 it
+            means that `action` is the best one.)
+        value: estimate of the state's optimal value, max over a of Q(state, a).
+        certified: True if the planner stopped by its own rule under proven thresholds.
+        stopped_by: "certified" (own rule, proven), "rule" (own rule, heuristic), "budget",
+            "deadline", "callback" or "interrupt".
+        guarantee: what is known about `action`, in words.
+        assumptions: what the guarantee rests on, all of it stated by the user.
+        samples: calls to the model.
+        episodes: episodes played.
+        seconds: wall time of the search, without compilation.
+        horizon: number of steps of the problem that was solved.
+        planner: the planner's settings.
+        tree: the search tree.
+    """
+
+    action: Hashable
+    actions: tuple[Hashable, ...]
+    lower: NDArray[np.float64] | None
+    upper: NDArray[np.float64] | None
+    values: NDArray[np.float64]
+    calls: NDArray[np.int64]
+    gap: float | None
+    value: float
+    certified: bool
+    stopped_by: str
+    guarantee: str
+    assumptions: tuple[str, ...]
+    samples: int
+    episodes: int
+    seconds: float
+    horizon: int
+    planner: str
+    tree: SearchTree | None
+
+    def __post_init__(self) -> None:
+        for array in (self.lower, self.upper, self.values, self.calls):
+            if array is not None:
+                array.setflags(write=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the tree, in types that `json.dumps` takes.
+
+        Actions that JSON has no type for become their `repr`.
+        """
+        record = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "tree"}
+        for name, value in record.items():
+            if isinstance(value, np.ndarray):
+                record[name] = value.tolist()
+        record["action"] = _plain(self.action)
+        record["actions"] = [_plain(action) for action in self.actions]
+        record["assumptions"] = list(self.assumptions)
+        return record
+
+    def __str__(self) -> str:
+        bounds = self.lower is not None and self.upper is not None
+        rows = [("", "action", *(("lower", "upper") if bounds else ()), "estimate", "calls")]
+        for i, action in enumerate(self.actions):
+            interval: tuple[str, ...] = ()
+            if self.lower is not None and self.upper is not None:
+                interval = (f"{self.lower[i]:.4g}", f"{self.upper[i]:.4g}")
+            mark = ">" if action == self.action else ""
+            rows.append((mark, str(action), *interval, f"{self.values[i]:.4g}", f"{self.calls[i]:,}"))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        return "\n".join([*lines, "", self.guarantee, self.effort])
+
+    @property
+    def effort(self) -> str:
+        """What the plan cost and why it stopped, in words."""
+        why = {
+            "certified": "by its own rule",
+            "rule": "by its own rule",
+            "budget": "by the budget",
+            "deadline": "by the deadline",
+            "callback": "by the callback",
+            "interrupt": "by an interrupt",
+        }[self.stopped_by]
+        return (
+            f"Stopped {why} after {self.samples:,} calls in {self.episodes:,} episodes, "
+            f"{self.seconds:.3g} s."
+        )
+
+    def __repr__(self) -> str:
+        gap = "None" if self.gap is None else f"{self.gap:.4g}"
+        return (
+            f"<Plan: action {self.action!r}, gap {gap}, stopped by {self.stopped_by}, "
+            f"{self.samples} calls>"
+        )
+
+
+def _plain(action: Hashable) -> Any:
+    if isinstance(action, np.generic):
+        return action.item()
+    return action if isinstance(action, bool | int | float | str) or action is None else repr(action)

@@ -1,0 +1,54 @@
+"""A live display of the root's intervals closing in, on the terminal's error stream."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from pacplan.search.driver import Snapshot
+
+_BAR = 28
+
+
+@contextmanager
+def live_display(target: float | None, budget: int | None) -> "Iterator[Callable[[Snapshot], None]]":
+    """Show snapshots in place while the context lasts. Rich is imported here, not with pacplan."""
+    from rich.console import Console
+    from rich.live import Live
+
+    with Live(console=Console(stderr=True), refresh_per_second=10, transient=True) as live:
+        yield lambda snapshot: live.update(progress_table(snapshot, target, budget))
+
+
+def progress_table(snapshot: "Snapshot", target: float | None, budget: int | None) -> "Table":
+    """One line an action: its interval as a bar on a common scale."""
+    from rich.table import Table
+
+    gap = "" if snapshot.gap is None else f"gap {snapshot.gap:.4g}"
+    goal = "" if target is None else f" of {target:.4g}"
+    spent = f"{snapshot.samples:,}" + ("" if budget is None else f" of {budget:,}")
+    table = Table(
+        title=f"{spent} calls, {snapshot.episodes:,} episodes, {snapshot.seconds:.1f} s   {gap}{goal}",
+        box=None,
+        title_justify="left",
+    )
+    for header in ("", "action", "lower", "interval", "upper"):
+        table.add_column(header, justify="left" if header == "interval" else "right")
+    if snapshot.lower is None or snapshot.upper is None:
+        return table
+    low, high = float(snapshot.lower.min()), float(snapshot.upper.max())
+    for action, lower, upper in zip(snapshot.actions, snapshot.lower, snapshot.upper, strict=True):
+        mark = ">" if action == snapshot.action else ""
+        bar = interval_bar(float(lower), float(upper), low, high)
+        table.add_row(mark, str(action), f"{lower:.4g}", bar, f"{upper:.4g}")
+    return table
+
+
+def interval_bar(lower: float, upper: float, low: float, high: float) -> str:
+    """An interval drawn to the scale of [low, high]."""
+    scale = (_BAR - 1) / max(high - low, 1e-12)
+    left = int((lower - low) * scale)
+    right = max(left, int((upper - low) * scale))
+    return "·" * left + "━" * (right - left + 1) + "·" * (_BAR - 1 - right)

@@ -1,0 +1,249 @@
+"""The search tree: compact records of states and state-action pairs, linked by their indices.
+
+A *node* is a state reached by one history of actions and states; a *pair* is an action that was
+tried in a node. Only what was visited is stored, and what one visit reads lies in one record:
+
+    node --first--> pair --sibling--> pair ...       the actions tried in this node
+    pair --child--> node --sibling--> node ...       the outcomes seen after this pair
+
+Node 0 is the root. A node is made after the pair that leads to it, which is made after its own
+node, so a child has a larger index than its parent and one sweep from the last node to the first
+visits children before parents.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan._jit import inlined, records
+
+NONE = -1
+
+NODE = np.dtype(
+    [
+        ("state", np.int64),
+        ("upper", np.float64),  # max over the actions of their upper bounds
+        ("lower", np.float64),  # likewise of their lower bounds
+        ("count", np.int32),  # how often the parent pair led here
+        ("sibling", np.int32),  # next outcome of the parent pair
+        ("first", np.int32),  # most recently made pair of this node
+        ("favourite", np.int32),  # pair to try next; NONE: an action not tried yet
+        ("actions", np.int32),  # how many are available; 0: the episode has ended here
+        ("tried", np.int32),  # how many have a pair
+    ],
+    align=True,
+)
+
+PAIR = np.dtype(
+    [
+        ("reward", np.float64),  # sum of rewards scaled to [0, 1]; the mean itself where it is known
+        ("upper", np.float64),
+        ("lower", np.float64),
+        # Where the last solutions lay, for warm_start: of the reward's and of the transitions' sets.
+        ("reward_up", np.float32),
+        ("reward_down", np.float32),
+        ("next_up", np.float32),
+        ("next_down", np.float32),
+        ("n", np.int32),
+        ("action", np.int32),
+        ("sibling", np.int32),  # next tried action of the same node
+        ("child", np.int32),  # first outcome seen
+    ],
+    align=True,
+)
+
+Records = NDArray[Any]
+
+# Records to begin with. Untouched ones cost no memory, and most small searches never grow.
+_FIRST_ROOM = 4096
+
+
+class TreeArrays(NamedTuple):
+    """The tree as kernels see it. `used` holds the numbers of nodes and of pairs in use."""
+
+    nodes: Records
+    pairs: Records
+    used: NDArray[np.int64]
+
+
+@inlined
+def add_node(tree: TreeArrays, state: int, actions: int, upper: float, lower: float) -> int:
+    """Append an unvisited node. The caller has made sure that there is room."""
+    index = tree.used[0]
+    tree.used[0] = index + 1
+    node = tree.nodes[index]
+    node.state = state
+    node.upper = upper
+    node.lower = lower
+    node.count = 0
+    node.sibling = NONE
+    node.first = NONE
+    node.favourite = NONE
+    node.actions = actions
+    node.tried = 0
+    return int(index)
+
+
+@inlined
+def add_pair(tree: TreeArrays, at: int, action: int, upper: float, lower: float) -> int:
+    """Append an unvisited pair to node `at`. The caller has made sure that there is room."""
+    index = tree.used[1]
+    tree.used[1] = index + 1
+    node = tree.nodes[at]
+    pair = tree.pairs[index]
+    pair.reward = 0.0
+    pair.upper = upper
+    pair.lower = lower
+    pair.reward_up = 0.0
+    pair.reward_down = 0.0
+    pair.next_up = 0.0
+    pair.next_down = 0.0
+    pair.n = 0
+    pair.action = action
+    pair.sibling = node.first
+    pair.child = NONE
+    node.first = index
+    node.tried += 1
+    return int(index)
+
+
+@inlined
+def untried_action(tree: TreeArrays, at: int, rng: Any) -> int:
+    """A uniformly random action of node `at` among those that have no pair yet."""
+    node = tree.nodes[at]
+    rank = int(rng.random() * (node.actions - node.tried))
+    # The action of this rank among the untried: raise it by the tried actions at or below it.
+    action = rank
+    while True:
+        below = 0
+        link = node.first
+        while link != NONE:
+            if tree.pairs[link].action <= action:
+                below += 1
+            link = tree.pairs[link].sibling
+        if action == rank + below:
+            return action
+        action = rank + below
+
+
+@inlined
+def find_child(tree: TreeArrays, pair: int, state: int, ended: bool) -> tuple[int, int]:
+    """The outcome of `pair` that is `state` (or the end), or NONE, and how many were seen."""
+    link = tree.pairs[pair].child
+    seen = 0
+    while link != NONE:
+        node = tree.nodes[link]
+        # All ends are one outcome: nothing follows any of them.
+        if (node.actions == 0) == ended and (ended or node.state == state):
+            return link, seen
+        seen += 1
+        link = node.sibling
+    return NONE, seen
+
+
+@inlined
+def link_child(tree: TreeArrays, pair: int, node: int) -> None:
+    """Make `node` an outcome of `pair`."""
+    tree.nodes[node].sibling = tree.pairs[pair].child
+    tree.pairs[pair].child = node
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A successor seen after a pair: its node, how often it was seen and what it is."""
+
+    node: int
+    count: int
+    state: Any
+    ended: bool
+
+
+class SearchTree:
+    """Owns the records: makes room while a search runs, and is read when it is over.
+
+    Attributes:
+        gamma: discount of the search.
+        horizon: its number of steps.
+
+    `states` lists the user's states by their number, None where the numbers are the states.
+    """
+
+    def __init__(self, *, gamma: float, horizon: int, states: list[Any] | None) -> None:
+        self.gamma = gamma
+        self.horizon = horizon
+        self._states = states
+        self._nodes = np.zeros(_FIRST_ROOM, NODE)
+        self._pairs = np.zeros(_FIRST_ROOM, PAIR)
+        self._used = np.zeros(2, np.int64)
+
+    def arrays(self) -> TreeArrays:
+        """The records for a kernel. Valid until the next `reserve`: never keep them."""
+        return TreeArrays(records(self._nodes), records(self._pairs), self._used)
+
+    def reserve(self, nodes: int, pairs: int) -> None:
+        """Make room for so many more records, growing by half at a time.
+
+        `resize` extends the block in place where the system can, so growth does not hold two copies.
+        """
+        self._nodes = _grown(self._nodes, int(self._used[0]) + nodes)
+        self._pairs = _grown(self._pairs, int(self._used[1]) + pairs)
+
+    def trim(self) -> None:
+        """Give back the room that is not in use."""
+        self._nodes.resize(int(self._used[0]), refcheck=False)
+        self._pairs.resize(int(self._used[1]), refcheck=False)
+
+    @property
+    def nodes(self) -> Records:
+        """The node records in use (fields of `NODE`); node 0 is the root."""
+        return self._nodes[: int(self._used[0])]
+
+    @property
+    def pairs(self) -> Records:
+        """The pair records in use (fields of `PAIR`)."""
+        return self._pairs[: int(self._used[1])]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the records, used or not."""
+        return int(self._nodes.nbytes + self._pairs.nbytes)
+
+    def __len__(self) -> int:
+        """Number of nodes."""
+        return int(self._used[0])
+
+    def state(self, node: int) -> Any:
+        """The user's state of a node."""
+        key = int(self.nodes[node]["state"])
+        return key if self._states is None else self._states[key]
+
+    def tried(self, node: int) -> Iterator[int]:
+        """Indices of the pairs of a node, the most recently tried action first."""
+        link = int(self.nodes[node]["first"])
+        while link != NONE:
+            yield link
+            link = int(self.pairs[link]["sibling"])
+
+    def outcomes(self, pair: int) -> Iterator[Outcome]:
+        """What was seen after a pair; nothing after the last step, where nothing follows."""
+        link = int(self.pairs[pair]["child"])
+        while link != NONE:
+            node = self.nodes[link]
+            ended = bool(node["actions"] == 0)
+            yield Outcome(link, int(node["count"]), None if ended else self.state(link), ended)
+            link = int(node["sibling"])
+
+    def __repr__(self) -> str:
+        return f"<SearchTree: {len(self)} nodes, {len(self.pairs)} pairs, horizon {self.horizon}>"
+
+
+def _grown(records: Records, needed: int) -> Records:
+    if needed > np.iinfo(np.int32).max:
+        raise MemoryError("the search tree has reached 2**31 records; give a smaller budget")
+    if needed > len(records):
+        # Nobody else sees these records while a search runs, so moving them is safe.
+        records.resize(max(needed, len(records) * 3 // 2), refcheck=False)
+    return records
