@@ -6,6 +6,7 @@
     python3 dev.py lint                    ruff
     python3 dev.py types                   mypy
     python3 dev.py docs                    build the documentation
+    python3 dev.py figures                 draw its pictures
     python3 dev.py python script.py        any other program of the environment
 
 Needs nothing but Python 3.11 or later. The environment is `.venv` beside this file.
@@ -13,6 +14,8 @@ Needs nothing but Python 3.11 or later. The environment is `.venv` beside this f
 
 import hashlib
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import venv
@@ -21,11 +24,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent
 ENVIRONMENT = ROOT / ".venv"
 PROGRAMS = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
+# Each task: the extra it needs, and its commands; arguments go to the last one.
 TASKS = {
-    "test": ("dev", ["python", "-m", "pytest"]),
-    "lint": ("dev", ["ruff", "check", "."]),
-    "types": ("dev", ["mypy"]),
-    "docs": ("docs", ["mkdocs", "build", "--strict"]),
+    "test": ("dev", [["python", "-m", "pytest"]]),
+    "lint": ("dev", [["ruff", "format", "--check", "."], ["ruff", "check", "."]]),
+    "types": ("dev", [["mypy"]]),
+    "docs": ("docs", [["mkdocs", "build", "--strict"]]),
+    "figures": ("viz", [["python", "docs/figures.py"]]),
 }
 
 
@@ -36,11 +41,32 @@ def main() -> int:
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
         print(__doc__)
         return 0
-    extra, command = TASKS.get(sys.argv[1], ("", [sys.argv[1]]))
+    extra, commands = TASKS.get(sys.argv[1], ("", [[sys.argv[1]]]))
     prepare(extra)
-    os.chdir(ROOT)
-    command = [str(PROGRAMS / command[0]), *command[1:], *sys.argv[2:]]
-    return subprocess.call(command)
+    if sys.argv[1] in TASKS:
+        os.chdir(ROOT)
+    for command in [*commands[:-1], [*commands[-1], *sys.argv[2:]]]:
+        program = shutil.which(command[0], path=PROGRAMS)
+        if program is None:
+            sys.exit(f"dev.py: there is no task or program {command[0]!r}; see dev.py --help")
+        code = run([program, *command[1:]])
+        if code != 0:
+            return code
+    return 0
+
+
+def run(command: list[str]) -> int:
+    """Run a program to its end. It shares our terminal, so Ctrl-C is its own to handle."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return subprocess.call(command, preexec_fn=None if os.name == "nt" else default_interrupts)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def default_interrupts() -> None:
+    """Give the child the usual Ctrl-C back."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def prepare(extra: str) -> None:

@@ -1,6 +1,6 @@
 """Monte-Carlo planning in Markov decision processes, with guarantees."""
 
-from pacplan import bounds, envs
+from pacplan import bounds, envs, exact
 from pacplan.algorithms import MDPGapE, planners
 from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP
 from pacplan.plan import Plan
@@ -19,5 +19,6 @@ __all__ = [
     "TabularMDP",
     "bounds",
     "envs",
+    "exact",
     "planners",
 ]

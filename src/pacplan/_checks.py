@@ -4,6 +4,9 @@ import math
 import operator
 from typing import Any
 
+# A reward may lie outside its promised range by this fraction of its width: rounding, no more.
+REWARD_ROUNDING = 1e-9
+
 
 def real(name: str, value: Any) -> float:
     """A finite real number."""

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan._checks import REWARD_ROUNDING
 from pacplan._jit import inlined, kernel
 from pacplan.bounds.bernoulli import kl_upper_from, warm_start
 from pacplan.bounds.simplex import kl_ball_max, kl_ball_min, one_seen_max
@@ -232,7 +233,8 @@ def simulate(search: Search, model: Any, most: int, rng: Any, ties: Any) -> tupl
         successor, reward, flag = handles.draw(model, state, action, h, rng)
         if flag == handles.ABORTED:
             return h, ABORTED
-        if not rules.lowest <= reward <= rules.lowest + rules.width:
+        x = (reward - rules.lowest) / rules.width
+        if not -REWARD_ROUNDING <= x <= 1.0 + REWARD_ROUNDING:
             return h, break_promise(report, BAD_REWARD, state, action, h, reward)
         ended = flag == handles.ENDED
         child = NONE
@@ -264,7 +266,7 @@ def simulate(search: Search, model: Any, most: int, rng: Any, ties: Any) -> tupl
         path.nodes[h] = at
         path.pairs[h] = link
         path.children[h] = child
-        path.rewards[h] = min(1.0, max(0.0, (reward - rules.lowest) / rules.width))
+        path.rewards[h] = min(1.0, max(0.0, x))
         path.prices[h] = price
         if ended:
             return h + 1, CHUNK_DONE

@@ -298,7 +298,8 @@ class _GapSearch:
     def _fixed_parts(self, planner: MDPGapE, model: Model) -> dict[str, Any]:
         low, high = model.reward_range
         values = value_range(model.reward_range, model.may_end, planner.gamma, self.horizon)
-        scale = max(abs(float(bound[-1])) for bound in values)
+        largest = max(abs(float(bound[-1])) for bound in values)
+        spread = float(values.node_upper[-1] - values.node_lower[-1])
         actions, horizon = len(self._actions), self.horizon
         ball = min(self._successors, 1 << 20)
         return {
@@ -315,8 +316,8 @@ class _GapSearch:
                 known_rewards=planner.rewards == "known",
                 known_transitions=planner.transitions == "known",
                 per_path=self.thresholds.per_path,
-                tie=1e-9 * scale,
-                slack=1e-15 * scale,
+                tie=1e-10 * spread,
+                slack=1e-15 * largest,
             ),
             "values": values,
             "root": kernels.Root(

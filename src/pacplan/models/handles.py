@@ -48,7 +48,8 @@ def action_count(handle: Any, state: int, h: int) -> int:
 
 def draw(handle: Any, state: int, action: int, h: int, rng: Any) -> tuple[int, float, int]:
     """One call to the model: (next state, reward in the user's units, flag)."""
-    return _answer("draw", handle, state, action, h, rng)  # type: ignore[no-any-return]
+    successor, reward, flag = _answer("draw", handle, int(state), int(action), int(h), rng)
+    return successor, reward, flag
 
 
 def mean_reward(handle: Any, state: int, action: int, h: int) -> float:

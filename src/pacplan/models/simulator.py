@@ -31,7 +31,8 @@ class Simulator:
             a jitted `step` it is jitted too and returns the number.
         successors: B, the largest number of distinct next states of any state and action (all
             transitions that terminate count as one). None: not known; planners that need it say so.
-        reward_range: (lowest, highest) reward. Every reward is checked against it.
+        reward_range: (lowest, highest) reward. Every reward is checked against it, and may lie
+            outside by no more than rounding, 1e-9 of its width.
         max_actions: K, where `actions` is a function. Not required; if it is given, it is checked.
         stationary: False: the transition depends on the number h of steps taken since the root (the
             paper's p_h and r_h), and the signature is `step(state, action, rng, h)`, h = 0, 1, ...

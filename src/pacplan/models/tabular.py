@@ -196,7 +196,8 @@ class TabularMDP:
         r = np.broadcast_to(r if self.steps is not None else r[np.newaxis], shape).copy()
         r[:, ~offered] = self.reward_range[0]
         low, high = self.reward_range
-        wrong = ~((r >= low) & (r <= high))
+        rounding = _checks.REWARD_ROUNDING * (high - low)
+        wrong = ~((r >= low - rounding) & (r <= high + rounding))
         if wrong.any():
             step, s, a, k = (int(i) for i in np.argwhere(wrong)[0])
             raise ValueError(

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Group
 
     from pacplan.search.driver import Snapshot
 
@@ -22,28 +22,26 @@ def live_display(target: float | None, budget: int | None) -> "Iterator[Callable
         yield lambda snapshot: live.update(progress_table(snapshot, target, budget))
 
 
-def progress_table(snapshot: "Snapshot", target: float | None, budget: int | None) -> "Table":
-    """One line an action: its interval as a bar on a common scale."""
+def progress_table(snapshot: "Snapshot", target: float | None, budget: int | None) -> "Group":
+    """A line on how far the search is, then one an action: its interval on a common scale."""
+    from rich.console import Group
     from rich.table import Table
 
-    gap = "" if snapshot.gap is None else f"gap {snapshot.gap:.4g}"
-    goal = "" if target is None else f" of {target:.4g}"
+    gap = "" if snapshot.gap is None else f", gap {snapshot.gap:.4g}"
+    goal = "" if target is None else f" (goal {target:.4g})"
     spent = f"{snapshot.samples:,}" + ("" if budget is None else f" of {budget:,}")
-    table = Table(
-        title=f"{spent} calls, {snapshot.episodes:,} episodes, {snapshot.seconds:.1f} s   {gap}{goal}",
-        box=None,
-        title_justify="left",
-    )
+    head = f"{spent} calls, {snapshot.episodes:,} episodes, {snapshot.seconds:.1f} s{gap}{goal}"
+    table = Table(box=None)
     for header in ("", "action", "lower", "interval", "upper"):
         table.add_column(header, justify="left" if header == "interval" else "right")
     if snapshot.lower is None or snapshot.upper is None:
-        return table
+        return Group(head)
     low, high = float(snapshot.lower.min()), float(snapshot.upper.max())
     for action, lower, upper in zip(snapshot.actions, snapshot.lower, snapshot.upper, strict=True):
         mark = ">" if action == snapshot.action else ""
         bar = interval_bar(float(lower), float(upper), low, high)
         table.add_row(mark, str(action), f"{lower:.4g}", bar, f"{upper:.4g}")
-    return table
+    return Group(head, table)
 
 
 def interval_bar(lower: float, upper: float, low: float, high: float) -> str:

@@ -1,0 +1,5 @@
+"""`python -m pacplan` is the command `pacplan`."""
+
+from pacplan.cli import app
+
+app()

@@ -1,0 +1,32 @@
+import math
+
+import numpy as np
+import pytest
+
+import pacplan
+
+
+def constant_radius(level):
+    """Thresholds beta(n) = n level: every radius is `level`, and bounds can be worked by hand."""
+    return (lambda n: n * level, lambda n: n * level)
+
+
+HALF = constant_radius(math.log(2.0))
+
+
+@pytest.fixture
+def two_steps():
+    """Root 0: action 0 pays nothing and leads to state 1, where nothing pays; action 1 pays 1 and
+    leads to state 2, where everything does. Two actions everywhere; state 3 is never reached."""
+    successors = np.array([[1, 2], [1, 1], [2, 2], [3, 3]])[..., np.newaxis]
+    rewards = np.array([[0.0, 1.0], [0.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    return pacplan.TabularMDP(np.ones((4, 2, 1)), rewards, successors=successors)
+
+
+def random_small(rng, *, states=4, actions=2, successors=2, noise="bernoulli"):
+    """A small random MDP with random supports of up to `successors` states."""
+    p = rng.dirichlet(np.ones(successors), size=(states, actions))
+    to = rng.permuted(np.broadcast_to(np.arange(states), (states, actions, states)), axis=-1)
+    return pacplan.TabularMDP(
+        p, rng.random((states, actions)), successors=to[..., :successors], noise=noise
+    )
