@@ -21,7 +21,7 @@ ACCURACY = 1e-9
 DIGITS = 40
 REFERENCE_ERROR = Decimal("1e-22")
 # Derandomised, so that a failure does not come and go.
-PROPERTY = settings(derandomize=True, deadline=None, max_examples=400)
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=300)
 
 # Smaller radii than 1e-18 would make intervals that are narrower than the distance of two floats.
 radii = st.one_of(st.just(0.0), st.floats(-18, 2).map(lambda x: 10.0**x), st.floats(1e-9, 60))
@@ -210,7 +210,7 @@ def test_kl_interval_shrinks_to_the_mean_as_fast_as_pinsker_says(p, beta, digits
     assert p - kl_lower(p, c) <= width
 
 
-@settings(PROPERTY, max_examples=1500)
+@settings(PROPERTY, max_examples=1000)
 @given(
     means,
     radii,
@@ -493,11 +493,12 @@ def test_ball_with_an_unseen_value_just_beyond_the_best_one():
         Ball([5, 9, 6], [0.99, 0.77, 0.72], 1.0, 0.8558506674716682),
         Ball([1, 1, 2, 1], [0.22, 0.99, 0.12, 0.24], 1.0, 0.8382613077987711),
         Ball([7, 16, 7, 10, 10], [0.958, 0.08, 0.533, 0.043, 0.171], 1.0, 0.499916878632842),
+        Ball([1, 260984, 16320], [2.38e-14, 5.84e-14, 8.77e-10], None, 10.443219986565495),
         Ball([1, 1211, 2379651, 1], [0.9999999999964382, 0.99975, 0.99154, 0.99997], None, 1.954),
     ],
     ids=lambda ball: "-".join(map(str, ball.counts)),
 )
-def test_ball_where_the_first_steps_of_newton_go_far(ball):
+def test_ball_where_the_steps_of_newton_go_astray(ball):
     assert_outer(ball)
 
 

@@ -4,16 +4,22 @@ import math
 import operator
 from typing import Any
 
+import numpy as np
+
 # A reward may lie outside its promised range by this fraction of its width: rounding, no more.
 REWARD_ROUNDING = 1e-9
+# More steps, actions or successors than this are taken for a mistake.
+LARGEST = 1_000_000
 
 
 def real(name: str, value: Any) -> float:
     """A finite real number."""
-    if isinstance(value, bool | str | bytes):
+    if isinstance(value, bool | np.bool_ | str | bytes | bytearray):
         raise TypeError(f"{name} must be a number, got {value!r}")
     try:
         number = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be a number of ordinary size, got {value!r}") from None
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a number, got {value!r}") from None
     if not math.isfinite(number):
@@ -21,9 +27,9 @@ def real(name: str, value: Any) -> float:
     return number
 
 
-def integer(name: str, value: Any, *, least: int) -> int:
-    """A whole number of at least `least`."""
-    if isinstance(value, bool):
+def integer(name: str, value: Any, *, least: int, most: int = 2**62) -> int:
+    """A whole number from `least` to `most`."""
+    if isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be a whole number, got {value!r}")
     try:
         number = operator.index(value)
@@ -31,6 +37,8 @@ def integer(name: str, value: Any, *, least: int) -> int:
         raise TypeError(f"{name} must be a whole number, got {value!r}") from None
     if number < least:
         raise ValueError(f"{name} must be at least {least}, got {number}")
+    if number > most:
+        raise ValueError(f"{name} must be at most {most}, got {number}")
     return number
 
 
@@ -67,4 +75,8 @@ def reward_range(value: Any) -> tuple[float, float]:
     low, high = real("the lowest reward", lowest), real("the highest reward", highest)
     if not low < high:
         raise ValueError(f"reward_range must have lowest < highest, got ({low}, {high})")
+    if not 1e-150 < high - low < 1e150 or not high - low > 1e-9 * max(abs(low), abs(high)):
+        raise ValueError(
+            f"reward_range=({low}, {high}) is too wide or too narrow to compute with; rescale rewards"
+        )
     return low, high

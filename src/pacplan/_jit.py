@@ -9,6 +9,7 @@ kernel inlines functions of other modules and must be compiled again when any of
 import hashlib
 import logging
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -41,8 +42,9 @@ def _source_digest() -> str:
 def cache_folder() -> Path | None:
     """The folder that holds compiled kernels, or None where no folder can be written to.
 
-    `NUMBA_CACHE_DIR` is honoured. Otherwise it is `pacplan` in the user's cache folder, and in the
-    folder for temporary files as a last resort. Installations of pacplan do not share entries.
+    `NUMBA_CACHE_DIR` is honoured. Otherwise it is in `pacplan` in the user's cache folder, and in the
+    folder for temporary files as a last resort. Its name tells the installation of pacplan and the
+    state of its sources; folders of earlier states are removed.
     """
     installation = hashlib.sha256(str(_PACKAGE).encode()).hexdigest()[:12]
     chosen = os.environ.get("NUMBA_CACHE_DIR")
@@ -53,7 +55,7 @@ def cache_folder() -> Path | None:
         else [user_cache_path("pacplan"), Path(tempfile.gettempdir()) / f"pacplan-{user}"]
     )
     for candidate in candidates:
-        folder = candidate / f"kernels-{installation}"
+        folder = candidate / f"{installation}-{_source_digest()[:12]}"
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             # Compiled code is executed when it is read back: trust only what is ours.
@@ -62,6 +64,9 @@ def cache_folder() -> Path | None:
             tempfile.TemporaryFile(dir=folder).close()
         except OSError:
             continue
+        for other in candidate.glob(f"{installation}-*"):
+            if other != folder:
+                shutil.rmtree(other, ignore_errors=True)
         return folder
     return None
 
@@ -116,34 +121,51 @@ def records(array: NDArray[Any]) -> NDArray[Any]:
     return array.view(np.recarray) if numba.config.DISABLE_JIT else array
 
 
-def kernel(function: F) -> F:
-    """Compile `function` with Numba on first use and keep the result in the user's cache folder.
-
-    Kernels allocate nothing and keep no reference to an argument, so they are compiled without
-    Numba's memory management (`_nrt`): counting references would cost as much as the search.
-    """
-    compiled: Any = numba.njit(error_model="numpy", _nrt=False)(function)
-    if not numba.config.DISABLE_JIT and cache_folder() is not None:
-        compiled._cache = _KernelCache(compiled.py_func)
-    return compiled  # type: ignore[no-any-return]
+# Kernels allocate nothing and keep no reference to an argument, so they are compiled without Numba's
+# memory management (`_nrt`): counting references would cost as much as the search itself.
+_OPTIONS = {"error_model": "numpy", "_nrt": False}
 
 
 def inlined(function: F) -> F:
     """Compile `function` as a part of the kernels that call it.
 
     A call to a compiled function that is not inlined would pass every array of its arguments
-    separately and count references to them, which costs more than most of these functions do.
+    separately, which costs more than most of these functions do.
     """
-    return numba.njit(error_model="numpy", _nrt=False, forceinline=True)(function)  # type: ignore[no-any-return]
+    return numba.njit(forceinline=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+
+
+def kernel(function: F) -> F:
+    """Compile `function` with Numba on first use, and keep the result in the user's cache folder."""
+    return _cached(numba.njit(**_OPTIONS)(function))  # type: ignore[no-any-return]
+
+
+def core(function: F) -> F:
+    """Compile `function` as the whole work of an `entry`."""
+    return numba.njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
+
+
+def entry(function: F) -> F:
+    """Like `kernel`, for functions that take random generators and only call their `core`.
+
+    To take a generator is to hold a reference to it, which only memory management gives back.
+    """
+    return _cached(numba.njit(error_model="numpy")(function))  # type: ignore[no-any-return]
+
+
+def _cached(compiled: Any) -> Any:
+    if not numba.config.DISABLE_JIT and cache_folder() is not None:
+        compiled._cache = _KernelCache(compiled.py_func)
+    return compiled
 
 
 @cache
 def uncached(compiled: F) -> F:
-    """A twin of a kernel that is compiled in this process only.
+    """A twin of an entry that is compiled in this process only.
 
     For arguments whose type is new in every process, such as a user's own jitted function: their
     entries could never be found again.
     """
     if not isinstance(compiled, Dispatcher):
         return compiled  # Compilation is switched off (NUMBA_DISABLE_JIT).
-    return numba.njit(error_model="numpy", _nrt=False)(compiled.py_func)  # type: ignore[no-any-return]
+    return numba.njit(error_model="numpy")(compiled.py_func)  # type: ignore[no-any-return]

@@ -4,6 +4,7 @@ import ast
 import importlib
 import json
 import sys
+import traceback
 from enum import IntEnum
 from typing import Annotated, Any
 
@@ -75,8 +76,8 @@ def plan(
     """
     import pacplan
 
-    settings = dict(_setting(text) for text in set_ or [])
     try:
+        settings = dict(_setting(text) for text in set_ or [])
         planner = pacplan.MDPGapE(
             epsilon=epsilon,
             delta=delta,
@@ -99,9 +100,13 @@ def plan(
         )
     except pacplan.BrokenPromiseError as error:
         raise _failure(error, Exit.ERROR) from error
-    except (TypeError, ValueError) as error:
-        # Raised by a check of ours before the search, or by the user's model.
-        raise _failure(error, Exit.ERROR) from error
+    except Exception as error:
+        if hasattr(error, "__notes__"):  # Raised by the user's model, which says where.
+            traceback.print_exception(error)
+            raise typer.Exit(Exit.ERROR) from error
+        if isinstance(error, TypeError | ValueError):
+            raise _failure(error, Exit.USAGE) from error
+        raise
     if as_json:
         print(json.dumps(result.to_dict(), indent=2))
     else:
@@ -121,15 +126,17 @@ def _literal(text: str) -> Any:
     """A Python literal, or the text itself where it is none."""
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        if text.lstrip()[:1] in tuple("([{'\""):
+            raise ValueError(f"cannot read {text!r} as a Python literal") from None
         return text
 
 
 def _setting(text: str) -> tuple[str, Any]:
-    name, separator, value = text.partition("=")
-    if not separator:
-        raise _failure(ValueError(f"--set takes NAME=VALUE, got {text!r}"), Exit.USAGE)
-    return name.strip(), _literal(value)
+    name, separator, value = (part.strip() for part in text.partition("="))
+    if not separator or not name:
+        raise ValueError(f"--set takes NAME=VALUE, got {text!r}")
+    return name, _literal(value)
 
 
 def _load(problem: str, settings: dict[str, Any]) -> Any:
@@ -147,8 +154,9 @@ def _load(problem: str, settings: dict[str, Any]) -> Any:
             sys.path.insert(0, "")
         try:
             found = getattr(importlib.import_module(module_name), name)
-        except (ImportError, AttributeError) as error:
-            raise ValueError(f"cannot load {problem!r}: {error}") from error
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise ValueError(f"cannot load {problem!r}: {reason}") from error
     if callable(found):
         return found(**settings)
     if settings:
@@ -159,6 +167,7 @@ def _load(problem: str, settings: dict[str, Any]) -> Any:
 def _show(result: Any) -> None:
     """The plan as a table, its guarantee and its cost."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     from pacplan.search.progress import interval_bar
@@ -171,7 +180,7 @@ def _show(result: Any) -> None:
     for i, action in enumerate(result.actions):
         table.add_row(
             ">" if action == result.action else "",
-            str(action),
+            escape(str(action)),
             f"{result.lower[i]:.4g}",
             interval_bar(float(result.lower[i]), float(result.upper[i]), low, high),
             f"{result.upper[i]:.4g}",
@@ -181,8 +190,8 @@ def _show(result: Any) -> None:
         )
     console.print(table)
     console.print()
-    console.print(f"Action {result.action}, gap {result.gap:.4g}", style="bold")
-    console.print(result.guarantee)
+    console.print(escape(f"Action {result.action}, gap {result.gap:.4g}"), style="bold")
+    console.print(escape(result.guarantee))
     if result.assumptions:
-        console.print(f"Given that {', '.join(result.assumptions)}.")
+        console.print(escape(f"Given that {', '.join(result.assumptions)}."))
     console.print(result.effort)

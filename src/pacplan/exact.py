@@ -47,6 +47,8 @@ def discounted(model: TabularMDP, *, gamma: float, tolerance: float = 1e-12) -> 
         raise ValueError("the infinite-horizon problem needs gamma < 1; use finite_horizon")
     if model.steps is not None:
         raise ValueError("the model is not stationary; use finite_horizon")
+    if _checks.real("tolerance", tolerance) < 0.0:
+        raise ValueError(f"tolerance must be at least 0, got {tolerance}")
     rewards, probabilities, successors = model.sparse()
     values = np.zeros(model.states)
     # The error is at most gamma / (1 - gamma) times the last change; rounding sets a floor to both.

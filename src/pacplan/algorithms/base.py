@@ -73,11 +73,7 @@ class Planner(ABC):
             BrokenPromiseError: the model broke a promise (a reward out of range, too many
                 successors). What a simulator raises itself comes through unchanged.
         """
-        if not isinstance(model, Model):
-            raise TypeError(
-                "model must be a pacplan model such as TabularMDP or Simulator, "
-                f"got {type(model).__name__}"
-            )
+        _check_model(model)
         if time_limit is not None and _checks.real("time_limit", time_limit) <= 0.0:
             raise ValueError(f"time_limit must be positive, got {time_limit}")
         if callback is not None and not callable(callback):
@@ -122,6 +118,20 @@ class Planner(ABC):
             if value is not parameter.default and value != parameter.default:
                 settings.append(f"{name}={value!r}")
         return f"{type(self).__name__}({', '.join(settings)})"
+
+
+_model_classes: set[type] = set()
+
+
+def _check_model(model: Any) -> None:
+    """Raise unless `model` is one. Looking at a protocol takes a while, so it is done once a class."""
+    if type(model) not in _model_classes:
+        if not isinstance(model, Model):
+            raise TypeError(
+                "model must be a pacplan model such as TabularMDP or Simulator, "
+                f"got {type(model).__name__}"
+            )
+        _model_classes.add(type(model))
 
 
 @cache

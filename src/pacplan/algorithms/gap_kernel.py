@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan._checks import REWARD_ROUNDING
-from pacplan._jit import inlined, kernel
+from pacplan._jit import core, entry, inlined, kernel
 from pacplan.bounds.bernoulli import kl_upper_from, warm_start
+from pacplan.bounds.memo import MOST_VISITS, Memo, mean_bounds, share_upper
 from pacplan.bounds.simplex import kl_ball_max, kl_ball_min, one_seen_max
 from pacplan.bounds.thresholds import Radii
 from pacplan.models import handles
@@ -17,6 +18,7 @@ from pacplan.search.kernel import (
     BAD_REWARD,
     BROKEN,
     CHUNK_DONE,
+    ENDED_EARLY,
     NO_ACTIONS,
     NO_ROOM,
     REWARD_VARIES,
@@ -24,10 +26,10 @@ from pacplan.search.kernel import (
     SPENT,
     TOO_MANY_ACTIONS,
     TOO_MANY_SUCCESSORS,
-    Report,
     argmax_at_random,
     break_promise,
     largest,
+    note_call,
 )
 from pacplan.search.tree import (
     NONE,
@@ -38,100 +40,115 @@ from pacplan.search.tree import (
     link_child,
     untried_action,
 )
-from pacplan.search.values import ValueRange
 
 # Columns of the table of radii.
 _REWARD, _REWARD_SHRINK, _REWARD_DECAY, _TRANSITION, _TRANSITION_SHRINK, _TRANSITION_DECAY = Radii()
 
 
-class Rules(NamedTuple):
-    """What stays fixed during a search."""
+# Records are few arguments where named tuples of arrays would be many: a kernel unpacks each array
+# of its arguments on every call. A field of an array of records is an array.
 
-    gamma: float
-    horizon: int
-    lowest: float  # lowest reward
-    width: float  # highest reward minus lowest
-    successors: int  # B
-    most_actions: int  # K; 0: not declared
-    epsilon: float
-    value_goal: bool
-    fixed_rewards: bool  # rewards are deterministic: the first one tells
-    known_rewards: bool
-    known_transitions: bool
-    per_path: bool  # see Thresholds.per_path
-    tie: float  # bounds that differ by less are tied
-    slack: float  # covers the rounding of a sum of bounds
+# What stays fixed during a search.
+RULES = np.dtype(
+    [
+        ("gamma", np.float64),
+        ("lowest", np.float64),  # lowest reward
+        ("width", np.float64),  # highest reward minus lowest
+        ("epsilon", np.float64),
+        ("tie", np.float64),  # bounds that differ by less are tied
+        ("slack", np.float64),  # covers the rounding of a sum of bounds
+        ("horizon", np.int64),
+        ("successors", np.int64),  # B
+        ("most_actions", np.int64),  # K; 0: not declared
+        ("may_end", np.bool_),
+        ("value_goal", np.bool_),
+        ("fixed_rewards", np.bool_),  # rewards are deterministic: the first one tells
+        ("known_rewards", np.bool_),
+        ("known_transitions", np.bool_),
+        ("per_path", np.bool_),  # see Thresholds.per_path
+    ],
+    align=True,
+)
 
+# The root's actions, side by side.
+ROOT = np.dtype(
+    [
+        ("upper", np.float64),
+        ("lower", np.float64),
+        ("pair", np.int64),
+        ("calls", np.int64),
+    ]
+)
 
-class Root(NamedTuple):
-    """The root's actions, side by side, and what will be played next.
+# What will be played next. It is decided once after every episode, so the draws that break ties do
+# not depend on how episodes are cut into chunks.
+DECISION = np.dtype(
+    [
+        ("stands", np.int64),
+        ("best", np.int64),
+        ("challenger", np.int64),
+        ("play", np.int64),
+    ]
+)
 
-    `decision` is [1 if it stands, b, c, the action to play]. It is taken once after every episode,
-    so the draws that break ties do not depend on how episodes are cut into chunks.
-    """
+# The episode under way, a record a step.
+STEP = np.dtype(
+    [
+        ("node", np.int64),
+        ("pair", np.int64),
+        ("child", np.int64),
+        ("reward", np.float64),  # scaled to [0, 1]
+        ("price", np.float64),  # added to the thresholds, see Thresholds.per_path
+    ]
+)
 
-    upper: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    pairs: NDArray[np.int64]
-    calls: NDArray[np.int64]
-    decision: NDArray[np.int64]
-
-
-class Path(NamedTuple):
-    """The episode under way, one entry a step."""
-
-    nodes: NDArray[np.int64]
-    pairs: NDArray[np.int64]
-    children: NDArray[np.int64]
-    rewards: NDArray[np.float64]  # scaled to [0, 1]
-    prices: NDArray[np.float64]  # added to the thresholds, see Thresholds.per_path
-
-
-class Ball(NamedTuple):
-    """Workspace for a KL ball of more than two outcomes."""
-
-    p: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    scratch: NDArray[np.float64]
+# Workspace for a KL ball of more than two outcomes.
+BALL = np.dtype(
+    [("p", np.float64), ("upper", np.float64), ("lower", np.float64), ("scratch", np.float64)]
+)
 
 
 class Search(NamedTuple):
     """Everything a chunk of episodes works on, the model and the random streams apart."""
 
     tree: TreeArrays
-    rules: Rules
-    values: ValueRange
+    rules: Any  # one record of RULES
+    values: Any  # records of VALUE_RANGE
     radii: NDArray[np.float64]  # rows of a ThresholdTable
-    root: Root
-    path: Path
-    ball: Ball
-    report: Report
+    memo: Memo
+    root: Any  # records of ROOT
+    decision: Any  # one record of DECISION
+    path: Any  # records of STEP
+    ball: Any  # records of BALL
+    report: Any  # one record of REPORT
 
 
 @inlined
 def plant(search: Search, model: Any, state: int, rng: Any) -> None:
     """Make the root."""
-    rules, values = search.rules, search.values
-    actions = search.root.upper.size
+    rules, values = search.rules[0], search.values
+    actions = search.root.size
     steps = rules.horizon
-    add_node(search.tree, state, actions, values.node_upper[steps], values.node_lower[steps])
-    search.root.upper[:] = values.node_upper[steps]
-    search.root.lower[:] = values.node_lower[steps]
-    search.root.pairs[:] = NONE
+    add_node(search.tree, state, actions, values[steps].node_upper, values[steps].node_lower)
+    for action in range(actions):
+        arm = search.root[action]
+        arm.upper = values[steps].node_upper
+        arm.lower = values[steps].node_lower
+        arm.pair = NONE
     if rules.known_rewards:
         _expand_known(search, model, 0, 0, rng)
-        for pair in range(actions):
-            action = search.tree.pairs[pair].action
-            search.root.pairs[action] = pair
-            search.root.upper[action] = search.tree.pairs[pair].upper
-            search.root.lower[action] = search.tree.pairs[pair].lower
+        for link in range(actions):
+            pair = search.tree.pairs[link]
+            arm = search.root[pair.action]
+            arm.pair = link
+            arm.upper = pair.upper
+            arm.lower = pair.lower
 
 
 @inlined
 def _expand_known(search: Search, model: Any, at: int, h: int, rng: Any) -> None:
     """Give every action of a new node its pair: where rewards are known, each is worth its own."""
-    tree, rules, values = search.tree, search.rules, search.values
+    tree, rules, values = search.tree, search.rules[0], search.values
     node = tree.nodes[at]
     after = rules.horizon - h - 1
     for action in range(node.actions):
@@ -140,8 +157,8 @@ def _expand_known(search: Search, model: Any, at: int, h: int, rng: Any) -> None
             tree,
             at,
             action,
-            reward + rules.gamma * values.outcome_upper[after] + rules.slack,
-            reward + rules.gamma * values.outcome_lower[after] - rules.slack,
+            reward + rules.gamma * values[after].outcome_upper + rules.slack,
+            reward + rules.gamma * values[after].outcome_lower - rules.slack,
         )
         tree.pairs[pair].reward = (reward - rules.lowest) / rules.width
     _refresh_node(search, at, h, rng)
@@ -154,8 +171,8 @@ def decide(search: Search, rng: Any) -> None:
     b = argmin_b [ max_{a != b} U(a) - L(b) ],  c = argmax_{c != b} U(c); play the wider of the two.
     For the value goal play argmax U.
     """
-    root, rules = search.root, search.rules
-    if root.decision[0] == 1:
+    root, rules, decision = search.root, search.rules[0], search.decision[0]
+    if decision.stands:
         return
     upper, lower = root.upper, root.lower
     best = 0
@@ -190,20 +207,20 @@ def decide(search: Search, rng: Any) -> None:
         excess = (upper[challenger] - lower[challenger]) - (upper[best] - lower[best])
         if excess > rules.tie or (excess >= -rules.tie and rng.random() < 0.5):
             play = challenger
-    root.decision[0] = 1
-    root.decision[1] = best
-    root.decision[2] = challenger
-    root.decision[3] = play
+    decision.stands = 1
+    decision.best = best
+    decision.challenger = challenger
+    decision.play = play
 
 
 @inlined
 def satisfied(search: Search) -> bool:
     """The stopping rule: U(c) - L(b) <= epsilon, or max U - max L <= 2 epsilon for the value."""
-    root, epsilon = search.root, search.rules.epsilon
-    if search.rules.value_goal:
-        return bool(largest(root.upper) - largest(root.lower) <= 2.0 * epsilon)
-    best, challenger = root.decision[1], root.decision[2]
-    return bool(challenger == NONE or root.upper[challenger] - root.lower[best] <= epsilon)
+    root, rules, decision = search.root, search.rules[0], search.decision[0]
+    if rules.value_goal:
+        return bool(largest(root.upper) - largest(root.lower) <= 2.0 * rules.epsilon)
+    best, challenger = decision.best, decision.challenger
+    return bool(challenger == NONE or root.upper[challenger] - root.lower[best] <= rules.epsilon)
 
 
 @inlined
@@ -216,27 +233,30 @@ def simulate(search: Search, model: Any, most: int, rng: Any, ties: Any) -> tupl
     Returns:
         Its length, and CHUNK_DONE or why it was cut short.
     """
-    tree, rules, values, path = search.tree, search.rules, search.values, search.path
-    report = search.report
+    tree, rules, values, path = search.tree, search.rules[0], search.values, search.path
+    report, root, play = search.report, search.root, search.decision[0].play
     at = 0
     price = 0.0
     for h in range(min(rules.horizon, most)):
         steps = rules.horizon - h
-        link = search.root.pairs[search.root.decision[3]] if h == 0 else tree.nodes[at].favourite
+        link = root[play].pair if h == 0 else tree.nodes[at].favourite
         if link == NONE:
-            action = search.root.decision[3] if h == 0 else untried_action(tree, at, ties)
-            link = add_pair(tree, at, action, values.node_upper[steps], values.node_lower[steps])
+            action = play if h == 0 else untried_action(tree, at, ties)
+            link = add_pair(tree, at, action, values[steps].node_upper, values[steps].node_lower)
             if h == 0:
-                search.root.pairs[action] = link
+                root[action].pair = link
         action = tree.pairs[link].action
         state = tree.nodes[at].state
         successor, reward, flag = handles.draw(model, state, action, h, rng)
         if flag == handles.ABORTED:
+            note_call(report, state, action, h, 0.0)
             return h, ABORTED
         x = (reward - rules.lowest) / rules.width
         if not -REWARD_ROUNDING <= x <= 1.0 + REWARD_ROUNDING:
             return h, break_promise(report, BAD_REWARD, state, action, h, reward)
         ended = flag == handles.ENDED
+        if ended and not rules.may_end:
+            return h, break_promise(report, ENDED_EARLY, state, action, h, reward)
         child = NONE
         if steps > 1:
             child, seen = find_child(tree, link, successor, ended)
@@ -255,19 +275,20 @@ def simulate(search: Search, model: Any, most: int, rng: Any, ties: Any) -> tupl
                         tree,
                         successor,
                         actions,
-                        values.node_upper[steps - 1],
-                        values.node_lower[steps - 1],
+                        values[steps - 1].node_upper,
+                        values[steps - 1].node_lower,
                     )
                     if rules.known_rewards:
                         _expand_known(search, model, child, h + 1, ties)
                 link_child(tree, link, child)
         if rules.per_path:
             price += log(tree.nodes[at].actions * (rules.successors if h > 0 else 1))
-        path.nodes[h] = at
-        path.pairs[h] = link
-        path.children[h] = child
-        path.rewards[h] = min(1.0, max(0.0, x))
-        path.prices[h] = price
+        step = path[h]
+        step.node = at
+        step.pair = link
+        step.child = child
+        step.reward = min(1.0, max(0.0, x))
+        step.price = price
         if ended:
             return h + 1, CHUNK_DONE
         at = child
@@ -282,16 +303,16 @@ def _next_bounds(
 
     `radius`, `shrink` and `decay` are as in a ThresholdTable.
     """
-    tree, rules, values, ball = search.tree, search.rules, search.values, search.ball
+    tree, rules, values, ball = search.tree, search.rules[0], search.values, search.ball
     pair = tree.pairs[link]
     after = rules.horizon - h - 1
-    high, low = values.outcome_upper[after], values.outcome_lower[after]
+    high, low = values[after].outcome_upper, values[after].outcome_lower
     child = tree.nodes[pair.child]
     if rules.known_transitions:
         up = 0.0
         down = 0.0
         left = 1.0
-        state = tree.nodes[search.path.nodes[h]].state
+        state = tree.nodes[search.path[h].node].state
         step = pair.child
         while step != NONE:
             child = tree.nodes[step]
@@ -308,22 +329,29 @@ def _next_bounds(
         return one_seen_max(child.upper, high, decay), -one_seen_max(-child.lower, -low, decay)
     if rules.successors == 2:
         other = tree.nodes[child.sibling]
-        share = 1.0 / pair.n
-        p = child.count * share
-        # How much the last draw moved p.
-        drift = ((1.0 if search.path.children[h] == pair.child else 0.0) - p) * share
-        bend = 1.0 / (p * (1.0 - p))
         # The ball is an interval for p: to the side of the better outcome above, away from it below.
         rise = child.upper - other.upper
-        x, turn = (p, drift) if rise >= 0.0 else (1.0 - p, -drift)
-        q = kl_upper_from(x, radius, warm_start(x, pair.next_up, turn, shrink, bend))
-        pair.next_up = q
-        up = other.upper + rise * q if rise >= 0.0 else child.upper - rise * q
         fall = child.lower - other.lower
-        x, turn = (1.0 - p, -drift) if fall >= 0.0 else (p, drift)
-        q = kl_upper_from(x, radius, warm_start(x, pair.next_down, turn, shrink, bend))
-        pair.next_down = q
-        down = child.lower - fall * q if fall >= 0.0 else other.lower + fall * q
+        k = child.count if rise >= 0.0 else other.count
+        j = other.count if fall >= 0.0 else child.count
+        if pair.n <= MOST_VISITS and not rules.per_path:
+            above = share_upper(search.memo, k, pair.n, radius)
+            below = share_upper(search.memo, j, pair.n, radius)
+        else:
+            # How much the last draw moved the shares, and how much that bends their intervals.
+            share = 1.0 / pair.n
+            latest = search.path[h].child
+            bend = pair.n / (child.count * (1.0 - child.count * share))
+            x = k * share
+            drift = ((1.0 if (latest == pair.child) == (rise >= 0.0) else 0.0) - x) * share
+            above = kl_upper_from(x, radius, warm_start(x, pair.next_up, drift, shrink, bend))
+            pair.next_up = above
+            x = j * share
+            drift = ((1.0 if (latest == pair.child) == (fall < 0.0) else 0.0) - x) * share
+            below = kl_upper_from(x, radius, warm_start(x, pair.next_down, drift, shrink, bend))
+            pair.next_down = below
+        up = other.upper + rise * above if rise >= 0.0 else child.upper - rise * above
+        down = child.lower - fall * below if fall >= 0.0 else other.lower + fall * below
         return up, down
     seen = 0
     step = pair.child
@@ -345,12 +373,13 @@ def _next_bounds(
 @inlined
 def _refresh_pair(search: Search, model: Any, h: int) -> None:
     """U_h = u_h + gamma max p.U_{h+1} and L_h likewise, at step h of the path (section 3)."""
-    rules, values = search.rules, search.values
-    link = search.path.pairs[h]
+    rules, values = search.rules[0], search.values
+    step = search.path[h]
+    link = step.pair
     pair = search.tree.pairs[link]
     row = search.radii[pair.n]
     share = 1.0 / pair.n
-    price = search.path.prices[h] * share
+    price = step.price * share
     discount = exp(-price) if rules.per_path else 1.0
     steps = rules.horizon - h
     mean = pair.reward
@@ -364,15 +393,18 @@ def _refresh_pair(search: Search, model: Any, h: int) -> None:
         shrink = row[_REWARD_SHRINK]
         decay = row[_REWARD_DECAY] * discount
         if 0.0 < mean < 1.0:
-            drift = (search.path.rewards[h] - mean) * share
-            bend = 1.0 / (mean * (1.0 - mean))
-            guess = warm_start(mean, pair.reward_up, drift, shrink, bend)
-            up = kl_upper_from(mean, radius, guess)
-            pair.reward_up = up
-            guess = warm_start(1.0 - mean, pair.reward_down, -drift, shrink, bend)
-            far = kl_upper_from(1.0 - mean, radius, guess)
-            pair.reward_down = far
-            down = 1.0 - far
+            if pair.n <= MOST_VISITS and not rules.per_path:
+                up, down = mean_bounds(search.memo, mean, pair.n, radius)
+            else:
+                drift = (step.reward - mean) * share
+                bend = 1.0 / (mean * (1.0 - mean))
+                guess = warm_start(mean, pair.reward_up, drift, shrink, bend)
+                up = kl_upper_from(mean, radius, guess)
+                pair.reward_up = up
+                guess = warm_start(1.0 - mean, pair.reward_down, -drift, shrink, bend)
+                far = kl_upper_from(1.0 - mean, radius, guess)
+                pair.reward_down = far
+                down = 1.0 - far
         elif mean == 0.0:
             up = 1.0 - decay
         else:
@@ -392,19 +424,19 @@ def _refresh_pair(search: Search, model: Any, h: int) -> None:
         upper += rules.gamma * up
         lower += rules.gamma * down
     # What no policy can earn needs no evidence.
-    pair.upper = min(upper, values.node_upper[steps])
-    pair.lower = max(lower, values.node_lower[steps])
+    pair.upper = min(upper, values[steps].node_upper)
+    pair.lower = max(lower, values[steps].node_lower)
 
 
 @inlined
 def _refresh_node(search: Search, at: int, h: int, ties: Any) -> None:
     """Renew max U and max L over the actions of a node, and the action to try next: argmax U."""
-    tree, rules = search.tree, search.rules
+    tree, rules = search.tree, search.rules[0]
     node = tree.nodes[at]
     untried = node.actions - node.tried
     steps = rules.horizon - h
-    upper = search.values.node_upper[steps] if untried > 0 else -np.inf
-    lower = search.values.node_lower[steps]
+    upper = search.values[steps].node_upper if untried > 0 else -np.inf
+    lower = search.values[steps].node_lower
     tied = untried
     favourite = NONE
     link = node.first
@@ -429,12 +461,12 @@ def _refresh_node(search: Search, at: int, h: int, ties: Any) -> None:
 @inlined
 def backward(search: Search, model: Any, length: int, ties: Any) -> int:
     """Count the steps of the path and renew the bounds on it, from the last step to the first."""
-    tree, rules, path, root = search.tree, search.rules, search.path, search.root
+    tree, rules, root = search.tree, search.rules[0], search.root
     for h in range(length - 1, -1, -1):
-        at = path.nodes[h]
-        link = path.pairs[h]
-        pair = tree.pairs[link]
-        reward = path.rewards[h]
+        step = search.path[h]
+        at = step.node
+        pair = tree.pairs[step.pair]
+        reward = step.reward
         if rules.fixed_rewards and pair.n > 0 and abs(pair.reward - pair.n * reward) > 1e-9 * pair.n:
             state = tree.nodes[at].state
             raw = rules.lowest + rules.width * reward
@@ -442,61 +474,63 @@ def backward(search: Search, model: Any, length: int, ties: Any) -> int:
         pair.n += 1
         if not rules.known_rewards:
             pair.reward += reward
-        if path.children[h] != NONE:
-            tree.nodes[path.children[h]].count += 1
+        if step.child != NONE:
+            tree.nodes[step.child].count += 1
         _refresh_pair(search, model, h)
         if h > 0:
             _refresh_node(search, at, h, ties)
         else:
-            root.upper[pair.action] = pair.upper
-            root.lower[pair.action] = pair.lower
-            root.calls[pair.action] += length
+            arm = root[pair.action]
+            arm.upper = pair.upper
+            arm.lower = pair.lower
+            arm.calls += length
     return CHUNK_DONE
 
 
-@kernel
-def run(
-    search: Search,
-    model: Any,
-    state: int,
-    most_episodes: int,
-    most_calls: int,
-    rng: Any,
-    ties: Any,
+@core
+def _run(
+    search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
 ) -> int:
-    """Play episodes from `state` until one of the reasons in `pacplan.search.kernel` to return.
-
-    `rng` feeds the model, `ties` breaks ties.
-    """
     if search.tree.used[0] == 0:
         plant(search, model, state, ties)
-    tree, rules, counts = search.tree, search.rules, search.report.counts
+    tree, rules, report = search.tree, search.rules[0], search.report[0]
     horizon = rules.horizon
     pairs_a_node = rules.most_actions if rules.known_rewards else 1
     for _ in range(most_episodes):
         decide(search, ties)
         if satisfied(search):
             return RULE
-        if counts[0] >= most_calls:
+        if report.calls >= most_calls:
             return SPENT
         if (
             tree.used[0] + horizon > tree.nodes.size
             or tree.used[1] + horizon * pairs_a_node > tree.pairs.size
-            or counts[1] + 2 > search.radii.shape[0]
+            or report.episodes + 2 > search.radii.shape[0]
         ):
             return NO_ROOM
-        length, status = simulate(search, model, most_calls - counts[0], rng, ties)
+        length, status = simulate(search, model, most_calls - report.calls, rng, ties)
         if length > 0 and status != BROKEN:
             if backward(search, model, length, ties) == BROKEN:
                 return BROKEN
-            counts[0] += length
-            counts[1] += 1
-            search.root.decision[0] = 0
+            report.calls += length
+            report.episodes += 1
+            search.decision[0].stands = 0
         if status != CHUNK_DONE:
             decide(search, ties)
             return status
     decide(search, ties)
     return RULE if satisfied(search) else CHUNK_DONE
+
+
+@entry
+def run(
+    search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    """Play episodes from `state` until one of the reasons in `pacplan.search.kernel` to return.
+
+    `rng` feeds the model, `ties` breaks ties.
+    """
+    return _run(search, model, state, most_episodes, most_calls, rng, ties)
 
 
 @kernel
@@ -507,7 +541,7 @@ def plug_in(search: Search, estimates: Any) -> None:
     middle of its bounds. Node values go to `estimates`, entry 0 on being the nodes' and, after them,
     the root's actions'.
     """
-    tree, rules, root = search.tree, search.rules, search.root
+    tree, rules, root = search.tree, search.rules[0], search.root
     nodes = tree.used[0]
     for action in range(root.upper.size):
         estimates[nodes + action] = 0.5 * (root.upper[action] + root.lower[action])

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import _checks
-from pacplan._jit import announce_compilation, uncached
+from pacplan._jit import announce_compilation, records, uncached
 from pacplan.algorithms import gap_kernel as kernels
 from pacplan.algorithms.base import Planner, Query
 from pacplan.bounds import thresholds as exploration
@@ -90,11 +90,15 @@ class MDPGapE(Planner):
         self.gamma = _checks.real("gamma", gamma)
         if not 0.0 <= self.gamma <= 1.0:
             raise ValueError(f"gamma must lie in [0, 1], got {gamma}")
-        self._horizon = None if horizon is None else _checks.integer("horizon", horizon, least=1)
+        self._horizon = horizon
+        if horizon is not None:
+            self._horizon = _checks.integer("horizon", horizon, least=1, most=_checks.LARGEST)
         if self.gamma == 1.0 and horizon is None:
             raise ValueError("gamma=1 needs an explicit horizon: MDPGapE(..., horizon=H)")
         exploration.check(thresholds)
         self.thresholds = thresholds
+        if horizon is None:
+            _ = self.horizon  # Raises where the default would be out of reach.
         self.goal = _checks.choice("goal", goal, ("action", "value"))
         self.rewards = _checks.choice("rewards", rewards, _KNOWLEDGE)
         self.transitions = _checks.choice("transitions", transitions, _KNOWLEDGE)
@@ -173,7 +177,7 @@ class MDPGapE(Planner):
             lower=snapshot.lower,
             upper=snapshot.upper,
             values=values,
-            calls=search.kernel_state.root.calls.copy(),
+            calls=search.root["calls"].copy(),
             gap=snapshot.gap,
             value=value,
             certified=stopped_by == "certified",
@@ -223,7 +227,7 @@ class MDPGapE(Planner):
         for what, knowledge in (("rewards", self.rewards), ("transitions", self.transitions)):
             if knowledge != "unknown":
                 stated.append(f"{what} are {knowledge}")
-        if thresholds.name not in exploration.NAMED and thresholds.proven:
+        if isinstance(self.thresholds, Thresholds) and thresholds.proven:
             stated.append(f"the thresholds {thresholds.name!r} hold with probability 1 - delta")
         return tuple(stated)
 
@@ -232,7 +236,12 @@ def default_horizon(epsilon: float, gamma: float) -> int:
     """The paper's H = ceil( log_gamma( epsilon (1-gamma) / 2 ) ), at least 1, for gamma < 1."""
     if gamma == 0.0:
         return 1
-    exact = math.log(epsilon * (1.0 - gamma) / 2.0) / math.log(gamma)
+    exact = (math.log(epsilon) + math.log1p(-gamma) - math.log(2.0)) / math.log(gamma)
+    if exact > _checks.LARGEST:
+        raise ValueError(
+            f"epsilon={epsilon} with gamma={gamma} would need a horizon of {exact:.3g} steps; "
+            "pass a horizon"
+        )
     return max(1, math.ceil(exact - 1e-9))
 
 
@@ -268,7 +277,8 @@ class _GapSearch:
         self.horizon = planner.horizon_for(model, query.budget)
         self._actions = query.actions
         self._rng, self._ties = query.rng, query.ties
-        successors = 1 if planner.transitions == "deterministic" else model.successors
+        self._deterministic = planner.transitions == "deterministic"
+        successors = 1 if self._deterministic else model.successors
         # Known transitions need no B; any number that is never exceeded will do.
         self._successors = np.iinfo(np.int32).max if successors is None else successors
         self._max_actions = model.max_actions
@@ -298,91 +308,91 @@ class _GapSearch:
     def _fixed_parts(self, planner: MDPGapE, model: Model) -> dict[str, Any]:
         low, high = model.reward_range
         values = value_range(model.reward_range, model.may_end, planner.gamma, self.horizon)
-        largest = max(abs(float(bound[-1])) for bound in values)
-        spread = float(values.node_upper[-1] - values.node_lower[-1])
-        actions, horizon = len(self._actions), self.horizon
-        ball = min(self._successors, 1 << 20)
+        last = values[-1]
+        rules = (
+            planner.gamma,
+            low,
+            high - low,
+            planner.epsilon,
+            1e-10 * (last["node_upper"] - last["node_lower"]),
+            1e-15 * max(map(abs, last.tolist())),
+            self.horizon,
+            self._successors,
+            model.max_actions or 0,
+            model.may_end,
+            planner.goal == "value",
+            planner.rewards == "deterministic",
+            planner.rewards == "known",
+            planner.transitions == "known",
+            self.thresholds.per_path,
+        )
         return {
-            "rules": kernels.Rules(
-                gamma=planner.gamma,
-                horizon=horizon,
-                lowest=low,
-                width=high - low,
-                successors=self._successors,
-                most_actions=model.max_actions or 0,
-                epsilon=planner.epsilon,
-                value_goal=planner.goal == "value",
-                fixed_rewards=planner.rewards == "deterministic",
-                known_rewards=planner.rewards == "known",
-                known_transitions=planner.transitions == "known",
-                per_path=self.thresholds.per_path,
-                tie=1e-10 * spread,
-                slack=1e-15 * largest,
-            ),
+            "rules": records(np.array([rules], kernels.RULES)),
             "values": values,
-            "root": kernels.Root(
-                np.zeros(actions),
-                np.zeros(actions),
-                np.zeros(actions, np.int64),
-                np.zeros(actions, np.int64),
-                np.zeros(4, np.int64),
-            ),
-            "path": kernels.Path(
-                np.zeros(horizon, np.int64),
-                np.zeros(horizon, np.int64),
-                np.zeros(horizon, np.int64),
-                np.zeros(horizon),
-                np.zeros(horizon),
-            ),
-            "ball": kernels.Ball(*(np.zeros(ball) for _ in range(4))),
-            "report": kernel.new_report(),
+            "root": records(np.zeros(len(self._actions), kernels.ROOT)),
+            "decision": records(np.zeros(1, kernels.DECISION)),
+            "path": records(np.zeros(self.horizon, kernels.STEP)),
+            "ball": records(np.zeros(model.successors or 1, kernels.BALL)),
+            "report": records(np.zeros(1, kernel.REPORT)),
         }
+
+    @property
+    def report(self) -> Any:
+        """Counters, and the promise that was broken, if any."""
+        return self._parts["report"][0]
+
+    @property
+    def root(self) -> NDArray[Any]:
+        """The root's actions."""
+        return self._parts["root"]  # type: ignore[no-any-return]
 
     @property
     def kernel_state(self) -> kernels.Search:
         """What the kernels work on. The tree's arrays move when it grows, so it is made anew."""
-        return kernels.Search(tree=self.tree.arrays(), radii=self._table.rows, **self._parts)
+        table = self._table
+        return kernels.Search(self.tree.arrays(), radii=table.rows, memo=table.memo, **self._parts)
 
     def _reserve(self) -> None:
         # Room for this many more episodes, and for as many visits to a pair.
         episodes = max(16, len(self.tree) // (4 * self.horizon))
         self.tree.reserve(episodes * self.horizon, episodes * self.horizon * self._pairs_a_node)
-        self._table.extend(int(self._parts["report"].counts[1]) + episodes + 2)
+        self._table.extend(int(self.report["episodes"]) + episodes + 2)
 
     def advance(self, episodes: int, calls: int) -> int:
         """Play at most so many episodes, until so many calls in all; say how it ended."""
-        counts: NDArray[np.int64] = self._parts["report"].counts
-        last = int(counts[1]) + episodes
+        last = int(self.report["episodes"]) + episodes
         while True:
             status = int(
                 self._run(
                     self.kernel_state,
                     self.session.handle,
                     self._root,
-                    last - int(counts[1]),
+                    last - int(self.report["episodes"]),
                     calls,
                     self._rng,
                     self._ties,
                 )
             )
+            if status == kernel.ABORTED or self.report["promise"] == kernel.NO_ACTIONS:
+                asked = int(self.report["action"]) if status == kernel.ABORTED else None
+                self.session.diagnose(int(self.report["state"]), asked, int(self.report["h"]))
             if status != kernel.NO_ROOM:
                 return status
             self._reserve()
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
-        root: kernels.Root = self._parts["root"]
-        best, challenger = int(root.decision[1]), int(root.decision[2])
-        gap = float(root.upper[challenger] - root.lower[best]) if challenger >= 0 else 0.0
-        counts = self._parts["report"].counts
+        decision = self._parts["decision"][0]
+        best, challenger = int(decision["best"]), int(decision["challenger"])
+        upper, lower = self.root["upper"].copy(), self.root["lower"].copy()
         return Snapshot(
             actions=self._actions,
-            lower=root.lower.copy(),
-            upper=root.upper.copy(),
+            lower=lower,
+            upper=upper,
             action=self._actions[best],
-            gap=gap,
-            samples=int(counts[0]),
-            episodes=int(counts[1]),
+            gap=float(upper[challenger] - lower[best]) if challenger >= 0 else 0.0,
+            samples=int(self.report["calls"]),
+            episodes=int(self.report["episodes"]),
             seconds=seconds,
         )
 
@@ -395,24 +405,28 @@ class _GapSearch:
 
     def broken_promise(self) -> Exception:
         """The error for a model that broke a promise."""
-        report: kernel.Report = self._parts["report"]
-        promise, key, action, h = (int(x) for x in report.broken)
+        report = self.report
+        promise, key, action, h = (int(report[name]) for name in ("promise", "state", "action", "h"))
         state = key if self.session.states is None else self.session.states[key]
         low, high = self._reward_range
         where = f"state {state!r}, step {h}"
-        if promise in (kernel.BAD_REWARD, kernel.TOO_MANY_SUCCESSORS, kernel.REWARD_VARIES):
+        if promise not in (kernel.NO_ACTIONS, kernel.TOO_MANY_ACTIONS):
             where = f"state {state!r}, action {self.session.label(key, action)!r}, step {h}"
+        promised = f"more than the promised {self._successors} successors were seen; raise successors="
+        if self._deterministic:
+            promised = "transitions were declared deterministic, but a second successor was seen"
         return BrokenPromiseError(
             {
-                kernel.BAD_REWARD: f"{where}: the reward {report.reward[0]} lies outside the "
+                kernel.BAD_REWARD: f"{where}: the reward {report['reward']} lies outside the "
                 f"promised reward_range=({low}, {high})",
-                kernel.TOO_MANY_SUCCESSORS: f"{where}: more than the promised {self._successors} "
-                "successors were seen; raise successors=, or make equal states compare equal",
+                kernel.TOO_MANY_SUCCESSORS: f"{where}: {promised}, or make equal states compare equal",
                 kernel.NO_ACTIONS: f"the successor {state!r} offers no action; a state in which "
                 "nothing can be done must be reached by a transition that terminates",
                 kernel.TOO_MANY_ACTIONS: f"state {state!r} offers {action} actions, more than the "
                 f"promised {self._max_actions}",
                 kernel.REWARD_VARIES: f"{where}: rewards were declared deterministic, but this pair "
-                f"paid {report.reward[0]} after having paid another reward",
+                f"paid {report['reward']} after having paid another reward",
+                kernel.ENDED_EARLY: f"{where}: the episode ended, though may_end=False promised that "
+                "it never does",
             }[promise]
         )

@@ -52,19 +52,22 @@ def _log_product(p: Any, f: Any, seen: int, mean: float, top: float, t: float) -
 
 @inlined
 def _stationarity(p: Any, f: Any, seen: int, mean: float, top: float, t: float) -> tuple[float, float]:
-    """phi(top + t) and its derivative with respect to t."""
+    """phi(top + t) and its derivative with respect to t.
+
+    The derivative is written as minus a sum of squares, so that it does not cancel either.
+    """
     w = top - mean + t
     square = 0.0
-    first = 0.0
-    second = 0.0
     for k in range(seen):
         x = (f[k] - mean) / w
-        rest = (top - f[k] + t) / w
-        square += p[k] * x * x / rest
-        first += p[k] / rest
-        second += p[k] / (rest * rest)
+        square += p[k] * x * x / ((top - f[k] + t) / w)
+    spread = 0.0
+    for k in range(seen):
+        x = (f[k] - mean) / w
+        y = x / ((top - f[k] + t) / w) - square
+        spread += p[k] * y * y
     phi = _log_product(p, f, seen, mean, top, t) + log1p(square)
-    return phi, (first - second / first) / w
+    return phi, -spread / ((1.0 + square) * w)
 
 
 @kernel
@@ -89,11 +92,13 @@ def kl_ball_max(p: Any, f: Any, seen: int, unseen: float, c: float) -> float:
         best = max(best, f[k])
         worst = min(worst, f[k])
     top = max(best, unseen)
-    if c <= 0.0 or top <= worst:
-        return float(mean)
-    if seen == 1:
-        return one_seen_max(f[0], unseen, exp(-c))
+    if top <= worst:
+        return float(top)
     margin = _ROUNDING * max(abs(top), abs(worst))
+    if c <= 0.0:
+        return float(min(top, mean + margin))
+    if seen == 1:
+        return float(min(top, one_seen_max(f[0], unseen, exp(-c)) + margin))
     spread = top - worst
     variance = 0.0
     for k in range(seen):
@@ -118,10 +123,10 @@ def kl_ball_max(p: Any, f: Any, seen: int, unseen: float, c: float) -> float:
             else:
                 step = (phi - c) / slope if slope < 0.0 else 1e3
             z -= step
+            if (abs(step) <= _TOLERANCE and abs(phi - c) <= 1e-3 * c) or high - low <= _TOLERANCE:
+                break
             if not low < z < high:
                 z = 0.5 * (max(low, log(t) - 40.0) + min(high, log(t) + 40.0))
-            if abs(step) <= _TOLERANCE or high - low <= _TOLERANCE:
-                break
         t = exp(z)
     logs = _log_product(p, f, seen, mean, top, t)
     return float(min(top, mean - (top - mean + t) * expm1(logs - c) + margin))

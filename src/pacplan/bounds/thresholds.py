@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.bounds.memo import new_memo
+
 Threshold = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
@@ -51,6 +53,13 @@ class Thresholds:
     proven: bool
     name: str
     per_path: bool = False
+
+    def __post_init__(self) -> None:
+        if not callable(self.reward) or not callable(self.transition):
+            raise TypeError(
+                "thresholds must be functions of an array of n, "
+                f"got {self.reward!r} and {self.transition!r}"
+            )
 
 
 def _lemma(setting: Setting) -> Thresholds:
@@ -121,6 +130,8 @@ def check(thresholds: Any) -> None:
             raise ValueError(f"thresholds must be one of {words}, or your own; got {thresholds!r}")
         return
     if isinstance(thresholds, tuple) and len(thresholds) == 2 and all(map(callable, thresholds)):
+        for function in thresholds:
+            _takes_delta(function)
         return
     raise TypeError(
         "thresholds must be a name, a pair of functions (reward, transition) of n or of (n, delta), "
@@ -143,18 +154,31 @@ def resolve(thresholds: Any, setting: Setting) -> Thresholds:
     )
 
 
+def _takes_delta(function: Callable[..., float]) -> bool:
+    """Whether a user's threshold is a function of (n, delta) rather than of n."""
+    try:
+        parameters = signature(function).parameters.values()
+    except ValueError:
+        return False  # A built-in such as math.log, which does not say.
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    names = [p for p in parameters if p.kind in positional]
+    required = sum(p.default is Parameter.empty for p in names)
+    flexible = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
+    if required > 2 or not (names or flexible):
+        raise TypeError(f"thresholds must be functions of n or of (n, delta), got {function!r}")
+    return required == 2 or any(p.name == "delta" for p in names)
+
+
 def _of_scalars(function: Callable[..., float], delta: float) -> Threshold:
     """A user's function of n, or of (n, delta), made to work on arrays."""
-    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    required = [
-        p
-        for p in signature(function).parameters.values()
-        if p.kind in positional and p.default is Parameter.empty
-    ]
-    arguments = (delta,) if len(required) > 1 else ()
+    takes_delta = _takes_delta(function)
 
     def vectorised(n: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.array([function(int(x), *arguments) for x in n], np.float64)
+        levels = [function(int(x), delta) if takes_delta else function(int(x)) for x in n]
+        for level in levels:
+            if not isinstance(level, int | float | np.number):
+                raise ValueError(f"thresholds must return a finite number >= 0, got {level!r}")
+        return np.array(levels, np.float64)
 
     return vectorised
 
@@ -182,11 +206,14 @@ class ThresholdTable:
     Row n holds, for rewards and for transitions (columns as in `Radii`): c itself; its *shrink*, the
     square root of its ratio to the c before, by which an interval shrinks (a good guess of the next
     solution); and its *decay* e^(-c), in which some bounds are closed. Row 0 is not used.
+
+    `memo` keeps solutions for these radii.
     """
 
     def __init__(self, thresholds: Thresholds) -> None:
         self.thresholds = thresholds
         self.rows = np.zeros((1, len(Radii())))
+        self.memo = new_memo()
 
     def extend(self, n: int) -> None:
         """Make sure that rows 1..n exist."""
@@ -203,8 +230,8 @@ class ThresholdTable:
             beta = np.asarray(function(counts), np.float64)
             if beta.shape != counts.shape or not (beta >= 0.0).all() or np.isinf(beta).any():
                 raise ValueError(
-                    "exploration functions must return a finite number >= 0 for every n >= 1; "
-                    f"{self.thresholds.name!r} does not"
+                    "thresholds must return a finite number >= 0 for every n >= 1; those called "
+                    f"{self.thresholds.name!r} do not"
                 )
             radius = rows[:, column]
             radius[old:] = beta / counts

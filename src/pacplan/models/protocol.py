@@ -39,6 +39,12 @@ class Session(Protocol):
     def interrupt(self) -> None:
         """Abort the call under way, or the next one, where the model can."""
 
+    def diagnose(self, key: int, action: int | None, h: int) -> None:
+        """After a call that gave nothing, see to it that `error` tells what was raised, if anything.
+
+        `action` is None where the number of actions was asked for.
+        """
+
     def close(self) -> None:
         """Release what the plan held."""
 

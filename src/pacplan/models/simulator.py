@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba import objmode
+from numba import objmode, types
 from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 
@@ -58,28 +58,36 @@ class Simulator:
         if not callable(step):
             raise TypeError(f"step must be a function, got {step!r}")
         self._step = step
+        if max_actions is not None:
+            max_actions = _checks.integer("max_actions", max_actions, least=1, most=_checks.LARGEST)
         self._actions: int | Callable[[Any], Any]
         if callable(actions):
             self._actions = actions
-            self.max_actions = (
-                None if max_actions is None else _checks.integer("max_actions", max_actions, least=1)
-            )
+            self.max_actions = max_actions
         else:
-            self._actions = _checks.integer("actions", actions, least=1)
-            if max_actions is not None and max_actions != self._actions:
+            try:
+                self._actions = _checks.integer("actions", actions, least=1, most=_checks.LARGEST)
+            except TypeError:
+                raise TypeError(
+                    "actions must be a whole number, or a function of the state that returns the "
+                    f"number or the list of its actions; got {actions!r}"
+                ) from None
+            if max_actions not in (None, self._actions):
                 raise ValueError(
-                    f"max_actions={max_actions!r} contradicts actions={self._actions}; leave it out"
+                    f"max_actions={max_actions} contradicts actions={self._actions}; leave it out"
                 )
             self.max_actions = self._actions
-        self.successors = (
-            None if successors is None else _checks.integer("successors", successors, least=1)
-        )
+        self.successors = successors
+        if successors is not None:
+            self.successors = _checks.integer("successors", successors, least=1, most=_checks.LARGEST)
         self.reward_range = _checks.reward_range(reward_range)
         self.stationary = _checks.flag("stationary", stationary)
         self.may_end = _checks.flag("may_end", may_end)
         self.steps: int | None = None
         self._initial = initial
         self.jitted = bool(is_jitted(step))
+        if initial is not None:
+            self._check_state(initial, "initial")
         if self.jitted and callable(actions) and not is_jitted(actions):
             raise TypeError(
                 "step is jitted, so the function given as actions must be jitted as well "
@@ -92,12 +100,21 @@ class Simulator:
             raise ValueError("name a state to plan from: plan(model, state), or Simulator(initial=...)")
         return self._initial
 
+    def _check_state(self, state: Any, name: str) -> None:
+        if self.jitted:
+            _checks.integer(name, state, least=-(2**63), most=2**63 - 1)
+            return
+        try:
+            hash(state)
+        except TypeError:
+            raise TypeError(
+                f"{name} must be hashable, so that equal states are recognised; got {state!r} "
+                f"({type(state).__name__}). Use tuples, strings or numbers"
+            ) from None
+
     def actions(self, state: Any) -> tuple[Hashable, ...]:
         """The actions available in a state."""
-        if self.jitted:
-            _checks.integer("state", state, least=-(2**63))
-        else:
-            _check_hashable(state)
+        self._check_state(state, "state")
         if not callable(self._actions):
             return tuple(range(self._actions))
         return labels(self._actions(state), state, self.max_actions)
@@ -105,7 +122,7 @@ class Simulator:
     def open(self, rng: np.random.Generator) -> "PythonSession | JittedSession":
         """Start a session for one plan."""
         if self.jitted:
-            return JittedSession(self._step, self._actions, self.stationary)
+            return JittedSession(self._step, self._actions, self.stationary, rng)
         return PythonSession(self, self._step, self._actions, self.stationary, rng)
 
     def __repr__(self) -> str:
@@ -119,34 +136,33 @@ class Simulator:
 
 def labels(given: Any, state: Any, most: int | None) -> tuple[Hashable, ...]:
     """The actions of a state from what the user's function said: their number or their list."""
+    asked = f"actions({state!r})"
+    limit = _checks.LARGEST if most is None else most
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        found: tuple[Hashable, ...] = tuple(range(int(given)))
+        count = int(given)
     elif isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes):
-        found = tuple(a.item() if isinstance(a, np.generic) else a for a in given)
+        count = len(given)
     else:
         raise BrokenPromiseError(
-            f"actions({state!r}) must return a number of actions or a list of them, got {given!r}"
+            f"{asked} must return a number of actions or a list of them, got {given!r}"
         )
-    if not found:
+    if count < 1:
         raise BrokenPromiseError(
-            f"actions({state!r}) offers no action; a state in which nothing can be done must be "
-            "reached by a transition that terminates"
+            f"{asked} offers no action; a state in which nothing can be done must be reached by a "
+            "transition that terminates"
         )
-    if most is not None and len(found) > most:
-        raise BrokenPromiseError(
-            f"actions({state!r}) offers {len(found)} actions, more than max_actions={most}"
-        )
-    return found
-
-
-def _check_hashable(state: Any) -> None:
+    if count > limit:
+        raise BrokenPromiseError(f"{asked} offers {count} actions, more than max_actions={limit}")
+    if isinstance(given, int | np.integer):
+        return tuple(range(count))
+    found = tuple(a.item() if isinstance(a, np.generic) else a for a in given)
     try:
-        hash(state)
+        distinct = len(set(found))
     except TypeError:
-        raise TypeError(
-            f"states must be hashable, so that equal ones are recognised; got {state!r} "
-            f"({type(state).__name__}). Return a tuple, a string or a number instead"
-        ) from None
+        raise BrokenPromiseError(f"{asked} must list hashable actions, got {given!r}") from None
+    if distinct < count:
+        raise BrokenPromiseError(f"{asked} lists an action twice: {given!r}")
+    return found
 
 
 class PythonHandle(NamedTuple):
@@ -239,6 +255,9 @@ class PythonSession:
         """Abort the call under way as soon as it returns."""
         self._interrupted = True
 
+    def diagnose(self, key: int, action: int | None, h: int) -> None:
+        """Nothing to find out: errors are kept as they are raised."""
+
     def close(self) -> None:
         """Let go of the session; its states stay readable."""
         _sessions.pop(self.handle.slot, None)
@@ -264,20 +283,23 @@ class PythonSession:
         if self._interrupted or time.perf_counter() > self._deadline:
             return 0, 0.0, handles.ABORTED
         state = self.states[key]
+        label: Any = action
         try:
-            label = action if self._actions is None else self._labels_of(key)[action]
+            if self._actions is not None:
+                label = self._labels_of(key)[action]
             if self._stationary:
                 drawn = self._step(state, label, self._rng)
             else:
                 drawn = self._step(state, label, self._rng, h)
         except BaseException as error:
+            error.add_note(f"raised by the model in state {_shown(state)}, action {_shown(label)}")
             self.error = error
             return 0, 0.0, handles.ABORTED
         try:
             successor, reward, terminated = drawn
-            # float("0.5") would pass in silence, so numbers only.
+            # float("0.5") would pass in silence, and so would bool("False").
             reward = reward + 0.0 if type(reward) is not float else reward
-            if terminated:
+            if terminated is not False and _is_true(terminated):
                 return 0, float(reward), handles.ENDED
             return self.encode(successor), float(reward), handles.CONTINUES
         except BaseException:
@@ -285,24 +307,38 @@ class PythonSession:
             return 0, 0.0, handles.ABORTED
 
 
+def _is_true(terminated: Any) -> bool:
+    if isinstance(terminated, bool | np.bool_ | int | np.integer):
+        return bool(terminated)
+    raise TypeError
+
+
+def _shown(thing: Any) -> str:
+    """The repr of a user's object, or something in its place: it may raise."""
+    try:
+        return repr(thing)
+    except Exception:
+        return f"<{type(thing).__name__} without a repr>"
+
+
 def _broken_step(state: Any, action: Any, drawn: Any) -> BrokenPromiseError:
     """Say what is wrong with what a step returned."""
-    where = f"step({state!r}, {action!r}, rng)"
+    where = f"step({_shown(state)}, {_shown(action)}, rng)"
     if not isinstance(drawn, tuple) or len(drawn) != 3:
         return BrokenPromiseError(
-            f"{where} must return (next_state, reward, terminated), got {drawn!r}"
+            f"{where} must return (next_state, reward, terminated), got {_shown(drawn)}"
         )
     successor = drawn[0]
     try:
         hash(successor)
-    except TypeError:
+    except Exception:
         return BrokenPromiseError(
-            f"{where} returned the state {successor!r} ({type(successor).__name__}), which is not "
-            "hashable; equal states must be recognised, so return a tuple, a string or a number"
+            f"{where} returned the state {_shown(successor)} ({type(successor).__name__}), which is "
+            "not hashable; equal states must be recognised, so return a tuple, a string or a number"
         )
     return BrokenPromiseError(
         f"{where} must return (next_state, reward, terminated) with a number as reward and a truth "
-        f"value as terminated, got {drawn!r}"
+        f"value as terminated, got {_shown(drawn)}"
     )
 
 
@@ -339,52 +375,82 @@ for _handle_class in (PythonHandle, JittedHandle):
 
 
 @cache
-def _jitted_step(step: Callable[..., Any], stationary: bool) -> Any:
+def _jitted_step(step: Any, stationary: bool) -> Any:
     """The user's jitted function with one signature and one set of types, whatever its own."""
+    integer = numba.int64
+    wanted: tuple[Any, ...] = (integer, integer, numba.typeof(np.random.default_rng()))
+    if not stationary:
+        wanted = (*wanted, integer)
+    arguments = "state, action, rng" if stationary else "state, action, rng, h"
+    promise = (
+        f"the jitted step must take ({arguments}), integers and a numpy Generator, and return "
+        "(integer state, reward, truth value)"
+    )
+    try:
+        step.compile(wanted)
+        returned = step.overloads[wanted].signature.return_type
+    except (NumbaError, TypeError) as error:
+        raise TypeError(f"{promise}; Numba says: {error}") from error
+    parts: tuple[Any, ...] = getattr(returned, "types", ())
+    if not (
+        len(parts) == 3
+        and isinstance(parts[0], types.Integer)
+        and isinstance(parts[1], types.Float | types.Integer)
+        and isinstance(parts[2], types.Boolean | types.Integer)
+    ):
+        raise TypeError(f"{promise}; it returns {returned}")
+    # An exception would leak what the kernel holds, so it becomes a flag; see JittedSession.diagnose.
     if stationary:
 
         @numba.njit
         def adapted(state, action, rng, h):  # type: ignore[no-untyped-def]
-            successor, reward, terminated = step(state, action, rng)
-            return np.int64(successor), np.float64(reward), np.int64(bool(terminated))
+            successor, reward, flag = 0, 0.0, handles.ABORTED
+            try:
+                successor, reward, terminated = step(state, action, rng)
+                flag = handles.ENDED if terminated else handles.CONTINUES
+            except Exception:
+                flag = handles.ABORTED
+            return np.int64(successor), np.float64(reward), np.int64(flag)
 
     else:
 
         @numba.njit
         def adapted(state, action, rng, h):  # type: ignore[no-untyped-def]
-            successor, reward, terminated = step(state, action, rng, h)
-            return np.int64(successor), np.float64(reward), np.int64(bool(terminated))
+            successor, reward, flag = 0, 0.0, handles.ABORTED
+            try:
+                successor, reward, terminated = step(state, action, rng, h)
+                flag = handles.ENDED if terminated else handles.CONTINUES
+            except Exception:
+                flag = handles.ABORTED
+            return np.int64(successor), np.float64(reward), np.int64(flag)
 
-    generator = numba.typeof(np.random.default_rng())
-    try:
-        adapted.compile((numba.int64, numba.int64, generator, numba.int64))
-    except NumbaError as error:
-        arguments = "state, action, rng" if stationary else "state, action, rng, h"
-        raise TypeError(
-            f"the jitted step must take ({arguments}), integers and a numpy Generator, and return "
-            f"(integer state, reward, truth value); Numba says: {error}"
-        ) from error
+    adapted.compile((integer, integer, wanted[2], integer))
     return adapted
 
 
 @cache
 def _jitted_count(actions: int | Callable[[Any], Any]) -> Any:
-    """The number of actions as a jitted function of the state."""
+    """The number of actions as a jitted function of the state; 0 where the user's raised."""
     if callable(actions):
 
         @numba.njit
         def count(state):  # type: ignore[no-untyped-def]
-            return np.int64(actions(state))
+            found = 0
+            try:
+                found = actions(state)
+            except Exception:
+                found = 0
+            return np.int64(found)
 
     else:
 
         @numba.njit
         def count(state):  # type: ignore[no-untyped-def]
-            return actions
+            return np.int64(actions)
 
     try:
         count.compile((numba.int64,))
-    except NumbaError as error:
+    except (NumbaError, TypeError) as error:
         raise TypeError(
             f"the jitted function given as actions must take an integer state and return the number "
             f"of its actions; Numba says: {error}"
@@ -398,12 +464,18 @@ class JittedSession:
     cached = False
     slow = False
     states = None
-    error = None
 
     def __init__(
-        self, step: Callable[..., Any], actions: int | Callable[[Any], Any], stationary: bool
+        self,
+        step: Callable[..., Any],
+        actions: int | Callable[[Any], Any],
+        stationary: bool,
+        rng: np.random.Generator,
     ) -> None:
         self.handle = JittedHandle(_jitted_step(step, stationary), _jitted_count(actions))
+        self.error: BaseException | None = None
+        self._step, self._actions = step, actions
+        self._stationary, self._rng = stationary, rng
 
     def encode(self, state: Any) -> int:
         """The state itself."""
@@ -418,6 +490,25 @@ class JittedSession:
 
     def interrupt(self) -> None:
         """Nothing to do: chunks are short."""
+
+    def diagnose(self, key: int, action: int | None, h: int) -> None:
+        """Find the exception that the user's function raised, by calling it again from here."""
+        arguments = (key, action, self._rng) if self._stationary else (key, action, self._rng, h)
+        for _ in range(1000):
+            try:
+                if action is not None:
+                    self._step(*arguments)
+                elif callable(self._actions):
+                    self._actions(key)
+            except Exception as error:
+                error.add_note(f"raised by the model in state {key}, action {action}")
+                self.error = error
+                return
+        if action is not None:
+            self.error = RuntimeError(
+                f"the jitted step raised in state {key}, action {action}, but not again when it was "
+                "called 1000 times to find out what"
+            )
 
     def close(self) -> None:
         """Nothing to do."""

@@ -115,6 +115,9 @@ class TabularSession:
     def interrupt(self) -> None:
         """Nothing to do: chunks are short."""
 
+    def diagnose(self, key: int, action: int | None, h: int) -> None:
+        """Nothing to find out: tables do not raise."""
+
     def close(self) -> None:
         """Nothing to do."""
 
@@ -173,6 +176,7 @@ class TabularMDP:
         self._available = _available_mask(available, states, actions, self._terminal)
         self.max_actions = int(self._available.sum(-1).max())
         offered = self._available & ~self._terminal[:, np.newaxis]
+        _check_finite("transitions", p, offered)
         _check_rows(p, offered)
         r = self._mean_rewards(rewards, p.shape, offered)
         to = _successor_table(successors, p.shape, states)
@@ -194,6 +198,7 @@ class TabularMDP:
         if r.shape == full[:-1]:
             r = r[..., np.newaxis]
         r = np.broadcast_to(r if self.steps is not None else r[np.newaxis], shape).copy()
+        _check_finite("rewards", r, offered)
         r[:, ~offered] = self.reward_range[0]
         low, high = self.reward_range
         rounding = _checks.REWARD_ROUNDING * (high - low)
@@ -303,29 +308,40 @@ class TabularMDP:
         )
 
 
-def _numbers(name: str, value: ArrayLike) -> NDArray[np.float64]:
+def _array(name: str, value: ArrayLike) -> NDArray[Any]:
     try:
-        array = np.array(value, dtype=np.float64)
+        return np.asarray(value)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be an array of numbers: {error}") from None
-    if not np.isfinite(array).all():
-        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        raise ValueError(f"{name} has a NaN or an infinity at index {place}")
-    return array
+        raise ValueError(f"{name} must be an array: {error}") from None
+
+
+def _numbers(name: str, value: ArrayLike) -> NDArray[np.float64]:
+    array = _array(name, value)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"{name} must be an array of real numbers, got an array of {array.dtype}")
+    return array.astype(np.float64)
 
 
 def _whole_numbers(name: str, value: ArrayLike) -> NDArray[np.int64]:
-    array = np.asarray(value)
+    array = _array(name, value)
     if array.size and array.dtype.kind not in "iu":
         raise TypeError(f"{name} must hold integers, got an array of {array.dtype}")
     return array.astype(np.int64)
+
+
+def _check_finite(name: str, table: NDArray[np.float64], offered: NDArray[np.bool_]) -> None:
+    """Raise for a NaN or an infinity in what an offered action reads; table[step, s, a, ...]."""
+    wrong = ~np.isfinite(table) & offered.reshape(offered.shape + (1,) * (table.ndim - 3))
+    if wrong.any():
+        s, a = (int(i) for i in np.argwhere(wrong)[0][1:3])
+        raise ValueError(f"{name} has a NaN or an infinity at state {s}, action {a}")
 
 
 def _terminal_mask(terminal: ArrayLike | None, states: int) -> NDArray[np.bool_]:
     mask = np.zeros(states, np.bool_)
     if terminal is None:
         return mask
-    given = np.asarray(terminal)
+    given = _array("terminal", terminal)
     if given.dtype == np.bool_:
         if given.shape != (states,):
             raise ValueError(f"the mask terminal must have shape ({states},), got {given.shape}")
@@ -342,7 +358,7 @@ def _available_mask(
 ) -> NDArray[np.bool_]:
     if available is None:
         return np.ones((states, actions), np.bool_)
-    mask = np.asarray(available)
+    mask = _array("available", available)
     if mask.dtype != np.bool_ or mask.shape != (states, actions):
         raise ValueError(
             f"available must be a mask of booleans of shape ({states}, {actions}), "
@@ -359,7 +375,11 @@ def _available_mask(
 def _check_rows(p: NDArray[np.float64], offered: NDArray[np.bool_]) -> None:
     rows = p[:, offered]
     if (rows < 0).any():
-        raise ValueError(f"transitions has a negative probability, {rows.min()}")
+        _, row, _ = (int(i) for i in np.argwhere(rows < 0)[0])
+        s, a = (int(i) for i in np.argwhere(offered)[row])
+        raise ValueError(
+            f"transitions has a negative probability, {rows.min()}, at state {s}, action {a}"
+        )
     sums = rows.sum(-1)
     wrong = np.abs(sums - 1.0) > 1e-8
     if wrong.any():

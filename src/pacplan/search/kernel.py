@@ -1,9 +1,8 @@
 """Compiled pieces that planners share: what a search is told, and how it reports back."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacplan._jit import inlined
 
@@ -21,33 +20,38 @@ TOO_MANY_SUCCESSORS = 2
 NO_ACTIONS = 3
 TOO_MANY_ACTIONS = 4
 REWARD_VARIES = 5
+ENDED_EARLY = 6
 
 
-class Report(NamedTuple):
-    """What a kernel tells Python: counters, and where a promise was broken.
-
-    `counts` is [calls to the model, episodes]; `broken` is [promise, state, action, h] and `reward`
-    [the reward of that call].
-    """
-
-    counts: NDArray[np.int64]
-    broken: NDArray[np.int64]
-    reward: NDArray[np.float64]
-
-
-def new_report() -> Report:
-    """A report with nothing in it."""
-    return Report(np.zeros(2, np.int64), np.zeros(4, np.int64), np.zeros(1))
+# What a kernel tells Python: counters, and where a promise was broken. One record.
+REPORT = np.dtype(
+    [
+        ("calls", np.int64),
+        ("episodes", np.int64),
+        ("promise", np.int64),
+        ("state", np.int64),
+        ("action", np.int64),
+        ("h", np.int64),
+        ("reward", np.float64),
+    ]
+)
 
 
 @inlined
-def break_promise(report: Report, promise: int, state: int, action: int, h: int, reward: float) -> int:
+def note_call(report: Any, state: int, action: int, h: int, reward: float) -> None:
+    """Note the call that went wrong."""
+    note = report[0]
+    note.state = state
+    note.action = action
+    note.h = h
+    note.reward = reward
+
+
+@inlined
+def break_promise(report: Any, promise: int, state: int, action: int, h: int, reward: float) -> int:
     """Note a broken promise; returns BROKEN."""
-    report.broken[0] = promise
-    report.broken[1] = state
-    report.broken[2] = action
-    report.broken[3] = h
-    report.reward[0] = reward
+    report[0].promise = promise
+    note_call(report, state, action, h, reward)
     return BROKEN
 
 

@@ -25,6 +25,7 @@ def live_display(target: float | None, budget: int | None) -> "Iterator[Callable
 def progress_table(snapshot: "Snapshot", target: float | None, budget: int | None) -> "Group":
     """A line on how far the search is, then one an action: its interval on a common scale."""
     from rich.console import Group
+    from rich.markup import escape
     from rich.table import Table
 
     gap = "" if snapshot.gap is None else f", gap {snapshot.gap:.4g}"
@@ -40,7 +41,7 @@ def progress_table(snapshot: "Snapshot", target: float | None, budget: int | Non
     for action, lower, upper in zip(snapshot.actions, snapshot.lower, snapshot.upper, strict=True):
         mark = ">" if action == snapshot.action else ""
         bar = interval_bar(float(lower), float(upper), low, high)
-        table.add_row(mark, str(action), f"{lower:.4g}", bar, f"{upper:.4g}")
+        table.add_row(mark, escape(str(action)), f"{lower:.4g}", bar, f"{upper:.4g}")
     return Group(head, table)
 
 

@@ -1,40 +1,42 @@
 """How large and how small a value can be before anything was seen of it."""
 
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan._jit import records
 
-class ValueRange(NamedTuple):
-    """Bounds on what can still be earned with k steps to go, entries k = 0..H, in the user's units.
+# Bounds on what can still be earned with k steps to go, record k = 0..H, in the user's units. A
+# *node* is a state in which an action is still to be taken; an *outcome* may also be the end of the
+# episode, after which nothing is earned. With rewards in [0, 1] both lie in [0, sigma_k],
+# sigma_k = 1 + gamma + ... + gamma^(k-1).
+VALUE_RANGE = np.dtype(
+    [
+        ("node_upper", np.float64),
+        ("node_lower", np.float64),
+        ("outcome_upper", np.float64),
+        ("outcome_lower", np.float64),
+    ]
+)
 
-    A *node* is a state in which an action is still to be taken. An *outcome* may also be the end of
-    the episode, after which nothing is earned. With rewards in [0, 1] both lie in [0, sigma_k],
-    sigma_k = 1 + gamma + ... + gamma^(k-1).
-    """
 
-    node_upper: NDArray[np.float64]
-    node_lower: NDArray[np.float64]
-    outcome_upper: NDArray[np.float64]
-    outcome_lower: NDArray[np.float64]
-
-
+@lru_cache(maxsize=64)
 def value_range(
     reward_range: tuple[float, float], may_end: bool, gamma: float, horizon: int
-) -> ValueRange:
-    """The range of values of a model with these rewards."""
+) -> NDArray[Any]:
+    """The range of values of a model with these rewards: records of `VALUE_RANGE`.
+
+    Plans alike share it; nobody writes to it.
+    """
     low, high = reward_range
-    end = 0.0 if may_end else None
-    node_upper, node_lower, outcome_upper, outcome_lower = [0.0], [0.0], [0.0], [0.0]
+    rows = [(0.0, 0.0, 0.0, 0.0)]
     for _ in range(horizon):
-        up = high + gamma * outcome_upper[-1]
-        down = low + gamma * outcome_lower[-1]
-        node_upper.append(up)
-        node_lower.append(down)
-        outcome_upper.append(up if end is None else max(up, end))
-        outcome_lower.append(down if end is None else min(down, end))
-    return ValueRange(*map(np.array, (node_upper, node_lower, outcome_upper, outcome_lower)))
+        up = high + gamma * rows[-1][2]
+        down = low + gamma * rows[-1][3]
+        rows.append((up, down, max(up, 0.0) if may_end else up, min(down, 0.0) if may_end else down))
+    return records(np.array(rows, VALUE_RANGE))
 
 
 def step_width(reward_range: tuple[float, float], may_end: bool) -> float:

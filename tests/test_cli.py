@@ -1,0 +1,540 @@
+"""The command: what it prints, where, and with which exit code."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import pacplan
+from pacplan.cli import app
+
+COMMAND = Path(sys.executable).with_name("pacplan")
+FAST = ("--epsilon", "1", "--delta", "0.1", "--gamma", "0.7", "--seed", "0")
+
+MODELS = '''
+import time
+from pathlib import Path
+
+import numpy as np
+import pacplan
+
+table = pacplan.TabularMDP(np.full((3, 2, 3), 1 / 3), np.full((3, 2), 0.5), terminal=[2])
+
+
+def stay(state, action, rng):
+    return state, 0.5, False
+
+
+simulator = pacplan.Simulator(stay, actions=2, successors=1, initial="here")
+
+
+def make(successors=1, initial=None, word=None):
+    """A model that says where it was asked to plan from, through the names of its actions."""
+    def actions(state):
+        return [f"{type(state).__name__} {state}", f"word {word!r}"]
+    return pacplan.Simulator(stay, actions=actions, successors=successors, initial=initial)
+
+
+def odd_names():
+    names = ["[red]", "[/up]", "[bold]x", "two words"]
+    return pacplan.Simulator(stay, actions=lambda state: names, successors=1, initial=0)
+
+
+def tuples():
+    names = [(0, 1), (1, 0)]
+    return pacplan.Simulator(stay, actions=lambda state: names, successors=1, initial=0)
+
+
+def too_rich(state, action, rng):
+    return state, 2.0, False
+
+
+broken = pacplan.Simulator(too_rich, actions=2, successors=1, initial="vault")
+
+
+def raising(kind="ZeroDivisionError"):
+    import builtins
+
+    def step(state, action, rng):
+        raise getattr(builtins, kind)("own words")
+
+    return pacplan.Simulator(step, actions=2, successors=1, initial=0)
+
+
+def broken_factory():
+    raise RuntimeError("no model today")
+
+
+def slow_step(state, action, rng):
+    Path("started").touch()
+    time.sleep(0.01)
+    return state, 0.5, False
+
+
+slow = pacplan.Simulator(slow_step, actions=2, successors=1, initial=0)
+
+
+def slow_factory():
+    Path("started").touch()
+    time.sleep(60)
+
+
+number = 3
+
+
+def nothing():
+    return None
+'''
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A current folder with a user's module in it, under a name that no other test has imported."""
+    name = "user_" + re.sub(r"\W", "_", tmp_path.name)
+    (tmp_path / f"{name}.py").write_text(MODELS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield name
+    sys.modules.pop(name, None)
+
+
+class Outcome:
+    """What a run left behind; the note that kernels are being compiled is no part of it."""
+
+    def __init__(self, code, stdout, stderr):
+        self.code = code
+        self.stdout = stdout
+        self.stderr = "".join(
+            line for line in stderr.splitlines(keepends=True) if "compiling the search" not in line
+        )
+
+    @property
+    def words(self):
+        """The output with line breaks and runs of blanks made one blank."""
+        return " ".join(self.stdout.split())
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return Outcome(result.exit_code, result.stdout, result.stderr)
+
+
+def run_process(*arguments, cwd=None):
+    done = subprocess.run(
+        [COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=60
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def assert_refused(outcome, code, *words):
+    """Nothing on stdout, one line on stderr that has the words, and this exit code."""
+    assert outcome.stdout == ""
+    assert "Traceback" not in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
+    assert outcome.stderr.startswith("pacplan: ")
+    for word in words:
+        assert word in outcome.stderr
+    assert outcome.code == code
+
+
+# What is printed --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("runner", [run, run_process])
+def test_garnet(runner):
+    outcome = runner("plan", "garnet", *FAST)
+    plan = pacplan.MDPGapE(epsilon=1, delta=0.1, gamma=0.7).plan(pacplan.envs.garnet(), seed=0)
+    assert outcome.code == 0
+    lines = outcome.stdout.splitlines()
+    assert lines[0].split() == ["action", "lower", "interval", "upper", "estimate", "calls"]
+    for action, line in zip(plan.actions, lines[1:6], strict=True):
+        cells = line.split()
+        assert (cells[0] == ">") == (action == plan.action)
+        if cells[0] == ">":
+            cells = cells[1:]
+        assert cells[0] == str(action)
+        assert cells[1] == f"{plan.lower[action]:.4g}"
+        assert cells[3:] == [
+            f"{plan.upper[action]:.4g}",
+            f"{plan.values[action]:.4g}",
+            f"{plan.calls[action]:,}",
+        ]
+    assert f"Action {plan.action}, gap {plan.gap:.4g}" in outcome.words
+    assert plan.guarantee in outcome.words
+    for assumption in plan.assumptions:
+        assert assumption in outcome.words
+    assert f"Stopped by its own rule after {plan.samples:,} calls" in outcome.words
+
+
+@pytest.mark.parametrize("runner", [run, run_process])
+def test_json(runner):
+    outcome = runner("plan", "garnet", *FAST, "--json")
+    assert outcome.code == 0
+    assert outcome.stderr == ""
+    record = json.loads(outcome.stdout)
+    assert set(record) == {f.name for f in fields(pacplan.Plan)} - {"tree"}
+    plan = pacplan.MDPGapE(epsilon=1, delta=0.1, gamma=0.7).plan(pacplan.envs.garnet(), seed=0)
+    expected = plan.to_dict()
+    expected["seconds"] = record["seconds"]
+    assert record == expected
+    assert record["certified"] is True and record["stopped_by"] == "certified"
+
+
+def test_quiet_shows_no_progress():
+    outcome = run("plan", "garnet", *FAST, "--quiet")
+    assert outcome.code == 0
+    assert outcome.stderr == ""
+    assert (
+        run("plan", "garnet", *FAST, "-q").words.split("Stopped")[0]
+        == outcome.words.split("Stopped")[0]
+    )
+
+
+def test_progress_stays_off_stdout():
+    shown, quiet = run("plan", "garnet", *FAST), run("plan", "garnet", *FAST, "--quiet")
+    cut = "episodes, "
+    assert shown.words.split(cut)[0] == quiet.words.split(cut)[0]
+
+
+def test_python_m():
+    done = subprocess.run(
+        [sys.executable, "-m", "pacplan", "plan", "garnet", *FAST, "--json"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["certified"] is True
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["plan", "--help"]], ids=" ".join)
+def test_help(arguments, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    outcome = run(*arguments)
+    assert outcome.code == 0
+    assert "plan" in outcome.stdout
+
+
+def test_help_names_options_and_exit_codes(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    text = run("plan", "--help").words
+    options = "epsilon delta gamma horizon thresholds goal state seed budget time-limit set json quiet"
+    for option in re.findall(r"\S+", options):
+        assert f"--{option}" in text
+    assert "module:name" in text
+    assert "Exit codes" in text
+    for code in ("0", "1", "2", "3", "130"):
+        assert re.search(rf"\b{code}\b", text.split("Exit codes")[1].split("Arguments")[0])
+
+
+# The user's own models --------------------------------------------------------------------------------
+
+
+def test_attribute_that_is_a_model(folder):
+    record = json.loads(run("plan", f"{folder}:table", *FAST, "--json").stdout)
+    assert record["actions"] == [0, 1]
+    outcome = run("plan", f"{folder}:simulator", *FAST)
+    assert outcome.code == 0
+    assert "Action" in outcome.stdout
+
+
+def test_attribute_that_is_a_function(folder):
+    outcome = run(
+        "plan", f"{folder}:make", *FAST, "--set", "initial=4", "--set", "word=hello", "--json"
+    )
+    assert outcome.code == 0
+    assert json.loads(outcome.stdout)["actions"] == ["int 4", "word 'hello'"]
+
+
+def test_own_model_from_the_console_script(folder, tmp_path):
+    outcome = run_process("plan", f"{folder}:make", *FAST, "--state", "(1, 2)", cwd=tmp_path)
+    assert outcome.code == 0
+    assert "tuple (1, 2)" in outcome.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("3", "int 3"),
+        ("-3", "int -3"),
+        ("(1, 2)", "tuple (1, 2)"),
+        ("1.5", "float 1.5"),
+        ("'3'", "str 3"),
+        ("here", "str here"),
+        ("two words", "str two words"),
+        ("1 +", "str 1 +"),
+        ("False", "bool False"),
+        ("frozenset", "str frozenset"),
+    ],
+)
+def test_states(folder, text, named):
+    outcome = run("plan", f"{folder}:make", *FAST, f"--state={text}", "--json")
+    assert outcome.code == 0
+    assert json.loads(outcome.stdout)["actions"][0] == named
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("word=3", "3"),
+        ("word=x", "'x'"),
+        ("word=(1, 'a')", "(1, 'a')"),
+        ("word=a=b", "'a=b'"),
+        ("word=", "''"),
+    ],
+)
+def test_settings(folder, text, value):
+    outcome = run("plan", f"{folder}:make", *FAST, "--set", "initial=0", "--set", text, "--json")
+    assert outcome.code == 0
+    assert json.loads(outcome.stdout)["actions"][1] == f"word {value}"
+
+
+def test_settings_of_a_known_problem():
+    outcome = run("plan", "garnet", *FAST, "--set", "states=20", "--set", "actions=3", "--json")
+    assert json.loads(outcome.stdout)["actions"] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("extra", [(), ("--quiet",)], ids=["progress", "quiet"])
+def test_names_that_look_like_markup(folder, extra):
+    outcome = run("plan", f"{folder}:odd_names", *FAST, "--budget", "500", *extra)
+    assert outcome.code in (0, 3)
+    for name in ("[red]", "[/up]", "[bold]x", "two words"):
+        assert name in outcome.stdout
+
+
+def test_actions_that_json_has_no_type_for(folder):
+    record = json.loads(run("plan", f"{folder}:tuples", *FAST, "--json").stdout)
+    assert record["actions"] == ["(0, 1)", "(1, 0)"]
+    assert record["action"] in record["actions"]
+    assert "(0, 1)" in run("plan", f"{folder}:tuples", *FAST).stdout
+
+
+# Exit codes -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "limit", [("--budget", "100"), ("--epsilon", "0.001", "--time-limit", "0.05")], ids=" ".join
+)
+def test_a_limit_that_comes_first(limit):
+    started = time.perf_counter()
+    outcome = run("plan", "garnet", *FAST, *limit)
+    assert outcome.code == 3
+    assert time.perf_counter() - started < 10
+    assert "Action" in outcome.stdout and "probability at least 0.9" in outcome.words
+    outcome = run("plan", "garnet", *FAST, *limit, "--json")
+    assert outcome.code == 3
+    record = json.loads(outcome.stdout)
+    assert record["stopped_by"] == ("budget" if "--budget" in limit else "deadline")
+    assert record["certified"] is False
+    if "--budget" in limit:
+        assert record["samples"] == 100
+
+
+def test_limits_that_come_too_late():
+    outcome = run("plan", "garnet", *FAST, "--budget", "1000000", "--time-limit", "60", "--json")
+    assert outcome.code == 0
+    assert json.loads(outcome.stdout)["stopped_by"] == "certified"
+
+
+def test_own_rule_without_a_proof():
+    outcome = run("plan", "garnet", *FAST, "--thresholds", "paper", "--json")
+    assert outcome.code == 0
+    assert json.loads(outcome.stdout)["stopped_by"] == "rule"
+
+
+def test_fixed_budget():
+    outcome = run("plan", "garnet", *FAST, "--thresholds", "budget", "--budget", "2000")
+    assert outcome.code in (0, 3)
+    assert "nothing is proven" in outcome.words
+
+
+def test_goal_value():
+    outcome = run("plan", "garnet", *FAST, "--goal", "value")
+    assert outcome.code == 0
+    assert "The optimal value lies in" in outcome.words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nope"], ["'nope'", "garnet", "module:name"]),
+        (["Garnet"], ["'Garnet'", "garnet"]),
+        (["no_such_module:x"], ["no_such_module"]),
+        ([":x"], ["':x'", "module"]),
+        (["garnet", "--set", "states"], ["--set", "NAME=VALUE", "'states'"]),
+        (["garnet", "--set", "=5"], ["--set", "'=5'"]),
+        (["garnet", "--set", "colour=5"], ["colour"]),
+        (["garnet", "--set", "states=x"], ["states", "'x'"]),
+        (["garnet", "--set", "states=0"], ["states", "0"]),
+        (["garnet", "--set", "noise=loud"], ["noise", "'loud'"]),
+        (["garnet", "--epsilon", "nan"], ["epsilon", "nan"]),
+        (["garnet", "--epsilon=-1"], ["epsilon", "-1"]),
+        (["garnet", "--delta", "1"], ["delta", "1"]),
+        (["garnet", "--gamma", "1.5"], ["gamma", "1.5"]),
+        (["garnet", "--gamma", "1"], ["gamma", "horizon"]),
+        (["garnet", "--horizon", "0"], ["horizon", "0"]),
+        (["garnet", "--thresholds", "loose"], ["thresholds", "'loose'", "'lemma'"]),
+        (["garnet", "--thresholds", "budget"], ["thresholds", "budget"]),
+        (["garnet", "--goal", "fame"], ["goal", "'fame'", "'action'"]),
+        (["garnet", "--epsilon", "0"], ["epsilon=0", "budget"]),
+        (["garnet", "--budget", "0"], ["budget", "0"]),
+        (["garnet", "--budget=-5"], ["budget", "-5"]),
+        (["garnet", "--time-limit", "0"], ["time_limit", "0"]),
+        (["garnet", "--time-limit", "nan"], ["time_limit", "nan"]),
+        (["garnet", "--seed=-1"], ["seed", "-1"]),
+        (["garnet", "--state", "200"], ["state", "200", "0..199"]),
+        (["garnet", "--state", "abc"], ["state", "'abc'"]),
+        (["garnet", "--state", "1.0"], ["state", "1.0"]),
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage(arguments, words):
+    assert_refused(run("plan", *arguments), 2, *words)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("nowhere", [], ["nowhere"]),
+        ("", [], ["cannot load", "''"]),
+        ("number", [], ["model", "int"]),
+        ("nothing", [], ["model", "NoneType"]),
+        ("table", ["--set", "states=3"], ["--set", "not callable"]),
+        ("table", ["--state", "2"], ["state 2", "terminal"]),
+        ("table", ["--state", "3"], ["state", "3", "0..2"]),
+        ("make", [], ["state"]),
+        ("make", ["--set", "colour=1"], ["colour"]),
+        ("make", ["--set", "successors=0", "--state", "0"], ["successors", "0"]),
+        ("make", ["--state", "[1]"], ["hashable", "[1]"]),
+        # Written like literals, but no value can be made of them.
+        ("make", ["--state", "{[1]}"], ["{[1]}"]),
+        ("make", ["--set", "initial={[1]}"], ["{[1]}"]),
+    ],
+)
+def test_wrong_usage_with_own_models(folder, name, arguments, words):
+    assert_refused(run("plan", f"{folder}:{name}", *FAST, *arguments), 2, *words)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["plan"],
+        ["plan", "garnet", "--epsilon", "x"],
+        ["plan", "garnet", "--budget", "1.5"],
+        ["plan", "garnet", "--nope"],
+        ["fly"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_that_the_parser_sees(arguments):
+    outcome = run(*arguments)
+    assert outcome.code == 2
+    assert "Usage" in outcome.stdout + outcome.stderr
+    assert "Traceback" not in outcome.stderr
+
+
+def test_broken_promise(folder):
+    outcome = run("plan", f"{folder}:broken", *FAST)
+    assert_refused(outcome, 1, "'vault'", "action", "2.0", "reward_range=(0.0, 1.0)")
+
+
+@pytest.mark.parametrize("kind", ["ZeroDivisionError", "ValueError", "TypeError", "KeyError"])
+def test_simulator_that_raises(folder, tmp_path, kind):
+    # The message alone may say nothing ("'x'" for a KeyError), so the class is named as well.
+    outcome = run_process("plan", f"{folder}:raising", *FAST, "--set", f"kind={kind}", cwd=tmp_path)
+    assert outcome.code == 1
+    assert outcome.stdout == ""
+    assert kind in outcome.stderr
+    assert "own words" in outcome.stderr
+
+
+def test_factory_that_raises(folder, tmp_path):
+    outcome = run_process("plan", f"{folder}:broken_factory", *FAST, cwd=tmp_path)
+    assert outcome.code == 1
+    assert outcome.stdout == ""
+    assert "RuntimeError" in outcome.stderr and "no model today" in outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("x = (", ["SyntaxError"]),
+        ("raise RuntimeError('at import')", ["RuntimeError", "at import"]),
+        ("import a_module_that_is_missing", ["a_module_that_is_missing"]),
+    ],
+)
+def test_module_that_cannot_be_imported(tmp_path, monkeypatch, source, words):
+    name = "user_" + re.sub(r"\W", "_", tmp_path.name)
+    (tmp_path / f"{name}.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    outcome = run("plan", f"{name}:x")
+    assert outcome.code in (1, 2)
+    assert_refused(outcome, outcome.code, name, *words)
+
+
+# Ctrl-C -----------------------------------------------------------------------------------------------
+
+
+def interrupted(folder, attribute, *arguments):
+    """Start planning in a slow model, send Ctrl-C, and say how it ended and after how many seconds."""
+    process = subprocess.Popen(
+        [COMMAND, "plan", f"{folder}:{attribute}", *FAST, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that runs tests in the background makes them ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        deadline = time.perf_counter() + 60
+        while not os.path.exists("started") and time.perf_counter() < deadline:
+            time.sleep(0.02)
+        time.sleep(0.3)
+        assert process.poll() is None
+        sent = time.perf_counter()
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+    return Outcome(process.returncode, stdout, stderr), time.perf_counter() - sent
+
+
+@pytest.mark.parametrize("extra", [(), ("--quiet",)], ids=["progress", "quiet"])
+def test_interrupt_prints_the_plan_so_far(folder, extra):
+    outcome, seconds = interrupted(folder, "slow", *extra)
+    assert outcome.code == 130
+    assert seconds < 2
+    assert "Traceback" not in outcome.stderr
+    assert "estimate" in outcome.stdout and "Action" in outcome.stdout
+    assert "Stopped by an interrupt" in outcome.words
+
+
+def test_interrupt_with_json(folder):
+    outcome, seconds = interrupted(folder, "slow", "--json")
+    assert outcome.code == 130
+    assert seconds < 2
+    record = json.loads(outcome.stdout)
+    assert record["stopped_by"] == "interrupt"
+    assert record["certified"] is False
+    assert record["samples"] >= 1
+
+
+def test_interrupt_before_the_search(folder):
+    outcome, seconds = interrupted(folder, "slow_factory")
+    assert outcome.code == 130
+    assert seconds < 2
+    assert outcome.stdout == ""
+    assert "Traceback" not in outcome.stderr

@@ -1,0 +1,427 @@
+"""Exact dynamic programming against solvers that share nothing with it: linear and brute-force ones."""
+
+import contextlib
+import itertools
+import math
+import signal
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from pacplan import TabularMDP
+from pacplan.envs.garnet import garnet
+from pacplan.exact import discounted, finite_horizon, gaps
+
+# ---------------------------------------------------------------------------- Independent solvers
+
+
+class Tables:
+    """A problem as plain nested tables, with what is needed to make a model of it."""
+
+    def __init__(self, p, r, terminal=(), available=None, successors=None, reward_range=(0.0, 1.0)):
+        self.p, self.r = np.asarray(p, float), np.asarray(r, float)
+        self.stepwise = self.p.ndim == 4
+        self.states, self.actions = self.p.shape[-3:-1]
+        self.terminal = set(terminal)
+        self.available = available
+        self.successors = successors
+        self.reward_range = reward_range
+
+    def model(self):
+        return TabularMDP(
+            self.p,
+            self.r,
+            successors=self.successors,
+            terminal=sorted(self.terminal) if self.terminal else None,
+            available=self.available,
+            reward_range=self.reward_range,
+        )
+
+    def offers(self, s):
+        return [a for a in range(self.actions) if self.available is None or self.available[s][a]]
+
+    def outcomes(self, h, s, a):
+        """(probability, successor, reward) of what may happen at step h."""
+        p = self.p[h] if self.stepwise else self.p
+        r = self.r[h] if self.stepwise else self.r
+        for k in range(p.shape[-1]):
+            to = k
+            if self.successors is not None:
+                to = self.successors[h][s][a][k] if self.stepwise else self.successors[s][a][k]
+            yield p[s][a][k], to, r[s][a] if r.ndim == 2 else r[s][a][k]
+
+    def value_of_policy(self, policy, gamma, horizon, h, s, first=None):
+        """Expected discounted sum of rewards from step h on, recursively from the definition."""
+        if h == horizon or s in self.terminal:
+            return 0.0
+        a = policy[h, s] if first is None else first
+        return sum(
+            p * (r + gamma * self.value_of_policy(policy, gamma, horizon, h + 1, to))
+            for p, to, r in self.outcomes(h, s, a)
+            if p > 0
+        )
+
+    def best_values(self, gamma, horizon):
+        """Q by trying every deterministic policy for the steps that follow."""
+        q = np.full((horizon, self.states, self.actions), -np.inf)
+        for h in range(horizon):
+            later = [
+                (step, s)
+                for step in range(h + 1, horizon)
+                for s in range(self.states)
+                if s not in self.terminal
+            ]
+            for choice in itertools.product(*(self.offers(s) for _, s in later)):
+                policy = dict(zip(later, choice, strict=True))
+                for s in range(self.states):
+                    for a in range(self.actions):
+                        if s in self.terminal:
+                            q[h, s, a] = 0.0
+                        elif a in self.offers(s):
+                            value = self.value_of_policy(policy, gamma, horizon, h, s, a)
+                            q[h, s, a] = max(q[h, s, a], value)
+        return q
+
+
+def random_tables(
+    seed,
+    states=3,
+    actions=2,
+    steps=None,
+    by_successor=False,
+    terminal=(),
+    masked=False,
+    sparse=False,
+    reward_range=(0.0, 1.0),
+):
+    rng = np.random.default_rng(seed)
+    lead = () if steps is None else (steps,)
+    columns = 2 if sparse else states
+    p = rng.dirichlet(np.ones(columns), size=(*lead, states, actions))
+    successors = rng.integers(0, states, (*lead, states, actions, columns)) if sparse else None
+    shape = (*lead, states, actions, columns) if by_successor else (*lead, states, actions)
+    r = rng.uniform(*reward_range, shape)
+    available = None
+    if masked:
+        available = rng.random((states, actions)) < 0.5
+        available[np.arange(states), rng.integers(0, actions, states)] = True
+        available[0] = [True] + [False] * (actions - 1)  # One that offers a single action for sure.
+    return Tables(p, r, terminal, available, successors, reward_range)
+
+
+def linear_program(rewards, p, gamma, mask):
+    """V of the discounted problem as the least V with V >= r + gamma P V, then Q of its policy.
+
+    The policy is evaluated by a linear solve, because the program is solved to about 1e-7 only.
+    """
+    states = len(rewards)
+    rows, bounds = [], []
+    for s, a in zip(*np.nonzero(mask), strict=True):
+        row = gamma * p[s, a]
+        row[s] -= 1.0
+        rows.append(row)
+        bounds.append(-rewards[s, a])
+    solved = linprog(np.ones(states), np.array(rows), bounds, bounds=(None, None), method="highs")
+    assert solved.success
+    q = np.where(mask, rewards + gamma * p @ solved.x, -np.inf)
+    best = q.argmax(-1)
+    index = np.arange(states)
+    values = np.linalg.solve(np.eye(states) - gamma * p[index, best], rewards[index, best])
+    assert values == pytest.approx(solved.x, rel=0, abs=1e-6 / (1 - gamma))
+    return np.where(mask, rewards + gamma * p @ values, -np.inf)
+
+
+# --------------------------------------------------------------------------------- Finite horizon
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 0.95, 1.0])
+@pytest.mark.parametrize("horizon", [1, 2, 3])
+def test_finite_horizon_is_the_best_of_all_policies(gamma, horizon):
+    for seed in range(3):
+        tables = random_tables(seed)
+        found = finite_horizon(tables.model(), gamma=gamma, horizon=horizon)
+        assert found.shape == (horizon, 3, 2)
+        assert found == pytest.approx(tables.best_values(gamma, horizon), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"terminal": (1,)},
+        {"masked": True, "actions": 3},
+        {"steps": 3},
+        {"steps": 5},  # More steps than are planned for.
+        {"by_successor": True},
+        {"sparse": True},
+        {"sparse": True, "by_successor": True},
+        {"reward_range": (-3.0, 2.0)},
+        {"steps": 3, "by_successor": True, "terminal": (2,)},
+        {"steps": 3, "sparse": True, "by_successor": True, "terminal": (0,)},
+        {"steps": 3, "masked": True, "terminal": (2,), "reward_range": (-1.0, 0.0)},
+        {"terminal": (0, 1, 2)},
+    ],
+    ids=lambda options: "-".join(options),
+)
+def test_finite_horizon_with_all_features_of_models(options):
+    for seed in range(3):
+        tables = random_tables(seed + 10, **options)
+        found = finite_horizon(tables.model(), gamma=0.8, horizon=3)
+        assert found == pytest.approx(tables.best_values(0.8, 3), rel=1e-12, abs=1e-15)
+
+
+def test_finite_horizon_of_one_step_is_the_expected_reward():
+    model = garnet(states=20, actions=3, successors=2, seed=4)
+    rewards, _ = model.dense()
+    for gamma in (0.0, 0.7, 1.0):
+        assert (finite_horizon(model, gamma=gamma, horizon=1)[0] == rewards).all()
+
+
+def test_finite_horizon_without_discount_counts_steps():
+    # Every step pays 1.
+    model = TabularMDP(np.full((2, 2, 2), 0.5), np.ones((2, 2)))
+    found = finite_horizon(model, gamma=1.0, horizon=7)
+    assert found[:, 0, 0].tolist() == [7, 6, 5, 4, 3, 2, 1]
+
+
+def test_finite_horizon_with_discount_zero_is_greedy():
+    tables = random_tables(5, steps=4)
+    found = finite_horizon(tables.model(), gamma=0.0, horizon=4)
+    assert found == pytest.approx(tables.r, rel=1e-15)
+
+
+def test_finite_horizon_worked_by_hand():
+    # State 0: action 0 pays 0.2 and stays; action 1 pays 0 and goes to state 1 or to the end, with
+    # equal chances, where entering the end pays 1. State 1 pays 0.5 and stays.
+    p = np.zeros((3, 2, 3))
+    r = np.zeros((3, 2, 3))
+    p[0, 0, 0], r[0, 0, 0] = 1.0, 0.2
+    p[0, 1, 1], p[0, 1, 2], r[0, 1, 2] = 0.5, 0.5, 1.0
+    p[1, :, 1], r[1, :, 1] = 1.0, 0.5
+    p[2, :, 0], r[2, :, 0] = 1.0, 1.0  # Never used: state 2 is terminal.
+    found = finite_horizon(TabularMDP(p, r, terminal=[2]), gamma=0.5, horizon=2)
+    # Last step: 0.2; 0.5 * 1; 0.5. First: 0.2 + 0.5 * 0.5; 0.5 + 0.5 * 0.5 * 0.5; 0.5 + 0.5 * 0.5.
+    assert found[1] == pytest.approx(np.array([[0.2, 0.5], [0.5, 0.5], [0.0, 0.0]]), abs=1e-15)
+    assert found[0] == pytest.approx(np.array([[0.45, 0.625], [0.75, 0.75], [0.0, 0.0]]), abs=1e-15)
+
+
+def test_finite_horizon_uses_the_tables_of_each_step_in_order():
+    # Step h pays (h + 1) / 10, whatever is done.
+    r = np.stack([np.full((2, 1), (h + 1) / 10) for h in range(4)])
+    model = TabularMDP(np.full((4, 2, 1, 2), 0.5), r)
+    found = finite_horizon(model, gamma=1.0, horizon=4)
+    assert found[:, 0, 0] == pytest.approx([1.0, 0.9, 0.7, 0.4])
+    assert finite_horizon(model, gamma=1.0, horizon=2)[:, 0, 0] == pytest.approx([0.3, 0.2])
+
+
+def test_actions_that_are_not_offered_are_minus_infinity_and_never_used():
+    # The action masked in state 1 would pay most, and its row is no distribution.
+    p = np.full((2, 2, 2), 0.5)
+    p[1, 1] = 0.0
+    r = np.array([[0.1, 0.2], [0.3, 1.0]])
+    model = TabularMDP(p, r, available=[[True, True], [True, False]])
+    found = finite_horizon(model, gamma=1.0, horizon=2)
+    assert (found[:, 1, 1] == -np.inf).all()
+    assert found[0, 0] == pytest.approx([0.1 + 0.25, 0.2 + 0.25])
+    assert discounted(model, gamma=0.5)[1, 1] == -np.inf
+
+
+def test_rewards_of_the_noise_do_not_matter():
+    quiet = garnet(10, 3, 2, seed=1)
+    noisy = garnet(10, 3, 2, seed=1, noise="bernoulli")
+    one, other = (finite_horizon(m, gamma=0.9, horizon=5) for m in (quiet, noisy))
+    assert (one == other).all()
+
+
+# ------------------------------------------------------------------------------------- Discounted
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.3, 0.9, 0.99])
+@pytest.mark.parametrize("size", [(1, 1, 1), (2, 3, 1), (10, 4, 2), (30, 3, 4)])
+def test_discounted_is_the_solution_of_the_linear_program(size, gamma):
+    for seed in range(3):
+        model = garnet(*size, seed=seed)
+        rewards, p = model.dense()
+        expected = linear_program(rewards, p, gamma, np.ones(rewards.shape, bool))
+        assert discounted(model, gamma=gamma) == pytest.approx(expected, rel=0, abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"terminal": (1, 4)},
+        {"masked": True},
+        {"by_successor": True},
+        {"sparse": True, "by_successor": True, "terminal": (0,)},
+        {"masked": True, "terminal": (3,), "reward_range": (-2.0, 5.0)},
+        {"reward_range": (-1e3, 1e3), "terminal": (2,)},
+    ],
+    ids=lambda options: "-".join(options),
+)
+def test_discounted_with_all_features_of_models(options):
+    for seed in range(3):
+        tables = random_tables(seed + 20, states=6, actions=3, **options)
+        rewards, p = np.zeros((6, 3)), np.zeros((6, 3, 6))
+        mask = np.zeros((6, 3), bool)
+        for s in range(6):
+            # Terminal states offer everything, for nothing.
+            for a in range(3) if s in tables.terminal else tables.offers(s):
+                mask[s, a] = True
+                if s in tables.terminal:
+                    continue
+                for probability, to, reward in tables.outcomes(0, s, a):
+                    rewards[s, a] += probability * reward
+                    if to not in tables.terminal:
+                        p[s, a, to] += probability
+        expected = linear_program(rewards, p, 0.9, mask)
+        scale = max(map(abs, tables.reward_range))
+        found = discounted(tables.model(), gamma=0.9)
+        assert found == pytest.approx(expected, rel=0, abs=1e-10 * scale)
+
+
+def test_discounted_is_the_limit_of_long_horizons():
+    model = garnet(15, 3, 2, seed=2)
+    # What lies after 400 steps is worth at most 0.9^400 / 0.1 < 1e-17.
+    long = finite_horizon(model, gamma=0.9, horizon=400)[0]
+    assert discounted(model, gamma=0.9) == pytest.approx(long, rel=0, abs=1e-12)
+
+
+def test_discounted_satisfies_the_equation_of_bellman():
+    model = garnet(50, 4, 3, seed=3)
+    rewards, p = model.dense()
+    q = discounted(model, gamma=0.95)
+    assert q == pytest.approx(rewards + 0.95 * p @ q.max(-1), rel=0, abs=1e-12)
+
+
+def test_discounted_with_gamma_zero_is_the_expected_reward():
+    tables = random_tables(6, by_successor=True)
+    expected = (tables.p * tables.r).sum(-1)
+    assert discounted(tables.model(), gamma=0.0) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize("gamma", [0.5, 0.9, 0.999])
+def test_discounted_of_a_constant_reward_is_a_geometric_series(gamma):
+    model = TabularMDP(np.full((2, 2, 2), 0.5), np.full((2, 2), 0.7))
+    expected = np.full((2, 2), 0.7 / (1 - gamma))
+    assert discounted(model, gamma=gamma) == pytest.approx(expected, rel=1e-11)
+
+
+@pytest.mark.parametrize("tolerance", [1.0, 1e-2, 1e-6])
+def test_discounted_is_within_the_tolerance(tolerance):
+    for seed in range(5):
+        model = garnet(10, 3, 2, seed=seed)
+        found = discounted(model, gamma=0.95, tolerance=tolerance)
+        best = discounted(model, gamma=0.95)
+        assert np.abs(found - best).max() <= tolerance * (1 + 1e-9)
+
+
+def test_discounted_ends_when_the_tolerance_is_below_the_rounding():
+    model = garnet(10, 3, 2, seed=7)
+    rewards, p = model.dense()
+    expected = linear_program(rewards, p, 0.99, np.ones(rewards.shape, bool))
+    assert discounted(model, gamma=0.99, tolerance=0.0) == pytest.approx(expected, rel=1e-11)
+
+
+# -------------------------------------------------------------------------------------------- Gaps
+
+
+def test_gaps_are_the_distances_to_the_best_action():
+    for seed, options in enumerate([{}, {"terminal": (1,)}, {"steps": 2}, {"by_successor": True}]):
+        tables = random_tables(seed + 30, actions=3, states=2, **options)
+        q = tables.best_values(0.9, 2)
+        expected = np.array(
+            [[[max(row) - value for value in row] for row in step] for step in q.tolist()]
+        )
+        found = gaps(tables.model(), gamma=0.9, horizon=2)
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-14)
+        assert (found >= 0).all()
+        assert (found.min(-1) == 0).all()
+
+
+def test_gaps_of_actions_that_are_not_offered_are_infinite():
+    model = random_tables(40, masked=True, actions=3).model()
+    found = gaps(model, gamma=0.9, horizon=2)
+    offered = np.array([[a in model.actions(s) for a in range(3)] for s in range(3)])
+    assert np.isinf(found[:, ~offered]).all()
+    assert np.isfinite(found[:, offered]).all()
+
+
+def test_gaps_of_terminal_states_are_zero():
+    found = gaps(random_tables(41, terminal=(1,)).model(), gamma=0.9, horizon=3)
+    assert (found[:, 1] == 0).all()
+
+
+# --------------------------------------------------------------------------------- Bad arguments
+
+
+@pytest.mark.parametrize("gamma", [-0.1, 1.1, math.nan, math.inf, -math.inf])
+def test_gamma_out_of_range_raises(gamma):
+    model = garnet(5, 2, 2)
+    with pytest.raises(ValueError, match="gamma"):
+        finite_horizon(model, gamma=gamma, horizon=2)
+    with pytest.raises(ValueError, match="gamma"):
+        gaps(model, gamma=gamma, horizon=2)
+    with pytest.raises(ValueError, match="gamma"):
+        discounted(model, gamma=gamma)
+
+
+@pytest.mark.parametrize("gamma", ["0.5", None, True, [0.5, 0.6]])
+def test_gamma_of_the_wrong_type_raises(gamma):
+    model = garnet(5, 2, 2)
+    with pytest.raises(TypeError, match="gamma"):
+        finite_horizon(model, gamma=gamma, horizon=2)
+    with pytest.raises(TypeError, match="gamma"):
+        discounted(model, gamma=gamma)
+
+
+@pytest.mark.parametrize("horizon", [0, -1])
+def test_horizon_out_of_range_raises(horizon):
+    for function in (finite_horizon, gaps):
+        with pytest.raises(ValueError, match="horizon"):
+            function(garnet(5, 2, 2), gamma=0.5, horizon=horizon)
+
+
+@pytest.mark.parametrize("horizon", [1.5, 2.0, "2", None, True])
+def test_horizon_of_the_wrong_type_raises(horizon):
+    for function in (finite_horizon, gaps):
+        with pytest.raises(TypeError, match="horizon"):
+            function(garnet(5, 2, 2), gamma=0.5, horizon=horizon)
+
+
+def test_horizon_beyond_the_steps_of_a_model_raises():
+    model = random_tables(50, steps=3).model()
+    for function in (finite_horizon, gaps):
+        with pytest.raises(ValueError, match="3 steps"):
+            function(model, gamma=0.5, horizon=4)
+
+
+def test_discounted_needs_a_discount():
+    with pytest.raises(ValueError, match="gamma < 1"):
+        discounted(garnet(5, 2, 2), gamma=1.0)
+
+
+def test_discounted_needs_a_stationary_model():
+    with pytest.raises(ValueError, match="stationary"):
+        discounted(random_tables(51, steps=3).model(), gamma=0.5)
+
+
+@contextlib.contextmanager
+def at_most(seconds):
+    """Turn a loop without end into a failure."""
+
+    def stop(*_):
+        raise AssertionError(f"still running after {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="needs the alarm signal")
+def test_discounted_refuses_a_tolerance_that_is_no_number():
+    with at_most(3), pytest.raises(ValueError, match="tolerance"):
+        discounted(garnet(5, 2, 2), gamma=0.5, tolerance=math.nan)
