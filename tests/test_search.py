@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 from pathlib import Path
 
 import numba
@@ -329,9 +330,14 @@ def test_the_tree_is_consistent():
     assert sum(int(tree.pairs[i]["n"]) for i in tree.tried(0)) == plan.episodes
 
 
-def test_memory_stays_below_150_bytes_a_call():
+def test_memory_stays_below_150_bytes_a_call_and_growth_below_twice_the_tree():
+    ANYTIME.plan(MODEL, 0, seed=0, budget=200_000)
+    tracemalloc.start()
     plan = ANYTIME.plan(MODEL, 0, seed=0, budget=200_000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
     assert plan.tree.nbytes / plan.samples < 150
+    assert peak < 2 * plan.tree.nbytes
 
 
 def test_progress_is_shown_on_the_error_stream(capsys):

@@ -267,6 +267,10 @@ def allocation(budget: int, gamma: float) -> tuple[int, int]:
     return fits, steps(fits)
 
 
+# Kinds of models for which the kernel is ready: classes of handles, or handles of jitted functions.
+_prepared: set[Any] = set()
+
+
 class _GapSearch:
     """One search: the tree, the tables and the compiled kernels over them."""
 
@@ -357,6 +361,14 @@ class _GapSearch:
         episodes = max(16, len(self.tree) // (4 * self.horizon))
         self.tree.reserve(episodes * self.horizon, episodes * self.horizon * self._pairs_a_node)
         self._table.extend(int(self.report["episodes"]) + episodes + 2)
+
+    def prepare(self) -> None:
+        """Compile the kernel for this kind of model, or load it from the cache, once a process."""
+        handle = self.session.handle
+        kind = type(handle) if self.session.cached else handle
+        if kind not in _prepared:
+            self.advance(0, 0)
+            _prepared.add(kind)
 
     def advance(self, episodes: int, calls: int) -> int:
         """Play at most so many episodes, until so many calls in all; say how it ended."""

@@ -23,10 +23,9 @@ _SHORT = 8
 
 
 class TabularHandle(NamedTuple):
-    """The tables as kernels see them: outcomes[step, state, action, k], actions listed per state."""
+    """The tables as kernels see them: outcomes[step, state, i, k], i counting available actions."""
 
     outcomes: NDArray[Any]
-    actions: NDArray[np.int32]
     action_counts: NDArray[np.int32]
     per_step: bool
     bernoulli: bool
@@ -42,7 +41,7 @@ def _action_count(handle: Any, state: Any, h: Any) -> Any:
 @handles.implements(handles.draw, TabularHandle)
 def _draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
     step = h if handle.per_step else 0
-    row = handle.outcomes[step, state, handle.actions[state, action]]
+    row = handle.outcomes[step, state, action]
     x = rng.random()
     # The last outcome's cumulative probability is exactly 1, and x < 1.
     last = row.size - 1
@@ -68,7 +67,7 @@ def _draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
 @handles.implements(handles.mean_reward, TabularHandle)
 def _mean_reward(handle: Any, state: Any, action: Any, h: Any) -> Any:
     step = h if handle.per_step else 0
-    row = handle.outcomes[step, state, handle.actions[state, action]]
+    row = handle.outcomes[step, state, action]
     mean = 0.0
     before = 0.0
     for k in range(row.size):
@@ -80,7 +79,7 @@ def _mean_reward(handle: Any, state: Any, action: Any, h: Any) -> Any:
 @handles.implements(handles.probability, TabularHandle)
 def _probability(handle: Any, state: Any, action: Any, h: Any, successor: Any, ended: Any) -> Any:
     step = h if handle.per_step else 0
-    row = handle.outcomes[step, state, handle.actions[state, action]]
+    row = handle.outcomes[step, state, action]
     total = 0.0
     before = 0.0
     for k in range(row.size):
@@ -98,8 +97,9 @@ class TabularSession:
     states = None
     error = None
 
-    def __init__(self, handle: TabularHandle) -> None:
+    def __init__(self, handle: TabularHandle, actions: NDArray[np.int64]) -> None:
         self.handle = handle
+        self._actions = actions
 
     def encode(self, state: Any) -> int:
         """The state itself."""
@@ -107,7 +107,7 @@ class TabularSession:
 
     def label(self, key: int, action: int) -> int:
         """The action behind an index."""
-        return int(self.handle.actions[key, action])
+        return int(self._actions[key, action])
 
     def stop_at(self, deadline: float | None) -> None:
         """Nothing to do: chunks are short."""
@@ -183,6 +183,8 @@ class TabularMDP:
         self._probabilities, self._rewards, self._to = _possible(p, r, to, offered)
         self.successors = _most_successors(self._probabilities, self._to, self._terminal)
         self._initial = self._check_state(initial, "initial")
+        # A stable sort of "not available" lists the available actions first, in order.
+        self._listed = np.argsort(~self._available, axis=-1, kind="stable")
         self._handle = self._tables()
 
     def _mean_rewards(
@@ -224,12 +226,10 @@ class TabularMDP:
         outcomes["state"] = self._to
         outcomes["ended"] = self._terminal[self._to]
         counts = self._available.sum(-1).astype(np.int32)
-        # A stable sort of "not available" lists the available actions first, in order.
-        listed = np.argsort(~self._available, axis=-1, kind="stable").astype(np.int32)
         low, high = self.reward_range
+        listed = self._listed[np.newaxis, :, :, np.newaxis]
         return TabularHandle(
-            records(outcomes),
-            listed,
+            records(np.take_along_axis(outcomes, listed, axis=2)),
             counts,
             self.steps is not None,
             self.noise == "bernoulli",
@@ -297,7 +297,7 @@ class TabularMDP:
 
     def open(self, rng: np.random.Generator) -> TabularSession:
         """Start a session for one plan."""
-        return TabularSession(self._handle)
+        return TabularSession(self._handle, self._listed)
 
     def __repr__(self) -> str:
         steps = "" if self.steps is None else f", steps={self.steps}"

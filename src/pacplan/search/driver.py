@@ -24,7 +24,7 @@ from pacplan.search.progress import live_display
 # A chunk should take about this long: short enough for Ctrl-C, long enough to cost nothing.
 _CHUNK_SECONDS = 0.05
 # Episodes of the first chunk, where calls to the model are compiled.
-_FIRST_CHUNK = 256
+_FIRST_CHUNK = 1024
 # Calls of the callback are this fraction of the episodes apart, so their number stays moderate.
 _CALLBACK_SPACING = 0.05
 
@@ -61,6 +61,9 @@ class Search(Protocol):
     target: float | None
     """The gap at which the search stops by its own rule."""
 
+    def prepare(self) -> None:
+        """Compile what the search needs, or load it from the cache: the clock has not started."""
+
     def advance(self, episodes: int, calls: int) -> int:
         """Play at most so many episodes, until so many calls in all; say how it ended."""
 
@@ -92,7 +95,7 @@ def drive(search: Search, limits: Limits) -> tuple[str, float]:
         Why it ended ("rule", "budget", "deadline", "callback", "interrupt") and the seconds it took.
     """
     most_calls = np.iinfo(np.int64).max if limits.budget is None else limits.budget
-    search.advance(0, 0)  # Compile, or load from the cache, before the clock starts.
+    search.prepare()
     display: AbstractContextManager[Callable[[Snapshot], None] | None] = nullcontext()
     if limits.progress:
         display = live_display(search.target, limits.budget)
