@@ -9,7 +9,7 @@ import pacplan
 from conftest import HALF, constant_radius, random_small
 from pacplan import exact
 from pacplan.algorithms.base import Query, _streams
-from pacplan.algorithms.mdp_gape import allocation
+from pacplan.algorithms.horizons import allocation
 
 MDPGapE = pacplan.MDPGapE
 

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan._checks import REWARD_ROUNDING
 from pacplan._jit import core, entry, inlined, kernel
 from pacplan.bounds.bernoulli import kl_upper_from, warm_start
 from pacplan.bounds.memo import MOST_VISITS, Memo, mean_bounds, share_upper
@@ -14,30 +13,23 @@ from pacplan.bounds.simplex import kl_ball_max, kl_ball_min, one_seen_max
 from pacplan.bounds.thresholds import Radii
 from pacplan.models import handles
 from pacplan.search.kernel import (
-    ABORTED,
-    BAD_REWARD,
     BROKEN,
     CHUNK_DONE,
-    ENDED_EARLY,
-    NO_ACTIONS,
     NO_ROOM,
     REWARD_VARIES,
     RULE,
     SPENT,
-    TOO_MANY_ACTIONS,
-    TOO_MANY_SUCCESSORS,
     argmax_at_random,
     break_promise,
+    call_model,
+    follow,
     largest,
-    note_call,
 )
 from pacplan.search.tree import (
     NONE,
     TreeArrays,
     add_node,
     add_pair,
-    find_child,
-    link_child,
     untried_action,
 )
 
@@ -52,15 +44,10 @@ _REWARD, _REWARD_SHRINK, _REWARD_DECAY, _TRANSITION, _TRANSITION_SHRINK, _TRANSI
 RULES = np.dtype(
     [
         ("gamma", np.float64),
-        ("lowest", np.float64),  # lowest reward
-        ("width", np.float64),  # highest reward minus lowest
         ("epsilon", np.float64),
         ("tie", np.float64),  # bounds that differ by less are tied
         ("slack", np.float64),  # covers the rounding of a sum of bounds
         ("horizon", np.int64),
-        ("successors", np.int64),  # B
-        ("most_actions", np.int64),  # K; 0: not declared
-        ("may_end", np.bool_),
         ("value_goal", np.bool_),
         ("fixed_rewards", np.bool_),  # rewards are deterministic: the first one tells
         ("known_rewards", np.bool_),
@@ -91,17 +78,6 @@ DECISION = np.dtype(
     ]
 )
 
-# The episode under way, a record a step.
-STEP = np.dtype(
-    [
-        ("node", np.int64),
-        ("pair", np.int64),
-        ("child", np.int64),
-        ("reward", np.float64),  # scaled to [0, 1]
-        ("price", np.float64),  # added to the thresholds, see Thresholds.per_path
-    ]
-)
-
 # Workspace for a KL ball of more than two outcomes.
 BALL = np.dtype(
     [("p", np.float64), ("upper", np.float64), ("lower", np.float64), ("scratch", np.float64)]
@@ -113,6 +89,7 @@ class Search(NamedTuple):
 
     tree: TreeArrays
     rules: Any  # one record of RULES
+    promises: Any  # one record of PROMISES
     values: Any  # records of VALUE_RANGE
     radii: NDArray[np.float64]  # rows of a ThresholdTable
     memo: Memo
@@ -149,6 +126,7 @@ def plant(search: Search, model: Any, state: int, rng: Any) -> None:
 def _expand_known(search: Search, model: Any, at: int, h: int, rng: Any) -> None:
     """Give every action of a new node its pair: where rewards are known, each is worth its own."""
     tree, rules, values = search.tree, search.rules[0], search.values
+    promise = search.promises[0]
     node = tree.nodes[at]
     after = rules.horizon - h - 1
     for action in range(node.actions):
@@ -160,7 +138,7 @@ def _expand_known(search: Search, model: Any, at: int, h: int, rng: Any) -> None
             reward + rules.gamma * values[after].outcome_upper + rules.slack,
             reward + rules.gamma * values[after].outcome_lower - rules.slack,
         )
-        tree.pairs[pair].reward = (reward - rules.lowest) / rules.width
+        tree.pairs[pair].reward = (reward - promise.lowest) / promise.width
     _refresh_node(search, at, h, rng)
 
 
@@ -234,6 +212,7 @@ def simulate(search: Search, model: Any, most: int, rng: Any, ties: Any) -> tupl
         Its length, and CHUNK_DONE or why it was cut short.
     """
     tree, rules, values, path = search.tree, search.rules[0], search.values, search.path
+    promises, promise = search.promises, search.promises[0]
     report, root, play = search.report, search.root, search.decision[0].play
     at = 0
     price = 0.0
@@ -247,47 +226,36 @@ def simulate(search: Search, model: Any, most: int, rng: Any, ties: Any) -> tupl
                 root[action].pair = link
         action = tree.pairs[link].action
         state = tree.nodes[at].state
-        successor, reward, flag = handles.draw(model, state, action, h, rng)
-        if flag == handles.ABORTED:
-            note_call(report, state, action, h, 0.0)
-            return h, ABORTED
-        x = (reward - rules.lowest) / rules.width
-        if not -REWARD_ROUNDING <= x <= 1.0 + REWARD_ROUNDING:
-            return h, break_promise(report, BAD_REWARD, state, action, h, reward)
-        ended = flag == handles.ENDED
-        if ended and not rules.may_end:
-            return h, break_promise(report, ENDED_EARLY, state, action, h, reward)
+        successor, reward, ended, status = call_model(promises, report, model, state, action, h, rng)
+        if status != CHUNK_DONE:
+            return h, status
         child = NONE
         if steps > 1:
-            child, seen = find_child(tree, link, successor, ended)
-            if child == NONE:
-                if seen == rules.successors:
-                    return h, break_promise(report, TOO_MANY_SUCCESSORS, state, action, h, reward)
-                if ended:
-                    child = add_node(tree, 0, 0, 0.0, 0.0)
-                else:
-                    actions = handles.action_count(model, successor, h + 1)
-                    if actions < 1:
-                        return h, break_promise(report, NO_ACTIONS, successor, action, h, reward)
-                    if 0 < rules.most_actions < actions:
-                        return h, break_promise(report, TOO_MANY_ACTIONS, successor, actions, h, reward)
-                    child = add_node(
-                        tree,
-                        successor,
-                        actions,
-                        values[steps - 1].node_upper,
-                        values[steps - 1].node_lower,
-                    )
-                    if rules.known_rewards:
-                        _expand_known(search, model, child, h + 1, ties)
-                link_child(tree, link, child)
+            after = values[steps - 1]
+            child, new, status = follow(
+                tree,
+                promises,
+                report,
+                model,
+                at,
+                link,
+                successor,
+                ended,
+                h,
+                after.node_upper,
+                after.node_lower,
+            )
+            if status != CHUNK_DONE:
+                return h, status
+            if new and not ended and rules.known_rewards:
+                _expand_known(search, model, child, h + 1, ties)
         if rules.per_path:
-            price += log(tree.nodes[at].actions * (rules.successors if h > 0 else 1))
+            price += log(tree.nodes[at].actions * (promise.successors if h > 0 else 1))
         step = path[h]
         step.node = at
         step.pair = link
         step.child = child
-        step.reward = min(1.0, max(0.0, x))
+        step.reward = reward
         step.price = price
         if ended:
             return h + 1, CHUNK_DONE
@@ -304,6 +272,7 @@ def _next_bounds(
     `radius`, `shrink` and `decay` are as in a ThresholdTable.
     """
     tree, rules, values, ball = search.tree, search.rules[0], search.values, search.ball
+    promise = search.promises[0]
     pair = tree.pairs[link]
     after = rules.horizon - h - 1
     high, low = values[after].outcome_upper, values[after].outcome_lower
@@ -324,10 +293,10 @@ def _next_bounds(
         left = max(left, 0.0)
         return up + left * high, down + left * low
     if child.sibling == NONE:
-        if rules.successors == 1:
+        if promise.successors == 1:
             return child.upper, child.lower
         return one_seen_max(child.upper, high, decay), -one_seen_max(-child.lower, -low, decay)
-    if rules.successors == 2:
+    if promise.successors == 2:
         other = tree.nodes[child.sibling]
         # The ball is an interval for p: to the side of the better outcome above, away from it below.
         rise = child.upper - other.upper
@@ -362,7 +331,7 @@ def _next_bounds(
         ball.lower[seen] = child.lower
         seen += 1
         step = child.sibling
-    if seen == rules.successors:
+    if seen == promise.successors:
         high, low = -np.inf, np.inf
     return (
         kl_ball_max(ball.p, ball.upper, seen, high, radius),
@@ -374,6 +343,7 @@ def _next_bounds(
 def _refresh_pair(search: Search, model: Any, h: int) -> None:
     """U_h = u_h + gamma max p.U_{h+1} and L_h likewise, at step h of the path (section 3)."""
     rules, values = search.rules[0], search.values
+    promise = search.promises[0]
     step = search.path[h]
     link = step.pair
     pair = search.tree.pairs[link]
@@ -409,8 +379,8 @@ def _refresh_pair(search: Search, model: Any, h: int) -> None:
             up = 1.0 - decay
         else:
             down = decay
-    upper = rules.lowest + rules.width * up + rules.slack
-    lower = rules.lowest + rules.width * down - rules.slack
+    upper = promise.lowest + promise.width * up + rules.slack
+    lower = promise.lowest + promise.width * down - rules.slack
     if steps > 1:
         up, down = _next_bounds(
             search,
@@ -462,6 +432,7 @@ def _refresh_node(search: Search, at: int, h: int, ties: Any) -> None:
 def backward(search: Search, model: Any, length: int, ties: Any) -> int:
     """Count the steps of the path and renew the bounds on it, from the last step to the first."""
     tree, rules, root = search.tree, search.rules[0], search.root
+    promise = search.promises[0]
     for h in range(length - 1, -1, -1):
         step = search.path[h]
         at = step.node
@@ -469,7 +440,7 @@ def backward(search: Search, model: Any, length: int, ties: Any) -> int:
         reward = step.reward
         if rules.fixed_rewards and pair.n > 0 and abs(pair.reward - pair.n * reward) > 1e-9 * pair.n:
             state = tree.nodes[at].state
-            raw = rules.lowest + rules.width * reward
+            raw = promise.lowest + promise.width * reward
             return break_promise(search.report, REWARD_VARIES, state, pair.action, h, raw)
         pair.n += 1
         if not rules.known_rewards:
@@ -495,7 +466,7 @@ def _run(
         plant(search, model, state, ties)
     tree, rules, report = search.tree, search.rules[0], search.report[0]
     horizon = rules.horizon
-    pairs_a_node = rules.most_actions if rules.known_rewards else 1
+    pairs_a_node = search.promises[0].most_actions if rules.known_rewards else 1
     for _ in range(most_episodes):
         decide(search, ties)
         if satisfied(search):
@@ -542,6 +513,7 @@ def plug_in(search: Search, estimates: Any) -> None:
     the root's actions'.
     """
     tree, rules, root = search.tree, search.rules[0], search.root
+    promise = search.promises[0]
     nodes = tree.used[0]
     for action in range(root.upper.size):
         estimates[nodes + action] = 0.5 * (root.upper[action] + root.lower[action])
@@ -553,7 +525,7 @@ def plug_in(search: Search, estimates: Any) -> None:
             pair = tree.pairs[link]
             if pair.n > 0:
                 mean = pair.reward if rules.known_rewards else pair.reward / pair.n
-                value = rules.lowest + rules.width * mean
+                value = promise.lowest + promise.width * mean
                 step = pair.child
                 while step != NONE:
                     child = tree.nodes[step]

@@ -1,22 +1,21 @@
 """MDP-GapE (Jonsson, Kaufmann, Ménard, Darwiche Domingues, Leurent, Valko; NeurIPS 2020)."""
 
-import math
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import _checks
-from pacplan._jit import announce_compilation, records, uncached
+from pacplan._jit import records
 from pacplan.algorithms import gap_kernel as kernels
 from pacplan.algorithms.base import Planner, Query
+from pacplan.algorithms.episodes import EpisodeSearch
+from pacplan.algorithms.horizons import allocation, default_horizon
 from pacplan.bounds import thresholds as exploration
 from pacplan.bounds.thresholds import Setting, Thresholds
-from pacplan.models.protocol import BrokenPromiseError, Model, Session
+from pacplan.models.protocol import Model, Session
 from pacplan.plan import Plan
-from pacplan.search import kernel
 from pacplan.search.driver import Limits, Snapshot
-from pacplan.search.tree import SearchTree
 from pacplan.search.values import step_width, value_range
 
 Knowledge = Literal["unknown", "deterministic", "known"]
@@ -232,176 +231,81 @@ class MDPGapE(Planner):
         return tuple(stated)
 
 
-def default_horizon(epsilon: float, gamma: float) -> int:
-    """The paper's H = ceil( log_gamma( epsilon (1-gamma) / 2 ) ), at least 1, for gamma < 1."""
-    if gamma == 0.0:
-        return 1
-    exact = (math.log(epsilon) + math.log1p(-gamma) - math.log(2.0)) / math.log(gamma)
-    if exact > _checks.LARGEST:
-        raise ValueError(
-            f"epsilon={epsilon} with gamma={gamma} would need a horizon of {exact:.3g} steps; "
-            "pass a horizon"
-        )
-    return max(1, math.ceil(exact - 1e-9))
-
-
-def allocation(budget: int, gamma: float) -> tuple[int, int]:
-    """The paper's split of a budget n (section 5): tau episodes of H steps.
-
-    tau is the largest number with tau H(tau) <= n, where H(tau) = ceil( log tau / (2 log 1/gamma) ),
-    at least 1.
-    """
-
-    def steps(episodes: int) -> int:
-        if gamma == 0.0:
-            return 1
-        return max(1, math.ceil(math.log(episodes) / (2.0 * math.log(1.0 / gamma)) - 1e-9))
-
-    fits, too_many = 1, budget + 1
-    while too_many - fits > 1:
-        middle = (fits + too_many) // 2
-        if middle * steps(middle) <= budget:
-            fits = middle
-        else:
-            too_many = middle
-    return fits, steps(fits)
-
-
-# Kinds of models for which the kernel is ready: classes of handles, or handles of jitted functions.
-_prepared: set[Any] = set()
-
-
-class _GapSearch:
-    """One search: the tree, the tables and the compiled kernels over them."""
+class _GapSearch(EpisodeSearch):
+    """One search: the thresholds' table, the root's actions and the next decision."""
 
     def __init__(self, planner: MDPGapE, query: Query, session: Session) -> None:
         model = query.model
-        self.session = session
-        self.target: float | None = planner.epsilon if planner.goal == "action" else None
-        self.horizon = planner.horizon_for(model, query.budget)
-        self._actions = query.actions
-        self._rng, self._ties = query.rng, query.ties
-        self._deterministic = planner.transitions == "deterministic"
-        successors = 1 if self._deterministic else model.successors
-        # Known transitions need no B; any number that is never exceeded will do.
-        self._successors = np.iinfo(np.int32).max if successors is None else successors
-        self._max_actions = model.max_actions
-        episodes = None if query.budget is None else max(1, query.budget // self.horizon)
+        self.target = planner.epsilon if planner.goal == "action" else None
+        deterministic = planner.transitions == "deterministic"
+        horizon = planner.horizon_for(model, query.budget)
+        super().__init__(
+            kernels.run,
+            query,
+            session,
+            gamma=planner.gamma,
+            horizon=horizon,
+            deterministic=deterministic,
+            pairs_a_node=model.max_actions or 1 if planner.rewards == "known" else 1,
+        )
+        episodes = None if query.budget is None else max(1, query.budget // horizon)
         if planner.thresholds == "budget" and planner._horizon is None:
             assert query.budget is not None
             episodes = allocation(query.budget, planner.gamma)[0]
         self._table = exploration.table(
             planner.thresholds,
-            Setting(planner.delta, self._successors, model.max_actions, self.horizon, episodes),
+            Setting(planner.delta, self.successors, model.max_actions, horizon, episodes),
         )
         self.thresholds = self._table.thresholds
-        self.tree = SearchTree(gamma=planner.gamma, horizon=self.horizon, states=session.states)
-        self._reward_range = model.reward_range
-        self._model_name = repr(model)
-        known_rewards = planner.rewards == "known"
-        self._pairs_a_node = model.max_actions or 1 if known_rewards else 1
-        if session.cached:
-            self._run = kernels.run
-        else:
-            announce_compilation("once in this process, for this simulator")
-            self._run = uncached(kernels.run)
-        self._root = session.encode(query.state)
-        self._parts = self._fixed_parts(planner, model)
-        self._reserve()
-
-    def _fixed_parts(self, planner: MDPGapE, model: Model) -> dict[str, Any]:
-        low, high = model.reward_range
-        values = value_range(model.reward_range, model.may_end, planner.gamma, self.horizon)
+        values = value_range(model.reward_range, model.may_end, planner.gamma, horizon)
         last = values[-1]
         rules = (
             planner.gamma,
-            low,
-            high - low,
             planner.epsilon,
             1e-10 * (last["node_upper"] - last["node_lower"]),
             1e-15 * max(map(abs, last.tolist())),
-            self.horizon,
-            self._successors,
-            model.max_actions or 0,
-            model.may_end,
+            horizon,
             planner.goal == "value",
             planner.rewards == "deterministic",
             planner.rewards == "known",
             planner.transitions == "known",
             self.thresholds.per_path,
         )
-        return {
+        self.root = records(np.zeros(len(query.actions), kernels.ROOT))
+        self._decision = records(np.zeros(1, kernels.DECISION))
+        self._fixed = {
             "rules": records(np.array([rules], kernels.RULES)),
+            "promises": self.promises,
             "values": values,
-            "root": records(np.zeros(len(self._actions), kernels.ROOT)),
-            "decision": records(np.zeros(1, kernels.DECISION)),
-            "path": records(np.zeros(self.horizon, kernels.STEP)),
+            "root": self.root,
+            "decision": self._decision,
+            "path": self.path,
             "ball": records(np.zeros(model.successors or 1, kernels.BALL)),
-            "report": records(np.zeros(1, kernel.REPORT)),
+            "report": self.reports,
         }
+        self.reserve()
 
-    @property
-    def report(self) -> Any:
-        """Counters, and the promise that was broken, if any."""
-        return self._parts["report"][0]
-
-    @property
-    def root(self) -> NDArray[Any]:
-        """The root's actions."""
-        return self._parts["root"]  # type: ignore[no-any-return]
-
-    @property
     def kernel_state(self) -> kernels.Search:
-        """What the kernels work on. The tree's arrays move when it grows, so it is made anew."""
+        """What the kernels work on."""
         table = self._table
-        return kernels.Search(self.tree.arrays(), radii=table.rows, memo=table.memo, **self._parts)
+        return kernels.Search(self.tree.arrays(), radii=table.rows, memo=table.memo, **self._fixed)
 
-    def _reserve(self) -> None:
-        # Room for this many more episodes, and for as many visits to a pair.
-        episodes = max(16, len(self.tree) // (4 * self.horizon))
-        self.tree.reserve(episodes * self.horizon, episodes * self.horizon * self._pairs_a_node)
+    def reserve(self) -> int:
+        """Make room, also for as many more visits to a pair in the table of radii."""
+        episodes = super().reserve()
         self._table.extend(int(self.report["episodes"]) + episodes + 2)
-
-    def prepare(self) -> None:
-        """Compile the kernel for this kind of model, or load it from the cache, once a process."""
-        handle = self.session.handle
-        kind = type(handle) if self.session.cached else handle
-        if kind not in _prepared:
-            self.advance(0, 0)
-            _prepared.add(kind)
-
-    def advance(self, episodes: int, calls: int) -> int:
-        """Play at most so many episodes, until so many calls in all; say how it ended."""
-        last = int(self.report["episodes"]) + episodes
-        while True:
-            status = int(
-                self._run(
-                    self.kernel_state,
-                    self.session.handle,
-                    self._root,
-                    last - int(self.report["episodes"]),
-                    calls,
-                    self._rng,
-                    self._ties,
-                )
-            )
-            if status == kernel.ABORTED or self.report["promise"] == kernel.NO_ACTIONS:
-                asked = int(self.report["action"]) if status == kernel.ABORTED else None
-                self.session.diagnose(int(self.report["state"]), asked, int(self.report["h"]))
-            if status != kernel.NO_ROOM:
-                return status
-            self._reserve()
+        return episodes
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
-        decision = self._parts["decision"][0]
+        decision = self._decision[0]
         best, challenger = int(decision["best"]), int(decision["challenger"])
         upper, lower = self.root["upper"].copy(), self.root["lower"].copy()
         return Snapshot(
-            actions=self._actions,
+            actions=self.actions,
             lower=lower,
             upper=upper,
-            action=self._actions[best],
+            action=self.actions[best],
             gap=float(upper[challenger] - lower[best]) if challenger >= 0 else 0.0,
             samples=int(self.report["calls"]),
             episodes=int(self.report["episodes"]),
@@ -411,34 +315,6 @@ class _GapSearch:
     def estimates(self) -> tuple[NDArray[np.float64], float]:
         """Plug-in estimates of the root's action values, and of its value."""
         nodes = len(self.tree)
-        estimates = np.empty(nodes + len(self._actions))
-        kernels.plug_in(self.kernel_state, estimates)
+        estimates = np.empty(nodes + len(self.actions))
+        kernels.plug_in(self.kernel_state(), estimates)
         return estimates[nodes:].copy(), float(estimates[0])
-
-    def broken_promise(self) -> Exception:
-        """The error for a model that broke a promise."""
-        report = self.report
-        promise, key, action, h = (int(report[name]) for name in ("promise", "state", "action", "h"))
-        state = key if self.session.states is None else self.session.states[key]
-        low, high = self._reward_range
-        where = f"state {state!r}, step {h}"
-        if promise not in (kernel.NO_ACTIONS, kernel.TOO_MANY_ACTIONS):
-            where = f"state {state!r}, action {self.session.label(key, action)!r}, step {h}"
-        promised = f"more than the promised {self._successors} successors were seen; raise successors="
-        if self._deterministic:
-            promised = "transitions were declared deterministic, but a second successor was seen"
-        return BrokenPromiseError(
-            {
-                kernel.BAD_REWARD: f"{where}: the reward {report['reward']} lies outside the "
-                f"promised reward_range=({low}, {high})",
-                kernel.TOO_MANY_SUCCESSORS: f"{where}: {promised}, or make equal states compare equal",
-                kernel.NO_ACTIONS: f"the successor {state!r} offers no action; a state in which "
-                "nothing can be done must be reached by a transition that terminates",
-                kernel.TOO_MANY_ACTIONS: f"state {state!r} offers {action} actions, more than the "
-                f"promised {self._max_actions}",
-                kernel.REWARD_VARIES: f"{where}: rewards were declared deterministic, but this pair "
-                f"paid {report['reward']} after having paid another reward",
-                kernel.ENDED_EARLY: f"{where}: the episode ended, though may_end=False promised that "
-                "it never does",
-            }[promise]
-        )

@@ -1,10 +1,13 @@
-"""Compiled pieces that planners share: what a search is told, and how it reports back."""
+"""Compiled pieces that planners share: one call to the model, checked and recorded, and reports."""
 
 from typing import Any
 
 import numpy as np
 
+from pacplan._checks import REWARD_ROUNDING
 from pacplan._jit import inlined
+from pacplan.models import handles
+from pacplan.search.tree import NONE, add_node, find_child, link_child
 
 # How a chunk of episodes ended.
 CHUNK_DONE = 0  # as many episodes as were asked for
@@ -22,6 +25,29 @@ TOO_MANY_ACTIONS = 4
 REWARD_VARIES = 5
 ENDED_EARLY = 6
 
+
+# What a model has promised. One record.
+PROMISES = np.dtype(
+    [
+        ("lowest", np.float64),  # lowest reward
+        ("width", np.float64),  # highest reward minus lowest
+        ("successors", np.int64),  # B
+        ("most_actions", np.int64),  # K; 0: not declared
+        ("may_end", np.bool_),
+    ],
+    align=True,
+)
+
+# The episode under way, a record a step.
+STEP = np.dtype(
+    [
+        ("node", np.int64),
+        ("pair", np.int64),
+        ("child", np.int64),
+        ("reward", np.float64),  # scaled to [0, 1]
+        ("price", np.float64),  # for planners whose confidence sets depend on the path
+    ]
+)
 
 # What a kernel tells Python: counters, and where a promise was broken. One record.
 REPORT = np.dtype(
@@ -53,6 +79,77 @@ def break_promise(report: Any, promise: int, state: int, action: int, h: int, re
     report[0].promise = promise
     note_call(report, state, action, h, reward)
     return BROKEN
+
+
+@inlined
+def call_model(
+    promises: Any, report: Any, model: Any, state: int, action: int, h: int, rng: Any
+) -> tuple[int, float, bool, int]:
+    """One call, checked: (next state, reward scaled to [0, 1], whether it ended, status).
+
+    The status is CHUNK_DONE, or ABORTED or BROKEN, and then `report` tells the call.
+    """
+    successor, reward, flag = handles.draw(model, state, action, h, rng)
+    ended = flag == handles.ENDED
+    promise = promises[0]
+    x = (reward - promise.lowest) / promise.width
+    status = CHUNK_DONE
+    if flag == handles.ABORTED:
+        note_call(report, state, action, h, 0.0)
+        status = ABORTED
+    elif not -REWARD_ROUNDING <= x <= 1.0 + REWARD_ROUNDING:
+        status = break_promise(report, BAD_REWARD, state, action, h, reward)
+    elif ended and not promise.may_end:
+        status = break_promise(report, ENDED_EARLY, state, action, h, reward)
+    return successor, min(1.0, max(0.0, x)), ended, status
+
+
+@inlined
+def count_actions(promises: Any, report: Any, model: Any, state: int, h: int) -> tuple[int, int]:
+    """The number of actions of a state reached after h steps, checked, and a status."""
+    actions = handles.action_count(model, state, h)
+    most = promises[0].most_actions
+    status = CHUNK_DONE
+    if actions < 1:
+        status = break_promise(report, NO_ACTIONS, state, 0, h, 0.0)
+    elif 0 < most < actions:
+        status = break_promise(report, TOO_MANY_ACTIONS, state, actions, h, 0.0)
+    return actions, status
+
+
+@inlined
+def follow(
+    tree: Any,
+    promises: Any,
+    report: Any,
+    model: Any,
+    at: int,
+    link: int,
+    successor: int,
+    ended: bool,
+    h: int,
+    upper: float,
+    lower: float,
+) -> tuple[int, bool, int]:
+    """The node of an outcome of pair `link` of node `at`: (node, whether it is new, status).
+
+    A new node that goes on gets the bounds given; an end is worth nothing.
+    """
+    child, seen = find_child(tree, link, successor, ended)
+    if child != NONE:
+        return child, False, CHUNK_DONE
+    if seen == promises[0].successors:
+        state, action = tree.nodes[at].state, tree.pairs[link].action
+        return NONE, False, break_promise(report, TOO_MANY_SUCCESSORS, state, action, h, 0.0)
+    if ended:
+        child = add_node(tree, 0, 0, 0.0, 0.0)
+    else:
+        actions, status = count_actions(promises, report, model, successor, h + 1)
+        if status != CHUNK_DONE:
+            return NONE, False, status
+        child = add_node(tree, successor, actions, upper, lower)
+    link_child(tree, link, child)
+    return child, True, CHUNK_DONE
 
 
 @inlined

@@ -1,0 +1,148 @@
+"""The part that searches by episodes share: the tree, the calls to the kernel, broken promises."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pacplan._jit import announce_compilation, records, uncached
+from pacplan.algorithms.base import Query
+from pacplan.models.protocol import BrokenPromiseError, Session
+from pacplan.search import kernel
+from pacplan.search.driver import Snapshot
+from pacplan.search.tree import SearchTree
+
+# Kernels and kinds of models (classes of handles, or handles of jitted functions) that are ready.
+_prepared: set[Any] = set()
+
+
+class EpisodeSearch(ABC):
+    """A search whose kernel plays episodes from the root over a search tree.
+
+    Args:
+        run: the kernel, `run(state, model, root, most_episodes, most_calls, rng, ties) -> status`.
+        query: what is asked.
+        session: the model, ready.
+        gamma: discount.
+        horizon: number of steps of an episode.
+        deterministic: whether the user declared that every pair has one successor.
+        pairs_a_node: most pairs that a new node brings with it.
+    """
+
+    target: float | None = None
+
+    def __init__(
+        self,
+        run: Callable[..., int],
+        query: Query,
+        session: Session,
+        *,
+        gamma: float,
+        horizon: int,
+        deterministic: bool = False,
+        pairs_a_node: int = 1,
+    ) -> None:
+        model = query.model
+        self.session = session
+        self.actions = query.actions
+        self.horizon = horizon
+        self.tree = SearchTree(gamma=gamma, horizon=horizon, states=session.states)
+        successors = 1 if deterministic else model.successors
+        # Where B is not known, any number that is never exceeded will do.
+        self.successors = np.iinfo(np.int32).max if successors is None else successors
+        low, high = model.reward_range
+        self.promises = records(
+            np.array(
+                [(low, high - low, self.successors, model.max_actions or 0, model.may_end)],
+                kernel.PROMISES,
+            )
+        )
+        self.path = records(np.zeros(horizon, kernel.STEP))
+        self.reports = records(np.zeros(1, kernel.REPORT))
+        self._reward_range = model.reward_range
+        self._max_actions = model.max_actions
+        self._deterministic = deterministic
+        self._pairs_a_node = pairs_a_node
+        self._rng, self._ties = query.rng, query.ties
+        self._root = session.encode(query.state)
+        if not session.cached:
+            announce_compilation("once in this process, for this simulator")
+        self._run = run if session.cached else uncached(run)
+
+    @abstractmethod
+    def kernel_state(self) -> Any:
+        """What the kernel works on. The tree's arrays move when it grows, so it is made anew."""
+
+    @abstractmethod
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+
+    @property
+    def report(self) -> Any:
+        """Counters, and the promise that was broken, if any."""
+        return self.reports[0]
+
+    def reserve(self) -> int:
+        """Make room for some more episodes; returns how many."""
+        episodes = max(1, 4096 // self.horizon, len(self.tree) // (4 * self.horizon))
+        self.tree.reserve(episodes * self.horizon, episodes * self.horizon * self._pairs_a_node)
+        return episodes
+
+    def prepare(self) -> None:
+        """Compile the kernel for this kind of model, or load it from the cache, once a process."""
+        handle = self.session.handle
+        kind = self._run, type(handle) if self.session.cached else handle
+        if kind not in _prepared:
+            self.advance(0, 0)
+            _prepared.add(kind)
+
+    def advance(self, episodes: int, calls: int) -> int:
+        """Play at most so many episodes, until so many calls in all; say how it ended."""
+        last = int(self.report["episodes"]) + episodes
+        while True:
+            status = int(
+                self._run(
+                    self.kernel_state(),
+                    self.session.handle,
+                    self._root,
+                    last - int(self.report["episodes"]),
+                    calls,
+                    self._rng,
+                    self._ties,
+                )
+            )
+            if status == kernel.ABORTED or self.report["promise"] == kernel.NO_ACTIONS:
+                asked = int(self.report["action"]) if status == kernel.ABORTED else None
+                self.session.diagnose(int(self.report["state"]), asked, int(self.report["h"]))
+            if status != kernel.NO_ROOM:
+                return status
+            self.reserve()
+
+    def broken_promise(self) -> Exception:
+        """The error for a model that broke a promise."""
+        report = self.report
+        promise, key, action, h = (int(report[name]) for name in ("promise", "state", "action", "h"))
+        state = key if self.session.states is None else self.session.states[key]
+        low, high = self._reward_range
+        where = f"state {state!r}, step {h}"
+        if promise not in (kernel.NO_ACTIONS, kernel.TOO_MANY_ACTIONS):
+            where = f"state {state!r}, action {self.session.label(key, action)!r}, step {h}"
+        promised = f"more than the promised {self.successors} successors were seen; raise successors="
+        if self._deterministic:
+            promised = "transitions were declared deterministic, but a second successor was seen"
+        return BrokenPromiseError(
+            {
+                kernel.BAD_REWARD: f"{where}: the reward {report['reward']} lies outside the "
+                f"promised reward_range=({low}, {high})",
+                kernel.TOO_MANY_SUCCESSORS: f"{where}: {promised}, or make equal states compare equal",
+                kernel.NO_ACTIONS: f"the successor {state!r} offers no action; a state in which "
+                "nothing can be done must be reached by a transition that terminates",
+                kernel.TOO_MANY_ACTIONS: f"state {state!r} offers {action} actions, more than the "
+                f"promised {self._max_actions}",
+                kernel.REWARD_VARIES: f"{where}: rewards were declared deterministic, but this pair "
+                f"paid {report['reward']} after having paid another reward",
+                kernel.ENDED_EARLY: f"{where}: the episode ended, though may_end=False promised that "
+                "it never does",
+            }[promise]
+        )
