@@ -24,6 +24,7 @@ class EpisodeSearch(ABC):
         run: the kernel, `run(state, model, root, most_episodes, most_calls, rng, ties) -> status`.
         query: what is asked.
         session: the model, ready.
+        pair: the type of the tree's pairs.
         gamma: discount.
         horizon: number of steps of an episode.
         deterministic: whether the user declared that every pair has one successor.
@@ -37,6 +38,7 @@ class EpisodeSearch(ABC):
         run: Callable[..., int],
         query: Query,
         session: Session,
+        pair: np.dtype[Any],
         *,
         gamma: float,
         horizon: int,
@@ -47,7 +49,7 @@ class EpisodeSearch(ABC):
         self.session = session
         self.actions = query.actions
         self.horizon = horizon
-        self.tree = SearchTree(gamma=gamma, horizon=horizon, states=session.states)
+        self.tree = SearchTree(pair, gamma=gamma, horizon=horizon, states=session.states)
         successors = 1 if deterministic else model.successors
         # Where B is not known, any number that is never exceeded will do.
         self.successors = np.iinfo(np.int32).max if successors is None else successors

@@ -26,6 +26,7 @@ from pacplan.search.kernel import (
     largest,
 )
 from pacplan.search.tree import (
+    LINKS,
     NONE,
     TreeArrays,
     add_node,
@@ -53,6 +54,22 @@ RULES = np.dtype(
         ("known_rewards", np.bool_),
         ("known_transitions", np.bool_),
         ("per_path", np.bool_),  # see Thresholds.per_path
+    ],
+    align=True,
+)
+
+# What the search knows of an action that was tried.
+PAIR = np.dtype(
+    [
+        ("reward", np.float64),  # sum of rewards scaled to [0, 1]; the mean itself where it is known
+        ("upper", np.float64),
+        ("lower", np.float64),
+        # Where the last solutions lay, for warm_start: of the reward's and of the transitions' sets.
+        ("reward_up", np.float32),
+        ("reward_down", np.float32),
+        ("next_up", np.float32),
+        ("next_down", np.float32),
+        *LINKS,
     ],
     align=True,
 )
@@ -131,14 +148,10 @@ def _expand_known(search: Search, model: Any, at: int, h: int, rng: Any) -> None
     after = rules.horizon - h - 1
     for action in range(node.actions):
         reward = handles.mean_reward(model, node.state, action, h)
-        pair = add_pair(
-            tree,
-            at,
-            action,
-            reward + rules.gamma * values[after].outcome_upper + rules.slack,
-            reward + rules.gamma * values[after].outcome_lower - rules.slack,
-        )
-        tree.pairs[pair].reward = (reward - promise.lowest) / promise.width
+        pair = tree.pairs[add_pair(tree, at, action)]
+        pair.upper = reward + rules.gamma * values[after].outcome_upper + rules.slack
+        pair.lower = reward + rules.gamma * values[after].outcome_lower - rules.slack
+        pair.reward = (reward - promise.lowest) / promise.width
     _refresh_node(search, at, h, rng)
 
 
@@ -221,7 +234,9 @@ def simulate(search: Search, model: Any, most: int, rng: Any, ties: Any) -> tupl
         link = root[play].pair if h == 0 else tree.nodes[at].favourite
         if link == NONE:
             action = play if h == 0 else untried_action(tree, at, ties)
-            link = add_pair(tree, at, action, values[steps].node_upper, values[steps].node_lower)
+            link = add_pair(tree, at, action)
+            tree.pairs[link].upper = values[steps].node_upper
+            tree.pairs[link].lower = values[steps].node_lower
             if h == 0:
                 root[action].pair = link
         action = tree.pairs[link].action

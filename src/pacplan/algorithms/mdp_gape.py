@@ -243,6 +243,7 @@ class _GapSearch(EpisodeSearch):
             kernels.run,
             query,
             session,
+            kernels.PAIR,
             gamma=planner.gamma,
             horizon=horizon,
             deterministic=deterministic,

@@ -37,23 +37,13 @@ NODE = np.dtype(
     align=True,
 )
 
-PAIR = np.dtype(
-    [
-        ("reward", np.float64),  # sum of rewards scaled to [0, 1]; the mean itself where it is known
-        ("upper", np.float64),
-        ("lower", np.float64),
-        # Where the last solutions lay, for warm_start: of the reward's and of the transitions' sets.
-        ("reward_up", np.float32),
-        ("reward_down", np.float32),
-        ("next_up", np.float32),
-        ("next_down", np.float32),
-        ("n", np.int32),
-        ("action", np.int32),
-        ("sibling", np.int32),  # next tried action of the same node
-        ("child", np.int32),  # first outcome seen
-    ],
-    align=True,
-)
+# What every pair has; planners put their own fields before it.
+LINKS = [
+    ("n", np.int32),  # visits
+    ("action", np.int32),
+    ("sibling", np.int32),  # next tried action of the same node
+    ("child", np.int32),  # first outcome seen
+]
 
 Records = NDArray[Any]
 
@@ -78,30 +68,23 @@ def add_node(tree: TreeArrays, state: int, actions: int, upper: float, lower: fl
     node.state = state
     node.upper = upper
     node.lower = lower
-    node.count = 0
     node.sibling = NONE
     node.first = NONE
     node.favourite = NONE
     node.actions = actions
-    node.tried = 0
     return int(index)
 
 
 @inlined
-def add_pair(tree: TreeArrays, at: int, action: int, upper: float, lower: float) -> int:
-    """Append an unvisited pair to node `at`. The caller has made sure that there is room."""
+def add_pair(tree: TreeArrays, at: int, action: int) -> int:
+    """Append an unvisited pair to node `at`, its planner's fields zero.
+
+    The caller has made sure that there is room. Records are used once, and are zero before.
+    """
     index = tree.used[1]
     tree.used[1] = index + 1
     node = tree.nodes[at]
     pair = tree.pairs[index]
-    pair.reward = 0.0
-    pair.upper = upper
-    pair.lower = lower
-    pair.reward_up = 0.0
-    pair.reward_down = 0.0
-    pair.next_up = 0.0
-    pair.next_down = 0.0
-    pair.n = 0
     pair.action = action
     pair.sibling = node.first
     pair.child = NONE
@@ -168,15 +151,18 @@ class SearchTree:
         gamma: discount of the search.
         horizon: its number of steps.
 
-    `states` lists the user's states by their number, None where the numbers are the states.
+    `pair` is the type of the pairs' records. `states` lists the user's states by their number, None
+    where the numbers are the states.
     """
 
-    def __init__(self, *, gamma: float, horizon: int, states: list[Any] | None) -> None:
+    def __init__(
+        self, pair: np.dtype[Any], *, gamma: float, horizon: int, states: list[Any] | None
+    ) -> None:
         self.gamma = gamma
         self.horizon = horizon
         self._states = states
         self._nodes = np.zeros(_FIRST_ROOM, NODE)
-        self._pairs = np.zeros(_FIRST_ROOM, PAIR)
+        self._pairs = np.zeros(_FIRST_ROOM, pair)
         self._used = np.zeros(2, np.int64)
 
     def arrays(self) -> TreeArrays:
@@ -203,7 +189,7 @@ class SearchTree:
 
     @property
     def pairs(self) -> Records:
-        """The pair records in use (fields of `PAIR`)."""
+        """The pair records in use: fields of the planner's own, then `LINKS`."""
         return self._pairs[: int(self._used[1])]
 
     @property
