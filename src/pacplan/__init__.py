@@ -1,7 +1,7 @@
 """Monte-Carlo planning in Markov decision processes, with guarantees."""
 
 from pacplan import bounds, envs, exact
-from pacplan.algorithms import MDPGapE, planners
+from pacplan.algorithms import BRUE, KLOLOP, OLOP, UCT, MDPGapE, planners
 from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP
 from pacplan.plan import Plan
 from pacplan.search import SearchTree, Snapshot
@@ -9,6 +9,10 @@ from pacplan.search import SearchTree, Snapshot
 __version__ = "0.1.0"
 
 __all__ = [
+    "BRUE",
+    "KLOLOP",
+    "OLOP",
+    "UCT",
     "BrokenPromiseError",
     "MDPGapE",
     "Model",

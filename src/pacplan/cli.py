@@ -6,6 +6,7 @@ import json
 import sys
 import traceback
 from enum import IntEnum
+from inspect import signature
 from typing import Annotated, Any
 
 import typer
@@ -41,18 +42,28 @@ def plan(
             "found from the current folder. A name that is callable is called."
         ),
     ],
-    epsilon: Annotated[float, typer.Option(help="How far from optimal the action may be.")] = 0.5,
-    delta: Annotated[float, typer.Option(help="Probability that the guarantee may fail.")] = 0.1,
+    planner: Annotated[
+        str, typer.Option(help="mdp-gape, uct, brue, olop or kl-olop.", show_default=True)
+    ] = "mdp-gape",
+    epsilon: Annotated[
+        float | None, typer.Option(help="How far from optimal the action may be; 0.5 by default.")
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Probability that the guarantee may fail; 0.1 by default."),
+    ] = None,
     gamma: Annotated[float, typer.Option(help="Discount factor.")] = 0.7,
     horizon: Annotated[
-        int | None, typer.Option(help="Steps; by default from epsilon and gamma.")
+        int | None, typer.Option(help="Steps; by default the planner's own choice.")
     ] = None,
     thresholds: Annotated[
-        str, typer.Option(help="'lemma' (proven), 'paper' or 'budget' (the paper's experiments).")
-    ] = "lemma",
+        str | None,
+        typer.Option(help="'lemma' (proven, the default), 'paper' or 'budget' (the experiments')."),
+    ] = None,
     goal: Annotated[
-        str, typer.Option(help="'action', or 'value' for the value of the state.")
-    ] = "action",
+        str | None,
+        typer.Option(help="'action' (the default), or 'value' for the value of the state."),
+    ] = None,
     state: Annotated[
         str | None,
         typer.Option(help="State to plan from, a Python literal; by default the model's own."),
@@ -78,19 +89,20 @@ def plan(
 
     try:
         settings = dict(_setting(text) for text in set_ or [])
-        planner = pacplan.MDPGapE(
+        chosen = _planner(
+            planner,
             epsilon=epsilon,
             delta=delta,
             gamma=gamma,
             horizon=horizon,
             thresholds=thresholds,
-            goal=goal,  # type: ignore[arg-type]
+            goal=goal,
         )
         model = _load(problem, settings)
     except (TypeError, ValueError) as error:
         raise _failure(error, Exit.USAGE) from error
     try:
-        result = planner.plan(
+        result = chosen.plan(
             model,
             None if state is None else _literal(state),
             seed=seed,
@@ -117,6 +129,74 @@ def plan(
         raise typer.Exit(Exit.NOT_REACHED)
 
 
+@app.command()
+def compare(
+    problem: Annotated[
+        str,
+        typer.Argument(help="A problem as for 'plan'; one that takes a seed is drawn anew each run."),
+    ],
+    planners: Annotated[
+        str, typer.Option(help="Names, separated by commas.")
+    ] = "mdp-gape,uct,brue,kl-olop",
+    budget: Annotated[int, typer.Option(help="Calls to the model for each plan.")] = 1000,
+    runs: Annotated[int, typer.Option(help="Problems, the same for every planner.")] = 50,
+    gamma: Annotated[float, typer.Option(help="Discount factor.")] = 0.7,
+    seed: Annotated[int, typer.Option(help="First of the seeds of problems and plans.")] = 0,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Setting of the problem, NAME=VALUE (repeat).")
+    ] = None,
+    plot: Annotated[
+        str | None, typer.Option(help="Picture to write, e.g. regret.png (needs pacplan[viz]).")
+    ] = None,
+) -> None:
+    """Compare planners within a budget, on the same problems and seeds: regret, calls, time."""
+    from pacplan import comparison
+
+    try:
+        settings = dict(_setting(text) for text in set_ or [])
+        names = [name.strip() for name in planners.split(",") if name.strip()]
+        # MDP-GapE as in the paper's fixed-budget experiments.
+        chosen = [
+            _planner(
+                name,
+                gamma=gamma,
+                **({"epsilon": 0.0, "thresholds": "budget"} if name == "mdp-gape" else {}),
+            )
+            for name in names
+        ]
+        rows = comparison.compare(
+            lambda number: _load(problem, settings, number),
+            chosen,
+            budget=budget,
+            runs=runs,
+            gamma=gamma,
+            seed=seed,
+        )
+        if plot is not None:
+            comparison.plot(rows, plot, budget)
+    except (TypeError, ValueError, ImportError) as error:
+        raise _failure(error, Exit.USAGE) from error
+    comparison.show(rows, budget, runs)
+
+
+def _planner(name: str, **settings: Any) -> Any:
+    """The planner of a name, with the settings that were given and defaults for what it requires."""
+    import pacplan
+
+    if name not in pacplan.planners:
+        known = ", ".join(pacplan.planners)
+        raise ValueError(f"there is no planner {name!r}; try {known}")
+    cls = pacplan.planners[name]
+    accepted = signature(cls).parameters
+    given = {key: value for key, value in settings.items() if value is not None}
+    for key in given:
+        if key not in accepted:
+            raise ValueError(f"{name} takes no {key}")
+    defaults = {"epsilon": 0.5, "delta": 0.1}
+    required = {key: value for key, value in defaults.items() if key in accepted}
+    return cls(**(required | given))
+
+
 def _failure(error: Exception, code: Exit) -> typer.Exit:
     typer.echo(f"pacplan: {error}", err=True)
     return typer.Exit(code)
@@ -139,8 +219,8 @@ def _setting(text: str) -> tuple[str, Any]:
     return name, _literal(value)
 
 
-def _load(problem: str, settings: dict[str, Any]) -> Any:
-    """The model that the user named."""
+def _load(problem: str, settings: dict[str, Any], seed: int | None = None) -> Any:
+    """The model that the user named; `seed` for those that take one and were given none."""
     import pacplan
 
     module_name, separator, name = problem.partition(":")
@@ -158,6 +238,8 @@ def _load(problem: str, settings: dict[str, Any]) -> Any:
             reason = f"{type(error).__name__}: {error}"
             raise ValueError(f"cannot load {problem!r}: {reason}") from error
     if callable(found):
+        if seed is not None and "seed" in signature(found).parameters:
+            settings = {"seed": seed} | settings
         return found(**settings)
     if settings:
         raise ValueError(f"{problem!r} is not callable, so --set has nothing to set")
@@ -174,23 +256,28 @@ def _show(result: Any) -> None:
 
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False)
-    for header in ("", "action", "lower", "interval", "upper", "estimate", "calls"):
+    bounded = result.lower is not None
+    interval = ("lower", "interval", "upper") if bounded else ()
+    for header in ("", "action", *interval, "estimate", "calls"):
         table.add_column(header, justify="left" if header == "interval" else "right")
-    low, high = float(result.lower.min()), float(result.upper.max())
     for i, action in enumerate(result.actions):
+        cells = []
+        if bounded:
+            low, high = float(result.lower.min()), float(result.upper.max())
+            lower, upper = float(result.lower[i]), float(result.upper[i])
+            cells = [f"{lower:.4g}", interval_bar(lower, upper, low, high), f"{upper:.4g}"]
         table.add_row(
             ">" if action == result.action else "",
             escape(str(action)),
-            f"{result.lower[i]:.4g}",
-            interval_bar(float(result.lower[i]), float(result.upper[i]), low, high),
-            f"{result.upper[i]:.4g}",
+            *cells,
             f"{result.values[i]:.4g}",
             f"{result.calls[i]:,}",
             style="bold" if action == result.action else None,
         )
     console.print(table)
     console.print()
-    console.print(escape(f"Action {result.action}, gap {result.gap:.4g}"), style="bold")
+    gap = f", gap {result.gap:.4g}" if bounded else ""
+    console.print(escape(f"Action {result.action}{gap}"), style="bold")
     console.print(escape(result.guarantee))
     if result.assumptions:
         console.print(escape(f"Given that {', '.join(result.assumptions)}."))

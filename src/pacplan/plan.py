@@ -37,6 +37,7 @@ class Plan:
         horizon: number of steps of the problem that was solved.
         planner: the planner's settings.
         tree: the search tree.
+        sequence: the actions to take one after the other, from planners of sequences; else empty.
     """
 
     action: Hashable
@@ -57,6 +58,7 @@ class Plan:
     horizon: int
     planner: str
     tree: SearchTree | None
+    sequence: tuple[Hashable, ...] = ()
 
     def __post_init__(self) -> None:
         for array in (self.lower, self.upper, self.values, self.calls):
@@ -74,7 +76,11 @@ class Plan:
                 record[name] = value.tolist()
         record["action"] = _plain(self.action)
         record["actions"] = [_plain(action) for action in self.actions]
+        record["sequence"] = [_plain(action) for action in self.sequence]
         record["assumptions"] = list(self.assumptions)
+        # JSON has no NaN, which stands for an estimate that there is none of.
+        record["values"] = [None if np.isnan(value) else value for value in record["values"]]
+        record["value"] = None if np.isnan(self.value) else self.value
         return record
 
     def __str__(self) -> str:

@@ -1,8 +1,43 @@
 """How far to look ahead: the horizon that an accuracy needs, or that a budget affords."""
 
 import math
+from typing import Any
 
 from pacplan import _checks
+from pacplan.models.protocol import Model
+
+# Without an accuracy or a budget, look ahead until a reward counts for no more than this.
+_NEGLIGIBLE = 0.01
+
+
+def check_gamma_and_horizon(gamma: Any, horizon: Any) -> tuple[float, int | None]:
+    """Both, checked: gamma in [0, 1], a horizon of at least 1 or None, which gamma = 1 forbids."""
+    discount = _checks.real("gamma", gamma)
+    if not 0.0 <= discount <= 1.0:
+        raise ValueError(f"gamma must lie in [0, 1], got {gamma}")
+    if horizon is None:
+        if discount == 1.0:
+            raise ValueError("gamma=1 needs an explicit horizon: pass horizon=")
+        return discount, None
+    return discount, _checks.integer("horizon", horizon, least=1, most=_checks.LARGEST)
+
+
+def horizon_for(given: int | None, gamma: float, budget: int | None) -> int:
+    """The horizon of a planner without an accuracy: its own, what the budget affords, or enough."""
+    if given is not None:
+        return given
+    if budget is not None:
+        return allocation(budget, gamma)[1]
+    return 1 if gamma == 0.0 else math.ceil(math.log(_NEGLIGIBLE) / math.log(gamma))
+
+
+def check_steps(model: Model, horizon: int) -> None:
+    """Refuse a horizon beyond the steps that a non-stationary model is defined for."""
+    if model.steps is not None and horizon > model.steps:
+        raise ValueError(
+            f"the model is defined for {model.steps} steps, but the planner's horizon is {horizon}; "
+            f"pass horizon={model.steps} or fewer"
+        )
 
 
 def default_horizon(epsilon: float, gamma: float) -> int:

@@ -10,7 +10,12 @@ from pacplan._jit import records
 from pacplan.algorithms import gap_kernel as kernels
 from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.episodes import EpisodeSearch
-from pacplan.algorithms.horizons import allocation, default_horizon
+from pacplan.algorithms.horizons import (
+    allocation,
+    check_gamma_and_horizon,
+    check_steps,
+    default_horizon,
+)
 from pacplan.bounds import thresholds as exploration
 from pacplan.bounds.thresholds import Setting, Thresholds
 from pacplan.models.protocol import Model, Session
@@ -86,14 +91,7 @@ class MDPGapE(Planner):
         if self.epsilon < 0.0:
             raise ValueError(f"epsilon must be at least 0, got {epsilon}")
         self.delta = _checks.probability("delta", delta)
-        self.gamma = _checks.real("gamma", gamma)
-        if not 0.0 <= self.gamma <= 1.0:
-            raise ValueError(f"gamma must lie in [0, 1], got {gamma}")
-        self._horizon = horizon
-        if horizon is not None:
-            self._horizon = _checks.integer("horizon", horizon, least=1, most=_checks.LARGEST)
-        if self.gamma == 1.0 and horizon is None:
-            raise ValueError("gamma=1 needs an explicit horizon: MDPGapE(..., horizon=H)")
+        self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
         exploration.check(thresholds)
         self.thresholds = thresholds
         if horizon is None:
@@ -149,12 +147,7 @@ class MDPGapE(Planner):
                 "rewards='known' and transitions='known' need a model that publishes its tables, "
                 f"such as TabularMDP; {type(model).__name__} does not"
             )
-        horizon = self.horizon_for(model, limits.budget)
-        if model.steps is not None and horizon > model.steps:
-            raise ValueError(
-                f"the model is defined for {model.steps} steps, but the planner's horizon is "
-                f"{horizon}; pass horizon={model.steps} or fewer"
-            )
+        check_steps(model, self.horizon_for(model, limits.budget))
 
     def _start(self, query: Query, session: Session) -> "_GapSearch":
         return _GapSearch(self, query, session)

@@ -56,6 +56,7 @@ class Model(Protocol):
     Attributes:
         successors: B, the largest number of successors of any pair; None where it is not known.
         max_actions: K, the largest number of actions of any state; None where it is not known.
+        same_actions: whether every state offers the same actions.
         reward_range: lowest and highest reward.
         may_end: whether an episode may end early; rewards after its end are zero.
         steps: number of steps for which a non-stationary model is defined; None: any number.
@@ -64,6 +65,7 @@ class Model(Protocol):
 
     successors: int | None
     max_actions: int | None
+    same_actions: bool
     reward_range: tuple[float, float]
     may_end: bool
     steps: int | None

@@ -77,6 +77,7 @@ class Simulator:
                     f"max_actions={max_actions} contradicts actions={self._actions}; leave it out"
                 )
             self.max_actions = self._actions
+        self.same_actions = not callable(actions)
         self.successors = successors
         if successors is not None:
             self.successors = _checks.integer("successors", successors, least=1, most=_checks.LARGEST)

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from pacplan import _checks
 from pacplan._jit import records
 from pacplan.models import handles
+from pacplan.models.protocol import Session
 
 OUTCOME = np.dtype(
     [
@@ -92,13 +93,12 @@ def _probability(handle: Any, state: Any, action: Any, h: Any, successor: Any, e
 class TabularSession:
     """A tabular model during one plan: states are integers already, and draws never abort."""
 
-    cached = True
-    slow = False
-    states = None
-    error = None
-
     def __init__(self, handle: TabularHandle, actions: NDArray[np.int64]) -> None:
-        self.handle = handle
+        self.handle: Any = handle
+        self.cached = True
+        self.slow = False
+        self.states: list[Any] | None = None
+        self.error: BaseException | None = None
         self._actions = actions
 
     def encode(self, state: Any) -> int:
@@ -145,7 +145,7 @@ class TabularMDP:
         ValueError: tables of the wrong shape, rows that are not probabilities, rewards out of range.
     """
 
-    known = True
+    known: bool = True
 
     def __init__(
         self,
@@ -174,14 +174,15 @@ class TabularMDP:
         self._terminal = _terminal_mask(terminal, states)
         self.may_end = bool(self._terminal.any())
         self._available = _available_mask(available, states, actions, self._terminal)
-        self.max_actions = int(self._available.sum(-1).max())
+        self.max_actions: int | None = int(self._available.sum(-1).max())
+        self.same_actions = bool(self._available[~self._terminal].all())
         offered = self._available & ~self._terminal[:, np.newaxis]
         _check_finite("transitions", p, offered)
         _check_rows(p, offered)
         r = self._mean_rewards(rewards, p.shape, offered)
         to = _successor_table(successors, p.shape, states)
         self._probabilities, self._rewards, self._to = _possible(p, r, to, offered)
-        self.successors = _most_successors(self._probabilities, self._to, self._terminal)
+        self.successors: int | None = _most_successors(self._probabilities, self._to, self._terminal)
         self._initial = self._check_state(initial, "initial")
         # A stable sort of "not available" lists the available actions first, in order.
         self._listed = np.argsort(~self._available, axis=-1, kind="stable")
@@ -295,7 +296,7 @@ class TabularMDP:
             return expected[0], going_on[0], self._to[0]
         return expected, going_on, self._to
 
-    def open(self, rng: np.random.Generator) -> TabularSession:
+    def open(self, rng: np.random.Generator) -> Session:
         """Start a session for one plan."""
         return TabularSession(self._handle, self._listed)
 

@@ -153,6 +153,25 @@ def follow(
 
 
 @inlined
+def must_return(tree: Any, report: Any, horizon: int, most_calls: int) -> int:
+    """Why the next episode cannot be played: SPENT, NO_ROOM, or CHUNK_DONE if it can."""
+    if report[0].calls >= most_calls:
+        return SPENT
+    if tree.used[0] + horizon > tree.nodes.size or tree.used[1] + horizon > tree.pairs.size:
+        return NO_ROOM
+    return CHUNK_DONE
+
+
+@inlined
+def note_episode(report: Any, by_action: Any, first: int, calls: int) -> None:
+    """Count an episode that began with action `first`; `by_action` counts calls of each."""
+    if calls > 0:
+        by_action[first] += calls
+        report[0].calls += calls
+        report[0].episodes += 1
+
+
+@inlined
 def argmax_at_random(values: Any, skip: int, tie: float, rng: Any) -> int:
     """Index of the largest value, ties within `tie` broken uniformly at random, one index left out."""
     best = -1

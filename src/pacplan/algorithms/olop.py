@@ -1,0 +1,370 @@
+"""OLOP (Bubeck, Munos 2010) and KL-OLOP (Leurent, Maillard 2019): optimism over action sequences."""
+
+from collections.abc import Hashable
+from math import log, sqrt
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan import _checks
+from pacplan._jit import core, entry, inlined, records
+from pacplan.algorithms.base import Planner, Query
+from pacplan.algorithms.episodes import EpisodeSearch
+from pacplan.algorithms.horizons import allocation, check_gamma_and_horizon, check_steps
+from pacplan.algorithms.mean_search import estimate_snapshot, finish
+from pacplan.bounds.bernoulli import kl_upper_from
+from pacplan.models.protocol import Session
+from pacplan.plan import Plan
+from pacplan.search.driver import Limits, Snapshot
+from pacplan.search.kernel import (
+    ABORTED,
+    BROKEN,
+    CHUNK_DONE,
+    call_model,
+    must_return,
+    note_episode,
+)
+from pacplan.search.tree import LINKS, NONE, TreeArrays, add_node, add_pair, link_child, untried_action
+
+PAIR = np.dtype(
+    [
+        ("reward", np.float64),  # sum of the rewards at the sequence's last step, scaled to [0, 1]
+        ("bound", np.float64),  # largest B-value of the sequences that begin so, from this step on
+        *LINKS,
+    ],
+    align=True,
+)
+
+RULES = np.dtype(
+    [
+        ("gamma", np.float64),
+        ("lowest", np.float64),  # of the rewards, and of 0 if episodes may end
+        ("width", np.float64),
+        ("tail", np.float64),  # 1 / (1 - gamma): most that can be earned from a step on
+        ("level", np.float64),  # the threshold, over T visits
+        ("horizon", np.int64),
+        ("kl", np.bool_),
+    ],
+    align=True,
+)
+
+
+class Search(NamedTuple):
+    """Everything a chunk of episodes works on, the model and the random streams apart."""
+
+    tree: TreeArrays
+    rules: Any  # one record of RULES
+    promises: Any  # one record of PROMISES
+    path: Any  # records of STEP
+    calls: NDArray[np.int64]  # of episodes that began with each action of the root
+    report: Any  # one record of REPORT
+
+
+@inlined
+def _episode(
+    search: Search, model: Any, state: int, most: int, rng: Any, ties: Any
+) -> tuple[int, int, int]:
+    """Play the sequence with the largest B-value: (steps, calls, status).
+
+    A node is a sequence of actions, whatever states it leads through. After the end of an episode
+    the rest of the sequence earns nothing, and calls nothing.
+    """
+    tree, rules, promise, path = search.tree, search.rules[0], search.promises[0], search.path
+    at = 0
+    calls = 0
+    ended = False
+    for h in range(rules.horizon):
+        if calls == most and not ended:
+            return h, calls, CHUNK_DONE
+        link = tree.nodes[at].favourite
+        if link == NONE:
+            link = add_pair(tree, at, untried_action(tree, at, ties))
+        earned = 0.0
+        if not ended:
+            action = tree.pairs[link].action
+            state, reward, ended, status = call_model(
+                search.promises, search.report, model, state, action, h, rng
+            )
+            if status != CHUNK_DONE:
+                return h, calls, status
+            calls += 1
+            earned = promise.lowest + promise.width * reward
+        child = tree.pairs[link].child
+        if child == NONE and h + 1 < rules.horizon:
+            child = add_node(tree, 0, search.calls.size, rules.tail, 0.0)
+            link_child(tree, link, child)
+        step = path[h]
+        step.node = at
+        step.pair = link
+        step.child = child
+        step.reward = min(1.0, max(0.0, (earned - rules.lowest) / rules.width))
+        at = child
+    return rules.horizon, calls, CHUNK_DONE
+
+
+@inlined
+def _backward(search: Search, length: int, ties: Any) -> None:
+    """Renew B-values on the path, from the last step to the first.
+
+    B(a_h ..) = u_h + gamma min( 1/(1-gamma), max_a B(a ..) ) is the smallest over depths of the
+    bounds to that depth, so only the sequences that begin like the one played change.
+    """
+    tree, rules = search.tree, search.rules[0]
+    for h in range(length - 1, -1, -1):
+        step = search.path[h]
+        pair = tree.pairs[step.pair]
+        pair.n += 1
+        pair.reward += step.reward
+        mean = pair.reward / pair.n
+        if rules.kl:
+            upper = kl_upper_from(min(1.0, mean), rules.level / pair.n, 0.0)
+        else:
+            upper = mean + sqrt(rules.level / pair.n)
+        below = rules.tail
+        if step.child != NONE:
+            below = min(below, tree.nodes[step.child].upper)
+            tree.nodes[step.child].count += 1
+        pair.bound = upper + rules.gamma * below
+        node = tree.nodes[step.node]
+        tied = node.actions - node.tried
+        top = rules.tail if tied > 0 else -np.inf
+        favourite = NONE
+        link = node.first
+        while link != NONE:
+            bound = tree.pairs[link].bound
+            if bound > top:
+                top = bound
+                favourite = link
+                tied = 1
+            elif bound == top:
+                tied += 1
+                if ties.random() * tied < 1.0:
+                    favourite = link
+            link = tree.pairs[link].sibling
+        node.upper = top
+        node.favourite = favourite
+
+
+@core
+def _run(
+    search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    tree = search.tree
+    if tree.used[0] == 0:
+        add_node(tree, state, search.calls.size, search.rules[0].tail, 0.0)
+    for _ in range(most_episodes):
+        status = must_return(tree, search.report, search.rules[0].horizon, most_calls)
+        if status != CHUNK_DONE:
+            return status
+        length, calls, status = _episode(
+            search, model, state, most_calls - search.report[0].calls, rng, ties
+        )
+        if status == BROKEN:
+            return status
+        _backward(search, length, ties)
+        if length > 0:
+            note_episode(search.report, search.calls, tree.pairs[search.path[0].pair].action, calls)
+        if status == ABORTED:
+            return status
+    return CHUNK_DONE
+
+
+@entry
+def run(
+    search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    """Play sequences from `state` until one of the reasons in `pacplan.search.kernel` to return."""
+    return _run(search, model, state, most_episodes, most_calls, rng, ties)
+
+
+class OLOP(Planner):
+    """Open-loop optimistic planning within a budget.
+
+    The budget n is split into M episodes of L = ceil( log M / (2 log 1/gamma) ) steps, M the largest
+    number with M L <= n. With T visits and mean reward m_t of the first t actions of a sequence, the
+    bound of a sequence to depth h is
+
+        sum_{t <= h} gamma^(t-1) ( m_t + sqrt(2 log M / T_t) ) + gamma^h / (1 - gamma)
+
+    and its B-value the smallest of these over h = 1 .. L. Every episode plays the sequence with the
+    largest B-value. Recommends the most played first action; `plan.sequence` is the most played
+    sequence. It plans for sequences of actions, not for policies: where the best action depends on
+    what was observed on the way, it may miss it.
+
+    Args:
+        gamma: discount in [0, 1).
+        horizon: L, by default as above.
+        chunk: see `Planner`.
+    """
+
+    name = "olop"
+    kl: ClassVar[bool] = False
+
+    def __init__(self, *, gamma: float, horizon: int | None = None, chunk: int | None = None) -> None:
+        super().__init__(chunk=chunk)
+        self.gamma, self.horizon = _check_discount(gamma, horizon)
+
+    def level(self, episodes: int) -> float:
+        """2 log M, the square of the bonus of a sequence played once."""
+        return 2.0 * log(episodes)
+
+    def _check_query(self, query: Query, limits: Limits) -> None:
+        _check_open_loop(self, query, limits)
+
+    def _start(self, query: Query, session: Session) -> "_SequenceSearch":
+        return _SequenceSearch(self, query, session)
+
+    def _finish(self, query: Query, search: "_SequenceSearch", stopped_by: str, seconds: float) -> Plan:
+        return finish(self, query, search, stopped_by, seconds, search.sequence())
+
+
+class KLOLOP(Planner):
+    """OLOP with Kullback-Leibler bounds: max{ q : T kl(mean, q) <= f(M) } in place of mean + bonus.
+
+    Args:
+        gamma: discount in [0, 1).
+        horizon: L, by default as in `OLOP`.
+        threshold: f: "theory", 2 log M + 2 log log M, or "log", the log M of the MDP-GapE paper's
+            experiments.
+        chunk: see `Planner`.
+    """
+
+    name = "kl-olop"
+    kl: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        gamma: float,
+        horizon: int | None = None,
+        threshold: Literal["theory", "log"] = "theory",
+        chunk: int | None = None,
+    ) -> None:
+        super().__init__(chunk=chunk)
+        self.gamma, self.horizon = _check_discount(gamma, horizon)
+        self.threshold = _checks.choice("threshold", threshold, ("theory", "log"))
+
+    def level(self, episodes: int) -> float:
+        """f(M)."""
+        logarithm = log(episodes)
+        if self.threshold == "log":
+            return logarithm
+        return 2.0 * logarithm + 2.0 * log(max(logarithm, 1.0))
+
+    def _check_query(self, query: Query, limits: Limits) -> None:
+        _check_open_loop(self, query, limits)
+
+    def _start(self, query: Query, session: Session) -> "_SequenceSearch":
+        return _SequenceSearch(self, query, session)
+
+    def _finish(self, query: Query, search: "_SequenceSearch", stopped_by: str, seconds: float) -> Plan:
+        return finish(self, query, search, stopped_by, seconds, search.sequence())
+
+
+def _check_discount(gamma: Any, horizon: Any) -> tuple[float, int | None]:
+    discount, steps = check_gamma_and_horizon(gamma, horizon)
+    if discount == 1.0:
+        raise ValueError("open-loop planners need gamma < 1: what follows a sequence must be bounded")
+    return discount, steps
+
+
+def _split(planner: OLOP | KLOLOP, budget: int) -> tuple[int, int]:
+    """M and L."""
+    if planner.horizon is None:
+        return allocation(budget, planner.gamma)
+    return max(1, budget // planner.horizon), planner.horizon
+
+
+def _check_open_loop(planner: OLOP | KLOLOP, query: Query, limits: Limits) -> None:
+    name = type(planner).__name__
+    if limits.budget is None:
+        raise ValueError(f"{name} plans within a budget: plan(..., budget=n)")
+    if not query.model.same_actions:
+        raise ValueError(
+            f"{name} is open-loop: it needs the same actions in every state, and this model's depend "
+            "on the state"
+        )
+    check_steps(query.model, _split(planner, limits.budget)[1])
+
+
+class _SequenceSearch(EpisodeSearch):
+    """One search: a tree of action sequences."""
+
+    def __init__(self, planner: OLOP | KLOLOP, query: Query, session: Session) -> None:
+        assert query.budget is not None
+        model, gamma = query.model, planner.gamma
+        episodes, horizon = _split(planner, query.budget)
+        super().__init__(run, query, session, PAIR, gamma=gamma, horizon=horizon)
+        low, high = model.reward_range
+        if model.may_end:
+            low, high = min(low, 0.0), max(high, 0.0)
+        tail = 1.0 / (1.0 - gamma)
+        rules = (gamma, low, high - low, tail, planner.level(episodes), horizon, planner.kl)
+        self.calls = np.zeros(len(query.actions), np.int64)
+        self._gamma, self._low, self._width = gamma, low, high - low
+        self._fixed = {
+            "rules": records(np.array([rules], RULES)),
+            "promises": self.promises,
+            "path": self.path,
+            "calls": self.calls,
+            "report": self.reports,
+        }
+        # Ties between actions played equally often are broken by this order.
+        self._order = query.ties.permutation(len(query.actions))
+        self.reserve()
+
+    def kernel_state(self) -> Search:
+        """What the kernel works on."""
+        return Search(tree=self.tree.arrays(), **self._fixed)
+
+    def _most_played(self, node: int) -> int | None:
+        """The most played pair of a node, or None below what was played."""
+        played = [i for i in self.tree.tried(node) if self.tree.pairs[i]["n"] > 0]
+        return max(played, key=lambda i: int(self.tree.pairs[i]["n"]), default=None)
+
+    def _value(self, link: int | None) -> float:
+        """Mean earnings along the most played sequence from a pair on."""
+        value, discount = 0.0, 1.0
+        while link is not None:
+            pair = self.tree.pairs[link]
+            value += discount * (self._low + self._width * float(pair["reward"]) / int(pair["n"]))
+            discount *= self._gamma
+            link = self._most_played(int(pair["child"])) if pair["child"] != NONE else None
+        return value
+
+    def estimates(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Estimates and counts of the root's actions; of one never played, NaN."""
+        means = np.full(len(self.actions), np.nan)
+        counts = np.zeros(len(self.actions), np.int64)
+        for link in self._played_at_root():
+            pair = self.tree.pairs[link]
+            means[pair["action"]] = self._value(link)
+            counts[pair["action"]] = pair["n"]
+        return means, counts
+
+    def _played_at_root(self) -> list[int]:
+        if len(self.tree) == 0:
+            return []
+        return [i for i in self.tree.tried(0) if self.tree.pairs[i]["n"] > 0]
+
+    def recommended(self) -> int:
+        """Index of the most played first action."""
+        _, counts = self.estimates()
+        return int(max(self._order, key=lambda action: counts[action]))
+
+    def sequence(self) -> tuple[Hashable, ...]:
+        """The most played sequence of actions, beginning with the recommended one."""
+        best = self.recommended()
+        first = [i for i in self._played_at_root() if self.tree.pairs[i]["action"] == best]
+        link = first[0] if first else None
+        found: list[Hashable] = []
+        while link is not None:
+            pair = self.tree.pairs[link]
+            found.append(self.actions[int(pair["action"])])
+            link = self._most_played(int(pair["child"])) if pair["child"] != NONE else None
+        return tuple(found)
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+        return estimate_snapshot(self, seconds)

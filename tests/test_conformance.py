@@ -1,0 +1,240 @@
+"""Every planner through the same list."""
+
+import json
+import math
+import pickle
+import time
+
+import numba
+import numpy as np
+import pytest
+
+import pacplan
+
+MODEL = pacplan.envs.garnet(states=30, actions=3, seed=2, noise="bernoulli")
+# One way to make each planner, so that it needs a budget to stop and fits small problems.
+SETTINGS = {
+    "mdp-gape": {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 5},
+    "uct": {"gamma": 0.7, "horizon": 5},
+    "brue": {"gamma": 0.7, "horizon": 5},
+    "olop": {"gamma": 0.7, "horizon": 5},
+    "kl-olop": {"gamma": 0.7, "horizon": 5},
+}
+OPEN_LOOP = ("olop", "kl-olop")
+NAMES = list(pacplan.planners)
+
+
+def make(name, **options):
+    return pacplan.planners[name](**(SETTINGS[name] | options))
+
+
+def answer(plan):
+    record = plan.to_dict()
+    del record["seconds"], record["planner"]
+    return json.dumps(record)
+
+
+def test_every_planner_is_here():
+    assert set(SETTINGS) == set(pacplan.planners)
+    for name, cls in pacplan.planners.items():
+        assert cls.name == name
+        assert getattr(pacplan, cls.__name__) is cls
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_same_seed_same_plan(name):
+    first = make(name).plan(MODEL, 0, seed=4, budget=997)
+    for chunk in (None, 1, 13):
+        again = make(name, chunk=chunk).plan(MODEL, 0, seed=4, budget=997)
+        assert answer(again) == answer(first)
+    others = {answer(make(name).plan(MODEL, 0, seed=seed, budget=997)) for seed in range(5)}
+    assert len(others) == 5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_python_and_compiled_models_agree_call_by_call(name):
+    compiled = make(name).plan(MODEL, 0, seed=4, budget=500)
+    simulator = pacplan.Simulator(MODEL.step, actions=3, successors=2)
+    assert answer(make(name).plan(simulator, 0, seed=4, budget=500)) == answer(compiled)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_jitted_models(name):
+    model = pacplan.Simulator(jitted_walk, actions=2, successors=2)
+    plan = make(name).plan(model, 7, seed=0, budget=4000)
+    assert plan.action == 1
+    assert plan.samples == 4000
+
+
+@numba.njit
+def jitted_walk(state, action, rng):
+    move = 1 if action == 1 else -1
+    if rng.random() < 0.1:
+        move = -move
+    place = min(max(state + move, 0), 9)
+    return place, 1.0 if place == 9 else 0.0, False
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_budget_is_never_exceeded(name):
+    calls = []
+
+    def step(state, action, rng):
+        calls.append(1)
+        return MODEL.step(state, action, rng)
+
+    model = pacplan.Simulator(step, actions=3, successors=2)
+    for budget in (1, 4, 5, 6, 123):
+        calls.clear()
+        plan = make(name).plan(model, 0, seed=0, budget=budget)
+        assert len(calls) == plan.samples <= budget
+        assert plan.samples == budget
+        assert plan.stopped_by == "budget"
+        assert plan.calls.sum() == plan.samples
+        assert plan.action in plan.actions
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_deadline(name):
+    def step(state, action, rng):
+        time.sleep(0.002)
+        return MODEL.step(state, action, rng)
+
+    model = pacplan.Simulator(step, actions=3, successors=2)
+    plan = make(name).plan(model, 0, seed=0, budget=10**6, time_limit=0.1)
+    assert plan.stopped_by == "deadline"
+    assert plan.seconds < 0.3
+    assert 0 < plan.samples < 60
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_callback_can_stop(name):
+    seen = []
+
+    def callback(snapshot):
+        seen.append(snapshot)
+        return snapshot.samples >= 60
+
+    plan = make(name).plan(MODEL, 0, seed=0, budget=10_000, callback=callback)
+    assert plan.stopped_by == "callback"
+    assert 60 <= plan.samples == seen[-1].samples < 100
+    assert seen[-1].action == plan.action
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_interrupt(name):
+    def step(state, action, rng):
+        if rng.random() < 0.01:
+            raise KeyboardInterrupt
+        return MODEL.step(state, action, rng)
+
+    model = pacplan.Simulator(step, actions=3, successors=2)
+    plan = make(name).plan(model, 0, seed=0, budget=10_000)
+    assert plan.stopped_by == "interrupt"
+    assert plan.samples < 10_000
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_terminal_states_end_the_episode(name):
+    # Ending at once pays 1; waiting a step first pays .1 + .7 at most.
+    def step(state, action, rng):
+        return ("over", 1.0, True) if action == 0 else (state, 0.1, False)
+
+    model = pacplan.Simulator(step, actions=2, successors=1)
+    plan = make(name, gamma=0.7, horizon=3).plan(model, "start", seed=0, budget=3000)
+    assert plan.action == 0
+    assert plan.values[0] == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_state_dependent_actions(name):
+    def actions(state):
+        return ["left", "right"] if state == 0 else ["go"]
+
+    def step(state, action, rng):
+        assert action in actions(state)
+        return 1, float(action == "right"), False
+
+    model = pacplan.Simulator(step, actions=actions, successors=1)
+    if name in OPEN_LOOP:
+        with pytest.raises(ValueError, match="same actions"):
+            make(name).plan(model, 0, seed=0, budget=200)
+        return
+    plan = make(name).plan(model, 0, seed=0, budget=200)
+    assert plan.action == "right"
+    assert plan.actions == ("left", "right")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pickling(name):
+    planner = pickle.loads(pickle.dumps(make(name)))
+    plan = planner.plan(MODEL, 0, seed=1, budget=300)
+    assert repr(planner) == repr(make(name))
+    assert answer(pickle.loads(pickle.dumps(plan))) == answer(plan)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_simulator_that_raises(name):
+    def step(state, action, rng):
+        if rng.random() < 0.02:
+            raise LookupError("mine")
+        return MODEL.step(state, action, rng)
+
+    planner = make(name)
+    with pytest.raises(LookupError, match="mine"):
+        planner.plan(pacplan.Simulator(step, actions=3, successors=2), 0, seed=0, budget=10_000)
+    assert planner.plan(MODEL, 0, seed=0, budget=100).samples == 100
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("reward", [2.0, -0.1, math.nan])
+def test_a_reward_out_of_range(name, reward):
+    model = pacplan.Simulator(lambda s, a, rng: (s, reward, False), actions=2, successors=1)
+    with pytest.raises(pacplan.BrokenPromiseError, match="reward_range"):
+        make(name).plan(model, 0, seed=0, budget=100)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_repr_makes_the_planner_again(name):
+    planner = make(name)
+    again = eval(repr(planner), vars(pacplan))
+    assert repr(again) == repr(planner)
+    assert answer(again.plan(MODEL, 0, seed=0, budget=200)) == answer(
+        planner.plan(MODEL, 0, seed=0, budget=200)
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("gamma", 1.1), ("gamma", -0.1), ("gamma", "x"), ("horizon", 0), ("horizon", 1.5), ("chunk", 0)],
+)
+def test_bad_settings(name, option, value):
+    with pytest.raises((TypeError, ValueError), match=option):
+        make(name, **{option: value})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bad_queries(name):
+    planner = make(name)
+    with pytest.raises((TypeError, ValueError)):
+        planner.plan(MODEL, 30, budget=10)
+    with pytest.raises(TypeError):
+        planner.plan("model", 0, budget=10)
+    with pytest.raises(ValueError, match="budget"):
+        planner.plan(MODEL, 0)
+    tables = np.full((2, 1, 2, 1), 1.0), np.zeros((2, 1, 2))
+    short = pacplan.TabularMDP(*tables, successors=np.zeros((2, 1, 2, 1), int))
+    with pytest.raises(ValueError, match="steps"):
+        planner.plan(short, 0, budget=10)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "mdp-gape"])
+def test_planners_without_bounds_claim_nothing(name):
+    plan = make(name).plan(MODEL, 0, seed=0, budget=300)
+    assert plan.lower is None
+    assert plan.upper is None
+    assert plan.gap is None
+    assert not plan.certified
+    assert "proves nothing" in plan.guarantee
+    assert "nan" not in json.dumps(plan.to_dict()).lower()
