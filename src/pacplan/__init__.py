@@ -1,7 +1,7 @@
 """Monte-Carlo planning in Markov decision processes, with guarantees."""
 
 from pacplan import bounds, envs, exact
-from pacplan.algorithms import BRUE, KLOLOP, OLOP, UCT, MDPGapE, planners
+from pacplan.algorithms import BRUE, KLOLOP, OLOP, UCT, MDPGapE, SparseSampling, planners
 from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP
 from pacplan.plan import Plan
 from pacplan.search import SearchTree, Snapshot
@@ -20,6 +20,7 @@ __all__ = [
     "SearchTree",
     "Simulator",
     "Snapshot",
+    "SparseSampling",
     "TabularMDP",
     "bounds",
     "envs",

@@ -43,7 +43,8 @@ def plan(
         ),
     ],
     planner: Annotated[
-        str, typer.Option(help="mdp-gape, uct, brue, olop or kl-olop.", show_default=True)
+        str,
+        typer.Option(help="mdp-gape, sparse-sampling, uct, brue, olop or kl-olop.", show_default=True),
     ] = "mdp-gape",
     epsilon: Annotated[
         float | None, typer.Option(help="How far from optimal the action may be; 0.5 by default.")

@@ -1,0 +1,340 @@
+"""Sparse Sampling (Kearns, Mansour, Ng 2002): a tree of fixed width and depth."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan import _checks
+from pacplan._jit import core, entry, records
+from pacplan.algorithms.base import Planner, Query
+from pacplan.algorithms.episodes import EpisodeSearch
+from pacplan.algorithms.horizons import check_gamma_and_horizon, check_steps, default_horizon
+from pacplan.algorithms.mean_search import estimate_snapshot
+from pacplan.models.protocol import Model, Session
+from pacplan.plan import Plan
+from pacplan.search.driver import Limits, Snapshot
+from pacplan.search.kernel import (
+    CHUNK_DONE,
+    RULE,
+    SPENT,
+    TOO_MANY_SUCCESSORS,
+    break_promise,
+    call_model,
+    count_actions,
+    note_episode,
+)
+from pacplan.search.tree import LINKS
+from pacplan.search.values import step_width, value_range
+
+# The recursion's frame at one depth: a state, and the action of it that is being estimated.
+FRAME = np.dtype(
+    [
+        ("state", np.int64),
+        ("actions", np.int64),
+        ("action", np.int64),
+        ("best", np.float64),  # largest estimate of the actions before
+        ("draws", np.int64),
+        ("rewards", np.float64),  # sum over the draws
+        ("after", np.float64),  # gamma times the mean value of the successors estimated so far
+        ("seen", np.int64),  # distinct successors
+        ("done", np.int64),  # how many of these are estimated
+    ]
+)
+
+RULES = np.dtype([("gamma", np.float64), ("horizon", np.int64), ("width", np.int64)])
+
+
+class Search(NamedTuple):
+    """The recursion as it stands: it can be left at any call, and taken up again."""
+
+    rules: Any  # one record of RULES
+    promises: Any  # one record of PROMISES
+    frames: Any  # records of FRAME, a depth each
+    depth: NDArray[np.int64]  # [the frame being worked on; -1 before the start]
+    successors: NDArray[np.int64]  # of the pair of each frame, distinct ones
+    counts: NDArray[np.int64]  # how often each was drawn
+    values: NDArray[np.float64]  # estimates of the root's actions
+    calls: NDArray[np.int64]  # spent on each of them
+    report: Any  # one record of REPORT
+
+
+@core
+def _run(search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any) -> int:
+    rules, promise, report, depth = search.rules[0], search.promises[0], search.report, search.depth
+    if depth[0] < 0:
+        depth[0] = 0
+        search.frames[0].state = state
+        search.frames[0].actions = search.values.size
+        search.frames[0].best = -np.inf
+    drawn = 0
+    while True:
+        h = depth[0]
+        frame = search.frames[h]
+        if frame.action == frame.actions:
+            if h == 0:
+                return RULE
+            above = search.frames[h - 1]
+            share = search.counts[h - 1, above.done] / rules.width
+            above.after += rules.gamma * share * frame.best
+            above.done += 1
+            depth[0] = h - 1
+        elif frame.draws < rules.width:
+            if drawn == most_draws:
+                return CHUNK_DONE
+            if report[0].calls >= most_calls:
+                return SPENT
+            successor, reward, ended, status = call_model(
+                search.promises, report, model, frame.state, frame.action, h, rng
+            )
+            if status != CHUNK_DONE:
+                return status
+            drawn += 1
+            note_episode(report, search.calls, search.frames[0].action, 1)
+            frame.draws += 1
+            frame.rewards += promise.lowest + promise.width * reward
+            if not ended and h + 1 < rules.horizon:
+                k = 0
+                while k < frame.seen and search.successors[h, k] != successor:
+                    k += 1
+                if k == promise.successors:
+                    return break_promise(
+                        report, TOO_MANY_SUCCESSORS, frame.state, frame.action, h, reward
+                    )
+                if k == frame.seen:
+                    frame.seen += 1
+                    search.successors[h, k] = successor
+                    search.counts[h, k] = 0
+                search.counts[h, k] += 1
+        elif frame.done < frame.seen:
+            below = search.frames[h + 1]
+            below.state = search.successors[h, frame.done]
+            actions, status = count_actions(search.promises, report, model, below.state, h + 1)
+            if status != CHUNK_DONE:
+                return status
+            below.actions = actions
+            below.action = 0
+            below.best = -np.inf
+            depth[0] = h + 1
+        else:
+            value = frame.rewards / rules.width + frame.after
+            frame.best = max(frame.best, value)
+            if h == 0:
+                search.values[frame.action] = value
+            frame.action += 1
+            frame.draws = 0
+            frame.rewards = 0.0
+            frame.after = 0.0
+            frame.seen = 0
+            frame.done = 0
+
+
+@entry
+def run(
+    search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    """Go on with the recursion until one of the reasons in `pacplan.search.kernel` to return."""
+    return _run(search, model, state, most_draws, most_calls, rng)
+
+
+class SparseSampling(Planner):
+    """Draw C successors of every pair, H steps deep, and average.
+
+    Q_h(s, a) is the mean over C draws of r + gamma V_{h+1}(s'), V the largest Q. Equal successors of
+    one pair share one estimate. How many calls it takes at most is known before the first one.
+
+    Give either `width` (C), or `epsilon` and `delta`, from which C follows by the argument of Lemma 1
+    of the MDP-GapE paper with its constants written out: with N = sum_h K^h B^(h-1) pairs, rewards of
+    width w and E = w sum_h gamma^(h-1) sigma_(H-h+1),
+
+        C = ceil( 2 log(2 N / delta) (E / epsilon)^2 )
+
+    keeps all root estimates within epsilon / 2 of the truth with probability at least 1 - delta
+    (Hoeffding's inequality for every pair), so that the action with the largest is epsilon-optimal in
+    the problem of H steps. That takes very many calls for all but the shortest horizons.
+
+    Args:
+        gamma: discount in [0, 1].
+        horizon: H; by default as for `MDPGapE` where epsilon is given.
+        width: C.
+        epsilon: how far from optimal the action may be, in the model's reward units.
+        delta: probability with which the guarantee may fail.
+        chunk: see `Planner`; here in calls.
+    """
+
+    name = "sparse-sampling"
+
+    def __init__(
+        self,
+        *,
+        gamma: float,
+        horizon: int | None = None,
+        width: int | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        chunk: int | None = None,
+    ) -> None:
+        super().__init__(chunk=chunk)
+        self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
+        self.width, self.epsilon, self.delta = width, epsilon, delta
+        if width is not None:
+            if epsilon is not None or delta is not None:
+                raise ValueError("give either width, or epsilon and delta, not both")
+            self.width = _checks.integer("width", width, least=1)
+            if horizon is None:
+                raise ValueError("width needs a horizon: SparseSampling(..., horizon=H)")
+            return
+        if epsilon is None or delta is None:
+            raise ValueError("give either width, or epsilon and delta")
+        self.epsilon = _checks.real("epsilon", epsilon)
+        if self.epsilon <= 0.0:
+            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        self.delta = _checks.probability("delta", delta)
+
+    def shape(self, model: Model) -> tuple[int, int]:
+        """Width C and depth H in a model."""
+        horizon = self.horizon
+        if horizon is None:
+            assert self.epsilon is not None
+            spread = step_width(model.reward_range, model.may_end)
+            horizon = default_horizon(self.epsilon / spread, self.gamma)
+        if self.width is not None:
+            return self.width, horizon
+        assert self.epsilon is not None and self.delta is not None
+        k, b = _sizes(model)
+        ranges = value_range(model.reward_range, model.may_end, self.gamma, horizon)
+        spans = (ranges["node_upper"] - ranges["node_lower"])[:0:-1]
+        total = float((self.gamma ** np.arange(horizon) * spans).sum())
+        # log N, N = K (1 + BK + ... + (BK)^(H-1)), without overflow.
+        log_pairs = math.log(k) + np.logaddexp.reduce(np.arange(horizon) * math.log(b * k))
+        level = math.log(2.0 / self.delta) + float(log_pairs)
+        return math.ceil(2.0 * level * (total / self.epsilon) ** 2), horizon
+
+    def calls(self, model: Model) -> int:
+        """Most calls that a plan in `model` can take: K C (1 + BK + ... + (BK)^(H-1)).
+
+        B is replaced by C where it is larger or not known.
+        """
+        width, horizon = self.shape(model)
+        if model.max_actions is None:
+            raise ValueError("the number of calls needs K: pass max_actions= to the model")
+        branching = model.max_actions * min(width, model.successors or width)
+        return int(model.max_actions * width * sum(branching**h for h in range(horizon)))
+
+    def _check_query(self, query: Query, limits: Limits) -> None:
+        _, horizon = self.shape(query.model)
+        check_steps(query.model, horizon)
+        if limits.budget is not None and query.model.max_actions is not None:
+            needed = self.calls(query.model)
+            if needed > limits.budget:
+                raise ValueError(
+                    f"SparseSampling may take {needed:.4g} calls here, more than the budget of "
+                    f"{limits.budget}; give a smaller horizon or width"
+                )
+
+    def _start(self, query: Query, session: Session) -> "_SparseSearch":
+        return _SparseSearch(self, query, session)
+
+    def _finish(self, query: Query, search: "_SparseSearch", stopped_by: str, seconds: float) -> Plan:
+        proven = self.epsilon is not None
+        done = stopped_by == "rule"
+        if done and proven:
+            stopped_by = "certified"
+        snapshot = search.snapshot(seconds)
+        action = snapshot.action
+        lower = upper = gap = None
+        guarantee = f"Action {action!r} is the best guess. "
+        if done and self.epsilon is not None and self.delta is not None:
+            ends = value_range(
+                query.model.reward_range, query.model.may_end, self.gamma, search.horizon
+            )[-1]
+            lower = np.maximum(search.values - 0.5 * self.epsilon, ends["node_lower"])
+            upper = np.minimum(search.values + 0.5 * self.epsilon, ends["node_upper"])
+            best = search.recommended()
+            others = np.delete(upper, best)
+            gap = float(others.max() - lower[best]) if len(others) else 0.0
+            guarantee = (
+                f"Action {action!r} is within {max(0.0, gap):.4g} of optimal in the "
+                f"{search.horizon}-step problem, with probability at least {1.0 - self.delta:.4g}."
+            )
+        elif not done:
+            guarantee += "The recursion was not finished, so nothing is known of it."
+        else:
+            guarantee += "With a width of the user's choice, nothing is proven."
+        return Plan(
+            action=action,
+            actions=query.actions,
+            lower=lower,
+            upper=upper,
+            values=search.values.copy(),
+            calls=search.calls.copy(),
+            gap=gap,
+            value=float(search.values[search.recommended()]),
+            certified=stopped_by == "certified",
+            stopped_by=stopped_by,
+            guarantee=guarantee,
+            assumptions=_assumptions(query.model) if proven else (),
+            samples=snapshot.samples,
+            episodes=snapshot.episodes,
+            seconds=seconds,
+            horizon=search.horizon,
+            planner=repr(self),
+            tree=None,
+        )
+
+
+def _sizes(model: Model) -> tuple[int, int]:
+    """K and B, which the proven width needs."""
+    if model.max_actions is None or model.successors is None:
+        raise ValueError(
+            "the width that epsilon and delta need depends on the largest numbers of actions and of "
+            "successors: pass max_actions= and successors= to the model, or give a width"
+        )
+    return model.max_actions, model.successors
+
+
+def _assumptions(model: Model) -> tuple[str, ...]:
+    low, high = model.reward_range
+    return (
+        f"every state and action has at most {model.successors} successors",
+        f"no state has more than {model.max_actions} actions",
+        f"rewards lie in [{low:g}, {high:g}]",
+    )
+
+
+class _SparseSearch(EpisodeSearch):
+    """The recursion's frames; an episode is one call."""
+
+    def __init__(self, planner: SparseSampling, query: Query, session: Session) -> None:
+        width, horizon = planner.shape(query.model)
+        pair = np.dtype(LINKS)
+        super().__init__(run, query, session, pair, gamma=planner.gamma, horizon=horizon)
+        self.values = np.full(len(query.actions), np.nan)
+        self.calls = np.zeros(len(query.actions), np.int64)
+        distinct = min(width, query.model.successors or width)
+        self._order = query.ties.permutation(len(query.actions))
+        self._search = Search(
+            rules=records(np.array([(planner.gamma, horizon, width)], RULES)),
+            promises=self.promises,
+            frames=records(np.zeros(horizon, FRAME)),
+            depth=np.full(1, -1),
+            successors=np.zeros((horizon, distinct), np.int64),
+            counts=np.zeros((horizon, distinct), np.int64),
+            values=self.values,
+            calls=self.calls,
+            report=self.reports,
+        )
+
+    def kernel_state(self) -> Search:
+        """What the kernel works on."""
+        return self._search
+
+    def recommended(self) -> int:
+        """Index of the largest estimate, ties and no estimates at all broken at random."""
+        scores = np.where(np.isnan(self.values), -np.inf, self.values)
+        return int(max(self._order, key=lambda action: scores[action]))
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+        return estimate_snapshot(self, seconds)
