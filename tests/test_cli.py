@@ -361,7 +361,7 @@ def test_fixed_budget():
 def test_goal_value():
     outcome = run("plan", "garnet", *FAST, "--goal", "value")
     assert outcome.code == 0
-    assert "The optimal value lies in" in outcome.words
+    assert "The optimal value of the" in outcome.words
 
 
 @pytest.mark.parametrize(

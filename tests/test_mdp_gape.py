@@ -443,3 +443,68 @@ def test_error_rate_on_hard_problems():
     # 200 are allowed on average; 270 would be exceeded with probability 1e-7 at that rate.
     assert wrong <= 270
     assert guessed > 270
+
+
+# The certificate, where it is easiest to get wrong.
+
+
+@pytest.mark.parametrize("rewards", ["known", "deterministic"])
+def test_near_ties_do_not_enter_the_certificate(rewards):
+    # On the scale of the range all three actions are tied; the loss is not.
+    model = pacplan.TabularMDP(
+        np.ones((1, 3, 1)),
+        [[10.06, 10.15, 9.96]],
+        successors=np.zeros((1, 3, 1), int),
+        reward_range=(-1e9, 1e9),
+    )
+    planner = MDPGapE(epsilon=0.0, delta=0.1, gamma=1.0, horizon=1, rewards=rewards)
+    for seed in range(100):
+        plan = planner.plan(model, 0, seed=seed, budget=1000)
+        others = np.delete(plan.upper, plan.action)
+        assert plan.gap == others.max() - plan.lower[plan.action]
+        assert 10.15 - [10.06, 10.15, 9.96][plan.action] <= max(plan.gap, 0.0) + 1e-5
+
+
+def test_deterministic_rewards_do_not_drift():
+    model = bandit(0.1, 0.1)
+    plan = MDPGapE(epsilon=0.0, delta=0.1, gamma=1.0, horizon=1, rewards="deterministic").plan(
+        model, 0, seed=0, budget=200_000
+    )
+    assert (plan.lower <= 0.1).all()
+    assert (plan.upper >= 0.1).all()
+    assert plan.gap >= 0.0
+
+
+def test_words_never_promise_more_than_the_numbers():
+    from pacplan.words import at_least, at_most, complement
+
+    rng = np.random.default_rng(0)
+    for value in rng.normal(size=1000) * 10.0 ** rng.integers(-9, 9, size=1000):
+        assert float(at_least(value)) <= value <= float(at_most(value))
+        assert float(at_most(value)) == pytest.approx(value, rel=1.1e-3)
+    assert complement(0.1) == "0.9"
+    assert complement(1e-6) == "0.999999"
+    model = pacplan.envs.garnet(states=20, seed=0)
+    plan = MDPGapE(epsilon=1.0, delta=1e-6, gamma=0.5).plan(model, 0, seed=0)
+    assert "probability at least 0.999999" in plan.guarantee
+
+
+def test_words_name_the_problem():
+    rng = np.random.default_rng(5)
+    tables = rng.dirichlet(np.ones(2), size=(2, 2, 2)), rng.random((2, 2, 2))
+    finite = pacplan.TabularMDP(*tables)
+    plan = MDPGapE(epsilon=1.0, delta=0.1, gamma=0.9, horizon=2).plan(finite, 0, seed=0)
+    assert "infinite" not in plan.guarantee
+    value = MDPGapE(epsilon=0.5, delta=0.1, gamma=0.9, horizon=2, goal="value")
+    plan = value.plan(finite, 0, seed=0)
+    assert "optimal value of the 2-step problem" in plan.guarantee
+
+
+def test_thresholds_of_the_users_own_are_asked_anew():
+    level = [1.0]
+    own = (lambda n: level[0], lambda n: level[0])
+    planner = MDPGapE(epsilon=0.0, delta=0.1, gamma=0.5, horizon=2, thresholds=own)
+    model = pacplan.envs.garnet(states=20, seed=0)
+    first = planner.plan(model, 0, seed=0, budget=100)
+    level[0] = 50.0
+    assert planner.plan(model, 0, seed=0, budget=100).upper.min() > first.upper.min()

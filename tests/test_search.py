@@ -139,6 +139,28 @@ def test_deadline_in_the_middle_of_a_slow_episode():
     assert plan.tree.pairs["n"].sum() == plan.samples
 
 
+def test_deadline_with_a_deep_horizon():
+    planner = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.999, horizon=20_000)
+    plan = planner.plan(MODEL, 0, seed=0, time_limit=0.1)
+    assert plan.stopped_by == "deadline"
+    assert plan.seconds < 0.5
+
+
+def test_an_interrupt_ends_a_plan_inside_a_plan_and_the_outer_one():
+    def inner(state, action, rng):
+        signal.raise_signal(signal.SIGINT)
+        return state, 0.5, False
+
+    def outer(state, action, rng):
+        ANYTIME.plan(pacplan.Simulator(inner, actions=2, successors=1), 0, budget=100)
+        return state, 0.5, False
+
+    model = pacplan.Simulator(outer, actions=2, successors=1)
+    plan = ANYTIME.plan(model, 0, budget=10_000)
+    assert plan.stopped_by == "interrupt"
+    assert plan.samples <= 1
+
+
 def test_callback_sees_intervals_close_in_and_can_stop():
     seen = []
 

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from pacplan.bounds import Thresholds, kl_ball_max, kl_ball_min, kl_lower, kl_upper
+from pacplan.bounds import Thresholds
+from pacplan.bounds.bernoulli import kl_lower, kl_upper
+from pacplan.bounds.simplex import kl_ball_max, kl_ball_min
 from pacplan.bounds.thresholds import Radii, Setting, ThresholdTable, check, resolve, table
 
 COUNTS = [1, 2, 3, 7, 10, 100, 12345, 10**7]

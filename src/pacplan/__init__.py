@@ -1,7 +1,7 @@
 """Monte-Carlo planning in Markov decision processes, with guarantees."""
 
 from pacplan import bounds, envs, exact
-from pacplan.algorithms import BRUE, KLOLOP, OLOP, UCT, MDPGapE, SparseSampling, planners
+from pacplan.algorithms import BRUE, KLOLOP, OLOP, OPD, UCT, MDPGapE, SparseSampling, planners
 from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP
 from pacplan.plan import Plan
 from pacplan.search import SearchTree, Snapshot
@@ -12,6 +12,7 @@ __all__ = [
     "BRUE",
     "KLOLOP",
     "OLOP",
+    "OPD",
     "UCT",
     "BrokenPromiseError",
     "MDPGapE",

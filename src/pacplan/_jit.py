@@ -59,7 +59,9 @@ def cache_folder() -> Path | None:
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             # Compiled code is executed when it is read back: trust only what is ours.
-            if hasattr(os, "getuid") and folder.stat().st_uid != os.getuid():
+            if hasattr(os, "getuid") and any(
+                place.stat().st_uid != os.getuid() for place in (candidate, folder)
+            ):
                 continue
             tempfile.TemporaryFile(dir=folder).close()
         except OSError:

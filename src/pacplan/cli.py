@@ -44,7 +44,7 @@ def plan(
     ],
     planner: Annotated[
         str,
-        typer.Option(help="mdp-gape, sparse-sampling, uct, brue, olop or kl-olop.", show_default=True),
+        typer.Option(help="mdp-gape, sparse-sampling, uct, brue, olop, kl-olop or opd."),
     ] = "mdp-gape",
     epsilon: Annotated[
         float | None, typer.Option(help="How far from optimal the action may be; 0.5 by default.")
@@ -76,6 +76,10 @@ def plan(
         list[str] | None,
         typer.Option("--set", help="Setting of the problem, NAME=VALUE, e.g. states=50 (repeat)."),
     ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(help="Setting of the planner, NAME=VALUE, e.g. rewards=known (repeat)."),
+    ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the plan as JSON, and no progress.")
     ] = False,
@@ -83,8 +87,9 @@ def plan(
 ) -> None:
     """Decide what to do in a state, with a certificate.
 
-    Exit codes: 0 the planner stopped by its own rule; 3 a budget or a deadline stopped it first (the
-    plan is printed all the same); 130 Ctrl-C did (likewise); 1 the model failed; 2 wrong usage.
+    Exit codes: 0 the planner stopped by its own rule, or has none; 3 a budget or a deadline stopped it
+    before its rule (the plan is printed all the same); 130 Ctrl-C did (likewise); 1 the model failed;
+    2 wrong usage.
     """
     import pacplan
 
@@ -98,6 +103,7 @@ def plan(
             horizon=horizon,
             thresholds=thresholds,
             goal=goal,
+            **dict(_setting(text) for text in option or []),
         )
         model = _load(problem, settings)
     except (TypeError, ValueError) as error:
@@ -126,7 +132,9 @@ def plan(
         _show(result)
     if result.stopped_by == "interrupt":
         raise typer.Exit(Exit.INTERRUPTED)
-    if result.stopped_by not in ("certified", "rule"):
+    # Planners without a rule of their own end by the budget or the deadline, as they should.
+    has_rule = getattr(chosen, "epsilon", None) and thresholds != "budget"
+    if has_rule and result.stopped_by not in ("certified", "rule"):
         raise typer.Exit(Exit.NOT_REACHED)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pacplan import _checks
 from pacplan._jit import announce_compilation, records, uncached
 from pacplan.algorithms.base import Query
 from pacplan.models.protocol import BrokenPromiseError, Session
@@ -141,7 +142,7 @@ class EpisodeSearch(ABC):
                 kernel.NO_ACTIONS: f"the successor {state!r} offers no action; a state in which "
                 "nothing can be done must be reached by a transition that terminates",
                 kernel.TOO_MANY_ACTIONS: f"state {state!r} offers {action} actions, more than the "
-                f"promised {self._max_actions}",
+                f"promised {self._max_actions or _checks.LARGEST}",
                 kernel.REWARD_VARIES: f"{where}: rewards were declared deterministic, but this pair "
                 f"paid {report['reward']} after having paid another reward",
                 kernel.ENDED_EARLY: f"{where}: the episode ended, though may_end=False promised that "

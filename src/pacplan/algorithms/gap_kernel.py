@@ -61,7 +61,8 @@ RULES = np.dtype(
 # What the search knows of an action that was tried.
 PAIR = np.dtype(
     [
-        ("reward", np.float64),  # sum of rewards scaled to [0, 1]; the mean itself where it is known
+        # Sum of rewards scaled to [0, 1]; the mean itself where one visit tells it, or the model.
+        ("reward", np.float64),
         ("upper", np.float64),
         ("lower", np.float64),
         # Where the last solutions lay, for warm_start: of the reward's and of the transitions' sets.
@@ -206,12 +207,18 @@ def decide(search: Search, rng: Any) -> None:
 
 @inlined
 def satisfied(search: Search) -> bool:
-    """The stopping rule: U(c) - L(b) <= epsilon, or max U - max L <= 2 epsilon for the value."""
+    """The stopping rule: max_{a != b} U(a) - L(b) <= epsilon, or max U - max L <= 2 epsilon."""
     root, rules, decision = search.root, search.rules[0], search.decision[0]
     if rules.value_goal:
         return bool(largest(root.upper) - largest(root.lower) <= 2.0 * rules.epsilon)
-    best, challenger = decision.best, decision.challenger
-    return bool(challenger == NONE or root.upper[challenger] - root.lower[best] <= rules.epsilon)
+    if root.size == 1:
+        return True
+    # The largest rival, not the challenger: that may be any of those that are nearly tied.
+    rival = -np.inf
+    for a in range(root.size):
+        if a != decision.best:
+            rival = max(rival, root[a].upper)
+    return bool(rival - root[decision.best].lower <= rules.epsilon)
 
 
 @inlined
@@ -368,12 +375,13 @@ def _refresh_pair(search: Search, model: Any, h: int) -> None:
     discount = exp(-price) if rules.per_path else 1.0
     steps = rules.horizon - h
     mean = pair.reward
-    if not rules.known_rewards:
+    told = rules.known_rewards or rules.fixed_rewards
+    if not told:
         # Exact at both ends, where the bounds are closed.
         mean = 1.0 if mean >= pair.n else mean * share
     up = mean
     down = mean
-    if not (rules.known_rewards or rules.fixed_rewards):
+    if not told:
         radius = row[_REWARD] + price
         shrink = row[_REWARD_SHRINK]
         decay = row[_REWARD_DECAY] * discount
@@ -409,8 +417,8 @@ def _refresh_pair(search: Search, model: Any, h: int) -> None:
         upper += rules.gamma * up
         lower += rules.gamma * down
     # What no policy can earn needs no evidence.
-    pair.upper = min(upper, values[steps].node_upper)
-    pair.lower = max(lower, values[steps].node_lower)
+    pair.upper = min(upper, values[steps].node_upper + rules.slack)
+    pair.lower = max(lower, values[steps].node_lower - rules.slack)
 
 
 @inlined
@@ -453,12 +461,14 @@ def backward(search: Search, model: Any, length: int, ties: Any) -> int:
         at = step.node
         pair = tree.pairs[step.pair]
         reward = step.reward
-        if rules.fixed_rewards and pair.n > 0 and abs(pair.reward - pair.n * reward) > 1e-9 * pair.n:
+        if rules.fixed_rewards and pair.n > 0 and abs(pair.reward - reward) > 1e-9:
             state = tree.nodes[at].state
             raw = promise.lowest + promise.width * reward
             return break_promise(search.report, REWARD_VARIES, state, pair.action, h, raw)
         pair.n += 1
-        if not rules.known_rewards:
+        if rules.fixed_rewards:
+            pair.reward = reward if pair.n == 1 else pair.reward
+        elif not rules.known_rewards:
             pair.reward += reward
         if step.child != NONE:
             tree.nodes[step.child].count += 1
@@ -539,7 +549,8 @@ def plug_in(search: Search, estimates: Any) -> None:
         while link != NONE:
             pair = tree.pairs[link]
             if pair.n > 0:
-                mean = pair.reward if rules.known_rewards else pair.reward / pair.n
+                told = rules.known_rewards or rules.fixed_rewards
+                mean = pair.reward if told else pair.reward / pair.n
                 value = promise.lowest + promise.width * mean
                 step = pair.child
                 while step != NONE:

@@ -22,6 +22,7 @@ from pacplan.models.protocol import Model, Session
 from pacplan.plan import Plan
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.values import step_width, value_range
+from pacplan.words import at_least, at_most, complement
 
 Knowledge = Literal["unknown", "deterministic", "known"]
 _KNOWLEDGE = ("unknown", "deterministic", "known")
@@ -133,7 +134,8 @@ class MDPGapE(Planner):
 
     def _check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
-        if self.epsilon == 0.0 and limits.budget is None and limits.time_limit is None:
+        endless = limits.budget is None and limits.time_limit is None and limits.callback is None
+        if self.epsilon == 0.0 and endless:
             raise ValueError("epsilon=0 may never stop by itself; give a budget or a time_limit")
         if self.thresholds == "budget" and limits.budget is None:
             raise ValueError('thresholds="budget" needs a budget: plan(..., budget=n)')
@@ -163,6 +165,7 @@ class MDPGapE(Planner):
         low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
         value = 0.5 * (low + high) if self.goal == "value" else min(max(plug_in, low), high)
         search.tree.trim()
+        exploration.forget_large_tables()
         return Plan(
             action=snapshot.action,
             actions=query.actions,
@@ -186,34 +189,36 @@ class MDPGapE(Planner):
 
     def _guarantee(self, query: Query, search: "_GapSearch", snapshot: Snapshot) -> str:
         assert snapshot.gap is not None and snapshot.lower is not None and snapshot.upper is not None
+        model = query.model
         loss = max(0.0, snapshot.gap)
         what = f"Action {snapshot.action!r}"
         problem = f"the {search.horizon}-step problem"
-        tail = ""
-        if self.gamma < 1.0:
-            width = step_width(query.model.reward_range, query.model.may_end)
-            rest = width * self.gamma**search.horizon / (1.0 - self.gamma)
-            tail = f" and within {loss + rest:.4g} over an infinite horizon"
         if not search.thresholds.proven:
             return (
                 f"{what} is the best guess. The thresholds {search.thresholds.name!r} are heuristic: "
-                f"nothing is proven, though their bounds put it within {loss:.4g} of optimal in "
+                f"nothing is proven, though their bounds put it within {at_most(loss)} of optimal in "
                 f"{problem}."
             )
-        text = (
-            f"{what} is within {loss:.4g} of optimal in {problem}{tail}, with probability at least "
-            f"{1.0 - self.delta:.4g}."
-        )
+        tail = ""
+        if self.gamma < 1.0 and model.steps is None:
+            width = step_width(model.reward_range, model.may_end)
+            rest = width * self.gamma**search.horizon / (1.0 - self.gamma)
+            tail = f" and within {at_most(loss + rest)} over an infinite horizon"
+        surely = f"with probability at least {complement(self.delta)}"
         if self.goal == "value":
             low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
-            text += f" The optimal value lies in [{low:.4g}, {high:.4g}]."
-        return text
+            return (
+                f"The optimal value of {problem} lies in [{at_least(low)}, {at_most(high)}], within "
+                f"{at_most(0.5 * (high - low))} of its middle, and {what.lower()} is within "
+                f"{at_most(loss)} of optimal in it, {surely}."
+            )
+        return f"{what} is within {at_most(loss)} of optimal in {problem}{tail}, {surely}."
 
     def _assumptions(self, model: Model, thresholds: Thresholds) -> tuple[str, ...]:
         successors = 1 if self.transitions == "deterministic" else model.successors
         low, high = model.reward_range
         stated = [
-            f"every state and action has at most {successors} successors",
+            f"every state and action has at most {successors} successor{'s' * (successors != 1)}",
             f"rewards lie in [{low:g}, {high:g}]",
         ]
         for what, knowledge in (("rewards", self.rewards), ("transitions", self.transitions)):
@@ -257,7 +262,7 @@ class _GapSearch(EpisodeSearch):
             planner.gamma,
             planner.epsilon,
             1e-10 * (last["node_upper"] - last["node_lower"]),
-            1e-15 * max(map(abs, last.tolist())),
+            1e-14 * max(map(abs, last.tolist())),
             horizon,
             planner.goal == "value",
             planner.rewards == "deterministic",
@@ -293,14 +298,15 @@ class _GapSearch(EpisodeSearch):
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
         decision = self._decision[0]
-        best, challenger = int(decision["best"]), int(decision["challenger"])
+        best = int(decision["best"])
         upper, lower = self.root["upper"].copy(), self.root["lower"].copy()
+        rivals = np.delete(upper, best)
         return Snapshot(
             actions=self.actions,
             lower=lower,
             upper=upper,
             action=self.actions[best],
-            gap=float(upper[challenger] - lower[best]) if challenger >= 0 else 0.0,
+            gap=float(rivals.max() - lower[best]) if len(rivals) else 0.0,
             samples=int(self.report["calls"]),
             episodes=int(self.report["episodes"]),
             seconds=seconds,

@@ -12,7 +12,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
@@ -194,10 +193,30 @@ class Radii(NamedTuple):
     transition_decay: int = 5
 
 
-@lru_cache(maxsize=8)
+# Tables of named thresholds, which depend on their setting alone; small ones, so that nothing large
+# outlives the plan that needed it.
+_tables: dict[tuple[str, Setting], "ThresholdTable"] = {}
+_MOST_TABLES = 8
+_SMALL_TABLE = 1 << 16
+
+
 def table(thresholds: Any, setting: Setting) -> "ThresholdTable":
-    """The table of what the user meant by `thresholds` in a setting; plans alike share one."""
-    return ThresholdTable(resolve(thresholds, setting))
+    """The table of what the user meant by `thresholds` in a setting; plans alike share small ones."""
+    if not isinstance(thresholds, str):
+        return ThresholdTable(resolve(thresholds, setting))
+    known = _tables.get((thresholds, setting))
+    if known is None or len(known.rows) > _SMALL_TABLE:
+        known = ThresholdTable(resolve(thresholds, setting))
+        while len(_tables) >= _MOST_TABLES:
+            _tables.pop(next(iter(_tables)))
+        _tables[thresholds, setting] = known
+    return known
+
+
+def forget_large_tables() -> None:
+    """Let go of tables that have grown large."""
+    for key in [key for key, known in _tables.items() if len(known.rows) > _SMALL_TABLE]:
+        _tables.pop(key, None)
 
 
 class ThresholdTable:
@@ -220,7 +239,7 @@ class ThresholdTable:
         old = len(self.rows)
         if n < old:
             return
-        rows = np.zeros((max(n + 1, 2 * old, 1024), len(Radii())))
+        rows = np.zeros((max(n + 1, old * 3 // 2, 256), len(Radii())))
         rows[:old] = self.rows
         counts = np.arange(old, len(rows), dtype=np.float64)
         for column, function in (

@@ -43,7 +43,10 @@ def garnet(
     if seed is not None:
         _checks.integer("seed", seed, least=0)
     rng = np.random.default_rng(seed)
-    order = rng.permuted(np.broadcast_to(np.arange(s), (s, k, s)), axis=-1)
+    if s * k * s <= 10_000_000:
+        order = rng.permuted(np.broadcast_to(np.arange(s), (s, k, s)), axis=-1)
+    else:  # The same, without a table of all states for every pair.
+        order = np.array([rng.choice(s, b, replace=False) for _ in range(s * k)]).reshape(s, k, b)
     cuts = np.sort(rng.random((s, k, b - 1)), axis=-1)
     edges = np.concatenate([np.zeros((s, k, 1)), cuts, np.ones((s, k, 1))], axis=-1)
     rewards = np.zeros(s * k)

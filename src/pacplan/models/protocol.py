@@ -58,6 +58,7 @@ class Model(Protocol):
         max_actions: K, the largest number of actions of any state; None where it is not known.
         same_actions: whether every state offers the same actions.
         reward_range: lowest and highest reward.
+        random_rewards: whether the reward of a transition is known to be random.
         may_end: whether an episode may end early; rewards after its end are zero.
         steps: number of steps for which a non-stationary model is defined; None: any number.
         known: whether `TabularMDP`-like tables publish mean rewards and transition probabilities.
@@ -67,6 +68,7 @@ class Model(Protocol):
     max_actions: int | None
     same_actions: bool
     reward_range: tuple[float, float]
+    random_rewards: bool
     may_end: bool
     steps: int | None
     known: bool

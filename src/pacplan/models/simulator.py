@@ -82,6 +82,7 @@ class Simulator:
         if successors is not None:
             self.successors = _checks.integer("successors", successors, least=1, most=_checks.LARGEST)
         self.reward_range = _checks.reward_range(reward_range)
+        self.random_rewards = False
         self.stationary = _checks.flag("stationary", stationary)
         self.may_end = _checks.flag("may_end", may_end)
         self.steps: int | None = None
@@ -118,7 +119,12 @@ class Simulator:
         self._check_state(state, "state")
         if not callable(self._actions):
             return tuple(range(self._actions))
-        return labels(self._actions(state), state, self.max_actions)
+        try:
+            given = self._actions(state)
+        except Exception as error:
+            error.add_note(f"raised by the model's actions in state {_shown(state)}")
+            raise
+        return labels(given, state, self.max_actions)
 
     def open(self, rng: np.random.Generator) -> "PythonSession | JittedSession":
         """Start a session for one plan."""
@@ -268,6 +274,7 @@ class PythonSession:
         try:
             return len(self._labels_of(key))
         except BaseException as error:
+            error.add_note(f"raised by the model's actions in state {_shown(self.states[key])}")
             self.error = error
             return 0
 
@@ -299,12 +306,18 @@ class PythonSession:
         try:
             successor, reward, terminated = drawn
             # float("0.5") would pass in silence, and so would bool("False").
-            reward = reward + 0.0 if type(reward) is not float else reward
-            if terminated is not False and _is_true(terminated):
-                return 0, float(reward), handles.ENDED
-            return self.encode(successor), float(reward), handles.CONTINUES
-        except BaseException:
+            reward = float(reward + 0.0 if type(reward) is not float else reward)
+            ended = terminated is not False and _is_true(terminated)
+        except Exception:
             self.error = _broken_step(state, label, drawn)
+            return 0, 0.0, handles.ABORTED
+        if ended:
+            return 0, reward, handles.ENDED
+        try:
+            return self.encode(successor), reward, handles.CONTINUES
+        except BaseException as error:
+            unhashable = isinstance(error, TypeError) and "unhashable" in str(error)
+            self.error = _broken_step(state, label, drawn) if unhashable else error
             return 0, 0.0, handles.ABORTED
 
 

@@ -160,6 +160,7 @@ class TabularMDP:
         initial: int = 0,
     ) -> None:
         self.noise = _checks.choice("noise", noise, ("none", "bernoulli"))
+        self.random_rewards = self.noise != "none"
         self.reward_range = _checks.reward_range(reward_range)
         p = _numbers("transitions", transitions)
         if p.ndim not in (3, 4) or 0 in p.shape:
@@ -178,7 +179,8 @@ class TabularMDP:
         self.same_actions = bool(self._available[~self._terminal].all())
         offered = self._available & ~self._terminal[:, np.newaxis]
         _check_finite("transitions", p, offered)
-        _check_rows(p, offered)
+        single = _array("transitions", transitions).dtype.itemsize < 8
+        _check_rows(p, offered, tolerance=1e-6 if single else 1e-8)
         r = self._mean_rewards(rewards, p.shape, offered)
         to = _successor_table(successors, p.shape, states)
         self._probabilities, self._rewards, self._to = _possible(p, r, to, offered)
@@ -373,7 +375,7 @@ def _available_mask(
     return mask.copy()
 
 
-def _check_rows(p: NDArray[np.float64], offered: NDArray[np.bool_]) -> None:
+def _check_rows(p: NDArray[np.float64], offered: NDArray[np.bool_], tolerance: float) -> None:
     rows = p[:, offered]
     if (rows < 0).any():
         _, row, _ = (int(i) for i in np.argwhere(rows < 0)[0])
@@ -382,7 +384,7 @@ def _check_rows(p: NDArray[np.float64], offered: NDArray[np.bool_]) -> None:
             f"transitions has a negative probability, {rows.min()}, at state {s}, action {a}"
         )
     sums = rows.sum(-1)
-    wrong = np.abs(sums - 1.0) > 1e-8
+    wrong = np.abs(sums - 1.0) > tolerance
     if wrong.any():
         step, row = (int(i) for i in np.argwhere(wrong)[0])
         s, a = (int(i) for i in np.argwhere(offered)[row])

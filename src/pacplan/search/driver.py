@@ -23,8 +23,8 @@ from pacplan.search.progress import live_display
 
 # A chunk should take about this long: short enough for Ctrl-C, long enough to cost nothing.
 _CHUNK_SECONDS = 0.05
-# Episodes of the first chunk, where calls to the model are compiled.
-_FIRST_CHUNK = 1024
+# Calls to the model of the first chunk, where calls to the model are compiled.
+_FIRST_CHUNK = 8192
 # Calls of the callback are this fraction of the episodes apart, so their number stays moderate.
 _CALLBACK_SPACING = 0.05
 
@@ -58,6 +58,8 @@ class Search(Protocol):
     """A search under way, as the driver sees it."""
 
     session: Session
+    horizon: int
+    """Most calls to the model of an episode."""
     target: float | None
     """The gap at which the search stops by its own rule."""
 
@@ -102,7 +104,9 @@ def drive(search: Search, limits: Limits) -> tuple[str, float]:
     start = time.perf_counter()
     deadline = None if limits.time_limit is None else start + limits.time_limit
     search.session.stop_at(deadline)
-    pace = _Pace(limits, deadline, first=1 if search.session.slow else _FIRST_CHUNK)
+    pace = _Pace(
+        limits, deadline, first=1 if search.session.slow else max(1, _FIRST_CHUNK // search.horizon)
+    )
     with _interrupts(search.session) as interrupted, display as show:
         while True:
             began = time.perf_counter()
@@ -200,10 +204,13 @@ def _interrupts(session: Session) -> Iterator[Callable[[], bool]]:
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if seen:
+        # A plan made inside another one's simulator ends both.
+        if seen or getattr(before, "ends_a_plan", False):
             before(number, frame)
         seen.append(number)
         session.interrupt()
+
+    handle.ends_a_plan = True  # type: ignore[attr-defined]
 
     signal.signal(signal.SIGINT, handle)
     try:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pacplan._checks import REWARD_ROUNDING
+from pacplan._checks import LARGEST, REWARD_ROUNDING
 from pacplan._jit import inlined
 from pacplan.models import handles
 from pacplan.search.tree import NONE, add_node, find_child, link_child
@@ -109,10 +109,12 @@ def count_actions(promises: Any, report: Any, model: Any, state: int, h: int) ->
     """The number of actions of a state reached after h steps, checked, and a status."""
     actions = handles.action_count(model, state, h)
     most = promises[0].most_actions
+    if most == 0:
+        most = LARGEST
     status = CHUNK_DONE
     if actions < 1:
         status = break_promise(report, NO_ACTIONS, state, 0, h, 0.0)
-    elif 0 < most < actions:
+    elif actions > most:
         status = break_promise(report, TOO_MANY_ACTIONS, state, actions, h, 0.0)
     return actions, status
 

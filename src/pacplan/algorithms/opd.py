@@ -1,0 +1,300 @@
+"""OPD (Hren, Munos 2008): optimistic planning of deterministic systems."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan._jit import core, entry, records
+from pacplan.algorithms.base import Planner, Query
+from pacplan.algorithms.episodes import EpisodeSearch
+from pacplan.algorithms.horizons import check_gamma_and_horizon, check_steps
+from pacplan.models.protocol import Model, Session
+from pacplan.plan import Plan
+from pacplan.search.driver import Limits, Snapshot
+from pacplan.search.heap import pop, push
+from pacplan.search.kernel import (
+    CHUNK_DONE,
+    NO_ROOM,
+    RULE,
+    SPENT,
+    call_model,
+    count_actions,
+)
+from pacplan.search.tree import LINKS
+from pacplan.search.values import value_range
+
+# A sequence of actions that was played, by its last state.
+LEAF = np.dtype(
+    [
+        ("state", np.int64),
+        ("earned", np.float64),  # discounted rewards on the way
+        ("discount", np.float64),  # gamma^depth
+        ("depth", np.int32),
+        ("first", np.int32),  # its first action
+        ("open", np.int32),  # 1 if it can be extended and was not
+    ],
+    align=True,
+)
+
+# Bounds on what an open leaf of each depth can still earn, before discounting.
+TAIL = np.dtype([("upper", np.float64), ("lower", np.float64)])
+
+
+class Search(NamedTuple):
+    """The sequences played, and those that can be extended on a heap."""
+
+    leaves: Any  # records of LEAF
+    keys: NDArray[np.float64]  # the heap: earned + discount * upper tail ...
+    items: NDArray[np.int64]  # ... and which leaf
+    sizes: NDArray[np.int64]  # [leaves, heap, action of the leaf under way to extend next]
+    tails: Any  # records of TAIL, a depth each; the last serves all deeper ones
+    promises: Any  # one record of PROMISES
+    gamma: float
+    horizon: int  # 0: no end
+    lower: NDArray[np.float64]  # of the root's actions: best sequence so far
+    calls: NDArray[np.int64]
+    report: Any  # one record of REPORT
+
+
+@core
+def _run(
+    search: Search, model: Any, state: int, most_expansions: int, most_calls: int, rng: Any
+) -> int:
+    leaves, sizes, report = search.leaves, search.sizes, search.report
+    promise = search.promises[0]
+    if sizes[0] == 0:
+        root = leaves[0]
+        root.state = state
+        root.discount = 1.0
+        root.open = 1
+        sizes[0] = 1
+        sizes[1] = push(search.keys, search.items, 0, search.tails[0].upper, 0)
+    for _ in range(most_expansions):
+        if sizes[1] == 0:
+            return RULE
+        leaf = leaves[search.items[0]]
+        actions = search.calls.size
+        if leaf.depth > 0:
+            actions, status = count_actions(search.promises, report, model, leaf.state, leaf.depth)
+            if status != CHUNK_DONE:
+                return status
+        if sizes[0] + actions > leaves.size:
+            return NO_ROOM
+        # An expansion that was cut short goes on where it was.
+        while sizes[2] < actions:
+            if report[0].calls >= most_calls:
+                return SPENT
+            action = sizes[2]
+            successor, reward, ended, status = call_model(
+                search.promises, report, model, leaf.state, action, leaf.depth, rng
+            )
+            if status != CHUNK_DONE:
+                return status
+            first = action if leaf.depth == 0 else leaf.first
+            search.calls[first] += 1
+            report[0].calls += 1
+            index = sizes[0]
+            sizes[0] = index + 1
+            sizes[2] = action + 1
+            new = leaves[index]
+            new.state = successor
+            new.earned = leaf.earned + leaf.discount * (promise.lowest + promise.width * reward)
+            new.discount = leaf.discount * search.gamma
+            new.depth = leaf.depth + 1
+            new.first = first
+            tail = search.tails[min(new.depth, search.tails.size - 1)]
+            value = new.earned
+            if not ended and new.depth != search.horizon:
+                new.open = 1
+                value += new.discount * tail.lower
+            search.lower[first] = max(search.lower[first], value)
+        leaf.open = 0
+        sizes[1] = pop(search.keys, search.items, sizes[1])
+        for index in range(sizes[0] - actions, sizes[0]):
+            new = leaves[index]
+            if new.open:
+                tail = search.tails[min(new.depth, search.tails.size - 1)]
+                key = new.earned + new.discount * tail.upper
+                sizes[1] = push(search.keys, search.items, sizes[1], key, index)
+        sizes[2] = 0
+        report[0].episodes += 1
+    return CHUNK_DONE
+
+
+@entry
+def run(
+    search: Search, model: Any, state: int, most_expansions: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    """Expand leaves until one of the reasons in `pacplan.search.kernel` to return."""
+    return _run(search, model, state, most_expansions, most_calls, rng)
+
+
+class OPD(Planner):
+    """Optimistic planning where nothing is random: extend the most promising sequence of actions.
+
+    A sequence of d actions that has earned u (discounted) can earn at most
+    b = u + gamma^d / (1 - gamma) in all, for rewards in [0, 1] (with a finite horizon,
+    u + gamma^d sigma_(H-d)). The one with the largest b is extended by every action. Recommends the
+    first action of the sequence that is surely worth most, which for rewards in [0, 1] is the one with
+    the largest u.
+
+    The bounds of the plan are certain, not merely probable: each Q lies between the worth of the best
+    sequence so far and the largest b of those that can still be extended. It stops by itself only when
+    nothing is left to extend.
+
+    Args:
+        gamma: discount in [0, 1); 1 with a horizon.
+        horizon: steps after which nothing counts; None: the infinite-horizon problem.
+        chunk: see `Planner`; here in expansions.
+    """
+
+    name = "opd"
+
+    def __init__(self, *, gamma: float, horizon: int | None = None, chunk: int | None = None) -> None:
+        super().__init__(chunk=chunk)
+        self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
+
+    def _check_query(self, query: Query, limits: Limits) -> None:
+        model = query.model
+        if model.successors != 1:
+            raise ValueError(
+                "OPD plans where every state and action has one successor; this model promises "
+                f"{'no number of them' if model.successors is None else model.successors}"
+            )
+        if model.random_rewards:
+            raise ValueError("OPD plans where nothing is random, and this model's rewards are")
+        if limits.budget is None and limits.time_limit is None and limits.callback is None:
+            raise ValueError("OPD rarely stops by itself; give plan() a budget or a time_limit")
+        if self.horizon is not None:
+            check_steps(model, self.horizon)
+        elif model.steps is not None:
+            raise ValueError(f"the model is defined for {model.steps} steps: pass a horizon")
+
+    def _start(self, query: Query, session: Session) -> "_LeafSearch":
+        return _LeafSearch(self, query, session)
+
+    def _finish(self, query: Query, search: "_LeafSearch", stopped_by: str, seconds: float) -> Plan:
+        snapshot = search.snapshot(seconds)
+        assert snapshot.lower is not None and snapshot.upper is not None
+        assert snapshot.gap is not None
+        best = search.recommended()
+        problem = "" if self.horizon is None else f" in the {self.horizon}-step problem"
+        return Plan(
+            action=snapshot.action,
+            actions=query.actions,
+            lower=snapshot.lower,
+            upper=snapshot.upper,
+            values=snapshot.lower.copy(),
+            calls=search.calls.copy(),
+            gap=snapshot.gap,
+            value=float(snapshot.lower[best]),
+            certified=stopped_by == "rule",
+            stopped_by="certified" if stopped_by == "rule" else stopped_by,
+            guarantee=(
+                f"Action {snapshot.action!r} is within {max(0.0, snapshot.gap):.4g} of "
+                f"optimal{problem}, for certain."
+            ),
+            assumptions=("every state and action has one successor", "rewards are deterministic"),
+            samples=snapshot.samples,
+            episodes=snapshot.episodes,
+            seconds=seconds,
+            horizon=search.deepest(),
+            planner=repr(self),
+            tree=None,
+        )
+
+
+class _LeafSearch(EpisodeSearch):
+    """The sequences played; an episode is an expansion."""
+
+    def __init__(self, planner: OPD, query: Query, session: Session) -> None:
+        super().__init__(run, query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1)
+        self.calls = np.zeros(len(query.actions), np.int64)
+        self._tails = _tails(planner, query.model)
+        self._lower = np.full(len(query.actions), self._tails["lower"][0])
+        self._order = query.ties.permutation(len(query.actions))
+        self._most_actions = query.model.max_actions or len(query.actions)
+        self._sizes = np.zeros(3, np.int64)
+        self._leaves = np.zeros(1024, LEAF)
+        self._keys = np.zeros(1024)
+        self._items = np.zeros(1024, np.int64)
+        self._gamma, self._steps = planner.gamma, planner.horizon or 0
+        self.reserve()
+
+    def kernel_state(self) -> Search:
+        """What the kernel works on. The arrays move when they grow, so it is made anew."""
+        return Search(
+            leaves=records(self._leaves),
+            keys=self._keys,
+            items=self._items,
+            sizes=self._sizes,
+            tails=records(self._tails),
+            promises=self.promises,
+            gamma=self._gamma,
+            horizon=self._steps,
+            lower=self._lower,
+            calls=self.calls,
+            report=self.reports,
+        )
+
+    def reserve(self) -> int:
+        """Make room for half as many leaves again."""
+        used = int(self._sizes[0])
+        needed = max(1024, used * 3 // 2) + 2 * self._most_actions
+        if needed > len(self._leaves):
+            for array in (self._leaves, self._keys, self._items):
+                # Nobody else sees these arrays while a search runs, so moving them is safe.
+                array.resize(needed, refcheck=False)
+        return needed - used
+
+    def _upper(self) -> NDArray[np.float64]:
+        """Upper bounds of the root's actions."""
+        leaves = self._leaves[: int(self._sizes[0])]
+        if len(leaves) == 0 or leaves[0]["open"]:
+            return np.full(len(self.actions), self._tails["upper"][0])
+        upper = self._lower.copy()
+        waiting = leaves[leaves["open"] == 1]
+        tails = self._tails["upper"][np.minimum(waiting["depth"], len(self._tails) - 1)]
+        np.maximum.at(upper, waiting["first"], waiting["earned"] + waiting["discount"] * tails)
+        return upper
+
+    def deepest(self) -> int:
+        """Length of the longest sequence played."""
+        return int(self._leaves["depth"][: int(self._sizes[0])].max(initial=0))
+
+    def recommended(self) -> int:
+        """Index of the action that is surely worth most."""
+        return int(max(self._order, key=lambda action: self._lower[action]))
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+        best = self.recommended()
+        upper = self._upper()
+        others = np.delete(upper, best)
+        return Snapshot(
+            actions=self.actions,
+            lower=self._lower.copy(),
+            upper=upper,
+            action=self.actions[best],
+            gap=float(others.max() - self._lower[best]) if len(others) else 0.0,
+            samples=int(self.report["calls"]),
+            episodes=int(self.report["episodes"]),
+            seconds=seconds,
+        )
+
+
+def _tails(planner: OPD, model: Model) -> NDArray[Any]:
+    """What can still be earned after d steps, d = 0, 1, ..."""
+    if planner.horizon is not None:
+        ranges = value_range(model.reward_range, model.may_end, planner.gamma, planner.horizon)[::-1]
+        rows = list(zip(ranges["node_upper"], ranges["node_lower"], strict=True))
+        return np.array(rows, TAIL)
+    low, high = model.reward_range
+    rest = 1.0 / (1.0 - planner.gamma)
+    if not model.may_end:
+        return np.array([(high * rest, low * rest)], TAIL)
+    # One reward at least, after which the episode may end.
+    most = high + planner.gamma * max(high * rest, 0.0)
+    least = low + planner.gamma * min(low * rest, 0.0)
+    return np.array([(most, least)], TAIL)

@@ -1,0 +1,63 @@
+"""The intervals for users: the same solvers as in the kernels, with checked arguments."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pacplan import _checks
+from pacplan.bounds.bernoulli import kl_lower, kl_upper
+from pacplan.bounds.simplex import kl_ball_max, kl_ball_min
+
+
+def mean_interval(mean: float, radius: float) -> tuple[float, float]:
+    """All q with kl(mean, q) <= radius, as (lowest, highest).
+
+    Args:
+        mean: a mean of draws in [0, 1].
+        radius: threshold / n, at least 0.
+    """
+    p, c = _checks.real("mean", mean), _radius(radius)
+    if not 0.0 <= p <= 1.0:
+        raise ValueError(f"mean must lie in [0, 1], got {mean}")
+    return float(kl_lower(p, c)), float(kl_upper(p, c))
+
+
+def expectation_interval(
+    probabilities: ArrayLike,
+    values: ArrayLike,
+    radius: float,
+    unseen: tuple[float, float] | None = None,
+) -> tuple[float, float]:
+    """Smallest and largest p.values over { p : KL(probabilities, p) <= radius }.
+
+    Args:
+        probabilities: empirical ones of the outcomes seen; they sum to 1.
+        values: of these outcomes.
+        radius: threshold / n, at least 0.
+        unseen: lowest and highest value of an outcome never seen; None if all were seen.
+    """
+    p = np.array(probabilities, np.float64)
+    f = np.array(values, np.float64)
+    if p.ndim != 1 or p.shape != f.shape or p.size == 0:
+        raise ValueError(
+            f"probabilities and values must be lists of one length, got shapes {p.shape}, {f.shape}"
+        )
+    if not np.isfinite(f).all() or not (p >= 0.0).all() or abs(p.sum() - 1.0) > 1e-9:
+        raise ValueError("probabilities must be at least 0 and sum to 1, and values be finite")
+    seen = p > 0.0
+    hidden = f[~seen].tolist()
+    p, f = p[seen].copy(), f[seen].copy()
+    if unseen is not None:
+        hidden += [_checks.real("unseen", value) for value in unseen]
+    low, high = min(hidden, default=np.inf), max(hidden, default=-np.inf)
+    c = _radius(radius)
+    return (
+        float(kl_ball_min(p, f, p.size, low, c, np.empty(p.size))),
+        float(kl_ball_max(p, f, p.size, high, c)),
+    )
+
+
+def _radius(radius: float) -> float:
+    c = _checks.real("radius", radius)
+    if c < 0.0:
+        raise ValueError(f"radius must be at least 0, got {radius}")
+    return c
