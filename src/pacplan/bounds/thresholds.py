@@ -239,7 +239,9 @@ class ThresholdTable:
         old = len(self.rows)
         if n < old:
             return
-        rows = np.zeros((max(n + 1, old * 3 // 2, 256), len(Radii())))
+        # A user's functions are called once for every n, so fewer rows are made of them ahead.
+        least = 1024 if self.thresholds.name in NAMED else 256
+        rows = np.zeros((max(n + 1, old * 3 // 2, least), len(Radii())))
         rows[:old] = self.rows
         counts = np.arange(old, len(rows), dtype=np.float64)
         for column, function in (
