@@ -3,16 +3,18 @@
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 _DIGITS = 4
+_UP = Context(prec=_DIGITS, rounding=ROUND_CEILING)
+_DOWN = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
 
 
 def at_most(value: float) -> str:
     """A number with four digits, rounded up."""
-    return _rounded(value, ROUND_CEILING)
+    return _rounded(value, _UP)
 
 
 def at_least(value: float) -> str:
     """A number with four digits, rounded down."""
-    return _rounded(value, ROUND_FLOOR)
+    return _rounded(value, _DOWN)
 
 
 def complement(delta: float) -> str:
@@ -20,6 +22,5 @@ def complement(delta: float) -> str:
     return str(1 - Decimal(repr(delta)))
 
 
-def _rounded(value: float, rounding: str) -> str:
-    exact = Context(prec=_DIGITS, rounding=rounding).create_decimal(Decimal(value))
-    return f"{float(exact):.{_DIGITS}g}"
+def _rounded(value: float, context: Context) -> str:
+    return f"{float(context.create_decimal(Decimal(value))):.{_DIGITS}g}"

@@ -300,13 +300,13 @@ class _GapSearch(EpisodeSearch):
         decision = self._decision[0]
         best = int(decision["best"])
         upper, lower = self.root["upper"].copy(), self.root["lower"].copy()
-        rivals = np.delete(upper, best)
+        rivals = [bound for a, bound in enumerate(upper.tolist()) if a != best]
         return Snapshot(
             actions=self.actions,
             lower=lower,
             upper=upper,
             action=self.actions[best],
-            gap=float(rivals.max() - lower[best]) if len(rivals) else 0.0,
+            gap=max(rivals) - float(lower[best]) if rivals else 0.0,
             samples=int(self.report["calls"]),
             episodes=int(self.report["episodes"]),
             seconds=seconds,
