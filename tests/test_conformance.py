@@ -22,12 +22,16 @@ SETTINGS = {
     "olop": {"gamma": 0.7, "horizon": 5},
     "kl-olop": {"gamma": 0.7, "horizon": 5},
     "opd": {"gamma": 0.7},
+    "op-mdp": {"gamma": 0.7},
 }
 OPEN_LOOP = ("olop", "kl-olop")
 DETERMINISTIC = ("opd",)
+# It reads tables, and samples nothing.
+KNOWN = ("op-mdp",)
 # What it costs is known beforehand, and it ends by itself.
 FIXED_COST = ("sparse-sampling",)
 NAMES = list(pacplan.planners)
+SAMPLING = [name for name in NAMES if name not in KNOWN]
 
 
 def problem(name):
@@ -64,17 +68,17 @@ def test_same_seed_same_plan(name):
         again = make(name, chunk=chunk).plan(problem(name), 0, seed=4, budget=997)
         assert answer(again) == answer(first)
     others = {answer(make(name).plan(problem(name), 0, seed=seed, budget=997)) for seed in range(5)}
-    assert len(others) == (1 if name in DETERMINISTIC else 5)
+    assert len(others) == (1 if name in DETERMINISTIC + KNOWN else 5)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLING)
 def test_python_and_compiled_models_agree_call_by_call(name):
     compiled = make(name).plan(problem(name), 0, seed=4, budget=500)
     python = simulator(problem(name).step, name)
     assert answer(make(name).plan(python, 0, seed=4, budget=500)) == answer(compiled)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLING)
 def test_jitted_models(name):
     model = pacplan.Simulator(jitted_walk, actions=2, successors=1)
     plan = make(name).plan(model, 7, seed=0, budget=4000)
@@ -88,7 +92,7 @@ def jitted_walk(state, action, rng):
     return place, 1.0 if place == 9 else 0.0, False
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLING)
 def test_budget_is_never_exceeded(name):
     calls = []
 
@@ -115,7 +119,7 @@ def test_budget_is_never_exceeded(name):
         assert plan.action in plan.actions
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLING)
 def test_deadline(name):
     def step(state, action, rng):
         time.sleep(0.002)
@@ -144,7 +148,7 @@ def test_callback_can_stop(name):
     assert seen[-1].action == plan.action
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLING)
 def test_interrupt(name):
     def step(state, action, rng):
         if rng.random() < 0.01:
@@ -158,7 +162,7 @@ def test_interrupt(name):
     assert plan.samples < 10_000
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLING)
 def test_terminal_states_end_the_episode(name):
     # Ending at once pays 1; waiting a step first pays .1 + .7 at most.
     def step(state, action, rng):
@@ -170,7 +174,7 @@ def test_terminal_states_end_the_episode(name):
     assert plan.values[0] == pytest.approx(1.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLING)
 def test_state_dependent_actions(name):
     def actions(state):
         return ["left", "right"] if state == 0 else ["go"]
@@ -197,7 +201,7 @@ def test_pickling(name):
     assert answer(pickle.loads(pickle.dumps(plan))) == answer(plan)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLING)
 def test_a_simulator_that_raises(name):
     def step(state, action, rng):
         if rng.random() < 0.02:
@@ -210,7 +214,7 @@ def test_a_simulator_that_raises(name):
     assert planner.plan(problem(name), 0, seed=0, budget=4000).samples > 100
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SAMPLING)
 @pytest.mark.parametrize("reward", [2.0, -0.1, math.nan])
 def test_a_reward_out_of_range(name, reward):
     model = pacplan.Simulator(lambda s, a, rng: (s, reward, False), actions=2, successors=1)
@@ -254,7 +258,7 @@ def test_bad_queries(name):
         (make(name, horizon=3) if name in FIXED_COST else planner).plan(short, 0, budget=10_000)
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("mdp-gape", "opd")])
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("mdp-gape", "opd", "op-mdp")])
 def test_planners_without_bounds_claim_nothing(name):
     plan = make(name).plan(problem(name), 0, seed=0, budget=300)
     assert plan.lower is None
@@ -263,3 +267,9 @@ def test_planners_without_bounds_claim_nothing(name):
     assert not plan.certified
     assert "best guess" in plan.guarantee
     assert "nan" not in json.dumps(plan.to_dict()).lower()
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_planners_of_known_models_refuse_simulators(name):
+    with pytest.raises(ValueError, match="TabularMDP"):
+        make(name).plan(simulator(NOISY.step, name), 0, budget=100)

@@ -1,7 +1,7 @@
 """Monte-Carlo planning in Markov decision processes, with guarantees."""
 
 from pacplan import bounds, envs, exact
-from pacplan.algorithms import BRUE, KLOLOP, OLOP, OPD, UCT, MDPGapE, SparseSampling, planners
+from pacplan.algorithms import BRUE, KLOLOP, OLOP, OPD, OPMDP, UCT, MDPGapE, SparseSampling, planners
 from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP
 from pacplan.plan import Plan
 from pacplan.search import SearchTree, Snapshot
@@ -13,6 +13,7 @@ __all__ = [
     "KLOLOP",
     "OLOP",
     "OPD",
+    "OPMDP",
     "UCT",
     "BrokenPromiseError",
     "MDPGapE",

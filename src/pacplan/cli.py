@@ -44,7 +44,7 @@ def plan(
     ],
     planner: Annotated[
         str,
-        typer.Option(help="mdp-gape, sparse-sampling, uct, brue, olop, kl-olop or opd."),
+        typer.Option(help="mdp-gape, sparse-sampling, uct, brue, olop, kl-olop, opd or op-mdp."),
     ] = "mdp-gape",
     epsilon: Annotated[
         float | None, typer.Option(help="How far from optimal the action may be; 0.5 by default.")

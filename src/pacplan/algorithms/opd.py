@@ -23,6 +23,7 @@ from pacplan.search.kernel import (
 )
 from pacplan.search.tree import LINKS
 from pacplan.search.values import value_range
+from pacplan.words import at_most
 
 # A sequence of actions that was played, by its last state.
 LEAF = np.dtype(
@@ -164,45 +165,82 @@ class OPD(Planner):
             )
         if model.random_rewards:
             raise ValueError("OPD plans where nothing is random, and this model's rewards are")
-        if limits.budget is None and limits.time_limit is None and limits.callback is None:
-            raise ValueError("OPD rarely stops by itself; give plan() a budget or a time_limit")
-        if self.horizon is not None:
-            check_steps(model, self.horizon)
-        elif model.steps is not None:
-            raise ValueError(f"the model is defined for {model.steps} steps: pass a horizon")
+        check_limits(self, limits, model, self.horizon)
 
     def _start(self, query: Query, session: Session) -> "_LeafSearch":
         return _LeafSearch(self, query, session)
 
     def _finish(self, query: Query, search: "_LeafSearch", stopped_by: str, seconds: float) -> Plan:
-        snapshot = search.snapshot(seconds)
-        assert snapshot.lower is not None and snapshot.upper is not None
-        assert snapshot.gap is not None
-        best = search.recommended()
-        problem = "" if self.horizon is None else f" in the {self.horizon}-step problem"
-        return Plan(
-            action=snapshot.action,
-            actions=query.actions,
-            lower=snapshot.lower,
-            upper=snapshot.upper,
-            values=snapshot.lower.copy(),
-            calls=search.calls.copy(),
-            gap=snapshot.gap,
-            value=float(snapshot.lower[best]),
-            certified=stopped_by == "rule",
-            stopped_by="certified" if stopped_by == "rule" else stopped_by,
-            guarantee=(
-                f"Action {snapshot.action!r} is within {max(0.0, snapshot.gap):.4g} of "
-                f"optimal{problem}, for certain."
-            ),
-            assumptions=("every state and action has one successor", "rewards are deterministic"),
-            samples=snapshot.samples,
-            episodes=snapshot.episodes,
-            seconds=seconds,
-            horizon=search.deepest(),
-            planner=repr(self),
-            tree=None,
-        )
+        assumed = ("every state and action has one successor", "rewards are deterministic")
+        return certain_plan(self, query, search, stopped_by, seconds, self.horizon, assumed)
+
+
+def check_limits(planner: Planner, limits: Limits, model: Model, horizon: int | None) -> None:
+    """Refuse a search that nothing would end, and steps that the model is not defined for."""
+    if limits.budget is None and limits.time_limit is None and limits.callback is None:
+        name = type(planner).__name__
+        raise ValueError(f"{name} rarely stops by itself; give plan() a budget or a time_limit")
+    if horizon is not None:
+        check_steps(model, horizon)
+    elif model.steps is not None:
+        raise ValueError(f"the model is defined for {model.steps} steps: pass a horizon")
+
+
+def certain_plan(
+    planner: Planner,
+    query: Query,
+    search: Any,
+    stopped_by: str,
+    seconds: float,
+    horizon: int | None,
+    assumptions: tuple[str, ...],
+) -> Plan:
+    """The plan of a planner whose bounds are certain."""
+    snapshot: Snapshot = search.snapshot(seconds)
+    assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
+    best = search.recommended()
+    problem = "" if horizon is None else f" in the {horizon}-step problem"
+    return Plan(
+        action=snapshot.action,
+        actions=query.actions,
+        lower=snapshot.lower,
+        upper=snapshot.upper,
+        values=snapshot.lower.copy(),
+        calls=search.calls.copy(),
+        gap=snapshot.gap,
+        value=float(snapshot.lower[best]),
+        certified=stopped_by == "rule",
+        stopped_by="certified" if stopped_by == "rule" else stopped_by,
+        guarantee=(
+            f"Action {snapshot.action!r} is within {at_most(max(0.0, snapshot.gap))} of "
+            f"optimal{problem}, for certain."
+        ),
+        assumptions=assumptions,
+        samples=snapshot.samples,
+        episodes=snapshot.episodes,
+        seconds=seconds,
+        horizon=search.deepest(),
+        planner=repr(planner),
+        tree=None,
+    )
+
+
+def certain_snapshot(
+    search: Any, lower: NDArray[np.float64], upper: NDArray[np.float64], seconds: float
+) -> Snapshot:
+    """How a search with certain bounds stands; it recommends what is surely worth most."""
+    best = search.recommended()
+    rivals = [bound for a, bound in enumerate(upper.tolist()) if a != best]
+    return Snapshot(
+        actions=search.actions,
+        lower=lower,
+        upper=upper,
+        action=search.actions[best],
+        gap=max(rivals) - float(lower[best]) if rivals else 0.0,
+        samples=int(search.report["calls"]),
+        episodes=int(search.report["episodes"]),
+        seconds=seconds,
+    )
 
 
 class _LeafSearch(EpisodeSearch):
@@ -211,7 +249,7 @@ class _LeafSearch(EpisodeSearch):
     def __init__(self, planner: OPD, query: Query, session: Session) -> None:
         super().__init__(run, query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1)
         self.calls = np.zeros(len(query.actions), np.int64)
-        self._tails = _tails(planner, query.model)
+        self._tails = tails_of(planner.gamma, planner.horizon, query.model)
         self._lower = np.full(len(query.actions), self._tails["lower"][0])
         self._order = query.ties.permutation(len(query.actions))
         self._most_actions = query.model.max_actions or len(query.actions)
@@ -269,32 +307,20 @@ class _LeafSearch(EpisodeSearch):
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
-        best = self.recommended()
-        upper = self._upper()
-        others = np.delete(upper, best)
-        return Snapshot(
-            actions=self.actions,
-            lower=self._lower.copy(),
-            upper=upper,
-            action=self.actions[best],
-            gap=float(others.max() - self._lower[best]) if len(others) else 0.0,
-            samples=int(self.report["calls"]),
-            episodes=int(self.report["episodes"]),
-            seconds=seconds,
-        )
+        return certain_snapshot(self, self._lower.copy(), self._upper(), seconds)
 
 
-def _tails(planner: OPD, model: Model) -> NDArray[Any]:
+def tails_of(gamma: float, horizon: int | None, model: Model) -> NDArray[Any]:
     """What can still be earned after d steps, d = 0, 1, ..."""
-    if planner.horizon is not None:
-        ranges = value_range(model.reward_range, model.may_end, planner.gamma, planner.horizon)[::-1]
+    if horizon is not None:
+        ranges = value_range(model.reward_range, model.may_end, gamma, horizon)[::-1]
         rows = list(zip(ranges["node_upper"], ranges["node_lower"], strict=True))
         return np.array(rows, TAIL)
     low, high = model.reward_range
-    rest = 1.0 / (1.0 - planner.gamma)
+    rest = 1.0 / (1.0 - gamma)
     if not model.may_end:
         return np.array([(high * rest, low * rest)], TAIL)
     # One reward at least, after which the episode may end.
-    most = high + planner.gamma * max(high * rest, 0.0)
-    least = low + planner.gamma * min(low * rest, 0.0)
+    most = high + gamma * max(high * rest, 0.0)
+    least = low + gamma * min(low * rest, 0.0)
     return np.array([(most, least)], TAIL)

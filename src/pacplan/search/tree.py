@@ -193,6 +193,11 @@ class SearchTree:
         return self._pairs[: int(self._used[1])]
 
     @property
+    def room(self) -> int:
+        """Number of nodes that there is room for."""
+        return len(self._nodes)
+
+    @property
     def nbytes(self) -> int:
         """Bytes held by the records, used or not."""
         return int(self._nodes.nbytes + self._pairs.nbytes)

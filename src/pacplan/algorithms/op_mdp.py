@@ -1,0 +1,293 @@
+"""OP-MDP (Buşoniu, Munos 2012): optimistic planning where the model is known."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan._jit import core, entry, inlined, records
+from pacplan.algorithms.base import Planner, Query
+from pacplan.algorithms.episodes import EpisodeSearch
+from pacplan.algorithms.horizons import check_gamma_and_horizon
+from pacplan.algorithms.opd import certain_plan, certain_snapshot, check_limits, tails_of
+from pacplan.models.protocol import Session
+from pacplan.models.tabular import TabularMDP
+from pacplan.plan import Plan
+from pacplan.search.driver import Limits, Snapshot
+from pacplan.search.kernel import CHUNK_DONE, NO_ROOM, RULE, SPENT
+from pacplan.search.tree import LINKS, NONE, TreeArrays, add_node, add_pair, link_child
+
+PAIR = np.dtype(
+    [
+        ("reward", np.float64),  # its mean, in the user's units
+        ("upper", np.float64),
+        ("lower", np.float64),
+        ("spread", np.float64),  # gamma times the largest p * spread of its successors
+        *LINKS,
+    ],
+    align=True,
+)
+
+# What a node has besides the tree's own fields.
+EXTRA = np.dtype(
+    [
+        ("p", np.float64),  # probability, given the parent pair
+        # Largest reach probability times gamma^d times width of a leaf below the optimistic policy.
+        ("spread", np.float64),
+    ]
+)
+
+RULES = np.dtype(
+    [
+        ("gamma", np.float64),
+        ("horizon", np.int64),  # 0: no end
+        ("successors", np.int64),
+        ("per_step", np.bool_),
+    ],
+    align=True,
+)
+
+
+class Search(NamedTuple):
+    """The tree of what can happen, the optimistic policy marked in it."""
+
+    tree: TreeArrays
+    extra: Any  # records of EXTRA, a node each
+    rules: Any  # one record of RULES
+    tails: Any  # records of TAIL, a depth each; the last serves all deeper ones
+    path: Any  # [node, pair] of each step of the way to the leaf
+    calls: NDArray[np.int64]
+    deepest: NDArray[np.int64]
+    report: Any  # one record of REPORT
+
+
+@inlined
+def _refresh_pair(search: Search, link: int) -> None:
+    """Bounds of a pair from those of its successors."""
+    pair = search.tree.pairs[link]
+    upper = 0.0
+    lower = 0.0
+    spread = 0.0
+    step = pair.child
+    while step != NONE:
+        node = search.tree.nodes[step]
+        extra = search.extra[step]
+        upper += extra.p * node.upper
+        lower += extra.p * node.lower
+        spread = max(spread, extra.p * extra.spread)
+        step = node.sibling
+    gamma = search.rules[0].gamma
+    pair.upper = pair.reward + gamma * upper
+    pair.lower = pair.reward + gamma * lower
+    pair.spread = gamma * spread
+
+
+@inlined
+def _refresh_node(search: Search, at: int) -> None:
+    """Bounds of a node from those of its actions, and the optimistic one of them."""
+    node = search.tree.nodes[at]
+    favourite = node.first
+    lower = -np.inf
+    link = node.first
+    while link != NONE:
+        pair = search.tree.pairs[link]
+        lower = max(lower, pair.lower)
+        if pair.upper >= search.tree.pairs[favourite].upper:
+            favourite = link
+        link = pair.sibling
+    node.favourite = favourite
+    node.upper = search.tree.pairs[favourite].upper
+    node.lower = lower
+    search.extra[at].spread = search.tree.pairs[favourite].spread
+
+
+@inlined
+def _expand(search: Search, model: Any, at: int, h: int) -> None:
+    """Give a leaf at depth h all its actions and their successors."""
+    tree, rules = search.tree, search.rules[0]
+    state = tree.nodes[at].state
+    after = search.tails[min(h + 1, search.tails.size - 1)]
+    over = h + 1 == rules.horizon
+    for action in range(tree.nodes[at].actions):
+        link = add_pair(tree, at, action)
+        row = model.outcomes[h if rules.per_step else 0, state, action]
+        reward = 0.0
+        before = 0.0
+        for k in range(row.size):
+            outcome = row[k]
+            p = outcome.cumulative - before
+            before = outcome.cumulative
+            if p > 0.0:
+                reward += p * outcome.reward
+                if not outcome.ended and not over:
+                    actions = model.action_counts[outcome.state]
+                    child = add_node(tree, outcome.state, actions, after.upper, after.lower)
+                    search.extra[child].p = p
+                    search.extra[child].spread = after.upper - after.lower
+                    link_child(tree, link, child)
+        tree.pairs[link].reward = reward
+        tree.pairs[link].n = 1
+        _refresh_pair(search, link)
+    _refresh_node(search, at)
+
+
+@core
+def _run(search: Search, model: Any, state: int, most_expansions: int, most_calls: int) -> int:
+    tree, report = search.tree, search.report[0]
+    if tree.used[0] == 0:
+        add_node(tree, state, search.calls.size, search.tails[0].upper, search.tails[0].lower)
+        search.extra[0].p = 1.0
+        search.extra[0].spread = search.tails[0].upper - search.tails[0].lower
+    for _ in range(most_expansions):
+        if search.extra[0].spread <= 0.0:
+            return RULE
+        at = 0
+        h = 0
+        while tree.nodes[at].first != NONE:
+            if h == search.path.shape[0]:
+                return NO_ROOM
+            link = tree.nodes[at].favourite
+            search.path[h, 0] = at
+            search.path[h, 1] = link
+            h += 1
+            at = NONE
+            step = tree.pairs[link].child
+            while step != NONE:
+                reach = search.extra[step].p * search.extra[step].spread
+                if at == NONE or reach > search.extra[at].p * search.extra[at].spread:
+                    at = step
+                step = tree.nodes[step].sibling
+        actions = tree.nodes[at].actions
+        if report.calls + actions > most_calls:
+            return SPENT
+        if (
+            tree.used[0] + actions * search.rules[0].successors > tree.nodes.size
+            or tree.used[1] + actions > tree.pairs.size
+        ):
+            return NO_ROOM
+        _expand(search, model, at, h)
+        search.deepest[0] = max(search.deepest[0], h + 1)
+        for step in range(h - 1, -1, -1):
+            _refresh_pair(search, search.path[step, 1])
+            _refresh_node(search, search.path[step, 0])
+        if h > 0:
+            search.calls[tree.pairs[search.path[0, 1]].action] += actions
+        else:
+            for action in range(actions):
+                search.calls[action] += 1
+        report.calls += actions
+        report.episodes += 1
+    return CHUNK_DONE
+
+
+@entry
+def run(
+    search: Search, model: Any, state: int, most_expansions: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    """Expand leaves until one of the reasons in `pacplan.search.kernel` to return."""
+    return _run(search, model, state, most_expansions, most_calls)
+
+
+class OPMDP(Planner):
+    """Optimistic planning with known probabilities and rewards: no sampling, certain bounds.
+
+    Leaves are worth between 0 and 1/(1-gamma) (for rewards in [0, 1]), inner states the largest over
+    their actions of the expectation, for each bound. The optimistic policy takes the action with the
+    largest upper bound everywhere. Among its leaves the one with the largest reach probability times
+    gamma^d / (1-gamma) is expanded. Recommends the action with the largest lower bound.
+
+    A call to the model is one reading of a state and action in its table, so an expansion takes as
+    many as the state has actions.
+
+    Args:
+        gamma: discount in [0, 1); 1 with a horizon.
+        horizon: steps after which nothing counts; None: the infinite-horizon problem.
+        chunk: see `Planner`; here in expansions.
+    """
+
+    name = "op-mdp"
+
+    def __init__(self, *, gamma: float, horizon: int | None = None, chunk: int | None = None) -> None:
+        super().__init__(chunk=chunk)
+        self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
+
+    def _check_query(self, query: Query, limits: Limits) -> None:
+        if not isinstance(query.model, TabularMDP):
+            raise ValueError(
+                "OPMDP plans with known probabilities and rewards, so it needs a TabularMDP; "
+                f"got {type(query.model).__name__}"
+            )
+        check_limits(self, limits, query.model, self.horizon)
+
+    def _start(self, query: Query, session: Session) -> "_PolicySearch":
+        return _PolicySearch(self, query, session)
+
+    def _finish(self, query: Query, search: "_PolicySearch", stopped_by: str, seconds: float) -> Plan:
+        assumed = ("the tables of the model are true",)
+        return certain_plan(self, query, search, stopped_by, seconds, self.horizon, assumed)
+
+
+class _PolicySearch(EpisodeSearch):
+    """The tree; an episode is an expansion."""
+
+    def __init__(self, planner: OPMDP, query: Query, session: Session) -> None:
+        super().__init__(run, query, session, PAIR, gamma=planner.gamma, horizon=1)
+        model = query.model
+        self.calls = np.zeros(len(query.actions), np.int64)
+        self._rows = int(session.handle.outcomes.shape[-1])
+        rules = (planner.gamma, planner.horizon or 0, self._rows, model.steps is not None)
+        self._rules = records(np.array([rules], RULES))
+        self._tails = tails_of(planner.gamma, planner.horizon, model)
+        self._extra = np.zeros(0, EXTRA)
+        self._way = np.zeros((64, 2), np.int64)
+        self._deepest = np.zeros(1, np.int64)
+        self._order = query.ties.permutation(len(query.actions))
+        self._most_actions = model.max_actions or len(query.actions)
+        self.reserve()
+
+    def kernel_state(self) -> Search:
+        """What the kernel works on. The arrays move when they grow, so it is made anew."""
+        return Search(
+            tree=self.tree.arrays(),
+            extra=records(self._extra),
+            rules=self._rules,
+            tails=records(self._tails),
+            path=self._way,
+            calls=self.calls,
+            deepest=self._deepest,
+            report=self.reports,
+        )
+
+    def reserve(self) -> int:
+        """Make room for half as many nodes again, and for a longer way to the leaves."""
+        expansions = max(64, int(self.report["episodes"]) // 2)
+        pairs = expansions * self._most_actions
+        self.tree.reserve(pairs * self._rows, pairs)
+        # Nobody else sees this array while a search runs, so moving it is safe.
+        self._extra.resize(self.tree.room, refcheck=False)
+        if self._deepest[0] + 1 >= len(self._way):
+            self._way = np.zeros((2 * len(self._way), 2), np.int64)
+        return expansions
+
+    def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lower and upper bounds of the root's actions."""
+        lower = np.full(len(self.actions), self._tails["lower"][0])
+        upper = np.full(len(self.actions), self._tails["upper"][0])
+        if len(self.tree) > 0:
+            for link in self.tree.tried(0):
+                pair = self.tree.pairs[link]
+                lower[pair["action"]], upper[pair["action"]] = pair["lower"], pair["upper"]
+        return lower, upper
+
+    def deepest(self) -> int:
+        """Depth of the tree."""
+        return int(self._deepest[0])
+
+    def recommended(self) -> int:
+        """Index of the action with the largest lower bound."""
+        lower, _ = self._bounds()
+        return int(max(self._order, key=lambda action: lower[action]))
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+        return certain_snapshot(self, *self._bounds(), seconds)
