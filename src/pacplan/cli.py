@@ -95,16 +95,15 @@ def plan(
 
     try:
         settings = dict(_setting(text) for text in set_ or [])
-        chosen = _planner(
-            planner,
-            epsilon=epsilon,
-            delta=delta,
-            gamma=gamma,
-            horizon=horizon,
-            thresholds=thresholds,
-            goal=goal,
-            **dict(_setting(text) for text in option or []),
-        )
+        given = {
+            "epsilon": epsilon,
+            "delta": delta,
+            "gamma": gamma,
+            "horizon": horizon,
+            "thresholds": thresholds,
+            "goal": goal,
+        }
+        chosen = _planner(planner, **(given | dict(_setting(text) for text in option or [])))
         model = _load(problem, settings)
     except (TypeError, ValueError) as error:
         raise _failure(error, Exit.USAGE) from error

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacplan import _checks
 from pacplan._jit import announce_compilation, records, uncached
@@ -80,6 +81,29 @@ class EpisodeSearch(ABC):
     @abstractmethod
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
+
+    def standing(
+        self,
+        best: int,
+        seconds: float,
+        lower: NDArray[np.float64] | None = None,
+        upper: NDArray[np.float64] | None = None,
+    ) -> Snapshot:
+        """A snapshot that recommends action `best`; its gap is max_{a != best} U(a) - L(best)."""
+        gap = None
+        if lower is not None and upper is not None:
+            rivals = [bound for a, bound in enumerate(upper.tolist()) if a != best]
+            gap = max(rivals) - float(lower[best]) if rivals else 0.0
+        return Snapshot(
+            actions=self.actions,
+            lower=lower,
+            upper=upper,
+            action=self.actions[best],
+            gap=gap,
+            samples=int(self.report["calls"]),
+            episodes=int(self.report["episodes"]),
+            seconds=seconds,
+        )
 
     @property
     def report(self) -> Any:

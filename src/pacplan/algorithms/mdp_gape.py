@@ -297,20 +297,8 @@ class _GapSearch(EpisodeSearch):
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
-        decision = self._decision[0]
-        best = int(decision["best"])
-        upper, lower = self.root["upper"].copy(), self.root["lower"].copy()
-        rivals = [bound for a, bound in enumerate(upper.tolist()) if a != best]
-        return Snapshot(
-            actions=self.actions,
-            lower=lower,
-            upper=upper,
-            action=self.actions[best],
-            gap=max(rivals) - float(lower[best]) if rivals else 0.0,
-            samples=int(self.report["calls"]),
-            episodes=int(self.report["episodes"]),
-            seconds=seconds,
-        )
+        best = int(self._decision[0]["best"])
+        return self.standing(best, seconds, self.root["lower"].copy(), self.root["upper"].copy())
 
     def estimates(self) -> tuple[NDArray[np.float64], float]:
         """Plug-in estimates of the root's action values, and of its value."""

@@ -71,21 +71,7 @@ class MeanSearch(EpisodeSearch):
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
-        return estimate_snapshot(self, seconds)
-
-
-def estimate_snapshot(search: Any, seconds: float) -> Snapshot:
-    """How a search without bounds stands."""
-    return Snapshot(
-        actions=search.actions,
-        lower=None,
-        upper=None,
-        action=search.actions[search.recommended()],
-        gap=None,
-        samples=int(search.report["calls"]),
-        episodes=int(search.report["episodes"]),
-        seconds=seconds,
-    )
+        return self.standing(self.recommended(), seconds)
 
 
 def check_anytime(planner: Planner, query: Query, limits: Limits, horizon: int) -> None:

@@ -12,7 +12,7 @@ from pacplan._jit import core, entry, inlined, records
 from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.episodes import EpisodeSearch
 from pacplan.algorithms.horizons import allocation, check_gamma_and_horizon, check_steps
-from pacplan.algorithms.mean_search import estimate_snapshot, finish
+from pacplan.algorithms.mean_search import finish
 from pacplan.bounds.bernoulli import kl_upper_from
 from pacplan.models.protocol import Session
 from pacplan.plan import Plan
@@ -367,4 +367,4 @@ class _SequenceSearch(EpisodeSearch):
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
-        return estimate_snapshot(self, seconds)
+        return self.standing(self.recommended(), seconds)

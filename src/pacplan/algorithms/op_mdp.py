@@ -9,7 +9,7 @@ from pacplan._jit import core, entry, inlined, records
 from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.episodes import EpisodeSearch
 from pacplan.algorithms.horizons import check_gamma_and_horizon
-from pacplan.algorithms.opd import certain_plan, certain_snapshot, check_limits, tails_of
+from pacplan.algorithms.opd import certain_plan, check_limits, tails_of
 from pacplan.models.protocol import Session
 from pacplan.models.tabular import TabularMDP
 from pacplan.plan import Plan
@@ -290,4 +290,4 @@ class _PolicySearch(EpisodeSearch):
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
-        return certain_snapshot(self, *self._bounds(), seconds)
+        return self.standing(self.recommended(), seconds, *self._bounds())

@@ -225,24 +225,6 @@ def certain_plan(
     )
 
 
-def certain_snapshot(
-    search: Any, lower: NDArray[np.float64], upper: NDArray[np.float64], seconds: float
-) -> Snapshot:
-    """How a search with certain bounds stands; it recommends what is surely worth most."""
-    best = search.recommended()
-    rivals = [bound for a, bound in enumerate(upper.tolist()) if a != best]
-    return Snapshot(
-        actions=search.actions,
-        lower=lower,
-        upper=upper,
-        action=search.actions[best],
-        gap=max(rivals) - float(lower[best]) if rivals else 0.0,
-        samples=int(search.report["calls"]),
-        episodes=int(search.report["episodes"]),
-        seconds=seconds,
-    )
-
-
 class _LeafSearch(EpisodeSearch):
     """The sequences played; an episode is an expansion."""
 
@@ -307,7 +289,7 @@ class _LeafSearch(EpisodeSearch):
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
-        return certain_snapshot(self, self._lower.copy(), self._upper(), seconds)
+        return self.standing(self.recommended(), seconds, self._lower.copy(), self._upper())
 
 
 def tails_of(gamma: float, horizon: int | None, model: Model) -> NDArray[Any]:

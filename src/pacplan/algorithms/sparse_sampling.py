@@ -11,7 +11,6 @@ from pacplan._jit import core, entry, records
 from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.episodes import EpisodeSearch
 from pacplan.algorithms.horizons import check_gamma_and_horizon, check_steps, default_horizon
-from pacplan.algorithms.mean_search import estimate_snapshot
 from pacplan.models.protocol import Model, Session
 from pacplan.plan import Plan
 from pacplan.search.driver import Limits, Snapshot
@@ -337,4 +336,4 @@ class _SparseSearch(EpisodeSearch):
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
-        return estimate_snapshot(self, seconds)
+        return self.standing(self.recommended(), seconds)
