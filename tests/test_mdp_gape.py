@@ -308,6 +308,22 @@ def test_states_with_different_actions():
         assert (plan.upper >= [0.24, 0.72]).all()
 
 
+def test_a_list_of_actions_for_all_states():
+    def step(state, action, rng):
+        return state, {"left": 0.2, "right": 0.8}[action], False
+
+    model = pacplan.Simulator(step, actions=["left", "right"], successors=1)
+    assert model.max_actions == 2
+    plan = MDPGapE(epsilon=0.3, delta=0.1, gamma=0.5, horizon=2).plan(model, 0, seed=0)
+    assert plan.action == "right"
+    assert plan.actions == ("left", "right")
+    # An open-loop planner can use it too: every state offers the same.
+    plan = pacplan.KLOLOP(gamma=0.5, horizon=2).plan(model, 0, seed=0, budget=200)
+    assert plan.sequence == ("right", "right")
+    with pytest.raises(ValueError, match="twice"):
+        pacplan.Simulator(step, actions=["left", "left"], successors=1)
+
+
 def test_states_with_different_actions_in_a_table():
     available = np.array([[True, False, True], [False, True, False], [True, True, True]])
     rng = np.random.default_rng(0)

@@ -25,10 +25,10 @@ class Simulator:
             takes any hashable states. One jitted with Numba (`@numba.njit`) takes integer states and
             runs inside the compiled search. All randomness must come from `rng`, a
             `numpy.random.Generator`. The reward of a transition that terminates counts.
-        actions: how many actions every state has, K: they are 0..K-1. Or a function of the state
-            that says so for each: `actions(state)` returns their number, or, for a Python simulator,
-            the list of the actions themselves, which may be any objects that `step` understands. For
-            a jitted `step` it is jitted too and returns the number.
+        actions: how many actions every state has, K: they are 0..K-1. Or, for a Python simulator,
+            the list of them, which may be any hashable objects that `step` understands. Or a function
+            of the state that returns the one or the other; for a jitted `step` it is jitted too and
+            returns the number.
         successors: B, the largest number of distinct next states of any state and action (all
             transitions that terminate count as one). None: not known; planners that need it say so.
         reward_range: (lowest, highest) reward. Every reward is checked against it, and may lie
@@ -47,7 +47,7 @@ class Simulator:
         self,
         step: Callable[..., Any],
         *,
-        actions: int | Callable[[Any], Any],
+        actions: int | Sequence[Hashable] | Callable[[Any], Any],
         successors: int | None,
         reward_range: tuple[float, float] = (0.0, 1.0),
         max_actions: int | None = None,
@@ -61,6 +61,9 @@ class Simulator:
         if max_actions is not None:
             max_actions = _checks.integer("max_actions", max_actions, least=1, most=_checks.LARGEST)
         self._actions: int | Callable[[Any], Any]
+        if isinstance(actions, list | tuple):
+            actions = _SameActions(labels(actions, "any state", max_actions))
+            max_actions = len(actions.listed)
         if callable(actions):
             self._actions = actions
             self.max_actions = max_actions
@@ -69,15 +72,15 @@ class Simulator:
                 self._actions = _checks.integer("actions", actions, least=1, most=_checks.LARGEST)
             except TypeError:
                 raise TypeError(
-                    "actions must be a whole number, or a function of the state that returns the "
-                    f"number or the list of its actions; got {actions!r}"
+                    "actions must be a whole number, a list, or a function of the state that returns "
+                    f"one or the other; got {actions!r}"
                 ) from None
             if max_actions not in (None, self._actions):
                 raise ValueError(
                     f"max_actions={max_actions} contradicts actions={self._actions}; leave it out"
                 )
             self.max_actions = self._actions
-        self.same_actions = not callable(actions)
+        self.same_actions = not callable(actions) or isinstance(actions, _SameActions)
         self.successors = successors
         if successors is not None:
             self.successors = _checks.integer("successors", successors, least=1, most=_checks.LARGEST)
@@ -139,6 +142,16 @@ class Simulator:
             f"Simulator({name} ({kind}), max_actions={self.max_actions}, "
             f"successors={self.successors}, reward_range={self.reward_range})"
         )
+
+
+class _SameActions:
+    """The same list of actions in every state."""
+
+    def __init__(self, listed: tuple[Hashable, ...]) -> None:
+        self.listed = listed
+
+    def __call__(self, state: Any) -> tuple[Hashable, ...]:
+        return self.listed
 
 
 def labels(given: Any, state: Any, most: int | None) -> tuple[Hashable, ...]:
