@@ -362,10 +362,12 @@ def test_memory_stays_below_150_bytes_a_call_and_growth_below_twice_the_tree():
     assert peak < 2 * plan.tree.nbytes
 
 
-def test_progress_is_shown_on_the_error_stream(capsys):
-    PLANNER.plan(MODEL, 0, seed=0, progress=True)
+def test_progress_is_shown_on_the_error_stream(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # Rich then takes the stream for a terminal.
+    plan = PLANNER.plan(MODEL, 0, seed=0, progress=True)
     captured = capsys.readouterr()
     assert captured.out == ""
+    assert f"{plan.samples:,} calls" in captured.err
 
 
 def test_progress_table_shows_every_action():

@@ -427,6 +427,7 @@ def _jitted_step(step: Any, stationary: bool) -> Any:
     ):
         raise TypeError(f"{promise}; it returns {returned}")
     # An exception would leak what the kernel holds, so it becomes a flag; see JittedSession.diagnose.
+    # Written out twice: an adapter between the two would itself leak the generator it passes on.
     if stationary:
 
         @numba.njit

@@ -18,7 +18,9 @@ def live_display(target: float | None, budget: int | None) -> "Iterator[Callable
     from rich.console import Console
     from rich.live import Live
 
-    with Live(console=Console(stderr=True), refresh_per_second=10, transient=True) as live:
+    with Live(
+        console=Console(stderr=True, highlight=False), refresh_per_second=10, transient=True
+    ) as live:
         yield lambda snapshot: live.update(progress_table(snapshot, target, budget))
 
 
