@@ -1,7 +1,21 @@
 """Monte-Carlo planning in Markov decision processes, with guarantees."""
 
 from pacplan import bounds, envs, exact
-from pacplan.algorithms import BRUE, KLOLOP, OLOP, OPD, OPMDP, UCT, MDPGapE, SparseSampling, planners
+from pacplan.algorithms import (
+    BRUE,
+    KLOLOP,
+    OLOP,
+    OPD,
+    OPMDP,
+    UCT,
+    MDPGapE,
+    SmoothCruiser,
+    SparseSampling,
+    StOP,
+    TrailBlazer,
+    UGapEMCTS,
+    planners,
+)
 from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP
 from pacplan.plan import Plan
 from pacplan.search import SearchTree, Snapshot
@@ -21,9 +35,13 @@ __all__ = [
     "Plan",
     "SearchTree",
     "Simulator",
+    "SmoothCruiser",
     "Snapshot",
     "SparseSampling",
+    "StOP",
     "TabularMDP",
+    "TrailBlazer",
+    "UGapEMCTS",
     "bounds",
     "envs",
     "exact",

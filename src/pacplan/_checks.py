@@ -80,3 +80,11 @@ def reward_range(value: Any) -> tuple[float, float]:
             f"reward_range=({low}, {high}) is too wide or too narrow to compute with; rescale rewards"
         )
     return low, high
+
+
+def positive(name: str, value: Any) -> float:
+    """A number above 0."""
+    number = real(name, value)
+    if number <= 0.0:
+        raise ValueError(f"{name} must be positive, got {value}")
+    return number

@@ -44,7 +44,10 @@ def plan(
     ],
     planner: Annotated[
         str,
-        typer.Option(help="mdp-gape, sparse-sampling, uct, brue, olop, kl-olop, opd or op-mdp."),
+        typer.Option(
+            help="mdp-gape, sparse-sampling, uct, brue, olop, kl-olop, opd, op-mdp, stop, trailblazer, "
+            "smooth-cruiser or ugape-mcts."
+        ),
     ] = "mdp-gape",
     epsilon: Annotated[
         float | None, typer.Option(help="How far from optimal the action may be; 0.5 by default.")
@@ -53,7 +56,7 @@ def plan(
         float | None,
         typer.Option(help="Probability that the guarantee may fail; 0.1 by default."),
     ] = None,
-    gamma: Annotated[float, typer.Option(help="Discount factor.")] = 0.7,
+    gamma: Annotated[float | None, typer.Option(help="Discount factor; 0.7 by default.")] = None,
     horizon: Annotated[
         int | None, typer.Option(help="Steps; by default the planner's own choice.")
     ] = None,
@@ -116,7 +119,7 @@ def plan(
             time_limit=time_limit,
             progress=not (as_json or quiet),
         )
-    except pacplan.BrokenPromiseError as error:
+    except (pacplan.BrokenPromiseError, MemoryError) as error:
         raise _failure(error, Exit.ERROR) from error
     except Exception as error:
         if hasattr(error, "__notes__"):  # Raised by the user's model, which says where.
@@ -200,7 +203,7 @@ def _planner(name: str, **settings: Any) -> Any:
     for key in given:
         if key not in accepted:
             raise ValueError(f"{name} takes no {key}")
-    defaults = {"epsilon": 0.5, "delta": 0.1}
+    defaults = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7}
     required = {key: value for key, value in defaults.items() if key in accepted}
     return cls(**(required | given))
 

@@ -1,5 +1,7 @@
 """Exact dynamic programming for tabular models: the independent check for everything else."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,24 +44,34 @@ def discounted(model: TabularMDP, *, gamma: float, tolerance: float = 1e-12) -> 
     Returns:
         Array of shape (S, A).
     """
-    discount = _discount(gamma)
-    if discount == 1.0:
-        raise ValueError("the infinite-horizon problem needs gamma < 1; use finite_horizon")
-    if model.steps is not None:
-        raise ValueError("the model is not stationary; use finite_horizon")
-    if _checks.real("tolerance", tolerance) < 0.0:
-        raise ValueError(f"tolerance must be at least 0, got {tolerance}")
-    rewards, probabilities, successors = model.sparse()
-    values = np.zeros(model.states)
-    # The error is at most gamma / (1 - gamma) times the last change; rounding sets a floor to both.
-    rounding = np.finfo(np.float64).eps * max(map(abs, model.reward_range)) / (1.0 - discount)
-    least = max(tolerance * (1.0 - discount), 2.0 * rounding)
-    while True:
-        result = rewards + discount * (probabilities * values[successors]).sum(-1)
-        change = np.abs(result.max(-1) - values).max()
-        values = result.max(-1)
-        if discount * change <= least:
-            return np.asarray(result)
+    return _iterate(model, gamma, tolerance, lambda values: np.asarray(values.max(-1)))
+
+
+def entropy_regularised(
+    model: TabularMDP, *, gamma: float, temperature: float, tolerance: float = 1e-12
+) -> NDArray[np.float64]:
+    """Action values of the discounted problem with an entropy bonus, by soft value iteration.
+
+        Q(s, a) = r(s, a) + gamma sum_s' p(s' | s, a) V(s')
+        V(s) = lambda log sum_a exp(Q(s, a) / lambda)
+
+    This is what `SmoothCruiser` estimates (Grill et al. 2019). After the end nothing is earned.
+
+    Args:
+        model: a stationary model.
+        gamma: discount, in [0, 1).
+        temperature: lambda, in the model's reward units.
+        tolerance: largest error of the result, up to rounding.
+
+    Returns:
+        Array of shape (S, A); V is `temperature * logsumexp(Q / temperature)` of a row.
+    """
+    scale = _checks.positive("temperature", temperature)
+
+    def smooth_max(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(scale * np.logaddexp.reduce(values / scale, axis=-1))
+
+    return _iterate(model, gamma, tolerance, smooth_max)
 
 
 def gaps(model: TabularMDP, *, gamma: float, horizon: int) -> NDArray[np.float64]:
@@ -73,3 +85,30 @@ def _discount(gamma: float) -> float:
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"gamma must lie in [0, 1], got {gamma}")
     return value
+
+
+def _iterate(
+    model: TabularMDP,
+    gamma: float,
+    tolerance: float,
+    best: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """The fixed point of Q = r + gamma P best(Q), for a `best` that moves by no more than Q does."""
+    discount = _discount(gamma)
+    if discount == 1.0:
+        raise ValueError("the infinite-horizon problem needs gamma < 1; use finite_horizon")
+    if model.steps is not None:
+        raise ValueError("the model is not stationary; use finite_horizon")
+    if _checks.real("tolerance", tolerance) < 0.0:
+        raise ValueError(f"tolerance must be at least 0, got {tolerance}")
+    rewards, probabilities, successors = model.sparse()
+    values = np.zeros(model.states)
+    while True:
+        # Terminal states are never entered: their transitions have probability 0 here.
+        result = rewards + discount * (probabilities * values[successors]).sum(-1)
+        change = np.abs(best(result) - values).max()
+        values = best(result)
+        # The error is at most gamma / (1 - gamma) times the last change; rounding sets a floor to both.
+        rounding = 4.0 * np.finfo(np.float64).eps * np.abs(values).max()
+        if discount * change <= max(tolerance * (1.0 - discount), rounding):
+            return np.asarray(result)

@@ -6,11 +6,29 @@ from pacplan.algorithms.mdp_gape import MDPGapE
 from pacplan.algorithms.olop import KLOLOP, OLOP
 from pacplan.algorithms.op_mdp import OPMDP
 from pacplan.algorithms.opd import OPD
+from pacplan.algorithms.smooth_cruiser import SmoothCruiser
 from pacplan.algorithms.sparse_sampling import SparseSampling
+from pacplan.algorithms.stop import StOP
+from pacplan.algorithms.trail_blazer import TrailBlazer
 from pacplan.algorithms.uct import UCT
+from pacplan.algorithms.ugape_mcts import UGapEMCTS
 
 planners: dict[str, type[Planner]] = {
-    cls.name: cls for cls in (MDPGapE, SparseSampling, UCT, BRUE, OLOP, KLOLOP, OPD, OPMDP)
+    cls.name: cls
+    for cls in (
+        MDPGapE,
+        SparseSampling,
+        UCT,
+        BRUE,
+        OLOP,
+        KLOLOP,
+        OPD,
+        OPMDP,
+        StOP,
+        TrailBlazer,
+        SmoothCruiser,
+        UGapEMCTS,
+    )
 }
 """The planners by the names that the command line gives them."""
 
@@ -23,6 +41,10 @@ __all__ = [
     "UCT",
     "MDPGapE",
     "Planner",
+    "SmoothCruiser",
     "SparseSampling",
+    "StOP",
+    "TrailBlazer",
+    "UGapEMCTS",
     "planners",
 ]

@@ -36,6 +36,7 @@ class Planner(ABC):
     """
 
     name: ClassVar[str]
+    two_player: ClassVar[bool] = False
 
     def __init__(self, *, chunk: int | None = None) -> None:
         self.chunk = None if chunk is None else _checks.integer("chunk", chunk, least=1)
@@ -74,6 +75,14 @@ class Planner(ABC):
                 successors). What a simulator raises itself comes through unchanged.
         """
         _check_model(model)
+        if model.two_player != self.two_player:
+            name = type(self).__name__
+            raise ValueError(
+                f"{name} plans in two-player games, which say so by two_player=True, as envs.game_tree "
+                "does; this model has one player"
+                if self.two_player
+                else f"{name} plans for one player, and this model is a game of two; use UGapEMCTS"
+            )
         if time_limit is not None and _checks.real("time_limit", time_limit) <= 0.0:
             raise ValueError(f"time_limit must be positive, got {time_limit}")
         if callback is not None and not callable(callback):

@@ -5,6 +5,7 @@ from typing import Any
 
 from pacplan._jit import core, entry, inlined
 from pacplan.algorithms.base import Planner, Query
+from pacplan.algorithms.episodes import estimates_plan
 from pacplan.algorithms.horizons import check_gamma_and_horizon, horizon_for
 from pacplan.algorithms.mean_kernel import (
     Search,
@@ -13,7 +14,7 @@ from pacplan.algorithms.mean_kernel import (
     plant,
     play_on,
 )
-from pacplan.algorithms.mean_search import MeanSearch, check_anytime, finish
+from pacplan.algorithms.mean_search import MeanSearch, check_anytime
 from pacplan.models.protocol import Session
 from pacplan.plan import Plan
 from pacplan.search.driver import Limits
@@ -188,4 +189,4 @@ class BRUE(Planner):
         return math.ceil(steps / 3) if self.horizon is None and budget is not None else steps
 
     def _finish(self, query: Query, search: MeanSearch, stopped_by: str, seconds: float) -> Plan:
-        return finish(self, query, search, stopped_by, seconds)
+        return estimates_plan(self, query, search, stopped_by, seconds)

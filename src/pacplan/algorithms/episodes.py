@@ -1,7 +1,7 @@
 """The part that searches by episodes share: the tree, the calls to the kernel, broken promises."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from pacplan import _checks
 from pacplan._jit import announce_compilation, records, uncached
-from pacplan.algorithms.base import Query
+from pacplan.algorithms.base import Planner, Query
 from pacplan.models.protocol import BrokenPromiseError, Session
+from pacplan.plan import Plan
 from pacplan.search import kernel
 from pacplan.search.driver import Snapshot
 from pacplan.search.tree import SearchTree
@@ -171,5 +172,66 @@ class EpisodeSearch(ABC):
                 f"paid {report['reward']} after having paid another reward",
                 kernel.ENDED_EARLY: f"{where}: the episode ended, though may_end=False promised that "
                 "it never does",
+                kernel.MOVE_PAYS: f"{where}: a move that did not end the game paid {report['reward']}; "
+                "only the last move of a game pays",
+                kernel.ENDLESS_GAME: f"{where}: the game is not over after {self.horizon} moves; raise "
+                "the planner's horizon=",
             }[promise]
         )
+
+
+def best_estimate(values: NDArray[Any], order: NDArray[np.int64]) -> int:
+    """Index of the largest estimate; ties, and no estimates (NaN) at all, are broken by `order`."""
+    scores = np.where(np.isnan(values), -np.inf, values)
+    return int(max(order, key=lambda action: scores[action]))
+
+
+def estimates_plan(
+    planner: Planner,
+    query: Query,
+    search: Any,
+    stopped_by: str,
+    seconds: float,
+    *,
+    guarantee: str | None = None,
+    value: float | None = None,
+    sequence: tuple[Hashable, ...] = (),
+) -> Plan:
+    """The plan of a planner that has estimates of the root's actions and no bounds on them.
+
+    Args:
+        planner: who plans.
+        query: what it was asked.
+        search: its search, with `values`, `calls` and `recommended()`.
+        stopped_by: what ended it.
+        seconds: time it took.
+        guarantee: what is known; by default nothing.
+        value: estimate of the state's value; by default that of the action recommended.
+        sequence: actions to take one after the other.
+    """
+    values = search.values.copy()
+    best = search.recommended()
+    search.tree.trim()
+    action = query.actions[best]
+    proof = f"{type(planner).__name__} proves nothing." if guarantee is None else guarantee
+    return Plan(
+        action=action,
+        actions=query.actions,
+        lower=None,
+        upper=None,
+        values=values,
+        calls=search.calls.copy(),
+        gap=None,
+        value=float(values[best]) if value is None else value,
+        certified=False,
+        stopped_by=stopped_by,
+        guarantee=f"Action {action!r} is the best guess. {proof}",
+        assumptions=(),
+        samples=int(search.report["calls"]),
+        episodes=int(search.report["episodes"]),
+        seconds=seconds,
+        horizon=search.horizon,
+        planner=repr(planner),
+        tree=search.tree if len(search.tree) else None,
+        sequence=sequence,
+    )

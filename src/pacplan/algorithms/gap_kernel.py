@@ -20,10 +20,13 @@ from pacplan.search.kernel import (
     RULE,
     SPENT,
     argmax_at_random,
+    best_and_challenger,
     break_promise,
     call_model,
     follow,
+    gap_of,
     largest,
+    wider,
 )
 from pacplan.search.tree import (
     LINKS,
@@ -158,47 +161,16 @@ def _expand_known(search: Search, model: Any, at: int, h: int, rng: Any) -> None
 
 @inlined
 def decide(search: Search, rng: Any) -> None:
-    """UGapE at the root: b has the smallest bound on its gap, c is its challenger.
-
-    b = argmin_b [ max_{a != b} U(a) - L(b) ],  c = argmax_{c != b} U(c); play the wider of the two.
-    For the value goal play argmax U.
-    """
+    """UGapE at the root: play the wider of b and its challenger c. For the value goal, argmax U."""
     root, rules, decision = search.root, search.rules[0], search.decision[0]
     if decision.stands:
         return
     upper, lower = root.upper, root.lower
-    best = 0
-    challenger = NONE
-    if upper.size > 1:
-        first = 0 if upper[0] >= upper[1] else 1
-        second = 1 - first
-        for a in range(2, upper.size):
-            if upper[a] > upper[first]:
-                second = first
-                first = a
-            elif upper[a] > upper[second]:
-                second = a
-        least = np.inf
-        ties = 0
-        for a in range(upper.size):
-            gap = (upper[second] if a == first else upper[first]) - lower[a]
-            if gap < least - rules.tie:
-                best = a
-                least = gap
-                ties = 1
-            elif gap <= least + rules.tie:
-                least = min(least, gap)
-                ties += 1
-                if rng.random() * ties < 1.0:
-                    best = a
-        challenger = argmax_at_random(upper, best, rules.tie, rng)
-    play = best
+    best, challenger = best_and_challenger(upper, lower, rules.tie, rng)
     if rules.value_goal:
         play = argmax_at_random(upper, NONE, rules.tie, rng)
-    elif challenger != NONE:
-        excess = (upper[challenger] - lower[challenger]) - (upper[best] - lower[best])
-        if excess > rules.tie or (excess >= -rules.tie and rng.random() < 0.5):
-            play = challenger
+    else:
+        play = wider(upper, lower, best, challenger, rules.tie, rng)
     decision.stands = 1
     decision.best = best
     decision.challenger = challenger
@@ -208,17 +180,10 @@ def decide(search: Search, rng: Any) -> None:
 @inlined
 def satisfied(search: Search) -> bool:
     """The stopping rule: max_{a != b} U(a) - L(b) <= epsilon, or max U - max L <= 2 epsilon."""
-    root, rules, decision = search.root, search.rules[0], search.decision[0]
+    root, rules = search.root, search.rules[0]
     if rules.value_goal:
         return bool(largest(root.upper) - largest(root.lower) <= 2.0 * rules.epsilon)
-    if root.size == 1:
-        return True
-    # The largest rival, not the challenger: that may be any of those that are nearly tied.
-    rival = -np.inf
-    for a in range(root.size):
-        if a != decision.best:
-            rival = max(rival, root[a].upper)
-    return bool(rival - root[decision.best].lower <= rules.epsilon)
+    return bool(gap_of(root.upper, root.lower, search.decision[0].best) <= rules.epsilon)
 
 
 @inlined

@@ -73,3 +73,30 @@ def allocation(budget: int, gamma: float) -> tuple[int, int]:
         else:
             too_many = middle
     return fits, steps(fits)
+
+
+def check_gamma_below_one(gamma: Any) -> float:
+    """The discount of a planner for the infinite horizon: in [0, 1)."""
+    discount = _checks.real("gamma", gamma)
+    if not 0.0 <= discount < 1.0:
+        raise ValueError(f"gamma must lie in [0, 1) for an infinite horizon, got {gamma}")
+    return discount
+
+
+def check_endless(model: Model) -> None:
+    """Refuse a model that is defined for some steps only."""
+    if model.steps is not None:
+        raise ValueError(
+            f"the model is defined for {model.steps} steps, and this planner looks at an infinite "
+            "horizon; use one that takes a horizon, such as MDPGapE"
+        )
+
+
+def most_actions(planner: Any, model: Model) -> int:
+    """K, for planners that cannot do without it."""
+    if model.max_actions is None:
+        raise ValueError(
+            f"{type(planner).__name__} needs K, the largest number of actions of a state: pass "
+            "max_actions= to the model"
+        )
+    return model.max_actions

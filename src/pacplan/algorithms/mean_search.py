@@ -1,7 +1,6 @@
 """The Python half of the planners that estimate values by the mean of returns: UCT and BRUE."""
 
-from collections.abc import Callable, Hashable
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,10 +8,9 @@ from numpy.typing import NDArray
 from pacplan._jit import records
 from pacplan.algorithms import mean_kernel as kernels
 from pacplan.algorithms.base import Planner, Query
-from pacplan.algorithms.episodes import EpisodeSearch
+from pacplan.algorithms.episodes import EpisodeSearch, best_estimate
 from pacplan.algorithms.horizons import check_steps
 from pacplan.models.protocol import Session
-from pacplan.plan import Plan
 from pacplan.search.driver import Limits, Snapshot
 
 
@@ -52,6 +50,11 @@ class MeanSearch(EpisodeSearch):
         """What the kernel works on."""
         return kernels.Search(tree=self.tree.arrays(), **self._fixed)
 
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Estimates of the root's actions; NaN for those never counted."""
+        return self.estimates()[0]
+
     def estimates(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Means and counts of the root's actions; the mean of an action never counted is NaN."""
         means = np.full(len(self.actions), np.nan)
@@ -66,8 +69,7 @@ class MeanSearch(EpisodeSearch):
     def recommended(self) -> int:
         """Index of the action to take now."""
         means, counts = self.estimates()
-        scores = counts if self._by_visits else np.where(np.isnan(means), -np.inf, means)
-        return int(max(self._order, key=lambda action: scores[action]))
+        return best_estimate(counts if self._by_visits else means, self._order)
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
@@ -81,39 +83,3 @@ def check_anytime(planner: Planner, query: Query, limits: Limits, horizon: int) 
             f"{type(planner).__name__} never stops by itself; give plan() a budget or a time_limit"
         )
     check_steps(query.model, horizon)
-
-
-def finish(
-    planner: Planner,
-    query: Query,
-    search: Any,
-    stopped_by: str,
-    seconds: float,
-    sequence: tuple[Hashable, ...] = (),
-) -> Plan:
-    """The plan of a planner that has estimates and no bounds."""
-    means, _ = search.estimates()
-    best = search.recommended()
-    search.tree.trim()
-    action = query.actions[best]
-    return Plan(
-        action=action,
-        actions=query.actions,
-        lower=None,
-        upper=None,
-        values=means,
-        calls=search.calls.copy(),
-        gap=None,
-        value=float(means[best]),
-        certified=False,
-        stopped_by=stopped_by,
-        guarantee=f"Action {action!r} is the best guess. {type(planner).__name__} proves nothing.",
-        assumptions=(),
-        samples=int(search.report["calls"]),
-        episodes=int(search.report["episodes"]),
-        seconds=seconds,
-        horizon=search.horizon,
-        planner=repr(planner),
-        tree=search.tree,
-        sequence=sequence,
-    )

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from pacplan import _checks
 from pacplan._jit import core, entry, inlined, records
 from pacplan.algorithms.base import Planner, Query
-from pacplan.algorithms.episodes import EpisodeSearch
+from pacplan.algorithms.episodes import EpisodeSearch, best_estimate, estimates_plan
 from pacplan.algorithms.horizons import allocation, check_gamma_and_horizon, check_steps
-from pacplan.algorithms.mean_search import finish
 from pacplan.bounds.bernoulli import kl_upper_from
 from pacplan.models.protocol import Session
 from pacplan.plan import Plan
@@ -26,6 +25,7 @@ from pacplan.search.kernel import (
     note_episode,
 )
 from pacplan.search.tree import LINKS, NONE, TreeArrays, add_node, add_pair, link_child, untried_action
+from pacplan.search.values import step_range
 
 PAIR = np.dtype(
     [
@@ -216,7 +216,7 @@ class OLOP(Planner):
         return _SequenceSearch(self, query, session)
 
     def _finish(self, query: Query, search: "_SequenceSearch", stopped_by: str, seconds: float) -> Plan:
-        return finish(self, query, search, stopped_by, seconds, search.sequence())
+        return estimates_plan(self, query, search, stopped_by, seconds, sequence=search.sequence())
 
 
 class KLOLOP(Planner):
@@ -259,7 +259,7 @@ class KLOLOP(Planner):
         return _SequenceSearch(self, query, session)
 
     def _finish(self, query: Query, search: "_SequenceSearch", stopped_by: str, seconds: float) -> Plan:
-        return finish(self, query, search, stopped_by, seconds, search.sequence())
+        return estimates_plan(self, query, search, stopped_by, seconds, sequence=search.sequence())
 
 
 def _check_discount(gamma: Any, horizon: Any) -> tuple[float, int | None]:
@@ -296,9 +296,7 @@ class _SequenceSearch(EpisodeSearch):
         model, gamma = query.model, planner.gamma
         episodes, horizon = _split(planner, query.budget)
         super().__init__(run, query, session, PAIR, gamma=gamma, horizon=horizon)
-        low, high = model.reward_range
-        if model.may_end:
-            low, high = min(low, 0.0), max(high, 0.0)
+        low, high = step_range(model.reward_range, model.may_end)
         tail = 1.0 / (1.0 - gamma)
         rules = (gamma, low, high - low, tail, planner.level(episodes), horizon, planner.kl)
         self.calls = np.zeros(len(query.actions), np.int64)
@@ -333,15 +331,13 @@ class _SequenceSearch(EpisodeSearch):
             link = self._most_played(int(pair["child"])) if pair["child"] != NONE else None
         return value
 
-    def estimates(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Estimates and counts of the root's actions; of one never played, NaN."""
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Estimates of the root's actions; of one never played, NaN."""
         means = np.full(len(self.actions), np.nan)
-        counts = np.zeros(len(self.actions), np.int64)
         for link in self._played_at_root():
-            pair = self.tree.pairs[link]
-            means[pair["action"]] = self._value(link)
-            counts[pair["action"]] = pair["n"]
-        return means, counts
+            means[self.tree.pairs[link]["action"]] = self._value(link)
+        return means
 
     def _played_at_root(self) -> list[int]:
         if len(self.tree) == 0:
@@ -350,8 +346,10 @@ class _SequenceSearch(EpisodeSearch):
 
     def recommended(self) -> int:
         """Index of the most played first action."""
-        _, counts = self.estimates()
-        return int(max(self._order, key=lambda action: counts[action]))
+        counts = np.zeros(len(self.actions), np.int64)
+        for link in self._played_at_root():
+            counts[self.tree.pairs[link]["action"]] = self.tree.pairs[link]["n"]
+        return best_estimate(counts, self._order)
 
     def sequence(self) -> tuple[Hashable, ...]:
         """The most played sequence of actions, beginning with the recommended one."""

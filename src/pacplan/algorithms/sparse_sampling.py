@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pacplan import _checks
 from pacplan._jit import core, entry, records
 from pacplan.algorithms.base import Planner, Query
-from pacplan.algorithms.episodes import EpisodeSearch
+from pacplan.algorithms.episodes import EpisodeSearch, best_estimate
 from pacplan.algorithms.horizons import check_gamma_and_horizon, check_steps, default_horizon
 from pacplan.models.protocol import Model, Session
 from pacplan.plan import Plan
@@ -331,8 +331,7 @@ class _SparseSearch(EpisodeSearch):
 
     def recommended(self) -> int:
         """Index of the largest estimate, ties and no estimates at all broken at random."""
-        scores = np.where(np.isnan(self.values), -np.inf, self.values)
-        return int(max(self._order, key=lambda action: scores[action]))
+        return best_estimate(self.values, self._order)
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""

@@ -61,6 +61,8 @@ class Model(Protocol):
         random_rewards: whether the reward of a transition is known to be random.
         may_end: whether an episode may end early; rewards after its end are zero.
         steps: number of steps for which a non-stationary model is defined; None: any number.
+        two_player: whether it is a game: two players move in turn, the first to gain the most, the
+            second to let him gain the least.
         known: whether `TabularMDP`-like tables publish mean rewards and transition probabilities.
     """
 
@@ -71,6 +73,7 @@ class Model(Protocol):
     random_rewards: bool
     may_end: bool
     steps: int | None
+    two_player: bool
     known: bool
 
     def initial_state(self) -> Any:

@@ -39,6 +39,8 @@ class Simulator:
         may_end: False promises that `terminated` is never true, which tightens the bounds where
             `reward_range` does not contain 0.
         initial: state to plan from when none is given.
+        two_player: True: a game, for planners of games (`UGapEMCTS`). The players move in turn, and
+            only the move that ends the game pays.
     """
 
     known = False
@@ -54,6 +56,7 @@ class Simulator:
         stationary: bool = True,
         may_end: bool = True,
         initial: Any = None,
+        two_player: bool = False,
     ) -> None:
         if not callable(step):
             raise TypeError(f"step must be a function, got {step!r}")
@@ -88,6 +91,7 @@ class Simulator:
         self.random_rewards = False
         self.stationary = _checks.flag("stationary", stationary)
         self.may_end = _checks.flag("may_end", may_end)
+        self.two_player = _checks.flag("two_player", two_player)
         self.steps: int | None = None
         self._initial = initial
         self.jitted = bool(is_jitted(step))

@@ -140,6 +140,7 @@ class TabularMDP:
         reward_range: (lowest, highest) reward; every mean must lie in it.
         available: mask of shape (S, A) of the actions that each state offers; all by default.
         initial: state to plan from when none is given.
+        two_player: True: a game, for planners of games (`UGapEMCTS`). The players move in turn.
 
     Raises:
         ValueError: tables of the wrong shape, rows that are not probabilities, rewards out of range.
@@ -158,7 +159,9 @@ class TabularMDP:
         reward_range: tuple[float, float] = (0.0, 1.0),
         available: ArrayLike | None = None,
         initial: int = 0,
+        two_player: bool = False,
     ) -> None:
+        self.two_player = _checks.flag("two_player", two_player)
         self.noise = _checks.choice("noise", noise, ("none", "bernoulli"))
         self.random_rewards = self.noise != "none"
         self.reward_range = _checks.reward_range(reward_range)

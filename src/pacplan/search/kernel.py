@@ -24,6 +24,8 @@ NO_ACTIONS = 3
 TOO_MANY_ACTIONS = 4
 REWARD_VARIES = 5
 ENDED_EARLY = 6
+MOVE_PAYS = 7
+ENDLESS_GAME = 8
 
 
 # What a model has promised. One record.
@@ -201,3 +203,61 @@ def largest(values: Any) -> float:
     for value in values:
         top = max(top, value)
     return float(top)
+
+
+@inlined
+def best_and_challenger(upper: Any, lower: Any, tie: float, rng: Any) -> tuple[int, int]:
+    """UGapE's choice: b has the smallest bound on its gap, c is its challenger (NONE for one action).
+
+    b = argmin_b [ max_{a != b} U(a) - L(b) ],  c = argmax_{c != b} U(c), ties within `tie` broken
+    uniformly at random.
+    """
+    best = 0
+    if upper.size == 1:
+        return best, NONE
+    first = 0 if upper[0] >= upper[1] else 1
+    second = 1 - first
+    for a in range(2, upper.size):
+        if upper[a] > upper[first]:
+            second = first
+            first = a
+        elif upper[a] > upper[second]:
+            second = a
+    least = np.inf
+    ties = 0
+    for a in range(upper.size):
+        gap = (upper[second] if a == first else upper[first]) - lower[a]
+        if gap < least - tie:
+            best = a
+            least = gap
+            ties = 1
+        elif gap <= least + tie:
+            least = min(least, gap)
+            ties += 1
+            if rng.random() * ties < 1.0:
+                best = a
+    return best, argmax_at_random(upper, best, tie, rng)
+
+
+@inlined
+def wider(upper: Any, lower: Any, best: int, challenger: int, tie: float, rng: Any) -> int:
+    """Whichever of b and c has the wider interval."""
+    if challenger == NONE:
+        return best
+    excess = (upper[challenger] - lower[challenger]) - (upper[best] - lower[best])
+    if excess > tie or (excess >= -tie and rng.random() < 0.5):
+        return challenger
+    return best
+
+
+@inlined
+def gap_of(upper: Any, lower: Any, best: int) -> float:
+    """max_{a != b} U(a) - L(b), at most 0 for a single action.
+
+    The largest rival, not the challenger: that may be any of those that are nearly tied.
+    """
+    rival = -np.inf
+    for a in range(upper.size):
+        if a != best:
+            rival = max(rival, upper[a])
+    return float(rival - lower[best])

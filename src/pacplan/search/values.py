@@ -39,10 +39,13 @@ def value_range(
     return records(np.array(rows, VALUE_RANGE))
 
 
-def step_width(reward_range: tuple[float, float], may_end: bool) -> float:
-    """By how much two policies can differ in one step.
-
-    It is the width of the rewards, 0 counting as one of them if the episode may have ended.
-    """
+def step_range(reward_range: tuple[float, float], may_end: bool) -> tuple[float, float]:
+    """What a step can pay: a reward, or 0 where the episode may have ended."""
     low, high = reward_range
-    return max(high, 0.0) - min(low, 0.0) if may_end else high - low
+    return (min(low, 0.0), max(high, 0.0)) if may_end else (low, high)
+
+
+def step_width(reward_range: tuple[float, float], may_end: bool) -> float:
+    """By how much two policies can differ in one step."""
+    low, high = step_range(reward_range, may_end)
+    return high - low

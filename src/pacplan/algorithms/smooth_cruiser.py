@@ -1,0 +1,429 @@
+"""SmoothCruiser (Grill, Darwiche Domingues, Ménard, Munos, Valko 2019): a smooth maximum is cheaper."""
+
+import math
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan import _checks
+from pacplan._jit import core, entry, inlined, records
+from pacplan.algorithms.base import Planner, Query
+from pacplan.algorithms.episodes import EpisodeSearch, best_estimate, estimates_plan
+from pacplan.algorithms.horizons import check_endless, check_gamma_below_one, most_actions
+from pacplan.algorithms.units import units
+from pacplan.models.protocol import Model, Session
+from pacplan.plan import Plan
+from pacplan.search.driver import Limits, Snapshot
+from pacplan.search.kernel import CHUNK_DONE, RULE, SPENT, call_model, count_actions, note_episode
+from pacplan.search.tree import LINKS
+from pacplan.words import at_most, complement
+
+# A sampleV and the estimateQ that it waits for. sampleV adds up terms along one trajectory, so it is
+# a loop; only estimateQ makes the recursion deeper.
+FRAME = np.dtype(
+    [
+        ("accuracy", np.float64),  # of sampleV from here on
+        ("total", np.float64),  # its terms so far
+        ("discount", np.float64),  # of its next term
+        ("state", np.int64),
+        ("actions", np.int64),
+        ("h", np.int64),  # steps taken to `state`
+        ("level", np.float64),  # accuracy of estimateQ
+        ("width", np.int64),  # N, draws of every action
+        ("draws", np.int64),  # complete rounds over the actions
+        ("action", np.int64),  # whose turn it is
+        ("reward", np.float64),  # of the draw whose successor is being valued
+    ]
+)
+
+RULES = np.dtype(
+    [
+        ("gamma", np.float64),
+        ("root", np.float64),  # square root of gamma
+        ("top", np.float64),  # largest value; accuracy that 0 has
+        ("kappa", np.float64),
+        ("temperature", np.float64),
+        ("constant", np.float64),  # N(level) = ceil(constant / level^2)
+        ("accuracy", np.float64),
+        ("offset", np.float64),
+        ("slope", np.float64),
+        ("ended", np.float64),
+    ]
+)
+
+_MOST_DRAWS = 2.0**62
+
+
+class Search(NamedTuple):
+    """The recursion as it stands: it can be left at any call, and taken up again."""
+
+    rules: Any  # one record of RULES
+    promises: Any  # one record of PROMISES
+    frames: Any  # records of FRAME
+    depth: NDArray[np.int64]  # [the frame being worked on; -1 before the start]
+    sums: NDArray[np.float64]  # of the draws of each action of each frame
+    calls: NDArray[np.int64]  # by the root's actions
+    report: Any  # one record of REPORT
+
+
+@inlined
+def _begin(search: Search, model: Any, at: int, state: int, h: int, level: float) -> int:
+    """Start estimateQ in a frame; returns a status."""
+    frame = search.frames[at]
+    actions = search.calls.size
+    if h > 0:
+        actions, status = count_actions(search.promises, search.report, model, state, h)
+        if status != CHUNK_DONE:
+            return int(status)
+    frame.state = state
+    frame.actions = actions
+    frame.h = h
+    frame.level = level
+    frame.width = int(min(np.ceil(search.rules[0].constant / (level * level)), _MOST_DRAWS))
+    frame.draws = 0
+    frame.action = 0
+    search.sums[at, :actions] = 0.0
+    return CHUNK_DONE
+
+
+@inlined
+def _accuracy_of_q(accuracy: float, kappa: float) -> float:
+    return accuracy if accuracy >= kappa else np.sqrt(kappa * accuracy)
+
+
+@inlined
+def _advance(frame: Any) -> None:
+    """On to the next action, and to the next round after the last."""
+    frame.action += 1
+    if frame.action == frame.actions:
+        frame.action = 0
+        frame.draws += 1
+
+
+@inlined
+def _smooth_max(search: Search, at: int, pick: float) -> tuple[float, float, int]:
+    """F(Q) = lambda log sum exp(Q / lambda), Q . grad F(Q), and an action drawn from grad F(Q)."""
+    frame, rules = search.frames[at], search.rules[0]
+    sums, count = search.sums[at], frame.actions
+    top = -np.inf
+    for a in range(count):
+        sums[a] = min(max(sums[a] / frame.width, 0.0), rules.top)
+        top = max(top, sums[a])
+    mass = 0.0
+    inner = 0.0
+    for a in range(count):
+        weight = np.exp((sums[a] - top) / rules.temperature)
+        mass += weight
+        inner += weight * sums[a]
+    left = pick * mass
+    chosen = 0
+    while chosen < count - 1:
+        left -= np.exp((sums[chosen] - top) / rules.temperature)
+        if left < 0.0:
+            break
+        chosen += 1
+    return top + rules.temperature * np.log(mass), inner / mass, chosen
+
+
+@core
+def _run(
+    search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    rules, report, depth = search.rules[0], search.report, search.depth
+    if depth[0] < 0:
+        depth[0] = 0
+        _begin(search, model, 0, state, 0, rules.accuracy)
+    drawn = 0
+    while True:
+        at = depth[0]
+        frame = search.frames[at]
+        sampling = frame.draws < frame.width
+        if not sampling and at == 0:
+            return RULE
+        finished = False
+        if sampling or frame.accuracy < rules.kappa:
+            if drawn == most_draws:
+                return CHUNK_DONE
+            if report[0].calls >= most_calls:
+                return SPENT
+            action = frame.action
+            smooth = inner = 0.0
+            if not sampling:
+                smooth, inner, action = _smooth_max(search, at, ties.random())
+            successor, reward, ended, status = call_model(
+                search.promises, report, model, frame.state, action, frame.h, rng
+            )
+            if status != CHUNK_DONE:
+                return status
+            drawn += 1
+            note_episode(report, search.calls, search.frames[0].action, 1)
+            x = rules.offset + rules.slope * reward
+            if sampling:
+                below = frame.level / rules.root
+                if ended or below >= rules.top:
+                    search.sums[at, action] += x + (rules.gamma * rules.ended if ended else 0.0)
+                    _advance(frame)
+                else:
+                    frame.reward = x
+                    depth[0] = at + 1
+                    new = search.frames[at + 1]
+                    new.accuracy = below
+                    new.total = 0.0
+                    new.discount = 1.0
+                    level = _accuracy_of_q(below, rules.kappa)
+                    status = _begin(search, model, at + 1, successor, frame.h + 1, level)
+                    if status != CHUNK_DONE:
+                        return status
+            else:
+                frame.total += frame.discount * (smooth - inner + x)
+                frame.discount *= rules.gamma
+                frame.accuracy /= rules.root
+                if ended:
+                    frame.total += frame.discount * rules.ended
+                finished = ended or frame.accuracy >= rules.top
+                if not finished:
+                    level = _accuracy_of_q(frame.accuracy, rules.kappa)
+                    status = _begin(search, model, at, successor, frame.h + 1, level)
+                    if status != CHUNK_DONE:
+                        return status
+        else:
+            smooth, inner, action = _smooth_max(search, at, 0.0)
+            frame.total += frame.discount * smooth
+            finished = True
+        if finished:
+            above = search.frames[at - 1]
+            search.sums[at - 1, above.action] += above.reward + rules.gamma * frame.total
+            _advance(above)
+            depth[0] = at - 1
+
+
+@entry
+def run(
+    search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    """Go on with the recursion until one of the reasons in `pacplan.search.kernel` to return."""
+    return _run(search, model, state, most_draws, most_calls, rng, ties)
+
+
+class SmoothCruiser(Planner):
+    """Estimates a state's value in the entropy-regularised problem.
+
+    There V(s) = F(Q(s, .)) with F(Q) = lambda log sum_a exp(Q_a / lambda), a smooth maximum, whose
+    gradient is the softmax policy. A smooth F can be expanded around a rough estimate of Q, and the
+    first-order term sampled with a single action, which makes the number of calls polynomial in
+    1/epsilon, whatever the number of successors. With rewards in [0, 1], M = lambda log K and
+    kappa = (1 - sqrt(gamma)) lambda / K:
+
+        sampleV(s, e):   0 if e >= (1 + M) / (1 - gamma); F(Q), Q = estimateQ(s, e), if e >= kappa;
+                         otherwise with Q = estimateQ(s, sqrt(kappa e)) and an action a drawn from
+                         grad F(Q): F(Q) - Q . grad F(Q) + r + gamma sampleV(s', e / sqrt(gamma))
+        estimateQ(s, e): for every action, the mean of N(e) draws of r + gamma sampleV(s', e /
+                         sqrt(gamma)), clipped to [0, (1 + M) / (1 - gamma)]
+        N(e) = 18 (1 + M)^2 / ((1 - gamma)^4 (1 - sqrt(gamma))^2) log(2 K / delta') / e^2
+
+    The paper's theorem says that F(estimateQ(s, epsilon)) is within epsilon of V(s) with probability
+    at least 1 - delta if delta' is delta over the number of its estimates. That number is known
+    beforehand, so delta' is computed from delta. So is the number of calls, `calls(model)`, which is
+    large for all but rough accuracies and small discounts. An episode that ended earns nothing more,
+    and no entropy either.
+
+    `plan.value` is the answer, `plan.values` the estimated (regularised) Q, whose largest is the action
+    recommended; nothing is claimed about that action.
+
+    Args:
+        epsilon: accuracy of the value, in the model's reward units.
+        delta: probability with which it may be missed.
+        gamma: discount in [0, 1).
+        temperature: lambda, in the model's reward units.
+        chunk: see `Planner`; here in calls.
+    """
+
+    name = "smooth-cruiser"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float,
+        gamma: float,
+        temperature: float = 0.5,
+        chunk: int | None = None,
+    ) -> None:
+        super().__init__(chunk=chunk)
+        self.epsilon = _checks.positive("epsilon", epsilon)
+        self.delta = _checks.probability("delta", delta)
+        self.gamma = check_gamma_below_one(gamma)
+        self.temperature = _checks.positive("temperature", temperature)
+
+    def calls(self, model: Model) -> float:
+        """Calls that a plan in `model` takes, fewer only where episodes end. May be infinite."""
+        return self._shape(model).calls
+
+    def _shape(self, model: Model) -> "_Shape":
+        scale = units(model, self.gamma)
+        return _shape(
+            self.epsilon / scale.width,
+            self.delta,
+            self.gamma,
+            self.temperature / scale.width,
+            most_actions(self, model),
+        )
+
+    def _check_query(self, query: Query, limits: Limits) -> None:
+        check_endless(query.model)
+        shape = self._shape(query.model)
+        if not shape.calls < _MOST_DRAWS and limits.budget is None and limits.time_limit is None:
+            raise ValueError(
+                f"SmoothCruiser would take {shape.calls:.3g} calls here; raise epsilon, or give plan() "
+                "a budget or a time_limit"
+            )
+
+    def _start(self, query: Query, session: Session) -> "_SmoothSearch":
+        return _SmoothSearch(self, query, session)
+
+    def _finish(self, query: Query, search: "_SmoothSearch", stopped_by: str, seconds: float) -> Plan:
+        value = search.smooth_value()
+        guarantee = "The recursion was not finished, so nothing is known of its value."
+        if stopped_by == "rule":
+            guarantee = (
+                f"The state's value in the problem regularised by the entropy at temperature "
+                f"{self.temperature:g} is within {at_most(self.epsilon)} of {value:.6g}, with "
+                f"probability at least {complement(self.delta)} (Grill et al. 2019)."
+            )
+        return estimates_plan(
+            self, query, search, stopped_by, seconds, guarantee=guarantee, value=value
+        )
+
+
+class _Shape(NamedTuple):
+    top: float
+    kappa: float
+    constant: float
+    calls: float
+    frames: int
+
+
+@cache
+def _shape(epsilon: float, delta: float, gamma: float, temperature: float, actions: int) -> _Shape:
+    """What follows from the settings for rewards in [0, 1]."""
+    entropy = temperature * math.log(actions)
+    root = math.sqrt(gamma)
+    top = (1.0 + entropy) / (1.0 - gamma)
+    kappa = (1.0 - root) * temperature / actions
+    factor = 18.0 * (1.0 + entropy) ** 2 / ((1.0 - gamma) ** 4 * (1.0 - root) ** 2)
+
+    def below(accuracy: float) -> float:
+        return accuracy / root if root > 0.0 else math.inf
+
+    def sizes(log_share: float) -> tuple[float, float]:
+        """Calls, and estimates of Q, of the whole recursion, if log(1/delta') is this."""
+        constant = factor * (math.log(2.0 * actions) + log_share)
+
+        @cache
+        def of_q(level: float) -> tuple[float, float]:
+            draws = actions * float(np.ceil(constant / level / level))
+            calls, estimates = of_v(below(level))
+            return draws * (1.0 + calls), 1.0 + draws * estimates
+
+        @cache
+        def of_v(accuracy: float) -> tuple[float, float]:
+            if accuracy >= top:
+                return 0.0, 0.0
+            if accuracy >= kappa:
+                return of_q(accuracy)
+            calls, estimates = of_q(math.sqrt(kappa * accuracy))
+            more_calls, more_estimates = of_v(below(accuracy))
+            return calls + 1.0 + more_calls, estimates + more_estimates
+
+        return of_q(epsilon)
+
+    frames = 2
+    accuracy = epsilon
+    while accuracy < top:
+        accuracy = below(accuracy)
+        frames += 1
+    log_share = -math.log(delta)
+    calls = math.inf  # Every frame multiplies the calls by 36 or more, and so many make it infinite.
+    while frames < 250:
+        # The more estimates there are, the smaller is each one's share of delta, and the more calls it
+        # takes. The shares decrease to a fixed point, of which the last step makes sure.
+        calls, estimates = sizes(log_share)
+        if not math.isfinite(calls):
+            break
+        needed = math.log(estimates) - math.log(delta)
+        if needed <= log_share:
+            break
+        log_share = needed + 1e-3
+    return _Shape(top, kappa, factor * (math.log(2.0 * actions) + log_share), calls, frames)
+
+
+class _SmoothSearch(EpisodeSearch):
+    """The recursion's frames; an episode is one call."""
+
+    def __init__(self, planner: SmoothCruiser, query: Query, session: Session) -> None:
+        super().__init__(run, query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1)
+        shape = planner._shape(query.model)
+        self._units = units(query.model, planner.gamma)
+        self._temperature = planner.temperature / self._units.width
+        self._top = shape.top
+        rules = (
+            planner.gamma,
+            math.sqrt(planner.gamma),
+            shape.top,
+            shape.kappa,
+            self._temperature,
+            shape.constant,
+            planner.epsilon / self._units.width,
+            self._units.offset,
+            self._units.slope,
+            self._units.ended,
+        )
+        most = max(most_actions(planner, query.model), len(query.actions))
+        self.calls = np.zeros(len(query.actions), np.int64)
+        self._order = query.ties.permutation(len(query.actions))
+        self._search = Search(
+            rules=records(np.array([rules], RULES)),
+            promises=self.promises,
+            frames=records(np.zeros(shape.frames, FRAME)),
+            depth=np.full(1, -1),
+            sums=np.zeros((shape.frames, most)),
+            calls=self.calls,
+            report=self.reports,
+        )
+
+    def kernel_state(self) -> Search:
+        """What the kernel works on."""
+        return self._search
+
+    def _scaled(self) -> NDArray[np.float64]:
+        """Means of the draws of the root's actions so far, NaN for none."""
+        count = len(self.actions)
+        frame = self._search.frames[0]
+        draws = int(frame["draws"]) + (np.arange(count) < int(frame["action"]))
+        means = np.full(count, np.nan)
+        np.divide(self._search.sums[0, :count], draws, out=means, where=draws > 0)
+        return np.asarray(np.clip(means, 0.0, self._top))
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The same in the user's units."""
+        return self._units.low * self._units.rest + self._units.width * self._scaled()
+
+    def smooth_value(self) -> float:
+        """F of the estimates of the root's actions so far; NaN while there are none."""
+        means = self._scaled()
+        means = means[~np.isnan(means)]
+        if len(means) == 0:
+            return math.nan
+        scaled = self._temperature * float(np.logaddexp.reduce(means / self._temperature))
+        return self._units.value(scaled)
+
+    def recommended(self) -> int:
+        """Index of the largest estimate."""
+        return best_estimate(self.values, self._order)
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+        return self.standing(self.recommended(), seconds)

@@ -1,0 +1,460 @@
+"""StOP (Szörényi, Kedenburg, Munos 2014): stochastic optimistic planning over policies."""
+
+import math
+from collections.abc import Generator, Iterator
+from heapq import heappop, heappush
+from itertools import count, product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan import _checks
+from pacplan._jit import core, entry, records
+from pacplan.algorithms.base import Planner, Query
+from pacplan.algorithms.episodes import EpisodeSearch, best_estimate
+from pacplan.algorithms.horizons import check_endless, check_gamma_below_one, most_actions
+from pacplan.algorithms.opd import tails_of
+from pacplan.models.protocol import Model, Session
+from pacplan.plan import Plan
+from pacplan.search import kernel
+from pacplan.search.driver import Limits, Snapshot
+from pacplan.search.kernel import CHUNK_DONE, RULE, SPENT, call_model, count_actions, note_episode
+from pacplan.search.tree import LINKS
+from pacplan.search.values import step_width, value_range
+from pacplan.words import at_most, complement
+
+# Draws that are asked for at once.
+_BLOCK = 4096
+# No state has this number.
+_END = np.iinfo(np.int64).min
+
+REQUEST = np.dtype(
+    [
+        ("state", np.int64),
+        ("action", np.int64),
+        ("h", np.int64),
+        ("first", np.int64),  # root action that they are counted for
+        ("wanted", np.int64),
+        ("done", np.int64),
+    ]
+)
+
+
+class Draws(NamedTuple):
+    """Draws of one state and action: what is asked for, and what came."""
+
+    request: Any  # one record of REQUEST
+    promises: Any  # one record of PROMISES
+    successors: NDArray[np.int64]  # _END: the episode ended
+    rewards: NDArray[np.float64]  # in the user's units
+    actions: NDArray[np.int64]  # how many the successor offers
+    calls: NDArray[np.int64]
+    report: Any  # one record of REPORT
+
+
+@core
+def _run(search: Draws, model: Any, most_draws: int, most_calls: int, rng: Any) -> int:
+    request, promise = search.request[0], search.promises[0]
+    drawn = 0
+    while request.done < request.wanted:
+        if drawn == most_draws:
+            return CHUNK_DONE
+        if search.report[0].calls >= most_calls:
+            return SPENT
+        successor, reward, ended, status = call_model(
+            search.promises, search.report, model, request.state, request.action, request.h, rng
+        )
+        if status != CHUNK_DONE:
+            return status
+        drawn += 1
+        note_episode(search.report, search.calls, request.first, 1)
+        search.successors[request.done] = _END
+        if not ended:
+            actions, status = count_actions(
+                search.promises, search.report, model, successor, request.h + 1
+            )
+            if status != CHUNK_DONE:
+                return status
+            search.successors[request.done] = successor
+            search.actions[request.done] = actions
+        search.rewards[request.done] = promise.lowest + promise.width * reward
+        request.done += 1
+    return RULE
+
+
+@entry
+def run(
+    search: Draws, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    """Draw what is asked for, until one of the reasons in `pacplan.search.kernel` to return."""
+    return _run(search, model, most_draws, most_calls, rng)
+
+
+class _Node:
+    """A state reached by one history, and what was drawn of its actions."""
+
+    def __init__(self, state: int, h: int, actions: int) -> None:
+        self.state = state
+        self.h = h
+        self.pairs = [_Pair(self, action) for action in range(actions)]
+
+
+class _Pair:
+    """A stack of draws of one action: the i-th visit of any policy sees the i-th draw.
+
+    Attributes:
+        node: the state.
+        action: the action.
+        children: the outcomes seen, in order of discovery; None for the end.
+        earned: sums of the first 0, 1, 2, ... rewards.
+    """
+
+    def __init__(self, node: _Node, action: int) -> None:
+        self.node = node
+        self.action = action
+        self.children: list[_Node | None] = []
+        self.earned = np.zeros(1)
+        self._numbers: dict[int, int] = {}
+        self._outcomes = np.empty(0, np.int32)
+
+    def __len__(self) -> int:
+        return len(self._outcomes)
+
+    def visits(self, draws: int) -> list[tuple[int, _Node, int]]:
+        """Outcomes among the first draws: number, node, how often. The end is left out."""
+        counts = np.bincount(self._outcomes[:draws], minlength=len(self.children)).tolist()
+        seen = zip(self.children, counts, strict=True)
+        return [(i, node, n) for i, (node, n) in enumerate(seen) if node is not None and n > 0]
+
+    def append(
+        self, states: NDArray[np.int64], rewards: NDArray[np.float64], actions: NDArray[np.int64]
+    ) -> None:
+        """Add draws: the next states, the rewards, and how many actions the states offer."""
+        for place in np.sort(np.unique(states, return_index=True)[1]):
+            state = int(states[place])
+            if state not in self._numbers:
+                self._numbers[state] = len(self.children)
+                ended = state == _END
+                child = None if ended else _Node(state, self.node.h + 1, int(actions[place]))
+                self.children.append(child)
+        numbers = np.array([self._numbers[state] for state in states.tolist()], np.int32)
+        self._outcomes = np.concatenate([self._outcomes, numbers])
+        self.earned = np.concatenate([self.earned, self.earned[-1] + np.cumsum(rewards)])
+
+
+class _Choice(NamedTuple):
+    """A policy, as far as it is laid down: an action, and the same for outcomes by their numbers."""
+
+    action: int
+    after: dict[int, "_Choice"]
+
+
+class _Policy(NamedTuple):
+    """A policy of the first `depth` steps with bounds on its value."""
+
+    choice: _Choice
+    depth: int
+    lower: float
+    upper: float
+
+
+class StOP(Planner):
+    """Optimistic planning over partial policies, for the infinite-horizon discounted problem.
+
+    A policy of the first d steps is evaluated by
+
+        m_d = ceil( log(1/delta_d) / 2 ((1 - gamma^d) / gamma^d)^2 )
+
+    trajectories, which (Hoeffding's inequality) tell its value to within gamma^d / (1 - gamma), with
+    as much again above for the tail that was not seen. In each round, of the policies with the largest
+    upper bound, one for every first action, the best and the second best are compared; the search stops
+    when lower(best) + epsilon >= upper(second), and otherwise refines the shallower of the two: every
+    assignment of actions to the states newly reached is a policy of depth d + 1.
+
+    The shares are delta_d = delta / (2 d* N_d), where d* = ceil( log(6 / (epsilon (1-gamma))) /
+    log(1/gamma) ) is the largest depth that can occur, N_d = K^(1 + B + ... + B^(d-1)) the number of
+    policies of depth d, and the 2 is for the two sides. (The paper leaves the 2 out.) Policies share
+    draws: the i-th visit of any policy to a history and action sees the i-th draw of a common stack, so
+    that the trajectories of each single policy are independent.
+
+    With probability at least 1 - delta all bounds hold, so the certificate is valid whenever the search
+    ends. It explodes by nature: the number of policies grows doubly exponentially in the depth. On all
+    but tiny problems it ends in a `MemoryError` that tells how many policies the next refinement has.
+
+    Args:
+        epsilon: how far from optimal the action may be, in the model's reward units.
+        delta: probability with which the guarantee may fail.
+        gamma: discount in (0, 1).
+        max_policies: most policies to hold.
+        chunk: see `Planner`; here in calls.
+    """
+
+    name = "stop"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float,
+        gamma: float,
+        max_policies: int = 100_000,
+        chunk: int | None = None,
+    ) -> None:
+        super().__init__(chunk=chunk)
+        self.epsilon = _checks.positive("epsilon", epsilon)
+        self.delta = _checks.probability("delta", delta)
+        self.gamma = check_gamma_below_one(gamma)
+        if self.gamma == 0.0:
+            raise ValueError("gamma must lie in (0, 1): use MDPGapE(horizon=1) for gamma = 0")
+        self.max_policies = _checks.integer("max_policies", max_policies, least=1)
+
+    def depth(self, model: Model) -> int:
+        """d*, the largest depth that can occur."""
+        width = step_width(model.reward_range, model.may_end)
+        exact = math.log(6.0 * width / (self.epsilon * (1.0 - self.gamma))) / -math.log(self.gamma)
+        return max(1, math.ceil(exact - 1e-9))
+
+    def trajectories(self, model: Model, depth: int) -> int:
+        """m_d, the number of trajectories that evaluate a policy of this depth."""
+        if model.successors is None:
+            raise ValueError(
+                "StOP needs B, the largest number of successors of a state and action: pass "
+                "successors= to the model"
+            )
+        states = sum(float(model.successors) ** step for step in range(depth))
+        share = math.log(2.0 * self.depth(model) / self.delta)
+        share += states * math.log(most_actions(self, model))
+        ends = value_range(model.reward_range, model.may_end, self.gamma, depth)[-1]
+        spread = float(ends["node_upper"] - ends["node_lower"]) / self._tail(model, depth)
+        return math.ceil(0.5 * share * spread**2)
+
+    def _tail(self, model: Model, depth: int) -> float:
+        """gamma^d / (1 - gamma) in the model's units: the width of what follows, and of the bounds."""
+        tail = tails_of(self.gamma, None, model)[0]
+        return float(self.gamma**depth * (tail["upper"] - tail["lower"]))
+
+    def _check_query(self, query: Query, limits: Limits) -> None:
+        check_endless(query.model)
+        self.trajectories(query.model, 1)
+
+    def _start(self, query: Query, session: Session) -> "_PolicySearch":
+        return _PolicySearch(self, query, session)
+
+    def _finish(self, query: Query, search: "_PolicySearch", stopped_by: str, seconds: float) -> Plan:
+        if stopped_by == "rule":
+            stopped_by = "certified"
+        snapshot = search.snapshot(seconds)
+        assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
+        low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
+        values = 0.5 * (snapshot.lower + snapshot.upper)
+        model = query.model
+        return Plan(
+            action=snapshot.action,
+            actions=query.actions,
+            lower=snapshot.lower,
+            upper=snapshot.upper,
+            values=values,
+            calls=search.calls.copy(),
+            gap=snapshot.gap,
+            value=0.5 * (low + high),
+            certified=stopped_by == "certified",
+            stopped_by=stopped_by,
+            guarantee=(
+                f"Action {snapshot.action!r} is within {at_most(max(0.0, snapshot.gap))} of optimal "
+                f"over an infinite horizon, with probability at least {complement(self.delta)}."
+            ),
+            assumptions=(
+                f"every state and action has at most {model.successors} successors",
+                f"no state has more than {model.max_actions} actions",
+                "rewards lie in [{:g}, {:g}]".format(*model.reward_range),
+            ),
+            samples=snapshot.samples,
+            episodes=snapshot.episodes,
+            seconds=seconds,
+            horizon=search.deepest,
+            planner=repr(self),
+            tree=None,
+        )
+
+
+class _PolicySearch(EpisodeSearch):
+    """The policies by first action, and the draws that they share; an episode is one call."""
+
+    def __init__(self, planner: StOP, query: Query, session: Session) -> None:
+        super().__init__(run, query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1)
+        self.target = planner.epsilon
+        self.calls = np.zeros(len(query.actions), np.int64)
+        self.deepest = 0
+        self._planner, self._model = planner, query.model
+        self._tails = tails_of(planner.gamma, None, query.model)[0]
+        self._order = query.ties.permutation(len(query.actions))
+        self._draws = Draws(
+            request=records(np.zeros(1, REQUEST)),
+            promises=self.promises,
+            successors=np.zeros(_BLOCK, np.int64),
+            rewards=np.zeros(_BLOCK),
+            actions=np.zeros(_BLOCK, np.int64),
+            calls=self.calls,
+            report=self.reports,
+        )
+        tail_low, tail_high = float(self._tails["lower"]), float(self._tails["upper"])
+        self._lower = np.full(len(query.actions), tail_low)
+        self._upper = np.full(len(query.actions), tail_high)
+        # For every first action a heap of policies, the largest upper bound first.
+        self._policies: list[list[tuple[float, int, _Policy]]] = [[] for _ in query.actions]
+        self._ages = count()
+        self.root = _Node(self._root, 0, len(query.actions))
+        self._work = self._search()
+        self._pair: _Pair | None = None
+
+    def kernel_state(self) -> Draws:
+        """What the kernel works on."""
+        return self._draws
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands. Of the bounds on what each action may lose, the smallest decides."""
+        rivals = [np.delete(self._upper, a).max(initial=-np.inf) for a in range(len(self.actions))]
+        losses = np.array(rivals) - self._lower
+        best = best_estimate(-losses, self._order)
+        return self.standing(best, seconds, self._lower.copy(), self._upper.copy())
+
+    def advance(self, episodes: int, calls: int) -> int:
+        """Draw what the search asks for, at most so many calls, until so many in all."""
+        last = int(self.report["calls"]) + episodes
+        while True:
+            if self._pair is None:
+                asked = next(self._work, None)
+                if asked is None:
+                    return RULE
+                self._ask(*asked)
+            status = super().advance(last - int(self.report["calls"]), calls)
+            if status != RULE:
+                return status
+            if not self._deliver():
+                return kernel.BROKEN
+
+    def _ask(self, pair: _Pair, draws: int, first: int) -> None:
+        self._pair = pair
+        wanted = min(draws, _BLOCK)
+        self._draws.request[0] = (pair.node.state, pair.action, pair.node.h, first, wanted, 0)
+
+    def _deliver(self) -> bool:
+        """Hand the draws to the pair; False if it has more successors than promised."""
+        pair = self._pair
+        assert pair is not None
+        done = int(self._draws.request[0]["done"])
+        draws = self._draws
+        pair.append(draws.successors[:done], draws.rewards[:done], draws.actions[:done])
+        self._pair = None
+        if len(pair.children) <= self.successors:
+            return True
+        report = self.reports[0]
+        report["promise"] = kernel.TOO_MANY_SUCCESSORS
+        report["state"], report["action"], report["h"] = pair.node.state, pair.action, pair.node.h
+        return False
+
+    def _search(self) -> Generator[tuple[_Pair, int, int], None, None]:
+        """StOP itself; yields what must be drawn: a pair, how often, and the root's action."""
+        if len(self.actions) == 1:
+            return
+        for action in self._order:
+            start = _Policy(_Choice(int(action), {}), 0, self._lower[0], self._upper[0])
+            yield from self._refine(start)
+        while True:
+            tops = [heap[0][2] for heap in self._policies]
+            ranking = sorted(self._order, key=lambda action: -tops[action].upper)
+            best, second = tops[ranking[0]], tops[ranking[1]]
+            self._upper[:] = [policy.upper for policy in tops]
+            if self._lower[best.choice.action] + self._planner.epsilon >= second.upper:
+                return
+            shallower = best if best.depth <= second.depth else second
+            heappop(self._policies[shallower.choice.action])
+            yield from self._refine(shallower)
+
+    def _refine(self, policy: _Policy) -> Generator[tuple[_Pair, int, int], None, None]:
+        """Replace a policy by its children, one step deeper."""
+        planner, root, depth = self._planner, self.root, policy.depth + 1
+        draws = planner.trajectories(self._model, depth)
+        self._check_number(draws, policy)
+        yield from self._draw(root, draws, depth, policy.choice, policy.choice.action)
+        self._check_number(draws, policy)
+        self.deepest = max(self.deepest, depth)
+        error = planner._tail(self._model, depth)
+        discount = planner.gamma**depth
+        first = policy.choice.action
+        for total, choice in self._children(root, draws, depth, policy.choice):
+            value = total / draws
+            child = _Policy(
+                choice,
+                depth,
+                max(policy.lower, value - error + discount * float(self._tails["lower"])),
+                min(policy.upper, value + error + discount * float(self._tails["upper"])),
+            )
+            heappush(self._policies[first], (-child.upper, next(self._ages), child))
+            self._lower[first] = max(self._lower[first], child.lower)
+
+    def _options(self, node: _Node, choice: _Choice | None) -> list[_Pair]:
+        """The actions that a policy may take: the one laid down, or any."""
+        return node.pairs if choice is None else [node.pairs[choice.action]]
+
+    def _draw(
+        self, node: _Node, draws: int, steps: int, choice: _Choice | None, first: int
+    ) -> Generator[tuple[_Pair, int, int], None, None]:
+        """Draw all that the policies below a node need for so many visits and steps."""
+        for pair in self._options(node, choice):
+            while len(pair) < draws:
+                yield pair, draws - len(pair), first
+            if steps > 1:
+                for i, child, visits in pair.visits(draws):
+                    yield from self._draw(child, visits, steps - 1, _after(choice, i), first)
+
+    def _number(self, node: _Node, draws: int, steps: int, choice: _Choice | None) -> int:
+        """How many policies there are below a node, as far as its draws are known."""
+        if steps == 1:
+            return len(self._options(node, choice))
+        return sum(
+            math.prod(
+                self._number(child, visits, steps - 1, _after(choice, i))
+                for i, child, visits in pair.visits(draws)
+            )
+            for pair in self._options(node, choice)
+        )
+
+    def _check_number(self, draws: int, policy: _Policy) -> None:
+        """Raise if there are too many children of a policy to hold."""
+        depth = policy.depth + 1
+        needed = self._number(self.root, draws, depth, policy.choice)
+        held = sum(map(len, self._policies))
+        if needed + held > self._planner.max_policies:
+            raise MemoryError(
+                f"the next refinement, to policies of {depth} steps, has {needed:,} policies; with the "
+                f"{held:,} held now that is more than max_policies={self._planner.max_policies:,}. "
+                "Raise epsilon or max_policies, give plan() a budget, or use another planner"
+            )
+
+    def _children(
+        self, node: _Node, draws: int, steps: int, choice: _Choice | None
+    ) -> Iterator[tuple[float, _Choice]]:
+        """All policies below a node that go on from `choice`, with what they earn in all visits."""
+        gamma = self._planner.gamma
+        for pair in self._options(node, choice):
+            earned = float(pair.earned[draws])
+            if steps == 1:
+                yield earned, _Choice(pair.action, {})
+                continue
+            seen = pair.visits(draws)
+            below = [
+                list(self._children(child, visits, steps - 1, _after(choice, i)))
+                for i, child, visits in seen
+            ]
+            for combination in product(*below):
+                total = earned + gamma * sum(part for part, _ in combination)
+                parts = (part for _, part in combination)
+                follow = {i: part for (i, _, _), part in zip(seen, parts, strict=True)}
+                yield total, _Choice(pair.action, follow)
+
+
+def _after(choice: _Choice | None, outcome: int) -> _Choice | None:
+    """What a policy has laid down after an outcome."""
+    return None if choice is None else choice.after.get(outcome)

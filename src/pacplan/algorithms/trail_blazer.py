@@ -1,0 +1,494 @@
+"""TrailBlazer (Grill, Valko, Munos 2016): a value, from few calls off the nearly optimal paths."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan import _checks
+from pacplan._jit import core, entry, inlined, records
+from pacplan.algorithms.base import Planner, Query
+from pacplan.algorithms.episodes import EpisodeSearch, best_estimate, estimates_plan
+from pacplan.algorithms.horizons import check_endless, check_gamma_below_one, most_actions
+from pacplan.algorithms.units import units
+from pacplan.models.protocol import Model, Session
+from pacplan.plan import Plan
+from pacplan.search.driver import Limits, Snapshot
+from pacplan.search.kernel import (
+    CHUNK_DONE,
+    NO_ROOM,
+    RULE,
+    SPENT,
+    call_model,
+    follow,
+    note_episode,
+)
+from pacplan.search.tree import LINKS, NONE, TreeArrays, add_node, add_pair
+from pacplan.words import at_most, complement
+
+# An AVG node. Its samples are a list, oldest first, so that "the first m" means something.
+PAIR = np.dtype(
+    [
+        ("rewards", np.float64),  # sum over all samples
+        ("value", np.float64),  # last estimate
+        ("oldest", np.int32),
+        ("newest", np.int32),
+        ("active", np.int32),  # how many samples the counts of its outcomes stand for ...
+        ("last", np.int32),  # ... and the last of these
+        ("candidate", np.int32),  # whether it is still among those that may be the best
+        *LINKS,
+    ],
+    align=True,
+)
+
+SAMPLE = np.dtype([("outcome", np.int32), ("next", np.int32)])
+
+# What a frame does next.
+_DECIDE, _DRAW, _DESCEND = 0, 1, 2
+
+# A MAX node's call and the call of one of its AVG nodes that it waits for.
+FRAME = np.dtype(
+    [
+        ("accuracy", np.float64),
+        ("spread", np.float64),  # U of the round under way
+        ("node", np.int64),
+        ("samples", np.int64),  # m
+        ("round", np.int64),  # l of the next round
+        ("left", np.int64),  # candidates
+        ("final", np.int64),  # whether only the value of the one left is asked for
+        ("phase", np.int64),
+        ("pair", np.int64),
+        ("pair_samples", np.int64),
+        ("pair_accuracy", np.float64),
+        ("outcome", np.int64),  # the one being valued
+        ("total", np.float64),  # of those before, times their counts
+    ]
+)
+
+RULES = np.dtype(
+    [
+        ("gamma", np.float64),
+        ("eta", np.float64),
+        ("top", np.float64),  # 1 / (1 - gamma)
+        ("level", np.float64),  # log(K / delta) + gamma / (eta - gamma) + lambda + 1
+        ("accuracy", np.float64),
+        ("offset", np.float64),
+        ("slope", np.float64),
+        ("ended", np.float64),
+        ("samples", np.int64),  # of the root
+    ]
+)
+
+# Steps of the recursion without a call, to each call that was asked for, before looking up.
+_STEPS_A_CALL = 64
+
+
+class Search(NamedTuple):
+    """The recursion as it stands: it can be left at any call, and taken up again."""
+
+    tree: TreeArrays
+    samples: Any  # records of SAMPLE
+    frames: Any  # records of FRAME
+    rules: Any  # one record of RULES
+    promises: Any  # one record of PROMISES
+    used: NDArray[np.int64]  # [samples, frames, deepest frame so far]
+    values: NDArray[np.float64]  # last estimates of the root's actions
+    answer: NDArray[np.float64]  # [the root's value, once it has one]
+    calls: NDArray[np.int64]  # spent on each of them
+    report: Any  # one record of REPORT
+
+
+@inlined
+def _spread(rules: Any, round_: float, accuracy: float) -> float:
+    """U(l) = 2/(1-gamma) sqrt( (log(K l / (delta epsilon)) + gamma/(eta-gamma) + lambda + 1) / l )."""
+    level = rules.level + np.log(round_) - np.log(accuracy)
+    return float(2.0 * rules.top * np.sqrt(max(level, 0.0) / round_))
+
+
+@inlined
+def _next_round(rules: Any, frame: Any, is_root: bool) -> int:
+    """The next round that can matter: the first that could drop a candidate, or the last.
+
+    Estimates lie in [0, 1/(1-gamma)], and a candidate is dropped if it is 4 U / (1 - eta) below the
+    best. The samples of a round are among those of the rounds after it, and its estimates are
+    replaced, so rounds that cannot drop anything may be left out. At the root every round at least
+    doubles the last, so that there are estimates to show.
+    """
+    limit = (1.0 - rules.eta) * max(0.25 * rules.top, frame.accuracy)
+    first = frame.round
+    if _spread(rules, first, frame.accuracy) < limit:
+        return int(first)
+    low, high = first, 2 * first
+    while _spread(rules, high, frame.accuracy) >= limit and high < 2**61:
+        low = high
+        high *= 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _spread(rules, middle, frame.accuracy) >= limit:
+            low = middle
+        else:
+            high = middle
+    return int(min(high, 2 * first - 1)) if is_root else int(high)
+
+
+@inlined
+def _call_node(search: Search, node: int, samples: int, accuracy: float) -> None:
+    """Begin the call of a MAX node, in a new frame. The caller has made sure that there is room."""
+    tree, at = search.tree, search.used[1]
+    search.used[1] = at + 1
+    search.used[2] = max(search.used[2], at + 1)
+    frame = search.frames[at]
+    frame.node = node
+    frame.samples = samples
+    frame.accuracy = accuracy
+    frame.spread = np.inf
+    frame.round = 1
+    frame.left = tree.nodes[node].actions
+    frame.final = 0
+    frame.phase = _DECIDE
+    if tree.nodes[node].tried == 0:
+        # The last one made is the first in the list, so actions are listed in order.
+        for action in range(tree.nodes[node].actions - 1, -1, -1):
+            pair = tree.pairs[add_pair(tree, node, action)]
+            pair.oldest = NONE
+            pair.newest = NONE
+            pair.last = NONE
+    link = tree.nodes[node].first
+    while link != NONE:
+        tree.pairs[link].candidate = 1
+        link = tree.pairs[link].sibling
+
+
+@inlined
+def _candidate(tree: TreeArrays, link: int) -> int:
+    """The first candidate from `link` on, or NONE."""
+    while link != NONE and not tree.pairs[link].candidate:
+        link = tree.pairs[link].sibling
+    return int(link)
+
+
+@inlined
+def _best(tree: TreeArrays, node: int) -> float:
+    """Largest estimate among the candidates of a node."""
+    top = -np.inf
+    link = _candidate(tree, tree.nodes[node].first)
+    while link != NONE:
+        top = max(top, tree.pairs[link].value)
+        link = _candidate(tree, tree.pairs[link].sibling)
+    return top
+
+
+@inlined
+def _drop(tree: TreeArrays, node: int, margin: float) -> int:
+    """Drop the candidates more than `margin` below the best; returns how many are left."""
+    least = _best(tree, node) - margin
+    left = 0
+    link = tree.nodes[node].first
+    while link != NONE:
+        pair = tree.pairs[link]
+        if pair.candidate:
+            if pair.value < least:
+                pair.candidate = 0
+            else:
+                left += 1
+        link = pair.sibling
+    return left
+
+
+@inlined
+def _activate(search: Search, link: int, samples: int) -> None:
+    """Let the counts of a pair's outcomes stand for its first `samples` samples."""
+    nodes, pair = search.tree.nodes, search.tree.pairs[link]
+    if samples < pair.active:
+        node = pair.child
+        while node != NONE:
+            nodes[node].count = 0
+            node = nodes[node].sibling
+        pair.active = 0
+        pair.last = NONE
+    while pair.active < samples:
+        pair.last = pair.oldest if pair.last == NONE else search.samples[pair.last].next
+        nodes[search.samples[pair.last].outcome].count += 1
+        pair.active += 1
+
+
+@core
+def _run(search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any) -> int:
+    tree, rules, report, used = search.tree, search.rules[0], search.report, search.used
+    if tree.used[0] == 0:
+        add_node(tree, state, search.values.size, 0.0, 0.0)
+        _call_node(search, 0, rules.samples, rules.accuracy)
+    drawn = 0
+    steps = 0
+    while True:
+        steps += 1
+        if steps > _STEPS_A_CALL * (most_draws + 1):
+            return CHUNK_DONE
+        if used[1] == 0:
+            return RULE
+        frame = search.frames[used[1] - 1]
+        node = tree.nodes[frame.node]
+        returns = False
+        result = 0.0
+        estimated = False
+        estimate = 0.0
+        if frame.phase == _DECIDE:
+            if frame.left > 1 and frame.spread < (1.0 - rules.eta) * frame.accuracy:
+                returns = True
+                result = _best(tree, frame.node)
+            else:
+                frame.pair = _candidate(tree, node.first)
+                frame.phase = _DRAW
+                if frame.left > 1:
+                    frame.round = _next_round(rules, frame, used[1] == 1)
+                    frame.spread = _spread(rules, frame.round, frame.accuracy)
+                    frame.pair_samples = frame.round
+                    frame.pair_accuracy = frame.spread * rules.eta / (1.0 - rules.eta)
+                else:
+                    frame.final = 1
+                    frame.pair_samples = frame.samples
+                    frame.pair_accuracy = rules.eta * frame.accuracy
+        elif frame.phase == _DRAW:
+            pair = tree.pairs[frame.pair]
+            if frame.pair_accuracy >= rules.top:
+                estimated = True
+            elif pair.n < frame.pair_samples:
+                if drawn == most_draws:
+                    return CHUNK_DONE
+                if report[0].calls >= most_calls:
+                    return SPENT
+                if used[0] == search.samples.size or tree.used[0] == tree.nodes.size:
+                    return NO_ROOM
+                depth = used[1] - 1
+                successor, reward, ended, status = call_model(
+                    search.promises, report, model, node.state, pair.action, depth, rng
+                )
+                if status != CHUNK_DONE:
+                    return status
+                outcome, _, status = follow(
+                    tree, search.promises, report, model, frame.node, frame.pair, successor, ended,
+                    depth, 0.0, 0.0,
+                )  # fmt: skip
+                if status != CHUNK_DONE:
+                    return status
+                drawn += 1
+                note_episode(report, search.calls, tree.pairs[search.frames[0].pair].action, 1)
+                pair.n += 1
+                pair.rewards += rules.offset + rules.slope * reward
+                sample = used[0]
+                used[0] = sample + 1
+                search.samples[sample].outcome = outcome
+                search.samples[sample].next = NONE
+                if pair.newest == NONE:
+                    pair.oldest = sample
+                else:
+                    search.samples[pair.newest].next = sample
+                pair.newest = sample
+            else:
+                _activate(search, frame.pair, frame.pair_samples)
+                frame.outcome = pair.child
+                frame.total = 0.0
+                frame.phase = _DESCEND
+        else:
+            pair = tree.pairs[frame.pair]
+            while frame.outcome != NONE:
+                outcome_node = tree.nodes[frame.outcome]
+                if outcome_node.actions == 0:
+                    frame.total += outcome_node.count * rules.ended
+                elif outcome_node.count > 0:
+                    break
+                frame.outcome = outcome_node.sibling
+            if frame.outcome == NONE:
+                estimated = True
+                estimate = pair.rewards / pair.n + rules.gamma * frame.total / frame.pair_samples
+            else:
+                below = tree.nodes[frame.outcome]
+                full = tree.used[1] + below.actions > tree.pairs.size
+                if full or used[1] == search.frames.size:
+                    return NO_ROOM
+                _call_node(search, frame.outcome, below.count, frame.pair_accuracy / rules.gamma)
+        if estimated:
+            pair = tree.pairs[frame.pair]
+            pair.value = estimate
+            if used[1] == 1:
+                search.values[pair.action] = estimate
+            if frame.final:
+                returns = True
+                result = estimate
+            else:
+                frame.pair = _candidate(tree, pair.sibling)
+                frame.phase = _DRAW
+                if frame.pair == NONE:
+                    margin = 4.0 * frame.spread / (1.0 - rules.eta)
+                    frame.left = _drop(tree, frame.node, margin)
+                    frame.round += 1
+                    frame.phase = _DECIDE
+        if returns:
+            used[1] -= 1
+            if used[1] == 0:
+                search.answer[0] = result
+            else:
+                above = search.frames[used[1] - 1]
+                above.total += tree.nodes[above.outcome].count * result
+                above.outcome = tree.nodes[above.outcome].sibling
+
+
+@entry
+def run(
+    search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    """Go on with the recursion until one of the reasons in `pacplan.search.kernel` to return."""
+    return _run(search, model, state, most_draws, most_calls, rng)
+
+
+class TrailBlazer(Planner):
+    """Estimates the optimal value of a state, with few calls off the nearly optimal paths.
+
+    Two kinds of nodes call each other with a number of samples m and an accuracy. An AVG node (a state
+    and an action) returns 0 if the accuracy is 1/(1 - gamma) or more; otherwise the mean reward plus
+    gamma times the mean of its first m sampled successors' values, each distinct one called with its
+    multiplicity and accuracy / gamma. A MAX node (a state) compares its actions in rounds l = 1, 2, ...
+
+        U = 2/(1-gamma) sqrt( (log(K l / (delta accuracy)) + gamma/(eta-gamma) + lambda + 1) / l )
+
+    calls each candidate with (l, U eta / (1 - eta)), drops those more than 4 U / (1 - eta) below the
+    best, until U < (1 - eta) accuracy, and returns the best estimate; or, once a single candidate is
+    left, that one's value, called with (m, eta accuracy). Here eta = gamma^(1 / max(2, log 1/epsilon)),
+
+        lambda = 2 (log(epsilon (1-gamma)))^2 log( log(K) / (1-eta) ) / log(eta / gamma)
+
+    (not below 0), and the root is called with m = (log(1/delta) + lambda) / ((1-gamma)^2 epsilon^2) and
+    epsilon / 2. All this for rewards in [0, 1]; others are scaled. Rounds that cannot drop anything are
+    left out where the samples and the result are the same without them.
+
+    The paper's Theorem 1 says that the value is within epsilon with probability at least 1 - delta. The
+    number of calls is polynomial in 1/epsilon and nevertheless very large: expect an answer for rough
+    accuracies and small discounts only, and a budget or a deadline to end it otherwise.
+
+    `plan.value` is the answer; the action recommended is the one with the largest estimate, of which
+    nothing is claimed.
+
+    Args:
+        epsilon: accuracy of the value, in the model's reward units.
+        delta: probability with which it may be missed.
+        gamma: discount in (0, 1).
+        chunk: see `Planner`; here in calls.
+    """
+
+    name = "trailblazer"
+
+    def __init__(self, *, epsilon: float, delta: float, gamma: float, chunk: int | None = None) -> None:
+        super().__init__(chunk=chunk)
+        self.epsilon = _checks.positive("epsilon", epsilon)
+        self.delta = _checks.probability("delta", delta)
+        self.gamma = check_gamma_below_one(gamma)
+        if self.gamma == 0.0:
+            raise ValueError("gamma must lie in (0, 1): without a future there is no trail to blaze")
+
+    def _rules(self, model: Model) -> tuple[float, ...]:
+        """A record of RULES."""
+        scale = units(model, self.gamma)
+        gamma, epsilon = self.gamma, self.epsilon / scale.width
+        count = most_actions(self, model)
+        eta = gamma ** (1.0 / max(2.0, math.log(1.0 / epsilon)))
+        extra = 0.0
+        if count > 1:
+            extra = 2.0 * math.log(epsilon / scale.rest) ** 2 / math.log(eta / gamma)
+            extra *= max(0.0, math.log(math.log(count) / (1.0 - eta)))
+        level = math.log(count / self.delta) + gamma / (eta - gamma) + extra + 1.0
+        samples = (math.log(1.0 / self.delta) + extra) * (scale.rest / epsilon) ** 2
+        samples = max(1, math.ceil(min(samples, 2.0**62)))
+        scaling = (scale.offset, scale.slope, scale.ended)
+        return gamma, eta, scale.rest, level, 0.5 * epsilon, *scaling, samples
+
+    def _check_query(self, query: Query, limits: Limits) -> None:
+        check_endless(query.model)
+        most_actions(self, query.model)
+
+    def _start(self, query: Query, session: Session) -> "_TrailSearch":
+        return _TrailSearch(self, query, session)
+
+    def _finish(self, query: Query, search: "_TrailSearch", stopped_by: str, seconds: float) -> Plan:
+        value = search.value()
+        guarantee = "The recursion was not finished, so nothing is known of its value."
+        if stopped_by == "rule":
+            guarantee = (
+                f"The optimal value of the state is within {at_most(self.epsilon)} of {value:.6g}, "
+                f"with probability at least {complement(self.delta)} (Grill, Valko, Munos 2016)."
+            )
+        search.horizon = search.deepest()
+        return estimates_plan(
+            self, query, search, stopped_by, seconds, guarantee=guarantee, value=value
+        )
+
+
+class _TrailSearch(EpisodeSearch):
+    """The tree, the samples and the recursion's frames; an episode is one call."""
+
+    def __init__(self, planner: TrailBlazer, query: Query, session: Session) -> None:
+        super().__init__(run, query, session, PAIR, gamma=planner.gamma, horizon=1)
+        self._units = units(query.model, planner.gamma)
+        self._rules = records(np.array([planner._rules(query.model)], RULES))
+        self._most_actions = max(most_actions(planner, query.model), len(query.actions))
+        self._samples = np.zeros(4096, SAMPLE)
+        self._frames = np.zeros(64, FRAME)
+        self._used = np.zeros(3, np.int64)
+        self._scaled = np.full(len(query.actions), np.nan)
+        self._answer = np.full(1, np.nan)
+        self.calls = np.zeros(len(query.actions), np.int64)
+        self._order = query.ties.permutation(len(query.actions))
+        self.reserve()
+
+    def kernel_state(self) -> Search:
+        """What the kernel works on."""
+        return Search(
+            tree=self.tree.arrays(),
+            samples=records(self._samples),
+            frames=records(self._frames),
+            rules=self._rules,
+            promises=self.promises,
+            used=self._used,
+            values=self._scaled,
+            answer=self._answer,
+            calls=self.calls,
+            report=self.reports,
+        )
+
+    def reserve(self) -> int:
+        """Make room for some more calls, and frames."""
+        more = max(1024, int(self._used[0]) // 2)
+        self.tree.reserve(more, self._most_actions * (1 + more // 8))
+        if self._used[0] + more > len(self._samples):
+            self._samples.resize(int(self._used[0]) + more, refcheck=False)
+        if self._used[1] == len(self._frames):
+            self._frames.resize(2 * len(self._frames), refcheck=False)
+        return more
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Estimates of the root's actions in the user's units; NaN for none."""
+        return self._units.low * self._units.rest + self._units.width * self._scaled
+
+    def deepest(self) -> int:
+        """Steps that the recursion looked ahead."""
+        return int(self._used[2])
+
+    def recommended(self) -> int:
+        """Index of the largest estimate among the candidates."""
+        scores = self._scaled.copy()
+        for link in self.tree.tried(0) if len(self.tree) else ():
+            pair = self.tree.pairs[link]
+            if not pair["candidate"]:
+                scores[pair["action"]] = -np.inf
+        return best_estimate(scores, self._order)
+
+    def value(self) -> float:
+        """The answer, or the largest estimate while there is none, in the user's units."""
+        if np.isnan(self._answer[0]):
+            return float(self.values[self.recommended()])
+        return self._units.value(float(self._answer[0]))
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+        return self.standing(self.recommended(), seconds)

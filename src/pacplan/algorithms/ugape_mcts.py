@@ -1,0 +1,423 @@
+"""UGapE-MCTS and LUCB-MCTS (Kaufmann, Koolen 2017): best-arm identification in a game tree."""
+
+from math import log
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan import _checks
+from pacplan._jit import core, entry, inlined, records
+from pacplan.algorithms.base import Planner, Query
+from pacplan.algorithms.episodes import EpisodeSearch
+from pacplan.bounds.bernoulli import kl_upper_from
+from pacplan.models.protocol import Session
+from pacplan.plan import Plan
+from pacplan.search.driver import Limits, Snapshot
+from pacplan.search.kernel import (
+    CHUNK_DONE,
+    ENDLESS_GAME,
+    MOVE_PAYS,
+    RULE,
+    SPENT,
+    TOO_MANY_SUCCESSORS,
+    argmax_at_random,
+    best_and_challenger,
+    break_promise,
+    call_model,
+    count_actions,
+    gap_of,
+    must_return,
+    note_episode,
+    wider,
+)
+from pacplan.search.tree import (
+    LINKS,
+    NONE,
+    TreeArrays,
+    add_node,
+    add_pair,
+    link_child,
+    untried_action,
+)
+from pacplan.words import at_least, at_most, complement
+
+# A move. Payoffs are scaled to [0, 1]. One that ends the game has visits and no child.
+PAIR = np.dtype(
+    [
+        ("upper", np.float64),
+        ("lower", np.float64),
+        ("estimate", np.float64),  # minimax of the mean payoffs below
+        ("payoffs", np.float64),  # their sum, of a move that ends the game
+        *LINKS,
+    ],
+    align=True,
+)
+
+# The root's moves.
+ROOT = np.dtype(
+    [
+        ("upper", np.float64),
+        ("lower", np.float64),
+        ("estimate", np.float64),
+        ("calls", np.int64),
+        ("pair", np.int64),
+    ]
+)
+
+RULES = np.dtype(
+    [
+        ("epsilon", np.float64),
+        ("level", np.float64),  # log(1/delta)
+        ("most_moves", np.int64),
+        ("lucb", np.bool_),
+    ],
+    align=True,
+)
+
+# What the next game does; `stands` until it is over, however it is cut into chunks.
+DECISION = np.dtype([("stands", np.int64), ("best", np.int64), ("play", np.int64)])
+
+_TIE = 1e-10
+
+
+class Search(NamedTuple):
+    """Everything a chunk of games works on."""
+
+    tree: TreeArrays
+    rules: Any  # one record of RULES
+    promises: Any  # one record of PROMISES
+    root: Any  # records of ROOT
+    decision: Any  # one record of DECISION
+    path: Any  # records of STEP
+    report: Any  # one record of REPORT
+
+
+@inlined
+def _representative(tree: TreeArrays, at: int, maximises: bool, rng: Any) -> int:
+    """The move to look at: largest upper bound for MAX, smallest lower bound for MIN.
+
+    Returns the pair, or NONE for a move never tried, of which nothing is known.
+    """
+    node = tree.nodes[at]
+    untried = node.actions - node.tried
+    chosen = NONE
+    best = 1.0
+    ties = untried
+    if untried == 0:
+        best = -np.inf
+    link = node.first
+    while link != NONE:
+        pair = tree.pairs[link]
+        score = pair.upper if maximises else 1.0 - pair.lower
+        if score > best + _TIE:
+            chosen = link
+            best = score
+            ties = 1
+        elif score >= best - _TIE:
+            ties += 1
+            if rng.random() * ties < 1.0:
+                chosen = link
+        link = pair.sibling
+    return chosen
+
+
+@inlined
+def _simulate(
+    search: Search, model: Any, play: int, most: int, rng: Any, ties: Any
+) -> tuple[int, int, int]:
+    """Go to the representative leaf of a move of the root and draw its payoff.
+
+    Moves whose outcome is known are not asked for again.
+
+    Returns:
+        Number of moves, number of calls, and CHUNK_DONE or why it was cut short.
+    """
+    tree, promises, report, path = search.tree, search.promises, search.report, search.path
+    promise = promises[0]
+    at = 0
+    h = 0
+    calls = 0
+    while True:
+        node = tree.nodes[at]
+        link = search.root[play].pair
+        if h > 0:
+            link = _representative(tree, at, h % 2 == 0, ties)
+        if link == NONE:
+            action = play if h == 0 else untried_action(tree, at, ties)
+            link = add_pair(tree, at, action)
+            tree.pairs[link].upper = 1.0
+            tree.pairs[link].estimate = 0.5
+            if h == 0:
+                search.root[play].pair = link
+        pair = tree.pairs[link]
+        path[h].node = at
+        path[h].pair = link
+        if pair.child == NONE:
+            if calls == most:
+                return h, calls, SPENT
+            successor, reward, ended, status = call_model(
+                promises, report, model, node.state, pair.action, h, rng
+            )
+            if status != CHUNK_DONE:
+                return h, calls, status
+            calls += 1
+            if ended:
+                pair.n += 1
+                pair.payoffs += reward
+                return h + 1, calls, CHUNK_DONE
+            if pair.n > 0:
+                broken = TOO_MANY_SUCCESSORS
+            elif h + 1 == search.rules[0].most_moves:
+                broken = ENDLESS_GAME
+            elif abs(promise.lowest + promise.width * reward) > 1e-9 * promise.width:
+                broken = MOVE_PAYS
+            else:
+                broken = 0
+            if broken:
+                paid = promise.lowest + promise.width * reward
+                return h, calls, break_promise(report, broken, node.state, pair.action, h, paid)
+            actions, status = count_actions(promises, report, model, successor, h + 1)
+            if status != CHUNK_DONE:
+                return h, calls, status
+            link_child(tree, link, add_node(tree, successor, actions, 1.0, 0.0))
+        at = pair.child
+        h += 1
+
+
+@inlined
+def _backward(search: Search, moves: int) -> None:
+    """Bounds and estimates of what was visited, from the last move to the first."""
+    tree, path = search.tree, search.path
+    price = search.rules[0].level
+    for h in range(moves):
+        price += log(tree.nodes[path[h].node].actions)
+    pair = tree.pairs[path[moves - 1].pair]
+    mean = min(max(pair.payoffs / pair.n, 0.0), 1.0)
+    radius = (price + 1.0 + log(1.0 + pair.n)) / pair.n
+    pair.estimate = mean
+    pair.upper = min(pair.upper, kl_upper_from(mean, radius, 0.0))
+    pair.lower = max(pair.lower, 1.0 - kl_upper_from(1.0 - mean, radius, 0.0))
+    for h in range(moves - 1, 0, -1):
+        node = tree.nodes[path[h].node]
+        above = tree.pairs[path[h - 1].pair]
+        maximises = h % 2 == 0
+        # Payoffs lie in [0, 1], so these change nothing below.
+        upper = lower = estimate = 0.0 if maximises else 1.0
+        link = node.first
+        while link != NONE:
+            move = tree.pairs[link]
+            if maximises:
+                upper = max(upper, move.upper)
+                lower = max(lower, move.lower)
+                estimate = max(estimate, move.estimate)
+            else:
+                upper = min(upper, move.upper)
+                lower = min(lower, move.lower)
+                estimate = min(estimate, move.estimate)
+            link = move.sibling
+        if node.tried < node.actions:
+            if maximises:
+                upper = 1.0
+            else:
+                lower = 0.0
+        above.upper = upper
+        above.lower = lower
+        above.estimate = estimate
+    top = tree.pairs[path[0].pair]
+    arm = search.root[top.action]
+    arm.upper = top.upper
+    arm.lower = top.lower
+    arm.estimate = top.estimate
+
+
+@inlined
+def _decide(search: Search, ties: Any) -> None:
+    """B and c by UGapE's rule or by LUCB's; look at the one with the wider interval."""
+    decision, root = search.decision[0], search.root
+    if decision.stands:
+        return
+    upper, lower = root.upper, root.lower
+    best, challenger = best_and_challenger(upper, lower, _TIE, ties)
+    if search.rules[0].lucb and upper.size > 1:
+        best = argmax_at_random(root.estimate, NONE, _TIE, ties)
+        challenger = argmax_at_random(upper, best, _TIE, ties)
+    decision.stands = 1
+    decision.best = best
+    decision.play = wider(upper, lower, best, challenger, _TIE, ties)
+
+
+@core
+def _run(
+    search: Search, model: Any, state: int, most_games: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    tree, root, rules, report = search.tree, search.root, search.rules[0], search.report
+    decision = search.decision[0]
+    if tree.used[0] == 0:
+        add_node(tree, state, root.size, 1.0, 0.0)
+        for action in range(root.size):
+            arm = root[action]
+            arm.upper = 1.0
+            arm.estimate = 0.5
+            arm.pair = NONE
+    games = 0
+    while True:
+        _decide(search, ties)
+        if gap_of(root.upper, root.lower, decision.best) <= rules.epsilon:
+            return RULE
+        if games == most_games:
+            return CHUNK_DONE
+        status = must_return(tree, report, rules.most_moves, most_calls)
+        if status != CHUNK_DONE:
+            return status
+        left = most_calls - report[0].calls
+        moves, calls, status = _simulate(search, model, decision.play, left, rng, ties)
+        note_episode(report, root.calls, decision.play, calls)
+        if status != CHUNK_DONE:
+            return status
+        _backward(search, moves)
+        decision.stands = 0
+        games += 1
+
+
+@entry
+def run(
+    search: Search, model: Any, state: int, most_games: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    """Play until one of the reasons in `pacplan.search.kernel` to return."""
+    return _run(search, model, state, most_games, most_calls, rng, ties)
+
+
+class UGapEMCTS(Planner):
+    """The best first move of a game whose outcomes are random, with a certificate.
+
+    Two players move in turn, MAX first; a move leads to one position for certain, and the last one pays
+    a random payoff. Every leaf has a confidence interval, all n and all leaves at once with probability
+    at least 1 - delta,
+
+        n kl(mean, q) <= log(1/delta) + sum over the positions on the way of log(number of moves)
+                         + log(e (1 + n))
+
+    (the shares delta / (k_1 k_2 ...) of all leaves add up to delta, however deep each is, so the tree
+    need not be known beforehand), and a position the maximum or the minimum of both ends over its
+    moves. A position's representative leaf is found by following the largest upper end at MAX and the
+    smallest lower end at MIN. At the root b and its challenger c are chosen as in `MDPGapE`
+    (`rule="ugape"`), or b has the largest estimate and c the largest upper end of the others
+    (`rule="lucb"`, LUCB-MCTS). The representative leaf of the wider of the two is drawn, until
+    U(c) - L(b) <= epsilon.
+
+    Models say that they are games by `two_player=True`; `envs.game_tree` makes small ones.
+    `plan.values` are the minimax of the mean payoffs seen, and `plan.value` that of the state.
+
+    Args:
+        epsilon: by how much the move may be worse than the best, in the model's reward units.
+        delta: probability with which the guarantee may fail.
+        rule: "ugape" or "lucb".
+        horizon: most moves of a game; a longer one is an error.
+        chunk: see `Planner`; here in games.
+    """
+
+    name = "ugape-mcts"
+    two_player = True
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float,
+        rule: Literal["ugape", "lucb"] = "ugape",
+        horizon: int = 1000,
+        chunk: int | None = None,
+    ) -> None:
+        super().__init__(chunk=chunk)
+        self.epsilon = _checks.real("epsilon", epsilon)
+        if self.epsilon < 0.0:
+            raise ValueError(f"epsilon must be at least 0, got {epsilon}")
+        self.delta = _checks.probability("delta", delta)
+        self.rule = _checks.choice("rule", rule, ("ugape", "lucb"))
+        self.horizon = _checks.integer("horizon", horizon, least=1, most=_checks.LARGEST)
+
+    def _check_query(self, query: Query, limits: Limits) -> None:
+        endless = limits.budget is None and limits.time_limit is None and limits.callback is None
+        if self.epsilon == 0.0 and endless:
+            raise ValueError("epsilon=0 may never stop by itself; give a budget or a time_limit")
+        if query.model.successors != 1:
+            raise ValueError(
+                "UGapEMCTS plans in games in which a move leads to one position: the model must "
+                f"promise successors=1, not {query.model.successors}"
+            )
+
+    def _start(self, query: Query, session: Session) -> "_GameSearch":
+        return _GameSearch(self, query, session)
+
+    def _finish(self, query: Query, search: "_GameSearch", stopped_by: str, seconds: float) -> Plan:
+        if stopped_by == "rule":
+            stopped_by = "certified"
+        snapshot = search.snapshot(seconds)
+        assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
+        values = search.in_units(search.root["estimate"])
+        low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
+        search.tree.trim()
+        return Plan(
+            action=snapshot.action,
+            actions=query.actions,
+            lower=snapshot.lower,
+            upper=snapshot.upper,
+            values=values,
+            calls=search.root["calls"].copy(),
+            gap=snapshot.gap,
+            value=float(values.max()),
+            certified=stopped_by == "certified",
+            stopped_by=stopped_by,
+            guarantee=(
+                f"Move {snapshot.action!r} is within {at_most(max(0.0, snapshot.gap))} of the best one "
+                f"against the best replies, and the game is worth between {at_least(low)} and "
+                f"{at_most(high)}, with probability at least {complement(self.delta)}."
+            ),
+            assumptions=(
+                "the players move in turn, and a move leads to one position",
+                "payoffs lie in [{:g}, {:g}]".format(*query.model.reward_range),
+            ),
+            samples=snapshot.samples,
+            episodes=snapshot.episodes,
+            seconds=seconds,
+            horizon=search.horizon,
+            planner=repr(self),
+            tree=search.tree,
+        )
+
+
+class _GameSearch(EpisodeSearch):
+    """One search: the tree of positions, and the root's moves."""
+
+    def __init__(self, planner: UGapEMCTS, query: Query, session: Session) -> None:
+        super().__init__(run, query, session, PAIR, gamma=1.0, horizon=planner.horizon)
+        self.target = planner.epsilon
+        low, high = query.model.reward_range
+        self._low, self._width = low, high - low
+        level = -log(planner.delta)
+        rules = (planner.epsilon / self._width, level, planner.horizon, planner.rule == "lucb")
+        self.root = records(np.zeros(len(query.actions), ROOT))
+        self._decision = records(np.zeros(1, DECISION))
+        self._fixed = {
+            "rules": records(np.array([rules], RULES)),
+            "promises": self.promises,
+            "root": self.root,
+            "decision": self._decision,
+            "path": self.path,
+            "report": self.reports,
+        }
+        self.reserve()
+
+    def kernel_state(self) -> Search:
+        """What the kernel works on."""
+        return Search(tree=self.tree.arrays(), **self._fixed)
+
+    def in_units(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Payoffs in the user's units."""
+        return self._low + self._width * scaled
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+        lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
+        return self.standing(int(self._decision[0]["best"]), seconds, lower, upper)

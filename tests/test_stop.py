@@ -1,0 +1,145 @@
+"""StOP: policies, their trajectories and bounds."""
+
+import math
+
+import numpy as np
+import pytest
+
+import pacplan
+from conftest import random_small
+from pacplan import exact
+
+
+def test_bounds_hold_and_the_action_is_good():
+    planner = pacplan.StOP(epsilon=0.6, delta=0.1, gamma=0.3)
+    depths = set()
+    for seed in range(40):
+        model = random_small(np.random.default_rng(seed))
+        plan = planner.plan(model, 0, seed=seed)
+        values = exact.discounted(model, gamma=0.3)[0]
+        assert plan.certified
+        assert plan.gap <= 0.6
+        assert values.max() - values[plan.action] <= 0.6
+        # Proven with Hoeffding's inequality and a union over all policies: far from tight.
+        assert np.all(plan.lower <= values)
+        assert np.all(values <= plan.upper)
+        depths.add(plan.horizon)
+    assert len(depths) > 1
+
+
+def test_shares_and_trajectories():
+    model = random_small(np.random.default_rng(0), actions=3)
+    planner = pacplan.StOP(epsilon=0.5, delta=0.2, gamma=0.5)
+    assert planner.depth(model) == math.ceil(math.log(6 / (0.5 * 0.5)) / math.log(2))
+    policies = 3 ** (1 + 2 + 4)
+    level = math.log(2 * planner.depth(model) * policies / 0.2)
+    assert planner.trajectories(model, 3) == math.ceil(level / 2 * (1 - 1 / 8) ** 2 * 64)
+
+
+def test_bounds_where_nothing_is_random():
+    # Both actions are alike, so it goes down to the depth at which the bounds are epsilon wide.
+    model = pacplan.TabularMDP(np.ones((1, 2, 1)), [[0.5, 0.5]], successors=[[[0], [0]]])
+    planner = pacplan.StOP(epsilon=0.6, delta=0.1, gamma=0.4)
+    plan = planner.plan(model, 0, seed=0)
+    earned = 0.5 * (1 - 0.4**plan.horizon) / 0.6
+    tail = 0.4**plan.horizon / 0.6
+    assert plan.gap <= 0.6
+    assert plan.lower.max() == pytest.approx(earned - tail)
+    depths = np.arange(1, plan.horizon + 1)
+    uppers = 0.5 * (1 - 0.4**depths) / 0.6 + 2 * 0.4**depths / 0.6
+    for upper in plan.upper:
+        assert np.abs(uppers - upper).min() < 1e-9
+    assert plan.horizon <= planner.depth(model)
+
+
+def test_policies_share_draws_and_their_values_are_means_over_trajectories():
+    """The value of a policy is the mean return of trajectories that visit the stacks in turn."""
+    model = random_small(np.random.default_rng(5))
+    planner = pacplan.StOP(epsilon=0.5, delta=0.1, gamma=0.4)
+    rng = np.random.default_rng(0)
+    query_rng = np.random.default_rng(1)
+    session = model.open(rng)
+    from pacplan.algorithms.base import Query
+    from pacplan.algorithms.stop import _PolicySearch
+
+    query = Query(model, 0, model.actions(0), None, rng, query_rng)
+    search = _PolicySearch(planner, query, session)
+    search.prepare()
+    roots = set()
+    while search.advance(10_000, 10**9) == 0:
+        pass
+    for heap in search._policies:
+        for _, _, policy in heap:
+            if policy.depth < 2 or policy.lower == 0.0:
+                continue
+            draws = planner.trajectories(model, policy.depth)
+            value = replay(search, policy, draws, 0.4)
+            error = 0.4**policy.depth / 0.6
+            assert policy.lower == pytest.approx(value - error) or policy.lower > value - error
+            assert policy.upper <= value + 2 * error + 1e-9
+            roots.add(policy.choice.action)
+    assert roots
+
+
+def replay(search, policy, draws, gamma):
+    """Mean return of the policy's trajectories, one after the other, over the stacks of draws."""
+    positions = {}
+    total = 0.0
+    for _ in range(draws):
+        node, choice, discount = search.root, policy.choice, 1.0
+        for _ in range(policy.depth):
+            pair = node.pairs[choice.action]
+            place = positions.get(id(pair), 0)
+            positions[id(pair)] = place + 1
+            total += discount * (pair.earned[place + 1] - pair.earned[place])
+            child = int(pair._outcomes[place])
+            node, discount = pair.children[child], discount * gamma
+            choice = choice.after.get(child)
+            if choice is None:
+                break
+    return total / draws
+
+
+def test_too_many_policies():
+    model = pacplan.envs.garnet(states=20, actions=4, seed=0)
+    planner = pacplan.StOP(epsilon=0.2, delta=0.1, gamma=0.5, max_policies=1000)
+    with pytest.raises(MemoryError, match=r"policies of 3 steps, has [\d,]+ policies"):
+        planner.plan(model, 0, seed=0)
+    plan = planner.plan(model, 0, seed=0, budget=1000)
+    assert plan.stopped_by == "budget"
+    assert not plan.certified
+    values = exact.discounted(model, gamma=0.5)[0]
+    assert np.all((plan.lower <= values) & (values <= plan.upper))
+
+
+def test_the_end_earns_nothing_more():
+    model = pacplan.TabularMDP(
+        np.ones((2, 2, 1)),
+        np.array([[-0.5, -0.3], [0.0, 0.0]]),
+        successors=np.array([[1, 0], [1, 1]])[..., np.newaxis],
+        terminal=[1],
+        reward_range=(-1.0, 0.0),
+    )
+    plan = pacplan.StOP(epsilon=0.05, delta=0.1, gamma=0.5).plan(model, 0, seed=0)
+    # -.5 once and for all, or -.3 for ever (-.6), or -.3 and then -.25.
+    assert plan.action == 0
+    assert plan.lower[0] <= -0.5 <= plan.upper[0]
+    assert plan.lower[1] <= -0.55 <= plan.upper[1]
+
+
+def test_one_action_and_unknown_successors():
+    model = pacplan.TabularMDP(np.ones((1, 1, 1)), [[0.5]], successors=[[[0]]])
+    plan = pacplan.StOP(epsilon=0.1, delta=0.1, gamma=0.5).plan(model, 0, seed=0)
+    assert plan.samples == 0
+    assert plan.certified
+    unknown = pacplan.Simulator(lambda s, a, rng: (s, 0.5, False), actions=2, successors=None)
+    with pytest.raises(ValueError, match="successors="):
+        pacplan.StOP(epsilon=0.1, delta=0.1, gamma=0.5).plan(unknown, 0)
+
+
+def test_a_broken_promise_of_successors():
+    model = pacplan.Simulator(
+        lambda s, a, rng: (int(rng.integers(3)), 0.5, False), actions=2, successors=2
+    )
+    with pytest.raises(pacplan.BrokenPromiseError, match="promised 2 successors"):
+        pacplan.StOP(epsilon=0.1, delta=0.1, gamma=0.5).plan(model, 0, seed=0)
