@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pacplan import _checks
 from pacplan._jit import announce_compilation, records, uncached
 from pacplan.algorithms.base import Planner, Query
-from pacplan.models.protocol import BrokenPromiseError, Session
+from pacplan.models.protocol import BrokenPromiseError, Model, Session
 from pacplan.plan import Plan
 from pacplan.search import kernel
 from pacplan.search.driver import Snapshot
@@ -180,6 +180,16 @@ class EpisodeSearch(ABC):
         )
 
 
+def size_assumptions(model: Model) -> tuple[str, ...]:
+    """What a guarantee rests on that counts pairs: B, K and the rewards."""
+    low, high = model.reward_range
+    return (
+        f"every state and action has at most {model.successors} successors",
+        f"no state has more than {model.max_actions} actions",
+        f"rewards lie in [{low:g}, {high:g}]",
+    )
+
+
 def best_estimate(values: NDArray[Any], order: NDArray[np.int64]) -> int:
     """Index of the largest estimate; ties, and no estimates (NaN) at all, are broken by `order`."""
     scores = np.where(np.isnan(values), -np.inf, values)
@@ -234,4 +244,56 @@ def estimates_plan(
         planner=repr(planner),
         tree=search.tree if len(search.tree) else None,
         sequence=sequence,
+    )
+
+
+def bounded_plan(
+    planner: Planner,
+    query: Query,
+    search: Any,
+    snapshot: Snapshot,
+    stopped_by: str,
+    *,
+    guarantee: str,
+    assumptions: tuple[str, ...],
+    values: NDArray[np.float64],
+    value: float,
+    proven: bool = True,
+) -> Plan:
+    """The plan of a planner that has bounds on the values of the root's actions.
+
+    Args:
+        planner: who plans.
+        query: what it was asked.
+        search: its search, with `calls` and `horizon`.
+        snapshot: how it stands.
+        stopped_by: what ended it.
+        guarantee: what is known.
+        assumptions: what that rests on.
+        values: estimates of the root's actions.
+        value: estimate of the state's value.
+        proven: whether its own rule is a certificate.
+    """
+    if stopped_by == "rule" and proven:
+        stopped_by = "certified"
+    search.tree.trim()
+    return Plan(
+        action=snapshot.action,
+        actions=query.actions,
+        lower=snapshot.lower,
+        upper=snapshot.upper,
+        values=values,
+        calls=search.calls.copy(),
+        gap=snapshot.gap,
+        value=value,
+        certified=stopped_by == "certified",
+        stopped_by=stopped_by,
+        guarantee=guarantee,
+        assumptions=assumptions,
+        samples=snapshot.samples,
+        episodes=snapshot.episodes,
+        seconds=snapshot.seconds,
+        horizon=search.horizon,
+        planner=repr(planner),
+        tree=search.tree if len(search.tree) else None,
     )

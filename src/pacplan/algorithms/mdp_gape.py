@@ -9,7 +9,7 @@ from pacplan import _checks
 from pacplan._jit import records
 from pacplan.algorithms import gap_kernel as kernels
 from pacplan.algorithms.base import Planner, Query
-from pacplan.algorithms.episodes import EpisodeSearch
+from pacplan.algorithms.episodes import EpisodeSearch, bounded_plan
 from pacplan.algorithms.horizons import (
     allocation,
     check_gamma_and_horizon,
@@ -155,36 +155,23 @@ class MDPGapE(Planner):
         return _GapSearch(self, query, session)
 
     def _finish(self, query: Query, search: "_GapSearch", stopped_by: str, seconds: float) -> Plan:
-        proven = search.thresholds.proven
-        if stopped_by == "rule" and proven:
-            stopped_by = "certified"
         snapshot = search.snapshot(seconds)
         assert snapshot.lower is not None and snapshot.upper is not None
-        assert snapshot.gap is not None
         values, plug_in = search.estimates()
         low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
         value = 0.5 * (low + high) if self.goal == "value" else min(max(plug_in, low), high)
-        search.tree.trim()
         exploration.forget_large_tables()
-        return Plan(
-            action=snapshot.action,
-            actions=query.actions,
-            lower=snapshot.lower,
-            upper=snapshot.upper,
-            values=values,
-            calls=search.root["calls"].copy(),
-            gap=snapshot.gap,
-            value=value,
-            certified=stopped_by == "certified",
-            stopped_by=stopped_by,
+        return bounded_plan(
+            self,
+            query,
+            search,
+            snapshot,
+            stopped_by,
             guarantee=self._guarantee(query, search, snapshot),
             assumptions=self._assumptions(query.model, search.thresholds),
-            samples=snapshot.samples,
-            episodes=snapshot.episodes,
-            seconds=seconds,
-            horizon=search.horizon,
-            planner=repr(self),
-            tree=search.tree,
+            values=values,
+            value=value,
+            proven=search.thresholds.proven,
         )
 
     def _guarantee(self, query: Query, search: "_GapSearch", snapshot: Snapshot) -> str:
@@ -271,6 +258,7 @@ class _GapSearch(EpisodeSearch):
             self.thresholds.per_path,
         )
         self.root = records(np.zeros(len(query.actions), kernels.ROOT))
+        self.calls = self.root["calls"]
         self._decision = records(np.zeros(1, kernels.DECISION))
         self._fixed = {
             "rules": records(np.array([rules], kernels.RULES)),

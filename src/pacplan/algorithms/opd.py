@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pacplan._jit import core, entry, records
 from pacplan.algorithms.base import Planner, Query
-from pacplan.algorithms.episodes import EpisodeSearch
+from pacplan.algorithms.episodes import EpisodeSearch, bounded_plan
 from pacplan.algorithms.horizons import check_gamma_and_horizon, check_steps
 from pacplan.models.protocol import Model, Session
 from pacplan.plan import Plan
@@ -200,28 +200,20 @@ def certain_plan(
     assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
     best = search.recommended()
     problem = "" if horizon is None else f" in the {horizon}-step problem"
-    return Plan(
-        action=snapshot.action,
-        actions=query.actions,
-        lower=snapshot.lower,
-        upper=snapshot.upper,
-        values=snapshot.lower.copy(),
-        calls=search.calls.copy(),
-        gap=snapshot.gap,
-        value=float(snapshot.lower[best]),
-        certified=stopped_by == "rule",
-        stopped_by="certified" if stopped_by == "rule" else stopped_by,
+    search.horizon = search.deepest()
+    return bounded_plan(
+        planner,
+        query,
+        search,
+        snapshot,
+        stopped_by,
         guarantee=(
             f"Action {snapshot.action!r} is within {at_most(max(0.0, snapshot.gap))} of "
             f"optimal{problem}, for certain."
         ),
         assumptions=assumptions,
-        samples=snapshot.samples,
-        episodes=snapshot.episodes,
-        seconds=seconds,
-        horizon=search.deepest(),
-        planner=repr(planner),
-        tree=None,
+        values=snapshot.lower.copy(),
+        value=float(snapshot.lower[best]),
     )
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pacplan import _checks
 from pacplan._jit import core, entry, records
 from pacplan.algorithms.base import Planner, Query
-from pacplan.algorithms.episodes import EpisodeSearch, best_estimate
+from pacplan.algorithms.episodes import EpisodeSearch, best_estimate, size_assumptions
 from pacplan.algorithms.horizons import check_gamma_and_horizon, check_steps, default_horizon
 from pacplan.models.protocol import Model, Session
 from pacplan.plan import Plan
@@ -273,7 +273,7 @@ class SparseSampling(Planner):
             certified=stopped_by == "certified",
             stopped_by=stopped_by,
             guarantee=guarantee,
-            assumptions=_assumptions(query.model) if proven else (),
+            assumptions=size_assumptions(query.model) if proven else (),
             samples=snapshot.samples,
             episodes=snapshot.episodes,
             seconds=seconds,
@@ -291,15 +291,6 @@ def _sizes(model: Model) -> tuple[int, int]:
             "successors: pass max_actions= and successors= to the model, or give a width"
         )
     return model.max_actions, model.successors
-
-
-def _assumptions(model: Model) -> tuple[str, ...]:
-    low, high = model.reward_range
-    return (
-        f"every state and action has at most {model.successors} successors",
-        f"no state has more than {model.max_actions} actions",
-        f"rewards lie in [{low:g}, {high:g}]",
-    )
 
 
 class _SparseSearch(EpisodeSearch):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pacplan import _checks
 from pacplan._jit import core, entry, records
 from pacplan.algorithms.base import Planner, Query
-from pacplan.algorithms.episodes import EpisodeSearch, best_estimate
+from pacplan.algorithms.episodes import EpisodeSearch, best_estimate, bounded_plan, size_assumptions
 from pacplan.algorithms.horizons import check_endless, check_gamma_below_one, most_actions
 from pacplan.algorithms.opd import tails_of
 from pacplan.models.protocol import Model, Session
@@ -242,39 +242,24 @@ class StOP(Planner):
         return _PolicySearch(self, query, session)
 
     def _finish(self, query: Query, search: "_PolicySearch", stopped_by: str, seconds: float) -> Plan:
-        if stopped_by == "rule":
-            stopped_by = "certified"
         snapshot = search.snapshot(seconds)
         assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
         low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
-        values = 0.5 * (snapshot.lower + snapshot.upper)
+        search.horizon = search.deepest
         model = query.model
-        return Plan(
-            action=snapshot.action,
-            actions=query.actions,
-            lower=snapshot.lower,
-            upper=snapshot.upper,
-            values=values,
-            calls=search.calls.copy(),
-            gap=snapshot.gap,
-            value=0.5 * (low + high),
-            certified=stopped_by == "certified",
-            stopped_by=stopped_by,
+        return bounded_plan(
+            self,
+            query,
+            search,
+            snapshot,
+            stopped_by,
             guarantee=(
                 f"Action {snapshot.action!r} is within {at_most(max(0.0, snapshot.gap))} of optimal "
                 f"over an infinite horizon, with probability at least {complement(self.delta)}."
             ),
-            assumptions=(
-                f"every state and action has at most {model.successors} successors",
-                f"no state has more than {model.max_actions} actions",
-                "rewards lie in [{:g}, {:g}]".format(*model.reward_range),
-            ),
-            samples=snapshot.samples,
-            episodes=snapshot.episodes,
-            seconds=seconds,
-            horizon=search.deepest,
-            planner=repr(self),
-            tree=None,
+            assumptions=size_assumptions(model),
+            values=0.5 * (snapshot.lower + snapshot.upper),
+            value=0.5 * (low + high),
         )
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pacplan import _checks
 from pacplan._jit import core, entry, inlined, records
 from pacplan.algorithms.base import Planner, Query
-from pacplan.algorithms.episodes import EpisodeSearch
+from pacplan.algorithms.episodes import EpisodeSearch, bounded_plan
 from pacplan.bounds.bernoulli import kl_upper_from
 from pacplan.models.protocol import Session
 from pacplan.plan import Plan
@@ -351,24 +351,16 @@ class UGapEMCTS(Planner):
         return _GameSearch(self, query, session)
 
     def _finish(self, query: Query, search: "_GameSearch", stopped_by: str, seconds: float) -> Plan:
-        if stopped_by == "rule":
-            stopped_by = "certified"
         snapshot = search.snapshot(seconds)
         assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
         values = search.in_units(search.root["estimate"])
         low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
-        search.tree.trim()
-        return Plan(
-            action=snapshot.action,
-            actions=query.actions,
-            lower=snapshot.lower,
-            upper=snapshot.upper,
-            values=values,
-            calls=search.root["calls"].copy(),
-            gap=snapshot.gap,
-            value=float(values.max()),
-            certified=stopped_by == "certified",
-            stopped_by=stopped_by,
+        return bounded_plan(
+            self,
+            query,
+            search,
+            snapshot,
+            stopped_by,
             guarantee=(
                 f"Move {snapshot.action!r} is within {at_most(max(0.0, snapshot.gap))} of the best one "
                 f"against the best replies, and the game is worth between {at_least(low)} and "
@@ -378,12 +370,8 @@ class UGapEMCTS(Planner):
                 "the players move in turn, and a move leads to one position",
                 "payoffs lie in [{:g}, {:g}]".format(*query.model.reward_range),
             ),
-            samples=snapshot.samples,
-            episodes=snapshot.episodes,
-            seconds=seconds,
-            horizon=search.horizon,
-            planner=repr(self),
-            tree=search.tree,
+            values=values,
+            value=float(values.max()),
         )
 
 
@@ -398,6 +386,7 @@ class _GameSearch(EpisodeSearch):
         level = -log(planner.delta)
         rules = (planner.epsilon / self._width, level, planner.horizon, planner.rule == "lucb")
         self.root = records(np.zeros(len(query.actions), ROOT))
+        self.calls = self.root["calls"]
         self._decision = records(np.zeros(1, DECISION))
         self._fixed = {
             "rules": records(np.array([rules], RULES)),
