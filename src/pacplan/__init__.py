@@ -1,6 +1,6 @@
 """Monte-Carlo planning in Markov decision processes, with guarantees."""
 
-from pacplan import bounds, envs, exact
+from pacplan import bounds, envs, exact, theory
 from pacplan.algorithms import BRUE, KLOLOP, OLOP, OPD, OPMDP, UCT, MDPGapE, SparseSampling, planners
 from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP
 from pacplan.plan import Plan
@@ -28,4 +28,5 @@ __all__ = [
     "envs",
     "exact",
     "planners",
+    "theory",
 ]
