@@ -8,7 +8,7 @@ from importlib import resources
 
 import numpy as np
 
-from pacplan import envs, theory
+from pacplan import _checks, envs, theory
 from pacplan.algorithms.horizons import default_horizon
 from pacplan.bounds import thresholds as exploration
 from pacplan.experiments.records import Record
@@ -54,6 +54,7 @@ class Reproduction:
     def __post_init__(self) -> None:
         if self.what not in (*PARTS, "all"):
             raise ValueError(f"there is no {self.what!r} to reproduce; try {', '.join(PARTS)} or all")
+        _checks.integer("mdps", self.mdps, least=1)
         for name in self.thresholds:
             exploration.check(name)
         if not self.planners:

@@ -135,6 +135,8 @@ class Sweep:
         _checks.integer("seed", self.seed, least=0)
         if isinstance(self.seeds, int):
             _checks.integer("seeds", self.seeds, least=1)
+        if not self.problem_seeds:
+            raise ValueError("a sweep needs seeds, and got none")
         for number in self.problem_seeds:
             _checks.integer("seeds", number, least=0)
         for planner in self.planners:
