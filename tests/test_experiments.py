@@ -30,6 +30,7 @@ from pacplan.experiments import (
     Record,
     Reproduction,
     Sweep,
+    dask_cluster,
     groups,
     paper,
     process_pool,
@@ -261,17 +262,17 @@ def test_dask_cluster_loses_a_worker_and_no_run(tmp_path):
         lines_at_kill.append(count_lines(tmp_path))
         os.kill(pids[0], signal.SIGKILL)
 
-    with (
-        distributed.LocalCluster(
-            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        before = sorted(client.run(os.getpid).values())
+    with distributed.LocalCluster(
+        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        with distributed.Client(cluster) as client:
+            before = sorted(client.run(os.getpid).values())
         assert len(before) == 3 and os.getpid() not in before
         killer = threading.Thread(target=kill_one, args=(before,))
         killer.start()
-        records = run(sweep, tmp_path, executor=client.get_executor(), workers=3)
+        with dask_cluster(cluster.scheduler_address) as (executor, at_once):
+            assert at_once == 3
+            records = run(sweep, tmp_path, executor=executor, workers=at_once)
         killer.join()
         assert not psutil.pid_exists(before[0])
     assert lines_at_kill[0] < len(records) == 120
@@ -381,13 +382,14 @@ def test_interrupted_it_ends_cleanly_and_says_how_to_go_on(folder):
 
 
 @pytest.mark.parametrize("cut", [1, 40, 200, 10_000])
-def test_a_half_written_line_is_done_again(tmp_path, cut):
+def test_a_half_written_line_is_noticed_and_done_again(tmp_path, cut, caplog):
     sweep = Sweep([UCT, GAPE], [SMALL], budgets=[20], seeds=20)
     whole = timeless(run(sweep, tmp_path, workers=1))
     path = tmp_path / "runs.csv"
     content = path.read_bytes()
     path.write_bytes(content[: max(3, len(content) - cut)])
     assert timeless(run(sweep, tmp_path, workers=1)) == whole
+    assert "half a line" in caplog.text
     assert timeless(read(path)) == whole
 
 

@@ -74,10 +74,9 @@ def dask_cluster(address: str, workers: int | None = None) -> Iterator[tuple[Exe
 
     if address == "local":
         count = workers or os.cpu_count() or 1
-        with (
-            LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None) as cluster,
-            Client(cluster) as client,
-        ):
+        with _interrupts_ignored():
+            cluster = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)
+        with cluster, Client(cluster) as client:
             yield client.get_executor(), count
         return
     try:
@@ -86,3 +85,16 @@ def dask_cluster(address: str, workers: int | None = None) -> Iterator[tuple[Exe
         raise ValueError(f"there is no Dask scheduler at {address!r}: {error}") from None
     with client:
         yield client.get_executor(), max(1, sum(client.nthreads().values()))
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Processes started meanwhile leave Ctrl-C to their parent."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Only the main thread may handle signals.
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -87,7 +87,7 @@ def figure2(lines: Sequence[Curve], stem: Path) -> None:
                     label=f"{line.planner}, paper",
                 )
             # Side by side, so that intervals of different planners do not cover each other.
-            shift = 1.07 ** (place - (len(lines) - 1) / 2)
+            shift = 1.04 ** (place - (len(lines) - 1) / 2)
             _curve(axes, line, shift, colour, _MARKERS[place % len(_MARKERS)], floor)
         _logarithmic(axes, "budget: calls to the model, n", "mean simple regret")
         axes.set_ylim(bottom=0.6 * floor)

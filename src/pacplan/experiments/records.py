@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ from typing import IO, Any
 
 import pacplan
 from pacplan.experiments.sweep import Sweep
+
+_logger = logging.getLogger("pacplan")
 
 RUNS, CONFIGURATION = "runs.csv", "sweep.json"
 
@@ -100,13 +103,11 @@ def _parse(content: bytes, path: Path) -> list[Record]:
 class Store:
     """The open CSV file of a sweep."""
 
-    def __init__(self, file: IO[bytes], records: list[Record], cut: bool) -> None:
+    def __init__(self, file: IO[bytes], records: list[Record]) -> None:
         self._file = file
         self._seeds = {record.seed for record in records}
         self.records = records
         """The rows in it."""
-        self.cut = cut
-        """Whether a half-written line was found at its end, and removed."""
 
     def add(self, record: Record) -> bool:
         """Write a row, unless that run has one already; returns whether it was written."""
@@ -135,12 +136,12 @@ def store(sweep: Sweep, folder: Path) -> Iterator[Store]:
         content = file.read()
         whole = content[: content.rfind(b"\n") + 1]
         if len(whole) < len(content):
+            _logger.warning("pacplan: %s ends in half a line; that run is done again", folder / RUNS)
             file.truncate(len(whole))
         if not whole:
             file.write(_line(HEADER))
             file.flush()
-        records = _parse(whole, folder / RUNS)
-        yield Store(file, records, cut=len(whole) < len(content))
+        yield Store(file, _parse(whole, folder / RUNS))
 
 
 def _lock(file: IO[bytes], folder: Path) -> None:

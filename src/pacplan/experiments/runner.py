@@ -67,7 +67,7 @@ def run(
     runs = sweep.runs()
     for problem in sweep.problems:
         problem.build(sweep.problem_seeds[0])  # Raises what would make every run fail.
-    memory = Store(io.BytesIO(), [], cut=False)
+    memory = Store(io.BytesIO(), [])
     with nullcontext(memory) if folder is None else store(sweep, Path(folder)) as rows:
         done = {record.seed for record in rows.records}
         left = [run for run in runs if run.seed not in done]
@@ -239,29 +239,26 @@ def _bar(total: int, done: int, show: bool) -> Iterator[Callable[[], None]]:
         BarColumn,
         MofNCompleteColumn,
         Progress,
-        Task,
         TextColumn,
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
 
-    class Rate(TextColumn):
-        """Runs a second."""
-
-        def render(self, task: Task) -> Any:
-            self.text_format = "" if task.speed is None else f"{task.speed:.1f} runs/s,"
-            return super().render(task)
-
     with Progress(
         MofNCompleteColumn(),
         TextColumn("runs"),
         BarColumn(),
-        Rate(""),
+        TextColumn("{task.fields[rate]}"),
         TimeElapsedColumn(),
         TextColumn("gone,"),
         TimeRemainingColumn(),
         TextColumn("left"),
         console=Console(stderr=True),
     ) as bar:
-        task = bar.add_task("", total=total, completed=done)
-        yield lambda: bar.advance(task)
+        task = bar.add_task("", total=total, completed=done, rate="")
+
+        def advance() -> None:
+            speed = bar.tasks[0].speed
+            bar.update(task, advance=1, rate="" if speed is None else f"{speed:.1f} a second,")
+
+        yield advance
