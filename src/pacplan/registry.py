@@ -63,5 +63,5 @@ def problem_of(name: str, settings: dict[str, Any], seed: int | None = None) -> 
             settings = {"seed": seed} | settings
         return found(**settings)
     if settings:
-        raise ValueError(f"{name!r} is not callable, so there is nothing to set")
+        raise ValueError(f"{name!r} is not callable, so settings (--set) have nothing to set")
     return found
