@@ -331,18 +331,19 @@ def start(folder, *arguments):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
 
-def stop(process, folder, lines, number):
-    """Send a signal when so many lines are written; returns the processes it had started."""
+def stop(process, folder, lines, end):
+    """End it when so many lines are written; returns the processes it had started."""
     deadline = time.monotonic() + 90
     while count_lines(folder / "my") < lines and time.monotonic() < deadline:
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.005)
     children = started_by(process.pid)
-    process.send_signal(number)
+    end()
     return children
 
 
@@ -350,7 +351,7 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(folder):
     written = b""
     for lines in (2, 90):
         process = start(folder)
-        children = stop(process, folder, lines, signal.SIGKILL)
+        children = stop(process, folder, lines, process.kill)
         process.communicate()
         _, alive = psutil.wait_procs(children, timeout=10)
         assert not alive
@@ -368,17 +369,20 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(folder):
     assert timeless(records) == timeless(run(read_sweep(folder / "my.toml"), workers=1))
 
 
-def test_interrupted_it_ends_cleanly_and_says_how_to_go_on(folder):
+@pytest.mark.parametrize("lines", [0, 40])
+def test_interrupted_it_ends_cleanly_and_says_how_to_go_on(folder, lines):
     process = start(folder)
-    children = stop(process, folder, 40, signal.SIGINT)
+    while len(started_by(process.pid)) < 2:
+        assert process.poll() is None, process.stderr.read()
+    # Ctrl-C goes to all processes of a terminal, here while they are starting and later.
+    children = stop(process, folder, lines, lambda: os.killpg(process.pid, signal.SIGINT))
     output, errors = process.communicate(timeout=20)
     assert process.returncode == 130
     assert output == ""
     assert "Traceback" not in errors
     assert "the same command continues" in errors
-    _, alive = psutil.wait_procs(children, timeout=10)
-    assert not alive
-    assert 40 <= count_lines(folder / "my") < 241
+    assert not psutil.wait_procs(children, timeout=10)[1]
+    assert lines <= count_lines(folder / "my") < 241
 
 
 @pytest.mark.parametrize("cut", [1, 40, 200, 10_000])

@@ -34,6 +34,9 @@ def process_pool(workers: int) -> Iterator[Executor]:
     theirs, ours = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(theirs,))
     try:
+        with _interrupts_ignored():
+            for _ in range(workers):
+                pool.submit(os.getpid)  # Starts a process, as none is idle yet.
         yield pool
     except BaseException:
         ours.close()
@@ -47,7 +50,8 @@ def process_pool(workers: int) -> Iterator[Executor]:
 
 
 def _begin(lifeline: Connection) -> None:
-    """Leave Ctrl-C to the parent, and end when the parent closes the lifeline or dies."""
+    """End when the parent closes the lifeline or dies."""
+    # Inherited from the parent, except on Windows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def wait() -> None:
