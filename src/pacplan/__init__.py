@@ -2,7 +2,7 @@
 
 from pacplan import bounds, envs, exact
 from pacplan.algorithms import BRUE, KLOLOP, OLOP, OPD, OPMDP, UCT, MDPGapE, SparseSampling, planners
-from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP
+from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP, from_gymnasium
 from pacplan.plan import Plan
 from pacplan.search import SearchTree, Snapshot
 
@@ -27,5 +27,6 @@ __all__ = [
     "bounds",
     "envs",
     "exact",
+    "from_gymnasium",
     "planners",
 ]

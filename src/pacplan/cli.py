@@ -38,8 +38,9 @@ def plan(
     problem: Annotated[
         str,
         typer.Argument(
-            help="A problem of pacplan.envs, such as 'garnet', or your own model as module:name, "
-            "found from the current folder. A name that is callable is called."
+            help="A problem of pacplan.envs, such as 'garnet', a Gymnasium environment, such as "
+            "'gym:FrozenLake-v1', or your own model as module:name, found from the current folder. "
+            "A name that is callable is called."
         ),
     ],
     planner: Annotated[
@@ -105,7 +106,7 @@ def plan(
         }
         chosen = _planner(planner, **(given | dict(_setting(text) for text in option or [])))
         model = _load(problem, settings)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, ImportError) as error:
         raise _failure(error, Exit.USAGE) from error
     try:
         result = chosen.plan(
@@ -237,6 +238,10 @@ def _load(problem: str, settings: dict[str, Any], seed: int | None = None) -> An
             known = ", ".join(pacplan.envs.__all__)
             raise ValueError(f"there is no problem {problem!r}; try {known}, or your own module:name")
         found = getattr(pacplan.envs, problem)
+    elif module_name == "gym":
+        from pacplan.models import gymnasium
+
+        return gymnasium.make(name, seed, **settings)
     else:
         if "" not in sys.path:
             sys.path.insert(0, "")
