@@ -241,7 +241,7 @@ def _load(problem: str, settings: dict[str, Any], seed: int | None = None) -> An
     elif module_name == "gym":
         from pacplan.models import gymnasium
 
-        return gymnasium.make(name, seed, **settings)
+        return gymnasium.make(name, **({} if seed is None else {"seed": seed}) | settings)
     else:
         if "" not in sys.path:
             sys.path.insert(0, "")

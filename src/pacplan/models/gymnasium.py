@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pacplan import _checks
 from pacplan.models.preflight import Preflight, examine
 from pacplan.models.protocol import BrokenPromiseError
-from pacplan.models.simulator import Simulator
+from pacplan.models.simulator import PythonSession, Simulator
 from pacplan.models.snapshots import (
     TIME_LIMIT,
     TRANSPARENT,
@@ -40,6 +40,7 @@ def from_gymnasium(
     save: Callable[[Any], Any] | None = None,
     restore: Callable[[Any, Any], None] | None = None,
     redraw: Callable[[Any, np.random.Generator], None] | None = None,
+    changing: Sequence[str] = (),
     check: bool = True,
 ) -> "GymnasiumTable | GymnasiumSimulator":
     """A model of a Gymnasium environment.
@@ -47,8 +48,10 @@ def from_gymnasium(
         env = gymnasium.make("FrozenLake-v1")
         env.reset(seed=0)
         model = pacplan.from_gymnasium(env)
-        plan = pacplan.MDPGapE(epsilon=0.1, delta=0.1, gamma=0.9, horizon=8).plan(model)
-        env.step(plan.action)
+        planner = pacplan.MDPGapE(
+            epsilon=0.1, delta=0.1, gamma=0.95, horizon=6, rewards="known", transitions="known"
+        )
+        env.step(planner.plan(model).action)
 
     **From where.** `planner.plan(model)` plans from the state that `env` is in at that moment;
     `model.state_of(other)` is the state of another environment of the same kind, and can be passed
@@ -95,6 +98,8 @@ def from_gymnasium(
         restore: function of the unwrapped environment and of what `save` returned.
         redraw: function of the unwrapped environment and a generator, called before every step, that
             draws again what the observation hides, given what it shows.
+        changing: names of attributes that change, besides those that are seen to change while the
+            environment is tried. A plan that comes across another one ends with an error.
         check: look whether promises hold, by some hundred draws, within a second or so.
 
     Raises:
@@ -103,6 +108,8 @@ def from_gymnasium(
     """
     if not all(hasattr(env, name) for name in ("step", "reset", "action_space")):
         raise TypeError(f"env must be a Gymnasium environment, got {type(env).__name__}")
+    if hasattr(env, "num_envs"):
+        raise TypeError(f"{type(env).__name__} is a vector of environments; pass one of them")
     if (save is None) != (restore is None):
         raise ValueError("pass save and restore together, or neither")
     promised = None if reward_range is None else _checks.reward_range(reward_range)
@@ -136,8 +143,9 @@ def from_gymnasium(
         redraw=redraw,
     )
     if not check and promised is not None:
-        return GymnasiumSimulator(env, build(), labels, successors, promised, mask)
-    bench, report = _tried(build, labels, successors, promised)
+        bench = build(changing=frozenset(changing))
+        return GymnasiumSimulator(env, bench, labels, successors, promised, mask)
+    bench, report = _tried(build, frozenset(changing), labels, successors, promised)
     if promised is None:
         raise ValueError(
             "pass reward_range=(lowest, highest), the range that rewards are known to have. "
@@ -202,6 +210,10 @@ class GymnasiumSimulator(Simulator):
         allowed = self._bench.ask(state, self._mask)
         return [label for label, yes in zip(self._all, allowed, strict=True) if yes]
 
+    def open(self, rng: np.random.Generator) -> "_WatchedSession":
+        """Start a session for one plan."""
+        return _WatchedSession(self, self._step, self._actions, True, rng)
+
     def _check_state(self, state: Any, name: str) -> None:
         if not isinstance(state, EnvState):
             raise TypeError(
@@ -235,7 +247,26 @@ class GymnasiumSimulator(Simulator):
         )
 
 
-def make(name: str, seed: int | None = None, **settings: Any) -> GymnasiumTable | GymnasiumSimulator:
+class _WatchedSession(PythonSession):
+    """A session at whose end it is seen whether what copies share has stayed the same."""
+
+    def __init__(self, model: GymnasiumSimulator, *arguments: Any) -> None:
+        super().__init__(model, *arguments)
+        self._bench = model._bench
+
+    def close(self) -> None:
+        """Let go of the session, or raise if what was planned is not to be trusted."""
+        super().close()
+        changed = self._bench.changed_constants()
+        if changed:
+            raise BrokenPromiseError(
+                f"{', '.join(changed)} of {type(self._bench.base).__name__} changed during the plan, "
+                "but had not while the environment was tried, so that all states share it; pass "
+                f"changing={changed}"
+            )
+
+
+def make(name: str, seed: int | None = 0, **settings: Any) -> GymnasiumTable | GymnasiumSimulator:
     """A model of a registered environment, reset.
 
     Args:
@@ -310,12 +341,12 @@ def _own_range(env: Any) -> tuple[float, float] | None:
 
 def _tried(
     build: Callable[..., Workbench],
+    changing: frozenset[str],
     labels: tuple[Hashable, ...],
     successors: int | None,
     reward_range: tuple[float, float] | None,
 ) -> tuple[Workbench, Preflight]:
     """A bench and what was seen on it, built again if something changes that was not copied."""
-    changing: frozenset[str] = frozenset()
     while True:
         bench = build(changing=changing)
         report = examine(

@@ -63,28 +63,29 @@ def examine(
     deadline = time.perf_counter() + seconds
     while drawn < draws and (drawn < 2 * (3 + _REPEATS) or time.perf_counter() < deadline):
         state, action = next(walk)
-        problems |= _replay(bench, state, action, rng)
-        drawn += 3
+        where = f"action {action!r} in state {state!r}"
         seen = set()
         for _ in range(_REPEATS):
             successor, reward, ended = bench.draw(state, action, rng)
             drawn += 1
-            where = f"action {action!r} in state {state!r}"
-            try:
-                seen.add(None if ended else successor)
-                lowest, highest = min(lowest, reward), max(highest, reward)
-            except Exception as error:
-                problems["key"] = (
-                    f"the key of what follows {where} cannot be told from others: "
-                    f"{type(error).__name__}: {error}; pass a key= that hashes and compares"
-                )
+            lowest, highest = min(lowest, reward), max(highest, reward)
             if not np.isfinite(reward) or _outside(reward, reward_range):
                 problems["reward"] = f"{where} paid {reward}, outside reward_range={reward_range}"
+            try:
+                seen.add(None if ended else successor)
+            except Exception as error:
+                problems["key"] = (
+                    f"the key of what follows {where} does not hash and compare "
+                    f"({type(error).__name__}: {error}); return tuples, strings or numbers from key="
+                )
         most = max(most, len(seen))
         if successors is not None and len(seen) > successors:
             problems["successors"] = (
                 f"{where} has led to {len(seen)} different states, but successors={successors}"
             )
+        if "key" not in problems:
+            problems |= _replay(bench, state, action, rng)
+            drawn += 3
     return Preflight(
         drawn,
         most,

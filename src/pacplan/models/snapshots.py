@@ -178,7 +178,10 @@ class Workbench:
             }
             for i, layer in enumerate(self._copied)
         ]
-        self._fixed = [tuple(template.values()) for template in self._templates]
+        self._parts = [
+            (layer, template, tuple(template.values()))
+            for layer, template in zip(self._copied, self._templates, strict=True)
+        ]
         self._kept = {id(thing): thing for thing in [*self.layers, *self._generators]}
         for template in self._templates:
             self._kept |= {id(v): v for v in template.values() if type(v) not in _ATOMIC}
@@ -256,9 +259,10 @@ class Workbench:
 
     def changed_constants(self) -> list[str]:
         """Attributes that were taken for constant and have changed after all."""
-        for layer, template in zip(self._copied, self._templates, strict=True):
-            layer.__dict__ = template.copy()
-        now = self._contents()
+        with self._lock:
+            for layer, template, _ in self._parts:
+                layer.__dict__ = template.copy()
+            now = self._contents()
         return [
             name
             for (i, name), content in self._constants.items()
@@ -317,13 +321,9 @@ class Workbench:
             saved = saved[:-1]
         if not saved:
             return
-        for layer, template, content in zip(
-            self._copied, self._templates, self._duplicate(saved), strict=True
-        ):
+        for (layer, template, _), content in zip(self._parts, self._duplicate(saved), strict=True):
             # The whole dictionary, so that attributes which a step has added are gone again.
-            attributes = template.copy()
-            attributes.update(content)
-            layer.__dict__ = attributes
+            layer.__dict__ = template | content
 
     def ask(self, state: EnvState, question: Callable[[Any], Any]) -> Any:
         """The answer of the unwrapped environment in a state."""
@@ -334,7 +334,7 @@ class Workbench:
     def _taken(self, observation: Any, key: Hashable = None) -> EnvState:
         """The state on the bench, which gives up what it holds."""
         saved: list[Any] = []
-        for layer, template, fixed in zip(self._copied, self._templates, self._fixed, strict=True):
+        for layer, template, fixed in self._parts:
             now = layer.__dict__
             # The template's attributes come first, in order, and are hardly ever replaced.
             if all(map(operator.is_, fixed, now.values())):
@@ -355,20 +355,21 @@ class Workbench:
         result = []
         copied = set()
         for content in saved:
-            duplicate = {}
+            duplicate = content.copy()
             for name, value in content.items():
                 kind = type(value)
-                if kind in _ATOMIC or (kind is tuple and all(type(item) in _ATOMIC for item in value)):
-                    duplicate[name] = value
+                if kind in _ATOMIC:
                     continue
-                flat = (kind is np.ndarray and not value.dtype.hasobject) or (
-                    kind is list and all(type(item) in _ATOMIC for item in value)
-                )
+                if kind is np.ndarray:
+                    flat = not value.dtype.hasobject
+                else:
+                    flat = kind in (tuple, list) and _ATOMIC.issuperset(map(type, value))
                 # Things that contain others, or appear twice, are copied all at once.
                 if not flat or id(value) in copied:
                     return copy.deepcopy(saved, self._kept.copy())
-                copied.add(id(value))
-                duplicate[name] = value.copy()
+                if kind is not tuple:
+                    copied.add(id(value))
+                    duplicate[name] = value.copy()
             result.append(duplicate)
         return result
 
