@@ -121,7 +121,8 @@ class EnvState:
         return isinstance(other, EnvState) and self.key == other.key
 
     def __repr__(self) -> str:
-        return f"EnvState({self.key!r})"
+        key = repr(self.key)
+        return f"EnvState({key if len(key) <= 100 else key[:97] + '...'})"
 
 
 class Workbench:
@@ -191,9 +192,12 @@ class Workbench:
 
     def _detached(self, env: Any) -> list[Any]:
         """A copy of the environment's layers that shares nothing with it."""
-        if self._save is not None:
-            return self._relinked(layers_of(copy.deepcopy(env), time_limit=self._time_limit))
         live = layers_of(env, time_limit=self._time_limit)
+        if self._save is not None:
+            twin = layers_of(_another(env), time_limit=self._time_limit)
+            if [type(layer) for layer in twin] != [type(layer) for layer in live]:
+                raise ValueError(f"a copy of {_names(live)} came out as {_names(twin)}")
+            return self._relinked(twin)
         # Made without a constructor: many environments define what a copy is as starting afresh.
         fresh = [object.__new__(type(layer)) for layer in live]
         attributes = [_without_windows(vars(layer)) for layer in live]
@@ -420,6 +424,23 @@ class Workbench:
         self._kept[id(own)] = own
         self._stream = None
         return own
+
+
+def _another(env: Any) -> Any:
+    """A second environment like this one, in whatever state."""
+    try:
+        return copy.deepcopy(env)
+    except Exception as error:
+        spec = getattr(env, "spec", None)
+        if spec is None:
+            raise ValueError(
+                f"{type(env).__name__} cannot be copied ({type(error).__name__}: {error}), and has no "
+                "registered name to make another from; give it a method __deepcopy__ that returns a "
+                "new one, or make it with gymnasium.make"
+            ) from error
+    import gymnasium
+
+    return gymnasium.make(spec, render_mode=None)
 
 
 def own_methods(
