@@ -14,13 +14,13 @@ are held once and shared, the others belong to the snapshot. Invariants:
 import copy
 import gc
 import io
-import itertools
-import operator
 import pickle
 import random
 import threading
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Container, Hashable, Iterable
 from hashlib import blake2b
+from itertools import islice, pairwise
+from operator import is_
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, cast
 
@@ -166,11 +166,11 @@ class Workbench:
         # With methods of its own, the environment itself is not looked into, only its wrappers are.
         self._copied = self.layers if save is None else self.layers[:-1]
         _ = getattr(self.base, "np_random", None)  # Made on first use, and never replaced here.
-        self._generators = list(generators_in(self.layers))
+        self._generators = list(generators_in(map(vars, self.layers)))
         self._stream: Any = None
         self._lock = threading.RLock()
         found = self._changing(actions)
-        self._generators = list(generators_in(self.layers))
+        self._generators = list(generators_in(map(vars, self.layers)))
         self._templates = [
             {
                 name: value
@@ -214,7 +214,7 @@ class Workbench:
 
     @staticmethod
     def _relinked(layers: list[Any]) -> list[Any]:
-        for outer, inner in itertools.pairwise(layers):
+        for outer, inner in pairwise(layers):
             vars(outer)["env"] = inner
         return layers
 
@@ -341,8 +341,8 @@ class Workbench:
         for layer, template, fixed in self._parts:
             now = layer.__dict__
             # The template's attributes come first, in order, and are hardly ever replaced.
-            if all(map(operator.is_, fixed, now.values())):
-                saved.append(dict(itertools.islice(now.items(), len(fixed), None)))
+            if all(map(is_, fixed, now.values())):
+                saved.append(dict(islice(now.items(), len(fixed), None)))
             else:
                 saved.append({n: v for n, v in now.items() if template.get(n, _MISSING) is not v})
         if self._save is not None:
@@ -387,9 +387,7 @@ class Workbench:
         if any(vars(layer).get("_has_reset") is False for layer in all_layers(env)):
             raise ValueError("the environment is in no state yet; call env.reset() before planning")
         memo = self._counterparts(env, self.layers)
-        for generator in generators_in(live):
-            memo[id(generator)] = self._generator_like(generator)
-        attributes = []
+        attributes: list[Any] = []
         for layer, template in zip(live, self._templates, strict=False):
             own = vars(layer)
             shared = {n for n, v in template.items() if n in own and type(own[n]) not in _ATOMIC}
@@ -403,7 +401,9 @@ class Workbench:
                     and not _same_atom(value, template.get(name, _MISSING))
                 }
             )
-        saved: list[Any] = copy.deepcopy(attributes, memo)
+        for generator in generators_in(attributes, passing=memo):
+            memo[id(generator)] = self._generator_like(generator)
+        saved = copy.deepcopy(attributes, memo)
         if self._save is not None:
             saved.append(self._save(live[-1]))
         if observation is None:
@@ -491,11 +491,14 @@ def _fingerprint(value: Any, skipped: dict[int, int]) -> bytes | None:
     return blake2b(file.getvalue(), digest_size=16).digest()
 
 
-def generators_in(layers: Iterable[Any]) -> Iterable[Any]:
-    """The random generators that the layers of an environment refer to, directly or not."""
+def generators_in(things: Iterable[Any], passing: Container[int] = ()) -> Iterable[Any]:
+    """The random generators that some things refer to, directly or not.
+
+    Objects whose `id` is in `passing` are not looked into.
+    """
     found: dict[int, Any] = {}
     seen: set[int] = set()
-    ahead = [value for layer in layers for value in vars(layer).values()]
+    ahead = list(things)
     while ahead and len(seen) < _OBJECTS_TO_WALK:
         thing = ahead.pop()
         if id(thing) in seen or type(thing) in _ATOMIC or isinstance(thing, type | MethodType):
@@ -503,7 +506,7 @@ def generators_in(layers: Iterable[Any]) -> Iterable[Any]:
         seen.add(id(thing))
         if isinstance(thing, _GENERATORS):
             found[id(thing)] = thing
-        else:
+        elif id(thing) not in passing:
             ahead.extend(gc.get_referents(thing))
     return found.values()
 
