@@ -63,8 +63,8 @@ def from_gymnasium(
     are read from the table.
 
     **Snapshots.** Any other environment becomes a simulator that brings a private copy of it back to
-    the state asked for and steps it. Only what changes while it is played is copied (some microseconds
-    for CartPole, whose deep copy takes a hundred); its own methods are used where it has
+    the state asked for and steps it. Only what changes while it is played is copied, not what stays the
+    same (`benchmarks/gymnasium_snapshots.py` measures it); its own methods are used where it has
     them (`clone_state` and `restore_state`, `get_state` and `set_state`, `save_state` and
     `load_state`). Copies never share what is random: all draws come from one stream, which the plan's
     seed starts. States with the same key are one state, brought back as it was first seen: an
