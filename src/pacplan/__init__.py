@@ -16,7 +16,7 @@ from pacplan.algorithms import (
     UGapEMCTS,
     planners,
 )
-from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP
+from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP, from_gymnasium
 from pacplan.plan import Plan
 from pacplan.search import SearchTree, Snapshot
 
@@ -45,6 +45,7 @@ __all__ = [
     "bounds",
     "envs",
     "exact",
+    "from_gymnasium",
     "planners",
     "theory",
 ]

@@ -43,8 +43,9 @@ def plan(
     problem: Annotated[
         str,
         typer.Argument(
-            help="A problem of pacplan.envs, such as 'garnet', or your own model as module:name, "
-            "found from the current folder. A name that is callable is called."
+            help="A problem of pacplan.envs, such as 'garnet', a Gymnasium environment, such as "
+            "'gym:FrozenLake-v1', or your own model as module:name, found from the current folder. "
+            "A name that is callable is called."
         ),
     ],
     planner: Annotated[
@@ -115,7 +116,7 @@ def plan(
         }
         chosen = planner_of(planner, **(given | dict(_setting(text) for text in option or [])))
         model = problem_of(problem, settings)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, ImportError) as error:
         raise _failure(error, Exit.USAGE) from error
     try:
         result = chosen.plan(

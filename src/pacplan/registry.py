@@ -7,6 +7,7 @@ from typing import Any
 
 from pacplan import envs
 from pacplan.algorithms import Planner, planners
+from pacplan.models import gymnasium
 
 # What a planner requires and was not given.
 _DEFAULTS = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7}
@@ -37,7 +38,7 @@ def planner_of(name: str, **settings: Any) -> Planner:
 
 
 def problem_of(name: str, settings: dict[str, Any], seed: int | None = None) -> Any:
-    """The model of a name in `pacplan.envs`, or of the user's own as module:name.
+    """The model of a name in `pacplan.envs`, of gym:NAME, or of the user's own as module:name.
 
     Args:
         name: a callable is called with the settings, anything else is taken as it is.
@@ -50,6 +51,8 @@ def problem_of(name: str, settings: dict[str, Any], seed: int | None = None) -> 
             known = ", ".join(envs.__all__)
             raise ValueError(f"there is no problem {name!r}; try {known}, or your own module:name")
         found = getattr(envs, name)
+    elif module == "gym":
+        return gymnasium.make(attribute, **({} if seed is None else {"seed": seed}) | settings)
     else:
         if "" not in sys.path:
             sys.path.insert(0, "")

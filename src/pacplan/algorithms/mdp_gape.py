@@ -145,7 +145,8 @@ class MDPGapE(Planner):
         if model.successors is None and self.transitions == "unknown":
             raise ValueError(
                 "MDPGapE needs B, the largest number of successors of a state and action: pass "
-                "successors= to the model (or transitions='deterministic' to the planner if it is 1)"
+                "successors= to the model (or transitions='deterministic' to the planner if it is 1). "
+                "For a Gymnasium environment, model.check() tells how many were seen"
             )
         if not model.known and "known" in (self.rewards, self.transitions):
             raise ValueError(
