@@ -34,7 +34,7 @@ def process_pool(workers: int) -> Iterator[Executor]:
     theirs, ours = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(theirs,))
     try:
-        with _interrupts_ignored():
+        with _interrupts_held():
             for _ in range(workers):
                 pool.submit(os.getpid)  # Starts a process, as none is idle yet.
         yield pool
@@ -51,7 +51,6 @@ def process_pool(workers: int) -> Iterator[Executor]:
 
 def _begin(lifeline: Connection) -> None:
     """End when the parent closes the lifeline or dies."""
-    # Inherited from the parent, except on Windows.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def wait() -> None:
@@ -78,7 +77,7 @@ def dask_cluster(address: str, workers: int | None = None) -> Iterator[tuple[Exe
 
     if address == "local":
         count = workers or os.cpu_count() or 1
-        with _interrupts_ignored():
+        with _interrupts_held():
             cluster = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)
         with cluster, Client(cluster) as client:
             yield client.get_executor(), count
@@ -92,13 +91,13 @@ def dask_cluster(address: str, workers: int | None = None) -> Iterator[tuple[Exe
 
 
 @contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """Processes started meanwhile leave Ctrl-C to their parent."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # Only the main thread may handle signals.
+def _interrupts_held() -> Iterator[None]:
+    """Processes started meanwhile leave Ctrl-C to their parent, which gets its own a little later."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield  # Windows: the processes ignore it once they have begun.
         return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
