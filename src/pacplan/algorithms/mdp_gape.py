@@ -16,6 +16,7 @@ from pacplan.algorithms.horizons import (
     check_steps,
     default_horizon,
 )
+from pacplan.algorithms.knowledge import KNOWLEDGE, Knowledge, check_known, known_assumptions
 from pacplan.bounds import thresholds as exploration
 from pacplan.bounds.thresholds import Setting, Thresholds
 from pacplan.models.protocol import Model, Session
@@ -23,9 +24,6 @@ from pacplan.plan import Plan
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.values import step_width, value_range
 from pacplan.words import at_least, at_most, complement
-
-Knowledge = Literal["unknown", "deterministic", "known"]
-_KNOWLEDGE = ("unknown", "deterministic", "known")
 
 
 class MDPGapE(Planner):
@@ -101,8 +99,8 @@ class MDPGapE(Planner):
         if horizon is None:
             _ = self.horizon  # Raises where the default would be out of reach.
         self.goal = _checks.choice("goal", goal, ("action", "value"))
-        self.rewards = _checks.choice("rewards", rewards, _KNOWLEDGE)
-        self.transitions = _checks.choice("transitions", transitions, _KNOWLEDGE)
+        self.rewards = _checks.choice("rewards", rewards, KNOWLEDGE)
+        self.transitions = _checks.choice("transitions", transitions, KNOWLEDGE)
 
     @property
     def horizon(self) -> int | None:
@@ -148,11 +146,7 @@ class MDPGapE(Planner):
                 "successors= to the model (or transitions='deterministic' to the planner if it is 1). "
                 "For a Gymnasium environment, model.check() tells how many were seen"
             )
-        if not model.known and "known" in (self.rewards, self.transitions):
-            raise ValueError(
-                "rewards='known' and transitions='known' need a model that publishes its tables, "
-                f"such as TabularMDP; {type(model).__name__} does not"
-            )
+        check_known(model, self.rewards, self.transitions)
         check_steps(model, self.horizon_for(model, limits.budget))
 
     def _start(self, query: Query, session: Session) -> "_GapSearch":
@@ -212,9 +206,7 @@ class MDPGapE(Planner):
             f"every state and action has at most {successors} successor{'s' * (successors != 1)}",
             f"rewards lie in [{low:g}, {high:g}]",
         ]
-        for what, knowledge in (("rewards", self.rewards), ("transitions", self.transitions)):
-            if knowledge != "unknown":
-                stated.append(f"{what} are {knowledge}")
+        stated += known_assumptions(self.rewards, self.transitions)
         if isinstance(self.thresholds, Thresholds) and thresholds.proven:
             stated.append(f"the thresholds {thresholds.name!r} hold with probability 1 - delta")
         return tuple(stated)
