@@ -18,7 +18,8 @@ from pacplan.algorithms import (
     planners,
 )
 from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP, from_gymnasium
-from pacplan.plan import Plan
+from pacplan.planning import plan
+from pacplan.result import Plan
 from pacplan.search import SearchTree, Snapshot
 
 __version__ = "0.1.0"
@@ -48,6 +49,7 @@ __all__ = [
     "envs",
     "exact",
     "from_gymnasium",
+    "plan",
     "planners",
     "theory",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from pacplan import _checks
 from pacplan.models.protocol import Model
-from pacplan.plan import Plan
+from pacplan.result import Plan
 from pacplan.search.driver import Callback, Limits, Search, drive
 
 

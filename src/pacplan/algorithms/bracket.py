@@ -21,8 +21,11 @@ from pacplan.algorithms.horizons import (
 from pacplan.algorithms.knowledge import KNOWLEDGE, Knowledge, check_known, known_assumptions
 from pacplan.bounds.product import SCALES
 from pacplan.models.protocol import Model, Session
-from pacplan.plan import Plan
+from pacplan.models.tabular import TabularMDP
+from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
+from pacplan.search.merging import empty_table, grown
+from pacplan.search.tree import NONE
 from pacplan.search.values import step_range, step_width
 from pacplan.words import at_least, at_most, complement
 
@@ -65,6 +68,9 @@ class Bracket(Planner):
             whose tail is at most 15 % of epsilon. With epsilon = 0 it follows from the budget.
         goal: "action", or "value": stops when the interval of the state's value is at most 2 epsilon
             wide, so that its middle, `plan.value`, is within epsilon.
+        merge: "tree": a node for every history; "depth": one for all histories that lead to the same
+            state after as many steps. The upper bounds are then renewed at intervals only, whenever
+            the calls have grown by 5 %, and by a sweep over the whole graph.
         rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit tells it
             (checked on every visit); "known": taken from the model's table.
         transitions: "unknown"; "deterministic": every pair has one successor (checked); "known": taken
@@ -84,6 +90,7 @@ class Bracket(Planner):
         gamma: float,
         horizon: int | None = None,
         goal: Literal["action", "value"] = "action",
+        merge: Literal["tree", "depth"] = "tree",
         rewards: Knowledge = "unknown",
         transitions: Knowledge = "unknown",
         target: Literal["horizon", "infinite"] = "horizon",
@@ -96,6 +103,7 @@ class Bracket(Planner):
         self.delta = _checks.probability("delta", delta)
         self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
         self.goal = _checks.choice("goal", goal, ("action", "value"))
+        self.merge = _checks.choice("merge", merge, ("tree", "depth"))
         self.rewards = _checks.choice("rewards", rewards, KNOWLEDGE)
         self.transitions = _checks.choice("transitions", transitions, KNOWLEDGE)
         self.target = _checks.choice("target", target, ("horizon", "infinite"))
@@ -216,6 +224,7 @@ class Bracket(Planner):
             f"every state and action has at most {successors} successor{'s' * (successors != 1)}",
             f"rewards lie in [{low:g}, {high:g}]",
             *known_assumptions(self.rewards, self.transitions),
+            *(("equal states have equal futures",) if self.merge == "depth" else ()),
         )
 
 
@@ -249,6 +258,10 @@ class _BracketSearch(EpisodeSearch):
         epsilon = target / self._width
         resolution = epsilon if epsilon > 0.0 else _FINE * span
         b = self.successors
+        # How many states an optimal policy can reach in h steps.
+        reachable = np.arange(horizon) * math.log(b)
+        if planner.merge == "depth" and isinstance(model, TabularMDP):
+            reachable = np.minimum(reachable, math.log(model.states))
         random_next = b > 1 and planner.transitions == "unknown" and horizon > 1
         above = (1.0 - _BELOW) * planner.delta
         product = above * (_PRODUCT if random_next else 1.0)
@@ -260,7 +273,7 @@ class _BracketSearch(EpisodeSearch):
         levels["tolerance"] = 1e-3 * resolution * levels["inverse"]
         if random_next:
             share = (1.0 - _PRODUCT) * above / (horizon - 1)
-            levels["price"] = depth * math.log(b) - math.log(share)
+            levels["price"] = reachable - math.log(share)
         log_share = -math.log(product)
         kappa = _PENALTY / (log_share - float(np.log(levels["cash"]).sum()))
         if planner.rewards != "unknown" and not random_next:
@@ -283,6 +296,7 @@ class _BracketSearch(EpisodeSearch):
         rules["fixed_rewards"] = planner.rewards == "deterministic"
         rules["known_rewards"] = planner.rewards == "known"
         rules["known_transitions"] = planner.transitions == "known"
+        rules["merged"] = planner.merge == "depth"
         actions = len(query.actions)
         self.root = records(np.zeros(actions, kernels.ARM))
         self.calls = self.root["calls"]
@@ -295,7 +309,9 @@ class _BracketSearch(EpisodeSearch):
         )
         self._pool = PoolArrays(room, b, horizon)
         self._bets = np.zeros((0, len(SCALES)))
+        self._merging = empty_table(16)
         self._fixed = {
+            "peers": np.full(horizon, NONE, np.int64),
             "stakes": 1.0 + levels["span"][:, np.newaxis] * SCALES,
             "rules": records(rules),
             "levels": records(levels),
@@ -322,7 +338,11 @@ class _BracketSearch(EpisodeSearch):
     def kernel_state(self) -> kernels.Search:
         """What the kernels work on."""
         return kernels.Search(
-            tree=self.tree.arrays(), bets=self._bets, pool=self._pool.arrays(), **self._fixed
+            tree=self.tree.arrays(),
+            bets=self._bets,
+            pool=self._pool.arrays(),
+            merging=self._merging,
+            **self._fixed,
         )
 
     def reserve(self) -> int:
@@ -332,6 +352,8 @@ class _BracketSearch(EpisodeSearch):
         if len(self._bets) < room:
             self._bets = np.concatenate([self._bets, np.zeros((room - len(self._bets), len(SCALES)))])
         self._pool.reserve()
+        merged = int(self._fixed["rules"][0]["merged"])
+        self._merging = grown(self._merging, self.horizon + merged * episodes * self.horizon)
         return episodes
 
     def in_units(self, scaled: Any) -> Any:

@@ -11,7 +11,7 @@ from pacplan import _checks
 from pacplan._jit import announce_compilation, records, uncached
 from pacplan.algorithms.base import Planner, Query
 from pacplan.models.protocol import BrokenPromiseError, Model, Session
-from pacplan.plan import Plan
+from pacplan.result import Plan
 from pacplan.search import kernel
 from pacplan.search.driver import Snapshot
 from pacplan.search.tree import NODE, SearchTree

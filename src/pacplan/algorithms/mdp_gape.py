@@ -20,7 +20,7 @@ from pacplan.algorithms.knowledge import KNOWLEDGE, Knowledge, check_known, know
 from pacplan.bounds import thresholds as exploration
 from pacplan.bounds.thresholds import Setting, Thresholds
 from pacplan.models.protocol import Model, Session
-from pacplan.plan import Plan
+from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.values import step_width, value_range
 from pacplan.words import at_least, at_most, complement

@@ -14,7 +14,7 @@ from pacplan.algorithms.episodes import EpisodeSearch, estimates_plan
 from pacplan.algorithms.horizons import allocation, check_gamma_and_horizon, check_steps
 from pacplan.bounds.bernoulli import kl_upper_from
 from pacplan.models.protocol import Session
-from pacplan.plan import Plan
+from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.kernel import (
     ABORTED,

@@ -12,7 +12,7 @@ from pacplan.algorithms.horizons import check_gamma_and_horizon
 from pacplan.algorithms.opd import certain_plan, check_limits, tails_of
 from pacplan.models.protocol import Session
 from pacplan.models.tabular import TabularMDP
-from pacplan.plan import Plan
+from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.kernel import CHUNK_DONE, NO_ROOM, RULE, SPENT
 from pacplan.search.tree import LINKS, NONE, TreeArrays, add_node, add_pair, link_child

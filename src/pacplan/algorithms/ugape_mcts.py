@@ -12,7 +12,7 @@ from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.episodes import EpisodeSearch, bounded_plan
 from pacplan.bounds.bernoulli import kl_upper_from
 from pacplan.models.protocol import Session
-from pacplan.plan import Plan
+from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.kernel import (
     CHUNK_DONE,
