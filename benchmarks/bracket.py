@@ -3,8 +3,8 @@
     python3 dev.py python benchmarks/bracket.py             200 MDPs, about ten minutes
     python3 dev.py python benchmarks/bracket.py --mdps 20   a first look
 
-Nothing is declared to the planners. "proven" marks those whose answer is epsilon-optimal with probability
-at least 1 - delta. Lemma 2's thresholds run on a tenth of the MDPs, and not at epsilon 0.2.
+Nothing is declared to the planners. "proven" marks those whose answer is epsilon-optimal with
+probability at least 1 - delta. Lemma 2's thresholds run on a tenth of the MDPs, and not at epsilon 0.2.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def main():
     parser.add_argument("--mdps", type=int, default=200)
     parser.add_argument("--seed", type=int, default=300_000, help="of the first MDP")
     options = parser.parse_args()
-    console = Console()
+    console = Console(width=110)
     for noise in ("bernoulli", "none"):
         table = Table(title=f"calls to the model, {options.mdps} MDPs, rewards: {noise}", box=None)
         for header in ("planner", "epsilon", "median n", "max n", "worst ratio", "M calls/s", "wrong"):
