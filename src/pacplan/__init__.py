@@ -1,6 +1,7 @@
 """Monte-Carlo planning in Markov decision processes, with guarantees."""
 
 from pacplan import bounds, envs, exact, theory
+from pacplan.agent import Agent, Decision
 from pacplan.algorithms import (
     BRUE,
     KLOLOP,
@@ -29,7 +30,9 @@ __all__ = [
     "OPD",
     "OPMDP",
     "UCT",
+    "Agent",
     "BrokenPromiseError",
+    "Decision",
     "MDPGapE",
     "Model",
     "Plan",
