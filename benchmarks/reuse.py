@@ -3,9 +3,9 @@
     python3 dev.py python benchmarks/reuse.py            three minutes
     python3 dev.py python benchmarks/reuse.py --quick    fewer episodes
 
-Every agent takes up to ten decisions in a world that is as the model says. Both kinds have the same seeds
-and meet the same world: the first decision is the same, and the rest of an episode as long as they decide
-alike. Calls are counted for a decision, as the lengths of the episodes may differ.
+Every agent takes up to ten decisions in a world that is as the model says. Both kinds have the same
+seeds and meet the same world, so that an episode is the same as long as they decide alike. Calls are
+counted for a decision, as the lengths of episodes may differ.
 """
 
 import argparse
@@ -58,13 +58,10 @@ def main():
         for spread in ("none", "union"):
             calls, kept = {}, 0.0
             for reuse in (False, True):
-                decisions = [
-                    decision
-                    for seed in range(episodes)
-                    for decision in episode(
-                        pacplan.Agent(planner, model, reuse=reuse, spread=spread, seed=seed), model, seed
-                    )
-                ]
+                settings = {"reuse": reuse, "spread": spread}
+                agents = [pacplan.Agent(planner, model, **settings, seed=i) for i in range(episodes)]
+                histories = [episode(agent, model, i) for i, agent in enumerate(agents)]
+                decisions = [decision for history in histories for decision in history]
                 calls[reuse] = np.mean([decision.plan.samples for decision in decisions])
                 kept = np.mean([decision.age > 0 for decision in decisions])
             table.add_row(
