@@ -1,6 +1,7 @@
 """Monte-Carlo planning in Markov decision processes, with guarantees."""
 
 from pacplan import bounds, envs, exact, theory
+from pacplan.agent import Agent, Decision
 from pacplan.algorithms import (
     BRUE,
     KLOLOP,
@@ -31,8 +32,10 @@ __all__ = [
     "OPD",
     "OPMDP",
     "UCT",
+    "Agent",
     "Bracket",
     "BrokenPromiseError",
+    "Decision",
     "MDPGapE",
     "Model",
     "Plan",

@@ -73,6 +73,8 @@ class EpisodeSearch(ABC):
         self._pairs_a_node = pairs_a_node
         self._rng, self._ties = query.rng, query.ties
         self._root = session.encode(query.state)
+        if query.reuse is not None and query.reuse.tree is not None:
+            self.tree.adopt(query.reuse.tree, session.encode)
         if not session.cached:
             announce_compilation("once in this process, for this simulator")
         self._run = run if session.cached else uncached(run)

@@ -1,14 +1,15 @@
 """MDP-GapE (Jonsson, Kaufmann, Ménard, Darwiche Domingues, Leurent, Valko; NeurIPS 2020)."""
 
+import math
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import _checks
-from pacplan._jit import records
+from pacplan._jit import records, uncached
 from pacplan.algorithms import gap_kernel as kernels
-from pacplan.algorithms.base import Planner, Query
+from pacplan.algorithms.base import Planner, Query, check_stationary
 from pacplan.algorithms.episodes import EpisodeSearch, bounded_plan
 from pacplan.algorithms.horizons import (
     allocation,
@@ -133,6 +134,26 @@ class MDPGapE(Planner):
             return None
         return default_horizon(self.epsilon / width, self.gamma)
 
+    def _check_reuse(self, model: Model) -> None:
+        check_stationary(model)
+        if isinstance(self.thresholds, Thresholds) and self.thresholds.proven:
+            raise ValueError(
+                "a search that starts from an earlier tree needs bounds for a smaller delta, and the "
+                f"thresholds {self.thresholds.name!r} are for one delta; pass reuse=False"
+            )
+
+    @property
+    def _estimates(self) -> bool:
+        """Whether a proven guarantee depends on draws at all."""
+        return self.thresholds == "lemma" and "unknown" in (self.rewards, self.transitions)
+
+    def _price(self, model: Model, budget: int | None, share: float) -> float:
+        if not self._estimates:
+            return 0.0
+        horizon = self.horizon_for(model, budget)
+        pairs = horizon * math.log((model.successors or 1) * (model.max_actions or 1))
+        return -math.log(share) / (math.log(3.0 / self.delta) + pairs)
+
     def _check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
         endless = limits.budget is None and limits.time_limit is None and limits.callback is None
@@ -166,7 +187,7 @@ class MDPGapE(Planner):
             snapshot,
             stopped_by,
             guarantee=self._guarantee(query, search, snapshot),
-            assumptions=self._assumptions(query.model, search.thresholds),
+            assumptions=self._assumptions(query.model, search),
             values=values,
             value=value,
             proven=search.thresholds.proven,
@@ -199,7 +220,7 @@ class MDPGapE(Planner):
             )
         return f"{what} is within {at_most(loss)} of optimal in {problem}{tail}, {surely}."
 
-    def _assumptions(self, model: Model, thresholds: Thresholds) -> tuple[str, ...]:
+    def _assumptions(self, model: Model, search: "_GapSearch") -> tuple[str, ...]:
         successors = 1 if self.transitions == "deterministic" else model.successors
         low, high = model.reward_range
         stated = [
@@ -207,8 +228,13 @@ class MDPGapE(Planner):
             f"rewards lie in [{low:g}, {high:g}]",
         ]
         stated += known_assumptions(self.rewards, self.transitions)
-        if isinstance(self.thresholds, Thresholds) and thresholds.proven:
-            stated.append(f"the thresholds {thresholds.name!r} hold with probability 1 - delta")
+        if isinstance(self.thresholds, Thresholds) and self.thresholds.proven:
+            stated.append(f"the thresholds {self.thresholds.name!r} hold with probability 1 - delta")
+        if search.share < 1.0:
+            stated.append(
+                "the world knows of the simulator's draws only the actions it was given (the tree was "
+                f"kept, and delta divided by {1.0 / search.share:g} to cover all choices of them)"
+            )
         return tuple(stated)
 
 
@@ -234,9 +260,10 @@ class _GapSearch(EpisodeSearch):
         if exploration.for_a_budget(planner.thresholds) and planner._horizon is None:
             assert query.budget is not None
             episodes = allocation(query.budget, planner.gamma)[0]
+        self.share = query.reuse.share if query.reuse is not None and planner._estimates else 1.0
         self._table = exploration.table(
             planner.thresholds,
-            Setting(planner.delta, self.successors, model.max_actions, horizon, episodes),
+            Setting(planner.delta * self.share, self.successors, model.max_actions, horizon, episodes),
         )
         self.thresholds = self._table.thresholds
         values = value_range(model.reward_range, model.may_end, planner.gamma, horizon)
@@ -252,6 +279,7 @@ class _GapSearch(EpisodeSearch):
             planner.rewards == "known",
             planner.transitions == "known",
             self.thresholds.per_path,
+            query.reuse is not None,
         )
         self.root = records(np.zeros(len(query.actions), kernels.ROOT))
         self.calls = self.root["calls"]
@@ -267,6 +295,17 @@ class _GapSearch(EpisodeSearch):
             "report": self.reports,
         }
         self.reserve()
+        if len(self.tree) > 0:
+            self._regrow(planner.rewards == "known")
+
+    def _regrow(self, known_rewards: bool) -> None:
+        """Renew the bounds of a tree that was grown by an earlier search."""
+        nodes = len(self.tree)
+        if known_rewards:
+            self.tree.reserve(0, nodes * self._pairs_a_node)
+        regrow = kernels.regrow if self.session.cached else uncached(kernels.regrow)
+        depths, prices = np.zeros(nodes, np.int64), np.zeros(nodes)
+        regrow(self.kernel_state(), self.session.handle, depths, prices, self._ties)
 
     def kernel_state(self) -> kernels.Search:
         """What the kernels work on."""
@@ -276,7 +315,8 @@ class _GapSearch(EpisodeSearch):
     def reserve(self) -> int:
         """Make room, also for as many more visits to a pair in the table of radii."""
         episodes = super().reserve()
-        self._table.extend(int(self.report["episodes"]) + episodes + 2)
+        earlier = int(self.tree.nodes[0]["count"]) if len(self.tree) > 0 else 0
+        self._table.extend(earlier + int(self.report["episodes"]) + episodes + 2)
         return episodes
 
     def snapshot(self, seconds: float) -> Snapshot:

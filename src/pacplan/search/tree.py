@@ -11,7 +11,8 @@ node, so a child has a larger index than its parent and one sweep from the last 
 visits children before parents.
 """
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -187,6 +188,37 @@ class SearchTree:
         self._nodes.resize(int(self._used[0]), refcheck=False)
         self._pairs.resize(int(self._used[1]), refcheck=False)
 
+    def below(self, node: int) -> "SearchTree":
+        """A tree of its own of all that lies below a node, which is its root, counts and all."""
+        nodes, pairs = self.nodes, self.pairs
+        node_numbers, pair_numbers = _below(nodes, pairs, node)
+        # One entry more, which NONE = -1 finds: it stays NONE.
+        new_node, new_pair = np.full(len(nodes) + 1, NONE), np.full(len(pairs) + 1, NONE)
+        new_node[node_numbers] = np.arange(len(node_numbers))
+        new_pair[pair_numbers] = np.arange(len(pair_numbers))
+        cut = copy.copy(self)
+        cut._nodes, cut._pairs = nodes[node_numbers], pairs[pair_numbers]
+        cut._used = np.array([len(node_numbers), len(pair_numbers)])
+        for group, link, new in (
+            (cut._nodes, "sibling", new_node),
+            (cut._nodes, "first", new_pair),
+            (cut._nodes, "favourite", new_pair),
+            (cut._pairs, "sibling", new_pair),
+            (cut._pairs, "child", new_node),
+        ):
+            group[link] = new[group[link]]
+        return cut
+
+    def adopt(self, other: "SearchTree", encode: Callable[[Any], int]) -> None:
+        """Take over the records of another tree, whose states `encode` numbers as this tree does."""
+        self._nodes, self._pairs = other.nodes.copy(), other.pairs.copy()
+        self._used = other._used.copy()
+        if other._states is not None:
+            goes_on = self._nodes["actions"] > 0  # The end of an episode is no state.
+            keys, which = np.unique(self._nodes["state"][goes_on], return_inverse=True)
+            numbers = np.array([encode(other._states[key]) for key in keys], np.int64)
+            self._nodes["state"][goes_on] = numbers[which]
+
     @property
     def nodes(self) -> Records:
         """The node records in use (fields of `NODE`); node 0 is the root."""
@@ -232,8 +264,41 @@ class SearchTree:
             yield Outcome(link, int(node["count"]), None if ended else self.state(link), ended)
             link = int(node["sibling"])
 
+    def successor(self, action: int, state: Any) -> int | None:
+        """The node of a state seen after an action of the root, by its index; None if it was not."""
+        for pair in self.tried(0):
+            if self.pairs[pair]["action"] == action:
+                for outcome in self.outcomes(pair):
+                    if not outcome.ended and outcome.state == state:
+                        return outcome.node
+        return None
+
     def __repr__(self) -> str:
         return f"<SearchTree: {len(self)} nodes, {len(self.pairs)} pairs, horizon {self.horizon}>"
+
+
+def _below(nodes: Records, pairs: Records, node: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Numbers of the nodes and pairs below a node, itself included, in their order.
+
+    In their order, so that children still come after their parents.
+    """
+    level = np.array([node])
+    found_nodes, found_pairs = [level], [level[:0]]
+    while level.size:
+        found_pairs.append(_chained(nodes["first"][level], pairs["sibling"]))
+        level = _chained(pairs["child"][found_pairs[-1]], nodes["sibling"])
+        found_nodes.append(level)
+    return np.sort(np.concatenate(found_nodes)), np.sort(np.concatenate(found_pairs))
+
+
+def _chained(link: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:
+    """All members of some linked lists, given by their first ones."""
+    found = [link[:0]]
+    while link.size:
+        link = link[link != NONE]
+        found.append(link)
+        link = after[link]
+    return np.concatenate(found)
 
 
 def _grown(records: Records, needed: int) -> Records:
