@@ -1,6 +1,6 @@
 """Monte-Carlo planning in Markov decision processes, with guarantees."""
 
-from pacplan import bounds, envs, exact
+from pacplan import bounds, envs, exact, views
 from pacplan.algorithms import (
     BRUE,
     KLOLOP,
@@ -46,4 +46,5 @@ __all__ = [
     "envs",
     "exact",
     "planners",
+    "views",
 ]

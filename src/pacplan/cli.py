@@ -87,6 +87,10 @@ def plan(
         bool, typer.Option("--json", help="Print the plan as JSON, and no progress.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    html: Annotated[
+        str | None,
+        typer.Option(help="Page to write, for walking the search tree, e.g. tree.html (pacplan[viz])."),
+    ] = None,
 ) -> None:
     """Decide what to do in a state, with a certificate.
 
@@ -108,7 +112,9 @@ def plan(
         }
         chosen = _planner(planner, **(given | dict(_setting(text) for text in option or [])))
         model = _load(problem, settings)
-    except (TypeError, ValueError) as error:
+        if html is not None:
+            _check_html(html, chosen)
+    except (TypeError, ValueError, ImportError) as error:
         raise _failure(error, Exit.USAGE) from error
     try:
         result = chosen.plan(
@@ -132,6 +138,11 @@ def plan(
         print(json.dumps(result.to_dict(), indent=2))
     else:
         _show(result)
+    if html is not None:
+        try:
+            pacplan.views.explore(result, html)
+        except (OSError, ValueError) as error:
+            raise _failure(error, Exit.ERROR) from error
     if result.stopped_by == "interrupt":
         raise typer.Exit(Exit.INTERRUPTED)
     # Planners without a rule of their own end by the budget or the deadline, as they should.
@@ -206,6 +217,17 @@ def _planner(name: str, **settings: Any) -> Any:
     defaults = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7}
     required = {key: value for key, value in defaults.items() if key in accepted}
     return cls(**(required | given))
+
+
+def _check_html(path: str, planner: Any) -> None:
+    """Raise, before anything is planned, where no page could be written in the end."""
+    from pacplan import planners
+    from pacplan.views.explorer import check_page
+
+    if not planner.keeps_tree:
+        others = ", ".join(name for name, cls in planners.items() if cls.keeps_tree)
+        raise ValueError(f"{planner.name} keeps no search tree to show; these do: {others}")
+    check_page(path)
 
 
 def _failure(error: Exception, code: Exit) -> typer.Exit:

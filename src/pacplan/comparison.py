@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pacplan import _checks, exact
 from pacplan.algorithms import Planner
 from pacplan.models import TabularMDP
+from pacplan.views.style import TAKEN, library
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,18 +108,12 @@ def show(rows: Sequence[Row], budget: int, runs: int) -> None:
 
 def plot(rows: Sequence[Row], path: str, budget: int) -> None:
     """Draw mean regret with its interval, one line a planner, to a picture file."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("a picture needs Matplotlib: pip install pacplan[viz]") from None
-
+    plt = library("matplotlib.pyplot")
     ordered = sorted(rows, key=lambda row: float(row.regrets.mean()), reverse=True)
     figure, axes = plt.subplots(figsize=(7, 1.2 + 0.45 * len(rows)), layout="constrained")
     for place, row in enumerate(ordered):
         mean, low, high = row.interval()
-        axes.errorbar(
-            mean, place, xerr=[[mean - low], [high - mean]], fmt="o", color="#0072B2", capsize=4
-        )
+        axes.errorbar(mean, place, xerr=[[mean - low], [high - mean]], fmt="o", color=TAKEN, capsize=4)
     axes.set_yticks(range(len(rows)), [row.name for row in ordered])
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.set_xlim(left=0.0)
