@@ -327,11 +327,9 @@ class Page:
 
     def requests(self):
         messages = [json.loads(e["message"])["message"] for e in self.browser.get_log("performance")]
-        return [
-            message["params"]["request"]["url"]
-            for message in messages
-            if message["method"] == "Network.requestWillBeSent"
-        ]
+        asked = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+        urls = [request["request"]["url"] for request in asked]
+        return [url for url in urls if not url.startswith("data:")]
 
 
 def test_a_person_walks_the_tree(browser, tmp_path):
