@@ -469,7 +469,9 @@ def test_convergence_draws_the_bounds_up_to_the_stop():
 def test_a_trace_ends_where_the_search_ends(limits):
     trace = views.Trace()
     for _ in range(2):  # It starts over with the next search.
-        plan = make("mdp-gape").plan(problem("mdp-gape"), 0, seed=0, callback=trace, **limits)
+        # Chunks of one episode end between two calls of the callback.
+        planner = make("mdp-gape", chunk=1)
+        plan = planner.plan(problem("mdp-gape"), 0, seed=0, callback=trace, **limits)
         assert trace.snapshots[-1].samples == plan.samples
         assert trace.snapshots[0].episodes == 1
         assert (np.diff(trace.samples) > 0).all()
