@@ -65,7 +65,7 @@ class MeanSearch(EpisodeSearch):
             for link in self.tree.tried(0):
                 pair = self.tree.pairs[link]
                 if pair["n"] > 0:
-                    means[pair["action"]], counts[pair["action"]] = pair["mean"], pair["n"]
+                    means[pair["action"]], counts[pair["action"]] = pair["average"], pair["n"]
         return means, counts
 
     def recommended(self) -> int:
@@ -83,7 +83,7 @@ class MeanSearch(EpisodeSearch):
 
 
 def _read(pair: Any, offered: Sequence[int]) -> Evidence:
-    return Evidence(value=float(pair["mean"]) if pair["n"] > 0 else None)
+    return Evidence(value=float(pair["average"]) if pair["n"] > 0 else None)
 
 
 def check_anytime(planner: Planner, query: Query, limits: Limits, horizon: int) -> None:

@@ -56,7 +56,7 @@ FRAME = np.dtype(
         ("spread", np.float64),  # U of the round under way
         ("node", np.int64),
         ("samples", np.int64),  # m
-        ("round", np.int64),  # l of the next round
+        ("stage", np.int64),  # l of the next round
         ("left", np.int64),  # candidates
         ("final", np.int64),  # whether only the value of the one left is asked for
         ("phase", np.int64),
@@ -118,7 +118,7 @@ def _next_round(rules: Any, frame: Any, is_root: bool) -> int:
     doubles the last, so that there are estimates to show.
     """
     limit = (1.0 - rules.eta) * max(0.25 * rules.top, frame.accuracy)
-    first = frame.round
+    first = frame.stage
     if _spread(rules, first, frame.accuracy) < limit:
         return int(first)
     low, high = first, 2 * first
@@ -145,7 +145,7 @@ def _call_node(search: Search, node: int, samples: int, accuracy: float) -> None
     frame.samples = samples
     frame.accuracy = accuracy
     frame.spread = np.inf
-    frame.round = 1
+    frame.stage = 1
     frame.left = tree.nodes[node].actions
     frame.final = 0
     frame.phase = _DECIDE
@@ -244,9 +244,9 @@ def _run(search: Search, model: Any, state: int, most_draws: int, most_calls: in
                 frame.pair = _candidate(tree, node.first)
                 frame.phase = _DRAW
                 if frame.left > 1:
-                    frame.round = _next_round(rules, frame, used[1] == 1)
-                    frame.spread = _spread(rules, frame.round, frame.accuracy)
-                    frame.pair_samples = frame.round
+                    frame.stage = _next_round(rules, frame, used[1] == 1)
+                    frame.spread = _spread(rules, frame.stage, frame.accuracy)
+                    frame.pair_samples = frame.stage
                     frame.pair_accuracy = frame.spread * rules.eta / (1.0 - rules.eta)
                 else:
                     frame.final = 1
@@ -325,7 +325,7 @@ def _run(search: Search, model: Any, state: int, most_draws: int, most_calls: in
                 if frame.pair == NONE:
                     margin = 4.0 * frame.spread / (1.0 - rules.eta)
                     frame.left = _drop(tree, frame.node, margin)
-                    frame.round += 1
+                    frame.stage += 1
                     frame.phase = _DECIDE
         if returns:
             used[1] -= 1
