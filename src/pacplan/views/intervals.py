@@ -35,10 +35,10 @@ def intervals(plan: Plan, ax: Any = None) -> Any:
         axes.hlines(places, plan.lower, plan.upper, colors=colours, linewidth=5, alpha=0.45)
         if challenger is not None:
             # What the gap is made of.
-            axes.axvline(plan.lower[best], color=TAKEN, linestyle="--", label="L(b), action taken")
-            axes.axvline(
-                plan.upper[challenger], color=CHALLENGER, linestyle=":", label="U(c), challenger"
-            )
+            label = f"L(b), b = {plain(plan.action)}"
+            axes.axvline(plan.lower[best], color=TAKEN, linestyle="--", label=label)
+            label = f"U(c), c = {plain(plan.actions[challenger])}"
+            axes.axvline(plan.upper[challenger], color=CHALLENGER, linestyle=":", label=label)
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     axes.scatter(plan.values, places, c=colours, marker="D", s=28, zorder=3)
     named = places[:: ceil(count / _MOST_NAMES)]
