@@ -20,6 +20,7 @@ FIXED = pacplan.envs.garnet(states=30, actions=3, successors=1, seed=2)
 GAME = pacplan.envs.game_tree(np.random.default_rng(2).random((3, 3, 3)).tolist())
 # One way to make each planner, so that it needs a budget to stop and fits small problems.
 SETTINGS = {
+    "bracket": {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 5},
     "mdp-gape": {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 5},
     "sparse-sampling": {"gamma": 0.7, "horizon": 2, "width": 3},
     "uct": {"gamma": 0.7, "horizon": 5},
@@ -221,7 +222,8 @@ def test_terminal_states_end_the_episode(name):
     if name == "stop":
         assert plan.lower[0] <= 1.0 <= plan.upper[0]
     else:
-        assert plan.values[0] == pytest.approx(1.0, abs=1e-9)
+        # Bracket's estimates lean towards a prior by one visit.
+        assert plan.values[0] == pytest.approx(1.0, abs=0.02 if name == "bracket" else 1e-9)
 
 
 @pytest.mark.parametrize("name", SAMPLING)
@@ -314,7 +316,7 @@ def test_bad_queries(name):
 
 @pytest.mark.parametrize(
     "name",
-    [n for n in NAMES if n not in ("mdp-gape", "opd", "op-mdp", "stop", "ugape-mcts")],
+    [n for n in NAMES if n not in ("bracket", "mdp-gape", "opd", "op-mdp", "stop", "ugape-mcts")],
 )
 def test_planners_without_bounds_claim_nothing(name):
     plan = make(name).plan(problem(name), 0, seed=0, budget=300)

@@ -106,20 +106,24 @@ def test_paper_does_not_depend_on_the_size_of_the_problem():
 
 
 @pytest.mark.parametrize("episodes", [1, 2, 500, 10**9])
-def test_budget_is_the_logarithm_of_the_episodes(episodes):
-    beta = resolve("budget", setting(episodes=episodes))
+@pytest.mark.parametrize(
+    ("name", "reward", "transition"), [("budget", 1, 1), ("published", 1, 0.1), ("sharp", 0.2, 0.2)]
+)
+def test_within_a_budget_multiples_of_the_logarithm_of_the_episodes(name, reward, transition, episodes):
+    beta = resolve(name, setting(episodes=episodes))
     for n in COUNTS:
-        assert at(beta.reward, n) == pytest.approx(math.log(episodes), rel=1e-15)
-        assert at(beta.transition, n) == pytest.approx(math.log(episodes), rel=1e-15)
+        assert at(beta.reward, n) == pytest.approx(reward * math.log(episodes), rel=1e-15)
+        assert at(beta.transition, n) == pytest.approx(transition * math.log(episodes), rel=1e-15)
     assert not beta.proven
 
 
-def test_budget_without_episodes_raises():
-    with pytest.raises(ValueError, match="budget"):
-        resolve("budget", setting(episodes=None))
+@pytest.mark.parametrize("name", ["budget", "published", "sharp"])
+def test_budget_without_episodes_raises(name):
+    with pytest.raises(ValueError, match=f"{name}.*budget"):
+        resolve(name, setting(episodes=None))
 
 
-@pytest.mark.parametrize("name", ["lemma", "paper", "budget"])
+@pytest.mark.parametrize("name", ["lemma", "paper", "budget", "published", "sharp"])
 def test_named_thresholds_carry_their_name_and_grow_with_n(name):
     beta = resolve(name, setting(episodes=100))
     assert beta.name == name
@@ -287,7 +291,7 @@ def test_ready_made_thresholds_that_are_not_vectorised_raise():
 # ---------------------------------------------------------------------------------------- Tables
 
 
-@pytest.mark.parametrize("name", ["lemma", "paper", "budget"])
+@pytest.mark.parametrize("name", ["lemma", "paper", "budget", "published", "sharp"])
 @pytest.mark.parametrize("plan", [[1], [5000], [1, 2, 3, 1024, 1025, 4999], [3000, 10, 5000]])
 def test_table_holds_beta_over_n_however_it_is_extended(name, plan):
     chosen = setting(0.05, 3, 4, 5, episodes=1000)

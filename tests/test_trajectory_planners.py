@@ -211,8 +211,13 @@ def test_the_default_split_of_a_budget():
         (pacplan.UCT(gamma=0.7), 10_000, 1.20e-2),
         (pacplan.BRUE(gamma=0.7), 1000, 2.47e-2),
         (pacplan.BRUE(gamma=0.7), 10_000, 1.34e-2),
+        (pacplan.KLOLOP(gamma=0.7, threshold="log"), 10, 1.00e-1),
         (pacplan.KLOLOP(gamma=0.7, threshold="log"), 1000, 1.63e-2),
         (pacplan.KLOLOP(gamma=0.7, threshold="log"), 10_000, 7.92e-3),
+        # Below the best of the four at that budget.
+        (pacplan.MDPGapE(epsilon=0, delta=0.1, gamma=0.7, thresholds="sharp"), 31, 3.96e-2),
+        (pacplan.MDPGapE(epsilon=0, delta=0.1, gamma=0.7, thresholds="sharp"), 1000, 1.61e-2),
+        (pacplan.MDPGapE(epsilon=0, delta=0.1, gamma=0.7, thresholds="sharp"), 10_000, 3.09e-3),
     ],
     ids=str,
 )

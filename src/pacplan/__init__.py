@@ -1,6 +1,6 @@
 """Monte-Carlo planning in Markov decision processes, with guarantees."""
 
-from pacplan import bounds, envs, exact, views
+from pacplan import bounds, envs, exact, theory, views
 from pacplan.algorithms import (
     BRUE,
     KLOLOP,
@@ -8,6 +8,7 @@ from pacplan.algorithms import (
     OPD,
     OPMDP,
     UCT,
+    Bracket,
     MDPGapE,
     SmoothCruiser,
     SparseSampling,
@@ -16,7 +17,7 @@ from pacplan.algorithms import (
     UGapEMCTS,
     planners,
 )
-from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP
+from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP, from_gymnasium
 from pacplan.plan import Plan
 from pacplan.search import SearchTree, Snapshot
 
@@ -29,6 +30,7 @@ __all__ = [
     "OPD",
     "OPMDP",
     "UCT",
+    "Bracket",
     "BrokenPromiseError",
     "MDPGapE",
     "Model",
@@ -45,6 +47,8 @@ __all__ = [
     "bounds",
     "envs",
     "exact",
+    "from_gymnasium",
     "planners",
+    "theory",
     "views",
 ]

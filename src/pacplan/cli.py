@@ -1,12 +1,11 @@
 """The command `pacplan`."""
 
 import ast
-import importlib
 import json
-import sys
 import traceback
+from collections.abc import Sequence
 from enum import IntEnum
-from inspect import signature
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -28,6 +27,12 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
+_WORKERS = typer.Option(help="Processes; by default one a core. 1 starts none.")
+_DASK = typer.Option(
+    help="Run on a Dask cluster: the address of its scheduler, or 'local' to start one here."
+)
+
+
 @app.callback()
 def main() -> None:
     """Monte-Carlo planning in Markov decision processes, with guarantees."""
@@ -38,8 +43,9 @@ def plan(
     problem: Annotated[
         str,
         typer.Argument(
-            help="A problem of pacplan.envs, such as 'garnet', or your own model as module:name, "
-            "found from the current folder. A name that is callable is called."
+            help="A problem of pacplan.envs, such as 'garnet', a Gymnasium environment, such as "
+            "'gym:FrozenLake-v1', or your own model as module:name, found from the current folder. "
+            "A name that is callable is called."
         ),
     ],
     planner: Annotated[
@@ -62,7 +68,7 @@ def plan(
     ] = None,
     thresholds: Annotated[
         str | None,
-        typer.Option(help="'lemma' (proven, the default), 'paper' or 'budget' (the experiments')."),
+        typer.Option(help="'lemma' (proven, the default), 'paper', 'budget', 'published' or 'sharp'."),
     ] = None,
     goal: Annotated[
         str | None,
@@ -99,6 +105,8 @@ def plan(
     2 wrong usage.
     """
     import pacplan
+    from pacplan.bounds.thresholds import for_a_budget
+    from pacplan.registry import planner_of, problem_of
 
     try:
         settings = dict(_setting(text) for text in set_ or [])
@@ -110,8 +118,8 @@ def plan(
             "thresholds": thresholds,
             "goal": goal,
         }
-        chosen = _planner(planner, **(given | dict(_setting(text) for text in option or [])))
-        model = _load(problem, settings)
+        chosen = planner_of(planner, **(given | dict(_setting(text) for text in option or [])))
+        model = problem_of(problem, settings)
         if html is not None:
             _check_html(html, chosen)
     except (TypeError, ValueError, ImportError) as error:
@@ -146,7 +154,7 @@ def plan(
     if result.stopped_by == "interrupt":
         raise typer.Exit(Exit.INTERRUPTED)
     # Planners without a rule of their own end by the budget or the deadline, as they should.
-    has_rule = getattr(chosen, "epsilon", None) and thresholds != "budget"
+    has_rule = getattr(chosen, "epsilon", None) and not for_a_budget(thresholds)
     if has_rule and result.stopped_by not in ("certified", "rule"):
         raise typer.Exit(Exit.NOT_REACHED)
 
@@ -173,25 +181,18 @@ def compare(
 ) -> None:
     """Compare planners within a budget, on the same problems and seeds: regret, calls, time."""
     from pacplan import comparison
+    from pacplan.registry import FIXED_BUDGET, planner_of, problem_of
 
     try:
         settings = dict(_setting(text) for text in set_ or [])
-        names = [name.strip() for name in planners.split(",") if name.strip()]
-        # MDP-GapE as in the paper's fixed-budget experiments.
         chosen = [
-            _planner(
-                name,
-                gamma=gamma,
-                **({"epsilon": 0.0, "thresholds": "budget"} if name == "mdp-gape" else {}),
-            )
-            for name in names
+            planner_of(name, gamma=gamma, **FIXED_BUDGET.get(name, {})) for name in _names(planners)
         ]
         rows = comparison.compare(
-            lambda number: _load(problem, settings, number),
+            lambda number: problem_of(problem, settings, number),
             chosen,
             budget=budget,
             runs=runs,
-            gamma=gamma,
             seed=seed,
         )
         if plot is not None:
@@ -201,22 +202,106 @@ def compare(
     comparison.show(rows, budget, runs)
 
 
-def _planner(name: str, **settings: Any) -> Any:
-    """The planner of a name, with the settings that were given and defaults for what it requires."""
-    import pacplan
+@app.command()
+def reproduce(
+    what: Annotated[str, typer.Argument(help="table4, figure1, figure2 or all.")],
+    mdps: Annotated[int, typer.Option(help="Random MDPs.")] = 200,
+    seed: Annotated[int, typer.Option(help="Of the first MDP, and of the plans.")] = 0,
+    workers: Annotated[int | None, _WORKERS] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder; by default results/WHAT.")] = None,
+    thresholds: Annotated[
+        str | None,
+        typer.Option(
+            help="Of MDP-GapE, separated by commas: 'paper' (the default) or 'lemma' for Table 4 and "
+            "Figure 1; 'sharp' (the default), 'published' or 'budget' for Figure 2."
+        ),
+    ] = None,
+    planners: Annotated[
+        str | None, typer.Option(help="Names, separated by commas; by default those of the paper.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small part, within two minutes.")] = False,
+    dask: Annotated[str | None, _DASK] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Run the MDP-GapE paper's experiments, and write a report with the paper's numbers beside ours.
 
-    if name not in pacplan.planners:
-        known = ", ".join(pacplan.planners)
-        raise ValueError(f"there is no planner {name!r}; try {known}")
-    cls = pacplan.planners[name]
-    accepted = signature(cls).parameters
-    given = {key: value for key, value in settings.items() if value is not None}
-    for key in given:
-        if key not in accepted:
-            raise ValueError(f"{name} takes no {key}")
-    defaults = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7}
-    required = {key: value for key, value in defaults.items() if key in accepted}
-    return cls(**(required | given))
+    Stopped or killed, the same command continues where it was.
+    """
+    from pacplan.experiments import Reproduction
+    from pacplan.experiments.report import write_report
+
+    folder = out or Path("results") / what
+    try:
+        given = {"thresholds": thresholds, "planners": planners}
+        lists = {key: tuple(_names(value)) for key, value in given.items() if value is not None}
+        wanted = Reproduction(what, mdps=mdps, seed=seed, quick=quick, **lists)
+        records = _run_sweep(wanted.sweep(), folder, workers, dask, quiet)
+        write_report(wanted, records, folder)
+    except (TypeError, ValueError, ImportError) as error:
+        raise _failure(error, Exit.USAGE) from error
+    typer.echo(f"{len(records):,} runs; open {folder / 'report.html'}")
+    _fail_if_any_failed(records)
+
+
+@app.command()
+def sweep(
+    file: Annotated[Path, typer.Argument(help="A TOML file: planners, problems, budgets, seeds.")],
+    workers: Annotated[int | None, _WORKERS] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder; by default FILE without .toml.")] = None,
+    dask: Annotated[str | None, _DASK] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Run planners on problems as a TOML file says; a CSV row for every run, and a summary.
+
+    Stopped or killed, the same command continues where it was. Exit code 1: some runs failed; their
+    rows say why.
+    """
+    from pacplan.experiments import groups, read_sweep, summary
+
+    folder = out or file.with_suffix("")
+    try:
+        records = _run_sweep(read_sweep(file), folder, workers, dask, quiet)
+    except (TypeError, ValueError, ImportError) as error:
+        raise _failure(error, Exit.USAGE) from error
+    found = groups(records)
+    summary.write(found, folder / "summary.csv")
+    summary.show(found)
+    typer.echo(f"\n{len(records):,} runs in {folder / 'runs.csv'}")
+    _fail_if_any_failed(records)
+
+
+def _run_sweep(
+    wanted: Any, folder: Path, workers: int | None, dask: str | None, quiet: bool
+) -> list[Any]:
+    """Run a sweep as the options say; Ctrl-C ends it with a word on how to continue."""
+    from pacplan.experiments import dask_cluster, run
+
+    try:
+        if dask is None:
+            return run(wanted, folder, workers=workers, progress=not quiet)
+        with dask_cluster(dask, workers) as (executor, at_once):
+            return run(wanted, folder, workers=at_once, executor=executor, progress=not quiet)
+    except KeyboardInterrupt:
+        typer.echo(f"pacplan: stopped; the same command continues from {folder}", err=True)
+        raise typer.Exit(Exit.INTERRUPTED) from None
+    except RuntimeError as error:
+        raise _failure(error, Exit.ERROR) from error
+
+
+def _fail_if_any_failed(records: Sequence[Any]) -> None:
+    failed = [record for record in records if record.error]
+    if failed:
+        typer.echo(
+            f"pacplan: {len(failed)} of {len(records)} runs failed; the first: {failed[0].parameters} "
+            f"on {failed[0].problem}, seed {failed[0].problem_seed}: {failed[0].error}",
+            err=True,
+        )
+        raise typer.Exit(Exit.ERROR)
+
+
+def _names(text: str) -> list[str]:
+    """The words of an option that takes several."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def _check_html(path: str, planner: Any) -> None:
@@ -250,33 +335,6 @@ def _setting(text: str) -> tuple[str, Any]:
     if not separator or not name:
         raise ValueError(f"--set takes NAME=VALUE, got {text!r}")
     return name, _literal(value)
-
-
-def _load(problem: str, settings: dict[str, Any], seed: int | None = None) -> Any:
-    """The model that the user named; `seed` for those that take one and were given none."""
-    import pacplan
-
-    module_name, separator, name = problem.partition(":")
-    if not separator:
-        if problem not in pacplan.envs.__all__:
-            known = ", ".join(pacplan.envs.__all__)
-            raise ValueError(f"there is no problem {problem!r}; try {known}, or your own module:name")
-        found = getattr(pacplan.envs, problem)
-    else:
-        if "" not in sys.path:
-            sys.path.insert(0, "")
-        try:
-            found = getattr(importlib.import_module(module_name), name)
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise ValueError(f"cannot load {problem!r}: {reason}") from error
-    if callable(found):
-        if seed is not None and "seed" in signature(found).parameters:
-            settings = {"seed": seed} | settings
-        return found(**settings)
-    if settings:
-        raise ValueError(f"{problem!r} is not callable, so --set has nothing to set")
-    return found
 
 
 def _show(result: Any) -> None:

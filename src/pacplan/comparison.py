@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan import _checks, exact
+from pacplan import _checks
 from pacplan.algorithms import Planner
-from pacplan.models import TabularMDP
+from pacplan.experiments.runner import run
+from pacplan.experiments.summary import mean
+from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
 from pacplan.views.style import TAKEN, library
 
 
@@ -31,13 +33,6 @@ class Row:
     calls: NDArray[np.int64]
     seconds: NDArray[np.float64]
 
-    def interval(self) -> tuple[float, float, float]:
-        """Mean regret, and its 95 % interval by the bootstrap (the ends may be equal)."""
-        rng = np.random.default_rng(0)
-        draws = rng.choice(self.regrets, size=(2000, len(self.regrets))).mean(-1)
-        low, high = np.quantile(draws, [0.025, 0.975])
-        return float(self.regrets.mean()), float(low), float(high)
-
 
 def compare(
     problem: Callable[[int], Any],
@@ -45,38 +40,38 @@ def compare(
     *,
     budget: int,
     runs: int,
-    gamma: float,
     seed: int = 0,
 ) -> list[Row]:
-    """Run every planner on problems `seed`, `seed + 1`, ... with as many calls, and those seeds.
+    """Run every planner on problems `seed`, `seed + 1`, ... with as many calls.
 
     Args:
         problem: the model of a number; regret needs tables, so it must be a `TabularMDP`.
         planners: what to compare.
         budget: calls to the model for each plan.
         runs: number of problems.
-        gamma: discount of the regret; that of the planners.
-        seed: number of the first problem, and seed of its plans.
+        seed: number of the first problem, and seed of the plans.
     """
-    _checks.integer("runs", runs, least=1)
-    if not planners:
-        raise ValueError("name at least one planner to compare")
-    records: list[list[tuple[float, int, float]]] = [[] for _ in planners]
-    for number in range(seed, seed + runs):
-        model = problem(number)
-        if not isinstance(model, TabularMDP):
-            raise TypeError(
-                "regret is measured against exact solutions, so the problem must be a TabularMDP; "
-                f"got {type(model).__name__}"
-            )
-        values = exact.discounted(model, gamma=gamma)[model.initial_state()]
-        for planner, record in zip(planners, records, strict=True):
-            plan = planner.plan(model, seed=number, budget=budget)
-            record.append((values.max() - values[plan.action], plan.samples, plan.seconds))
-    return [
-        Row(repr(planner), planner.name, *(np.array(column) for column in zip(*record, strict=True)))
-        for planner, record in zip(planners, records, strict=True)
-    ]
+    sweep = Sweep(
+        planners=[PlannerSpec(planner) for planner in planners],
+        problems=[ProblemSpec(problem, label="problem")],
+        budgets=[budget],
+        seeds=range(seed, seed + _checks.integer("runs", runs, least=1)),
+        seed=seed,
+    )
+    rows = []
+    records = run(sweep, workers=1)
+    for place, planner in enumerate(planners):
+        own = records[place :: len(planners)]
+        for record in own:
+            if record.error:
+                raise ValueError(f"{record.parameters}: {record.error}")
+            if record.regret is None:
+                raise TypeError(
+                    "regret is measured against exact solutions, so the problem must be a TabularMDP"
+                )
+        columns = ([getattr(r, name) for r in own] for name in ("regret", "samples", "seconds"))
+        rows.append(Row(own[0].parameters, planner.name, *map(np.array, columns)))
+    return rows
 
 
 def show(rows: Sequence[Row], budget: int, runs: int) -> None:
@@ -95,11 +90,11 @@ def show(rows: Sequence[Row], budget: int, runs: int) -> None:
         title_justify="left",
     )
     for row in sorted(rows, key=lambda row: float(row.regrets.mean())):
-        mean, low, high = row.interval()
+        regret = mean(row.regrets)
         table.add_row(
             row.name,
-            f"{mean:.2e}",
-            f"{low:.2e} .. {high:.2e}",
+            f"{regret.value:.2e}",
+            f"{regret.low:.2e} .. {regret.high:.2e}",
             f"{row.calls.mean():,.0f}",
             f"{row.seconds.mean() * 1e3:.2f}",
         )
@@ -112,8 +107,9 @@ def plot(rows: Sequence[Row], path: str, budget: int) -> None:
     ordered = sorted(rows, key=lambda row: float(row.regrets.mean()), reverse=True)
     figure, axes = plt.subplots(figsize=(7, 1.2 + 0.45 * len(rows)), layout="constrained")
     for place, row in enumerate(ordered):
-        mean, low, high = row.interval()
-        axes.errorbar(mean, place, xerr=[[mean - low], [high - mean]], fmt="o", color=TAKEN, capsize=4)
+        regret = mean(row.regrets)
+        around = [[regret.value - regret.low], [regret.high - regret.value]]
+        axes.errorbar(regret.value, place, xerr=around, fmt="o", color=TAKEN, capsize=4)
     axes.set_yticks(range(len(rows)), [row.name for row in ordered])
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.set_xlim(left=0.0)

@@ -1,6 +1,7 @@
 """The planners, one module each."""
 
 from pacplan.algorithms.base import Planner
+from pacplan.algorithms.bracket import Bracket
 from pacplan.algorithms.brue import BRUE
 from pacplan.algorithms.mdp_gape import MDPGapE
 from pacplan.algorithms.olop import KLOLOP, OLOP
@@ -16,6 +17,7 @@ from pacplan.algorithms.ugape_mcts import UGapEMCTS
 planners: dict[str, type[Planner]] = {
     cls.name: cls
     for cls in (
+        Bracket,
         MDPGapE,
         SparseSampling,
         UCT,
@@ -39,6 +41,7 @@ __all__ = [
     "OPD",
     "OPMDP",
     "UCT",
+    "Bracket",
     "MDPGapE",
     "Planner",
     "SmoothCruiser",

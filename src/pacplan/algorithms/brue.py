@@ -1,6 +1,5 @@
 """BRUE (Feldman, Domshlak 2014): uniform exploration, and estimates that it does not spoil."""
 
-import math
 from typing import Any
 
 from pacplan._jit import core, entry, inlined
@@ -186,7 +185,7 @@ class BRUE(Planner):
 
     def _steps(self, budget: int | None) -> int:
         steps = horizon_for(self.horizon, self.gamma, budget)
-        return math.ceil(steps / 3) if self.horizon is None and budget is not None else steps
+        return max(1, steps // 3) if self.horizon is None and budget is not None else steps
 
     def _finish(self, query: Query, search: MeanSearch, stopped_by: str, seconds: float) -> Plan:
         return estimates_plan(self, query, search, stopped_by, seconds)

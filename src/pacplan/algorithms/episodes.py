@@ -14,7 +14,7 @@ from pacplan.models.protocol import BrokenPromiseError, Model, Session
 from pacplan.plan import Plan
 from pacplan.search import kernel
 from pacplan.search.driver import Snapshot
-from pacplan.search.tree import Reader, SearchTree, read_nothing
+from pacplan.search.tree import NODE, Reader, SearchTree, read_nothing
 
 # Kernels and kinds of models (classes of handles, or handles of jitted functions) that are ready.
 _prepared: set[Any] = set()
@@ -28,6 +28,7 @@ class EpisodeSearch(ABC):
         query: what is asked.
         session: the model, ready.
         pair: the type of the tree's pairs.
+        node: the type of its nodes.
         gamma: discount.
         horizon: number of steps of an episode.
         deterministic: whether the user declared that every pair has one successor.
@@ -43,6 +44,7 @@ class EpisodeSearch(ABC):
         query: Query,
         session: Session,
         pair: np.dtype[Any],
+        node: np.dtype[Any] = NODE,
         *,
         gamma: float,
         horizon: int,
@@ -56,6 +58,7 @@ class EpisodeSearch(ABC):
         self.horizon = horizon
         self.tree = SearchTree(
             pair,
+            node,
             gamma=gamma,
             horizon=horizon,
             states=session.states,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pacplan import _checks
 from pacplan._jit import core, entry, inlined, records
 from pacplan.algorithms.base import Planner, Query
-from pacplan.algorithms.episodes import EpisodeSearch, best_estimate, estimates_plan
+from pacplan.algorithms.episodes import EpisodeSearch, estimates_plan
 from pacplan.algorithms.horizons import allocation, check_gamma_and_horizon, check_steps
 from pacplan.bounds.bernoulli import kl_upper_from
 from pacplan.models.protocol import Session
@@ -199,9 +199,9 @@ class OLOP(Planner):
         sum_{t <= h} gamma^(t-1) ( m_t + sqrt(2 log M / T_t) ) + gamma^h / (1 - gamma)
 
     and its B-value the smallest of these over h = 1 .. L. Every episode plays the sequence with the
-    largest B-value. Recommends the most played first action; `plan.sequence` is the most played
-    sequence. It plans for sequences of actions, not for policies: where the best action depends on
-    what was observed on the way, it may miss it.
+    largest B-value. Recommends the most played first action (of several, the one that earned most);
+    `plan.sequence` is the most played sequence. It plans for sequences of actions, not for policies:
+    where the best action depends on what was observed on the way, it may miss it.
 
     Args:
         gamma: discount in [0, 1).
@@ -356,11 +356,15 @@ class _SequenceSearch(EpisodeSearch):
         return [i for i in self.tree.tried(0) if self.tree.pairs[i]["n"] > 0]
 
     def recommended(self) -> int:
-        """Index of the most played first action."""
+        """Index of the most played first action, of several that of the largest estimate.
+
+        (Within the first K episodes every action is played once.)
+        """
         counts = np.zeros(len(self.actions), np.int64)
         for link in self._played_at_root():
             counts[self.tree.pairs[link]["action"]] = self.tree.pairs[link]["n"]
-        return best_estimate(counts, self._order)
+        means = self.values
+        return int(max(self._order, key=lambda action: (counts[action], means[action])))
 
     def sequence(self) -> tuple[Hashable, ...]:
         """The most played sequence of actions, beginning with the recommended one."""

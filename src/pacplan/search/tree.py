@@ -22,20 +22,19 @@ from pacplan._jit import inlined, records
 
 NONE = -1
 
-NODE = np.dtype(
-    [
-        ("state", np.int64),
-        ("upper", np.float64),  # max over the actions of their upper bounds
-        ("lower", np.float64),  # likewise of their lower bounds
-        ("count", np.int32),  # how often the parent pair led here
-        ("sibling", np.int32),  # next outcome of the parent pair
-        ("first", np.int32),  # most recently made pair of this node
-        ("favourite", np.int32),  # pair to try next; NONE: an action not tried yet
-        ("actions", np.int32),  # how many are available; 0: the episode has ended here
-        ("tried", np.int32),  # how many have a pair
-    ],
-    align=True,
-)
+# What every node has; planners may put their own fields after it.
+NODE_FIELDS = [
+    ("state", np.int64),
+    ("upper", np.float64),  # max over the actions of their upper bounds
+    ("lower", np.float64),  # likewise of their lower bounds
+    ("count", np.int32),  # how often the parent pair led here
+    ("sibling", np.int32),  # next outcome of the parent pair
+    ("first", np.int32),  # most recently made pair of this node
+    ("favourite", np.int32),  # pair to try next; NONE: an action not tried yet
+    ("actions", np.int32),  # how many are available; 0: the episode has ended here
+    ("tried", np.int32),  # how many have a pair
+]
+NODE = np.dtype(NODE_FIELDS, align=True)
 
 # What every pair has; planners put their own fields before it.
 LINKS = [
@@ -180,14 +179,15 @@ class SearchTree:
         horizon: its number of steps.
         open_loop: whether nodes stand for sequences of actions, whatever states they led to.
 
-    `pair` is the type of the pairs' records. `states` lists the user's states by their number, and
-    `labels` the user's actions by the number of their state and their own; each is None where the
+    `pair` and `node` are the types of the records. `states` lists the user's states by their number,
+    and `labels` the user's actions by the number of their state and their own; each is None where the
     numbers are what the user knows.
     """
 
     def __init__(
         self,
         pair: np.dtype[Any],
+        node: np.dtype[Any] = NODE,
         *,
         gamma: float,
         horizon: int,
@@ -201,7 +201,7 @@ class SearchTree:
         self._states = states
         self._labels = labels
         self._read: Reader = read_nothing
-        self._nodes = np.zeros(_FIRST_ROOM, NODE)
+        self._nodes = np.zeros(_FIRST_ROOM, node)
         self._pairs = np.zeros(_FIRST_ROOM, pair)
         self._used = np.zeros(2, np.int64)
 

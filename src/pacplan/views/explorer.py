@@ -143,7 +143,7 @@ def _icicle(tree: SearchTree, taken: Hashable, shown: Outline) -> tuple[Any, str
 
 
 def _colours(evidence: dict[str, Evidence]) -> tuple[str, dict[str, float | None]]:
-    """What to colour actions by: the first of these that there is any of, and its numbers."""
+    """What to colour actions by: what is known of most of them, and its numbers."""
     choices: dict[str, dict[str, float | None]] = {
         "width of the value interval": {
             name: None if known.lower is None or known.upper is None else known.upper - known.lower
@@ -152,10 +152,9 @@ def _colours(evidence: dict[str, Evidence]) -> tuple[str, dict[str, float | None
         "value, estimated": {name: known.value for name, known in evidence.items()},
         "upper bound on the value": {name: known.upper for name, known in evidence.items()},
     }
-    for title, numbers in choices.items():
-        if any(number is not None for number in numbers.values()):
-            return title, numbers
-    return "", {}
+    # The first of those that there are most of.
+    title = max(choices, key=lambda title: sum(x is not None for x in choices[title].values()))
+    return title, choices[title]
 
 
 def _label(tree: SearchTree, taken: Hashable, box: Box) -> str:

@@ -1,0 +1,400 @@
+"""Bracket: proven answers from optimism along one policy above and bets on returns below."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan import _checks
+from pacplan._jit import records
+from pacplan.algorithms import bracket_kernel as kernels
+from pacplan.algorithms.base import Planner, Query
+from pacplan.algorithms.bracket_pool import PoolArrays
+from pacplan.algorithms.episodes import EpisodeSearch, bounded_plan
+from pacplan.algorithms.horizons import (
+    allocation,
+    check_endless,
+    check_gamma_and_horizon,
+    check_steps,
+    default_horizon,
+)
+from pacplan.algorithms.knowledge import KNOWLEDGE, Knowledge, check_known, known_assumptions
+from pacplan.bounds.product import SCALES
+from pacplan.models.protocol import Model, Session
+from pacplan.plan import Plan
+from pacplan.search.driver import Limits, Snapshot
+from pacplan.search.tree import Evidence, Reader
+from pacplan.search.values import step_range, step_width
+from pacplan.words import at_least, at_most, complement
+
+# Shares of delta: below, and above for the penalised product where transitions are random.
+_BELOW = 0.5
+_PRODUCT = 0.9
+_EXPLOIT = 0.9
+# The penalty's weight: lambda is this part of epsilon, divided by what it must pay for.
+_PENALTY = 0.18
+# Part of epsilon that the tail may take, where the answer is for the infinite horizon.
+_TAIL = 0.15
+# Part of the range of values that stands for epsilon = 0.
+_FINE = 1.0 / 64.0
+_GRID = 32
+_MOST_POINTS = 4096
+_SMALL_COUNTS = 4096
+
+
+class Bracket(Planner):
+    """Proven for a fraction of the calls: bounds only where a proof needs them.
+
+    Above, U(a) holds for the optimal action because the evidence holds along one optimal policy,
+    whichever it is: that of all its pairs is one product of bets, each raised to the probability of
+    reaching it, so that there is no union over the tree. Below, L(a) comes from bets on the returns
+    of episodes that were declared beforehand to do what seems best. The search stops when
+    max_{a != b} U(a) - L(b) <= epsilon for some b, which it returns. The documentation has the proof.
+
+    **What is guaranteed.** With probability at least 1 - delta, at all times, L(a) <= Q(a) for every
+    action of the state, and Q(a*) <= U(a*) for an optimal one (the upper bound of another action may
+    lie below its value). So max L <= V <= max U, and whenever the search ends, the action returned is
+    `plan.gap`-optimal in the problem of H steps. For the infinite horizon add w gamma^H / (1 - gamma),
+    w the width of the rewards; `target="infinite"` does so and stops at epsilon in all.
+
+    Args:
+        epsilon: how far from optimal the answer may be, in the model's reward units. 0 never stops
+            before the action is known to be optimal, so it needs a budget or a deadline.
+        delta: probability with which the guarantee may fail.
+        gamma: discount in [0, 1]; 1 needs an explicit horizon.
+        horizon: number of steps H; by default as for `MDPGapE`, and for `target="infinite"` the least
+            whose tail is at most 15 % of epsilon. With epsilon = 0 it follows from the budget.
+        goal: "action", or "value": stops when the interval of the state's value is at most 2 epsilon
+            wide, so that its middle, `plan.value`, is within epsilon.
+        rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit tells it
+            (checked on every visit); "known": taken from the model's table.
+        transitions: "unknown"; "deterministic": every pair has one successor (checked); "known": taken
+            from the model's table.
+        target: "horizon": epsilon-optimal in the problem of H steps; "infinite": in the
+            infinite-horizon discounted problem.
+        chunk: see `Planner`.
+    """
+
+    name = "bracket"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float,
+        gamma: float,
+        horizon: int | None = None,
+        goal: Literal["action", "value"] = "action",
+        rewards: Knowledge = "unknown",
+        transitions: Knowledge = "unknown",
+        target: Literal["horizon", "infinite"] = "horizon",
+        chunk: int | None = None,
+    ) -> None:
+        super().__init__(chunk=chunk)
+        self.epsilon = _checks.real("epsilon", epsilon)
+        if self.epsilon < 0.0:
+            raise ValueError(f"epsilon must be at least 0, got {epsilon}")
+        self.delta = _checks.probability("delta", delta)
+        self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
+        self.goal = _checks.choice("goal", goal, ("action", "value"))
+        self.rewards = _checks.choice("rewards", rewards, KNOWLEDGE)
+        self.transitions = _checks.choice("transitions", transitions, KNOWLEDGE)
+        self.target = _checks.choice("target", target, ("horizon", "infinite"))
+        if self.target == "infinite" and self.gamma == 1.0:
+            raise ValueError('target="infinite" needs gamma < 1')
+        if self.target == "infinite" and self.epsilon == 0.0:
+            raise ValueError('target="infinite" needs epsilon > 0: a horizon cuts off something')
+        if horizon is None:
+            _ = self.horizon  # Raises where the default would be out of reach.
+
+    @property
+    def horizon(self) -> int | None:
+        """The number of steps it will plan; None where that follows from the budget.
+
+        For rewards of another width than 1 the default is `horizon_for(model)`.
+        """
+        return self._horizon if self._horizon is not None else self._default_horizon(1.0)
+
+    def horizon_for(self, model: Model, budget: int | None = None) -> int:
+        """The number of steps it will plan in `model`.
+
+        Raises:
+            ValueError: the horizon follows from the budget, and there is none.
+        """
+        if self._horizon is not None:
+            return self._horizon
+        horizon = self._default_horizon(step_width(model.reward_range, model.may_end))
+        if horizon is not None:
+            return horizon
+        if budget is None:
+            raise ValueError(
+                "there is no default horizon with epsilon=0; pass horizon= to the planner, or a budget "
+                "to plan()"
+            )
+        return allocation(budget, self.gamma)[1]
+
+    def _default_horizon(self, width: float) -> int | None:
+        if self.epsilon == 0.0:
+            return None
+        # The paper's default leaves a tail of epsilon / 2.
+        part = 2.0 * _TAIL if self.target == "infinite" else 1.0
+        return default_horizon(part * self.epsilon / width, self.gamma)
+
+    def _tail(self, model: Model, horizon: int) -> float:
+        """By how much the values of the infinite horizon may exceed those of H steps."""
+        width = step_width(model.reward_range, model.may_end)
+        return width * self.gamma**horizon / (1.0 - self.gamma) if self.gamma < 1.0 else math.inf
+
+    def _check_query(self, query: Query, limits: Limits) -> None:
+        model = query.model
+        endless = limits.budget is None and limits.time_limit is None and limits.callback is None
+        if self.epsilon == 0.0 and endless:
+            raise ValueError("epsilon=0 may never stop by itself; give a budget or a time_limit")
+        if model.successors is None and self.transitions != "deterministic":
+            raise ValueError(
+                "Bracket needs B, the largest number of successors of a state and action: pass "
+                "successors= to the model (or transitions='deterministic' to the planner if it is 1)"
+            )
+        check_known(model, self.rewards, self.transitions)
+        horizon = self.horizon_for(model, limits.budget)
+        if self.target == "infinite":
+            check_endless(model)
+            tail = self._tail(model, horizon)
+            if tail >= self.epsilon:
+                raise ValueError(
+                    f"horizon={horizon} cuts off up to {tail:.4g}, not less than epsilon; "
+                    "give a longer horizon, or none"
+                )
+        check_steps(model, horizon)
+
+    def _start(self, query: Query, session: Session) -> "_BracketSearch":
+        return _BracketSearch(self, query, session)
+
+    def _finish(self, query: Query, search: "_BracketSearch", stopped_by: str, seconds: float) -> Plan:
+        snapshot = search.snapshot(seconds)
+        assert snapshot.lower is not None and snapshot.upper is not None
+        low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
+        values = search.in_units(search.root["estimate"])
+        value = 0.5 * (low + high) if self.goal == "value" else min(max(float(values.max()), low), high)
+        return bounded_plan(
+            self,
+            query,
+            search,
+            snapshot,
+            stopped_by,
+            guarantee=self._guarantee(query.model, search, snapshot),
+            assumptions=self._assumptions(query.model),
+            values=values,
+            value=value,
+        )
+
+    def _guarantee(self, model: Model, search: "_BracketSearch", snapshot: Snapshot) -> str:
+        assert snapshot.gap is not None and snapshot.lower is not None and snapshot.upper is not None
+        loss = max(0.0, snapshot.gap)
+        what, problem = f"Action {snapshot.action!r}", f"the {search.horizon}-step problem"
+        surely = f"with probability at least {complement(self.delta)}"
+        note = (
+            " The lower bounds hold for all actions, the upper bounds for the best one: that of "
+            "another action may be too small for it."
+        )
+        if self.goal == "value":
+            low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
+            return (
+                f"The optimal value of {problem} lies in [{at_least(low)}, {at_most(high)}], within "
+                f"{at_most(0.5 * (high - low))} of its middle, and {what.lower()} is within "
+                f"{at_most(loss)} of optimal in it, {surely}.{note}"
+            )
+        tail = ""
+        if self.gamma < 1.0 and model.steps is None:
+            whole = loss + self._tail(model, search.horizon)
+            tail = f" and within {at_most(whole)} over an infinite horizon"
+        return f"{what} is within {at_most(loss)} of optimal in {problem}{tail}, {surely}.{note}"
+
+    def _assumptions(self, model: Model) -> tuple[str, ...]:
+        successors = 1 if self.transitions == "deterministic" else model.successors
+        low, high = model.reward_range
+        return (
+            f"every state and action has at most {successors} successor{'s' * (successors != 1)}",
+            f"rewards lie in [{low:g}, {high:g}]",
+            *known_assumptions(self.rewards, self.transitions),
+        )
+
+
+class _BracketSearch(EpisodeSearch):
+    """One search: the tree with its bets, the root's accounts, and the pool."""
+
+    def __init__(self, planner: Bracket, query: Query, session: Session) -> None:
+        model, gamma = query.model, planner.gamma
+        # Nothing after the first step counts where gamma is 0.
+        horizon = 1 if gamma == 0.0 else planner.horizon_for(model, query.budget)
+        super().__init__(
+            kernels.run,
+            query,
+            session,
+            kernels.PAIR,
+            kernels.NODE,
+            gamma=gamma,
+            horizon=horizon,
+            deterministic=planner.transitions == "deterministic",
+            pairs_a_node=model.max_actions or 1 if planner.rewards == "known" else 1,
+        )
+        low, high = step_range(model.reward_range, model.may_end)
+        self._sigma = np.concatenate([[0.0], np.cumsum(gamma ** np.arange(horizon))])
+        self._low, self._width = low, high - low
+        lowest, highest = model.reward_range
+        target = planner.epsilon
+        if planner.target == "infinite":
+            target -= planner._tail(model, horizon)
+        self.target = target if planner.goal == "action" else None
+        span = float(self._sigma[-1])
+        epsilon = target / self._width
+        resolution = epsilon if epsilon > 0.0 else _FINE * span
+        b = self.successors
+        random_next = b > 1 and planner.transitions == "unknown" and horizon > 1
+        above = (1.0 - _BELOW) * planner.delta
+        product = above * (_PRODUCT if random_next else 1.0)
+        levels = np.zeros(horizon, kernels.LEVEL)
+        depth = np.arange(horizon)
+        levels["span"] = self._sigma[:0:-1]
+        levels["cash"] = 1.0 - 0.5 * 0.8**depth
+        levels["inverse"] = float(gamma) ** -depth if gamma > 0.0 else 1.0
+        levels["tolerance"] = 1e-3 * resolution * levels["inverse"]
+        if random_next:
+            share = (1.0 - _PRODUCT) * above / (horizon - 1)
+            levels["price"] = depth * math.log(b) - math.log(share)
+        log_share = -math.log(product)
+        kappa = _PENALTY / (log_share - float(np.log(levels["cash"]).sum()))
+        if planner.rewards != "unknown" and not random_next:
+            log_share = 0.0  # Nothing is left to chance above.
+        step = max(resolution / _GRID, min(resolution / 4.0, span / _MOST_POINTS))
+        points = int(span / step) + 2
+        least = min(0.5, resolution / (12.0 * span))
+        fractions = 0.9 * 0.5 ** np.arange(1 + max(0, math.ceil(math.log2(0.9 / least))))
+        nothing = -low / self._width
+        rules = np.zeros(1, kernels.RULES)
+        rules["gamma"], rules["epsilon"], rules["resolution"] = gamma, epsilon, resolution
+        rules["offset"] = (lowest - low) / self._width
+        rules["slope"] = (highest - lowest) / self._width
+        rules["nothing"], rules["kappa"], rules["log_share"] = nothing, kappa, log_share
+        below = _BELOW * planner.delta
+        rules["delta_exploit"], rules["delta_forced"] = _EXPLOIT * below, (1.0 - _EXPLOIT) * below
+        rules["step"], rules["horizon"] = step, horizon
+        rules["shape"] = math.lgamma(0.5 * b) - b * math.lgamma(0.5)
+        rules["value_goal"] = planner.goal == "value"
+        rules["fixed_rewards"] = planner.rewards == "deterministic"
+        rules["known_rewards"] = planner.rewards == "known"
+        rules["known_transitions"] = planner.transitions == "known"
+        actions = len(query.actions)
+        self.root = records(np.zeros(actions, kernels.ARM))
+        self.calls = self.root["calls"]
+        self._decision = records(np.zeros(1, kernels.DECISION))
+        bettors = len(kernels.NEWEST)
+        room = max(actions, model.max_actions or 256)
+        counts = np.arange(1, _SMALL_COUNTS)
+        entropies = np.array(
+            [-math.lgamma(0.5)] + [n * math.log(n) - math.lgamma(n + 0.5) for n in counts.tolist()]
+        )
+        self._pool = PoolArrays(room, b, horizon)
+        self._bets = np.zeros((0, len(SCALES)))
+        self._fixed = {
+            "stakes": 1.0 + levels["span"][:, np.newaxis] * SCALES,
+            "rules": records(rules),
+            "levels": records(levels),
+            "prior": kernels.PRIOR * self._sigma,
+            "ended": nothing * self._sigma,
+            "entropies": entropies,
+            "promises": self.promises,
+            "root": self.root,
+            "means": np.zeros((actions, bettors)),
+            "spreads": np.full((actions, bettors), (0.25 * span) ** 2),
+            "wealth": np.ones((actions, points, bettors)),
+            "fractions": fractions,
+            "forced_wealth": np.ones((actions, points // kernels.FORCED_STRIDE + 2, len(fractions))),
+            "decision": self._decision,
+            "path": self.path,
+            "ball": records(np.zeros(b, kernels.BALL)),
+            "scores": np.zeros(room),
+            "links": np.zeros(room, np.int64),
+            "work": np.zeros(len(SCALES)),
+            "report": self.reports,
+        }
+        self.reserve()
+
+    def kernel_state(self) -> kernels.Search:
+        """What the kernels work on."""
+        return kernels.Search(
+            tree=self.tree.arrays(), bets=self._bets, pool=self._pool.arrays(), **self._fixed
+        )
+
+    def reserve(self) -> int:
+        """Make room, also for the bets on new pairs and for new states in the pool."""
+        episodes = super().reserve()
+        room = len(self.tree.arrays().pairs)
+        if len(self._bets) < room:
+            self._bets = np.concatenate([self._bets, np.zeros((room - len(self._bets), len(SCALES)))])
+        self._pool.reserve()
+        return episodes
+
+    def in_units(self, scaled: Any) -> Any:
+        """Values of H steps in the user's units."""
+        return self._low * self._sigma[-1] + self._width * scaled
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+        lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
+        return self.standing(int(self._decision[0]["best"]), seconds, lower, upper)
+
+    def reader(self) -> Reader:
+        """Pairs hold the sum of their rewards, or the reward that was told, and an estimate."""
+        rules = self._fixed["rules"][0]
+        return _Reader(
+            low=self._low,
+            width=self._width,
+            sigma=self._sigma,
+            known=bool(rules["known_rewards"]),
+            fixed=bool(rules["fixed_rewards"]),
+            lower=self.in_units(self.root["lower"]),
+            upper=self.in_units(self.root["upper"]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Reads a pair's record. Only the root's actions have bounds.
+
+    Attributes:
+        low: the least that a step pays.
+        width: of what a step pays.
+        sigma: 1 + gamma + ... + gamma^(k-1), by k.
+        known: whether the model told the mean reward.
+        fixed: whether one visit tells it.
+        lower: bounds of the root's actions.
+        upper: likewise.
+    """
+
+    low: float
+    width: float
+    sigma: NDArray[np.float64]
+    known: bool
+    fixed: bool
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+    def __call__(self, pair: Any, offered: Sequence[int]) -> Evidence:
+        n, total, action = int(pair["n"]), float(pair["reward"]), int(pair["action"])
+        told = self.known or (self.fixed and n > 0)
+        reward = None
+        if told or n > 0:
+            reward = self.low + self.width * (total if told else total / n)
+        root = len(offered) == 1
+        rest = self.low * float(self.sigma[-len(offered)])
+        return Evidence(
+            reward=reward,
+            reward_interval=(reward, reward) if told and reward is not None else None,
+            value=rest + self.width * float(pair["estimate"]) if n > 0 else None,
+            lower=float(self.lower[action]) if root else None,
+            upper=float(self.upper[action]) if root else None,
+        )

@@ -1,0 +1,780 @@
+"""The compiled part of Bracket: penalised optimism above, bets on returns below.
+
+Everything here is in units in which a step pays between 0 and 1 (`pacplan.algorithms.units`).
+"""
+
+from math import lgamma, log, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan._jit import core, entry, inlined
+from pacplan.algorithms.bracket_pool import (
+    ENDED,
+    Pool,
+    find_place,
+    pooled_value,
+    record,
+    refresh,
+    sweep,
+)
+from pacplan.bounds.product import log_stake, penalised_max
+from pacplan.bounds.simplex import kl_ball_max
+from pacplan.models import handles
+from pacplan.search.kernel import (
+    CHUNK_DONE,
+    NO_ROOM,
+    REWARD_VARIES,
+    RULE,
+    SPENT,
+    argmax_at_random,
+    break_promise,
+    call_model,
+    count_actions,
+    follow,
+    gap_of,
+    largest,
+)
+from pacplan.search.tree import (
+    LINKS,
+    NODE_FIELDS,
+    NONE,
+    TreeArrays,
+    add_node,
+    add_pair,
+    untried_action,
+)
+
+# A state of the tree. `upper` is the largest W of its actions.
+NODE = np.dtype(
+    [
+        *NODE_FIELDS,
+        ("estimate", np.float64),
+        ("drift", np.float64),  # sum over the parent's draws of d, see `simulate`
+        ("place", np.int32),  # in the pool
+        ("branch", np.int32),  # action of the root that leads here
+        ("depth", np.int32),
+    ],
+    align=True,
+)
+
+# A state and action. The bets on it lie in a table of their own.
+PAIR = np.dtype(
+    [
+        ("upper", np.float64),  # W
+        ("estimate", np.float64),
+        ("reward", np.float64),  # sum of rewards; the reward itself where one visit tells it
+        ("guess", np.float64),  # where its maximum was found last
+        ("drift", np.float64),  # as in NODE, of an outcome never seen
+        *LINKS,
+    ],
+    align=True,
+)
+
+# An action of the root, and the bets on its returns.
+ARM = np.dtype(
+    [
+        ("upper", np.float64),  # U
+        ("lower", np.float64),  # L
+        ("estimate", np.float64),
+        ("penalty", np.float64),  # lambda
+        ("returns", np.float64),  # sum over its exploit episodes
+        ("threshold", np.float64),  # wealth that proves a bound
+        ("exploits", np.int64),
+        ("proven", np.int64),  # grid points proven by exploit episodes ...
+        ("forced", np.int64),  # ... and, on a coarser grid, by forced ones
+        ("calls", np.int64),
+        ("rebuilt", np.int64),  # calls when `penalty` was set last
+        ("pair", np.int64),
+    ]
+)
+
+# By depth h = 0..H-1.
+LEVEL = np.dtype(
+    [
+        ("span", np.float64),  # sigma_(H-h), the largest value
+        ("cash", np.float64),
+        ("inverse", np.float64),  # gamma^-h
+        ("tolerance", np.float64),
+        ("price", np.float64),  # of the set of transitions
+    ]
+)
+
+RULES = np.dtype(
+    [
+        ("gamma", np.float64),
+        ("epsilon", np.float64),  # the gap to stop at
+        ("resolution", np.float64),  # epsilon, or a small part of the range where that is 0
+        ("offset", np.float64),
+        ("slope", np.float64),
+        ("nothing", np.float64),  # what a step after the end pays
+        ("kappa", np.float64),  # lambda / resolution
+        ("log_share", np.float64),  # log(1/delta_s) of the penalised product
+        ("delta_exploit", np.float64),
+        ("delta_forced", np.float64),
+        ("step", np.float64),  # of the grid of bounds
+        ("shape", np.float64),  # lgamma(B/2) - B lgamma(1/2)
+        ("horizon", np.int64),
+        ("bettors", np.int64),  # actions that have begun to bet
+        ("value_goal", np.bool_),
+        ("fixed_rewards", np.bool_),
+        ("known_rewards", np.bool_),
+        ("known_transitions", np.bool_),
+    ],
+    align=True,
+)
+
+EXPLORE, EXPLOIT, FORCED = 0, 1, 2
+
+# What the next episode does; `stands` until it is over.
+DECISION = np.dtype([("stands", np.int64), ("best", np.int64), ("kind", np.int64), ("play", np.int64)])
+
+# Constants, chosen on one family of problems (see docs/bracket.md); no proof rests on them.
+PRIOR = 0.6  # value of what was never seen, relative to the largest
+POOL_WEIGHT = 4.0  # visits that the pooled model counts for
+CUT = 15  # an exploring episode ends after a pair visited fewer times
+FORCED_EVERY = 30
+FIRST_BET = 4  # exploit episodes watched before the first bet
+NEWEST = np.array([4.0, 2.0])  # weight of the newest return, against one for each before
+LEAN = 0.5  # standard errors by which a bettor trusts the mean
+BETTOR_SHARE = 0.6  # of what is left of delta, for the next action to begin betting
+FORCED_STRIDE = 8  # grid points of exploit bets to one of forced bets
+_TIE = 1e-12
+
+
+class Search(NamedTuple):
+    """Everything a chunk of episodes works on, the model and the random streams apart."""
+
+    tree: TreeArrays
+    bets: NDArray[np.float64]  # bets[pair, j]: S_j
+    stakes: NDArray[np.float64]  # stakes[h, j]: a_j
+    pool: Pool
+    rules: Any  # one record of RULES
+    levels: Any  # records of LEVEL
+    prior: NDArray[np.float64]  # value of an unknown state with k steps to go
+    ended: NDArray[np.float64]  # value of the end with k steps to go
+    entropies: NDArray[np.float64]  # n log n - lgamma(n + 1/2) for small n
+    promises: Any  # one record of PROMISES
+    root: Any  # records of ARM
+    means: NDArray[np.float64]  # means[action, q] of returns, as bettor q sees them
+    spreads: NDArray[np.float64]  # mean squares of their errors
+    wealth: NDArray[np.float64]  # wealth[action, grid point, q]
+    fractions: NDArray[np.float64]  # of the forced bets
+    forced_wealth: NDArray[np.float64]  # forced_wealth[action, grid point, fraction]
+    decision: Any  # one record of DECISION
+    path: Any  # records of STEP
+    ball: Any  # records of BALL
+    scores: NDArray[np.float64]
+    links: NDArray[np.int64]
+    work: NDArray[np.float64]
+    report: Any  # one record of REPORT
+
+
+BALL = np.dtype([("p", np.float64), ("f", np.float64)])
+
+
+@inlined
+def _plant(search: Search, model: Any, state: int) -> None:
+    """Make the root."""
+    rules, tree = search.rules[0], search.tree
+    actions = search.root.size
+    span = search.levels[0].span
+    add_node(tree, state, actions, span, 0.0)
+    root = tree.nodes[0]
+    root.place = find_place(search.pool, state, actions, search.prior)
+    root.branch = NONE
+    for action in range(actions):
+        arm = search.root[action]
+        arm.upper = span
+        arm.estimate = PRIOR * span
+        arm.penalty = rules.kappa * rules.resolution
+        arm.pair = NONE
+    if rules.known_rewards:
+        _expand_known(search, model, 0, 0)
+        for link in range(actions):
+            pair = tree.pairs[link]
+            arm = search.root[pair.action]
+            arm.pair = link
+            arm.upper = min(span, pair.upper)
+            arm.estimate = pair.estimate
+
+
+@inlined
+def _expand_known(search: Search, model: Any, at: int, h: int) -> None:
+    """Give every action of a new node its pair: where rewards are known, each is worth its own."""
+    tree, rules, promise = search.tree, search.rules[0], search.promises[0]
+    node = tree.nodes[at]
+    left = rules.horizon - h - 1
+    top = -np.inf
+    guess = -np.inf
+    for action in range(node.actions):
+        raw = handles.mean_reward(model, node.state, action, h)
+        reward = rules.offset + rules.slope * (raw - promise.lowest) / promise.width
+        pair = tree.pairs[add_pair(tree, at, action)]
+        pair.reward = reward
+        pair.upper = reward + rules.gamma * (search.levels[h + 1].span if left > 0 else 0.0)
+        pair.estimate = reward + rules.gamma * search.prior[left]
+        pair.guess = 1.0
+        top = max(top, pair.upper)
+        guess = max(guess, pair.estimate)
+    node.upper = top
+    node.estimate = guess
+
+
+@inlined
+def _drift_span(search: Search, link: int, after: float) -> tuple[float, int]:
+    """Largest W among the outcomes of a pair, `after` for one never seen, and how many were seen."""
+    tree = search.tree
+    top = -np.inf
+    seen = 0
+    step = tree.pairs[link].child
+    while step != NONE:
+        top = max(top, tree.nodes[step].upper)
+        seen += 1
+        step = tree.nodes[step].sibling
+    if seen < search.promises[0].successors:
+        top = max(top, after)
+    return top, seen
+
+
+@inlined
+def _count_term(search: Search, n: int) -> float:
+    """What n visits add to the complexity: n log n - lgamma(n + 1/2)."""
+    if n < search.entropies.size:
+        return float(search.entropies[n])
+    return n * log(n) - lgamma(n + 0.5)
+
+
+@inlined
+def _drift_bound(search: Search, link: int, h: int, top: float, seen: int, after: float) -> float:
+    """The largest p.(mean d - d now) over the KL ball of the transitions, never too small."""
+    tree, rules, ball = search.tree, search.rules[0], search.ball
+    pair, outcomes = tree.pairs[link], search.promises[0].successors
+    n = pair.n
+    complexity = lgamma(n + 0.5 * outcomes) - n * log(n) - rules.shape
+    k = 0
+    step = pair.child
+    while step != NONE:
+        node = tree.nodes[step]
+        ball[k].p = node.count / n
+        ball[k].f = node.drift / n - rules.gamma * (top - node.upper)
+        complexity += _count_term(search, node.count)
+        k += 1
+        step = node.sibling
+    unseen = -np.inf
+    if seen < outcomes:
+        unseen = pair.drift / n - rules.gamma * (top - after)
+        complexity += (outcomes - seen) * search.entropies[0]
+    radius = max((search.levels[h].price + complexity) / n, 0.0)
+    return kl_ball_max(ball.p, ball.f, seen, unseen, radius)
+
+
+@inlined
+def _pair_upper(search: Search, model: Any, at: int, link: int, h: int, penalty: float) -> None:
+    """W(e) = gamma max f + max_y [ y - lambda gamma^-h log M(y) ] + max_p p.(mean d - d now)."""
+    tree, rules, level = search.tree, search.rules[0], search.levels[h]
+    pair = tree.pairs[link]
+    told = rules.fixed_rewards or rules.known_rewards
+    last = h + 1 == rules.horizon
+    random_next = not last and search.promises[0].successors > 1 and not rules.known_transitions
+    value = pair.reward if told else 0.0
+    if random_next or not told:
+        stake, y = penalised_max(
+            search.bets[link],
+            search.stakes[h],
+            pair.n,
+            level.cash,
+            penalty * level.inverse,
+            pair.guess,
+            level.tolerance,
+            search.work,
+        )
+        pair.guess = y
+        # Where the reward is told, the bets are on 1 - d.
+        value += stake - (1.0 if told else 0.0)
+    if not last:
+        after = search.levels[h + 1].span
+        if rules.known_transitions:
+            expected = 0.0
+            left = 1.0
+            state = tree.nodes[at].state
+            step = pair.child
+            while step != NONE:
+                node = tree.nodes[step]
+                ended = node.actions == 0
+                p = handles.probability(model, state, pair.action, h, node.state, ended)
+                expected += p * node.upper
+                left -= p
+                step = node.sibling
+            value += rules.gamma * (expected + max(left, 0.0) * after)
+        else:
+            top, seen = _drift_span(search, link, after)
+            value += rules.gamma * top
+            if random_next:
+                value += _drift_bound(search, link, h, top, seen, after)
+    pair.upper = value
+
+
+@inlined
+def _refresh_node(search: Search, at: int, h: int) -> None:
+    """The largest W of a node."""
+    tree = search.tree
+    node = tree.nodes[at]
+    upper = search.levels[h].span if node.tried < node.actions else -np.inf
+    link = node.first
+    while link != NONE:
+        upper = max(upper, tree.pairs[link].upper)
+        link = tree.pairs[link].sibling
+    node.upper = upper
+
+
+@inlined
+def _score(search: Search, at: int, h: int) -> int:
+    """Estimates of a node's actions, tree and pool together, in `scores`; their pairs in `links`.
+
+    Returns how many; 0 where there are too many for the room there is.
+    """
+    tree, rules = search.tree, search.rules[0]
+    node = tree.nodes[at]
+    if node.actions > search.scores.size:
+        return 0
+    k = rules.horizon - h
+    outcomes = search.promises[0].successors
+    for action in range(node.actions):
+        search.scores[action] = pooled_value(
+            search.pool, outcomes, node.place, action, k, rules.gamma, search.prior, search.ended
+        )
+        search.links[action] = NONE
+    link = node.first
+    while link != NONE:
+        pair = tree.pairs[link]
+        pooled = search.scores[pair.action]
+        weight = pair.n + POOL_WEIGHT
+        search.scores[pair.action] = (pair.n * pair.estimate + POOL_WEIGHT * pooled) / weight
+        search.links[pair.action] = link
+        link = pair.sibling
+    return int(node.actions)
+
+
+@inlined
+def _pair_estimate(search: Search, link: int, h: int) -> None:
+    """Plug-in estimate of a pair that was visited."""
+    tree, rules = search.tree, search.rules[0]
+    pair = tree.pairs[link]
+    if rules.fixed_rewards or rules.known_rewards:
+        estimate = pair.reward
+    else:
+        estimate = (pair.reward + PRIOR) / (pair.n + 1)
+    if h + 1 < rules.horizon:
+        total = 0.0
+        step = pair.child
+        while step != NONE:
+            total += tree.nodes[step].count * tree.nodes[step].estimate
+            step = tree.nodes[step].sibling
+        estimate += rules.gamma * total / pair.n
+    pair.estimate = estimate
+
+
+@inlined
+def _optimistic(search: Search, at: int, h: int, ties: Any) -> int:
+    """The pair with the largest W, NONE for an action never tried; ties at random."""
+    tree = search.tree
+    node = tree.nodes[at]
+    tied = node.actions - node.tried
+    best = search.levels[h].span if tied > 0 else -np.inf
+    chosen = NONE
+    link = node.first
+    while link != NONE:
+        upper = tree.pairs[link].upper
+        if upper > best + _TIE:
+            best = upper
+            chosen = link
+            tied = 1
+        elif upper >= best - _TIE:
+            tied += 1
+            if ties.random() * tied < 1.0:
+                chosen = link
+        link = tree.pairs[link].sibling
+    return chosen
+
+
+@inlined
+def _add_pair(search: Search, at: int, action: int, h: int) -> int:
+    link = add_pair(search.tree, at, action)
+    pair = search.tree.pairs[link]
+    pair.upper = search.levels[h].span
+    pair.estimate = search.prior[search.rules[0].horizon - h]
+    pair.guess = 1.0
+    return link
+
+
+@inlined
+def _choose(search: Search, at: int, h: int, kind: int, play: int, ties: Any) -> int:
+    """The pair to visit at depth h, made if need be."""
+    if h == 0:
+        link = search.root[play].pair
+        if link == NONE:
+            link = _add_pair(search, at, play, 0)
+            search.root[play].pair = link
+        return int(link)
+    action = NONE
+    count = _score(search, at, h) if kind == EXPLOIT else 0
+    if count > 0:
+        action = argmax_at_random(search.scores[:count], NONE, _TIE, ties)
+        link = search.links[action]
+    else:
+        link = _optimistic(search, at, h, ties)
+    if link == NONE:
+        if action == NONE:
+            action = untried_action(search.tree, at, ties)
+        link = _add_pair(search, at, action, h)
+    return int(link)
+
+
+@inlined
+def simulate(
+    search: Search, model: Any, most: int, rng: Any, ties: Any
+) -> tuple[int, float, bool, int]:
+    """Play one episode of at most `most` steps, and add what it tells to the bets of its pairs.
+
+    Before a call the values f of the outcomes are fixed, and with them d = gamma (max f - f); the bet
+    is on r - d(s') <= 1, reward and successor together.
+
+    Returns:
+        Its length, its return, whether it came to its end, and CHUNK_DONE or why it was cut short.
+    """
+    tree, rules, pool, path = search.tree, search.rules[0], search.pool, search.path
+    promises, report, decision = search.promises, search.report, search.decision[0]
+    outcomes = promises[0].successors
+    told = rules.fixed_rewards or rules.known_rewards
+    at = 0
+    earned = 0.0
+    discount = 1.0
+    for h in range(min(rules.horizon, most)):
+        left = rules.horizon - h - 1
+        link = _choose(search, at, h, decision.kind, decision.play, ties)
+        pair = tree.pairs[link]
+        node = tree.nodes[at]
+        # Decided before the call, so that what is cut off is not chosen by its outcome.
+        cut = decision.kind == EXPLORE and pair.n < CUT
+        after = search.levels[h + 1].span if left > 0 else 0.0
+        top, seen = _drift_span(search, link, after)
+        successor, reward, ended, status = call_model(
+            promises, report, model, node.state, pair.action, h, rng
+        )
+        if status != CHUNK_DONE:
+            return h, earned, False, status
+        x = rules.offset + rules.slope * reward
+        if rules.fixed_rewards:
+            if pair.n > 0 and abs(pair.reward - x) > 1e-9:
+                promise = promises[0]
+                raw = promise.lowest + promise.width * reward
+                status = break_promise(report, REWARD_VARIES, node.state, pair.action, h, raw)
+                return h, earned, False, status
+            pair.reward = x
+        elif not rules.known_rewards:
+            pair.reward += x
+        child = NONE
+        drift = 0.0
+        place = ENDED
+        if left > 0:
+            random_next = outcomes > 1 and not rules.known_transitions
+            if random_next:
+                step = pair.child
+                while step != NONE:
+                    tree.nodes[step].drift += rules.gamma * (top - tree.nodes[step].upper)
+                    step = tree.nodes[step].sibling
+                if seen < outcomes:
+                    pair.drift += rules.gamma * (top - after)
+            child, new, status = follow(
+                tree, promises, report, model, at, link, successor, ended, h, after, 0.0
+            )
+            if status != CHUNK_DONE:
+                return h, earned, False, status
+            outcome = tree.nodes[child]
+            if random_next:
+                # A new outcome was an unseen one when d was fixed.
+                drift = rules.gamma * (top - (after if new else outcome.upper))
+            if new:
+                _settle(search, model, child, h, link, ended)
+            outcome.count += 1
+            place = outcome.place
+        elif not ended:
+            actions, status = count_actions(promises, report, model, successor, h + 1)
+            if status != CHUNK_DONE:
+                return h, earned, False, status
+            place = find_place(pool, successor, actions, search.prior)
+        z = (1.0 if told else x) - drift
+        for j in range(search.stakes.shape[1]):
+            search.bets[link, j] += log_stake(search.stakes[h, j], z)
+        pair.n += 1
+        record(pool, outcomes, node.place, pair.action, x, place)
+        step_record = path[h]
+        step_record.node = at
+        step_record.pair = link
+        earned += discount * x
+        discount *= rules.gamma
+        if ended:
+            return h + 1, earned + discount * search.ended[left], True, CHUNK_DONE
+        if cut:
+            return h + 1, earned, False, CHUNK_DONE
+        at = child
+    return min(rules.horizon, most), earned, most >= rules.horizon, CHUNK_DONE
+
+
+@inlined
+def _settle(search: Search, model: Any, child: int, h: int, link: int, ended: bool) -> None:
+    """Fill in a new node, an outcome of pair `link` at depth h."""
+    tree, rules = search.tree, search.rules[0]
+    node = tree.nodes[child]
+    left = rules.horizon - h - 1
+    node.depth = h + 1
+    node.branch = search.decision[0].play
+    node.drift = tree.pairs[link].drift
+    if ended:
+        node.place = ENDED
+        node.upper = search.ended[left]
+        node.estimate = search.ended[left]
+        return
+    node.place = find_place(search.pool, node.state, node.actions, search.prior)
+    node.estimate = search.prior[left]
+    if node.place != NONE:
+        node.estimate = search.pool.values[node.place, left]
+    if rules.known_rewards:
+        _expand_known(search, model, child, h + 1)
+
+
+@inlined
+def backward(search: Search, model: Any, length: int) -> None:
+    """Renew W and the estimates on the path, from the last step to the first, and U of its action."""
+    tree, rules, pool = search.tree, search.rules[0], search.pool
+    arm = search.root[search.decision[0].play]
+    outcomes = search.promises[0].successors
+    for h in range(length - 1, -1, -1):
+        at = search.path[h].node
+        link = search.path[h].pair
+        _pair_upper(search, model, at, link, h, arm.penalty)
+        _pair_estimate(search, link, h)
+        _refresh_node(search, at, h)
+        node = tree.nodes[at]
+        left = rules.horizon - h
+        if node.place >= 0:
+            refresh(pool, outcomes, node.place, left, rules.gamma, search.prior, search.ended)
+        count = _score(search, at, h)
+        if count > 0:
+            node.estimate = largest(search.scores[:count])
+        else:
+            best = search.prior[left] if node.tried < node.actions else -np.inf
+            step = node.first
+            while step != NONE:
+                best = max(best, tree.pairs[step].estimate)
+                step = tree.pairs[step].sibling
+            node.estimate = best
+    pair = tree.pairs[arm.pair]
+    arm.estimate = pair.estimate
+    arm.upper = min(arm.upper, arm.penalty * rules.log_share + pair.upper)
+    arm.calls += length
+
+
+@inlined
+def adapt(search: Search, model: Any, play: int) -> None:
+    """Let lambda of an action follow its estimated gap.
+
+    Every lambda is valid at every time, on one event; but all W of the branch must be of one lambda, so
+    they are renewed, children before parents.
+    """
+    tree, rules, arm = search.tree, search.rules[0], search.root[play]
+    if arm.pair == NONE or arm.calls < 1.25 * arm.rebuilt or tree.pairs[arm.pair].n == 0:
+        return
+    best = largest(search.root.estimate)
+    gap = rules.resolution + max(0.0, best - arm.estimate)
+    reach = search.levels[0].span / sqrt(1.0 + arm.calls / 100.0)
+    least = rules.kappa * rules.resolution
+    wanted = max(least, rules.kappa * min(gap, reach))
+    ratio = arm.penalty / wanted
+    if 0.67 <= ratio <= 1.5 and not (wanted <= least and ratio > 1.1):
+        return
+    arm.penalty = wanted
+    arm.rebuilt = arm.calls
+    for at in range(tree.used[0] - 1, 0, -1):
+        node = tree.nodes[at]
+        if node.branch == play and node.actions > 0:
+            link = node.first
+            while link != NONE:
+                if tree.pairs[link].n > 0:
+                    _pair_upper(search, model, at, link, node.depth, wanted)
+                link = tree.pairs[link].sibling
+            _refresh_node(search, at, node.depth)
+    _pair_upper(search, model, 0, arm.pair, 0, wanted)
+    arm.upper = min(arm.upper, wanted * rules.log_share + tree.pairs[arm.pair].upper)
+
+
+@inlined
+def bet_exploit(search: Search, play: int, earned: float) -> None:
+    """One return of an exploit episode, declared as one before it began: bet, then learn from it.
+
+    Its conditional mean is at most Q, so for every m >= Q the wealth at m, staked on returns above m,
+    is a supermartingale. The stakes are not monotone in m, so a point of the grid counts as proven only
+    when every lower one is: then L > Q needs the first point above Q to have been reached.
+    """
+    rules, arm = search.rules[0], search.root[play]
+    means, spreads, wealth = search.means[play], search.spreads[play], search.wealth[play]
+    seen = arm.exploits
+    if seen == FIRST_BET:
+        # Shares by order of the first bet, fixed before it.
+        share = rules.delta_exploit * BETTOR_SHARE * (1.0 - BETTOR_SHARE) ** rules.bettors
+        arm.threshold = 1.0 / share
+        rules.bettors += 1
+    if seen >= FIRST_BET:
+        reach = -np.inf
+        for q in range(NEWEST.size):
+            reach = max(reach, means[q] + LEAN * sqrt(spreads[q] * NEWEST[q] / seen))
+        last = min(int(reach / rules.step) + 1, wealth.shape[0])
+        proven = arm.proven
+        for i in range(arm.proven + 1, last):
+            m = i * rules.step
+            total = 0.0
+            for q in range(NEWEST.size):
+                edge = means[q] + LEAN * sqrt(spreads[q] * NEWEST[q] / seen) - m
+                if edge > 0.0:
+                    stake = min(edge / (spreads[q] + edge * edge), 0.95 / m)
+                    wealth[i, q] = min(wealth[i, q] * (1.0 + stake * (earned - m)), 1e300)
+                total += wealth[i, q]
+            if i == proven + 1 and total >= NEWEST.size * arm.threshold:
+                proven = i
+        arm.proven = proven
+        arm.lower = max(arm.lower, proven * rules.step)
+    for q in range(NEWEST.size):
+        error = earned - means[q]
+        if seen == 0:
+            means[q] = earned
+        else:
+            means[q] += NEWEST[q] / (seen + NEWEST[q]) * error
+            share = NEWEST[q] / (seen + 1 + NEWEST[q])
+            spreads[q] += share * (error * error - spreads[q])
+    arm.returns += earned
+    arm.exploits = seen + 1
+
+
+@inlined
+def bet_forced(search: Search, play: int, earned: float) -> None:
+    """One return of a forced episode into an account of its own, for the proof of termination."""
+    rules, arm, wealth = search.rules[0], search.root[play], search.forced_wealth[play]
+    step = FORCED_STRIDE * rules.step
+    count = search.fractions.size
+    proven = arm.forced
+    for i in range(arm.forced + 1, wealth.shape[0]):
+        odds = earned / (i * step) - 1.0
+        total = 0.0
+        for j in range(count):
+            wealth[i, j] = min(wealth[i, j] * (1.0 + search.fractions[j] * odds), 1e300)
+            total += wealth[i, j]
+        if i == proven + 1 and total * rules.delta_forced >= count * search.root.size:
+            proven = i
+    arm.forced = proven
+    arm.lower = max(arm.lower, proven * step)
+
+
+@inlined
+def decide(search: Search, ties: Any) -> None:
+    """Which episode comes next: exploit the best estimate, or explore what keeps the gap open."""
+    root, rules, decision = search.root, search.rules[0], search.decision[0]
+    if decision.stands:
+        return
+    decision.stands = 1
+    best = argmax_at_random(root.estimate, NONE, _TIE, ties)
+    decision.best = best
+    rival = NONE
+    if root.size > 1:
+        rival = argmax_at_random(root.upper, NONE if rules.value_goal else best, _TIE, ties)
+    if (search.report[0].episodes + 1) % FORCED_EVERY == 0:
+        decision.kind = FORCED
+        decision.play = argmax_at_random(root.upper, NONE, _TIE, ties)
+        return
+    arm = root[best]
+    hope = arm.estimate
+    if arm.exploits > 0:
+        hope = max(hope, arm.returns / arm.exploits)
+    least = 1e-3 * min(1.0, rules.resolution)
+    below = 1.4 * rules.horizon * (arm.exploits + 1) / max(hope - arm.lower, least)
+    above = 0.0
+    for a in range(root.size):
+        near = rival != NONE and root[a].upper >= root[rival].upper - 0.1 * rules.resolution
+        if near and (a != best or rules.value_goal):
+            room = max(root[a].upper - root[a].estimate, least)
+            above += (root[a].calls + 6.0) / (0.35 * room)
+    decision.kind = EXPLOIT if below < above or rival == NONE else EXPLORE
+    decision.play = best if decision.kind == EXPLOIT else rival
+
+
+@inlined
+def satisfied(search: Search) -> bool:
+    """The stopping rule: max_{a != b} U(a) - L(b) <= epsilon for some b, which is then the answer.
+
+    For the value goal, max U - max L <= 2 epsilon.
+    """
+    root, rules = search.root, search.rules[0]
+    if rules.value_goal:
+        return bool(largest(root.upper) - largest(root.lower) <= 2.0 * rules.epsilon)
+    best = 0
+    least = np.inf
+    for a in range(root.size):
+        gap = gap_of(root.upper, root.lower, a)
+        if gap < least:
+            best = a
+            least = gap
+    if least <= rules.epsilon:
+        search.decision[0].best = best
+        return True
+    return False
+
+
+@core
+def _run(
+    search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    tree, rules, report = search.tree, search.rules[0], search.report[0]
+    decision = search.decision[0]
+    if tree.used[0] == 0:
+        _plant(search, model, state)
+    pairs = rules.horizon
+    if rules.known_rewards:
+        pairs *= max(search.promises[0].most_actions, search.root.size)
+    outcomes = search.promises[0].successors
+    for _ in range(most_episodes):
+        if satisfied(search):
+            return RULE
+        if report.calls >= most_calls:
+            return SPENT
+        if (
+            tree.used[0] + rules.horizon > tree.nodes.size
+            or tree.used[1] + pairs > tree.pairs.size
+            or search.bets.shape[0] < tree.pairs.size
+        ):
+            return NO_ROOM
+        sweep(search.pool, outcomes, report.calls, rules.gamma, search.prior, search.ended)
+        decide(search, ties)
+        adapt(search, model, decision.play)
+        most = most_calls - report.calls
+        length, earned, whole, status = simulate(search, model, most, rng, ties)
+        if length > 0:
+            backward(search, model, length)
+            report.calls += length
+            report.episodes += 1
+        if status != CHUNK_DONE:
+            return status
+        if whole and decision.kind == EXPLOIT:
+            bet_exploit(search, decision.play, earned)
+        elif whole and decision.kind == FORCED:
+            bet_forced(search, decision.play, earned)
+        decision.stands = 0
+    return CHUNK_DONE
+
+
+@entry
+def run(
+    search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    """Play episodes until one of the reasons in `pacplan.search.kernel` to return."""
+    return _run(search, model, state, most_episodes, most_calls, rng, ties)

@@ -1,0 +1,114 @@
+"""Product bets against a mean: evidence that needs no variance to be known.
+
+For numbers z_i <= 1 with conditional means y_i and a >= 1, the product of (a - z_i) / (a - y_i) is a
+martingale. Its logarithm is concave in the y_i, so with their average y in place of each it can only
+decrease:
+
+    M(y) = cash + (1 - cash) mean_j exp( S_j - n log(a_j - y) ),   S_j = sum_i log(a_j - z_i)
+
+is at most a mixture of martingales that starts at 1. It grows where y lies above what was seen. Part of
+the stake, `cash`, is never at risk, so that log M >= log cash.
+"""
+
+from math import exp, log, sqrt
+from typing import Any
+
+import numpy as np
+
+from pacplan._jit import inlined
+
+# Stakes a_j = 1 + scale * span, span being the largest value at that depth.
+SCALES = np.array([0.0, 0.07, 0.3, 1.0, 4.0])
+
+# In place of log 0: such a stake is lost for good.
+LOST = -1e300
+
+
+@inlined
+def log_stake(a: float, z: float) -> float:
+    """log(a - z) for z <= 1 <= a, to be added to S."""
+    left = a - z
+    return log(left) if left > 0.0 else LOST
+
+
+@inlined
+def penalised_max(
+    sums: Any,
+    stakes: Any,
+    n: int,
+    cash: float,
+    penalty: float,
+    guess: float,
+    tolerance: float,
+    work: Any,
+) -> tuple[float, float]:
+    """The maximum over y <= 1 of y - penalty log M(y), never too small, and where it was found.
+
+    The function is concave (log M is the logarithm of a sum of exponentials of convex functions). With
+    its maximum in [low, high], the tangent at any point of it bounds the maximum from above, so the
+    search errs outwards wherever it ends.
+
+    Args:
+        sums: S_j.
+        stakes: a_j.
+        n: number of draws, at least 1.
+        cash: in (0, 1).
+        penalty: positive.
+        guess: where to look first.
+        tolerance: by how much the result may be too large.
+        work: room for as many numbers as there are stakes.
+    """
+    count = stakes.size
+    log_cash = log(cash)
+    log_share = log((1.0 - cash) / count)
+    low, high = 0.0, 1.0
+    from_below = False
+    best = 1.0 - penalty * log_cash
+    y = guess
+    if y >= 1.0 - 1e-6:
+        y = 1.0 - max(min(penalty * n, 0.5), 1e-3)
+    for _ in range(40):
+        top = log_cash
+        for j in range(count):
+            work[j] = log_share + sums[j] - n * log(stakes[j] - y)
+            top = max(top, work[j])
+        mass = exp(log_cash - top)
+        first = 0.0
+        second = 0.0
+        for j in range(count):
+            if work[j] - top > -30.0:
+                weight = exp(work[j] - top)
+                inverse = 1.0 / (stakes[j] - y)
+                mass += weight
+                weight *= n * inverse
+                first += weight
+                second += weight * (n + 1) * inverse
+        first /= mass
+        slope = 1.0 - penalty * first
+        here = y - penalty * (top + log(mass))
+        excess = np.inf
+        if slope >= 0.0:
+            low = y
+            from_below = True
+            excess = slope * (high - y)
+        else:
+            high = y
+            if from_below:
+                excess = -slope * (y - low)
+        best = min(best, here + excess)
+        if excess <= tolerance:
+            break
+        bend = max(penalty * (second / mass - first * first), 1e-9)
+        # A little beyond the stationary point, so that the interval closes from both sides.
+        beyond = 0.7 * sqrt(tolerance / bend)
+        if slope < 0.0:
+            y += slope / bend - beyond
+            if from_below and y <= low:
+                y = 0.5 * (low + high)
+            elif not from_below:
+                y = max(y, high - 1.0)
+        else:
+            y += slope / bend + beyond
+            if y >= high:
+                y = 0.5 * (low + high)
+    return best, y

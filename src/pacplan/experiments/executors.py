@@ -1,0 +1,103 @@
+"""Where runs are computed: in this process, in a pool of processes, or on a Dask cluster."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any
+
+
+class InProcess(Executor):
+    """Computes at once, where it is called: for debugging, and for sweeps of a second."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call the function; what it raises is kept in the future, Ctrl-C apart."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+@contextmanager
+def process_pool(workers: int) -> Iterator[Executor]:
+    """A pool of processes that do not outlive the context, however it is left.
+
+    They are started afresh, not forked: compiled code and threads do not survive forking.
+    """
+    context = get_context("spawn")
+    theirs, ours = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(theirs,))
+    try:
+        with _interrupts_held():
+            for _ in range(workers):
+                pool.submit(os.getpid)  # Starts a process, as none is idle yet.
+        yield pool
+    except BaseException:
+        ours.close()
+        pool.shutdown(cancel_futures=True)
+        raise
+    else:
+        pool.shutdown()
+    finally:
+        ours.close()
+        theirs.close()
+
+
+def _begin(lifeline: Connection) -> None:
+    """End when the parent closes the lifeline or dies."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def wait() -> None:
+        try:
+            lifeline.recv_bytes()
+        except (EOFError, OSError):
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+@contextmanager
+def dask_cluster(address: str, workers: int | None = None) -> Iterator[tuple[Executor, int]]:
+    """An executor on a Dask cluster, and how many runs it computes at a time.
+
+    Args:
+        address: of the scheduler, such as tcp://host:8786, or "local" to start a cluster here.
+        workers: processes of a local cluster, by default one a core.
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise ImportError("a Dask cluster needs distributed: pip install pacplan[cluster]") from None
+
+    if address == "local":
+        count = workers or os.cpu_count() or 1
+        with _interrupts_held():
+            cluster = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)
+        with cluster, Client(cluster) as client:
+            yield client.get_executor(), count
+        return
+    try:
+        client = Client(address, timeout=10)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"there is no Dask scheduler at {address!r}: {error}") from None
+    with client:
+        yield client.get_executor(), max(1, sum(client.nthreads().values()))
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Processes started meanwhile leave Ctrl-C to their parent, which gets its own a little later."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield  # Windows: the processes ignore it once they have begun.
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

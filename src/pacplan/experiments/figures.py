@@ -1,0 +1,139 @@
+"""The paper's two figures, ours in front and the paper's behind."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pacplan.experiments.paper import PAPER_EXPONENT, Accuracy, Curve, paper_curves, paper_table
+from pacplan.theory import Exponent
+
+# Okabe and Ito's palette, which the colour-blind can tell apart.
+_COLOURS = {"mdp-gape": "#0072B2", "kl-olop": "#E69F00", "brue": "#009E73", "uct": "#D55E00"}
+_SPARE = ("#CC79A7", "#56B4E9", "#000000", "#999999", "#F0E442")
+_MARKERS = "osD^vP*X<>"
+_GREY = "#777777"
+
+
+def figure1(lines: Sequence[Accuracy], fits: Mapping[str, Exponent], stem: Path) -> None:
+    """Calls to the model against 1/epsilon, to stem.png and stem.svg."""
+    with _axes(stem, (7.2, 4.6)) as axes:
+        paper = sorted(paper_table().items(), reverse=True)
+        inverse = np.array([1.0 / epsilon for epsilon, _ in paper])
+        axes.plot(
+            inverse,
+            [line.median_n for _, line in paper],
+            color=_GREY,
+            marker="_",
+            markersize=12,
+            linestyle="--",
+            label="paper: median (its Table 4)",
+        )
+        axes.plot(
+            inverse,
+            paper[0][1].median_n * inverse**PAPER_EXPONENT,
+            color=_GREY,
+            linestyle=":",
+            label=f"paper: growth as (1/ε)$^{{{PAPER_EXPONENT}}}$",
+        )
+        labels = list(dict.fromkeys(line.label for line in lines))
+        planners = [label.partition(" (")[0] for label in labels]
+        for label, colour, marker in zip(labels, _coloured(planners), cycle(_MARKERS), strict=False):
+            own = sorted((line for line in lines if line.label == label), key=lambda x: -x.epsilon)
+            x = [1.0 / line.epsilon for line in own]
+            samples = [list(line.samples.values()) for line in own]
+            low, high = zip(*(np.quantile(n, [0.05, 0.95]) for n in samples), strict=True)
+            fit = fits.get(label)
+            growth = "" if fit is None else f", growth as (1/ε)$^{{{fit.value:.2f}}}$"
+            axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+            axes.plot(
+                x,
+                [np.mean(n) for n in samples],
+                color=colour,
+                marker=marker,
+                label=f"{label}: mean{growth}",
+            )
+        axes.fill_between([], [], [], color=_GREY, alpha=0.3, linewidth=0, label="90 % of our MDPs")
+        _logarithmic(axes, "1/ε", "calls to the model, n")
+        ticks = sorted({line.epsilon for line in lines} | set(paper_table()))
+        axes.set_xticks([1.0 / e for e in ticks], [f"1/{e:g}" if e != 1.0 else "1" for e in ticks])
+        axes.minorticks_off()
+        axes.legend(loc="upper left", frameon=False)
+
+
+def figure2(lines: Sequence[Curve], stem: Path) -> None:
+    """Mean regret against the budget, to stem.png and stem.svg."""
+    with _axes(stem, (9.2, 5.0)) as axes:
+        published = paper_curves()
+        budgets = {budget for line in lines for budget in line.points}
+        values = [p.value for line in lines for p in line.points.values() if p.value > 0.0]
+        # Means of 0 go to the foot: a logarithmic axis has no 0.
+        floor = float(10.0 ** np.floor(np.log10(min(values, default=1e-4))))
+        names = [line.planner for line in lines]
+        for place, (line, colour) in enumerate(zip(lines, _coloured(names), strict=True)):
+            if line.planner in published and line.planner not in names[:place]:
+                behind = {n: p.value for n, p in published[line.planner].items() if n in budgets}
+                axes.plot(
+                    list(behind),
+                    list(behind.values()),
+                    color=colour,
+                    linestyle="--",
+                    linewidth=1.3,
+                    alpha=0.7,
+                    zorder=1,
+                    label=f"{line.planner}, paper",
+                )
+            # Side by side, so that intervals of different planners do not cover each other.
+            shift = 1.04 ** (place - (len(lines) - 1) / 2)
+            _curve(axes, line, shift, colour, _MARKERS[place % len(_MARKERS)], floor)
+        _logarithmic(axes, "budget: calls to the model, n", "mean simple regret")
+        axes.set_ylim(bottom=0.6 * floor)
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+
+
+def _curve(axes: Any, line: Curve, shift: float, colour: str, marker: str, floor: float) -> None:
+    x = np.array(list(line.points)) * shift
+    mean, low, high = (
+        np.maximum([getattr(point, name) for point in line.points.values()], floor)
+        for name in ("value", "low", "high")
+    )
+    label = f"{line.label}, ours"
+    axes.plot(x, mean, color=colour, marker=marker, linewidth=2.0, zorder=3, label=label)
+    axes.vlines(x, low, high, color=colour, linewidth=1.0, alpha=0.6, zorder=2)
+    none = x[[point.value == 0.0 for point in line.points.values()]]
+    at_foot = np.full(len(none), floor)
+    axes.plot(none, at_foot, "v", markersize=9, markerfacecolor="white", color=colour, zorder=4)
+
+
+def _coloured(planners: Sequence[str]) -> Iterator[str]:
+    """A colour for each planner: its own, or for others and for variants one of the spare ones."""
+    spare = cycle(_SPARE)
+    taken: set[str] = set()
+    for name in planners:
+        own = _COLOURS.get(name)
+        yield own if own is not None and name not in taken else next(spare)
+        taken.add(name)
+
+
+def _logarithmic(axes: Any, x: str, y: str) -> None:
+    axes.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
+    axes.grid(True, which="major", color="#dddddd", linewidth=0.6, zorder=0)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+@contextmanager
+def _axes(stem: Path, size: tuple[float, float]) -> Iterator[Any]:
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("figures need Matplotlib: pip install pacplan[viz]") from None
+    # The same picture gives the same file.
+    with matplotlib.rc_context({"svg.hashsalt": "pacplan"}):
+        figure = Figure(figsize=size, layout="constrained")
+        yield figure.add_subplot()
+        figure.savefig(stem.with_suffix(".png"), dpi=150)
+        figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})

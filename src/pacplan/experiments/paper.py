@@ -1,0 +1,304 @@
+"""The experiments of the MDP-GapE paper's section 5: what to run, and what the paper found."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+import numpy as np
+
+from pacplan import _checks, envs, theory
+from pacplan.algorithms.horizons import default_horizon
+from pacplan.bounds import thresholds as exploration
+from pacplan.experiments.records import Record
+from pacplan.experiments.summary import Estimate, mean
+from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
+from pacplan.registry import FIXED_BUDGET
+
+GAMMA, DELTA = 0.7, 0.1
+ACTIONS, SUCCESSORS = 5, 2
+PAPER_EXPONENT = 3.9
+PARTS = ("table4", "figure1", "figure2")
+
+_TABLE_EPSILONS = (1.0, 0.5, 0.2)
+_FIGURE_EPSILONS = (1.0, 0.66, 0.5, 0.33, 0.2)
+_BUDGETS = (10, 31, 100, 316, 1_000, 3_162, 10_000, 31_623, 100_000)
+_PLANNERS = ("mdp-gape", "kl-olop", "brue", "uct")
+# Planners that stop by themselves within a time that one can wait for, on problems of this size.
+_FIXED_CONFIDENCE = ("mdp-gape", "bracket")
+_QUICK_MDPS, _QUICK_EPSILON, _QUICK_BUDGET = 20, 0.33, 10_000
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """Which of the paper's experiments to run, and how.
+
+    Attributes:
+        what: "table4", "figure1", "figure2" or "all".
+        mdps: number of random MDPs, 200 in the paper.
+        seed: of the first MDP, and of the plans.
+        thresholds: of MDP-GapE. Those for a fixed budget go to Figure 2, by default "sharp"; the
+            others to Table 4 and Figure 1, by default "paper".
+        planners: names; all of them go to Figure 2, and those that certify to Table 4 and Figure 1.
+        quick: a small part of it, for a first look.
+    """
+
+    what: str = "all"
+    mdps: int = 200
+    seed: int = 0
+    thresholds: tuple[str, ...] = ()
+    planners: tuple[str, ...] = _PLANNERS
+    quick: bool = False
+
+    def __post_init__(self) -> None:
+        if self.what not in (*PARTS, "all"):
+            raise ValueError(f"there is no {self.what!r} to reproduce; try {', '.join(PARTS)} or all")
+        _checks.integer("mdps", self.mdps, least=1)
+        for name in self.thresholds:
+            exploration.check(name)
+        if not self.planners:
+            raise ValueError("name at least one planner")
+        if self.what in ("table4", "figure1") and not self.certifying():
+            known = " and ".join(_FIXED_CONFIDENCE)
+            raise ValueError(f"{self.what} is about planners that stop by themselves: {known}")
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts that are asked for."""
+        return PARTS if self.what == "all" else (self.what,)
+
+    @property
+    def command(self) -> str:
+        """The command that runs it, the folder apart."""
+        default = Reproduction(self.what)
+        words = ["pacplan", "reproduce", self.what]
+        for name in ("mdps", "seed"):
+            words += [f"--{name}", str(getattr(self, name))]
+        for name in ("thresholds", "planners"):
+            if getattr(self, name) != getattr(default, name):
+                words += [f"--{name}", ",".join(getattr(self, name))]
+        return " ".join([*words, *(["--quick"] if self.quick else [])])
+
+    @property
+    def problem_seeds(self) -> range:
+        """Seeds of the random MDPs."""
+        return range(self.seed, self.seed + (min(self.mdps, _QUICK_MDPS) if self.quick else self.mdps))
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """The accuracies of Table 4 and Figure 1 that are asked for."""
+        wanted = _FIGURE_EPSILONS if "figure1" in self.parts else _TABLE_EPSILONS
+        if not {"table4", "figure1"} & set(self.parts):
+            return ()
+        return tuple(e for e in wanted if not self.quick or e >= _QUICK_EPSILON)
+
+    @property
+    def budgets(self) -> tuple[int, ...]:
+        """The budgets of Figure 2 that are asked for."""
+        if "figure2" not in self.parts:
+            return ()
+        return tuple(n for n in _BUDGETS if not self.quick or n <= _QUICK_BUDGET)
+
+    def certifying(self) -> list[tuple[float, PlannerSpec]]:
+        """The planners of Table 4 and Figure 1, each with its accuracy."""
+        names = [name for name in self.planners if name in _FIXED_CONFIDENCE]
+        given = tuple(t for t in self.thresholds if not exploration.for_a_budget(t)) or ("paper",)
+        return [
+            (epsilon, PlannerSpec(name, {"epsilon": epsilon, "delta": DELTA} | more, label, (None,)))
+            for epsilon in self.epsilons
+            for name in names
+            for label, more in _variants(name, given, {})
+        ]
+
+    def budgeted(self) -> list[PlannerSpec]:
+        """The planners of Figure 2."""
+        given = tuple(t for t in self.thresholds if exploration.for_a_budget(t)) or ("sharp",)
+        return [
+            PlannerSpec(name, more, label, self.budgets)
+            for name in self.planners
+            for label, more in _variants(name, given, FIXED_BUDGET.get(name, {}))
+            if self.budgets
+        ]
+
+    def sweep(self) -> Sweep:
+        """All runs."""
+        return Sweep(
+            planners=[*(spec for _, spec in self.certifying()), *self.budgeted()],
+            problems=[ProblemSpec("garnet")],
+            seeds=self.problem_seeds,
+            seed=self.seed,
+        )
+
+
+def _variants(
+    name: str, thresholds: Sequence[str], settings: dict[str, object]
+) -> list[tuple[str, dict[str, object]]]:
+    """Label and settings of a planner, once for each of the thresholds if it takes any."""
+    common = settings | {"gamma": GAMMA}
+    if name != "mdp-gape":
+        return [(name, common)]
+    return [
+        (name if len(thresholds) == 1 else f"{name} ({given})", common | {"thresholds": given})
+        for given in thresholds
+    ]
+
+
+# What the paper found ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PaperAccuracy:
+    """A line of the paper's Table 4."""
+
+    horizon: int
+    max_regret: float
+    median_n: float
+    max_n: float
+    n_sparse_sampling: float
+
+
+def _data(name: str) -> list[dict[str, str]]:
+    text = resources.files("pacplan.experiments").joinpath("data", name).read_text("utf-8")
+    return list(csv.DictReader(text.splitlines()))
+
+
+@cache
+def paper_table() -> dict[float, PaperAccuracy]:
+    """The paper's Table 4 by epsilon."""
+    return {
+        float(row["epsilon"]): PaperAccuracy(
+            int(row["horizon"]),
+            *(float(row[key]) for key in ("max_regret", "median_n", "max_n", "n_sparse_sampling")),
+        )
+        for row in _data("table4.csv")
+    }
+
+
+@cache
+def paper_curves() -> dict[str, dict[int, Estimate]]:
+    """The paper's Figure 2: mean regret by our name of the planner and by budget."""
+    curves: dict[str, dict[int, Estimate]] = {}
+    for row in _data("figure2.csv"):
+        point = Estimate(*(float(row[key]) for key in ("simple_regret", "ci95_low", "ci95_high")))
+        curves.setdefault(row["planner"].lower(), {})[int(row["budget"])] = point
+    return curves
+
+
+# What we find -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """How a planner did at one accuracy; a line of our Table 4.
+
+    Attributes:
+        label: the planner.
+        epsilon: the accuracy.
+        horizon: H.
+        samples: n by seed of the MDP.
+        max_regret: largest regret.
+        certified: share of the plans with a certificate.
+        seconds: mean time of a plan.
+    """
+
+    label: str
+    epsilon: float
+    horizon: int
+    samples: dict[int, int]
+    max_regret: float
+    certified: float
+    seconds: float
+
+    @property
+    def median_n(self) -> float:
+        """Median number of calls."""
+        return float(np.median(list(self.samples.values())))
+
+    @property
+    def max_n(self) -> int:
+        """Largest number of calls."""
+        return max(self.samples.values())
+
+
+def accuracies(reproduction: Reproduction, records: Sequence[Record]) -> list[Accuracy]:
+    """How every planner did at every accuracy; those without a single plan left out."""
+    found = []
+    for epsilon, spec in reproduction.certifying():
+        call = spec.parameters
+        good = [record for record in records if record.parameters == call and not record.error]
+        if good:
+            found.append(
+                Accuracy(
+                    label=spec.name,
+                    epsilon=epsilon,
+                    horizon=max(record.horizon or 0 for record in good),
+                    samples={record.problem_seed: record.samples or 0 for record in good},
+                    max_regret=max(record.regret or 0.0 for record in good),
+                    certified=float(np.mean([record.certified for record in good])),
+                    seconds=float(np.mean([record.seconds or 0.0 for record in good])),
+                )
+            )
+    return found
+
+
+def exponents(lines: Sequence[Accuracy]) -> dict[str, theory.Exponent]:
+    """The growth of n in 1/epsilon of each planner, over the MDPs that it solved at all accuracies."""
+    found = {}
+    for label in dict.fromkeys(line.label for line in lines):
+        own = [line for line in lines if line.label == label]
+        seeds = set.intersection(*(set(line.samples) for line in own))
+        if len(own) > 1 and seeds:
+            samples = [[line.samples[seed] for line in own] for seed in sorted(seeds)]
+            found[label] = theory.exponent([line.epsilon for line in own], samples)
+    return found
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Mean regret of a planner by budget: a line of our Figure 2."""
+
+    label: str
+    planner: str
+    points: dict[int, Estimate]
+
+
+def curves(reproduction: Reproduction, records: Sequence[Record]) -> list[Curve]:
+    """The lines of Figure 2; planners without a single plan left out."""
+    found = []
+    for spec in reproduction.budgeted():
+        call = spec.parameters
+        regrets: dict[int, list[float]] = {}
+        for record in records:
+            if record.parameters == call and record.budget and record.regret is not None:
+                regrets.setdefault(record.budget, []).append(record.regret)
+        if regrets:
+            points = {budget: mean(values) for budget, values in sorted(regrets.items())}
+            found.append(Curve(spec.name, str(spec.planner), points))
+    return found
+
+
+@dataclass(frozen=True)
+class TheoryLine:
+    """What Corollary 1 says of the calls, in the median over MDPs."""
+
+    epsilon: float
+    horizon: int
+    proven: float
+    order: float
+
+
+def theory_lines(reproduction: Reproduction) -> list[TheoryLine]:
+    """Corollary 1 evaluated on every MDP, for each accuracy."""
+    models = [envs.garnet(seed=seed) for seed in reproduction.problem_seeds]
+    found = []
+    for epsilon in reproduction.epsilons:
+        horizon = default_horizon(epsilon, GAMMA)
+        bounds = [
+            theory.corollary_1(model, gamma=GAMMA, horizon=horizon, epsilon=epsilon, delta=DELTA)
+            for model in models
+        ]
+        proven = horizon * float(np.median([bound.proven for bound in bounds]))
+        order = horizon * float(np.median([bound.order for bound in bounds]))
+        found.append(TheoryLine(epsilon, horizon, proven, order))
+    return found

@@ -1,0 +1,264 @@
+"""Running a sweep: on any executor, resumable, with the same results whoever computes them."""
+
+import io
+import os
+import pickle
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan import _checks, exact
+from pacplan.experiments.executors import InProcess, process_pool
+from pacplan.experiments.records import Record, Store, store
+from pacplan.experiments.sweep import ProblemSpec, Run, Sweep
+from pacplan.models import TabularMDP
+
+# A batch should take about this long: long enough to be worth sending, short enough that little is
+# lost when everything is killed.
+_BATCH_SECONDS = 0.2
+_MOST_RUNS = 200
+
+
+class Timed(NamedTuple):
+    """What came of a run, and how long all of it took."""
+
+    record: Record
+    seconds: float
+
+
+def run(
+    sweep: Sweep,
+    folder: str | Path | None = None,
+    *,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> list[Record]:
+    """Run a sweep, or what is left of it.
+
+    Args:
+        sweep: what to run.
+        folder: where rows are written as they end. The same sweep and folder again continue where it
+            stopped, even if it was killed. None: nothing is written.
+        workers: processes to start, by default one a core; 1 starts none and computes in this
+            process. With an executor: how many batches of runs to give it at a time.
+        executor: who computes, for instance a Dask client's `get_executor()`.
+        progress: show a bar with rate and time left, on the error stream.
+
+    Returns:
+        A row for every run, in the order of `sweep.runs()`. A run that raised has a row with its
+        error.
+
+    Raises:
+        ValueError: the folder holds another sweep, or something else is writing to it.
+        RuntimeError: the executor lost runs; the rows of the others are in the folder.
+    """
+    if workers is None:
+        workers = os.cpu_count() or 1
+    _checks.integer("workers", workers, least=1)
+    runs = sweep.runs()
+    for problem in sweep.problems:
+        problem.build(sweep.problem_seeds[0])  # Raises what would make every run fail.
+    memory = Store(io.BytesIO(), [])
+    with nullcontext(memory) if folder is None else store(sweep, Path(folder)) as rows:
+        done = {record.seed for record in rows.records}
+        left = [run for run in runs if run.seed not in done]
+        if left:
+            with (
+                _chosen(executor, min(workers, len(left)), sweep) as chosen,
+                _bar(len(runs), len(runs) - len(left), progress) as advance,
+            ):
+                for record in _results(left, chosen, workers):
+                    rows.add(record)
+                    advance()
+        found = {record.seed: record for record in rows.records}
+    return [found[run.seed] for run in runs]
+
+
+@contextmanager
+def _chosen(executor: Executor | None, processes: int, sweep: Sweep) -> Iterator[Executor]:
+    if executor is not None:
+        yield executor
+    elif processes == 1:
+        yield InProcess()
+    else:
+        try:
+            pickle.dumps((sweep.planners, sweep.problems))
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise TypeError(
+                f"planners and problems must be picklable to be sent to other processes: {error}. "
+                "Define functions at the top of a module, or pass workers=1"
+            ) from None
+        with process_pool(processes) as pool:
+            yield pool
+
+
+def _results(runs: list[Run], executor: Executor, at_once: int) -> Iterator[Record]:
+    """The rows as they come. One batch more than can be worked on waits for whoever is free."""
+    batches = _Batches(runs)
+    most = 1 if isinstance(executor, InProcess) else at_once + 1
+    pending: set[Future[list[Timed]]] = set()
+    try:
+        while True:
+            while len(pending) < most and (batch := batches.next()):
+                pending.add(executor.submit(execute, batch))
+            if not pending:
+                return
+            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+            for future in done:
+                for timed in _result(future):
+                    batches.learn(timed)
+                    yield timed.record
+    finally:
+        for future in pending:
+            future.cancel()
+
+
+def _result(future: Future[list[Timed]]) -> list[Timed]:
+    try:
+        return future.result()
+    except Exception as error:  # What planners raise is in the rows; this is the executor's own.
+        raise RuntimeError(
+            f"runs were lost with whoever computed them ({type(error).__name__}: {error}); a process "
+            "may have been killed for want of memory. What was finished is kept: run the same again "
+            "to continue"
+        ) from error
+
+
+class _Batches:
+    """Cuts runs into batches of about equal time, as soon as it is known what a kind of run takes."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._left = deque(runs)
+        self._seconds: dict[tuple[str, int | None], float] = {}
+
+    def next(self) -> list[Run]:
+        """The next batch; empty at the end."""
+        batch: list[Run] = []
+        total = 0.0
+        while self._left and len(batch) < _MOST_RUNS:
+            first = self._left[0]
+            expected = self._seconds.get((first.parameters, first.budget), _BATCH_SECONDS)
+            if batch and total + expected > _BATCH_SECONDS:
+                break
+            batch.append(self._left.popleft())
+            total += expected
+        return batch
+
+    def learn(self, timed: Timed) -> None:
+        """Note how long a run took."""
+        self._seconds[timed.record.parameters, timed.record.budget] = timed.seconds
+
+
+def execute(runs: Sequence[Run]) -> list[Timed]:
+    """Compute a batch."""
+    instances: dict[tuple[str, int], _Instance] = {}
+    found = []
+    for run in runs:
+        start = time.perf_counter()
+        record = _attempt(run, instances)
+        found.append(Timed(record, time.perf_counter() - start))
+    return found
+
+
+def _attempt(run: Run, instances: "dict[tuple[str, int], _Instance]") -> Record:
+    record = Record(
+        planner=run.planner.name,
+        parameters=run.parameters,
+        problem=run.problem.name,
+        problem_seed=run.problem_seed,
+        budget=run.budget,
+        seed=run.seed,
+    )
+    try:
+        key = (record.problem, run.problem_seed)
+        if key not in instances:
+            instances[key] = _Instance(run.problem, run.problem_seed)
+        instance = instances[key]
+        planner = run.planner.build()
+        plan = planner.plan(instance.model, seed=run.seed, budget=run.budget)
+        if plan.stopped_by == "interrupt":
+            raise KeyboardInterrupt
+        return replace(
+            record,
+            horizon=plan.horizon,
+            action=str(plan.action),
+            samples=plan.samples,
+            episodes=plan.episodes,
+            regret=instance.regret(plan.action, getattr(planner, "gamma", None), plan.horizon),
+            gap=plan.gap,
+            certified=plan.certified,
+            stopped_by=plan.stopped_by,
+            seconds=plan.seconds,
+        )
+    except Exception as error:
+        # On one line, so that a line of the file is a row.
+        return replace(record, error=" ".join(f"{type(error).__name__}: {error}".split()))
+
+
+class _Instance:
+    """A problem drawn from a seed, and its exact solutions, each computed once."""
+
+    def __init__(self, problem: ProblemSpec, seed: int) -> None:
+        self.model = problem.build(seed)
+        self._values: dict[tuple[float, int | None], NDArray[np.float64]] = {}
+
+    def regret(self, action: Any, gamma: float | None, horizon: int) -> float | None:
+        """What `Record.regret` says."""
+        if not isinstance(self.model, TabularMDP) or gamma is None:
+            return None
+        endless = gamma < 1.0 and self.model.steps is None
+        key = (gamma, None if endless else horizon)
+        if key not in self._values:
+            state = self.model.initial_state()
+            if endless:
+                values = exact.discounted(self.model, gamma=gamma)
+            else:
+                values = exact.finite_horizon(self.model, gamma=gamma, horizon=horizon)[0]
+            self._values[key] = values[state]
+        values = self._values[key]
+        return float(values.max() - values[action])
+
+
+@contextmanager
+def _bar(total: int, done: int, show: bool) -> Iterator[Callable[[], None]]:
+    """A function to call when a run has ended."""
+    if not show:
+        yield lambda: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    with Progress(
+        MofNCompleteColumn(),
+        TextColumn("runs"),
+        BarColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TextColumn("gone,"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        console=Console(stderr=True),
+    ) as bar:
+        task = bar.add_task("", total=total, completed=done, rate="")
+
+        def advance() -> None:
+            speed = bar.tasks[0].speed
+            bar.update(task, advance=1, rate="" if speed is None else f"{speed:.1f} a second,")
+
+        yield advance

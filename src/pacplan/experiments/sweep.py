@@ -1,0 +1,256 @@
+"""What to run: planners, problems, budgets and seeds, and every single run of them."""
+
+import hashlib
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from pacplan import _checks
+from pacplan.algorithms import Planner
+from pacplan.registry import planner_of, problem_of
+
+
+@dataclass(frozen=True)
+class PlannerSpec:
+    """A planner of a sweep.
+
+    Attributes:
+        planner: a name of `pacplan.planners`, or a planner.
+        settings: its settings, if it is given by name.
+        label: what tables and pictures call it; by default its name.
+        budgets: its own budgets, in place of the sweep's; None: until it stops by its own rule.
+    """
+
+    planner: str | Planner
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    label: str | None = None
+    budgets: Sequence[int | None] | None = None
+
+    def build(self) -> Planner:
+        """The planner itself."""
+        if isinstance(self.planner, str):
+            return planner_of(self.planner, **self.settings)
+        if self.settings:
+            raise ValueError("settings go with a planner's name; this planner has its own already")
+        return self.planner
+
+    @property
+    def name(self) -> str:
+        """What tables and pictures call it."""
+        return self.label or (self.planner if isinstance(self.planner, str) else self.planner.name)
+
+    @property
+    def parameters(self) -> str:
+        """The call that makes it; the label, if the call says nothing (of functions, for instance)."""
+        text = repr(self.build())
+        if " at 0x" not in text:
+            return text
+        if self.label is None:
+            raise ValueError(f"{text} cannot be told from another one like it: give it a label")
+        return self.label
+
+
+@dataclass(frozen=True)
+class ProblemSpec:
+    """A problem of a sweep, drawn anew for every seed if it takes one.
+
+    Attributes:
+        problem: a name of `pacplan.envs`, module:name, or a function from a seed to a model.
+        settings: its arguments, if it is given by name.
+        label: what tables and pictures call it; by default the call that makes it.
+    """
+
+    problem: str | Callable[[int], Any]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    label: str | None = None
+
+    def build(self, seed: int) -> Any:
+        """The model of a seed."""
+        if isinstance(self.problem, str):
+            return problem_of(self.problem, dict(self.settings), seed)
+        if self.settings:
+            raise ValueError("settings go with a problem's name; this one is a function of the seed")
+        return self.problem(seed)
+
+    @property
+    def name(self) -> str:
+        """What tables and pictures call it."""
+        if self.label is not None:
+            return self.label
+        if isinstance(self.problem, str):
+            settings = ", ".join(f"{key}={value!r}" for key, value in sorted(self.settings.items()))
+            return f"{self.problem}({settings})" if settings else self.problem
+        name = f"{self.problem.__module__}:{getattr(self.problem, '__qualname__', '<object>')}"
+        if "<" in name:
+            raise ValueError(f"{self.problem!r} cannot be told from another one: give it a label")
+        return name
+
+
+@dataclass(frozen=True)
+class Run:
+    """One plan of a sweep.
+
+    Attributes:
+        planner: the planner.
+        parameters: the call that makes it.
+        problem: the problem.
+        problem_seed: seed of the problem.
+        budget: calls to the model, or None.
+        seed: seed of the plan, which no other run of the sweep has.
+    """
+
+    planner: PlannerSpec
+    parameters: str
+    problem: ProblemSpec
+    problem_seed: int
+    budget: int | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Every planner on every problem with every budget and seed.
+
+    Attributes:
+        planners: what to run.
+        problems: what to run it on.
+        budgets: calls to the model for each plan; None: until the planner stops by its own rule.
+        seeds: of the problems; a number stands for 0, 1, ... as many.
+        seed: of the plans. The seed of each plan follows from this one and from what the run is, and
+            from nothing else: not from its place in the sweep, nor from who computes it.
+    """
+
+    planners: Sequence[PlannerSpec]
+    problems: Sequence[ProblemSpec]
+    budgets: Sequence[int | None] = (None,)
+    seeds: int | Sequence[int] = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for what in ("planners", "problems", "budgets"):
+            if not getattr(self, what):
+                raise ValueError(f"a sweep needs {what}, and got none")
+        _checks.integer("seed", self.seed, least=0)
+        if isinstance(self.seeds, int):
+            _checks.integer("seeds", self.seeds, least=1)
+        if not self.problem_seeds:
+            raise ValueError("a sweep needs seeds, and got none")
+        for number in self.problem_seeds:
+            _checks.integer("seeds", number, least=0)
+        for planner in self.planners:
+            for budget in self._budgets(planner):
+                if budget is not None:
+                    _checks.integer("budgets", budget, least=1)
+
+    @property
+    def problem_seeds(self) -> Sequence[int]:
+        """The seeds of the problems, one by one."""
+        return range(self.seeds) if isinstance(self.seeds, int) else self.seeds
+
+    def _budgets(self, planner: PlannerSpec) -> Sequence[int | None]:
+        return self.budgets if planner.budgets is None else planner.budgets
+
+    def runs(self) -> list[Run]:
+        """All runs, those on one problem and seed next to each other.
+
+        Raises:
+            ValueError: two of them are the same.
+        """
+        entries = [(spec, spec.parameters, self._budgets(spec)) for spec in self.planners]
+        found = [
+            Run(spec, call, problem, number, budget, self._plan_seed(call, problem, number, budget))
+            for problem in self.problems
+            for number in self.problem_seeds
+            for spec, call, budgets in entries
+            for budget in budgets
+        ]
+        if len({run.seed for run in found}) < len(found):
+            raise ValueError(
+                "some runs are the same: a planner, problem, budget or seed is given twice"
+            )
+        return found
+
+    def _plan_seed(self, call: str, problem: ProblemSpec, number: int, budget: int | None) -> int:
+        text = "\n".join(map(str, (self.seed, problem.name, number, call, budget)))
+        # Sixty bits: among a million runs, two share a seed with probability below 1e-6.
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 4
+
+    def describe(self) -> dict[str, Any]:
+        """Everything that the results depend on, in types that JSON has."""
+        return {
+            "seed": self.seed,
+            "problems": [problem.name for problem in self.problems],
+            "seeds": list(self.problem_seeds),
+            "planners": [
+                {
+                    "label": spec.name,
+                    "parameters": spec.parameters,
+                    "budgets": list(self._budgets(spec)),
+                }
+                for spec in self.planners
+            ],
+        }
+
+
+def read(path: str | Path) -> Sweep:
+    """A sweep from a TOML file.
+
+        seed = 0
+        seeds = 20                      # problems 0 .. 19; or a list
+        budgets = [100, 1000]           # leave out to let planners stop by their own rule
+
+        [[problems]]
+        name = "garnet"                 # or "mymodule:function"
+        states = 50                     # everything else is a setting
+
+        [[planners]]
+        name = "uct"
+        gamma = 0.7
+
+        [[planners]]
+        name = "mdp-gape"
+        label = "MDP-GapE, proven"      # optional
+        budgets = [1000]                # optional: its own
+        epsilon = 0.0
+        gamma = 0.7
+
+    Raises:
+        ValueError: the file cannot be read as one, and why.
+    """
+    try:
+        with open(path, "rb") as file:
+            content = tomllib.load(file)
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not TOML: {error}") from None
+    allowed = [entry.name for entry in fields(Sweep)]
+    for key in content:
+        if key not in allowed:
+            raise ValueError(f"{path}: there is no {key!r} in a sweep; it has {', '.join(allowed)}")
+    planners = [
+        PlannerSpec(name, settings, **given)
+        for name, settings, given in _entries(path, content, "planners", ("label", "budgets"))
+    ]
+    problems = [
+        ProblemSpec(name, settings, **given)
+        for name, settings, given in _entries(path, content, "problems", ("label",))
+    ]
+    return Sweep(**(content | {"planners": planners, "problems": problems}))
+
+
+def _entries(
+    path: str | Path, content: Mapping[str, Any], what: str, own: Iterable[str]
+) -> Iterable[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Name, settings and own keys of each [[what]] of the file."""
+    entries = content.get(what, [])
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise ValueError(f"{path}: write each of the {what} as a table, headed [[{what}]]")
+    for entry in entries:
+        settings = dict(entry)
+        name = settings.pop("name", None)
+        if not isinstance(name, str):
+            raise ValueError(f'{path}: each of the {what} needs a name, such as name = "..."')
+        yield name, settings, {key: settings.pop(key) for key in own if key in settings}

@@ -1,0 +1,289 @@
+"""The bounds of the MDP-GapE paper, evaluated on a known MDP: what theory says of a problem.
+
+The paper takes rewards to lie in [0, 1]; with rewards of another width, gaps and epsilon count in
+units of that width. K is the largest number of actions of a state and B the largest number of
+successors of a state and action. Everything counts *episodes* unless it says calls; an episode makes
+H calls to the model.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pacplan import _checks, exact
+from pacplan.models.tabular import TabularMDP
+
+C0 = (64.0 * math.sqrt(2.0) * (1.0 + math.sqrt(2.0))) ** 2
+"""The constant of the paper's bound on pseudo-counts, from its Theorem 1."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound on the number of episodes.
+
+    Attributes:
+        order: the expression inside the O() of the paper's statement. It has no constant: only its
+            growth means something.
+        proven: the same with the constants of the paper's proof; it holds with probability at least
+            1 - delta for the thresholds `lemma`.
+    """
+
+    order: float
+    proven: float
+
+
+@dataclass(frozen=True)
+class Exponent:
+    """The x of n ~ (1/epsilon)^x, and its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def sparse_sampling_calls(*, epsilon: float, horizon: int, actions: int, successors: int) -> float:
+    """n_SS = H^5 (BK)^H / epsilon^2, the calls of Sparse Sampling (Lemma 1, and Table 4's column).
+
+    The lemma gives an order, without constants or logarithms; the paper's table takes it as it is.
+    """
+    _check_accuracy(epsilon)
+    steps = _checks.integer("horizon", horizon, least=1)
+    branches = _checks.integer("actions", actions, least=1) * _checks.integer(
+        "successors", successors, least=1
+    )
+    return steps**5 * float(branches) ** steps / epsilon**2
+
+
+def crude_exponent(*, gamma: float, actions: int, successors: int) -> float:
+    """2 + log(BK) / log(1/gamma): the growth of n in 1/epsilon if gaps are neglected (section 4)."""
+    if not 0.0 < _checks.real("gamma", gamma) < 1.0:
+        raise ValueError(f"gamma must lie strictly between 0 and 1, got {gamma}")
+    return 2.0 + math.log(actions * successors) / math.log(1.0 / gamma)
+
+
+def exponent(epsilons: Sequence[float], samples: ArrayLike) -> Exponent:
+    """The slope of log(mean n) against log(1/epsilon), by least squares (the paper's Figure 1).
+
+    Args:
+        epsilons: two or more accuracies.
+        samples: n of every problem, an array of shape (problems, epsilons).
+
+    Returns:
+        The slope and its 95 % interval, by the bootstrap over problems: how much it would vary with
+        the choice of problems, not how straight the line is.
+    """
+    n = np.asarray(samples, np.float64)
+    if n.ndim != 2 or n.shape[1] != len(epsilons) or len(set(epsilons)) < 2:
+        raise ValueError(
+            f"samples must have a row for every problem and a column for each of two or more "
+            f"epsilons; got shape {n.shape} and {len(epsilons)} epsilons"
+        )
+    if not (n > 0.0).all():
+        raise ValueError("samples must be positive")
+    x = np.log(1.0 / np.asarray(epsilons, np.float64))
+    weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+
+    def slope(means: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(np.log(means) @ weights)
+
+    draws = np.random.default_rng(0).integers(len(n), size=(2000, len(n)))
+    low, high = np.quantile(slope(n[draws].mean(1)), [0.025, 0.975])
+    return Exponent(float(slope(n.mean(0))), float(low), float(high))
+
+
+def gaps(
+    model: TabularMDP,
+    state: int | None = None,
+    *,
+    gamma: float,
+    horizon: int,
+    epsilon: float,
+) -> NDArray[np.float64]:
+    """The paper's gaps Delta~_h(s, a) (Definition 1), an array of shape (H, S, A).
+
+    At the root (h = 1, `state`) Delta~ is max(Delta_1(s, a), Delta, epsilon), where Delta is the gap
+    of the second best action; elsewhere it is Delta_h(s, a). In entry 0 other states have NaN, and
+    actions that are not offered have infinite gaps.
+    """
+    _check_accuracy(epsilon)
+    root = _root(model, state)
+    found = exact.gaps(model, gamma=gamma, horizon=horizon)
+    first = found[0, root].copy()
+    offered = np.sort(first[np.isfinite(first)])
+    # With one action there is nothing to decide, and no second best.
+    second = offered[1] if len(offered) > 1 else 0.0
+    found[0] = np.nan
+    found[0, root] = np.maximum(first, max(second, epsilon))
+    return found
+
+
+def pseudo_counts(
+    model: TabularMDP,
+    state: int | None = None,
+    *,
+    gamma: float,
+    horizon: int,
+    epsilon: float,
+    delta: float,
+) -> NDArray[np.float64]:
+    """How often MDP-GapE is expected to visit each pair at most, an array of shape (H, S, A).
+
+    The bound that section 4 derives from Theorem 1, constants and all: with D = Delta~_h(s, a),
+    m = C0 (BK)^(H-h) / D^2 and c = log(3 (BK)^H / delta),
+
+        m [ c + 2 (B-1) log( m ( c / sqrt(B-1) + 2 sqrt(e (B-1)) ) ) + (B-1) ]
+
+    It bounds the pseudo-counts, sums over episodes of the probability of a visit, which at the root
+    are the counts themselves. Infinite where the gap is 0, and 0 for actions that are not offered.
+    At B = 1 the terms with B - 1 vanish, and the bound is only as good as the paper's threshold
+    there, which then lacks the reward's log(e (1 + n)): use `deterministic_theorem`.
+    """
+    b, k = _branching(model)
+    widths = _unit_gaps(model, state, gamma, horizon, epsilon)
+    c = _price(b, k, horizon, delta)
+    steps_left = horizon - 1 - np.arange(horizon)
+    offered = ~np.isinf(widths)
+    with np.errstate(divide="ignore"):
+        m = C0 * (float(b * k) ** steps_left)[:, np.newaxis, np.newaxis] / widths**2
+    if b == 1:
+        return np.asarray(m * c)
+    rest = c / math.sqrt(b - 1) + 2.0 * math.sqrt(math.e * (b - 1))
+    logarithms = np.log(m * rest, out=np.zeros_like(m), where=offered)
+    return np.asarray(m * (c + 2.0 * (b - 1) * logarithms + (b - 1)))
+
+
+def corollary_1(
+    model: TabularMDP,
+    state: int | None = None,
+    *,
+    gamma: float,
+    horizon: int,
+    epsilon: float,
+    delta: float,
+) -> Bound:
+    """The paper's Corollary 1: episodes until MDP-GapE stops.
+
+        O( sum_a (BK)^(H-1) / (Delta_1(s, a) v Delta v epsilon)^2 [ log(1/delta) + B H log(BK) ] )
+
+    `proven` is the sum of the pseudo-counts of the root's actions, from which the paper derives it.
+    """
+    b, k = _branching(model)
+    root = _root(model, state)
+    first = _unit_gaps(model, root, gamma, horizon, epsilon)[0, root]
+    weight = math.log(1.0 / _checks.probability("delta", delta)) + b * horizon * math.log(b * k)
+    order = float(b * k) ** (horizon - 1) * (1.0 / first**2).sum() * weight
+    counts = pseudo_counts(model, root, gamma=gamma, horizon=horizon, epsilon=epsilon, delta=delta)
+    return Bound(float(order), float(counts[0, root].sum()))
+
+
+def deterministic_theorem(
+    model: TabularMDP,
+    state: int | None = None,
+    *,
+    gamma: float,
+    horizon: int,
+    epsilon: float,
+    delta: float,
+) -> Bound:
+    """The paper's Theorem 2, for B = 1: a sum over all trajectories of H state-action pairs.
+
+        O( sum over trajectories of min_h ( sigma_(H-h+1) / Delta~_h )^2 [ log(1/delta) + H log K ] )
+
+    with sigma_k = 1 + gamma + ... + gamma^(k-1). (The statement is printed with a power too many for
+    the gap and with gamma^h in sigma; its proof, in the appendix, has it as here.) `proven` follows
+    that proof with two corrections. A trajectory that is played for the n-th time has been played
+    n - 1 times before, and the root's gap is at most *twice* the width of its interval (the lemma of
+    appendix D.1): so with f_1 = 2 and f_h = 1 below the root, n is at most 1 more than the largest m
+    with
+
+        m max_h ( Delta~_h / (f_h sigma_(H-h+1)) )^2 <= 2 beta(m),  beta the lemma's reward threshold
+    """
+    b, k = _branching(model)
+    if b != 1:
+        raise ValueError(f"the theorem is about B = 1; this model has up to {b} successors")
+    root = _root(model, state)
+    widths = _unit_gaps(model, root, gamma, horizon, epsilon)
+    sigma = np.cumsum(float(gamma) ** np.arange(horizon))[::-1]
+    weight = math.log(1.0 / _checks.probability("delta", delta)) + horizon * math.log(k)
+    price = _price(b, k, horizon, delta)
+    order = sum(
+        count / steepest**2 * weight for steepest, count in _steepest(model, root, widths, sigma)
+    )
+    doubled = sigma * np.where(np.arange(horizon) == 0, 2.0, 1.0)
+    proven = sum(
+        count * (1.0 + _most_visits(steepest**2, price))
+        for steepest, count in _steepest(model, root, widths, doubled)
+    )
+    return Bound(float(order), float(proven))
+
+
+def _steepest(
+    model: TabularMDP, root: int, widths: NDArray[np.float64], scale: NDArray[np.float64]
+) -> list[tuple[float, int]]:
+    """max_h Delta~_h / scale_h along a trajectory, and how many trajectories have that maximum.
+
+    Trajectories are not listed: those in the same state with the same maximum so far go on alike.
+    """
+    _, probabilities, successors = model.sparse()
+    here: dict[tuple[int, float], int] = {(root, 0.0): 1}
+    ended: dict[float, int] = defaultdict(int)
+    for h in range(len(widths)):
+        at = ... if model.steps is None else h
+        following: dict[tuple[int, float], int] = defaultdict(int)
+        for (state, steepest), count in here.items():
+            for action in np.flatnonzero(np.isfinite(widths[h, state])):
+                most = max(steepest, float(widths[h, state, action] / scale[h]))
+                outcome = int(np.argmax(probabilities[at][state, action]))
+                if probabilities[at][state, action, outcome] > 0.0 and h + 1 < len(widths):
+                    following[int(successors[at][state, action, outcome]), most] += count
+                else:
+                    ended[most] += count
+        here = following
+    return list(ended.items())
+
+
+def _most_visits(slope: float, price: float) -> float:
+    """The largest m with m slope <= 2 (price + 1 + log(1 + m)): the two sides cross once."""
+    low, high = 0.0, 1.0
+    while high * slope <= 2.0 * (price + 1.0 + math.log1p(high)):
+        high *= 2.0
+    while high - low > 1e-9 * high:
+        middle = 0.5 * (low + high)
+        if middle * slope <= 2.0 * (price + 1.0 + math.log1p(middle)):
+            low = middle
+        else:
+            high = middle
+    return math.floor(high)
+
+
+def _price(b: int, k: int, horizon: int, delta: float) -> float:
+    """c_delta = log(3 (BK)^H / delta)."""
+    return math.log(3.0) + horizon * math.log(b * k) - math.log(_checks.probability("delta", delta))
+
+
+def _root(model: TabularMDP, state: int | None) -> int:
+    return int(model.initial_state()) if state is None else _checks.integer("state", state, least=0)
+
+
+def _unit_gaps(
+    model: TabularMDP, state: int | None, gamma: float, horizon: int, epsilon: float
+) -> NDArray[np.float64]:
+    """The gaps as fractions of the width of the rewards."""
+    low, high = model.reward_range
+    found = gaps(model, state, gamma=gamma, horizon=horizon, epsilon=epsilon)
+    return np.asarray(found / (high - low))
+
+
+def _branching(model: TabularMDP) -> tuple[int, int]:
+    """B and K."""
+    assert model.successors is not None and model.max_actions is not None
+    return model.successors, model.max_actions
+
+
+def _check_accuracy(epsilon: float) -> None:
+    if _checks.real("epsilon", epsilon) <= 0.0:
+        raise ValueError(f"epsilon must be positive, got {epsilon}")

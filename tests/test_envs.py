@@ -1,0 +1,356 @@
+"""The problems of pacplan.envs, against published solutions and independent computations."""
+
+import itertools
+import math
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
+from scipy.stats import poisson
+from typer.testing import CliRunner
+
+import pacplan
+from pacplan import envs
+from pacplan.cli import app
+from pacplan.exact import discounted, finite_horizon
+
+
+def program(states, outcomes, gamma):
+    """Optimal values as the least V with V(s) >= E[reward + gamma V(next)] for all actions.
+
+    `outcomes(s)` lists for each action its (probability, next state or None at an end, reward).
+    """
+    index = {s: i for i, s in enumerate(states)}
+    rows, columns, entries, bounds = [], [], [], []
+    for s in states:
+        for action in outcomes(s):
+            row = len(bounds)
+            bounds.append(-sum(p * reward for p, _, reward in action))
+            for column, entry in [(index[s], -1.0)] + [
+                (index[to], gamma * p) for p, to, _ in action if to is not None
+            ]:
+                rows.append(row)
+                columns.append(column)
+                entries.append(entry)
+    matrix = coo_array((entries, (rows, columns)), shape=(len(bounds), len(states))).tocsr()
+    solved = linprog(
+        np.ones(len(states)), A_ub=matrix, b_ub=bounds, bounds=(None, None), method="highs"
+    )
+    assert solved.status == 0, solved.message
+    return dict(zip(states, solved.x, strict=True))
+
+
+# -------------------------------------------------------------------------------------- Sailing
+
+COMPASS = [(0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1), (-1, 0), (-1, 1)]
+
+
+def turned(probabilities):
+    """Probabilities of a turn by -1, 0 and 1 eighths."""
+    return dict(zip((-1, 0, 1), probabilities, strict=True))
+
+
+# Vanderbei's winds, by how they turn.
+TURNS = [
+    turned(row)
+    for row in [
+        (0.3, 0.4, 0.3),
+        (0.4, 0.3, 0.3),
+        (0.4, 0.3, 0.3),
+        (0.4, 0.3, 0.3),
+        (0.4, 0.2, 0.4),
+        (0.3, 0.3, 0.4),
+        (0.3, 0.3, 0.4),
+        (0.3, 0.3, 0.4),
+    ]
+]
+
+
+def sailing_outcomes(size, goal):
+    """The problem from the geometry of headings and winds, over states (x, y, side, wind).
+
+    The side is the sign of the cross product of the last heading and the wind.
+    """
+
+    def outcomes(state):
+        x, y, side, wind = state
+        for heading in COMPASS:
+            blows = COMPASS[wind]
+            to = (x + heading[0], y + heading[1])
+            lengths = math.hypot(*heading) * math.hypot(*blows)
+            cosine = (heading[0] * blows[0] + heading[1] * blows[1]) / lengths
+            if cosine < -0.99 or not (0 <= to[0] < size and 0 <= to[1] < size):
+                continue
+            angle = round(math.degrees(math.acos(min(1.0, cosine))) / 45.0)
+            now = int(np.sign(heading[0] * blows[1] - heading[1] * blows[0]))
+            minutes = (1 + angle) * math.hypot(*heading) + (3 if side * now == -1 else 0)
+            yield (
+                heading,
+                [
+                    (p, None if to == goal else (*to, now, (wind + turn) % 8), -minutes)
+                    for turn, p in TURNS[wind].items()
+                ],
+            )
+
+    return outcomes
+
+
+def sailing_state(size, x, y, side, wind):
+    tack = {0: 0, -1: 1, 1: 2}[side]  # No tack; clockwise: from port; else from starboard.
+    return ((x * size + y) * 3 + tack) * 8 + wind
+
+
+@pytest.mark.parametrize(("size", "goal"), [(3, (2, 2)), (4, (1, 2))])
+def test_sailing_is_solved_as_by_a_linear_program_over_its_geometry(size, goal):
+    model = envs.sailing(size, goal=goal)
+    outcomes = sailing_outcomes(size, goal)
+    states = [
+        (x, y, side, wind)
+        for x, y in itertools.product(range(size), repeat=2)
+        if (x, y) != goal
+        for side in (-1, 0, 1)
+        for wind in range(8)
+    ]
+    values = program(states, lambda s: [action for _, action in outcomes(s)], gamma=1.0)
+    q = finite_horizon(model, gamma=1.0, horizon=300)[0]
+    for state in states:
+        index = sailing_state(size, *state)
+        assert q[index].max() == pytest.approx(values[state], abs=1e-6)
+        # Each action, too: what it offers, and one step of look-ahead.
+        expected = {
+            COMPASS.index(heading): sum(
+                p * (reward + (0.0 if to is None else values[to])) for p, to, reward in action
+            )
+            for heading, action in outcomes(state)
+        }
+        assert model.actions(index) == tuple(sorted(expected))
+        for a, value in expected.items():
+            assert q[index, a] == pytest.approx(value, abs=1e-6)
+
+
+def test_sailing_by_hand():
+    model = envs.sailing(5, start=(3, 3), wind="NE")
+    assert model.initial_state() == sailing_state(5, 3, 3, 0, 1)
+    assert (model.states, model.max_actions, model.successors) == (600, 7, 3)
+    assert model.reward_range == pytest.approx((-(4 * math.sqrt(2) + 3), -1.0))
+    # With the wind from behind, the goal is one diagonal away.
+    q = finite_horizon(model, gamma=1.0, horizon=1)[0]
+    assert q[sailing_state(5, 3, 3, 0, 1), 1] == pytest.approx(-math.sqrt(2))
+    # North with the wind to the east comes from port; last from starboard, it costs a change.
+    assert q[sailing_state(5, 4, 3, -1, 2), 0] == pytest.approx(-3)
+    assert q[sailing_state(5, 4, 3, 1, 2), 0] == pytest.approx(-6)
+    assert q[sailing_state(5, 4, 3, 0, 2), 0] == pytest.approx(-3)
+    # Up against the wind and around: the most that a leg can take.
+    assert q[sailing_state(5, 3, 3, 1, 4), 1] == pytest.approx(-(4 * math.sqrt(2) + 3))
+    assert q.min(where=np.isfinite(q), initial=0.0) == pytest.approx(model.reward_range[0])
+
+
+@pytest.mark.parametrize("size", [5, 10, 20, 40])
+def test_sailing_has_the_sizes_of_the_papers(size):
+    model = envs.sailing(size)
+    assert model.states == size * size * 24
+    assert model.actions(model.initial_state()) == (0, 1, 2)  # In the corner: N, NE, E.
+
+
+# ------------------------------------------------------------------------------------ Gridworld
+
+
+def test_gridworld_has_the_published_utilities():
+    # Russell and Norvig, the 4x3 world with a reward of -0.04 a move and no discount.
+    published = [
+        [0.812, 0.868, 0.918, 0.0],
+        [0.762, 0.0, 0.660, 0.0],
+        [0.705, 0.655, 0.611, 0.388],
+    ]
+    model = envs.gridworld()
+    values = finite_horizon(model, gamma=1.0, horizon=200)[0].max(-1)
+    assert values.reshape(3, 4) == pytest.approx(np.array(published), abs=5e-4)
+    assert model.initial_state() == 8
+    assert model.reward_range == pytest.approx((-1.04, 0.96))
+    assert model.successors == 3
+
+
+def test_gridworld_without_slipping_is_a_shortest_path():
+    model = envs.gridworld("S.#G\n..#.\n#...", slip=0.0, step=-1.0, goal=0.0, pit=0.0)
+    assert model.successors == 1 and model.initial_state() == 0
+    values = finite_horizon(model, gamma=1.0, horizon=12)[0].max(-1).reshape(3, 4)
+    # Steps to the goal around the wall; walls and the goal have no value.
+    assert values.tolist() == [[-7, -6, 0, 0], [-6, -5, 0, -1], [0, -4, -3, -2]]
+    # Moves against a wall or the border stay in place.
+    assert model.step(0, 0, np.random.default_rng(0)) == (0, -1.0, False)
+    assert model.step(1, 1, np.random.default_rng(0)) == (1, -1.0, False)
+
+
+@pytest.mark.parametrize(
+    ("drawing", "message"),
+    [
+        (["..", "..."], "same length"),
+        (["?."], r"\['\?'\]"),
+        (["SS"], "2 starts"),
+        (["G#"], "no place to be in"),
+        ([], "list of strings"),
+    ],
+)
+def test_gridworld_refuses(drawing, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        envs.gridworld(drawing)
+
+
+# ------------------------------------------------------------------------------------ Riverswim
+
+
+def test_riverswim_is_solved_as_by_trying_all_policies():
+    gamma = 0.95
+    left = np.eye(6, k=-1)
+    left[0, 0] = 1.0
+    right = 0.6 * np.eye(6) + 0.3 * np.eye(6, k=1) + 0.1 * np.eye(6, k=-1)
+    right[0, :2], right[5, 4:] = (0.7, 0.3), (0.7, 0.3)
+    pays = np.array([[5, 0, 0, 0, 0, 0], [0, 0, 0, 0, 0, 3000]]) / 10_000
+    best = np.full(6, -np.inf)
+    for policy in itertools.product((0, 1), repeat=6):
+        transitions = np.array([(left, right)[a][s] for s, a in enumerate(policy)])
+        rewards = np.array([pays[a, s] for s, a in enumerate(policy)])
+        best = np.maximum(best, np.linalg.solve(np.eye(6) - gamma * transitions, rewards))
+    model = envs.riverswim()
+    assert discounted(model, gamma=gamma).max(-1) == pytest.approx(best, abs=1e-9)
+    assert (model.successors, model.reward_range) == (3, (0.0, 1.0))
+    # Who cares little for the future stays on the left.
+    assert discounted(model, gamma=0.3)[0].argmax() == 0
+    assert discounted(model, gamma=gamma)[0].argmax() == 1
+
+
+# ------------------------------------------------------------------------------------ Inventory
+
+
+def test_inventory_has_the_published_tables():
+    model = envs.inventory()
+    # Puterman (1994), section 3.2: the expected rewards; section 4.6.1: three months.
+    expected = [
+        [0, -1, -2, -5],
+        [5, 0, -3, -math.inf],
+        [6, -1, -math.inf, -math.inf],
+        [5, -math.inf, -math.inf, -math.inf],
+    ]
+    assert model.sparse()[0] == pytest.approx(np.array(expected))
+    q = finite_horizon(model, gamma=1.0, horizon=3)
+    assert q[0].max(-1) * 16 == pytest.approx([67, 129, 194, 227])
+    assert q.argmax(-1).tolist() == [[3, 0, 0, 0], [2, 0, 0, 0], [0, 0, 0, 0]]
+    # Worst: three units ordered, none sold; best: two of two units sold.
+    assert model.reward_range == (-13.0, 14.0)
+
+
+def test_inventory_is_solved_as_by_a_linear_program_and_orders_up_to_a_level():
+    capacity, gamma = 12, 0.9
+    demand = poisson.pmf(np.arange(30), 4.0)
+    demand /= demand.sum()
+    costs = {"price": 5.0, "order": 6.0, "unit": 2.0, "holding": 0.3}
+
+    def outcomes(s):
+        for a in range(capacity - s + 1):
+            spent = 2.0 * a + 0.3 * (s + a) + (6.0 if a else 0.0)
+            yield [(p, max(0, s + a - d), 5.0 * min(d, s + a) - spent) for d, p in enumerate(demand)]
+
+    model = envs.inventory(capacity, list(demand), **costs)
+    q = discounted(model, gamma=gamma)
+    values = program(range(capacity + 1), outcomes, gamma)
+    assert q.max(-1) == pytest.approx([values[s] for s in range(capacity + 1)], abs=1e-5)
+    orders = q.argmax(-1)
+    level = int(np.flatnonzero(orders)[-1])
+    assert 0 < level < capacity and (orders[: level + 1] > 0).all()
+    assert len({s + a for s, a in enumerate(orders[: level + 1])}) == 1
+
+
+# --------------------------------------------------------------------------------------- Queues
+
+ARRIVALS, COMPLETIONS, PAYS = (0.1, 0.15, 0.15, 0.2), (0.3, 0.6, 0.5, 0.9), (1.0, 0.8, 0.8, 0.3)
+
+
+def packed(waiting):
+    return sum(n * 32768**kind for kind, n in enumerate(waiting))
+
+
+@cache
+def queue_values(waiting, steps, gamma):
+    """Q of each kind, recursively from the description."""
+    if steps == 0:
+        return (0.0,) * 4
+
+    def best(jobs):
+        return max(queue_values(jobs, steps - 1, gamma))
+
+    def changed(kind, by):
+        return tuple(n + by * (i == kind) for i, n in enumerate(waiting))
+
+    arriving = sum(p * gamma * best(changed(kind, 1)) for kind, p in enumerate(ARRIVALS))
+    slot = 1.0 - sum(ARRIVALS)
+    q = []
+    for kind in range(4):
+        done = COMPLETIONS[kind] if waiting[kind] else 0.0
+        success = PAYS[kind] + gamma * best(changed(kind, -1)) if done else 0.0
+        q.append(arriving + slot * (done * success + (1.0 - done) * gamma * best(waiting)))
+    return tuple(q)
+
+
+@pytest.mark.parametrize("waiting", [(2, 2, 2, 2), (1, 0, 1, 3), (2, 0, 0, 1), (0, 0, 0, 2)])
+def test_queues_follow_the_c_mu_rule(waiting):
+    index = [PAYS[i] * COMPLETIONS[i] if waiting[i] else 0.0 for i in range(4)]
+    for gamma, steps in ((0.8, 5), (1.0, 4)):
+        assert int(np.argmax(queue_values(waiting, steps, gamma))) == int(np.argmax(index))
+    model = envs.queues(initial=waiting)
+    assert model.initial_state() == packed(waiting)
+    assert model.successors == 6 and model.max_actions == 4 and not model.may_end
+    # Bounds that hold except with probability 1e-7 contain what the recursion finds.
+    planner = pacplan.MDPGapE(epsilon=0.0, delta=1e-7, gamma=0.8, horizon=4)
+    plan = planner.plan(model, seed=1, budget=400_000)
+    q = np.array(queue_values(waiting, 4, 0.8))
+    assert (plan.lower <= q + 1e-9).all() and (q <= plan.upper + 1e-9).all()
+    # Sampled directly, the first step pays what it should: five standard deviations.
+    sampled = pacplan.SparseSampling(gamma=0.8, horizon=1, width=100_000).plan(model, seed=1)
+    assert sampled.values == pytest.approx(queue_values(waiting, 1, 0.8), abs=5 * 0.5 / 100_000**0.5)
+
+
+def test_queues_hold_more_states_than_a_table():
+    full = (32767,) * 4
+    model = envs.queues(initial=full)
+    assert model.initial_state() == 2**60 - 1
+    # Arrivals at full queues are lost, so that no state leaves its bits.
+    plan = pacplan.UCT(gamma=0.9, horizon=4).plan(model, seed=0, budget=20_000)
+    for node in range(len(plan.tree)):
+        assert 0 <= plan.tree.state(node) < 2**60
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"arrivals": (0.5, 0.5, 0.1, 0.1)}, "less than 1"),
+        ({"arrivals": (0.1,)}, "one entry for each"),
+        ({"rewards": (2.0, 0, 0, 0)}, r"rewards must lie in \[0, 1\]"),
+        ({"initial": (1, 1, 1, 40_000)}, "at most 32767"),
+    ],
+)
+def test_queues_refuse(settings, message):
+    with pytest.raises(ValueError, match=message):
+        envs.queues(**settings)
+
+
+# ---------------------------------------------------------------------------------------- All
+
+
+@pytest.mark.parametrize("name", envs.__all__)
+def test_every_problem_can_be_planned_from_the_command_line(name):
+    command = ["plan", name, "--budget", "500", "--horizon", "4", "--seed", "0", "--json"]
+    if name == "game_tree":
+        command += ["--planner", "ugape-mcts", "--set", "tree=[[0.6, 0.2], 0.3]"]
+    outcome = CliRunner().invoke(app, command)
+    assert outcome.exit_code in (0, 3), outcome.output
+    assert '"action"' in outcome.output
+
+
+def test_settings_of_problems_from_the_command_line():
+    command = ["plan", "sailing", "--set", "size=3", "--set", "wind=SE", "--budget", "100", "-q"]
+    assert CliRunner().invoke(app, command).exit_code == 3
+    drawn = ["plan", "gridworld", "--set", "drawing=['S.G']", "--set", "slip=0", "--horizon", "2"]
+    outcome = CliRunner().invoke(app, [*drawn, "--budget", "2000", "-q"])
+    assert outcome.exit_code in (0, 3) and "Action 1" in outcome.output

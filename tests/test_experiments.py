@@ -1,0 +1,631 @@
+"""Sweeps: what they run, that they survive being killed, and the paper's experiments as sweeps."""
+
+import contextlib
+import csv
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from typer.testing import CliRunner
+
+import pacplan
+from pacplan import exact
+from pacplan.bounds.thresholds import NAMED
+from pacplan.cli import app
+from pacplan.experiments import (
+    PlannerSpec,
+    ProblemSpec,
+    Record,
+    Reproduction,
+    Sweep,
+    dask_cluster,
+    groups,
+    paper,
+    process_pool,
+    read,
+    read_sweep,
+    run,
+)
+from pacplan.experiments import records as files
+
+COMMAND = Path(sys.executable).with_name("pacplan")
+SMALL = ProblemSpec("garnet", {"states": 20})
+UCT = PlannerSpec("uct", {"gamma": 0.7})
+GAPE = PlannerSpec("mdp-gape", {"gamma": 0.7, "epsilon": 0.0, "thresholds": "sharp"})
+
+
+def slow(seed):
+    """A problem that takes some time to draw."""
+    time.sleep(0.03)
+    return pacplan.envs.garnet(states=20, seed=seed)
+
+
+def picky(seed):
+    """A problem that cannot be drawn from odd seeds."""
+    if seed % 2:
+        raise ArithmeticError(f"seed {seed}\nis odd")
+    return pacplan.envs.garnet(states=20, seed=seed)
+
+
+def deadly(seed):
+    """A problem that ends the process it is drawn in, unless that is the first one."""
+    if seed:
+        os._exit(3)
+    return pacplan.envs.garnet(states=20, seed=seed)
+
+
+def timeless(records):
+    """Rows in a fixed order, less the time they took: what must not depend on who computed them."""
+    assert all(record.seconds is None or record.seconds > 0.0 for record in records)
+    return sorted((replace(record, seconds=None) for record in records), key=lambda r: r.seed)
+
+
+# What is run ------------------------------------------------------------------------------------------
+
+
+def test_rows_say_what_the_planner_did():
+    sweep = Sweep([UCT, GAPE], [SMALL], budgets=[50, 200], seeds=[3, 8], seed=5)
+    records = run(sweep, workers=1)
+    assert len(records) == 8
+    planners = {"uct": pacplan.UCT(gamma=0.7)}
+    planners["mdp-gape"] = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.7, thresholds="sharp")
+    for record in records:
+        model = pacplan.envs.garnet(states=20, seed=record.problem_seed)
+        planner = planners[record.planner]
+        plan = planner.plan(model, seed=record.seed, budget=record.budget)
+        values = exact.discounted(model, gamma=0.7)[0]
+        assert record.parameters == repr(planner)
+        assert record.problem == "garnet(states=20)"
+        assert (record.action, record.samples) == (str(plan.action), plan.samples)
+        assert (record.horizon, record.episodes) == (plan.horizon, plan.episodes)
+        assert (record.gap, record.certified) == (plan.gap, plan.certified)
+        assert record.regret == values.max() - values[plan.action]
+        assert (record.stopped_by, record.error) == (plan.stopped_by, "")
+    assert {(r.problem_seed, r.planner, r.budget) for r in records} == {
+        (seed, name, budget) for seed in (3, 8) for name in planners for budget in (50, 200)
+    }
+
+
+def test_without_discount_regret_is_that_of_the_steps_planned():
+    planner = PlannerSpec("uct", {"gamma": 1.0, "horizon": 3})
+    (record,) = run(Sweep([planner], [SMALL], budgets=[40]), workers=1)
+    model = pacplan.envs.garnet(states=20, seed=0)
+    values = exact.finite_horizon(model, gamma=1.0, horizon=3)[0, 0]
+    assert record.regret == values.max() - values[int(record.action)]
+
+
+def test_seeds_follow_from_the_run_alone():
+    budgets = [50, 100]
+    one = {r.seed: r for r in Sweep([UCT, GAPE], [SMALL], budgets, seeds=3).runs()}
+    other = {r.seed: r for r in Sweep([GAPE], [SMALL], budgets[::-1], seeds=[2, 7, 0]).runs()}
+    shared = one.keys() & other.keys()
+    assert len(shared) == 4
+    for seed in shared:
+        assert one[seed].problem_seed == other[seed].problem_seed in (0, 2)
+        assert one[seed].budget == other[seed].budget
+        assert one[seed].planner == other[seed].planner == GAPE
+    assert not one.keys() & {
+        r.seed for r in Sweep([UCT, GAPE], [SMALL], budgets, seeds=3, seed=1).runs()
+    }
+
+
+def test_planners_and_problems_as_objects():
+    sweep = Sweep([PlannerSpec(pacplan.UCT(gamma=0.7))], [ProblemSpec(slow)], budgets=[30], seeds=2)
+    records = run(sweep, workers=1)
+    assert [record.problem for record in records] == ["test_experiments:slow"] * 2
+    assert all(record.regret is not None for record in records)
+
+
+def test_a_problem_without_tables_has_no_regret():
+    def still(state, action, rng):
+        return state, 0.5, False
+
+    def model(seed):
+        return pacplan.Simulator(still, actions=2, successors=1, initial=0)
+
+    (record,) = run(Sweep([UCT], [ProblemSpec(model, label="still")], budgets=[30]), workers=1)
+    assert record.regret is None and record.samples == 30
+
+
+def test_what_cannot_be_told_apart_needs_a_label():
+    thresholds = (lambda n: 1.0, lambda n: 1.0)
+    own = PlannerSpec("mdp-gape", {"gamma": 0.7, "horizon": 3, "thresholds": thresholds})
+    with pytest.raises(ValueError, match="label"):
+        Sweep([own], [SMALL], budgets=[30]).runs()
+    labelled = replace(own, label="flat")
+    (record,) = run(Sweep([labelled], [SMALL], budgets=[30]), workers=1)
+    assert record.planner == record.parameters == "flat"
+    with pytest.raises(ValueError, match="label"):
+        Sweep([UCT], [ProblemSpec(lambda seed: None)], budgets=[30]).runs()
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"planners": []}, "planners"),
+        ({"problems": []}, "problems"),
+        ({"budgets": []}, "budgets"),
+        ({"budgets": [0]}, "budgets"),
+        ({"budgets": [10, 10]}, "twice"),
+        ({"planners": [UCT, UCT]}, "twice"),
+        ({"seeds": 0}, "seeds"),
+        ({"seeds": []}, "seeds"),
+        ({"seeds": [-1]}, "seeds"),
+        ({"seed": -1}, "seed"),
+        ({"planners": [PlannerSpec("nonsense")]}, "nonsense"),
+        ({"planners": [PlannerSpec("uct", {"colour": 1})]}, "colour"),
+        ({"problems": [ProblemSpec("nowhere")]}, "nowhere"),
+        ({"problems": [ProblemSpec("garnet", {"states": 0})]}, "states"),
+        ({"planners": [PlannerSpec(pacplan.UCT(gamma=0.7), {"gamma": 0.7})]}, "settings"),
+        ({"problems": [ProblemSpec(slow, {"states": 3})]}, "settings"),
+    ],
+    ids=str,
+)
+def test_wrong_sweeps_are_refused_before_anything_runs(change, word, tmp_path):
+    given = {"planners": [UCT], "problems": [SMALL], "budgets": [10], "seeds": 2} | change
+    with pytest.raises((ValueError, TypeError), match=word):
+        run(Sweep(**given), tmp_path / "out", workers=1)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_that_raises_is_a_row_and_the_others_go_on(tmp_path):
+    planners = [PlannerSpec("opd", {"gamma": 0.7}), UCT]
+    sweep = Sweep(planners, [ProblemSpec(picky)], budgets=[30], seeds=4)
+    records = run(sweep, tmp_path, workers=1)
+    for record in records:
+        if record.problem_seed % 2:
+            assert record.error == f"ArithmeticError: seed {record.problem_seed} is odd"
+        elif record.planner == "opd":
+            assert record.error.startswith("ValueError: OPD plans where")
+        else:
+            assert record.error == "" and record.samples == 30
+    assert timeless(read(tmp_path / "runs.csv")) == timeless(records)
+    summary = {group.planner: group for group in groups(records)}
+    assert (summary["opd"].runs, summary["opd"].failed, summary["opd"].regret) == (4, 4, None)
+    assert (summary["uct"].runs, summary["uct"].failed) == (4, 2)
+
+
+# Who computes -----------------------------------------------------------------------------------------
+
+
+def test_any_number_of_workers_gives_the_same_rows(tmp_path):
+    sweep = Sweep([UCT, GAPE], [SMALL], budgets=[20, 500], seeds=15)
+    alone = run(sweep, tmp_path / "one", workers=1)
+    pool = run(sweep, tmp_path / "two", workers=2)
+    assert timeless(alone) == timeless(pool)
+    assert [record.seed for record in alone] == [r.seed for r in sweep.runs()]
+    for name in ("one", "two"):
+        assert timeless(read(tmp_path / name / "runs.csv")) == timeless(alone)
+    with ThreadPoolExecutor(2) as threads:
+        assert timeless(run(sweep, executor=threads, workers=2)) == timeless(alone)
+
+
+def test_workers_end_with_their_context():
+    def leave():
+        with process_pool(2) as pool:
+            futures = [pool.submit(time.sleep, 60) for _ in range(4)]
+            while not any(future.running() for future in futures):
+                time.sleep(0.01)
+            children.extend(started_by(os.getpid()))
+            raise ZeroDivisionError
+
+    before = started_by(os.getpid())
+    children = []
+    with pytest.raises(ZeroDivisionError):
+        leave()
+    assert not psutil.wait_procs([child for child in children if child not in before], timeout=10)[1]
+
+
+def started_by(pid):
+    """The children of a process, without Python's own tracker of resources: that ends last."""
+    found = []
+    for child in psutil.Process(pid).children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "resource_tracker" not in " ".join(child.cmdline()):
+                found.append(child)
+    return found
+
+
+def test_a_worker_that_dies_is_explained(tmp_path):
+    sweep = Sweep([UCT], [ProblemSpec(deadly)], budgets=[20], seeds=3)
+    with pytest.raises(RuntimeError, match="run the same again"):
+        run(sweep, tmp_path, workers=2)
+
+
+def test_what_cannot_be_sent_is_refused():
+    sweep = Sweep([UCT], [ProblemSpec(lambda seed: slow(seed), label="own")], budgets=[20], seeds=3)
+    with pytest.raises(TypeError, match="workers=1"):
+        run(sweep, workers=2)
+    assert len(run(sweep, workers=1)) == 3
+
+
+def test_dask_cluster_loses_a_worker_and_no_run(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    sweep = Sweep([UCT, GAPE], [ProblemSpec(slow)], budgets=[20, 500], seeds=30)
+    lines_at_kill = []
+
+    def kill_one(pids):
+        while not (tmp_path / "runs.csv").exists() or count_lines(tmp_path) < 15:
+            time.sleep(0.01)
+        lines_at_kill.append(count_lines(tmp_path))
+        os.kill(pids[0], signal.SIGKILL)
+
+    with distributed.LocalCluster(
+        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        with distributed.Client(cluster) as client:
+            before = sorted(client.run(os.getpid).values())
+        assert len(before) == 3 and os.getpid() not in before
+        killer = threading.Thread(target=kill_one, args=(before,))
+        killer.start()
+        with dask_cluster(cluster.scheduler_address) as (executor, at_once):
+            assert at_once == 3
+            records = run(sweep, tmp_path, executor=executor, workers=at_once)
+        killer.join()
+        assert not psutil.pid_exists(before[0])
+    assert lines_at_kill[0] < len(records) == 120
+    written = read(tmp_path / "runs.csv")
+    assert len(written) == 120 and len({record.seed for record in written}) == 120
+    assert timeless(written) == timeless(run(sweep, workers=1))
+
+
+# Being killed, and going on ---------------------------------------------------------------------------
+
+SWEEP = """
+seeds = 60
+budgets = [50, 2000]
+[[problems]]
+name = "{module}:problem"
+[[planners]]
+name = "uct"
+gamma = 0.7
+[[planners]]
+name = "mdp-gape"
+gamma = 0.7
+epsilon = 0.0
+thresholds = "sharp"
+"""
+PROBLEM = """
+import time
+import pacplan
+
+def problem(seed):
+    time.sleep(0.01)
+    return pacplan.envs.garnet(states=20, seed=seed)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A current folder with a sweep of 240 runs in it, on a problem of the user's own."""
+    module = "sweep_" + re.sub(r"\W", "_", tmp_path.name)
+    (tmp_path / f"{module}.py").write_text(PROBLEM)
+    (tmp_path / "my.toml").write_text(SWEEP.format(module=module))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield tmp_path
+    sys.modules.pop(module, None)
+
+
+def count_lines(folder):
+    path = folder / "runs.csv"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def start(folder, *arguments):
+    return subprocess.Popen(
+        [COMMAND, "sweep", "my.toml", "--workers", "2", *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+
+
+def stop(process, folder, lines, end):
+    """End it when so many lines are written; returns the processes it had started."""
+    deadline = time.monotonic() + 90
+    while count_lines(folder / "my") < lines and time.monotonic() < deadline:
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.005)
+    children = started_by(process.pid)
+    end()
+    return children
+
+
+def test_killed_at_any_moment_it_goes_on_where_it_was(folder):
+    written = b""
+    for lines in (2, 90):
+        process = start(folder)
+        children = stop(process, folder, lines, process.kill)
+        process.communicate()
+        _, alive = psutil.wait_procs(children, timeout=10)
+        assert not alive
+        content = (folder / "my" / "runs.csv").read_bytes()
+        assert content.startswith(written)
+        written = content[: content.rfind(b"\n") + 1]
+    assert lines <= written.count(b"\n") < 241
+    process = start(folder)
+    output, errors = process.communicate(timeout=90)
+    assert process.returncode == 0, errors
+    assert "240 runs" in output
+    assert (folder / "my" / "runs.csv").read_bytes().startswith(written)
+    records = read(folder / "my" / "runs.csv")
+    assert len(records) == len({record.seed for record in records}) == 240
+    assert timeless(records) == timeless(run(read_sweep(folder / "my.toml"), workers=1))
+
+
+@pytest.mark.parametrize("lines", [0, 40])
+def test_interrupted_it_ends_cleanly_and_says_how_to_go_on(folder, lines):
+    process = start(folder)
+    while len(started_by(process.pid)) < 2:
+        assert process.poll() is None, process.stderr.read()
+    # Ctrl-C goes to all processes of a terminal, here while they are starting and later.
+    children = stop(process, folder, lines, lambda: os.killpg(process.pid, signal.SIGINT))
+    output, errors = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert output == ""
+    assert "Traceback" not in errors
+    assert "the same command continues" in errors
+    assert not psutil.wait_procs(children, timeout=10)[1]
+    assert lines <= count_lines(folder / "my") < 241
+
+
+@pytest.mark.parametrize("cut", [1, 40, 200, 10_000])
+def test_a_half_written_line_is_noticed_and_done_again(tmp_path, cut, caplog):
+    sweep = Sweep([UCT, GAPE], [SMALL], budgets=[20], seeds=20)
+    whole = timeless(run(sweep, tmp_path, workers=1))
+    path = tmp_path / "runs.csv"
+    content = path.read_bytes()
+    path.write_bytes(content[: max(3, len(content) - cut)])
+    assert timeless(run(sweep, tmp_path, workers=1)) == whole
+    assert "half a line" in caplog.text
+    assert timeless(read(path)) == whole
+
+
+def test_a_damaged_line_in_the_middle_is_named(tmp_path):
+    sweep = Sweep([UCT], [SMALL], budgets=[20], seeds=4)
+    run(sweep, tmp_path, workers=1)
+    lines = (tmp_path / "runs.csv").read_text().splitlines(keepends=True)
+    lines[2] = "uct,nonsense\n"
+    (tmp_path / "runs.csv").write_text("".join(lines))
+    with pytest.raises(ValueError, match=r"line 3 is damaged"):
+        run(sweep, tmp_path, workers=1)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"seed": 1}, "seed was 0, now is 1"),
+        ({"seeds": 3}, "seeds was"),
+        ({"budgets": [21]}, "planners was"),
+        ({"planners": [GAPE]}, "mdp-gape"),
+        ({"problems": [ProblemSpec("garnet", {"states": 21})]}, "states=21"),
+    ],
+    ids=str,
+)
+def test_another_sweep_in_the_same_folder_is_refused(tmp_path, change, word):
+    given = {"planners": [UCT], "problems": [SMALL], "budgets": [20], "seeds": 2}
+    run(Sweep(**given), tmp_path, workers=1)
+    before = (tmp_path / "runs.csv").read_bytes()
+    with pytest.raises(ValueError, match=re.escape(word)) as refusal:
+        run(Sweep(**(given | change)), tmp_path, workers=1)
+    assert "another folder" in str(refusal.value)
+    assert (tmp_path / "runs.csv").read_bytes() == before
+
+
+def test_another_release_in_the_same_folder_is_refused(tmp_path, monkeypatch):
+    sweep = Sweep([UCT], [SMALL], budgets=[20])
+    run(sweep, tmp_path, workers=1)
+    monkeypatch.setattr(pacplan, "__version__", "99")
+    with pytest.raises(ValueError, match="pacplan was"):
+        run(sweep, tmp_path, workers=1)
+
+
+def test_two_at_once_in_one_folder_are_refused(tmp_path):
+    pytest.importorskip("fcntl")
+    sweep = Sweep([UCT], [SMALL], budgets=[20])
+    with files.store(sweep, tmp_path), pytest.raises(ValueError, match="another process"):
+        run(sweep, tmp_path, workers=1)
+
+
+def test_a_foreign_file_is_left_alone(tmp_path):
+    (tmp_path / "runs.csv").write_text("my,own,table\n")
+    with pytest.raises(ValueError, match="choose another folder"):
+        run(Sweep([UCT], [SMALL], budgets=[20]), tmp_path, workers=1)
+    assert (tmp_path / "runs.csv").read_text() == "my,own,table\n"
+
+
+def test_rows_are_the_same_when_read_back(tmp_path):
+    sweep = Sweep([UCT], [SMALL], budgets=[20])
+    odd = Record('a, "b"', "p\u2026", "x", 1, None, 7, regret=0.1 + 0.2, gap=-math.pi, error="e, 'f'")
+    with files.store(sweep, tmp_path) as rows:
+        assert rows.add(odd)
+        assert not rows.add(odd)
+    assert read(tmp_path / "runs.csv") == [odd]
+
+
+# TOML and the commands --------------------------------------------------------------------------------
+
+
+def command(*arguments):
+    result = CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": "200"})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_toml_says_the_same_as_python(tmp_path):
+    (tmp_path / "my.toml").write_text(
+        'seed = 4\nseeds = [1, 5]\nbudgets = [30]\n[[problems]]\nname = "garnet"\nstates = 20\n'
+        '[[planners]]\nname = "uct"\ngamma = 0.7\nlabel = "U"\nbudgets = [10, 20]\n'
+        '[[planners]]\nname = "brue"\ngamma = 0.7\n'
+    )
+    planners = [replace(UCT, label="U", budgets=[10, 20]), PlannerSpec("brue", {"gamma": 0.7})]
+    assert read_sweep(tmp_path / "my.toml") == Sweep(planners, [SMALL], [30], [1, 5], 4)
+    result = command("sweep", tmp_path / "my.toml", "--workers", 1, "--quiet")
+    assert result.exit_code == 0
+    assert len(read(tmp_path / "my" / "runs.csv")) == 6
+    with open(tmp_path / "my" / "summary.csv") as file:
+        summary = list(csv.DictReader(file))
+    assert [(row["planner"], row["budget"], row["runs"]) for row in summary] == [
+        ("U", "10", "2"),
+        ("U", "20", "2"),
+        ("brue", "30", "2"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("seeds =", "not TOML"),
+        ("colour = 1", "'colour'"),
+        ("seeds = 2", "planners"),
+        ("planners = 3", "[[planners]]"),
+        ("[[planners]]\ngamma = 0.7", "name"),
+        ('[[planners]]\nname = "uct"\ngamma = 0.7', "problems"),
+        ('[[planners]]\nname = "uct"\ngamma = 7\n[[problems]]\nname = "garnet"', "gamma"),
+    ],
+)
+def test_wrong_toml(tmp_path, text, word):
+    (tmp_path / "my.toml").write_text(text)
+    result = command("sweep", tmp_path / "my.toml")
+    assert result.exit_code == 2
+    assert word in result.stderr and len(result.stderr.splitlines()) == 1
+    assert not (tmp_path / "my").exists()
+
+
+def test_a_missing_file():
+    result = command("sweep", "nowhere.toml")
+    assert result.exit_code == 2 and "nowhere.toml" in result.stderr
+
+
+def test_failed_runs_show_in_the_exit_code(tmp_path):
+    (tmp_path / "my.toml").write_text(
+        'budgets = [30]\n[[problems]]\nname = "garnet"\n[[planners]]\nname = "opd"\ngamma = 0.7\n'
+    )
+    result = command("sweep", tmp_path / "my.toml", "--workers", 1, "--quiet")
+    assert result.exit_code == 1
+    assert "1 of 1 runs failed" in result.stderr and "one successor" in result.stderr
+
+
+def test_progress_goes_to_the_error_stream(tmp_path):
+    (tmp_path / "my.toml").write_text(
+        'budgets = [30]\n[[problems]]\nname = "garnet"\n[[planners]]\nname = "uct"\ngamma = 0.7\n'
+    )
+    result = command("sweep", tmp_path / "my.toml", "--workers", 1)
+    assert "1/1 runs" in result.stderr and "left" in result.stderr
+    assert "left" not in result.stdout
+
+
+def test_no_scheduler_at_the_address(tmp_path):
+    pytest.importorskip("distributed")
+    (tmp_path / "my.toml").write_text(
+        'budgets = [30]\n[[problems]]\nname = "garnet"\n[[planners]]\nname = "uct"\ngamma = 0.7\n'
+    )
+    result = command("sweep", tmp_path / "my.toml", "--dask", "nonsense://x")
+    assert result.exit_code == 2 and "nonsense://x" in result.stderr
+
+
+# The paper --------------------------------------------------------------------------------------------
+
+
+def test_the_papers_numbers_are_at_hand():
+    table = paper.paper_table()
+    assert {e: line.horizon for e, line in table.items()} == {1.0: 6, 0.5: 8, 0.2: 10}
+    assert table[0.2].max_n == 2.3e6
+    curves = paper.paper_curves()
+    assert set(curves) == {"mdp-gape", "kl-olop", "brue", "uct"}
+    for curve in curves.values():
+        assert list(curve) == [10, 31, 100, 316, 1000, 3162, 10000, 31623, 100000]
+        assert all(point.low <= point.value <= point.high for point in curve.values())
+    assert curves["mdp-gape"][100000].value == 1.41e-4
+
+
+def test_what_is_run_for_the_paper():
+    whole = Reproduction()
+    assert len(whole.sweep().runs()) == 200 * (5 + 4 * 9)
+    assert len(Reproduction("table4").sweep().runs()) == 600
+    planners = [spec.build() for _, spec in Reproduction("table4").certifying()]
+    assert [planner.horizon for planner in planners] == [6, 8, 10]
+    assert all(planner.thresholds == "paper" for planner in planners)
+    both = Reproduction("figure2", thresholds=("budget", "lemma"), planners=("mdp-gape", "olop"))
+    assert [spec.name for spec in both.budgeted()] == ["mdp-gape", "olop"]
+    assert both.budgeted()[0].build().thresholds == "budget"
+    assert both.command.endswith("--thresholds budget,lemma --planners mdp-gape,olop")
+
+
+@pytest.mark.parametrize("name", [n for n in NAMED if n not in ("lemma", "paper")])
+def test_thresholds_for_a_budget(name):
+    planner = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.7, thresholds=name)
+    with pytest.raises(ValueError, match="budget"):
+        planner.plan(pacplan.envs.garnet(states=20), seed=0, time_limit=1.0)
+    plan = planner.plan(pacplan.envs.garnet(states=20), seed=0, budget=1000)
+    rivals = np.delete(plan.upper, plan.action)
+    assert plan.gap == rivals.max() - plan.lower[plan.action]
+    assert not plan.certified and "heuristic" in plan.guarantee
+
+
+def test_report_of_everything(tmp_path):
+    out = tmp_path / "all"
+    arguments = ["reproduce", "all", "--quick", "--mdps", "3", "--workers", "1", "--out", out]
+    result = command(*arguments, "--planners", "mdp-gape,uct,olop", "--quiet")
+    assert result.exit_code == 0
+    for stem in ("figure1", "figure2"):
+        assert (out / f"{stem}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (out / f"{stem}.svg").read_text()
+    page = (out / "report.html").read_text()
+    text = (out / "index.md").read_text()
+    assert page.count("data:image/svg+xml") == 2
+    rows = list(csv.DictReader((out / "runs.csv").read_text().splitlines()))
+    at_half = [row for row in rows if "epsilon=0.5" in row["parameters"]]
+    median = np.median([int(row["samples"]) for row in at_half])
+    largest = max(int(row["samples"]) for row in at_half)
+    regrets = [float(r["regret"]) for r in rows if r["planner"] == "uct" and r["budget"] == "10"]
+    assert np.mean(regrets) > 0.0
+    digits, power = f"{np.mean(regrets):.1e}".split("e")
+    for written in (page, text):
+        assert "pacplan reproduce all --mdps 3 --seed 0 --planners mdp-gape,uct,olop --quick" in written
+        assert f"pacplan {pacplan.__version__}" in written
+        for number in ("6,300", "55,000", f"{median:,.0f}", f"{largest:,}", "1.3e13"):
+            assert number in written
+        assert f"{digits}e{int(power)}" in written
+    assert json.loads((out / "sweep.json").read_text())["seeds"] == [0, 1, 2]
+    again = command(*arguments, "--planners", "mdp-gape,uct,olop", "--quiet")
+    assert again.exit_code == 0 and (out / "index.md").read_text() == text
+    refused = command(*arguments, "--quiet")
+    assert refused.exit_code == 2 and "another folder" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["table5"], "table5"),
+        (["table4", "--planners", "uct"], "mdp-gape"),
+        (["table4", "--planners", ","], "planner"),
+        (["figure2", "--planners", "nonsense"], "nonsense"),
+        (["figure2", "--thresholds", "loose"], "loose"),
+        (["all", "--mdps", "0"], "mdps"),
+        (["all", "--workers", "0"], "workers"),
+    ],
+    ids=str,
+)
+def test_wrong_reproductions(arguments, word, tmp_path):
+    result = command("reproduce", *arguments, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert word in result.stderr and len(result.stderr.splitlines()) == 1
+    assert not (tmp_path / "out").exists()

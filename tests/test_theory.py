@@ -1,0 +1,231 @@
+"""The paper's bounds, by hand, by brute force and against real searches."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import pacplan
+from conftest import random_small
+from pacplan import exact, theory
+
+
+def chain(gap, *, actions):
+    """One state that leads to itself; action 0 pays 1, the others `gap` less."""
+    rewards = np.full((1, actions), 1.0 - gap)
+    rewards[0, 0] = 1.0
+    to = np.zeros((1, actions, 1), int)
+    return pacplan.TabularMDP(np.ones((1, actions, 1)), rewards, successors=to)
+
+
+def tree(rng, *, noise="none", actions=2):
+    """Random deterministic transitions among six states."""
+    successors = rng.integers(6, size=(6, actions, 1))
+    return pacplan.TabularMDP(
+        np.ones((6, actions, 1)), rng.random((6, actions)), successors=successors, noise=noise
+    )
+
+
+# n of Sparse Sampling, exponents ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "horizon", "calls", "printed"),
+    [(1.0, 6, 7.776e9, 8e9), (0.5, 8, 1.31072e13, 1e13), (0.2, 10, 2.5e16, 3e16)],
+)
+def test_sparse_sampling_as_in_the_papers_table(epsilon, horizon, calls, printed):
+    found = theory.sparse_sampling_calls(epsilon=epsilon, horizon=horizon, actions=5, successors=2)
+    assert found == pytest.approx(calls, rel=1e-12)
+    assert printed == pytest.approx(found, rel=0.25)  # It has one digit.
+
+
+def test_crude_exponent():
+    # log 10 / log(1/0.7) = 2.302585 / 0.356675
+    found = theory.crude_exponent(gamma=0.7, actions=5, successors=2)
+    assert found == pytest.approx(8.4557, abs=1e-4)
+
+
+def test_exponent_of_a_power_law():
+    epsilons = [1.0, 0.66, 0.5, 0.33, 0.2]
+    samples = np.outer([10.0, 20.0, 70.0], np.array(epsilons) ** -3.2)
+    fit = theory.exponent(epsilons, samples)
+    assert fit.value == pytest.approx(3.2) and fit.low == pytest.approx(fit.high)
+
+
+def test_exponent_is_the_slope_of_the_means_and_its_interval_covers_it():
+    rng = np.random.default_rng(1)
+    epsilons = [1.0, 0.5, 0.2]
+    samples = np.exp(rng.normal(size=(300, 3))) * np.array(epsilons) ** -2.5
+    fit = theory.exponent(epsilons, samples)
+    x, y = np.log(1 / np.array(epsilons)), np.log(samples.mean(0))
+    assert fit.value == pytest.approx(np.polyfit(x, y, 1)[0])
+    assert fit.low < fit.value < fit.high
+    # The means have relative errors of sqrt(e - 1) / sqrt(300); the slope weighs them by x - mean.
+    weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+    error = math.sqrt((weights**2).sum() * (math.e - 1) / 300)
+    assert fit.high - fit.low == pytest.approx(2 * 1.96 * error, rel=0.4)
+    assert abs(fit.value - 2.5) < 6 * error
+
+
+@pytest.mark.parametrize(
+    ("epsilons", "samples"),
+    [([1.0], [[5.0]]), ([1.0, 1.0], [[5.0, 6.0]]), ([1.0, 0.5], [[5.0]]), ([1.0, 0.5], [[5.0, 0.0]])],
+)
+def test_exponents_that_make_no_sense(epsilons, samples):
+    with pytest.raises(ValueError, match="samples"):
+        theory.exponent(epsilons, samples)
+
+
+# Gaps -------------------------------------------------------------------------------------------------
+
+
+def test_gaps_by_hand():
+    rewards = np.array([[1.0, 0.7, 0.2]])
+    model = pacplan.TabularMDP(np.ones((1, 3, 1)), rewards, successors=np.zeros((1, 3, 1), int))
+    found = theory.gaps(model, gamma=0.5, horizon=2, epsilon=0.1)
+    # The future is the same whatever one does. At the root the best action has the second's gap.
+    assert found[0, 0] == pytest.approx([0.3, 0.3, 0.8])
+    assert found[1, 0] == pytest.approx([0.0, 0.3, 0.8])
+    assert theory.gaps(model, gamma=0.5, horizon=2, epsilon=0.5)[0, 0] == pytest.approx([0.5, 0.5, 0.8])
+
+
+def test_gaps_at_the_root_only():
+    model = random_small(np.random.default_rng(0))
+    found = theory.gaps(model, 2, gamma=0.9, horizon=3, epsilon=0.01)
+    assert np.isnan(found[0, [0, 1, 3]]).all() and np.isfinite(found[0, 2]).all()
+    assert (found[1:] == exact.gaps(model, gamma=0.9, horizon=3)[1:]).all()
+
+
+# Pseudo-counts and Corollary 1 ------------------------------------------------------------------------
+
+
+def test_pseudo_counts_by_hand():
+    # B = 2, K = 2, H = 1: the two actions have gap 1/2, so m = C0 / (1/4); c = log(3 * 4 / 0.1).
+    successors = np.array([[[0, 1], [0, 1]], [[0, 1], [0, 1]]])
+    rewards = np.array([[1.0, 0.5], [1.0, 0.5]])
+    model = pacplan.TabularMDP(np.full((2, 2, 2), 0.5), rewards, successors=successors)
+    found = theory.pseudo_counts(model, 0, gamma=0.7, horizon=1, epsilon=0.1, delta=0.1)
+    # C0 = (64 * 1.414214 * 2.414214)^2 = 47746.4; c = 4.787492; 2 sqrt(e) = 3.297443.
+    m = 4 * 47746.4
+    expected = m * (4.787492 + 2 * math.log(m * (4.787492 + 3.297443)) + 1)
+    assert found[0, 0] == pytest.approx([expected, expected], rel=1e-4)
+    bound = theory.corollary_1(model, 0, gamma=0.7, horizon=1, epsilon=0.1, delta=0.1)
+    assert bound.proven == pytest.approx(2 * expected, rel=1e-4)
+    # (BK)^0 (4 + 4) (log 10 + 2 log 4)
+    assert bound.order == pytest.approx(8 * (2.302585 + 2 * 1.386294), rel=1e-6)
+
+
+@pytest.mark.parametrize(("successors", "actions", "horizon"), [(2, 2, 3), (3, 2, 2), (2, 4, 2)])
+def test_pseudo_counts_are_what_the_theorem_allows(successors, actions, horizon):
+    """Theorem 1 says n gap <= 64 sqrt(2) (1 + sqrt(2)) sqrt(BK)^(H-h) sqrt(n beta(n))."""
+    model = random_small(
+        np.random.default_rng(successors), states=5, actions=actions, successors=successors
+    )
+    settings = {"gamma": 0.8, "horizon": horizon, "epsilon": 0.05}
+    found = theory.pseudo_counts(model, 0, delta=0.1, **settings)
+    widths = theory.gaps(model, 0, **settings)
+    b = successors
+
+    def allowed(n, width, h):
+        beta = math.log(3 * (b * actions) ** horizon / 0.1) + (b - 1) * math.log(
+            math.e * (1 + n / (b - 1))
+        )
+        constant = 64 * math.sqrt(2) * (1 + math.sqrt(2)) * math.sqrt(b * actions) ** (horizon - h)
+        return n * width <= constant * math.sqrt(n * beta)
+
+    for h, s, a in zip(*np.nonzero(np.isfinite(found)), strict=True):
+        assert not allowed(found[h, s, a], widths[h, s, a], h + 1)
+        # The closed form gives away a little, not much.
+        assert allowed(found[h, s, a] / 3, widths[h, s, a], h + 1)
+    assert np.isinf(found[1:]).sum() == (widths[1:] == 0.0).sum() > 0
+
+
+def test_rewards_of_another_range_count_in_units_of_it():
+    rng = np.random.default_rng(4)
+    p = rng.dirichlet(np.ones(3), size=(3, 2))
+    rewards = rng.random((3, 2))
+    plain = pacplan.TabularMDP(p, rewards)
+    scaled = pacplan.TabularMDP(p, 10 * rewards - 4, reward_range=(-4, 6))
+    one = theory.corollary_1(plain, gamma=0.9, horizon=3, epsilon=0.1, delta=0.1)
+    other = theory.corollary_1(scaled, gamma=0.9, horizon=3, epsilon=1.0, delta=0.1)
+    assert one.order == pytest.approx(other.order) and one.proven == pytest.approx(other.proven)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_stays_below_corollary_1(seed):
+    model = random_small(np.random.default_rng(seed))
+    settings = {"gamma": 0.6, "horizon": 3, "epsilon": 0.3, "delta": 0.1}
+    plan = pacplan.MDPGapE(**settings).plan(model, 0, seed=seed)
+    counts = theory.pseudo_counts(model, 0, **settings)[0, 0]
+    assert plan.certified
+    assert (plan.calls / 3 <= counts).all()
+    assert plan.episodes <= theory.corollary_1(model, 0, **settings).proven == counts.sum()
+
+
+# The deterministic theorem ----------------------------------------------------------------------------
+
+
+def trajectories(model, root, horizon):
+    """All trajectories of a deterministic model, one by one."""
+    _, _, successors = model.sparse()
+    for actions in itertools.product(range(successors.shape[1]), repeat=horizon):
+        state, path = root, []
+        for h, action in enumerate(actions):
+            path.append((h, state, action))
+            state = int(successors[state, action, 0])
+        yield path
+
+
+@pytest.mark.parametrize(("actions", "horizon"), [(2, 4), (3, 3)])
+def test_deterministic_theorem_by_brute_force(actions, horizon):
+    rng = np.random.default_rng(actions)
+    model = tree(rng, actions=actions)
+    settings = {"gamma": 0.7, "horizon": horizon, "epsilon": 0.1}
+    widths = theory.gaps(model, 2, **settings)
+    price = math.log(3 * actions**horizon / 0.05)
+    order = proven = 0.0
+    for path in trajectories(model, 2, horizon):
+        sigma = [sum(0.7**i for i in range(horizon - h)) for h in range(horizon)]
+        shares = [(sigma[h] / widths[h, s, a]) ** 2 for h, s, a in path if widths[h, s, a] > 0.0]
+        order += min(shares)
+        n = np.arange(1, 200_000)
+        beta = price + np.log(math.e * (1 + n))
+        fits = np.ones(len(n), bool)
+        for h, s, a in path:
+            factor = 2 if h == 0 else 1
+            fits &= widths[h, s, a] <= factor * sigma[h] * np.sqrt(2 * beta / n)
+        assert not fits[-1]
+        proven += 1 + (n[fits].max() if fits.any() else 0)
+    found = theory.deterministic_theorem(model, 2, delta=0.05, **settings)
+    assert found.order == pytest.approx(order * (math.log(20) + horizon * math.log(actions)))
+    assert found.proven == pytest.approx(proven)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_stays_below_the_deterministic_theorem(seed):
+    model = tree(np.random.default_rng(seed), noise="bernoulli")
+    settings = {"gamma": 0.6, "horizon": 3, "epsilon": 0.3, "delta": 0.1}
+    plan = pacplan.MDPGapE(**settings).plan(model, 0, seed=seed)
+    bound = theory.deterministic_theorem(model, 0, **settings)
+    assert plan.certified and plan.episodes <= bound.proven
+
+
+def test_deterministic_theorem_of_many_trajectories():
+    # 5^12 of them, each with the same steepest gap but those that begin well.
+    model = chain(0.25, actions=5)
+    found = theory.deterministic_theorem(model, gamma=0.5, horizon=12, epsilon=0.1, delta=0.1)
+    assert math.isfinite(found.proven) and found.proven > 5**12
+
+
+def test_the_deterministic_theorem_needs_one_successor():
+    model = random_small(np.random.default_rng(0))
+    with pytest.raises(ValueError, match="2 successors"):
+        theory.deterministic_theorem(model, gamma=0.5, horizon=2, epsilon=0.1, delta=0.1)
+
+
+@pytest.mark.parametrize("bad", [{"epsilon": 0.0}, {"delta": 0.0}, {"delta": 1.0}, {"horizon": 0}])
+def test_settings_out_of_range(bad):
+    settings = {"gamma": 0.7, "horizon": 2, "epsilon": 0.1, "delta": 0.1} | bad
+    with pytest.raises(ValueError, match=next(iter(bad))):
+        theory.corollary_1(random_small(np.random.default_rng(0)), **settings)
