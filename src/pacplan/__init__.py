@@ -1,6 +1,6 @@
 """Monte-Carlo planning in Markov decision processes, with guarantees."""
 
-from pacplan import bounds, envs, exact, theory
+from pacplan import bounds, envs, exact, theory, views
 from pacplan.agent import Agent, Decision
 from pacplan.algorithms import (
     BRUE,
@@ -55,4 +55,5 @@ __all__ = [
     "plan",
     "planners",
     "theory",
+    "views",
 ]

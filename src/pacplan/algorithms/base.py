@@ -54,6 +54,7 @@ class Planner(ABC):
     """
 
     name: ClassVar[str]
+    keeps_tree: ClassVar[bool] = True
     two_player: ClassVar[bool] = False
 
     def __init__(self, *, chunk: int | None = None) -> None:

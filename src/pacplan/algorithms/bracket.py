@@ -1,9 +1,12 @@
 """Bracket: proven answers from optimism along one policy above and bets on returns below."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacplan import _checks
 from pacplan._jit import records
@@ -25,7 +28,7 @@ from pacplan.models.tabular import TabularMDP
 from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.merging import empty_table, grown
-from pacplan.search.tree import NONE
+from pacplan.search.tree import NONE, Evidence, Reader
 from pacplan.search.values import step_range, step_width
 from pacplan.words import at_least, at_most, complement
 
@@ -291,7 +294,7 @@ class _BracketSearch(EpisodeSearch):
         below = _BELOW * planner.delta
         rules["delta_exploit"], rules["delta_forced"] = _EXPLOIT * below, (1.0 - _EXPLOIT) * below
         rules["step"], rules["horizon"] = step, horizon
-        rules["shape"] = math.lgamma(0.5 * b) - b * math.lgamma(0.5)
+        rules["normaliser"] = math.lgamma(0.5 * b) - b * math.lgamma(0.5)
         rules["value_goal"] = planner.goal == "value"
         rules["fixed_rewards"] = planner.rewards == "deterministic"
         rules["known_rewards"] = planner.rewards == "known"
@@ -364,3 +367,55 @@ class _BracketSearch(EpisodeSearch):
         """How the search stands."""
         lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
         return self.standing(int(self._decision[0]["best"]), seconds, lower, upper)
+
+    def reader(self) -> Reader:
+        """Pairs hold the sum of their rewards, or the reward that was told, and an estimate."""
+        rules = self._fixed["rules"][0]
+        return _Reader(
+            low=self._low,
+            width=self._width,
+            sigma=self._sigma,
+            known=bool(rules["known_rewards"]),
+            fixed=bool(rules["fixed_rewards"]),
+            lower=self.in_units(self.root["lower"]),
+            upper=self.in_units(self.root["upper"]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Reads a pair's record. Only the root's actions have bounds.
+
+    Attributes:
+        low: the least that a step pays.
+        width: of what a step pays.
+        sigma: 1 + gamma + ... + gamma^(k-1), by k.
+        known: whether the model told the mean reward.
+        fixed: whether one visit tells it.
+        lower: bounds of the root's actions.
+        upper: likewise.
+    """
+
+    low: float
+    width: float
+    sigma: NDArray[np.float64]
+    known: bool
+    fixed: bool
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+    def __call__(self, pair: Any, offered: Sequence[int]) -> Evidence:
+        n, total, action = int(pair["n"]), float(pair["reward"]), int(pair["action"])
+        told = self.known or (self.fixed and n > 0)
+        reward = None
+        if told or n > 0:
+            reward = self.low + self.width * (total if told else total / n)
+        root = len(offered) == 1
+        rest = self.low * float(self.sigma[-len(offered)])
+        return Evidence(
+            reward=reward,
+            reward_interval=(reward, reward) if told and reward is not None else None,
+            value=rest + self.width * float(pair["estimate"]) if n > 0 else None,
+            lower=float(self.lower[action]) if root else None,
+            upper=float(self.upper[action]) if root else None,
+        )

@@ -117,7 +117,7 @@ RULES = np.dtype(
         ("delta_exploit", np.float64),
         ("delta_forced", np.float64),
         ("step", np.float64),  # of the grid of bounds
-        ("shape", np.float64),  # lgamma(B/2) - B lgamma(1/2)
+        ("normaliser", np.float64),  # lgamma(B/2) - B lgamma(1/2)
         ("horizon", np.int64),
         ("bettors", np.int64),  # actions that have begun to bet
         ("due", np.int64),  # calls at the next certificate, where nodes are merged
@@ -262,7 +262,7 @@ def _drift_bound(search: Search, link: int, h: int, top: float, seen: int, after
     tree, rules, ball = search.tree, search.rules[0], search.ball
     pair, outcomes = tree.pairs[link], search.promises[0].successors
     n = pair.n
-    complexity = lgamma(n + 0.5 * outcomes) - n * log(n) - rules.shape
+    complexity = lgamma(n + 0.5 * outcomes) - n * log(n) - rules.normaliser
     k = 0
     step = pair.child
     while step != NONE:

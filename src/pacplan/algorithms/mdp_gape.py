@@ -1,6 +1,8 @@
 """MDP-GapE (Jonsson, Kaufmann, Ménard, Darwiche Domingues, Leurent, Valko; NeurIPS 2020)."""
 
-import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log, prod
 from typing import Any, Literal
 
 import numpy as np
@@ -19,10 +21,12 @@ from pacplan.algorithms.horizons import (
 )
 from pacplan.algorithms.knowledge import KNOWLEDGE, Knowledge, check_known, known_assumptions
 from pacplan.bounds import thresholds as exploration
+from pacplan.bounds.intervals import mean_interval
 from pacplan.bounds.thresholds import Setting, Thresholds
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
+from pacplan.search.tree import Evidence, Reader
 from pacplan.search.values import step_width, value_range
 from pacplan.words import at_least, at_most, complement
 
@@ -151,8 +155,8 @@ class MDPGapE(Planner):
         if not self._estimates:
             return 0.0
         horizon = self.horizon_for(model, budget)
-        pairs = horizon * math.log((model.successors or 1) * (model.max_actions or 1))
-        return -math.log(share) / (math.log(3.0 / self.delta) + pairs)
+        pairs = horizon * log((model.successors or 1) * (model.max_actions or 1))
+        return -log(share) / (log(3.0 / self.delta) + pairs)
 
     def _check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
@@ -330,3 +334,54 @@ class _GapSearch(EpisodeSearch):
         estimates = np.empty(nodes + len(self.actions))
         kernels.plug_in(self.kernel_state(), estimates)
         return estimates[nodes:].copy(), float(estimates[0])
+
+    def reader(self) -> Reader:
+        """Pairs hold the sum of their rewards, or the mean where it was told, and bounds."""
+        low, high = self._reward_range
+        rules = self._fixed["rules"][0]
+        most = int(self.tree.pairs["n"].max(initial=0))
+        return _Reader(
+            low=low,
+            width=high - low,
+            known=bool(rules["known_rewards"]),
+            fixed=bool(rules["fixed_rewards"]),
+            radii=self._table.rows[: most + 1, exploration.Radii().reward].copy(),
+            successors=self.successors if self.thresholds.per_path else None,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Reads a pair's record.
+
+    Attributes:
+        low: lowest reward.
+        width: of the rewards.
+        known: whether the model told the mean reward.
+        fixed: whether one visit tells it.
+        radii: by the number of visits, of the confidence set of the mean reward.
+        successors: B where the actions met on the way add to the radius; else None.
+    """
+
+    low: float
+    width: float
+    known: bool
+    fixed: bool
+    radii: NDArray[np.float64]
+    successors: int | None
+
+    def __call__(self, pair: Any, offered: Sequence[int]) -> Evidence:
+        n, total = int(pair["n"]), float(pair["reward"])
+        lower, upper = float(pair["lower"]), float(pair["upper"])
+        if self.known or (self.fixed and n > 0):
+            reward = self.low + self.width * total
+            return Evidence(reward, (reward, reward), lower=lower, upper=upper)
+        if n == 0:
+            return Evidence(lower=lower, upper=upper)
+        radius = float(self.radii[n])
+        if self.successors is not None:
+            radius += (log(prod(offered)) + (len(offered) - 1) * log(self.successors)) / n
+        mean = min(total / n, 1.0)
+        down, up = mean_interval(mean, radius)
+        interval = self.low + self.width * down, self.low + self.width * up
+        return Evidence(self.low + self.width * mean, interval, lower=lower, upper=upper)

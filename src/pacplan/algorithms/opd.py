@@ -151,6 +151,7 @@ class OPD(Planner):
     """
 
     name = "opd"
+    keeps_tree = False
 
     def __init__(self, *, gamma: float, horizon: int | None = None, chunk: int | None = None) -> None:
         super().__init__(chunk=chunk)

@@ -241,6 +241,7 @@ class SmoothCruiser(Planner):
     """
 
     name = "smooth-cruiser"
+    keeps_tree = False
 
     def __init__(
         self,

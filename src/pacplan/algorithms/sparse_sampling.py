@@ -163,6 +163,7 @@ class SparseSampling(Planner):
     """
 
     name = "sparse-sampling"
+    keeps_tree = False
 
     def __init__(
         self,

@@ -191,6 +191,7 @@ class StOP(Planner):
     """
 
     name = "stop"
+    keeps_tree = False
 
     def __init__(
         self,

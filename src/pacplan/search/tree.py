@@ -12,7 +12,7 @@ visits children before parents.
 """
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -144,15 +144,45 @@ class Outcome:
     ended: bool
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """What a search knows of a pair, in the user's units; None where it keeps no such thing.
+
+    Attributes:
+        reward: mean of the rewards.
+        reward_interval: where the search's confidence bounds put their expectation.
+        value: estimate of what the action is worth, from its step on.
+        lower: bound on that from below.
+        upper: bound on that from above.
+    """
+
+    reward: float | None = None
+    reward_interval: tuple[float, float] | None = None
+    value: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+
+
+# Reads a pair's record, given how many actions each state offered on the way to it.
+Reader = Callable[[Any, Sequence[int]], Evidence]
+
+
+def read_nothing(pair: Any, offered: Sequence[int]) -> Evidence:
+    """The reader of a planner whose pairs hold visits alone."""
+    return Evidence()
+
+
 class SearchTree:
     """Owns the records: makes room while a search runs, and is read when it is over.
 
     Attributes:
         gamma: discount of the search.
         horizon: its number of steps.
+        open_loop: whether nodes stand for sequences of actions, whatever states they led to.
 
     `pair` and `node` are the types of the records. `states` lists the user's states by their number,
-    None where the numbers are the states.
+    and `labels` the user's actions by the number of their state and their own; each is None where the
+    numbers are what the user knows.
     """
 
     def __init__(
@@ -163,10 +193,15 @@ class SearchTree:
         gamma: float,
         horizon: int,
         states: list[Any] | None,
+        labels: Any,
+        open_loop: bool = False,
     ) -> None:
         self.gamma = gamma
         self.horizon = horizon
+        self.open_loop = open_loop
         self._states = states
+        self._labels = labels
+        self._read: Reader = read_nothing
         self._nodes = np.zeros(_FIRST_ROOM, node)
         self._pairs = np.zeros(_FIRST_ROOM, pair)
         self._used = np.zeros(2, np.int64)
@@ -183,8 +218,9 @@ class SearchTree:
         self._nodes = _grown(self._nodes, int(self._used[0]) + nodes)
         self._pairs = _grown(self._pairs, int(self._used[1]) + pairs)
 
-    def trim(self) -> None:
-        """Give back the room that is not in use."""
+    def close(self, read: Reader) -> None:
+        """End of the search: give back the room that is not in use, and learn how to read pairs."""
+        self._read = read
         self._nodes.resize(int(self._used[0]), refcheck=False)
         self._pairs.resize(int(self._used[1]), refcheck=False)
 
@@ -218,6 +254,9 @@ class SearchTree:
             keys, which = np.unique(self._nodes["state"][goes_on], return_inverse=True)
             numbers = np.array([encode(other._states[key]) for key in keys], np.int64)
             self._nodes["state"][goes_on] = numbers[which]
+            if self._labels is not None and other._labels is not None:
+                known = zip(keys.tolist(), numbers.tolist(), strict=True)
+                self._labels.update((n, other._labels[k]) for k, n in known if k in other._labels)
 
     @property
     def nodes(self) -> Records:
@@ -247,6 +286,18 @@ class SearchTree:
         """The user's state of a node."""
         key = int(self.nodes[node]["state"])
         return key if self._states is None else self._states[key]
+
+    def action(self, node: int, pair: int) -> Any:
+        """The user's action of a pair of a node."""
+        index = int(self.pairs[pair]["action"])
+        if self._labels is None:
+            return index
+        label = self._labels[int(self.nodes[node]["state"])][index]
+        return label.item() if isinstance(label, np.generic) else label
+
+    def evidence(self, pair: int, path: Sequence[int]) -> Evidence:
+        """What the search knows of a pair; `path` are the nodes from the root to the pair's own."""
+        return self._read(self.pairs[pair], [int(self.nodes[node]["actions"]) for node in path])
 
     def tried(self, node: int) -> Iterator[int]:
         """Indices of the pairs of a node, the most recently tried action first."""
