@@ -386,6 +386,17 @@ def test_an_absurd_horizon_is_refused():
     assert np.isfinite(plan.upper).all()
 
 
+def test_an_absurd_accuracy_is_refused():
+    with pytest.raises(ValueError, match="at least 1e-05, or 0"):
+        pacplan.Bracket(epsilon=1e-9, delta=0.1, gamma=0.0).plan(bandit(0.5, 0.5), 0, seed=0)
+
+
+def test_many_successors_need_no_room():
+    model = pacplan.Simulator(lambda s, a, rng: (s + 1, 0.5, False), actions=4, successors=1_000_000)
+    plan = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.5).plan(model, 0, seed=0, budget=100)
+    assert plan.samples == 100
+
+
 def test_long_horizons_have_something_at_stake_everywhere(lens):
     model = Kind(3, 2, 2).draw(np.random.default_rng(0))
     pacplan.Bracket(epsilon=5.0, delta=0.1, gamma=1.0, horizon=400).plan(model, 0, seed=0, budget=4000)

@@ -36,6 +36,8 @@ _PENALTY = 0.18
 _TAIL = 0.15
 # Part of the range of values that stands for epsilon = 0.
 _FINE = 1.0 / 64.0
+# Largest range of values relative to epsilon: a grid of bounds must fit into memory.
+_FINEST = 1e5
 _GRID = 32
 # The grid of forced bets, their least fraction, and what the stakes and the solver may leave open, all
 # relative to epsilon: small enough for the search to end (docs/bracket.md).
@@ -287,6 +289,11 @@ class _BracketSearch(EpisodeSearch):
         span = float(self._sigma[-1])
         epsilon = target / self._width
         resolution = epsilon if epsilon > 0.0 else _FINE * span
+        if span > _FINEST * resolution:
+            raise ValueError(
+                f"epsilon={planner.epsilon:g} is too small for values in a range of "
+                f"{span * self._width:.4g}; give at least {span * self._width / _FINEST:.2g}, or 0"
+            )
         b = self.successors
         random_next = b > 1 and planner.transitions == "unknown" and horizon > 1
         above = (1.0 - _BELOW) * planner.delta

@@ -148,7 +148,7 @@ class Search(NamedTuple):
     """Everything a chunk of episodes works on, the model and the random streams apart."""
 
     tree: TreeArrays
-    bets: NDArray[np.float64]  # bets[pair, j]: S_j
+    bets: NDArray[np.float64]  # bets[pair, j]: S_j, on its weight
     stakes: NDArray[np.float64]  # stakes[h, j]: a_j
     pool: Pool
     rules: Any  # one record of RULES

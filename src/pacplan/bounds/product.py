@@ -1,13 +1,14 @@
 """Product bets against a mean: evidence that needs no variance to be known.
 
 For numbers z_i <= 1 with conditional means y_i and a >= 1, the product of (a - z_i) / (a - y_i) is a
-martingale. Its logarithm is concave in the y_i, so with their average y in place of each it can only
+martingale. Its logarithm is convex in the y_i, so with their average y in place of each it can only
 decrease:
 
     M(y) = cash + (1 - cash) mean_j exp( S_j - n log(a_j - y) ),   S_j = sum_i log(a_j - z_i)
 
-is at most a mixture of martingales that starts at 1. It grows where y lies above what was seen. Part of
-the stake, `cash`, is never at risk, so that log M >= log cash.
+is at most a mixture of martingales that starts at 1. (Weights of the stakes are part of the S_j, see
+`opening`.) It grows where y lies above what was seen. Part of the stake, `cash`, is never at risk, so
+that log M >= log cash.
 """
 
 from math import ceil, exp, log, sqrt
@@ -28,7 +29,7 @@ _FURTHER = 0.25
 LOST = -1e300
 
 # Halving from any interval of ordinary size ends long before.
-_MOST_STEPS = 200
+_MOST_STEPS = 400
 
 
 def scales(largest: float) -> NDArray[np.float64]:
@@ -84,7 +85,7 @@ def penalised_max(
     log_cash = log(cash)
     log_share = log((1.0 - cash) / count)
     low, high = 0.0, 1.0
-    reach = 1.0
+    reach = max(1.0, tolerance)
     from_below = False
     best = 1.0 - penalty * log_cash
     y = guess
