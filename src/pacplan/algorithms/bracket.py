@@ -22,7 +22,7 @@ from pacplan.algorithms.horizons import (
     default_horizon,
 )
 from pacplan.algorithms.knowledge import KNOWLEDGE, Knowledge, check_known, known_assumptions
-from pacplan.bounds.product import SCALES
+from pacplan.bounds.product import opening, scales
 from pacplan.models.protocol import Model, Session
 from pacplan.models.tabular import TabularMDP
 from pacplan.result import Plan
@@ -42,7 +42,18 @@ _PENALTY = 0.18
 _TAIL = 0.15
 # Part of the range of values that stands for epsilon = 0.
 _FINE = 1.0 / 64.0
+# Largest range of values relative to epsilon: a grid of bounds must fit into memory.
+_FINEST = 1e5
 _GRID = 32
+# The grid of forced bets, their least fraction, and what the stakes and the solver may leave open, all
+# relative to epsilon: small enough for the search to end (docs/bracket.md).
+_FORCED_GRID = 0.25
+_LEAST_FRACTION = 1.0 / 24.0
+_OPEN = 0.25
+_SOLVER = 0.05
+# Least part of a pair's stake at risk, and least discount, that numbers of this size can do with.
+_LEAST_RISK = 1e-6
+_LEAST_DISCOUNT = 1e-150
 _MOST_POINTS = 4096
 _SMALL_COUNTS = 4096
 
@@ -112,6 +123,11 @@ class Bracket(Planner):
         self.target = _checks.choice("target", target, ("horizon", "infinite"))
         if self.target == "infinite" and self.gamma == 1.0:
             raise ValueError('target="infinite" needs gamma < 1')
+        if self.target == "infinite" and self.goal == "value":
+            raise ValueError(
+                'goal="value" is for the problem of H steps; for an infinite horizon use '
+                'target="horizon" and add what the tail can be worth'
+            )
         if self.target == "infinite" and self.epsilon == 0.0:
             raise ValueError('target="infinite" needs epsilon > 0: a horizon cuts off something')
         if horizon is None:
@@ -176,6 +192,12 @@ class Bracket(Planner):
                     "give a longer horizon, or none"
                 )
         check_steps(model, horizon)
+        if self.gamma > 0.0 and self.gamma ** (horizon - 1) < _LEAST_DISCOUNT:
+            most = 1 + int(math.log(_LEAST_DISCOUNT) / math.log(self.gamma))
+            raise ValueError(
+                f"horizon={horizon} with gamma={self.gamma:g} has steps that count for less than "
+                f"{_LEAST_DISCOUNT:g}; give a horizon of at most {most}"
+            )
 
     def _start(self, query: Query, session: Session) -> "_BracketSearch":
         return _BracketSearch(self, query, session)
@@ -231,6 +253,25 @@ class Bracket(Planner):
         )
 
 
+def _largest_scale(levels: Any, cushion: Any, kappa: float, resolution: float) -> float:
+    """The scale of the last stake, such that all pairs of a path leave at most _OPEN of epsilon open.
+
+    What a bet is on has a range of at most R, and its mean is found to within R^2 / 4 (a - 1), if that
+    is at most R / 4.
+    """
+    inverse, span = levels["inverse"], levels["span"]
+    below = np.append(cushion[1:], 0.0)
+    # lambda ends below 1.1 times its least value, see `adapt`.
+    reach = span + 1.1 * kappa * resolution * inverse * below
+    scale = 1.0
+    while True:
+        room = scale * span
+        found = np.where(room >= reach, reach**2 / (4.0 * room), reach)
+        if (found / inverse).sum() <= _OPEN * resolution:
+            return scale
+        scale *= 2.0
+
+
 class _BracketSearch(EpisodeSearch):
     """One search: the tree with its bets, the root's accounts, and the pool."""
 
@@ -260,6 +301,11 @@ class _BracketSearch(EpisodeSearch):
         span = float(self._sigma[-1])
         epsilon = target / self._width
         resolution = epsilon if epsilon > 0.0 else _FINE * span
+        if span > _FINEST * resolution:
+            raise ValueError(
+                f"epsilon={planner.epsilon:g} is too small for values in a range of "
+                f"{span * self._width:.4g}; give at least {span * self._width / _FINEST:.2g}, or 0"
+            )
         b = self.successors
         # How many states an optimal policy can reach in h steps.
         reachable = np.arange(horizon) * math.log(b)
@@ -271,19 +317,24 @@ class _BracketSearch(EpisodeSearch):
         levels = np.zeros(horizon, kernels.LEVEL)
         depth = np.arange(horizon)
         levels["span"] = self._sigma[:0:-1]
-        levels["cash"] = 1.0 - 0.5 * 0.8**depth
+        levels["cash"] = 1.0 - 0.5 * np.maximum(0.8**depth, _LEAST_RISK)
         levels["inverse"] = float(gamma) ** -depth if gamma > 0.0 else 1.0
-        levels["tolerance"] = 1e-3 * resolution * levels["inverse"]
+        levels["tolerance"] = min(1e-3, _SOLVER / horizon) * resolution * levels["inverse"]
+        cushion = -np.log(levels["cash"])[::-1].cumsum()[::-1]
+        levels["excess"] = levels["inverse"] * cushion
         if random_next:
             share = (1.0 - _PRODUCT) * above / (horizon - 1)
             levels["price"] = reachable - math.log(share)
         log_share = -math.log(product)
-        kappa = _PENALTY / (log_share - float(np.log(levels["cash"]).sum()))
+        kappa = _PENALTY / (log_share + float(cushion[0]))
         if planner.rewards != "unknown" and not random_next:
             log_share = 0.0  # Nothing is left to chance above.
-        step = max(resolution / _GRID, min(resolution / 4.0, span / _MOST_POINTS))
+        stakes = scales(_largest_scale(levels, cushion, kappa, resolution))
+        coarse = _FORCED_GRID * resolution
+        step = max(resolution / _GRID, min(coarse, span / _MOST_POINTS))
+        stride = max(1, int(coarse / step + 1e-9))
         points = int(span / step) + 2
-        least = min(0.5, resolution / (12.0 * span))
+        least = min(0.5, _LEAST_FRACTION * resolution / span)
         fractions = 0.9 * 0.5 ** np.arange(1 + max(0, math.ceil(math.log2(0.9 / least))))
         nothing = -low / self._width
         rules = np.zeros(1, kernels.RULES)
@@ -293,7 +344,7 @@ class _BracketSearch(EpisodeSearch):
         rules["nothing"], rules["kappa"], rules["log_share"] = nothing, kappa, log_share
         below = _BELOW * planner.delta
         rules["delta_exploit"], rules["delta_forced"] = _EXPLOIT * below, (1.0 - _EXPLOIT) * below
-        rules["step"], rules["horizon"] = step, horizon
+        rules["step"], rules["stride"], rules["horizon"] = step, stride, horizon
         rules["normaliser"] = math.lgamma(0.5 * b) - b * math.lgamma(0.5)
         rules["value_goal"] = planner.goal == "value"
         rules["fixed_rewards"] = planner.rewards == "deterministic"
@@ -311,11 +362,12 @@ class _BracketSearch(EpisodeSearch):
             [-math.lgamma(0.5)] + [n * math.log(n) - math.lgamma(n + 0.5) for n in counts.tolist()]
         )
         self._pool = PoolArrays(room, b, horizon)
-        self._bets = np.zeros((0, len(SCALES)))
+        self._opening = opening(stakes)
+        self._bets = np.zeros((0, len(stakes)))
         self._merging = empty_table(16)
         self._fixed = {
             "peers": np.full(horizon, NONE, np.int64),
-            "stakes": 1.0 + levels["span"][:, np.newaxis] * SCALES,
+            "stakes": 1.0 + levels["span"][:, np.newaxis] * stakes,
             "rules": records(rules),
             "levels": records(levels),
             "prior": kernels.PRIOR * self._sigma,
@@ -327,13 +379,13 @@ class _BracketSearch(EpisodeSearch):
             "spreads": np.full((actions, bettors), (0.25 * span) ** 2),
             "wealth": np.ones((actions, points, bettors)),
             "fractions": fractions,
-            "forced_wealth": np.ones((actions, points // kernels.FORCED_STRIDE + 2, len(fractions))),
+            "forced_wealth": np.ones((actions, points // stride + 2, len(fractions))),
             "decision": self._decision,
             "path": self.path,
             "ball": records(np.zeros(b, kernels.BALL)),
             "scores": np.zeros(room),
             "links": np.zeros(room, np.int64),
-            "work": np.zeros(len(SCALES)),
+            "work": np.zeros(len(stakes)),
             "report": self.reports,
         }
         self.reserve()
@@ -353,7 +405,8 @@ class _BracketSearch(EpisodeSearch):
         episodes = super().reserve()
         room = len(self.tree.arrays().pairs)
         if len(self._bets) < room:
-            self._bets = np.concatenate([self._bets, np.zeros((room - len(self._bets), len(SCALES)))])
+            more = np.broadcast_to(self._opening, (room - len(self._bets), len(self._opening)))
+            self._bets = np.concatenate([self._bets, more])
         self._pool.reserve()
         merged = int(self._fixed["rules"][0]["merged"])
         self._merging = grown(self._merging, self.horizon + merged * episodes * self.horizon)

@@ -99,6 +99,7 @@ LEVEL = np.dtype(
         ("span", np.float64),  # sigma_(H-h), the largest value
         ("cash", np.float64),
         ("inverse", np.float64),  # gamma^-h
+        ("excess", np.float64),  # by how much W may exceed the span, relative to lambda
         ("tolerance", np.float64),
         ("price", np.float64),  # of the set of transitions
     ]
@@ -117,6 +118,7 @@ RULES = np.dtype(
         ("delta_exploit", np.float64),
         ("delta_forced", np.float64),
         ("step", np.float64),  # of the grid of bounds
+        ("stride", np.int64),  # of it to one of the grid of forced bets
         ("normaliser", np.float64),  # lgamma(B/2) - B lgamma(1/2)
         ("horizon", np.int64),
         ("bettors", np.int64),  # actions that have begun to bet
@@ -145,7 +147,6 @@ FIRST_BET = 4  # exploit episodes watched before the first bet
 NEWEST = np.array([4.0, 2.0])  # weight of the newest return, against one for each before
 LEAN = 0.5  # standard errors by which a bettor trusts the mean
 BETTOR_SHARE = 0.6  # of what is left of delta, for the next action to begin betting
-FORCED_STRIDE = 8  # grid points of exploit bets to one of forced bets
 _TIE = 1e-12
 
 
@@ -153,7 +154,7 @@ class Search(NamedTuple):
     """Everything a chunk of episodes works on, the model and the random streams apart."""
 
     tree: TreeArrays
-    bets: NDArray[np.float64]  # bets[pair, j]: S_j
+    bets: NDArray[np.float64]  # bets[pair, j]: S_j, on its weight
     stakes: NDArray[np.float64]  # stakes[h, j]: a_j
     pool: Pool
     merging: MergeTable
@@ -323,7 +324,8 @@ def _pair_upper(search: Search, model: Any, at: int, link: int, h: int, penalty:
             value += rules.gamma * top
             if random_next:
                 value += _drift_bound(search, link, h, top, seen, after)
-    pair.upper = value
+    # No evidence can carry W further: log M >= log cash at every depth below.
+    pair.upper = max(0.0, min(value, level.span + penalty * level.excess))
 
 
 @inlined
@@ -714,7 +716,7 @@ def bet_exploit(search: Search, play: int, earned: float) -> None:
 def bet_forced(search: Search, play: int, earned: float) -> None:
     """One return of a forced episode into an account of its own, for the proof of termination."""
     rules, arm, wealth = search.rules[0], search.root[play], search.forced_wealth[play]
-    step = FORCED_STRIDE * rules.step
+    step = rules.stride * rules.step
     count = search.fractions.size
     proven = arm.forced
     for i in range(arm.forced + 1, wealth.shape[0]):

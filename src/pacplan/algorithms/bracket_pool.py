@@ -37,12 +37,15 @@ class PoolArrays:
 
     def __init__(self, actions: int, successors: int, horizon: int) -> None:
         self._actions, self._successors, self._horizon = actions, successors, horizon
+        states = _FIRST_STATES
+        while states > 1 and states * actions * successors > _MOST_OUTCOMES:
+            states //= 2
         self._used = np.zeros(3, np.int64)
-        self._states = np.zeros(_FIRST_STATES, STATE)
-        self._pairs = np.zeros(_FIRST_STATES * actions, PAIR)
+        self._states = np.zeros(states, STATE)
+        self._pairs = np.zeros(states * actions, PAIR)
         self._outcomes = np.zeros(len(self._pairs) * successors, OUTCOME)
-        self._values = np.zeros((_FIRST_STATES, horizon + 1))
-        self._places = empty_table(4 * _FIRST_STATES)
+        self._values = np.zeros((states, horizon + 1))
+        self._places = empty_table(4 * states)
 
     def arrays(self) -> Pool:
         """What the kernels see; valid until the next `reserve`."""

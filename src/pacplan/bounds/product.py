@@ -1,27 +1,50 @@
 """Product bets against a mean: evidence that needs no variance to be known.
 
 For numbers z_i <= 1 with conditional means y_i and a >= 1, the product of (a - z_i) / (a - y_i) is a
-martingale. Its logarithm is concave in the y_i, so with their average y in place of each it can only
+martingale. Its logarithm is convex in the y_i, so with their average y in place of each it can only
 decrease:
 
     M(y) = cash + (1 - cash) mean_j exp( S_j - n log(a_j - y) ),   S_j = sum_i log(a_j - z_i)
 
-is at most a mixture of martingales that starts at 1. It grows where y lies above what was seen. Part of
-the stake, `cash`, is never at risk, so that log M >= log cash.
+is at most a mixture of martingales that starts at 1. (Weights of the stakes are part of the S_j, see
+`opening`.) It grows where y lies above what was seen. Part of the stake, `cash`, is never at risk, so
+that log M >= log cash.
 """
 
-from math import exp, log, sqrt
+from math import ceil, exp, log, sqrt
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacplan._jit import inlined
 
-# Stakes a_j = 1 + scale * span, span being the largest value at that depth.
-SCALES = np.array([0.0, 0.07, 0.3, 1.0, 4.0])
+# Stakes a_j = 1 + scale * span, span being the largest value at that depth. The last one limits what
+# can be proven: numbers with variance v keep M(y) small up to about v / 2a above their mean.
+_SCALES = (0.0, 0.07, 0.3, 1.0, 4.0)
+# Weight of the stakes beyond these, against 1 for each of them.
+_FURTHER = 0.25
 
 # In place of log 0: such a stake is lost for good.
 LOST = -1e300
+
+# Halving from any interval of ordinary size ends long before.
+_MOST_STEPS = 400
+
+
+def scales(largest: float) -> NDArray[np.float64]:
+    """The scales of the stakes, in steps of four until one is at least `largest`."""
+    further = max(0, ceil(log(largest / _SCALES[-1]) / log(4.0) - 1e-9)) if largest > 0.0 else 0
+    return np.array([*_SCALES, *(_SCALES[-1] * 4.0**i for i in range(1, further + 1))])
+
+
+def opening(chosen: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What each S_j starts from: further scales have a smaller part of the stake.
+
+    Their weights, relative to equal ones, average to 1.
+    """
+    weights = np.where(chosen > _SCALES[-1], _FURTHER, 1.0)
+    return np.asarray(np.log(weights / weights.mean()))
 
 
 @inlined
@@ -62,12 +85,13 @@ def penalised_max(
     log_cash = log(cash)
     log_share = log((1.0 - cash) / count)
     low, high = 0.0, 1.0
+    reach = max(1.0, tolerance)
     from_below = False
     best = 1.0 - penalty * log_cash
     y = guess
     if y >= 1.0 - 1e-6:
         y = 1.0 - max(min(penalty * n, 0.5), 1e-3)
-    for _ in range(40):
+    for i in range(_MOST_STEPS):
         top = log_cash
         for j in range(count):
             work[j] = log_share + sums[j] - n * log(stakes[j] - y)
@@ -101,14 +125,13 @@ def penalised_max(
         bend = max(penalty * (second / mass - first * first), 1e-9)
         # A little beyond the stationary point, so that the interval closes from both sides.
         beyond = 0.7 * sqrt(tolerance / bend)
-        if slope < 0.0:
-            y += slope / bend - beyond
-            if from_below and y <= low:
+        y += slope / bend + (beyond if slope >= 0.0 else -beyond)
+        # Newton's method is quick but no proof; now and then a step that surely gets on.
+        sure = i >= 8 and i % 2 == 0
+        if from_below:
+            if sure or not low < y < high:
                 y = 0.5 * (low + high)
-            elif not from_below:
-                y = max(y, high - 1.0)
-        else:
-            y += slope / bend + beyond
-            if y >= high:
-                y = 0.5 * (low + high)
+        elif sure or y < high - reach:
+            y = high - reach
+            reach *= 2.0
     return best, y
