@@ -52,12 +52,12 @@ def plan(
         if gamma is not None:
             raise ValueError("a game of two players has no discount: leave gamma out")
         planner = UGapEMCTS(epsilon=epsilon, delta=delta, **settings)
-        why = "the model is a game of two players"
+        why = "which is for games of two players"
     else:
         if gamma is None:
             raise TypeError("plan() needs gamma, the discount: pass gamma=1 and a horizon= for none")
         planner = Bracket(epsilon=epsilon, delta=delta, gamma=gamma, **settings)
-        why = "of the planners with a proof it needs the fewest calls"
+        why = "which of all planners with a proof needs the fewest calls"
     found = planner.plan(
         model,
         state,
@@ -67,5 +67,5 @@ def plan(
         progress=progress,
         callback=callback,
     )
-    chosen = f"{type(planner).__name__} was chosen because {why}."
+    chosen = f"(Planned by {type(planner).__name__}, {why}.)"
     return replace(found, guarantee=f"{found.guarantee} {chosen}")

@@ -225,10 +225,7 @@ class Bracket(Planner):
         loss = max(0.0, snapshot.gap)
         what, problem = f"Action {snapshot.action!r}", f"the {search.horizon}-step problem"
         surely = f"with probability at least {complement(self.delta)}"
-        note = (
-            " The lower bounds hold for all actions, the upper bounds for the best one: that of "
-            "another action may be too small for it."
-        )
+        note = " Of the upper bounds only that of the best action is sure."
         if self.goal == "value":
             low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
             return (
