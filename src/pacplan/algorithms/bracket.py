@@ -23,6 +23,7 @@ from pacplan.algorithms.horizons import (
 )
 from pacplan.algorithms.knowledge import KNOWLEDGE, Knowledge, check_known, known_assumptions
 from pacplan.bounds.product import opening, scales
+from pacplan.models.bounded import Bounds, ValueBounds, check_bounds
 from pacplan.models.protocol import Model, Session
 from pacplan.models.tabular import TabularMDP
 from pacplan.result import Plan
@@ -91,6 +92,10 @@ class Bracket(Planner):
             from the model's table.
         target: "horizon": epsilon-optimal in the problem of H steps; "infinite": in the
             infinite-horizon discounted problem.
+        value_bounds: what you know: (lower, upper), functions of a state and the number h of steps
+            taken that bound its optimal value over the H - h steps left, in the model's units. A state
+            is then worth no more than that, whatever was tried in it. (Only the upper one helps
+            Bracket.) The guarantee rests on it.
         chunk: see `Planner`.
     """
 
@@ -108,6 +113,7 @@ class Bracket(Planner):
         rewards: Knowledge = "unknown",
         transitions: Knowledge = "unknown",
         target: Literal["horizon", "infinite"] = "horizon",
+        value_bounds: Bounds | None = None,
         chunk: int | None = None,
     ) -> None:
         super().__init__(chunk=chunk)
@@ -121,6 +127,7 @@ class Bracket(Planner):
         self.rewards = _checks.choice("rewards", rewards, KNOWLEDGE)
         self.transitions = _checks.choice("transitions", transitions, KNOWLEDGE)
         self.target = _checks.choice("target", target, ("horizon", "infinite"))
+        self.value_bounds = check_bounds(value_bounds)
         if self.target == "infinite" and self.gamma == 1.0:
             raise ValueError('target="infinite" needs gamma < 1')
         if self.target == "infinite" and self.goal == "value":
@@ -247,6 +254,7 @@ class Bracket(Planner):
             f"rewards lie in [{low:g}, {high:g}]",
             *known_assumptions(self.rewards, self.transitions),
             *(("equal states have equal futures",) if self.merge == "depth" else ()),
+            *(("value_bounds bound the values",) if self.value_bounds else ()),
         )
 
 
@@ -287,6 +295,7 @@ class _BracketSearch(EpisodeSearch):
             deterministic=planner.transitions == "deterministic",
             pairs_a_node=model.max_actions or 1 if planner.rewards == "known" else 1,
         )
+        self._bounds = ValueBounds(planner.value_bounds, session) if planner.value_bounds else None
         low, high = step_range(model.reward_range, model.may_end)
         self._sigma = np.concatenate([[0.0], np.cumsum(gamma ** np.arange(horizon))])
         self._low, self._width = low, high - low
@@ -336,6 +345,7 @@ class _BracketSearch(EpisodeSearch):
         nothing = -low / self._width
         rules = np.zeros(1, kernels.RULES)
         rules["gamma"], rules["epsilon"], rules["resolution"] = gamma, epsilon, resolution
+        rules["low"], rules["width"] = low, self._width
         rules["offset"] = (lowest - low) / self._width
         rules["slope"] = (highest - lowest) / self._width
         rules["nothing"], rules["kappa"], rules["log_share"] = nothing, kappa, log_share

@@ -23,6 +23,7 @@ from pacplan.bounds.product import log_stake, penalised_max
 from pacplan.bounds.simplex import kl_ball_max
 from pacplan.models import handles
 from pacplan.search.kernel import (
+    BAD_BOUNDS,
     CHUNK_DONE,
     NO_ROOM,
     REWARD_VARIES,
@@ -53,6 +54,7 @@ NODE = np.dtype(
         *NODE_FIELDS,
         ("estimate", np.float64),
         ("drift", np.float64),  # sum over the parent's draws of d, see `simulate`
+        ("cap", np.float64),  # largest value: the span, or less where the user knows
         ("place", np.int32),  # in the pool
         ("branch", np.int32),  # action of the root that leads here
         ("depth", np.int32),
@@ -110,6 +112,8 @@ RULES = np.dtype(
         ("gamma", np.float64),
         ("epsilon", np.float64),  # the gap to stop at
         ("resolution", np.float64),  # epsilon, or a small part of the range where that is 0
+        ("low", np.float64),  # what 0 and 1 stand for, in the user's units
+        ("width", np.float64),
         ("offset", np.float64),
         ("slope", np.float64),
         ("nothing", np.float64),  # what a step after the end pays
@@ -184,12 +188,25 @@ BALL = np.dtype([("p", np.float64), ("f", np.float64)])
 
 
 @inlined
-def _plant(search: Search, model: Any, state: int) -> None:
-    """Make the root."""
+def _cap(search: Search, model: Any, at: int, h: int) -> int:
+    """Limit the value of a new node by what the user knows; returns a status."""
+    node, rules, span = search.tree.nodes[at], search.rules[0], search.levels[h].span
+    _, high = handles.value_bounds(model, node.state, h)
+    if np.isnan(high):
+        return break_promise(search.report, BAD_BOUNDS, node.state, 0, h, 0.0)
+    node.cap = max(0.0, min(span, (high - rules.low * span) / rules.width))
+    node.upper = node.cap
+    return CHUNK_DONE
+
+
+@inlined
+def _plant(search: Search, model: Any, state: int) -> int:
+    """Make the root; returns a status."""
     rules, tree = search.rules[0], search.tree
     actions = search.root.size
-    span = search.levels[0].span
-    add_node(tree, state, actions, span, 0.0)
+    add_node(tree, state, actions, 0.0, 0.0)
+    status = _cap(search, model, 0, 0)
+    span = tree.nodes[0].cap
     root = tree.nodes[0]
     root.place = find_place(search.pool, state, actions, search.prior)
     root.branch = NONE
@@ -209,6 +226,7 @@ def _plant(search: Search, model: Any, state: int) -> None:
             arm.pair = link
             arm.upper = min(span, pair.upper)
             arm.estimate = pair.estimate
+    return status
 
 
 @inlined
@@ -224,7 +242,8 @@ def _expand_known(search: Search, model: Any, at: int, h: int) -> None:
         reward = rules.offset + rules.slope * (raw - promise.lowest) / promise.width
         pair = tree.pairs[add_pair(tree, at, action)]
         pair.reward = reward
-        pair.upper = reward + rules.gamma * (search.levels[h + 1].span if left > 0 else 0.0)
+        after = reward + rules.gamma * (search.levels[h + 1].span if left > 0 else 0.0)
+        pair.upper = min(after, node.cap)
         pair.estimate = reward + rules.gamma * search.prior[left]
         pair.guess = 1.0
         top = max(top, pair.upper)
@@ -325,7 +344,7 @@ def _pair_upper(search: Search, model: Any, at: int, link: int, h: int, penalty:
             if random_next:
                 value += _drift_bound(search, link, h, top, seen, after)
     # No evidence can carry W further: log M >= log cash at every depth below.
-    pair.upper = max(0.0, min(value, level.span + penalty * level.excess))
+    pair.upper = max(0.0, min(value, tree.nodes[at].cap + penalty * level.excess))
 
 
 @inlined
@@ -333,7 +352,7 @@ def _refresh_node(search: Search, at: int, h: int) -> None:
     """The largest W of a node."""
     tree = search.tree
     node = tree.nodes[at]
-    upper = search.levels[h].span if node.tried < node.actions else -np.inf
+    upper = node.cap if node.tried < node.actions else -np.inf
     link = node.first
     while link != NONE:
         upper = max(upper, tree.pairs[link].upper)
@@ -395,7 +414,7 @@ def _optimistic(search: Search, at: int, h: int, ties: Any) -> int:
     tree = search.tree
     node = tree.nodes[at]
     tied = node.actions - node.tried
-    best = search.levels[h].span if tied > 0 else -np.inf
+    best = node.cap if tied > 0 else -np.inf
     chosen = NONE
     link = node.first
     while link != NONE:
@@ -416,8 +435,9 @@ def _optimistic(search: Search, at: int, h: int, ties: Any) -> int:
 def _add_pair(search: Search, at: int, action: int, h: int) -> int:
     link = add_pair(search.tree, at, action)
     pair = search.tree.pairs[link]
-    pair.upper = search.levels[h].span
-    pair.estimate = search.prior[search.rules[0].horizon - h]
+    cap = search.tree.nodes[at].cap
+    pair.upper = cap
+    pair.estimate = min(cap, search.prior[search.rules[0].horizon - h])
     pair.guess = 1.0
     return link
 
@@ -514,7 +534,9 @@ def simulate(
                 value = after if new else tree.nodes[outcome.canonical].upper
                 drift = rules.gamma * (top - value)
             if new:
-                _settle(search, model, child, h, link, ended)
+                status = _settle(search, model, child, h, link, ended)
+                if status != CHUNK_DONE:
+                    return h, earned, False, status
             outcome.count += 1
             place = outcome.place
         elif not ended:
@@ -542,8 +564,8 @@ def simulate(
 
 
 @inlined
-def _settle(search: Search, model: Any, child: int, h: int, link: int, ended: bool) -> None:
-    """Fill in a new node, an outcome of pair `link` at depth h."""
+def _settle(search: Search, model: Any, child: int, h: int, link: int, ended: bool) -> int:
+    """Fill in a new node, an outcome of pair `link` at depth h; returns a status."""
     tree, rules = search.tree, search.rules[0]
     node = tree.nodes[child]
     left = rules.horizon - h - 1
@@ -555,19 +577,22 @@ def _settle(search: Search, model: Any, child: int, h: int, link: int, ended: bo
         node.place = ENDED
         node.upper = search.ended[left]
         node.estimate = search.ended[left]
-        return
+        return CHUNK_DONE
     node.place = find_place(search.pool, node.state, node.actions, search.prior)
     if rules.merged:
         node.canonical = merge(search.merging, node.state, h + 1, child)
         if node.canonical != child:
-            return
+            return CHUNK_DONE
         node.peer = search.peers[h + 1]
         search.peers[h + 1] = child
+    status = _cap(search, model, child, h + 1)
     node.estimate = search.prior[left]
     if node.place != NONE:
         node.estimate = search.pool.values[node.place, left]
+    node.estimate = min(node.cap, node.estimate)
     if rules.known_rewards:
         _expand_known(search, model, child, h + 1)
+    return status
 
 
 @inlined
@@ -800,7 +825,9 @@ def _run(
     tree, rules, report = search.tree, search.rules[0], search.report[0]
     decision = search.decision[0]
     if tree.used[0] == 0:
-        _plant(search, model, state)
+        status = _plant(search, model, state)
+        if status != CHUNK_DONE:
+            return status
     pairs = rules.horizon
     if rules.known_rewards:
         pairs *= max(search.promises[0].most_actions, search.root.size)

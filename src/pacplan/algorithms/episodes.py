@@ -138,7 +138,8 @@ class EpisodeSearch(ABC):
     def prepare(self) -> None:
         """Compile the kernel for this kind of model, or load it from the cache, once a process."""
         handle = self.session.handle
-        kind = self._run, type(handle) if self.session.cached else handle
+        inner = getattr(handle, "inner", None)
+        kind = self._run, type(handle), type(inner) if self.session.cached else handle
         if kind not in _prepared:
             self.advance(0, 0)
             _prepared.add(kind)

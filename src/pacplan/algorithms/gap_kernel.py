@@ -13,6 +13,7 @@ from pacplan.bounds.simplex import kl_ball_max, kl_ball_min, one_seen_max
 from pacplan.bounds.thresholds import Radii
 from pacplan.models import handles
 from pacplan.search.kernel import (
+    BAD_BOUNDS,
     BROKEN,
     CHUNK_DONE,
     NO_ROOM,
@@ -57,6 +58,7 @@ RULES = np.dtype(
         ("known_rewards", np.bool_),
         ("known_transitions", np.bool_),
         ("per_path", np.bool_),  # see Thresholds.per_path
+        ("bounded", np.bool_),  # the user knows bounds on values
         ("keep_last", np.bool_),  # outcomes of the last step enter the tree, for the next search
     ],
     align=True,
@@ -123,15 +125,30 @@ class Search(NamedTuple):
 
 
 @inlined
-def plant(search: Search, model: Any, state: int, rng: Any) -> None:
-    """Make the root."""
+def _tighten(search: Search, model: Any, at: int, h: int) -> int:
+    """Bound the value of a new node by what the user knows; returns a status."""
+    node = search.tree.nodes[at]
+    low, high = handles.value_bounds(model, node.state, h)
+    if np.isnan(low):
+        return break_promise(search.report, BAD_BOUNDS, node.state, 0, h, 0.0)
+    node.upper = min(node.upper, high)
+    node.lower = max(node.lower, low)
+    return CHUNK_DONE
+
+
+@inlined
+def plant(search: Search, model: Any, state: int, rng: Any) -> int:
+    """Make the root; returns a status."""
     rules, values = search.rules[0], search.values
     actions = search.root.size
     steps = rules.horizon
     add_node(search.tree, state, actions, values[steps].node_upper, values[steps].node_lower)
+    status = CHUNK_DONE
+    if rules.bounded:
+        status = _tighten(search, model, 0, 0)
     for action in range(actions):
         arm = search.root[action]
-        arm.upper = values[steps].node_upper
+        arm.upper = search.tree.nodes[0].upper
         arm.lower = values[steps].node_lower
         arm.pair = NONE
     if rules.known_rewards:
@@ -142,6 +159,7 @@ def plant(search: Search, model: Any, state: int, rng: Any) -> None:
             arm.pair = link
             arm.upper = pair.upper
             arm.lower = pair.lower
+    return status
 
 
 @inlined
@@ -219,6 +237,8 @@ def simulate(search: Search, model: Any, most: int, rng: Any, ties: Any) -> tupl
             action = play if h == 0 else untried_action(tree, at, ties)
             link = add_pair(tree, at, action)
             _bound_unvisited(search, tree.pairs[link], h)
+            if rules.bounded:
+                tree.pairs[link].upper = min(tree.pairs[link].upper, tree.nodes[at].upper)
             if h == 0:
                 root[action].pair = link
         action = tree.pairs[link].action
@@ -242,6 +262,8 @@ def simulate(search: Search, model: Any, most: int, rng: Any, ties: Any) -> tupl
                 after.node_upper,
                 after.node_lower,
             )
+            if status == CHUNK_DONE and rules.bounded and new and not ended:
+                status = _tighten(search, model, child, h + 1)
             if status != CHUNK_DONE:
                 return h, status
             if new and not ended and rules.known_rewards and steps > 1:
@@ -394,6 +416,8 @@ def _refresh_pair(search: Search, model: Any, h: int) -> None:
     # What no policy can earn needs no evidence.
     pair.upper = min(upper, values[steps].node_upper + rules.slack)
     pair.lower = max(lower, values[steps].node_lower - rules.slack)
+    if rules.bounded:
+        pair.upper = min(pair.upper, search.tree.nodes[step.node].upper)
 
 
 @inlined
@@ -405,6 +429,10 @@ def _refresh_node(search: Search, at: int, h: int, ties: Any) -> None:
     steps = rules.horizon - h
     upper = search.values[steps].node_upper if untried > 0 else -np.inf
     lower = search.values[steps].node_lower
+    if rules.bounded:
+        # What was known of the node before, to begin with from the user, stays known.
+        upper = min(upper, node.upper)
+        lower = max(lower, node.lower)
     tied = untried
     favourite = NONE
     link = node.first
@@ -421,7 +449,7 @@ def _refresh_node(search: Search, at: int, h: int, ties: Any) -> None:
             if ties.random() * tied < 1.0:
                 favourite = link
         link = pair.sibling
-    node.upper = upper
+    node.upper = min(upper, node.upper) if rules.bounded else upper
     node.lower = lower
     node.favourite = favourite
 
@@ -463,7 +491,9 @@ def _run(
     search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
 ) -> int:
     if search.tree.used[0] == 0:
-        plant(search, model, state, ties)
+        status = plant(search, model, state, ties)
+        if status != CHUNK_DONE:
+            return status
     tree, rules, report = search.tree, search.rules[0], search.report[0]
     horizon = rules.horizon
     pairs_a_node = search.promises[0].most_actions if rules.known_rewards else 1

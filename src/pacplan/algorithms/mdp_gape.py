@@ -23,6 +23,7 @@ from pacplan.algorithms.knowledge import KNOWLEDGE, Knowledge, check_known, know
 from pacplan.bounds import thresholds as exploration
 from pacplan.bounds.intervals import mean_interval
 from pacplan.bounds.thresholds import Setting, Thresholds
+from pacplan.models.bounded import Bounds, ValueBounds, check_bounds
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
@@ -75,6 +76,9 @@ class MDPGapE(Planner):
             it (checked on every visit); "known": taken from the model's table.
         transitions: "unknown"; "deterministic": every pair has one successor (checked); "known":
             taken from the model's table.
+        value_bounds: what you know: (lower, upper), functions of a state and the number h of steps
+            taken that bound its optimal value over the H - h steps left, in the model's units. The
+            guarantee rests on it.
         chunk: see `Planner`.
     """
 
@@ -91,6 +95,7 @@ class MDPGapE(Planner):
         goal: Literal["action", "value"] = "action",
         rewards: Knowledge = "unknown",
         transitions: Knowledge = "unknown",
+        value_bounds: Bounds | None = None,
         chunk: int | None = None,
     ) -> None:
         super().__init__(chunk=chunk)
@@ -106,6 +111,7 @@ class MDPGapE(Planner):
         self.goal = _checks.choice("goal", goal, ("action", "value"))
         self.rewards = _checks.choice("rewards", rewards, KNOWLEDGE)
         self.transitions = _checks.choice("transitions", transitions, KNOWLEDGE)
+        self.value_bounds = check_bounds(value_bounds)
 
     @property
     def horizon(self) -> int | None:
@@ -140,6 +146,8 @@ class MDPGapE(Planner):
 
     def _check_reuse(self, model: Model) -> None:
         check_stationary(model)
+        if self.value_bounds is not None:
+            raise ValueError("value_bounds depend on the steps since the root; pass reuse=False")
         if isinstance(self.thresholds, Thresholds) and self.thresholds.proven:
             raise ValueError(
                 "a search that starts from an earlier tree needs bounds for a smaller delta, and the "
@@ -232,6 +240,8 @@ class MDPGapE(Planner):
             f"rewards lie in [{low:g}, {high:g}]",
         ]
         stated += known_assumptions(self.rewards, self.transitions)
+        if self.value_bounds is not None:
+            stated.append("value_bounds bound the values")
         if isinstance(self.thresholds, Thresholds) and self.thresholds.proven:
             stated.append(f"the thresholds {self.thresholds.name!r} hold with probability 1 - delta")
         if search.share < 1.0:
@@ -260,6 +270,7 @@ class _GapSearch(EpisodeSearch):
             deterministic=deterministic,
             pairs_a_node=model.max_actions or 1 if planner.rewards == "known" else 1,
         )
+        self._bounds = ValueBounds(planner.value_bounds, session) if planner.value_bounds else None
         episodes = None if query.budget is None else max(1, query.budget // horizon)
         if exploration.for_a_budget(planner.thresholds) and planner._horizon is None:
             assert query.budget is not None
@@ -283,6 +294,7 @@ class _GapSearch(EpisodeSearch):
             planner.rewards == "known",
             planner.transitions == "known",
             self.thresholds.per_path,
+            planner.value_bounds is not None,
             query.reuse is not None,
         )
         self.root = records(np.zeros(len(query.actions), kernels.ROOT))

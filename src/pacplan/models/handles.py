@@ -9,12 +9,14 @@ compilation switched off the same table of implementations is looked up at run t
     draw(handle, state, action, h, rng)             (next state, reward, flag), one call to the model
     mean_reward(handle, state, action, h)           its expectation, where the model publishes it
     probability(handle, state, action, h, successor, ended)     likewise
+    value_bounds(handle, state, h)                  (lower, upper) bounds that the user knows
 
 States are 64-bit integers here, and h is the number of steps already taken since the root. The flag
 is CONTINUES, ENDED (the episode ends with this transition) or ABORTED (the call gave nothing).
 """
 
 from collections.abc import Callable
+from math import inf
 from typing import Any, TypeVar
 
 from numba.extending import overload
@@ -62,6 +64,14 @@ def probability(handle: Any, state: int, action: int, h: int, successor: int, en
     return float(_answer("probability", handle, state, action, h, successor, ended))
 
 
+def value_bounds(handle: Any, state: int, h: int) -> tuple[float, float]:
+    """What the user knows of a state's value; infinite where there is nothing, NaN after an error."""
+    if ("value_bounds", type(handle)) not in _implementations:
+        return -inf, inf
+    low, high = _answer("value_bounds", handle, state, h)
+    return low, high
+
+
 @overload(action_count)  # type: ignore[untyped-decorator]
 def _compile_action_count(handle: Any, state: Any, h: Any) -> Any:
     return _implementations["action_count", handle.instance_class]
@@ -82,3 +92,12 @@ def _compile_probability(
     handle: Any, state: Any, action: Any, h: Any, successor: Any, ended: Any
 ) -> Any:
     return _implementations["probability", handle.instance_class]
+
+
+@overload(value_bounds)  # type: ignore[untyped-decorator]
+def _compile_value_bounds(handle: Any, state: Any, h: Any) -> Any:
+    return _implementations.get(("value_bounds", handle.instance_class), _no_value_bounds)
+
+
+def _no_value_bounds(handle: Any, state: Any, h: Any) -> Any:
+    return -inf, inf

@@ -256,9 +256,9 @@ class PythonSession:
         self.labels: dict[int, tuple[Hashable, ...]] | None = {} if callable(actions) else None
         self._deadline = float("inf")
         self._interrupted = False
-        slot = next(_slots)
-        _sessions[slot] = self
-        self.handle = PythonHandle(slot, 0 if callable(actions) else actions)
+        self._slot = next(_slots)
+        _sessions[self._slot] = self
+        self.handle: Any = PythonHandle(self._slot, 0 if callable(actions) else actions)
 
     def encode(self, state: Any) -> int:
         """The number of a state, a new one if it was never seen."""
@@ -285,7 +285,7 @@ class PythonSession:
 
     def close(self) -> None:
         """Let go of the session; its states stay readable."""
-        _sessions.pop(self.handle.slot, None)
+        _sessions.pop(self._slot, None)
 
     def count_actions(self, key: int) -> int:
         """Number of actions of a state, asked of the user's function once; 0 after an error."""
@@ -506,7 +506,7 @@ class JittedSession:
         stationary: bool,
         rng: np.random.Generator,
     ) -> None:
-        self.handle = JittedHandle(_jitted_step(step, stationary), _jitted_count(actions))
+        self.handle: Any = JittedHandle(_jitted_step(step, stationary), _jitted_count(actions))
         self.error: BaseException | None = None
         self._step, self._actions = step, actions
         self._stationary, self._rng = stationary, rng

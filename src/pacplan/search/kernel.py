@@ -26,6 +26,7 @@ REWARD_VARIES = 5
 ENDED_EARLY = 6
 MOVE_PAYS = 7
 ENDLESS_GAME = 8
+BAD_BOUNDS = 9
 
 
 # What a model has promised. One record.
