@@ -1,5 +1,8 @@
 """Bracket: its bounds hold as often as they promise, and the checks of that can fail."""
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -473,3 +476,23 @@ def test_scales_reach_what_is_asked():
     assert product.scales(1e4)[-1] >= 1e4
     for largest in (1.0, 50.0, 1e6):
         assert np.exp(product.opening(product.scales(largest))).mean() == pytest.approx(1.0)
+
+
+INTERPRETED = """
+import pacplan
+model = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
+plan = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7).plan(model, 0, seed=2, budget=600)
+print(plan.action, plan.lower.tolist(), plan.upper.tolist(), plan.values.tolist())
+"""
+
+
+def test_compiled_and_interpreted_runs_agree(capsys):
+    printed = subprocess.run(
+        [sys.executable, "-c", INTERPRETED],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    exec(INTERPRETED)
+    assert capsys.readouterr().out == printed

@@ -329,7 +329,7 @@ class _BracketSearch(EpisodeSearch):
         below = _BELOW * planner.delta
         rules["delta_exploit"], rules["delta_forced"] = _EXPLOIT * below, (1.0 - _EXPLOIT) * below
         rules["step"], rules["stride"], rules["horizon"] = step, stride, horizon
-        rules["shape"] = math.lgamma(0.5 * b) - b * math.lgamma(0.5)
+        rules["dirichlet"] = math.lgamma(0.5 * b) - b * math.lgamma(0.5)
         rules["value_goal"] = planner.goal == "value"
         rules["fixed_rewards"] = planner.rewards == "deterministic"
         rules["known_rewards"] = planner.rewards == "known"

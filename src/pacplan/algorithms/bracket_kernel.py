@@ -116,7 +116,7 @@ RULES = np.dtype(
         ("delta_forced", np.float64),
         ("step", np.float64),  # of the grid of bounds
         ("stride", np.int64),  # of it to one of the grid of forced bets
-        ("shape", np.float64),  # lgamma(B/2) - B lgamma(1/2)
+        ("dirichlet", np.float64),  # lgamma(B/2) - B lgamma(1/2)
         ("horizon", np.int64),
         ("bettors", np.int64),  # actions that have begun to bet
         ("value_goal", np.bool_),
@@ -253,7 +253,7 @@ def _drift_bound(search: Search, link: int, h: int, top: float, seen: int, after
     tree, rules, ball = search.tree, search.rules[0], search.ball
     pair, outcomes = tree.pairs[link], search.promises[0].successors
     n = pair.n
-    complexity = lgamma(n + 0.5 * outcomes) - n * log(n) - rules.shape
+    complexity = lgamma(n + 0.5 * outcomes) - n * log(n) - rules.dirichlet
     k = 0
     step = pair.child
     while step != NONE:
