@@ -96,10 +96,10 @@ def lens(monkeypatch):
     return glass
 
 
-def violations(kind, runs, *, delta, budget=1000, seed=0):
+def violations(kind, runs, *, delta, budget=1000, seed=0, merge="tree"):
     """How often U(a*) < Q(a*), and how often L(a) > Q(a) for some a, at the end and so at any time."""
     rng = np.random.default_rng(seed)
-    planner = pacplan.Bracket(epsilon=0.2, delta=delta, gamma=GAMMA, horizon=kind.horizon)
+    planner = pacplan.Bracket(epsilon=0.2, delta=delta, gamma=GAMMA, horizon=kind.horizon, merge=merge)
     above = below = 0
     for run in range(runs):
         model = kind.draw(rng)
@@ -125,6 +125,11 @@ def check_bounds(kind, runs, delta, **more):
 @pytest.mark.parametrize("kind", BANDITS + TREES, ids=str)
 def test_bounds_hold(lens, kind):
     check_bounds(kind, 150, 0.5)
+
+
+@pytest.mark.parametrize("kind", [Kind(3, 2, 2), Kind(4, 3, 3)], ids=str)
+def test_bounds_hold_where_nodes_are_merged(lens, kind):
+    check_bounds(kind, 150, 0.5, merge="depth")
 
 
 @pytest.mark.statistical
@@ -398,6 +403,19 @@ def test_many_successors_need_no_room():
     model = pacplan.Simulator(lambda s, a, rng: (s + 1, 0.5, False), actions=4, successors=1_000_000)
     plan = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.5).plan(model, 0, seed=0, budget=100)
     assert plan.samples == 100
+
+
+def test_what_is_unknown_among_merged_nodes_covers_all_evidence(lens):
+    model = Kind(3, 2, 2).draw(np.random.default_rng(0))
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=GAMMA, horizon=3, merge="depth")
+    planner.plan(model, 0, seed=0, budget=1)
+    levels, rules = lens.last[0]._fixed["levels"], lens.last[0]._fixed["rules"][0]
+    penalty = rules["kappa"] * rules["resolution"]
+    cash = -np.log(levels["cash"])
+    for h, sigma in enumerate([1 + GAMMA + GAMMA**2, 1 + GAMMA, 1.0]):
+        worst = penalty * GAMMA**-h * cash[h:].sum()
+        assert levels["span"][h] + penalty * levels["excess"][h] == pytest.approx(sigma + worst)
+    assert levels["excess"][1:].max() == 0.0
 
 
 def test_long_horizons_have_something_at_stake_everywhere(lens):

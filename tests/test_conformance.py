@@ -2,8 +2,12 @@
 
 import json
 import math
+import os
 import pickle
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numba
 import numpy as np
@@ -81,6 +85,24 @@ def test_same_seed_same_plan(name):
         assert answer(again) == answer(first)
     others = {answer(make(name).plan(problem(name), 0, seed=seed, budget=997)) for seed in range(5)}
     assert len(others) == (1 if name in DETERMINISTIC + KNOWN else 5)
+
+
+INTERPRETED = """
+import json
+from test_conformance import NAMES, answer, make, problem
+plans = {name: make(name).plan(problem(name), 0, seed=4, budget=300) for name in NAMES}
+print(json.dumps({name: answer(plan) for name, plan in plans.items()}))
+"""
+
+
+def test_interpreted_kernels_give_the_same_plans(tmp_path):
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(__file__).parent)}
+    command = [sys.executable, "-c", INTERPRETED]
+    printed = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, check=True)
+    interpreted = json.loads(printed.stdout)
+    for name in NAMES:
+        compiled = make(name).plan(problem(name), 0, seed=4, budget=300)
+        assert interpreted[name] == answer(compiled), name
 
 
 @pytest.mark.parametrize("name", SAMPLING)

@@ -1,6 +1,7 @@
 """Monte-Carlo planning in Markov decision processes, with guarantees."""
 
-from pacplan import bounds, envs, exact, theory
+from pacplan import bounds, envs, exact, theory, views
+from pacplan.agent import Agent, Decision
 from pacplan.algorithms import (
     BRUE,
     KLOLOP,
@@ -18,7 +19,8 @@ from pacplan.algorithms import (
     planners,
 )
 from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP, from_gymnasium
-from pacplan.plan import Plan
+from pacplan.planning import plan
+from pacplan.result import Plan
 from pacplan.search import SearchTree, Snapshot
 
 __version__ = "0.1.0"
@@ -30,8 +32,10 @@ __all__ = [
     "OPD",
     "OPMDP",
     "UCT",
+    "Agent",
     "Bracket",
     "BrokenPromiseError",
+    "Decision",
     "MDPGapE",
     "Model",
     "Plan",
@@ -48,6 +52,8 @@ __all__ = [
     "envs",
     "exact",
     "from_gymnasium",
+    "plan",
     "planners",
     "theory",
+    "views",
 ]

@@ -93,6 +93,10 @@ def plan(
         bool, typer.Option("--json", help="Print the plan as JSON, and no progress.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    html: Annotated[
+        str | None,
+        typer.Option(help="Page to write, for walking the search tree, e.g. tree.html (pacplan[viz])."),
+    ] = None,
 ) -> None:
     """Decide what to do in a state, with a certificate.
 
@@ -116,6 +120,8 @@ def plan(
         }
         chosen = planner_of(planner, **(given | dict(_setting(text) for text in option or [])))
         model = problem_of(problem, settings)
+        if html is not None:
+            _check_html(html, chosen)
     except (TypeError, ValueError, ImportError) as error:
         raise _failure(error, Exit.USAGE) from error
     try:
@@ -140,6 +146,11 @@ def plan(
         print(json.dumps(result.to_dict(), indent=2))
     else:
         _show(result)
+    if html is not None:
+        try:
+            pacplan.views.explore(result, html)
+        except (OSError, ValueError) as error:
+            raise _failure(error, Exit.ERROR) from error
     if result.stopped_by == "interrupt":
         raise typer.Exit(Exit.INTERRUPTED)
     # Planners without a rule of their own end by the budget or the deadline, as they should.
@@ -291,6 +302,17 @@ def _fail_if_any_failed(records: Sequence[Any]) -> None:
 def _names(text: str) -> list[str]:
     """The words of an option that takes several."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _check_html(path: str, planner: Any) -> None:
+    """Raise, before anything is planned, where no page could be written in the end."""
+    from pacplan import planners
+    from pacplan.views.explorer import check_page
+
+    if not planner.keeps_tree:
+        others = ", ".join(name for name, cls in planners.items() if cls.keeps_tree)
+        raise ValueError(f"{planner.name} keeps no search tree to show; these do: {others}")
+    check_page(path)
 
 
 def _failure(error: Exception, code: Exit) -> typer.Exit:

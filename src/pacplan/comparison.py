@@ -12,6 +12,7 @@ from pacplan.algorithms import Planner
 from pacplan.experiments.runner import run
 from pacplan.experiments.summary import mean
 from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
+from pacplan.views.style import TAKEN, library
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,17 +103,13 @@ def show(rows: Sequence[Row], budget: int, runs: int) -> None:
 
 def plot(rows: Sequence[Row], path: str, budget: int) -> None:
     """Draw mean regret with its interval, one line a planner, to a picture file."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("a picture needs Matplotlib: pip install pacplan[viz]") from None
-
+    plt = library("matplotlib.pyplot")
     ordered = sorted(rows, key=lambda row: float(row.regrets.mean()), reverse=True)
     figure, axes = plt.subplots(figsize=(7, 1.2 + 0.45 * len(rows)), layout="constrained")
     for place, row in enumerate(ordered):
         regret = mean(row.regrets)
         around = [[regret.value - regret.low], [regret.high - regret.value]]
-        axes.errorbar(regret.value, place, xerr=around, fmt="o", color="#0072B2", capsize=4)
+        axes.errorbar(regret.value, place, xerr=around, fmt="o", color=TAKEN, capsize=4)
     axes.set_yticks(range(len(rows)), [row.name for row in ordered])
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.set_xlim(left=0.0)

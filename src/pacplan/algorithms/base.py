@@ -10,12 +10,29 @@ import numpy as np
 
 from pacplan import _checks
 from pacplan.models.protocol import Model
-from pacplan.plan import Plan
+from pacplan.result import Plan
 from pacplan.search.driver import Callback, Limits, Search, drive
+from pacplan.search.tree import SearchTree
+
+
+class Reuse(NamedTuple):
+    """How a search is linked to the ones before and after it, where decisions follow one another.
+
+    Attributes:
+        tree: the tree to start from, its root the state to plan from; None: a new one.
+        share: the part of delta that is left for this search. The state was reached by actions that
+            what the tree holds may have chosen, and the guarantee has to cover every choice.
+    """
+
+    tree: SearchTree | None = None
+    share: float = 1.0
 
 
 class Query(NamedTuple):
-    """What a planner is asked: a model, a state of it, and the calls it may spend."""
+    """What a planner is asked: a model, a state of it, and the calls it may spend.
+
+    `reuse` is None for a search that stands alone.
+    """
 
     model: Model
     state: Any
@@ -23,6 +40,7 @@ class Query(NamedTuple):
     budget: int | None
     rng: np.random.Generator
     ties: np.random.Generator
+    reuse: Reuse | None = None
 
 
 class Planner(ABC):
@@ -36,6 +54,7 @@ class Planner(ABC):
     """
 
     name: ClassVar[str]
+    keeps_tree: ClassVar[bool] = True
     two_player: ClassVar[bool] = False
 
     def __init__(self, *, chunk: int | None = None) -> None:
@@ -74,7 +93,30 @@ class Planner(ABC):
             BrokenPromiseError: the model broke a promise (a reward out of range, too many
                 successors). What a simulator raises itself comes through unchanged.
         """
-        _check_model(model)
+        return self._plan(
+            model,
+            state,
+            seed=seed,
+            budget=budget,
+            time_limit=time_limit,
+            progress=progress,
+            callback=callback,
+        )
+
+    def _plan(
+        self,
+        model: Model,
+        state: Any,
+        *,
+        seed: int | np.random.SeedSequence | None,
+        budget: int | None,
+        time_limit: float | None,
+        progress: bool = False,
+        callback: Callback | None = None,
+        reuse: Reuse | None = None,
+    ) -> Plan:
+        """Like `plan`, for a decision that may be one of several."""
+        check_model(model)
         if model.two_player != self.two_player:
             name = type(self).__name__
             raise ValueError(
@@ -97,7 +139,7 @@ class Planner(ABC):
         rng, ties = _streams(seed)
         if state is None:
             state = model.initial_state()
-        query = Query(model, state, model.actions(state), limits.budget, rng, ties)
+        query = Query(model, state, model.actions(state), limits.budget, rng, ties, reuse)
         self._check_query(query, limits)
         session = model.open(rng)
         try:
@@ -106,6 +148,14 @@ class Planner(ABC):
             return self._finish(query, search, stopped_by, seconds)
         finally:
             session.close()
+
+    def _check_reuse(self, model: Model) -> None:
+        """Raise ValueError unless the tree of one plan can start the next."""
+        raise ValueError(f"{type(self).__name__} starts every plan anew; pass reuse=False")
+
+    def _price(self, model: Model, budget: int | None, share: float) -> float:
+        """By what part more evidence a plan needs if it has only a share of delta."""
+        return 0.0
 
     @abstractmethod
     def _check_query(self, query: Query, limits: Limits) -> None:
@@ -132,7 +182,7 @@ class Planner(ABC):
 _model_classes: set[type] = set()
 
 
-def _check_model(model: Any) -> None:
+def check_model(model: Any) -> None:
     """Raise unless `model` is one. Looking at a protocol takes a while, so it is done once a class."""
     if type(model) not in _model_classes:
         if not isinstance(model, Model):
@@ -161,4 +211,13 @@ def _streams(
     return np.random.default_rng(first), np.random.default_rng(second)
 
 
-__all__ = ["Planner", "Query", "Search"]
+def check_stationary(model: Model) -> None:
+    """Refuse to reuse a tree where what follows a state depends on the steps since the root."""
+    if model.steps is not None or not getattr(model, "stationary", True):
+        raise ValueError(
+            "the model is not stationary: what was seen h steps after one root says nothing about "
+            "h - 1 steps after the next; pass reuse=False"
+        )
+
+
+__all__ = ["Planner", "Query", "Reuse", "Search", "check_model", "check_stationary"]

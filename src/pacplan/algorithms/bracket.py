@@ -1,9 +1,12 @@
 """Bracket: proven answers from optimism along one policy above and bets on returns below."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacplan import _checks
 from pacplan._jit import records
@@ -21,8 +24,11 @@ from pacplan.algorithms.horizons import (
 from pacplan.algorithms.knowledge import KNOWLEDGE, Knowledge, check_known, known_assumptions
 from pacplan.bounds.product import opening, scales
 from pacplan.models.protocol import Model, Session
-from pacplan.plan import Plan
+from pacplan.models.tabular import TabularMDP
+from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
+from pacplan.search.merging import empty_table, grown
+from pacplan.search.tree import NONE, Evidence, Reader
 from pacplan.search.values import step_range, step_width
 from pacplan.words import at_least, at_most, complement
 
@@ -76,6 +82,9 @@ class Bracket(Planner):
             whose tail is at most 15 % of epsilon. With epsilon = 0 it follows from the budget.
         goal: "action", or "value": stops when the interval of the state's value is at most 2 epsilon
             wide, so that its middle, `plan.value`, is within epsilon.
+        merge: "tree": a node for every history; "depth": one for all histories that lead to the same
+            state after as many steps. The upper bounds are then renewed at intervals only, whenever
+            the calls have grown by 5 %, and by a sweep over the whole graph.
         rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit tells it
             (checked on every visit); "known": taken from the model's table.
         transitions: "unknown"; "deterministic": every pair has one successor (checked); "known": taken
@@ -95,6 +104,7 @@ class Bracket(Planner):
         gamma: float,
         horizon: int | None = None,
         goal: Literal["action", "value"] = "action",
+        merge: Literal["tree", "depth"] = "tree",
         rewards: Knowledge = "unknown",
         transitions: Knowledge = "unknown",
         target: Literal["horizon", "infinite"] = "horizon",
@@ -107,6 +117,7 @@ class Bracket(Planner):
         self.delta = _checks.probability("delta", delta)
         self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
         self.goal = _checks.choice("goal", goal, ("action", "value"))
+        self.merge = _checks.choice("merge", merge, ("tree", "depth"))
         self.rewards = _checks.choice("rewards", rewards, KNOWLEDGE)
         self.transitions = _checks.choice("transitions", transitions, KNOWLEDGE)
         self.target = _checks.choice("target", target, ("horizon", "infinite"))
@@ -238,6 +249,7 @@ class Bracket(Planner):
             f"every state and action has at most {successors} successor{'s' * (successors != 1)}",
             f"rewards lie in [{low:g}, {high:g}]",
             *known_assumptions(self.rewards, self.transitions),
+            *(("equal states have equal futures",) if self.merge == "depth" else ()),
         )
 
 
@@ -295,6 +307,10 @@ class _BracketSearch(EpisodeSearch):
                 f"{span * self._width:.4g}; give at least {span * self._width / _FINEST:.2g}, or 0"
             )
         b = self.successors
+        # How many states an optimal policy can reach in h steps.
+        reachable = np.arange(horizon) * math.log(b)
+        if planner.merge == "depth" and isinstance(model, TabularMDP):
+            reachable = np.minimum(reachable, math.log(model.states))
         random_next = b > 1 and planner.transitions == "unknown" and horizon > 1
         above = (1.0 - _BELOW) * planner.delta
         product = above * (_PRODUCT if random_next else 1.0)
@@ -308,12 +324,17 @@ class _BracketSearch(EpisodeSearch):
         levels["excess"] = levels["inverse"] * cushion
         if random_next:
             share = (1.0 - _PRODUCT) * above / (horizon - 1)
-            levels["price"] = depth * math.log(b) - math.log(share)
+            levels["price"] = reachable - math.log(share)
         log_share = -math.log(product)
         kappa = _PENALTY / (log_share + float(cushion[0]))
         if planner.rewards != "unknown" and not random_next:
             log_share = 0.0  # Nothing is left to chance above.
         stakes = scales(_largest_scale(levels, cushion, kappa, resolution))
+        if planner.merge == "depth":
+            # What a pair was never seen to lead to may have been called all the same, by another way,
+            # and its evidence counts: see docs/bracket.md.
+            levels["span"][1:] += kappa * resolution * levels["excess"][1:]
+            levels["excess"][1:] = 0.0
         coarse = _FORCED_GRID * resolution
         step = max(resolution / _GRID, min(coarse, span / _MOST_POINTS))
         stride = max(1, int(coarse / step + 1e-9))
@@ -329,11 +350,12 @@ class _BracketSearch(EpisodeSearch):
         below = _BELOW * planner.delta
         rules["delta_exploit"], rules["delta_forced"] = _EXPLOIT * below, (1.0 - _EXPLOIT) * below
         rules["step"], rules["stride"], rules["horizon"] = step, stride, horizon
-        rules["dirichlet"] = math.lgamma(0.5 * b) - b * math.lgamma(0.5)
+        rules["normaliser"] = math.lgamma(0.5 * b) - b * math.lgamma(0.5)
         rules["value_goal"] = planner.goal == "value"
         rules["fixed_rewards"] = planner.rewards == "deterministic"
         rules["known_rewards"] = planner.rewards == "known"
         rules["known_transitions"] = planner.transitions == "known"
+        rules["merged"] = planner.merge == "depth"
         actions = len(query.actions)
         self.root = records(np.zeros(actions, kernels.ARM))
         self.calls = self.root["calls"]
@@ -347,7 +369,9 @@ class _BracketSearch(EpisodeSearch):
         self._pool = PoolArrays(room, b, horizon)
         self._opening = opening(stakes)
         self._bets = np.zeros((0, len(stakes)))
+        self._merging = empty_table(16)
         self._fixed = {
+            "peers": np.full(horizon, NONE, np.int64),
             "stakes": 1.0 + levels["span"][:, np.newaxis] * stakes,
             "rules": records(rules),
             "levels": records(levels),
@@ -374,7 +398,11 @@ class _BracketSearch(EpisodeSearch):
     def kernel_state(self) -> kernels.Search:
         """What the kernels work on."""
         return kernels.Search(
-            tree=self.tree.arrays(), bets=self._bets, pool=self._pool.arrays(), **self._fixed
+            tree=self.tree.arrays(),
+            bets=self._bets,
+            pool=self._pool.arrays(),
+            merging=self._merging,
+            **self._fixed,
         )
 
     def reserve(self) -> int:
@@ -385,6 +413,8 @@ class _BracketSearch(EpisodeSearch):
             more = np.broadcast_to(self._opening, (room - len(self._bets), len(self._opening)))
             self._bets = np.concatenate([self._bets, more])
         self._pool.reserve()
+        merged = int(self._fixed["rules"][0]["merged"])
+        self._merging = grown(self._merging, self.horizon + merged * episodes * self.horizon)
         return episodes
 
     def in_units(self, scaled: Any) -> Any:
@@ -395,3 +425,55 @@ class _BracketSearch(EpisodeSearch):
         """How the search stands."""
         lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
         return self.standing(int(self._decision[0]["best"]), seconds, lower, upper)
+
+    def reader(self) -> Reader:
+        """Pairs hold the sum of their rewards, or the reward that was told, and an estimate."""
+        rules = self._fixed["rules"][0]
+        return _Reader(
+            low=self._low,
+            width=self._width,
+            sigma=self._sigma,
+            known=bool(rules["known_rewards"]),
+            fixed=bool(rules["fixed_rewards"]),
+            lower=self.in_units(self.root["lower"]),
+            upper=self.in_units(self.root["upper"]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Reads a pair's record. Only the root's actions have bounds.
+
+    Attributes:
+        low: the least that a step pays.
+        width: of what a step pays.
+        sigma: 1 + gamma + ... + gamma^(k-1), by k.
+        known: whether the model told the mean reward.
+        fixed: whether one visit tells it.
+        lower: bounds of the root's actions.
+        upper: likewise.
+    """
+
+    low: float
+    width: float
+    sigma: NDArray[np.float64]
+    known: bool
+    fixed: bool
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+    def __call__(self, pair: Any, offered: Sequence[int]) -> Evidence:
+        n, total, action = int(pair["n"]), float(pair["reward"]), int(pair["action"])
+        told = self.known or (self.fixed and n > 0)
+        reward = None
+        if told or n > 0:
+            reward = self.low + self.width * (total if told else total / n)
+        root = len(offered) == 1
+        rest = self.low * float(self.sigma[-len(offered)])
+        return Evidence(
+            reward=reward,
+            reward_interval=(reward, reward) if told and reward is not None else None,
+            value=rest + self.width * float(pair["estimate"]) if n > 0 else None,
+            lower=float(self.lower[action]) if root else None,
+            upper=float(self.upper[action]) if root else None,
+        )

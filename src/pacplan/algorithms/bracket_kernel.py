@@ -36,6 +36,7 @@ from pacplan.search.kernel import (
     gap_of,
     largest,
 )
+from pacplan.search.merging import MergeTable, has_room, merge
 from pacplan.search.tree import (
     LINKS,
     NODE_FIELDS,
@@ -55,6 +56,8 @@ NODE = np.dtype(
         ("place", np.int32),  # in the pool
         ("branch", np.int32),  # action of the root that leads here
         ("depth", np.int32),
+        ("canonical", np.int32),  # see `pacplan.search.merging`
+        ("peer", np.int32),  # next canonical node of the same depth
     ],
     align=True,
 )
@@ -116,9 +119,11 @@ RULES = np.dtype(
         ("delta_forced", np.float64),
         ("step", np.float64),  # of the grid of bounds
         ("stride", np.int64),  # of it to one of the grid of forced bets
-        ("dirichlet", np.float64),  # lgamma(B/2) - B lgamma(1/2)
+        ("normaliser", np.float64),  # lgamma(B/2) - B lgamma(1/2)
         ("horizon", np.int64),
         ("bettors", np.int64),  # actions that have begun to bet
+        ("due", np.int64),  # calls at the next certificate, where nodes are merged
+        ("merged", np.bool_),
         ("value_goal", np.bool_),
         ("fixed_rewards", np.bool_),
         ("known_rewards", np.bool_),
@@ -135,7 +140,8 @@ DECISION = np.dtype([("stands", np.int64), ("best", np.int64), ("kind", np.int64
 # Constants, chosen on one family of problems (see docs/bracket.md); no proof rests on them.
 PRIOR = 0.6  # value of what was never seen, relative to the largest
 POOL_WEIGHT = 4.0  # visits that the pooled model counts for
-CUT = 15  # an exploring episode ends after a pair visited fewer times
+CUT = 15  # an exploring episode ends after a pair visited fewer times ...
+ANYTIME_CUT = 3  # ... or fewer than this, where there is no gap to stop at
 FORCED_EVERY = 30
 FIRST_BET = 4  # exploit episodes watched before the first bet
 NEWEST = np.array([4.0, 2.0])  # weight of the newest return, against one for each before
@@ -151,6 +157,8 @@ class Search(NamedTuple):
     bets: NDArray[np.float64]  # bets[pair, j]: S_j, on its weight
     stakes: NDArray[np.float64]  # stakes[h, j]: a_j
     pool: Pool
+    merging: MergeTable
+    peers: NDArray[np.int64]  # by depth, a canonical node; NONE: none yet
     rules: Any  # one record of RULES
     levels: Any  # records of LEVEL
     prior: NDArray[np.float64]  # value of an unknown state with k steps to go
@@ -185,6 +193,8 @@ def _plant(search: Search, model: Any, state: int) -> None:
     root = tree.nodes[0]
     root.place = find_place(search.pool, state, actions, search.prior)
     root.branch = NONE
+    root.peer = NONE
+    search.peers[0] = 0
     for action in range(actions):
         arm = search.root[action]
         arm.upper = span
@@ -231,7 +241,7 @@ def _drift_span(search: Search, link: int, after: float) -> tuple[float, int]:
     seen = 0
     step = tree.pairs[link].child
     while step != NONE:
-        top = max(top, tree.nodes[step].upper)
+        top = max(top, tree.nodes[tree.nodes[step].canonical].upper)
         seen += 1
         step = tree.nodes[step].sibling
     if seen < search.promises[0].successors:
@@ -253,13 +263,13 @@ def _drift_bound(search: Search, link: int, h: int, top: float, seen: int, after
     tree, rules, ball = search.tree, search.rules[0], search.ball
     pair, outcomes = tree.pairs[link], search.promises[0].successors
     n = pair.n
-    complexity = lgamma(n + 0.5 * outcomes) - n * log(n) - rules.dirichlet
+    complexity = lgamma(n + 0.5 * outcomes) - n * log(n) - rules.normaliser
     k = 0
     step = pair.child
     while step != NONE:
         node = tree.nodes[step]
         ball[k].p = node.count / n
-        ball[k].f = node.drift / n - rules.gamma * (top - node.upper)
+        ball[k].f = node.drift / n - rules.gamma * (top - tree.nodes[node.canonical].upper)
         complexity += _count_term(search, node.count)
         k += 1
         step = node.sibling
@@ -305,7 +315,7 @@ def _pair_upper(search: Search, model: Any, at: int, link: int, h: int, penalty:
                 node = tree.nodes[step]
                 ended = node.actions == 0
                 p = handles.probability(model, state, pair.action, h, node.state, ended)
-                expected += p * node.upper
+                expected += p * tree.nodes[node.canonical].upper
                 left -= p
                 step = node.sibling
             value += rules.gamma * (expected + max(left, 0.0) * after)
@@ -372,8 +382,9 @@ def _pair_estimate(search: Search, link: int, h: int) -> None:
         total = 0.0
         step = pair.child
         while step != NONE:
-            total += tree.nodes[step].count * tree.nodes[step].estimate
-            step = tree.nodes[step].sibling
+            node = tree.nodes[step]
+            total += node.count * tree.nodes[node.canonical].estimate
+            step = node.sibling
         estimate += rules.gamma * total / pair.n
     pair.estimate = estimate
 
@@ -450,6 +461,7 @@ def simulate(
     promises, report, decision = search.promises, search.report, search.decision[0]
     outcomes = promises[0].successors
     told = rules.fixed_rewards or rules.known_rewards
+    few = CUT if rules.epsilon > 0.0 else ANYTIME_CUT
     at = 0
     earned = 0.0
     discount = 1.0
@@ -459,7 +471,7 @@ def simulate(
         pair = tree.pairs[link]
         node = tree.nodes[at]
         # Decided before the call, so that what is cut off is not chosen by its outcome.
-        cut = decision.kind == EXPLORE and pair.n < CUT
+        cut = decision.kind == EXPLORE and pair.n < few
         after = search.levels[h + 1].span if left > 0 else 0.0
         top, seen = _drift_span(search, link, after)
         successor, reward, ended, status = call_model(
@@ -485,8 +497,10 @@ def simulate(
             if random_next:
                 step = pair.child
                 while step != NONE:
-                    tree.nodes[step].drift += rules.gamma * (top - tree.nodes[step].upper)
-                    step = tree.nodes[step].sibling
+                    seen_node = tree.nodes[step]
+                    upper = tree.nodes[seen_node.canonical].upper
+                    seen_node.drift += rules.gamma * (top - upper)
+                    step = seen_node.sibling
                 if seen < outcomes:
                     pair.drift += rules.gamma * (top - after)
             child, new, status = follow(
@@ -497,7 +511,8 @@ def simulate(
             outcome = tree.nodes[child]
             if random_next:
                 # A new outcome was an unseen one when d was fixed.
-                drift = rules.gamma * (top - (after if new else outcome.upper))
+                value = after if new else tree.nodes[outcome.canonical].upper
+                drift = rules.gamma * (top - value)
             if new:
                 _settle(search, model, child, h, link, ended)
             outcome.count += 1
@@ -521,7 +536,8 @@ def simulate(
             return h + 1, earned + discount * search.ended[left], True, CHUNK_DONE
         if cut:
             return h + 1, earned, False, CHUNK_DONE
-        at = child
+        if left > 0:
+            at = tree.nodes[child].canonical
     return min(rules.horizon, most), earned, most >= rules.horizon, CHUNK_DONE
 
 
@@ -534,12 +550,19 @@ def _settle(search: Search, model: Any, child: int, h: int, link: int, ended: bo
     node.depth = h + 1
     node.branch = search.decision[0].play
     node.drift = tree.pairs[link].drift
+    node.canonical = child
     if ended:
         node.place = ENDED
         node.upper = search.ended[left]
         node.estimate = search.ended[left]
         return
     node.place = find_place(search.pool, node.state, node.actions, search.prior)
+    if rules.merged:
+        node.canonical = merge(search.merging, node.state, h + 1, child)
+        if node.canonical != child:
+            return
+        node.peer = search.peers[h + 1]
+        search.peers[h + 1] = child
     node.estimate = search.prior[left]
     if node.place != NONE:
         node.estimate = search.pool.values[node.place, left]
@@ -575,8 +598,33 @@ def backward(search: Search, model: Any, length: int) -> None:
             node.estimate = best
     pair = tree.pairs[arm.pair]
     arm.estimate = pair.estimate
-    arm.upper = min(arm.upper, arm.penalty * rules.log_share + pair.upper)
+    # The evidence behind one bound must be of one time. In a tree all W above a visit are renewed with
+    # it; where nodes are merged, those on other ways to the same state are not.
+    if not rules.merged:
+        arm.upper = min(arm.upper, arm.penalty * rules.log_share + pair.upper)
     arm.calls += length
+
+
+@inlined
+def certify(search: Search, model: Any) -> None:
+    """Renew all W of a merged graph, from the last step to the first, and U with them."""
+    tree, rules = search.tree, search.rules[0]
+    penalty = rules.kappa * rules.resolution
+    for h in range(rules.horizon - 1, -1, -1):
+        at = search.peers[h]
+        while at != NONE:
+            link = tree.nodes[at].first
+            while link != NONE:
+                if tree.pairs[link].n > 0:
+                    _pair_upper(search, model, at, link, h, penalty)
+                link = tree.pairs[link].sibling
+            _refresh_node(search, at, h)
+            at = tree.nodes[at].peer
+    for action in range(search.root.size):
+        arm = search.root[action]
+        if arm.pair != NONE:
+            bound = penalty * rules.log_share + tree.pairs[arm.pair].upper
+            arm.upper = min(arm.upper, bound)
 
 
 @inlined
@@ -587,7 +635,12 @@ def adapt(search: Search, model: Any, play: int) -> None:
     they are renewed, children before parents.
     """
     tree, rules, arm = search.tree, search.rules[0], search.root[play]
-    if arm.pair == NONE or arm.calls < 1.25 * arm.rebuilt or tree.pairs[arm.pair].n == 0:
+    if (
+        rules.merged
+        or arm.pair == NONE
+        or arm.calls < 1.25 * arm.rebuilt
+        or tree.pairs[arm.pair].n == 0
+    ):
         return
     best = largest(search.root.estimate)
     gap = rules.resolution + max(0.0, best - arm.estimate)
@@ -680,7 +733,11 @@ def bet_forced(search: Search, play: int, earned: float) -> None:
 
 @inlined
 def decide(search: Search, ties: Any) -> None:
-    """Which episode comes next: exploit the best estimate, or explore what keeps the gap open."""
+    """Which episode comes next: exploit the best estimate, or explore what keeps the gap open.
+
+    Where there is no gap to stop at, every other episode explores the wider of the best and its rival
+    instead, which serves the choice more than the certificate.
+    """
     root, rules, decision = search.root, search.rules[0], search.decision[0]
     if decision.stands:
         return
@@ -708,6 +765,10 @@ def decide(search: Search, ties: Any) -> None:
             above += (root[a].calls + 6.0) / (0.35 * room)
     decision.kind = EXPLOIT if below < above or rival == NONE else EXPLORE
     decision.play = best if decision.kind == EXPLOIT else rival
+    if rules.epsilon == 0.0 and rival != NONE and search.report[0].episodes % 2 != 0:
+        decision.kind = EXPLORE
+        wide = root[best].upper - root[best].estimate > root[rival].upper - root[rival].estimate
+        decision.play = best if wide else rival
 
 
 @inlined
@@ -745,6 +806,9 @@ def _run(
         pairs *= max(search.promises[0].most_actions, search.root.size)
     outcomes = search.promises[0].successors
     for _ in range(most_episodes):
+        if rules.merged and (report.calls >= rules.due or report.calls >= most_calls):
+            rules.due = int(1.05 * report.calls) + 20
+            certify(search, model)
         if satisfied(search):
             return RULE
         if report.calls >= most_calls:
@@ -753,6 +817,7 @@ def _run(
             tree.used[0] + rules.horizon > tree.nodes.size
             or tree.used[1] + pairs > tree.pairs.size
             or search.bets.shape[0] < tree.pairs.size
+            or not has_room(search.merging, rules.horizon)
         ):
             return NO_ROOM
         sweep(search.pool, outcomes, report.calls, rules.gamma, search.prior, search.ended)

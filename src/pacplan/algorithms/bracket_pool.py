@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan._jit import inlined, records
+from pacplan.search.merging import MergeTable, empty_table, find, grown, merge
 from pacplan.search.tree import NONE
 
 # In place of a successor: the end of the episode.
@@ -27,7 +28,7 @@ class Pool(NamedTuple):
     pairs: Any  # records of PAIR
     outcomes: Any  # records of OUTCOME, B for each pair
     values: NDArray[np.float64]  # values[place, k]: of k steps to go
-    slots: NDArray[np.int32]  # a hash table of places, open addressing; NONE: free
+    places: MergeTable  # by state, all at depth 0
     used: NDArray[np.int64]  # [states, pairs, calls at the next sweep]
 
 
@@ -44,7 +45,7 @@ class PoolArrays:
         self._pairs = np.zeros(states * actions, PAIR)
         self._outcomes = np.zeros(len(self._pairs) * successors, OUTCOME)
         self._values = np.zeros((states, horizon + 1))
-        self._slots = np.full(4 * states, NONE, np.int32)
+        self._places = empty_table(4 * states)
 
     def arrays(self) -> Pool:
         """What the kernels see; valid until the next `reserve`."""
@@ -53,7 +54,7 @@ class PoolArrays:
             records(self._pairs),
             records(self._outcomes),
             self._values,
-            self._slots,
+            self._places,
             self._used,
         )
 
@@ -74,20 +75,7 @@ class PoolArrays:
             new[: len(old)] = old
             setattr(self, name, new)
         self._values = np.concatenate([self._values, np.zeros_like(self._values)])
-        self._slots = np.full(4 * len(self._states), NONE, np.int32)
-        for place in range(int(self._used[0])):
-            slot = int(home(int(self._states[place]["state"]), len(self._slots)))
-            while self._slots[slot] != NONE:
-                slot = (slot + 1) % len(self._slots)
-            self._slots[slot] = place
-
-
-@inlined
-def home(state: int, slots: int) -> int:
-    """Where a state's place is looked for first; `slots` is a power of two."""
-    mixed = (state ^ (state >> 32)) * 0x45D9F3B
-    mixed = (mixed ^ (mixed >> 16)) & 0x7FFFFFFF
-    return mixed & (slots - 1)
+        self._places = grown(self._places, len(self._states))
 
 
 @inlined
@@ -96,16 +84,11 @@ def find_place(pool: Pool, state: int, actions: int, prior: Any) -> int:
 
     `prior[k]` is the value of a new state with k steps to go.
     """
-    slot = home(state, pool.slots.size)
-    while pool.slots[slot] != NONE:
-        place = pool.slots[slot]
-        if pool.states[place].state == state:
-            return int(place)
-        slot = (slot + 1) & (pool.slots.size - 1)
-    place = pool.used[0]
-    if place >= pool.states.size or pool.used[1] + actions > pool.pairs.size:
-        return NONE
-    pool.slots[slot] = place
+    if pool.used[0] >= pool.states.size or pool.used[1] + actions > pool.pairs.size:
+        return find(pool.places, state, 0)
+    place = merge(pool.places, state, 0, pool.used[0])
+    if place < pool.used[0]:
+        return place
     pool.states[place].state = state
     pool.states[place].first = pool.used[1]
     pool.states[place].actions = actions
@@ -113,7 +96,7 @@ def find_place(pool: Pool, state: int, actions: int, prior: Any) -> int:
         pool.values[place, k] = prior[k]
     pool.used[0] = place + 1
     pool.used[1] += actions
-    return int(place)
+    return place
 
 
 @inlined

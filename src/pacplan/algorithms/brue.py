@@ -15,7 +15,7 @@ from pacplan.algorithms.mean_kernel import (
 )
 from pacplan.algorithms.mean_search import MeanSearch, check_anytime
 from pacplan.models.protocol import Session
-from pacplan.plan import Plan
+from pacplan.result import Plan
 from pacplan.search.driver import Limits
 from pacplan.search.kernel import (
     BROKEN,

@@ -11,10 +11,10 @@ from pacplan import _checks
 from pacplan._jit import announce_compilation, records, uncached
 from pacplan.algorithms.base import Planner, Query
 from pacplan.models.protocol import BrokenPromiseError, Model, Session
-from pacplan.plan import Plan
+from pacplan.result import Plan
 from pacplan.search import kernel
 from pacplan.search.driver import Snapshot
-from pacplan.search.tree import NODE, SearchTree
+from pacplan.search.tree import NODE, Reader, SearchTree, read_nothing
 
 # Kernels and kinds of models (classes of handles, or handles of jitted functions) that are ready.
 _prepared: set[Any] = set()
@@ -33,6 +33,7 @@ class EpisodeSearch(ABC):
         horizon: number of steps of an episode.
         deterministic: whether the user declared that every pair has one successor.
         pairs_a_node: most pairs that a new node brings with it.
+        open_loop: whether the tree is one of action sequences.
     """
 
     target: float | None = None
@@ -49,12 +50,21 @@ class EpisodeSearch(ABC):
         horizon: int,
         deterministic: bool = False,
         pairs_a_node: int = 1,
+        open_loop: bool = False,
     ) -> None:
         model = query.model
         self.session = session
         self.actions = query.actions
         self.horizon = horizon
-        self.tree = SearchTree(pair, node, gamma=gamma, horizon=horizon, states=session.states)
+        self.tree = SearchTree(
+            pair,
+            node,
+            gamma=gamma,
+            horizon=horizon,
+            states=session.states,
+            labels=session.labels,
+            open_loop=open_loop,
+        )
         successors = 1 if deterministic else model.successors
         # Where B is not known, any number that is never exceeded will do.
         self.successors = np.iinfo(np.int32).max if successors is None else successors
@@ -73,6 +83,8 @@ class EpisodeSearch(ABC):
         self._pairs_a_node = pairs_a_node
         self._rng, self._ties = query.rng, query.ties
         self._root = session.encode(query.state)
+        if query.reuse is not None and query.reuse.tree is not None:
+            self.tree.adopt(query.reuse.tree, session.encode)
         if not session.cached:
             announce_compilation("once in this process, for this simulator")
         self._run = run if session.cached else uncached(run)
@@ -107,6 +119,10 @@ class EpisodeSearch(ABC):
             episodes=int(self.report["episodes"]),
             seconds=seconds,
         )
+
+    def reader(self) -> Reader:
+        """How the tree's pairs are read when the search is over. It outlives the session."""
+        return read_nothing
 
     @property
     def report(self) -> Any:
@@ -223,7 +239,7 @@ def estimates_plan(
     """
     values = search.values.copy()
     best = search.recommended()
-    search.tree.trim()
+    search.tree.close(search.reader())
     action = query.actions[best]
     proof = f"{type(planner).__name__} proves nothing." if guarantee is None else guarantee
     return Plan(
@@ -278,7 +294,7 @@ def bounded_plan(
     """
     if stopped_by == "rule" and proven:
         stopped_by = "certified"
-    search.tree.trim()
+    search.tree.close(search.reader())
     return Plan(
         action=snapshot.action,
         actions=query.actions,

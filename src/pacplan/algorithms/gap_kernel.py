@@ -57,6 +57,7 @@ RULES = np.dtype(
         ("known_rewards", np.bool_),
         ("known_transitions", np.bool_),
         ("per_path", np.bool_),  # see Thresholds.per_path
+        ("keep_last", np.bool_),  # outcomes of the last step enter the tree, for the next search
     ],
     align=True,
 )
@@ -146,17 +147,27 @@ def plant(search: Search, model: Any, state: int, rng: Any) -> None:
 @inlined
 def _expand_known(search: Search, model: Any, at: int, h: int, rng: Any) -> None:
     """Give every action of a new node its pair: where rewards are known, each is worth its own."""
-    tree, rules, values = search.tree, search.rules[0], search.values
-    promise = search.promises[0]
+    tree, promise = search.tree, search.promises[0]
     node = tree.nodes[at]
-    after = rules.horizon - h - 1
     for action in range(node.actions):
         reward = handles.mean_reward(model, node.state, action, h)
         pair = tree.pairs[add_pair(tree, at, action)]
-        pair.upper = reward + rules.gamma * values[after].outcome_upper + rules.slack
-        pair.lower = reward + rules.gamma * values[after].outcome_lower - rules.slack
         pair.reward = (reward - promise.lowest) / promise.width
+        _bound_unvisited(search, pair, h)
     _refresh_node(search, at, h, rng)
+
+
+@inlined
+def _bound_unvisited(search: Search, pair: Any, h: int) -> None:
+    """Bounds of a pair of step h that was never visited: its reward if that is known, and the rest."""
+    rules, values, promise = search.rules[0], search.values, search.promises[0]
+    steps = rules.horizon - h
+    pair.upper = values[steps].node_upper
+    pair.lower = values[steps].node_lower
+    if rules.known_rewards:
+        reward = promise.lowest + promise.width * pair.reward
+        pair.upper = reward + rules.gamma * values[steps - 1].outcome_upper + rules.slack
+        pair.lower = reward + rules.gamma * values[steps - 1].outcome_lower - rules.slack
 
 
 @inlined
@@ -207,8 +218,7 @@ def simulate(search: Search, model: Any, most: int, rng: Any, ties: Any) -> tupl
         if link == NONE:
             action = play if h == 0 else untried_action(tree, at, ties)
             link = add_pair(tree, at, action)
-            tree.pairs[link].upper = values[steps].node_upper
-            tree.pairs[link].lower = values[steps].node_lower
+            _bound_unvisited(search, tree.pairs[link], h)
             if h == 0:
                 root[action].pair = link
         action = tree.pairs[link].action
@@ -217,7 +227,7 @@ def simulate(search: Search, model: Any, most: int, rng: Any, ties: Any) -> tupl
         if status != CHUNK_DONE:
             return h, status
         child = NONE
-        if steps > 1:
+        if steps > 1 or rules.keep_last:
             after = values[steps - 1]
             child, new, status = follow(
                 tree,
@@ -234,7 +244,7 @@ def simulate(search: Search, model: Any, most: int, rng: Any, ties: Any) -> tupl
             )
             if status != CHUNK_DONE:
                 return h, status
-            if new and not ended and rules.known_rewards:
+            if new and not ended and rules.known_rewards and steps > 1:
                 _expand_known(search, model, child, h + 1, ties)
         if rules.per_path:
             price += log(tree.nodes[at].actions * (promise.successors if h > 0 else 1))
@@ -466,7 +476,7 @@ def _run(
         if (
             tree.used[0] + horizon > tree.nodes.size
             or tree.used[1] + horizon * pairs_a_node > tree.pairs.size
-            or report.episodes + 2 > search.radii.shape[0]
+            or tree.nodes[0].count + report.episodes + 2 > search.radii.shape[0]
         ):
             return NO_ROOM
         length, status = simulate(search, model, most_calls - report.calls, rng, ties)
@@ -492,6 +502,75 @@ def run(
     `rng` feeds the model, `ties` breaks ties.
     """
     return _run(search, model, state, most_episodes, most_calls, rng, ties)
+
+
+@core
+def _regrow(search: Search, model: Any, depths: Any, prices: Any, ties: Any) -> None:
+    tree, rules, root, path = search.tree, search.rules[0], search.root, search.path
+    successors = search.promises[0].successors
+    nodes = tree.used[0]
+    for at in range(nodes):
+        node = tree.nodes[at]
+        h = depths[at]
+        price = prices[at]
+        if rules.per_path and node.actions > 0:
+            price += log(node.actions * (successors if h > 0 else 1))
+        prices[at] = price
+        link = node.first
+        while link != NONE:
+            step = tree.pairs[link].child
+            while step != NONE:
+                depths[step] = h + 1
+                prices[step] = price
+                step = tree.nodes[step].sibling
+            link = tree.pairs[link].sibling
+    for at in range(nodes - 1, -1, -1):
+        node = tree.nodes[at]
+        h = depths[at]
+        if node.actions == 0:
+            continue
+        if rules.known_rewards and node.first == NONE:
+            _expand_known(search, model, at, h, ties)
+            continue
+        link = node.first
+        while link != NONE:
+            pair = tree.pairs[link]
+            if pair.n == 0:
+                _bound_unvisited(search, pair, h)
+            else:
+                # As if the last visit had changed no mean.
+                told = rules.known_rewards or rules.fixed_rewards
+                path[h].node = at
+                path[h].pair = link
+                path[h].child = pair.child
+                path[h].reward = pair.reward if told else pair.reward / pair.n
+                path[h].price = prices[at]
+                _refresh_pair(search, model, h)
+            link = pair.sibling
+        _refresh_node(search, at, h, ties)
+    for action in range(root.size):
+        arm = root[action]
+        arm.upper = search.values[rules.horizon].node_upper
+        arm.lower = search.values[rules.horizon].node_lower
+        arm.pair = NONE
+    link = tree.nodes[0].first
+    while link != NONE:
+        pair = tree.pairs[link]
+        arm = root[pair.action]
+        arm.pair = link
+        arm.upper = pair.upper
+        arm.lower = pair.lower
+        link = pair.sibling
+
+
+@entry
+def regrow(search: Search, model: Any, depths: Any, prices: Any, ties: Any) -> None:
+    """Compute all bounds of a tree that came with its counts, its nodes one step nearer to the root.
+
+    `depths` and `prices` have a zero for each node; they are filled with its steps from the root and
+    with what its pairs pay for the path to them (see Thresholds.per_path).
+    """
+    _regrow(search, model, depths, prices, ties)
 
 
 @kernel

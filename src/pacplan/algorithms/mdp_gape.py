@@ -1,14 +1,17 @@
 """MDP-GapE (Jonsson, Kaufmann, Ménard, Darwiche Domingues, Leurent, Valko; NeurIPS 2020)."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log, prod
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import _checks
-from pacplan._jit import records
+from pacplan._jit import records, uncached
 from pacplan.algorithms import gap_kernel as kernels
-from pacplan.algorithms.base import Planner, Query
+from pacplan.algorithms.base import Planner, Query, check_stationary
 from pacplan.algorithms.episodes import EpisodeSearch, bounded_plan
 from pacplan.algorithms.horizons import (
     allocation,
@@ -18,10 +21,12 @@ from pacplan.algorithms.horizons import (
 )
 from pacplan.algorithms.knowledge import KNOWLEDGE, Knowledge, check_known, known_assumptions
 from pacplan.bounds import thresholds as exploration
+from pacplan.bounds.intervals import mean_interval
 from pacplan.bounds.thresholds import Setting, Thresholds
 from pacplan.models.protocol import Model, Session
-from pacplan.plan import Plan
+from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
+from pacplan.search.tree import Evidence, Reader
 from pacplan.search.values import step_width, value_range
 from pacplan.words import at_least, at_most, complement
 
@@ -133,6 +138,26 @@ class MDPGapE(Planner):
             return None
         return default_horizon(self.epsilon / width, self.gamma)
 
+    def _check_reuse(self, model: Model) -> None:
+        check_stationary(model)
+        if isinstance(self.thresholds, Thresholds) and self.thresholds.proven:
+            raise ValueError(
+                "a search that starts from an earlier tree needs bounds for a smaller delta, and the "
+                f"thresholds {self.thresholds.name!r} are for one delta; pass reuse=False"
+            )
+
+    @property
+    def _estimates(self) -> bool:
+        """Whether a proven guarantee depends on draws at all."""
+        return self.thresholds == "lemma" and "unknown" in (self.rewards, self.transitions)
+
+    def _price(self, model: Model, budget: int | None, share: float) -> float:
+        if not self._estimates:
+            return 0.0
+        horizon = self.horizon_for(model, budget)
+        pairs = horizon * log((model.successors or 1) * (model.max_actions or 1))
+        return -log(share) / (log(3.0 / self.delta) + pairs)
+
     def _check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
         endless = limits.budget is None and limits.time_limit is None and limits.callback is None
@@ -166,7 +191,7 @@ class MDPGapE(Planner):
             snapshot,
             stopped_by,
             guarantee=self._guarantee(query, search, snapshot),
-            assumptions=self._assumptions(query.model, search.thresholds),
+            assumptions=self._assumptions(query.model, search),
             values=values,
             value=value,
             proven=search.thresholds.proven,
@@ -199,7 +224,7 @@ class MDPGapE(Planner):
             )
         return f"{what} is within {at_most(loss)} of optimal in {problem}{tail}, {surely}."
 
-    def _assumptions(self, model: Model, thresholds: Thresholds) -> tuple[str, ...]:
+    def _assumptions(self, model: Model, search: "_GapSearch") -> tuple[str, ...]:
         successors = 1 if self.transitions == "deterministic" else model.successors
         low, high = model.reward_range
         stated = [
@@ -207,8 +232,13 @@ class MDPGapE(Planner):
             f"rewards lie in [{low:g}, {high:g}]",
         ]
         stated += known_assumptions(self.rewards, self.transitions)
-        if isinstance(self.thresholds, Thresholds) and thresholds.proven:
-            stated.append(f"the thresholds {thresholds.name!r} hold with probability 1 - delta")
+        if isinstance(self.thresholds, Thresholds) and self.thresholds.proven:
+            stated.append(f"the thresholds {self.thresholds.name!r} hold with probability 1 - delta")
+        if search.share < 1.0:
+            stated.append(
+                "the world knows of the simulator's draws only the actions it was given (the tree was "
+                f"kept, and delta divided by {1.0 / search.share:g} to cover all choices of them)"
+            )
         return tuple(stated)
 
 
@@ -234,9 +264,10 @@ class _GapSearch(EpisodeSearch):
         if exploration.for_a_budget(planner.thresholds) and planner._horizon is None:
             assert query.budget is not None
             episodes = allocation(query.budget, planner.gamma)[0]
+        self.share = query.reuse.share if query.reuse is not None and planner._estimates else 1.0
         self._table = exploration.table(
             planner.thresholds,
-            Setting(planner.delta, self.successors, model.max_actions, horizon, episodes),
+            Setting(planner.delta * self.share, self.successors, model.max_actions, horizon, episodes),
         )
         self.thresholds = self._table.thresholds
         values = value_range(model.reward_range, model.may_end, planner.gamma, horizon)
@@ -252,6 +283,7 @@ class _GapSearch(EpisodeSearch):
             planner.rewards == "known",
             planner.transitions == "known",
             self.thresholds.per_path,
+            query.reuse is not None,
         )
         self.root = records(np.zeros(len(query.actions), kernels.ROOT))
         self.calls = self.root["calls"]
@@ -267,6 +299,17 @@ class _GapSearch(EpisodeSearch):
             "report": self.reports,
         }
         self.reserve()
+        if len(self.tree) > 0:
+            self._regrow(planner.rewards == "known")
+
+    def _regrow(self, known_rewards: bool) -> None:
+        """Renew the bounds of a tree that was grown by an earlier search."""
+        nodes = len(self.tree)
+        if known_rewards:
+            self.tree.reserve(0, nodes * self._pairs_a_node)
+        regrow = kernels.regrow if self.session.cached else uncached(kernels.regrow)
+        depths, prices = np.zeros(nodes, np.int64), np.zeros(nodes)
+        regrow(self.kernel_state(), self.session.handle, depths, prices, self._ties)
 
     def kernel_state(self) -> kernels.Search:
         """What the kernels work on."""
@@ -276,7 +319,8 @@ class _GapSearch(EpisodeSearch):
     def reserve(self) -> int:
         """Make room, also for as many more visits to a pair in the table of radii."""
         episodes = super().reserve()
-        self._table.extend(int(self.report["episodes"]) + episodes + 2)
+        earlier = int(self.tree.nodes[0]["count"]) if len(self.tree) > 0 else 0
+        self._table.extend(earlier + int(self.report["episodes"]) + episodes + 2)
         return episodes
 
     def snapshot(self, seconds: float) -> Snapshot:
@@ -290,3 +334,54 @@ class _GapSearch(EpisodeSearch):
         estimates = np.empty(nodes + len(self.actions))
         kernels.plug_in(self.kernel_state(), estimates)
         return estimates[nodes:].copy(), float(estimates[0])
+
+    def reader(self) -> Reader:
+        """Pairs hold the sum of their rewards, or the mean where it was told, and bounds."""
+        low, high = self._reward_range
+        rules = self._fixed["rules"][0]
+        most = int(self.tree.pairs["n"].max(initial=0))
+        return _Reader(
+            low=low,
+            width=high - low,
+            known=bool(rules["known_rewards"]),
+            fixed=bool(rules["fixed_rewards"]),
+            radii=self._table.rows[: most + 1, exploration.Radii().reward].copy(),
+            successors=self.successors if self.thresholds.per_path else None,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Reads a pair's record.
+
+    Attributes:
+        low: lowest reward.
+        width: of the rewards.
+        known: whether the model told the mean reward.
+        fixed: whether one visit tells it.
+        radii: by the number of visits, of the confidence set of the mean reward.
+        successors: B where the actions met on the way add to the radius; else None.
+    """
+
+    low: float
+    width: float
+    known: bool
+    fixed: bool
+    radii: NDArray[np.float64]
+    successors: int | None
+
+    def __call__(self, pair: Any, offered: Sequence[int]) -> Evidence:
+        n, total = int(pair["n"]), float(pair["reward"])
+        lower, upper = float(pair["lower"]), float(pair["upper"])
+        if self.known or (self.fixed and n > 0):
+            reward = self.low + self.width * total
+            return Evidence(reward, (reward, reward), lower=lower, upper=upper)
+        if n == 0:
+            return Evidence(lower=lower, upper=upper)
+        radius = float(self.radii[n])
+        if self.successors is not None:
+            radius += (log(prod(offered)) + (len(offered) - 1) * log(self.successors)) / n
+        mean = min(total / n, 1.0)
+        down, up = mean_interval(mean, radius)
+        interval = self.low + self.width * down, self.low + self.width * up
+        return Evidence(self.low + self.width * mean, interval, lower=lower, upper=upper)

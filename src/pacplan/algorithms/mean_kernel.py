@@ -13,7 +13,7 @@ from pacplan.search.tree import LINKS, NONE, TreeArrays, add_node
 # What the search knows of an action that was tried.
 PAIR = np.dtype(
     [
-        ("mean", np.float64),  # mean of the returns counted, in the user's units
+        ("average", np.float64),  # of the returns counted, in the user's units
         ("spread", np.float64),  # 1 / sqrt(n)
         *LINKS,
     ],
@@ -59,10 +59,10 @@ def best_mean(tree: TreeArrays, at: int, ties: Any) -> int:
     while link != NONE:
         pair = tree.pairs[link]
         if pair.n > 0:
-            if best == NONE or pair.mean > tree.pairs[best].mean:
+            if best == NONE or pair.average > tree.pairs[best].average:
                 best = link
                 tied = 1
-            elif pair.mean == tree.pairs[best].mean:
+            elif pair.average == tree.pairs[best].average:
                 tied += 1
                 if ties.random() * tied < 1.0:
                     best = link
@@ -81,7 +81,7 @@ def best_bound(tree: TreeArrays, at: int, scale: float, ties: Any) -> int:
     link = node.first
     while link != NONE:
         pair = tree.pairs[link]
-        bound = pair.mean + scale * pair.spread
+        bound = pair.average + scale * pair.spread
         if bound > top:
             best = link
             top = bound
@@ -98,7 +98,7 @@ def best_bound(tree: TreeArrays, at: int, scale: float, ties: Any) -> int:
 def count_return(pair: Any, value: float) -> None:
     """Let a return enter the mean of a pair."""
     pair.n += 1
-    pair.mean += (value - pair.mean) / pair.n
+    pair.average += (value - pair.average) / pair.n
     pair.spread = 1.0 / sqrt(pair.n)
 
 

@@ -1,6 +1,7 @@
 """The Python half of the planners that estimate values by the mean of returns: UCT and BRUE."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from pacplan.algorithms.episodes import EpisodeSearch, best_estimate
 from pacplan.algorithms.horizons import check_steps
 from pacplan.models.protocol import Session
 from pacplan.search.driver import Limits, Snapshot
+from pacplan.search.tree import Evidence, Reader
 
 
 class MeanSearch(EpisodeSearch):
@@ -63,7 +65,7 @@ class MeanSearch(EpisodeSearch):
             for link in self.tree.tried(0):
                 pair = self.tree.pairs[link]
                 if pair["n"] > 0:
-                    means[pair["action"]], counts[pair["action"]] = pair["mean"], pair["n"]
+                    means[pair["action"]], counts[pair["action"]] = pair["average"], pair["n"]
         return means, counts
 
     def recommended(self) -> int:
@@ -74,6 +76,14 @@ class MeanSearch(EpisodeSearch):
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
         return self.standing(self.recommended(), seconds)
+
+    def reader(self) -> Reader:
+        """Pairs hold the mean of their returns."""
+        return _read
+
+
+def _read(pair: Any, offered: Sequence[int]) -> Evidence:
+    return Evidence(value=float(pair["average"]) if pair["n"] > 0 else None)
 
 
 def check_anytime(planner: Planner, query: Query, limits: Limits, horizon: int) -> None:

@@ -1,6 +1,7 @@
 """OLOP (Bubeck, Munos 2010) and KL-OLOP (Leurent, Maillard 2019): optimism over action sequences."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
+from functools import partial
 from math import log, sqrt
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -14,7 +15,7 @@ from pacplan.algorithms.episodes import EpisodeSearch, estimates_plan
 from pacplan.algorithms.horizons import allocation, check_gamma_and_horizon, check_steps
 from pacplan.bounds.bernoulli import kl_upper_from
 from pacplan.models.protocol import Session
-from pacplan.plan import Plan
+from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.kernel import (
     ABORTED,
@@ -24,7 +25,17 @@ from pacplan.search.kernel import (
     must_return,
     note_episode,
 )
-from pacplan.search.tree import LINKS, NONE, TreeArrays, add_node, add_pair, link_child, untried_action
+from pacplan.search.tree import (
+    LINKS,
+    NONE,
+    Evidence,
+    Reader,
+    TreeArrays,
+    add_node,
+    add_pair,
+    link_child,
+    untried_action,
+)
 from pacplan.search.values import step_range
 
 PAIR = np.dtype(
@@ -295,7 +306,7 @@ class _SequenceSearch(EpisodeSearch):
         assert query.budget is not None
         model, gamma = query.model, planner.gamma
         episodes, horizon = _split(planner, query.budget)
-        super().__init__(run, query, session, PAIR, gamma=gamma, horizon=horizon)
+        super().__init__(run, query, session, PAIR, gamma=gamma, horizon=horizon, open_loop=True)
         low, high = step_range(model.reward_range, model.may_end)
         tail = 1.0 / (1.0 - gamma)
         rules = (gamma, low, high - low, tail, planner.level(episodes), horizon, planner.kl)
@@ -370,3 +381,16 @@ class _SequenceSearch(EpisodeSearch):
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
         return self.standing(self.recommended(), seconds)
+
+    def reader(self) -> Reader:
+        """Pairs hold the sum of the rewards at their step, and the B-value from there on."""
+        return partial(_read, self._low, self._width, 1.0 / (1.0 - self._gamma))
+
+
+def _read(low: float, width: float, tail: float, pair: Any, offered: Sequence[int]) -> Evidence:
+    if pair["n"] == 0:
+        return Evidence()
+    return Evidence(
+        reward=low + width * float(pair["reward"]) / int(pair["n"]),
+        upper=low * tail + width * float(pair["bound"]),
+    )

@@ -1,5 +1,6 @@
 """OP-MDP (Buşoniu, Munos 2012): optimistic planning where the model is known."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,10 +13,19 @@ from pacplan.algorithms.horizons import check_gamma_and_horizon
 from pacplan.algorithms.opd import certain_plan, check_limits, tails_of
 from pacplan.models.protocol import Session
 from pacplan.models.tabular import TabularMDP
-from pacplan.plan import Plan
+from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.kernel import CHUNK_DONE, NO_ROOM, RULE, SPENT
-from pacplan.search.tree import LINKS, NONE, TreeArrays, add_node, add_pair, link_child
+from pacplan.search.tree import (
+    LINKS,
+    NONE,
+    Evidence,
+    Reader,
+    TreeArrays,
+    add_node,
+    add_pair,
+    link_child,
+)
 
 PAIR = np.dtype(
     [
@@ -291,3 +301,12 @@ class _PolicySearch(EpisodeSearch):
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
         return self.standing(self.recommended(), seconds, *self._bounds())
+
+    def reader(self) -> Reader:
+        """Pairs hold their mean reward, which is known, and bounds."""
+        return _read
+
+
+def _read(pair: Any, offered: Sequence[int]) -> Evidence:
+    reward = float(pair["reward"])
+    return Evidence(reward, (reward, reward), lower=float(pair["lower"]), upper=float(pair["upper"]))

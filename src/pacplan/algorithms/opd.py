@@ -10,7 +10,7 @@ from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.episodes import EpisodeSearch, bounded_plan
 from pacplan.algorithms.horizons import check_gamma_and_horizon, check_steps
 from pacplan.models.protocol import Model, Session
-from pacplan.plan import Plan
+from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.heap import pop, push
 from pacplan.search.kernel import (
@@ -151,6 +151,7 @@ class OPD(Planner):
     """
 
     name = "opd"
+    keeps_tree = False
 
     def __init__(self, *, gamma: float, horizon: int | None = None, chunk: int | None = None) -> None:
         super().__init__(chunk=chunk)

@@ -14,7 +14,7 @@ from pacplan.algorithms.episodes import EpisodeSearch, best_estimate, estimates_
 from pacplan.algorithms.horizons import check_endless, check_gamma_below_one, most_actions
 from pacplan.algorithms.units import units
 from pacplan.models.protocol import Model, Session
-from pacplan.plan import Plan
+from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.kernel import CHUNK_DONE, RULE, SPENT, call_model, count_actions, note_episode
 from pacplan.search.tree import LINKS
@@ -241,6 +241,7 @@ class SmoothCruiser(Planner):
     """
 
     name = "smooth-cruiser"
+    keeps_tree = False
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.episodes import EpisodeSearch, best_estimate, size_assumptions
 from pacplan.algorithms.horizons import check_gamma_and_horizon, check_steps, default_horizon
 from pacplan.models.protocol import Model, Session
-from pacplan.plan import Plan
+from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.kernel import (
     CHUNK_DONE,
@@ -163,6 +163,7 @@ class SparseSampling(Planner):
     """
 
     name = "sparse-sampling"
+    keeps_tree = False
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ from pacplan.algorithms.episodes import EpisodeSearch, best_estimate, bounded_pl
 from pacplan.algorithms.horizons import check_endless, check_gamma_below_one, most_actions
 from pacplan.algorithms.opd import tails_of
 from pacplan.models.protocol import Model, Session
-from pacplan.plan import Plan
+from pacplan.result import Plan
 from pacplan.search import kernel
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.kernel import CHUNK_DONE, RULE, SPENT, call_model, count_actions, note_episode
@@ -191,6 +191,7 @@ class StOP(Planner):
     """
 
     name = "stop"
+    keeps_tree = False
 
     def __init__(
         self,

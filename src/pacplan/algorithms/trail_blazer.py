@@ -1,6 +1,8 @@
 """TrailBlazer (Grill, Valko, Munos 2016): a value, from few calls off the nearly optimal paths."""
 
 import math
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +13,9 @@ from pacplan._jit import core, entry, inlined, records
 from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.episodes import EpisodeSearch, best_estimate, estimates_plan
 from pacplan.algorithms.horizons import check_endless, check_gamma_below_one, most_actions
-from pacplan.algorithms.units import units
+from pacplan.algorithms.units import Units, units
 from pacplan.models.protocol import Model, Session
-from pacplan.plan import Plan
+from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.kernel import (
     CHUNK_DONE,
@@ -24,14 +26,14 @@ from pacplan.search.kernel import (
     follow,
     note_episode,
 )
-from pacplan.search.tree import LINKS, NONE, TreeArrays, add_node, add_pair
+from pacplan.search.tree import LINKS, NONE, Evidence, Reader, TreeArrays, add_node, add_pair
 from pacplan.words import at_most, complement
 
 # An AVG node. Its samples are a list, oldest first, so that "the first m" means something.
 PAIR = np.dtype(
     [
         ("rewards", np.float64),  # sum over all samples
-        ("value", np.float64),  # last estimate
+        ("value", np.float64),  # last estimate; NaN before the first
         ("oldest", np.int32),
         ("newest", np.int32),
         ("active", np.int32),  # how many samples the counts of its outcomes stand for ...
@@ -54,7 +56,7 @@ FRAME = np.dtype(
         ("spread", np.float64),  # U of the round under way
         ("node", np.int64),
         ("samples", np.int64),  # m
-        ("round", np.int64),  # l of the next round
+        ("stage", np.int64),  # l of the next round
         ("left", np.int64),  # candidates
         ("final", np.int64),  # whether only the value of the one left is asked for
         ("phase", np.int64),
@@ -116,7 +118,7 @@ def _next_round(rules: Any, frame: Any, is_root: bool) -> int:
     doubles the last, so that there are estimates to show.
     """
     limit = (1.0 - rules.eta) * max(0.25 * rules.top, frame.accuracy)
-    first = frame.round
+    first = frame.stage
     if _spread(rules, first, frame.accuracy) < limit:
         return int(first)
     low, high = first, 2 * first
@@ -143,7 +145,7 @@ def _call_node(search: Search, node: int, samples: int, accuracy: float) -> None
     frame.samples = samples
     frame.accuracy = accuracy
     frame.spread = np.inf
-    frame.round = 1
+    frame.stage = 1
     frame.left = tree.nodes[node].actions
     frame.final = 0
     frame.phase = _DECIDE
@@ -151,6 +153,7 @@ def _call_node(search: Search, node: int, samples: int, accuracy: float) -> None
         # The last one made is the first in the list, so actions are listed in order.
         for action in range(tree.nodes[node].actions - 1, -1, -1):
             pair = tree.pairs[add_pair(tree, node, action)]
+            pair.value = np.nan
             pair.oldest = NONE
             pair.newest = NONE
             pair.last = NONE
@@ -241,9 +244,9 @@ def _run(search: Search, model: Any, state: int, most_draws: int, most_calls: in
                 frame.pair = _candidate(tree, node.first)
                 frame.phase = _DRAW
                 if frame.left > 1:
-                    frame.round = _next_round(rules, frame, used[1] == 1)
-                    frame.spread = _spread(rules, frame.round, frame.accuracy)
-                    frame.pair_samples = frame.round
+                    frame.stage = _next_round(rules, frame, used[1] == 1)
+                    frame.spread = _spread(rules, frame.stage, frame.accuracy)
+                    frame.pair_samples = frame.stage
                     frame.pair_accuracy = frame.spread * rules.eta / (1.0 - rules.eta)
                 else:
                     frame.final = 1
@@ -322,7 +325,7 @@ def _run(search: Search, model: Any, state: int, most_draws: int, most_calls: in
                 if frame.pair == NONE:
                     margin = 4.0 * frame.spread / (1.0 - rules.eta)
                     frame.left = _drop(tree, frame.node, margin)
-                    frame.round += 1
+                    frame.stage += 1
                     frame.phase = _DECIDE
         if returns:
             used[1] -= 1
@@ -492,3 +495,15 @@ class _TrailSearch(EpisodeSearch):
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
         return self.standing(self.recommended(), seconds)
+
+    def reader(self) -> Reader:
+        """Pairs hold the sum of their rewards and an estimate, both scaled."""
+        return partial(_read, self._units)
+
+
+def _read(scale: Units, pair: Any, offered: Sequence[int]) -> Evidence:
+    n, value = int(pair["n"]), float(pair["value"])
+    return Evidence(
+        reward=scale.low + scale.width * float(pair["rewards"]) / n if n > 0 else None,
+        value=None if np.isnan(value) else scale.value(value),
+    )

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pacplan import _checks
 from pacplan._jit import core, entry, inlined
-from pacplan.algorithms.base import Planner, Query
+from pacplan.algorithms.base import Planner, Query, check_stationary
 from pacplan.algorithms.episodes import estimates_plan
 from pacplan.algorithms.horizons import check_gamma_and_horizon, horizon_for
 from pacplan.algorithms.mean_kernel import (
@@ -15,8 +15,8 @@ from pacplan.algorithms.mean_kernel import (
     play_on,
 )
 from pacplan.algorithms.mean_search import MeanSearch, check_anytime
-from pacplan.models.protocol import Session
-from pacplan.plan import Plan
+from pacplan.models.protocol import Model, Session
+from pacplan.result import Plan
 from pacplan.search.driver import Limits
 from pacplan.search.kernel import (
     BROKEN,
@@ -144,6 +144,9 @@ class UCT(Planner):
             raise ValueError(f"exploration must be at least 0, got {exploration}")
         self.rollout = _checks.choice("rollout", rollout, ("tree", "random"))
         self.recommend = _checks.choice("recommend", recommend, ("value", "visits"))
+
+    def _check_reuse(self, model: Model) -> None:
+        check_stationary(model)
 
     def _check_query(self, query: Query, limits: Limits) -> None:
         check_anytime(self, query, limits, horizon_for(self.horizon, self.gamma, limits.budget))

@@ -1,5 +1,7 @@
 """UGapE-MCTS and LUCB-MCTS (Kaufmann, Koolen 2017): best-arm identification in a game tree."""
 
+from collections.abc import Sequence
+from functools import partial
 from math import log
 from typing import Any, Literal, NamedTuple
 
@@ -12,7 +14,7 @@ from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.episodes import EpisodeSearch, bounded_plan
 from pacplan.bounds.bernoulli import kl_upper_from
 from pacplan.models.protocol import Session
-from pacplan.plan import Plan
+from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.kernel import (
     CHUNK_DONE,
@@ -34,6 +36,8 @@ from pacplan.search.kernel import (
 from pacplan.search.tree import (
     LINKS,
     NONE,
+    Evidence,
+    Reader,
     TreeArrays,
     add_node,
     add_pair,
@@ -410,3 +414,15 @@ class _GameSearch(EpisodeSearch):
         """How the search stands."""
         lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
         return self.standing(int(self._decision[0]["best"]), seconds, lower, upper)
+
+    def reader(self) -> Reader:
+        """Pairs hold the minimax of the payoffs below and bounds on it, all scaled."""
+        return partial(_read, self._low, self._width)
+
+
+def _read(low: float, width: float, pair: Any, offered: Sequence[int]) -> Evidence:
+    return Evidence(
+        value=low + width * float(pair["estimate"]),
+        lower=low + width * float(pair["lower"]),
+        upper=low + width * float(pair["upper"]),
+    )

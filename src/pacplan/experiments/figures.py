@@ -12,7 +12,13 @@ from pacplan.experiments.paper import PAPER_EXPONENT, Accuracy, Curve, paper_cur
 from pacplan.theory import Exponent
 
 # Okabe and Ito's palette, which the colour-blind can tell apart.
-_COLOURS = {"mdp-gape": "#0072B2", "kl-olop": "#E69F00", "brue": "#009E73", "uct": "#D55E00"}
+_COLOURS = {
+    "bracket": "#000000",
+    "mdp-gape": "#0072B2",
+    "kl-olop": "#E69F00",
+    "brue": "#009E73",
+    "uct": "#D55E00",
+}
 _SPARE = ("#CC79A7", "#56B4E9", "#000000", "#999999", "#F0E442")
 _MARKERS = "osD^vP*X<>"
 _GREY = "#777777"

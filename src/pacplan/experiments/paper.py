@@ -24,7 +24,7 @@ PARTS = ("table4", "figure1", "figure2")
 _TABLE_EPSILONS = (1.0, 0.5, 0.2)
 _FIGURE_EPSILONS = (1.0, 0.66, 0.5, 0.33, 0.2)
 _BUDGETS = (10, 31, 100, 316, 1_000, 3_162, 10_000, 31_623, 100_000)
-_PLANNERS = ("mdp-gape", "kl-olop", "brue", "uct")
+_PLANNERS = ("bracket", "mdp-gape", "kl-olop", "brue", "uct")
 # Planners that stop by themselves within a time that one can wait for, on problems of this size.
 _FIXED_CONFIDENCE = ("mdp-gape", "bracket")
 _QUICK_MDPS, _QUICK_EPSILON, _QUICK_BUDGET = 20, 0.33, 10_000

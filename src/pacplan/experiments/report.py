@@ -166,7 +166,8 @@ def _bounds(reproduction: Reproduction, lines: Sequence[Accuracy]) -> list[Part]
     rows = []
     for bound in paper.theory_lines(reproduction):
         for line in lines:
-            if line.epsilon == bound.epsilon:
+            # The corollary is about MDP-GapE, whatever its thresholds.
+            if line.epsilon == bound.epsilon and line.label.startswith("mdp-gape"):
                 rows.append(
                     [
                         line.label,

@@ -18,6 +18,7 @@ class Session(Protocol):
         cached: whether kernels compiled for this handle can be found again by another process.
         slow: whether a call to the model runs Python code.
         states: the states by their integer; None where the integers are the states.
+        labels: the user's actions, labels[integer of the state][index]; None where the indices are.
         error: what the model's own code raised during the last aborted call, if anything.
     """
 
@@ -25,6 +26,7 @@ class Session(Protocol):
     cached: bool
     slow: bool
     states: list[Any] | None
+    labels: Any
     error: BaseException | None
 
     def encode(self, state: Any) -> int:

@@ -252,7 +252,8 @@ class PythonSession:
         self._rng = rng
         self.states: list[Any] = []
         self._keys: dict[Any, int] = {}
-        self._labels: dict[int, tuple[Hashable, ...]] = {}
+        # Filled state by state.
+        self.labels: dict[int, tuple[Hashable, ...]] | None = {} if callable(actions) else None
         self._deadline = float("inf")
         self._interrupted = False
         slot = next(_slots)
@@ -269,7 +270,7 @@ class PythonSession:
 
     def label(self, key: int, action: int) -> Hashable:
         """The action behind an index."""
-        return action if self._actions is None else self._labels[key][action]
+        return action if self.labels is None else self.labels[key][action]
 
     def stop_at(self, deadline: float | None) -> None:
         """Abort calls after this reading of `time.perf_counter`."""
@@ -296,11 +297,11 @@ class PythonSession:
             return 0
 
     def _labels_of(self, key: int) -> tuple[Hashable, ...]:
-        found = self._labels.get(key)
+        assert self._actions is not None and self.labels is not None
+        found = self.labels.get(key)
         if found is None:
-            assert self._actions is not None
             state = self.states[key]
-            found = self._labels[key] = labels(self._actions(state), state, self._max_actions)
+            found = self.labels[key] = labels(self._actions(state), state, self._max_actions)
         return found
 
     def call(self, key: int, action: int, h: int) -> tuple[int, float, int]:
@@ -496,6 +497,7 @@ class JittedSession:
     cached = False
     slow = False
     states = None
+    labels = None
 
     def __init__(
         self,

@@ -93,13 +93,13 @@ def _probability(handle: Any, state: Any, action: Any, h: Any, successor: Any, e
 class TabularSession:
     """A tabular model during one plan: states are integers already, and draws never abort."""
 
-    def __init__(self, handle: TabularHandle, actions: NDArray[np.int64]) -> None:
+    def __init__(self, handle: TabularHandle, labels: NDArray[np.int64] | None) -> None:
         self.handle: Any = handle
         self.cached = True
         self.slow = False
         self.states: list[Any] | None = None
         self.error: BaseException | None = None
-        self._actions = actions
+        self.labels = labels
 
     def encode(self, state: Any) -> int:
         """The state itself."""
@@ -107,7 +107,7 @@ class TabularSession:
 
     def label(self, key: int, action: int) -> int:
         """The action behind an index."""
-        return int(self._actions[key, action])
+        return action if self.labels is None else int(self.labels[key, action])
 
     def stop_at(self, deadline: float | None) -> None:
         """Nothing to do: chunks are short."""
@@ -303,7 +303,7 @@ class TabularMDP:
 
     def open(self, rng: np.random.Generator) -> Session:
         """Start a session for one plan."""
-        return TabularSession(self._handle, self._listed)
+        return TabularSession(self._handle, None if self.same_actions else self._listed)
 
     def __repr__(self) -> str:
         steps = "" if self.steps is None else f", steps={self.steps}"

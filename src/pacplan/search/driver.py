@@ -114,7 +114,8 @@ def drive(search: Search, limits: Limits) -> tuple[str, float]:
             status = search.advance(episodes, most_calls)
             now = time.perf_counter()
             reason = _reason(search, status)
-            if reason == "aborted":
+            late = reason == "aborted" or (deadline is not None and now >= deadline)
+            if reason in ("", "aborted") and (late or interrupted()):
                 reason = "interrupt" if interrupted() else "deadline"
             due = pace.record(episodes, now - began)
             if show is not None or (limits.callback is not None and (due or reason)):
@@ -130,8 +131,6 @@ def drive(search: Search, limits: Limits) -> tuple[str, float]:
                         reason = reason or ("callback" if stop else "")
             if not reason and interrupted():
                 reason = "interrupt"
-            if not reason and deadline is not None and now >= deadline:
-                reason = "deadline"
             if reason:
                 return reason, time.perf_counter() - start
 

@@ -11,7 +11,8 @@ node, so a child has a larger index than its parent and one sweep from the last 
 visits children before parents.
 """
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -143,15 +144,45 @@ class Outcome:
     ended: bool
 
 
+@dataclass(frozen=True)
+class Evidence:
+    """What a search knows of a pair, in the user's units; None where it keeps no such thing.
+
+    Attributes:
+        reward: mean of the rewards.
+        reward_interval: where the search's confidence bounds put their expectation.
+        value: estimate of what the action is worth, from its step on.
+        lower: bound on that from below.
+        upper: bound on that from above.
+    """
+
+    reward: float | None = None
+    reward_interval: tuple[float, float] | None = None
+    value: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+
+
+# Reads a pair's record, given how many actions each state offered on the way to it.
+Reader = Callable[[Any, Sequence[int]], Evidence]
+
+
+def read_nothing(pair: Any, offered: Sequence[int]) -> Evidence:
+    """The reader of a planner whose pairs hold visits alone."""
+    return Evidence()
+
+
 class SearchTree:
     """Owns the records: makes room while a search runs, and is read when it is over.
 
     Attributes:
         gamma: discount of the search.
         horizon: its number of steps.
+        open_loop: whether nodes stand for sequences of actions, whatever states they led to.
 
     `pair` and `node` are the types of the records. `states` lists the user's states by their number,
-    None where the numbers are the states.
+    and `labels` the user's actions by the number of their state and their own; each is None where the
+    numbers are what the user knows.
     """
 
     def __init__(
@@ -162,10 +193,15 @@ class SearchTree:
         gamma: float,
         horizon: int,
         states: list[Any] | None,
+        labels: Any,
+        open_loop: bool = False,
     ) -> None:
         self.gamma = gamma
         self.horizon = horizon
+        self.open_loop = open_loop
         self._states = states
+        self._labels = labels
+        self._read: Reader = read_nothing
         self._nodes = np.zeros(_FIRST_ROOM, node)
         self._pairs = np.zeros(_FIRST_ROOM, pair)
         self._used = np.zeros(2, np.int64)
@@ -182,10 +218,45 @@ class SearchTree:
         self._nodes = _grown(self._nodes, int(self._used[0]) + nodes)
         self._pairs = _grown(self._pairs, int(self._used[1]) + pairs)
 
-    def trim(self) -> None:
-        """Give back the room that is not in use."""
+    def close(self, read: Reader) -> None:
+        """End of the search: give back the room that is not in use, and learn how to read pairs."""
+        self._read = read
         self._nodes.resize(int(self._used[0]), refcheck=False)
         self._pairs.resize(int(self._used[1]), refcheck=False)
+
+    def below(self, node: int) -> "SearchTree":
+        """A tree of its own of all that lies below a node, which is its root, counts and all."""
+        nodes, pairs = self.nodes, self.pairs
+        node_numbers, pair_numbers = _below(nodes, pairs, node)
+        # One entry more, which NONE = -1 finds: it stays NONE.
+        new_node, new_pair = np.full(len(nodes) + 1, NONE), np.full(len(pairs) + 1, NONE)
+        new_node[node_numbers] = np.arange(len(node_numbers))
+        new_pair[pair_numbers] = np.arange(len(pair_numbers))
+        cut = copy.copy(self)
+        cut._nodes, cut._pairs = nodes[node_numbers], pairs[pair_numbers]
+        cut._used = np.array([len(node_numbers), len(pair_numbers)])
+        for group, link, new in (
+            (cut._nodes, "sibling", new_node),
+            (cut._nodes, "first", new_pair),
+            (cut._nodes, "favourite", new_pair),
+            (cut._pairs, "sibling", new_pair),
+            (cut._pairs, "child", new_node),
+        ):
+            group[link] = new[group[link]]
+        return cut
+
+    def adopt(self, other: "SearchTree", encode: Callable[[Any], int]) -> None:
+        """Take over the records of another tree, whose states `encode` numbers as this tree does."""
+        self._nodes, self._pairs = other.nodes.copy(), other.pairs.copy()
+        self._used = other._used.copy()
+        if other._states is not None:
+            goes_on = self._nodes["actions"] > 0  # The end of an episode is no state.
+            keys, which = np.unique(self._nodes["state"][goes_on], return_inverse=True)
+            numbers = np.array([encode(other._states[key]) for key in keys], np.int64)
+            self._nodes["state"][goes_on] = numbers[which]
+            if self._labels is not None and other._labels is not None:
+                known = zip(keys.tolist(), numbers.tolist(), strict=True)
+                self._labels.update((n, other._labels[k]) for k, n in known if k in other._labels)
 
     @property
     def nodes(self) -> Records:
@@ -216,6 +287,18 @@ class SearchTree:
         key = int(self.nodes[node]["state"])
         return key if self._states is None else self._states[key]
 
+    def action(self, node: int, pair: int) -> Any:
+        """The user's action of a pair of a node."""
+        index = int(self.pairs[pair]["action"])
+        if self._labels is None:
+            return index
+        label = self._labels[int(self.nodes[node]["state"])][index]
+        return label.item() if isinstance(label, np.generic) else label
+
+    def evidence(self, pair: int, path: Sequence[int]) -> Evidence:
+        """What the search knows of a pair; `path` are the nodes from the root to the pair's own."""
+        return self._read(self.pairs[pair], [int(self.nodes[node]["actions"]) for node in path])
+
     def tried(self, node: int) -> Iterator[int]:
         """Indices of the pairs of a node, the most recently tried action first."""
         link = int(self.nodes[node]["first"])
@@ -232,8 +315,41 @@ class SearchTree:
             yield Outcome(link, int(node["count"]), None if ended else self.state(link), ended)
             link = int(node["sibling"])
 
+    def successor(self, action: int, state: Any) -> int | None:
+        """The node of a state seen after an action of the root, by its index; None if it was not."""
+        for pair in self.tried(0):
+            if self.pairs[pair]["action"] == action:
+                for outcome in self.outcomes(pair):
+                    if not outcome.ended and outcome.state == state:
+                        return outcome.node
+        return None
+
     def __repr__(self) -> str:
         return f"<SearchTree: {len(self)} nodes, {len(self.pairs)} pairs, horizon {self.horizon}>"
+
+
+def _below(nodes: Records, pairs: Records, node: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Numbers of the nodes and pairs below a node, itself included, in their order.
+
+    In their order, so that children still come after their parents.
+    """
+    level = np.array([node])
+    found_nodes, found_pairs = [level], [level[:0]]
+    while level.size:
+        found_pairs.append(_chained(nodes["first"][level], pairs["sibling"]))
+        level = _chained(pairs["child"][found_pairs[-1]], nodes["sibling"])
+        found_nodes.append(level)
+    return np.sort(np.concatenate(found_nodes)), np.sort(np.concatenate(found_pairs))
+
+
+def _chained(link: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:
+    """All members of some linked lists, given by their first ones."""
+    found = [link[:0]]
+    while link.size:
+        link = link[link != NONE]
+        found.append(link)
+        link = after[link]
+    return np.concatenate(found)
 
 
 def _grown(records: Records, needed: int) -> Records:

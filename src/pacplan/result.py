@@ -83,6 +83,22 @@ class Plan:
         record["value"] = None if np.isnan(self.value) else self.value
         return record
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the intervals and estimates of the actions (`pacplan.views.intervals`).
+
+        Args:
+            ax: Matplotlib axes to draw in; by default those of a new figure.
+
+        Returns:
+            The axes.
+
+        Raises:
+            ImportError: Matplotlib is not installed: `pip install pacplan[viz]`.
+        """
+        from pacplan.views import intervals
+
+        return intervals(self, ax)
+
     def __str__(self) -> str:
         bounds = self.lower is not None and self.upper is not None
         rows = [("", "action", *(("lower", "upper") if bounds else ()), "estimate", "calls")]

@@ -1,0 +1,35 @@
+"""Control of a Gymnasium environment: an agent balances a pole by planning alone, nothing is learnt.
+
+Shows `from_gymnasium` on an environment without tables (it is copied and put back, not changed), and
+an agent as the policy in Gymnasium's usual loop. Needs `pip install pacplan[gym]`.
+
+    python examples/gymnasium_agent.py
+"""
+
+import gymnasium
+
+import pacplan
+
+
+def main():
+    """Balance for 100 steps, and say what it took."""
+    env = gymnasium.make("CartPole-v1", max_episode_steps=100)
+    (observation, _), over, total = env.reset(seed=0), False, 0.0
+
+    model = pacplan.from_gymnasium(env, successors=1, reward_range=(0, 1))
+    planner = pacplan.UCT(gamma=0.99, horizon=20)
+    agent = pacplan.Agent(planner, model, budget=400, reuse=True, seed=0)
+    while not over:
+        observation, reward, terminated, truncated, _ = env.step(agent.act(env, observation))
+        over, total = terminated or truncated, total + reward
+
+    angles = " ".join("<" if decision.action == 0 else ">" for decision in agent.history)
+    calls = sum(decision.plan.samples for decision in agent.history)
+    kept = sum(decision.age > 0 for decision in agent.history)
+    print(angles)
+    print(f"\nThe pole {'fell' if terminated else 'stood'} after {total:.0f} of 100 steps.")
+    print(f"{calls:,} calls to copies of the environment; {kept} decisions began with a tree kept.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+"""Receding-horizon control: plan, act, observe, plan again."""
+
+import copy
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from pacplan import _checks
+from pacplan.algorithms.base import Planner, Reuse, check_model
+from pacplan.models.gymnasium import GymnasiumSimulator
+from pacplan.models.protocol import Model
+from pacplan.result import Plan
+from pacplan.search.tree import SearchTree
+
+# A tree is kept if it brings more than so many times the part of samples that its price asks for: not
+# all that it brings is needed where the search goes next.
+_WORTH = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """One decision of an agent.
+
+    Attributes:
+        state: where it was taken.
+        action: what was chosen.
+        plan: the plan, without its tree.
+        delta: probability with which the plan's guarantee may fail; None for planners without one.
+        age: number of earlier decisions that the tree was grown for; 0: it was new.
+        reused_nodes: number of nodes that the search began with.
+        reused_samples: number of earlier calls to the model that it began with.
+    """
+
+    state: Any
+    action: Hashable
+    plan: Plan
+    delta: float | None
+    age: int
+    reused_nodes: int
+    reused_samples: int
+
+
+class Agent:
+    """A planner in a loop: `act` plans from where things stand, and returns what to do.
+
+        agent = pacplan.Agent(planner, pacplan.from_gymnasium(env))
+        (observation, _), over = env.reset(seed=0), False
+        while not over:
+            observation, reward, terminated, truncated, _ = env.step(agent.act(env, observation))
+            over = terminated or truncated
+
+    **What is guaranteed over an episode.** Each decision is a problem of its own: H steps from the
+    state that it is taken in. With `spread="union"`, with probability at least 1 - delta, the
+    guarantees of *all* plans of the episode hold together: every certified action is epsilon-optimal in
+    its own problem, every other one `plan.gap`-optimal. With `spread="none"` each guarantee holds with
+    probability at least 1 - delta by itself, and over an episode the probabilities of failure add up.
+    Nothing is certified about the reward collected. But if the world is as the model says, a policy all
+    of whose actions are eta-optimal over an infinite horizon loses at most eta / (1 - gamma) of the
+    expected return, and eta is epsilon and what the horizon cuts off, w gamma^H / (1 - gamma).
+
+    **Reuse.** With `reuse=True`, what the search has seen below the state that is then reached starts
+    the next search. The actions that led there may have been chosen by the same samples, so MDPGapE
+    with proven thresholds divides delta by the number of actions in every state that the tree was kept
+    through. The certificate then holds with the probability it states, given all that happened before
+    the tree was planted, provided that the world does not know the simulator's draws. Where the samples
+    are not worth this price, a new tree is planted. UCT keeps its means, of returns that were cut off
+    one step earlier; it proves nothing anyway. Other planners, and models that are not stationary, are
+    refused. The proofs: `docs/agents.md`.
+
+    Args:
+        planner: who plans.
+        model: what it plans in.
+        budget: most calls to the model for a decision.
+        time_limit: most seconds for a decision.
+        reuse: whether to start from the tree of the last decision where that pays.
+        spread: "none": every plan has the planner's delta; "union": all plans of an episode share it.
+            The m-th tree gets 6 / (pi m)^2 of it, or 1 / `steps`, and with `reuse` the plans on a tree
+            get 1/2, 1/4, 1/8, ... of that.
+        steps: most decisions of an episode, for `spread="union"`.
+        seed: for all plans; None draws a fresh one. The world must have another.
+
+    Attributes:
+        history: the decisions since the last `reset`, a list of `Decision`.
+
+    Raises:
+        ValueError: something that this planner or model cannot do.
+        TypeError: an argument of the wrong type.
+    """
+
+    def __init__(
+        self,
+        planner: Planner,
+        model: Model,
+        budget: int | None = None,
+        time_limit: float | None = None,
+        *,
+        reuse: bool = False,
+        spread: Literal["none", "union"] = "none",
+        steps: int | None = None,
+        seed: int | np.random.SeedSequence | None = None,
+    ) -> None:
+        if not isinstance(planner, Planner):
+            raise TypeError(f"planner must be a planner such as MDPGapE(...), got {planner!r}")
+        check_model(model)
+        self.planner = planner
+        self.model = model
+        self.budget = budget
+        self.time_limit = time_limit
+        self.reuse = _checks.flag("reuse", reuse)
+        self.spread = _checks.choice("spread", spread, ("none", "union"))
+        self.steps = None if steps is None else _checks.integer("steps", steps, least=1)
+        if self.reuse:
+            planner._check_reuse(model)
+        self._delta: float | None = getattr(planner, "delta", None)
+        if self.spread == "union" and self._delta is None:
+            raise ValueError(f"spread='union' shares delta among decisions, and {planner!r} has none")
+        if self.steps is not None and self.spread == "none":
+            raise ValueError("steps= is for spread='union'; leave it out or pass that as well")
+        if not isinstance(seed, np.random.SeedSequence):
+            entropy = None if seed is None else _checks.integer("seed", seed, least=0)
+            seed = np.random.SeedSequence(entropy)
+        self._seeds = copy.deepcopy(seed)
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin a new episode: forget the tree and the history. The seeds go on."""
+        self.history: list[Decision] = []
+        self._tree: SearchTree | None = None
+        self._trees = 0  # planted in this episode
+        self._age = 0  # earlier decisions on the tree
+        self._choices = 1  # ways in which actions could have gone since it was planted
+
+    def act(self, state: Any = None, observation: Any = None) -> Hashable:
+        """Decide what to do. The next call expects that it was done.
+
+        Args:
+            state: where things stand: a state of the model; or an environment, if the model was made by
+                `from_gymnasium`. By default the model's initial state, which for those models is the
+                state that their own environment is in now.
+            observation: what the environment showed last. Only for `reuse` with an environment behind
+                snapshots, which is recognised by it.
+
+        Returns:
+            The action, as the model calls it. `history[-1].plan` has the evidence for it.
+        """
+        if self.steps is not None and len(self.history) == self.steps:
+            raise ValueError(
+                f"the episode has had its {self.steps} decisions, among which delta was shared; call "
+                "reset() before the next episode, or give a larger steps="
+            )
+        state = self._state(state, observation)
+        kept = self._kept(state)
+        if kept is None:
+            trees, age, choices = self._trees + 1, 0, 1
+        else:
+            trees, age, choices = self._trees, self._age + 1, self._choices
+        planner, delta = self.planner, self._delta
+        if delta is not None and self.spread == "union":
+            planner = copy.copy(planner)
+            delta = planner.delta = delta * self._part(trees, age)  # type: ignore[attr-defined]
+        plan = planner._plan(
+            self.model,
+            state,
+            seed=self._seeds.spawn(1)[0],
+            budget=self.budget,
+            time_limit=self.time_limit,
+            reuse=Reuse(kept, 1.0 / choices) if self.reuse else None,
+        )
+        self.history.append(
+            Decision(
+                state=state,
+                action=plan.action,
+                plan=replace(plan, tree=None),
+                delta=delta,
+                age=age,
+                reused_nodes=0 if kept is None else len(kept),
+                reused_samples=0 if kept is None else int(kept.pairs["n"].sum()),
+            )
+        )
+        # Not before the plan has succeeded: what it raises changes nothing.
+        self._tree = plan.tree if self.reuse else None
+        self._trees, self._age, self._choices = trees, age, choices * len(plan.actions)
+        return plan.action
+
+    def _state(self, given: Any, observation: Any) -> Any:
+        """The state of the model that is meant."""
+        if self.reuse and observation is None and isinstance(self.model, GymnasiumSimulator):
+            raise ValueError(
+                "an environment behind snapshots is recognised by what it shows: "
+                "act(env, observation), or pass reuse=False"
+            )
+        if given is None:
+            return self.model.initial_state()
+        if not (hasattr(given, "step") and hasattr(given, "reset")):
+            return given
+        if not hasattr(self.model, "state_of"):
+            raise TypeError(
+                f"act() got an environment, {given!r}, and {self.model!r} is not made of one; make the "
+                "model with pacplan.from_gymnasium(env), or pass a state"
+            )
+        return self.model.state_of(given, observation)
+
+    def _kept(self, state: Any) -> SearchTree | None:
+        """The tree below the state reached, if the last search saw it and it is worth its price."""
+        if self._tree is None:
+            return None
+        last = self.history[-1].plan
+        node = self._tree.successor(last.actions.index(last.action), state)
+        if node is None or self._tree.nodes[node]["tried"] == 0:
+            return None
+        episodes = sum(int(self._tree.pairs[pair]["n"]) for pair in self._tree.tried(0))
+        brought = int(self._tree.nodes[node]["count"]) / episodes
+        share = 1.0 / self._choices
+        if self.spread == "union":
+            share *= self._part(self._trees, self._age + 1) / self._part(self._trees + 1, 0)
+        if brought <= _WORTH * self.planner._price(self.model, self.budget, share):
+            return None
+        return self._tree.below(node)
+
+    def _part(self, trees: int, age: int) -> float:
+        """The part of delta for a plan; those of all plans that an episode can have sum to one."""
+        part = 6.0 / (math.pi * trees) ** 2 if self.steps is None else 1.0 / self.steps
+        return part * (0.5 ** (age + 1) if self.reuse else 1.0)
+
+    def __repr__(self) -> str:
+        return f"<Agent: {self.planner!r}, {len(self.history)} decisions>"

@@ -1,0 +1,71 @@
+"""One call for a decision: the planner is chosen for the model, and the plan says which and why."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pacplan.algorithms import Bracket, Planner, UGapEMCTS
+from pacplan.models.protocol import Model
+from pacplan.result import Plan
+from pacplan.search.driver import Callback
+
+
+def plan(
+    model: Model,
+    state: Any = None,
+    *,
+    epsilon: float,
+    delta: float,
+    gamma: float | None = None,
+    seed: int | np.random.SeedSequence | None = None,
+    budget: int | None = None,
+    time_limit: float | None = None,
+    progress: bool = False,
+    callback: Callback | None = None,
+    **settings: Any,
+) -> Plan:
+    """Decide what to do in a state, with a proof and few calls to the model.
+
+    Uses `Bracket`, which of the planners with a guarantee needs the fewest calls, and `UGapEMCTS` for
+    games of two players. `plan.guarantee` says which it was, and why.
+
+    Args:
+        model: the problem.
+        state: where to plan from; the model's own initial state if it is left out.
+        epsilon: how far from optimal the action may be, in the model's reward units.
+        delta: probability with which the guarantee may fail.
+        gamma: discount; games have none.
+        seed: the same seed gives the same plan; None draws a fresh one.
+        budget: most calls to the model.
+        time_limit: most seconds.
+        progress: show how the search stands, on the error stream.
+        callback: called with a `Snapshot` now and then; a true result stops the search.
+        settings: further settings of the planner, such as `horizon=` or `rewards="deterministic"`.
+
+    Raises:
+        ValueError: a setting out of range, or a problem that cannot be handled.
+        TypeError: a setting of the wrong type, or one that the planner does not have.
+    """
+    planner: Planner
+    if getattr(model, "two_player", False):
+        if gamma is not None:
+            raise ValueError("a game of two players has no discount: leave gamma out")
+        planner = UGapEMCTS(epsilon=epsilon, delta=delta, **settings)
+        why = "the model is a game of two players"
+    else:
+        if gamma is None:
+            raise TypeError("plan() needs gamma, the discount: pass gamma=1 and a horizon= for none")
+        planner = Bracket(epsilon=epsilon, delta=delta, gamma=gamma, **settings)
+        why = "of the planners with a proof it needs the fewest calls"
+    found = planner.plan(
+        model,
+        state,
+        seed=seed,
+        budget=budget,
+        time_limit=time_limit,
+        progress=progress,
+        callback=callback,
+    )
+    chosen = f"{type(planner).__name__} was chosen because {why}."
+    return replace(found, guarantee=f"{found.guarantee} {chosen}")

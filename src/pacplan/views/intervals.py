@@ -1,0 +1,51 @@
+"""The answer in one picture: the intervals of the root's actions."""
+
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from pacplan.result import Plan
+from pacplan.views.style import CHALLENGER, OTHER, TAKEN, axes_for, plain
+
+# More names than this would overlap on the tallest figure that is drawn.
+_MOST_NAMES = 40
+_TALLEST = 12.0
+
+
+def intervals(plan: Plan, ax: Any = None) -> Any:
+    """Draw what a plan knows of each action: [lower, upper] where there are bounds, and estimates.
+
+    Args:
+        plan: the plan.
+        ax: Matplotlib axes to draw in; by default those of a new figure.
+
+    Returns:
+        The axes.
+    """
+    count = len(plan.actions)
+    axes = axes_for(ax, (7.5, min(1.6 + 0.3 * count, _TALLEST)))
+    best = plan.actions.index(plan.action)
+    challenger = None
+    if plan.upper is not None and count > 1:
+        challenger = int(np.argmax(np.where(np.arange(count) == best, -np.inf, plan.upper)))
+    colours = [TAKEN if i == best else CHALLENGER if i == challenger else OTHER for i in range(count)]
+    places = np.arange(count)
+    if plan.lower is not None and plan.upper is not None:
+        axes.hlines(places, plan.lower, plan.upper, colors=colours, linewidth=5, alpha=0.45)
+        if challenger is not None:
+            # What the gap is made of.
+            label = f"L(b), b = {plain(plan.action)}"
+            axes.axvline(plan.lower[best], color=TAKEN, linestyle="--", label=label)
+            label = f"U(c), c = {plain(plan.actions[challenger])}"
+            axes.axvline(plan.upper[challenger], color=CHALLENGER, linestyle=":", label=label)
+            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    axes.scatter(plan.values, places, c=colours, marker="D", s=28, zorder=3)
+    named = places[:: ceil(count / _MOST_NAMES)]
+    axes.set_yticks(named, [plain(plan.actions[i]) for i in named])
+    axes.set_ylim(count - 0.4, -0.6)
+    axes.set(ylabel="action", xlabel="value of the action (◆ estimate)")
+    gap = "no bounds" if plan.gap is None else f"U(c) - L(b) = {plan.gap:.3g}"
+    axes.set_title(f"action {plain(plan.action)} taken, {gap}", fontsize=11)
+    axes.spines[["top", "right"]].set_visible(False)
+    return axes

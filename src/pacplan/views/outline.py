@@ -1,0 +1,130 @@
+"""What of a search tree goes on a page: the most visited part of it, as boxes inside boxes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan._jit import kernel
+from pacplan.search.tree import NONE, SearchTree
+
+
+@dataclass(frozen=True)
+class Box:
+    """A state reached, or an action tried.
+
+    Attributes:
+        name: unique in the outline.
+        parent: name of the box above it; "" for the root.
+        path: nodes from the root to the state, or to the state that the action was tried in.
+        pair: the action's pair; None for a state.
+        visits: how often the search came here; of inner boxes whose own count is smaller, the sum of
+            those below. So boxes fit into the ones above them.
+    """
+
+    name: str
+    parent: str
+    path: tuple[int, ...]
+    pair: int | None
+    visits: int
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The boxes shown, parents before children, the most visited first.
+
+    Attributes:
+        boxes: those shown.
+        total: number of boxes of the tree that were visited.
+        unvisited: number of boxes of the tree that never were: they have no width.
+        below: for each box shown, by name, how many visited boxes are right below it.
+    """
+
+    boxes: tuple[Box, ...]
+    total: int
+    unvisited: int
+    below: dict[str, int]
+
+
+def outline(tree: SearchTree, most: int) -> Outline:
+    """The most visited boxes of a tree, at most so many.
+
+    No box is visited more often than the one above it, so they hang together.
+    """
+    reached, tried = _visits(tree)
+    order = count()
+    root = Box("s0", "", (0,), None, int(reached[0]))
+    # A tree of nothing but its root has a box all the same.
+    waiting = [(-root.visits, next(order), root)]
+    boxes: list[Box] = []
+    below: dict[str, int] = {}
+    while waiting and len(boxes) < most:
+        box = heappop(waiting)[2]
+        boxes.append(box)
+        below[box.name] = 0
+        for child in _below(tree, box, reached, tried):
+            below[box.name] += 1
+            heappush(waiting, (-child.visits, next(order), child))
+    # The states of an open-loop tree are no boxes, but for the root.
+    states = reached[:1] if tree.open_loop else reached
+    total = int((states[1:] > 0).sum() + (tried > 0).sum()) + 1
+    return Outline(tuple(boxes), total, len(states) + len(tried) - total, below)
+
+
+def _below(
+    tree: SearchTree, box: Box, reached: NDArray[np.int64], tried: NDArray[np.int64]
+) -> Iterator[Box]:
+    """The visited boxes right below a box."""
+    if box.pair is None:
+        nodes = [box.path]
+    else:
+        nodes = [(*box.path, outcome.node) for outcome in tree.outcomes(box.pair)]
+        if not tree.open_loop:
+            for path in nodes:
+                if reached[path[-1]] > 0:
+                    yield Box(f"s{path[-1]}", box.name, path, None, int(reached[path[-1]]))
+            return
+    for path in nodes:
+        for pair in tree.tried(path[-1]):
+            if tried[pair] > 0:
+                yield Box(f"a{pair}", box.name, path, pair, int(tried[pair]))
+
+
+def _visits(tree: SearchTree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How often each node was reached and each pair was tried, as in `Box.visits`."""
+    nodes, pairs = tree.nodes, tree.pairs
+    reached, tried = np.zeros(len(nodes), np.int64), np.zeros(len(pairs), np.int64)
+    # Columns, so that one compiled kernel serves the trees of all planners.
+    links = nodes["first"], nodes["sibling"], pairs["child"], pairs["sibling"]
+    _sum_up(*links, nodes["count"], pairs["n"], reached, tried)
+    return reached, tried
+
+
+@kernel
+def _sum_up(
+    first: NDArray[np.int32],
+    outcome: NDArray[np.int32],
+    child: NDArray[np.int32],
+    sibling: NDArray[np.int32],
+    count: NDArray[np.int32],
+    n: NDArray[np.int32],
+    reached: NDArray[np.int64],
+    tried: NDArray[np.int64],
+) -> None:
+    """One sweep from the last node to the first visits children before parents."""
+    for at in range(first.size - 1, -1, -1):
+        total = 0
+        link = first[at]
+        while link != NONE:
+            below = 0
+            step = child[link]
+            while step != NONE:
+                below += reached[step]
+                step = outcome[step]
+            tried[link] = max(n[link], below)
+            total += tried[link]
+            link = sibling[link]
+        reached[at] = max(count[at], total)
