@@ -1,5 +1,8 @@
 """Bracket: its bounds hold as often as they promise, and the checks of that can fail."""
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -93,10 +96,10 @@ def lens(monkeypatch):
     return glass
 
 
-def violations(kind, runs, *, delta, budget=1000, seed=0):
+def violations(kind, runs, *, delta, budget=1000, seed=0, merge="tree"):
     """How often U(a*) < Q(a*), and how often L(a) > Q(a) for some a, at the end and so at any time."""
     rng = np.random.default_rng(seed)
-    planner = pacplan.Bracket(epsilon=0.2, delta=delta, gamma=GAMMA, horizon=kind.horizon)
+    planner = pacplan.Bracket(epsilon=0.2, delta=delta, gamma=GAMMA, horizon=kind.horizon, merge=merge)
     above = below = 0
     for run in range(runs):
         model = kind.draw(rng)
@@ -122,6 +125,11 @@ def check_bounds(kind, runs, delta, **more):
 @pytest.mark.parametrize("kind", BANDITS + TREES, ids=str)
 def test_bounds_hold(lens, kind):
     check_bounds(kind, 150, 0.5)
+
+
+@pytest.mark.parametrize("kind", [Kind(3, 2, 2), Kind(4, 3, 3)], ids=str)
+def test_bounds_hold_where_nodes_are_merged(lens, kind):
+    check_bounds(kind, 150, 0.5, merge="depth")
 
 
 @pytest.mark.statistical
@@ -397,6 +405,19 @@ def test_many_successors_need_no_room():
     assert plan.samples == 100
 
 
+def test_what_is_unknown_among_merged_nodes_covers_all_evidence(lens):
+    model = Kind(3, 2, 2).draw(np.random.default_rng(0))
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=GAMMA, horizon=3, merge="depth")
+    planner.plan(model, 0, seed=0, budget=1)
+    levels, rules = lens.last[0]._fixed["levels"], lens.last[0]._fixed["rules"][0]
+    penalty = rules["kappa"] * rules["resolution"]
+    cash = -np.log(levels["cash"])
+    for h, sigma in enumerate([1 + GAMMA + GAMMA**2, 1 + GAMMA, 1.0]):
+        worst = penalty * GAMMA**-h * cash[h:].sum()
+        assert levels["span"][h] + penalty * levels["excess"][h] == pytest.approx(sigma + worst)
+    assert levels["excess"][1:].max() == 0.0
+
+
 def test_long_horizons_have_something_at_stake_everywhere(lens):
     model = Kind(3, 2, 2).draw(np.random.default_rng(0))
     pacplan.Bracket(epsilon=5.0, delta=0.1, gamma=1.0, horizon=400).plan(model, 0, seed=0, budget=4000)
@@ -473,3 +494,23 @@ def test_scales_reach_what_is_asked():
     assert product.scales(1e4)[-1] >= 1e4
     for largest in (1.0, 50.0, 1e6):
         assert np.exp(product.opening(product.scales(largest))).mean() == pytest.approx(1.0)
+
+
+INTERPRETED = """
+import pacplan
+model = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
+plan = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7).plan(model, 0, seed=2, budget=600)
+print(plan.action, plan.lower.tolist(), plan.upper.tolist(), plan.values.tolist())
+"""
+
+
+def test_compiled_and_interpreted_runs_agree(capsys):
+    printed = subprocess.run(
+        [sys.executable, "-c", INTERPRETED],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    exec(INTERPRETED)
+    assert capsys.readouterr().out == printed

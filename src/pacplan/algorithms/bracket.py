@@ -336,6 +336,11 @@ class _BracketSearch(EpisodeSearch):
         if planner.rewards != "unknown" and not random_next:
             log_share = 0.0  # Nothing is left to chance above.
         stakes = scales(_largest_scale(levels, cushion, kappa, resolution))
+        if planner.merge == "depth":
+            # What a pair was never seen to lead to may have been called all the same, by another way,
+            # and its evidence counts: see docs/bracket.md.
+            levels["span"][1:] += kappa * resolution * levels["excess"][1:]
+            levels["excess"][1:] = 0.0
         coarse = _FORCED_GRID * resolution
         step = max(resolution / _GRID, min(coarse, span / _MOST_POINTS))
         stride = max(1, int(coarse / step + 1e-9))
