@@ -363,6 +363,7 @@ class _BracketSearch(EpisodeSearch):
         rules["known_rewards"] = planner.rewards == "known"
         rules["known_transitions"] = planner.transitions == "known"
         rules["merged"] = planner.merge == "depth"
+        rules["same_actions"] = model.same_actions
         actions = len(query.actions)
         self.root = records(np.zeros(actions, kernels.ARM))
         self.calls = self.root["calls"]

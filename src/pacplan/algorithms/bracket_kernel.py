@@ -32,12 +32,11 @@ from pacplan.search.kernel import (
     argmax_at_random,
     break_promise,
     call_model,
-    count_actions,
     follow,
     gap_of,
     largest,
 )
-from pacplan.search.merging import MergeTable, has_room, merge
+from pacplan.search.merging import MergeTable, find, has_room, merge
 from pacplan.search.tree import (
     LINKS,
     NODE_FIELDS,
@@ -128,6 +127,7 @@ RULES = np.dtype(
         ("bettors", np.int64),  # actions that have begun to bet
         ("due", np.int64),  # calls at the next certificate, where nodes are merged
         ("merged", np.bool_),
+        ("same_actions", np.bool_),
         ("value_goal", np.bool_),
         ("fixed_rewards", np.bool_),
         ("known_rewards", np.bool_),
@@ -138,8 +138,8 @@ RULES = np.dtype(
 
 EXPLORE, EXPLOIT, FORCED = 0, 1, 2
 
-# What the next episode does; `stands` until it is over.
-DECISION = np.dtype([("stands", np.int64), ("best", np.int64), ("kind", np.int64), ("play", np.int64)])
+# What the next episode does.
+DECISION = np.dtype([("best", np.int64), ("kind", np.int64), ("play", np.int64)])
 
 # Constants, chosen on one family of problems (see docs/bracket.md); no proof rests on them.
 PRIOR = 0.6  # value of what was never seen, relative to the largest
@@ -194,7 +194,10 @@ def _cap(search: Search, model: Any, at: int, h: int) -> int:
     _, high = handles.value_bounds(model, node.state, h)
     if np.isnan(high):
         return break_promise(search.report, BAD_BOUNDS, node.state, 0, h, 0.0)
-    node.cap = max(0.0, min(span, (high - rules.low * span) / rules.width))
+    # Where nodes are merged, the span is larger than any value by what evidence may add.
+    largest_value = search.prior[rules.horizon - h] / PRIOR
+    known = (high - rules.low * largest_value) / rules.width
+    node.cap = max(0.0, min(span, known + span - largest_value))
     node.upper = node.cap
     return CHUNK_DONE
 
@@ -540,15 +543,17 @@ def simulate(
             outcome.count += 1
             place = outcome.place
         elif not ended:
-            actions, status = count_actions(promises, report, model, successor, h + 1)
-            if status != CHUNK_DONE:
-                return h, earned, False, status
-            place = find_place(pool, successor, actions, search.prior)
+            # Nothing is done in this state, so its actions are not asked for.
+            if rules.same_actions:
+                place = find_place(pool, successor, search.root.size, search.prior)
+            else:
+                place = find(pool.places, successor, 0)
         z = (1.0 if told else x) - drift
         for j in range(search.stakes.shape[1]):
             search.bets[link, j] += log_stake(search.stakes[h, j], z)
         pair.n += 1
-        record(pool, outcomes, node.place, pair.action, x, place)
+        if place != NONE or left > 0:
+            record(pool, outcomes, node.place, pair.action, x, place)
         step_record = path[h]
         step_record.node = at
         step_record.pair = link
@@ -764,9 +769,6 @@ def decide(search: Search, ties: Any) -> None:
     instead, which serves the choice more than the certificate.
     """
     root, rules, decision = search.root, search.rules[0], search.decision[0]
-    if decision.stands:
-        return
-    decision.stands = 1
     best = argmax_at_random(root.estimate, NONE, _TIE, ties)
     decision.best = best
     rival = NONE
@@ -862,7 +864,6 @@ def _run(
             bet_exploit(search, decision.play, earned)
         elif whole and decision.kind == FORCED:
             bet_forced(search, decision.play, earned)
-        decision.stands = 0
     return CHUNK_DONE
 
 
