@@ -1,9 +1,13 @@
 """Every Python block of README and documentation runs, and README shows what the code prints."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+import pacplan
+import test_conformance as conformance
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -41,3 +45,37 @@ def test_readme_begins_with_the_two_commands():
     assert commands[0].startswith("python3 dev.py pacplan plan garnet")
     assert commands[1] == "python3 dev.py test"
     assert commands[1] in (ROOT / ".ci" / "run").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        conformance.test_same_seed_same_plan,
+        conformance.test_python_and_compiled_models_agree_call_by_call,
+        conformance.test_jitted_models,
+        conformance.test_budget_is_never_exceeded,
+        conformance.test_deadline,
+        conformance.test_callback_can_stop,
+        conformance.test_interrupt,
+        conformance.test_terminal_states_end_the_episode,
+        conformance.test_state_dependent_actions,
+        conformance.test_pickling,
+        conformance.test_a_simulator_that_raises,
+        conformance.test_repr_makes_the_planner_again,
+        conformance.test_bad_queries,
+        conformance.test_planners_without_bounds_claim_nothing,
+    ],
+)
+def test_the_planner_of_the_documentation_conforms(check, monkeypatch):
+    planner = flat_monte_carlo()
+    monkeypatch.setattr(pacplan, planner.__name__, planner, raising=False)
+    monkeypatch.setitem(pacplan.planners, "flat", planner)
+    monkeypatch.setitem(conformance.SETTINGS, "flat", {"gamma": 0.7, "horizon": 5})
+    check("flat")
+
+
+@cache
+def flat_monte_carlo():
+    planner = run(ROOT / "docs" / "new_planner.md")["FlatMonteCarlo"]
+    planner.__module__ = "pacplan"
+    return planner
