@@ -17,6 +17,7 @@ from pacplan import bounds, exact
 from pacplan.algorithms import mdp_gape
 from pacplan.search import merging
 from pacplan.search.tree import NONE
+from pacplan.views.outline import outline
 
 GAMMA, HORIZON = 0.9, 6
 # Small enough for no bound of a correct search to fail in any run of this file.
@@ -228,6 +229,18 @@ def test_sets_that_depend_on_the_way_are_refused():
 def test_a_graph_does_not_start_the_next_search():
     with pytest.raises(ValueError, match="reuse=False"):
         pacplan.Agent(merged(), recurring(0), budget=100, reuse=True)
+
+
+def test_a_graph_can_be_walked_as_a_tree():
+    plan = merged(epsilon=0.0).plan(recurring(2, ends=True), 0, seed=2, budget=3000)
+    tree = plan.tree
+    shown = outline(tree, 10**6)
+    pairs = [box for box in shown.boxes if box.pair is not None]
+    assert sorted(box.pair for box in pairs) == list(range(len(tree.pairs)))
+    for box in pairs:
+        record, evidence = tree.pairs[box.pair], tree.evidence(box.pair, box.path)
+        assert (evidence.lower, evidence.upper) == (record["lower"], record["upper"])
+        assert evidence.reward == pytest.approx(record["reward"] / record["n"])
 
 
 def test_what_merging_assumes_is_stated():
