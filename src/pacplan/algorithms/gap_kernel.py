@@ -1,4 +1,8 @@
-"""MDP-GapE's episodes, compiled: choose, simulate, back up (the paper's Algorithm 1, tree mode)."""
+"""MDP-GapE's episodes, compiled: choose, simulate, back up (the paper's Algorithm 1).
+
+Where nodes are merged (the graph of the paper's appendix A), a visit renews the bounds on its own way
+only; those on other ways to the same states hold all the same, and are renewed by sweeps.
+"""
 
 from math import exp, log
 from typing import Any, NamedTuple
@@ -20,6 +24,7 @@ from pacplan.search.kernel import (
     REWARD_VARIES,
     RULE,
     SPENT,
+    STALE,
     argmax_at_random,
     best_and_challenger,
     break_promise,
@@ -29,6 +34,7 @@ from pacplan.search.kernel import (
     largest,
     wider,
 )
+from pacplan.search.merging import Graph, has_room, join
 from pacplan.search.tree import (
     LINKS,
     NONE,
@@ -53,6 +59,7 @@ RULES = np.dtype(
         ("tie", np.float64),  # bounds that differ by less are tied
         ("slack", np.float64),  # covers the rounding of a sum of bounds
         ("horizon", np.int64),
+        ("due", np.int64),  # calls at the next sweep, where nodes are merged
         ("value_goal", np.bool_),
         ("fixed_rewards", np.bool_),  # rewards are deterministic: the first one tells
         ("known_rewards", np.bool_),
@@ -60,6 +67,7 @@ RULES = np.dtype(
         ("per_path", np.bool_),  # see Thresholds.per_path
         ("bounded", np.bool_),  # the user knows bounds on values
         ("keep_last", np.bool_),  # outcomes of the last step enter the tree, for the next search
+        ("merged", np.bool_),
     ],
     align=True,
 )
@@ -112,6 +120,7 @@ class Search(NamedTuple):
     """Everything a chunk of episodes works on, the model and the random streams apart."""
 
     tree: TreeArrays
+    graph: Graph  # of no use where nodes are not merged
     rules: Any  # one record of RULES
     promises: Any  # one record of PROMISES
     values: Any  # records of VALUE_RANGE
@@ -146,6 +155,8 @@ def plant(search: Search, model: Any, state: int, rng: Any) -> int:
     status = CHUNK_DONE
     if rules.bounded:
         status = _tighten(search, model, 0, 0)
+    if rules.merged:
+        join(search.graph, 0, state, 0)
     for action in range(actions):
         arm = search.root[action]
         arm.upper = search.tree.nodes[0].upper
@@ -266,6 +277,11 @@ def simulate(search: Search, model: Any, most: int, rng: Any, ties: Any) -> tupl
                 status = _tighten(search, model, child, h + 1)
             if status != CHUNK_DONE:
                 return h, status
+            if new and rules.merged:
+                if ended:
+                    search.graph.canonical[child] = child
+                else:
+                    new = join(search.graph, child, successor, h + 1)
             if new and not ended and rules.known_rewards and steps > 1:
                 _expand_known(search, model, child, h + 1, ties)
         if rules.per_path:
@@ -279,7 +295,22 @@ def simulate(search: Search, model: Any, most: int, rng: Any, ties: Any) -> tupl
         if ended:
             return h + 1, CHUNK_DONE
         at = child
+        if rules.merged and steps > 1:
+            at = search.graph.canonical[child]
     return min(rules.horizon, most), CHUNK_DONE
+
+
+@inlined
+def _look_up(search: Search, link: int) -> None:
+    """Where nodes are merged: copy to the outcomes of a pair the bounds of their states."""
+    tree, graph = search.tree, search.graph
+    step = tree.pairs[link].child
+    while step != NONE:
+        node = tree.nodes[step]
+        state = tree.nodes[graph.canonical[step]]
+        node.upper = state.upper
+        node.lower = state.lower
+        step = node.sibling
 
 
 @inlined
@@ -402,6 +433,8 @@ def _refresh_pair(search: Search, model: Any, h: int) -> None:
     upper = promise.lowest + promise.width * up + rules.slack
     lower = promise.lowest + promise.width * down - rules.slack
     if steps > 1:
+        if rules.merged:
+            _look_up(search, link)
         up, down = _next_bounds(
             search,
             model,
@@ -414,8 +447,15 @@ def _refresh_pair(search: Search, model: Any, h: int) -> None:
         upper += rules.gamma * up
         lower += rules.gamma * down
     # What no policy can earn needs no evidence.
-    pair.upper = min(upper, values[steps].node_upper + rules.slack)
-    pair.lower = max(lower, values[steps].node_lower - rules.slack)
+    upper = min(upper, values[steps].node_upper + rules.slack)
+    lower = max(lower, values[steps].node_lower - rules.slack)
+    if rules.merged and max(lower, pair.lower) <= min(upper, pair.upper):
+        # All bounds hold on one event, so the tightest do as well. A sweep then loosens none. (Outside
+        # of that event they may cross, and then the latest count.)
+        upper = min(upper, pair.upper)
+        lower = max(lower, pair.lower)
+    pair.upper = upper
+    pair.lower = lower
     if rules.bounded:
         pair.upper = min(pair.upper, search.tree.nodes[step.node].upper)
 
@@ -507,6 +547,7 @@ def _run(
             tree.used[0] + horizon > tree.nodes.size
             or tree.used[1] + horizon * pairs_a_node > tree.pairs.size
             or tree.nodes[0].count + report.episodes + 2 > search.radii.shape[0]
+            or (rules.merged and not has_room(search.graph.table, horizon))
         ):
             return NO_ROOM
         length, status = simulate(search, model, most_calls - report.calls, rng, ties)
@@ -519,6 +560,9 @@ def _run(
         if status != CHUNK_DONE:
             decide(search, ties)
             return status
+        # Before the next decision, so that its draws do not depend on how episodes are cut into chunks.
+        if rules.merged and report.calls >= min(rules.due, most_calls):
+            return STALE
     decide(search, ties)
     return RULE if satisfied(search) else CHUNK_DONE
 
@@ -534,9 +578,45 @@ def run(
     return _run(search, model, state, most_episodes, most_calls, rng, ties)
 
 
+@inlined
+def _renew(search: Search, model: Any, at: int, h: int, price: float, ties: Any) -> None:
+    """Compute the bounds of a node at depth h and of its pairs, given those of what follows."""
+    tree, rules, path = search.tree, search.rules[0], search.path
+    link = tree.nodes[at].first
+    while link != NONE:
+        pair = tree.pairs[link]
+        if pair.n == 0:
+            _bound_unvisited(search, pair, h)
+        else:
+            # As if the last visit had changed no mean.
+            told = rules.known_rewards or rules.fixed_rewards
+            path[h].node = at
+            path[h].pair = link
+            path[h].child = pair.child
+            path[h].reward = pair.reward if told else pair.reward / pair.n
+            path[h].price = price
+            _refresh_pair(search, model, h)
+        link = pair.sibling
+    _refresh_node(search, at, h, ties)
+
+
+@inlined
+def _renew_root(search: Search) -> None:
+    """Copy the bounds of the root's pairs."""
+    tree = search.tree
+    link = tree.nodes[0].first
+    while link != NONE:
+        pair = tree.pairs[link]
+        arm = search.root[pair.action]
+        arm.pair = link
+        arm.upper = pair.upper
+        arm.lower = pair.lower
+        link = pair.sibling
+
+
 @core
 def _regrow(search: Search, model: Any, depths: Any, prices: Any, ties: Any) -> None:
-    tree, rules, root, path = search.tree, search.rules[0], search.root, search.path
+    tree, rules, root = search.tree, search.rules[0], search.root
     successors = search.promises[0].successors
     nodes = tree.used[0]
     for at in range(nodes):
@@ -562,35 +642,13 @@ def _regrow(search: Search, model: Any, depths: Any, prices: Any, ties: Any) -> 
         if rules.known_rewards and node.first == NONE:
             _expand_known(search, model, at, h, ties)
             continue
-        link = node.first
-        while link != NONE:
-            pair = tree.pairs[link]
-            if pair.n == 0:
-                _bound_unvisited(search, pair, h)
-            else:
-                # As if the last visit had changed no mean.
-                told = rules.known_rewards or rules.fixed_rewards
-                path[h].node = at
-                path[h].pair = link
-                path[h].child = pair.child
-                path[h].reward = pair.reward if told else pair.reward / pair.n
-                path[h].price = prices[at]
-                _refresh_pair(search, model, h)
-            link = pair.sibling
-        _refresh_node(search, at, h, ties)
+        _renew(search, model, at, h, prices[at], ties)
     for action in range(root.size):
         arm = root[action]
         arm.upper = search.values[rules.horizon].node_upper
         arm.lower = search.values[rules.horizon].node_lower
         arm.pair = NONE
-    link = tree.nodes[0].first
-    while link != NONE:
-        pair = tree.pairs[link]
-        arm = root[pair.action]
-        arm.pair = link
-        arm.upper = pair.upper
-        arm.lower = pair.lower
-        link = pair.sibling
+    _renew_root(search)
 
 
 @entry
@@ -603,37 +661,79 @@ def regrow(search: Search, model: Any, depths: Any, prices: Any, ties: Any) -> N
     _regrow(search, model, depths, prices, ties)
 
 
+@core
+def _sweep(search: Search, model: Any, ties: Any) -> None:
+    graph, rules, report = search.graph, search.rules[0], search.report[0]
+    if report.episodes == 0:
+        return
+    for h in range(rules.horizon - 1, -1, -1):
+        at = graph.heads[h]
+        while at != NONE:
+            _renew(search, model, at, h, 0.0, ties)
+            at = graph.peer[at]
+    _renew_root(search)
+    rules.due = int(1.05 * report.calls) + 20
+    search.decision[0].stands = 0
+    decide(search, ties)
+
+
+@entry
+def sweep(search: Search, model: Any, ties: Any) -> None:
+    """Renew all bounds of a merged graph, from the last step to the first, and decide anew.
+
+    Every pair then knows what was seen on any way to the states that follow it.
+    """
+    _sweep(search, model, ties)
+
+
+@inlined
+def _estimate(search: Search, at: int, estimates: Any) -> None:
+    """The plug-in estimates of a node and, for the root, of its actions; see `plug_in`."""
+    tree, rules = search.tree, search.rules[0]
+    promise = search.promises[0]
+    node = tree.nodes[at]
+    best = -np.inf
+    link = node.first
+    while link != NONE:
+        pair = tree.pairs[link]
+        if pair.n > 0:
+            told = rules.known_rewards or rules.fixed_rewards
+            mean = pair.reward if told else pair.reward / pair.n
+            value = promise.lowest + promise.width * mean
+            step = pair.child
+            while step != NONE:
+                child = tree.nodes[step]
+                state = search.graph.canonical[step] if rules.merged else step
+                value += rules.gamma * child.count / pair.n * estimates[state]
+                step = child.sibling
+            value = min(max(value, pair.lower), pair.upper)
+            best = max(best, value)
+            if at == 0:
+                estimates[tree.used[0] + pair.action] = value
+        link = pair.sibling
+    estimates[at] = best if best > -np.inf else 0.5 * (node.upper + node.lower)
+
+
 @kernel
 def plug_in(search: Search, estimates: Any) -> None:
-    """Estimates of the root's Q by dynamic programming on the empirical tree, inside the bounds.
+    """Estimates of the root's Q by dynamic programming on what was seen, inside the bounds.
 
     The value of a node is its best estimate among the actions tried; of one never tried from, the
     middle of its bounds. Node values go to `estimates`, entry 0 on being the nodes' and, after them,
     the root's actions'.
     """
     tree, rules, root = search.tree, search.rules[0], search.root
-    promise = search.promises[0]
     nodes = tree.used[0]
     for action in range(root.upper.size):
         estimates[nodes + action] = 0.5 * (root.upper[action] + root.lower[action])
-    for at in range(nodes - 1, -1, -1):
-        node = tree.nodes[at]
-        best = -np.inf
-        link = node.first
-        while link != NONE:
-            pair = tree.pairs[link]
-            if pair.n > 0:
-                told = rules.known_rewards or rules.fixed_rewards
-                mean = pair.reward if told else pair.reward / pair.n
-                value = promise.lowest + promise.width * mean
-                step = pair.child
-                while step != NONE:
-                    child = tree.nodes[step]
-                    value += rules.gamma * child.count / pair.n * estimates[step]
-                    step = child.sibling
-                value = min(max(value, pair.lower), pair.upper)
-                best = max(best, value)
-                if at == 0:
-                    estimates[nodes + pair.action] = value
-            link = pair.sibling
-        estimates[at] = best if best > -np.inf else 0.5 * (node.upper + node.lower)
+    if not rules.merged:
+        for at in range(nodes - 1, -1, -1):
+            _estimate(search, at, estimates)
+        return
+    # An end is worth nothing; all other nodes that are read are canonical ones.
+    estimates[:nodes] = 0.0
+    for h in range(rules.horizon - 1, -1, -1):
+        at = search.graph.heads[h]
+        while at != NONE:
+            _estimate(search, at, estimates)
+            at = search.graph.peer[at]

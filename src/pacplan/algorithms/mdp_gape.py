@@ -25,8 +25,11 @@ from pacplan.bounds.intervals import mean_interval
 from pacplan.bounds.thresholds import Setting, Thresholds
 from pacplan.models.bounded import Bounds, ValueBounds, check_bounds
 from pacplan.models.protocol import Model, Session
+from pacplan.models.tabular import TabularMDP
 from pacplan.result import Plan
+from pacplan.search import kernel
 from pacplan.search.driver import Limits, Snapshot
+from pacplan.search.merging import empty_graph, grown_graph
 from pacplan.search.tree import Evidence, Reader
 from pacplan.search.values import step_width, value_range
 from pacplan.words import at_least, at_most, complement
@@ -72,6 +75,11 @@ class MDPGapE(Planner):
             (the paper's text), "published" (its runs) or "sharp" (less regret); a pair of your own
             functions (reward, transition) of n or of (n, delta), or a `bounds.Thresholds`.
         goal: "action" or "value".
+        merge: "tree": a node for every history; "depth": one for all histories that lead to the same
+            state after as many steps, so that each learns from the others. All bounds are then renewed
+            by a sweep over the whole graph at intervals, whenever the calls have grown by 5 %, and at
+            the end. In a `TabularMDP` of S states, Lemma 2 is then for the
+            K sum_{h < H} min((BK)^h, S) pairs that there are instead of (BK)^H, if these are fewer.
         rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit tells
             it (checked on every visit); "known": taken from the model's table.
         transitions: "unknown"; "deterministic": every pair has one successor (checked); "known":
@@ -93,6 +101,7 @@ class MDPGapE(Planner):
         horizon: int | None = None,
         thresholds: str | Thresholds | tuple[Any, Any] = "lemma",
         goal: Literal["action", "value"] = "action",
+        merge: Literal["tree", "depth"] = "tree",
         rewards: Knowledge = "unknown",
         transitions: Knowledge = "unknown",
         value_bounds: Bounds | None = None,
@@ -109,6 +118,7 @@ class MDPGapE(Planner):
         if horizon is None:
             _ = self.horizon  # Raises where the default would be out of reach.
         self.goal = _checks.choice("goal", goal, ("action", "value"))
+        self.merge = _checks.choice("merge", merge, ("tree", "depth"))
         self.rewards = _checks.choice("rewards", rewards, KNOWLEDGE)
         self.transitions = _checks.choice("transitions", transitions, KNOWLEDGE)
         self.value_bounds = check_bounds(value_bounds)
@@ -148,6 +158,11 @@ class MDPGapE(Planner):
         check_stationary(model)
         if self.value_bounds is not None:
             raise ValueError("value_bounds depend on the steps since the root; pass reuse=False")
+        if self.merge == "depth":
+            raise ValueError(
+                'a graph of merge="depth" cannot start the next search: below one of its nodes lies '
+                'what was seen on the way to others; pass reuse=False, or merge="tree"'
+            )
         if isinstance(self.thresholds, Thresholds) and self.thresholds.proven:
             raise ValueError(
                 "a search that starts from an earlier tree needs bounds for a smaller delta, and the "
@@ -179,6 +194,17 @@ class MDPGapE(Planner):
                 "successors= to the model (or transitions='deterministic' to the planner if it is 1). "
                 "For a Gymnasium environment, model.check() tells how many were seen"
             )
+        given = self.thresholds
+        if isinstance(given, Thresholds):
+            per_path = given.per_path
+        else:
+            per_path = given == "lemma" and model.max_actions is None
+        if self.merge == "depth" and per_path:
+            raise ValueError(
+                'merge="depth" needs confidence sets that do not depend on the way to a state, and '
+                "those of these thresholds do; pass max_actions= to the model if it declares none, or "
+                'merge="tree" to the planner'
+            )
         check_known(model, self.rewards, self.transitions)
         check_steps(model, self.horizon_for(model, limits.budget))
 
@@ -186,6 +212,7 @@ class MDPGapE(Planner):
         return _GapSearch(self, query, session)
 
     def _finish(self, query: Query, search: "_GapSearch", stopped_by: str, seconds: float) -> Plan:
+        search.sweep()
         snapshot = search.snapshot(seconds)
         assert snapshot.lower is not None and snapshot.upper is not None
         values, plug_in = search.estimates()
@@ -242,6 +269,8 @@ class MDPGapE(Planner):
         stated += known_assumptions(self.rewards, self.transitions)
         if self.value_bounds is not None:
             stated.append("value_bounds bound the values")
+        if self.merge == "depth":
+            stated.append("equal states have equal futures")
         if isinstance(self.thresholds, Thresholds) and self.thresholds.proven:
             stated.append(f"the thresholds {self.thresholds.name!r} hold with probability 1 - delta")
         if search.share < 1.0:
@@ -250,6 +279,16 @@ class MDPGapE(Planner):
                 f"kept, and delta divided by {1.0 / search.share:g} to cover all choices of them)"
             )
         return tuple(stated)
+
+
+def _merged_pairs(model: TabularMDP, successors: int, horizon: int) -> int:
+    """How many triples of step, state and action there can be within the horizon."""
+    assert model.max_actions is not None
+    states, total = 1, 0
+    for _ in range(horizon):
+        total += states
+        states = min(states * successors * model.max_actions, model.states)
+    return model.max_actions * total
 
 
 class _GapSearch(EpisodeSearch):
@@ -276,9 +315,14 @@ class _GapSearch(EpisodeSearch):
             assert query.budget is not None
             episodes = allocation(query.budget, planner.gamma)[0]
         self.share = query.reuse.share if query.reuse is not None and planner._estimates else 1.0
+        self._merged = planner.merge == "depth"
+        pairs = None
+        if self._merged and isinstance(model, TabularMDP):
+            pairs = _merged_pairs(model, self.successors, horizon)
+        delta = planner.delta * self.share
         self._table = exploration.table(
             planner.thresholds,
-            Setting(planner.delta * self.share, self.successors, model.max_actions, horizon, episodes),
+            Setting(delta, self.successors, model.max_actions, horizon, episodes, pairs),
         )
         self.thresholds = self._table.thresholds
         values = value_range(model.reward_range, model.may_end, planner.gamma, horizon)
@@ -289,6 +333,7 @@ class _GapSearch(EpisodeSearch):
             1e-10 * (last["node_upper"] - last["node_lower"]),
             1e-14 * max(map(abs, last.tolist())),
             horizon,
+            0,
             planner.goal == "value",
             planner.rewards == "deterministic",
             planner.rewards == "known",
@@ -296,10 +341,13 @@ class _GapSearch(EpisodeSearch):
             self.thresholds.per_path,
             planner.value_bounds is not None,
             query.reuse is not None,
+            self._merged,
         )
         self.root = records(np.zeros(len(query.actions), kernels.ROOT))
         self.calls = self.root["calls"]
         self._decision = records(np.zeros(1, kernels.DECISION))
+        self._graph = empty_graph(horizon)
+        self._swept = 0  # episodes at the last sweep
         self._fixed = {
             "rules": records(np.array([rules], kernels.RULES)),
             "promises": self.promises,
@@ -326,11 +374,40 @@ class _GapSearch(EpisodeSearch):
     def kernel_state(self) -> kernels.Search:
         """What the kernels work on."""
         table = self._table
-        return kernels.Search(self.tree.arrays(), radii=table.rows, memo=table.memo, **self._fixed)
+        return kernels.Search(
+            self.tree.arrays(), self._graph, radii=table.rows, memo=table.memo, **self._fixed
+        )
+
+    def prepare(self) -> None:
+        """Compile the sweep as well, where there will be any."""
+        super().prepare()
+        self._run_sweep()
+
+    def advance(self, episodes: int, calls: int) -> int:
+        """Play, with a sweep whenever one is due."""
+        last = int(self.report["episodes"]) + episodes
+        while True:
+            status = super().advance(last - int(self.report["episodes"]), calls)
+            if status != kernel.STALE:
+                return status
+            self.sweep()
+
+    def sweep(self) -> None:
+        """Renew all bounds of a merged graph, unless they are those of the last episode."""
+        if self._swept < self.report["episodes"]:
+            self._swept = int(self.report["episodes"])
+            self._run_sweep()
+
+    def _run_sweep(self) -> None:
+        if self._merged:
+            sweep = kernels.sweep if self.session.cached else uncached(kernels.sweep)
+            sweep(self.kernel_state(), self.session.handle, self._ties)
 
     def reserve(self) -> int:
         """Make room, also for as many more visits to a pair in the table of radii."""
         episodes = super().reserve()
+        if self._merged:
+            self._graph = grown_graph(self._graph, self.tree.room, episodes * self.horizon + 1)
         earlier = int(self.tree.nodes[0]["count"]) if len(self.tree) > 0 else 0
         self._table.extend(earlier + int(self.report["episodes"]) + episodes + 2)
         return episodes

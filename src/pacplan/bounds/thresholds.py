@@ -29,13 +29,18 @@ Threshold = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 class Setting(NamedTuple):
-    """What thresholds may depend on, besides the number n of visits to a pair."""
+    """What thresholds may depend on, besides the number n of visits to a pair.
+
+    `pairs` is a bound on the number of pairs that a search can have, where one better than (BK)^H is
+    known.
+    """
 
     delta: float
     successors: int
     actions: int | None
     horizon: int
     episodes: int | None
+    pairs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -72,13 +77,16 @@ def _lemma(setting: Setting) -> Thresholds:
     Where K is not declared, (BK)^H is replaced by H times the product of the action counts on the
     way to the pair and of B^(h-1): the shares of delta at any depth then sum to at most delta / H.
     The lemma counts (BK)^H pairs. At B = 1 there are more, but two of its three events are sure, so
-    the factor 3 makes up for that; only at B = K = 1 the H pairs themselves are counted.
+    the factor 3 makes up for that; only at B = K = 1 the H pairs themselves are counted. Where the
+    setting knows of fewer pairs, these are counted.
     """
     b, k, h = setting.successors, setting.actions, setting.horizon
     if k is None:
         size = math.log(3.0 * h)
     else:
         size = max(math.log(3.0) + h * math.log(b * k), math.log(h) if b * k == 1 else 0.0)
+        if setting.pairs is not None:
+            size = min(size, math.log(3.0 * setting.pairs))
     price = size - math.log(setting.delta)
 
     def reward(n: NDArray[np.float64]) -> NDArray[np.float64]:

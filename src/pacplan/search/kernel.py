@@ -16,6 +16,7 @@ SPENT = 2  # the budget of calls
 NO_ROOM = 3  # the tree or a table must grow first
 ABORTED = 4  # the model gave up in the middle of an episode
 BROKEN = 5  # the model broke a promise, see Report
+STALE = 6  # bounds of a merged graph must be renewed first
 
 # Which promise a model broke.
 BAD_REWARD = 1

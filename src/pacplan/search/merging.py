@@ -23,11 +23,35 @@ class MergeTable(NamedTuple):
     used: NDArray[np.int64]
 
 
+class Graph(NamedTuple):
+    """How the nodes of a search hang together where they are merged.
+
+    The canonical nodes of a depth are a list, since one may lie before its parents in the tree.
+    """
+
+    table: MergeTable
+    canonical: NDArray[np.int32]  # by node
+    peer: NDArray[np.int32]  # by canonical node, the next one of its depth
+    heads: NDArray[np.int32]  # by depth, the first canonical node; NONE: none yet
+
+
+@inlined
+def join(graph: Graph, node: int, state: int, depth: int) -> bool:
+    """Give a new node its place; returns whether it is the first of its state and depth."""
+    graph.canonical[node] = merge(graph.table, state, depth, node)
+    if graph.canonical[node] != node:
+        return False
+    graph.peer[node] = graph.heads[depth]
+    graph.heads[depth] = node
+    return True
+
+
 @inlined
 def _home(state: int, depth: int, slots: int) -> int:
     """Where a state and depth are looked for first; `slots` is a power of two."""
-    key = state * 31 + depth
-    mixed = ((key ^ (key >> 32)) & 0x7FFFFFFF) * 0x45D9F3B
+    # No product exceeds 64 bits, whatever the state: interpreted runs would complain.
+    key = ((state ^ (state >> 32)) & 0x7FFFFFFF) * 31 + depth
+    mixed = (key & 0x7FFFFFFF) * 0x45D9F3B
     return (mixed ^ (mixed >> 16)) & (slots - 1)
 
 
@@ -84,6 +108,24 @@ def grown(table: MergeTable, needed: int) -> MergeTable:
     larger = empty_table(slots)
     _copy(table, larger)
     return larger
+
+
+def empty_graph(horizon: int) -> Graph:
+    """A graph of no node."""
+    none = np.zeros(0, np.int32)
+    return Graph(empty_table(16), none, none, np.full(horizon, NONE, np.int32))
+
+
+def grown_graph(graph: Graph, room: int, needed: int) -> Graph:
+    """The graph, with room for so many nodes in all and for `needed` more in its table."""
+    graph = graph._replace(table=grown(graph.table, needed))
+    more = room - len(graph.canonical)
+    if more <= 0:
+        return graph
+    return graph._replace(
+        canonical=np.concatenate([graph.canonical, np.full(more, NONE, np.int32)]),
+        peer=np.concatenate([graph.peer, np.full(more, NONE, np.int32)]),
+    )
 
 
 @kernel
