@@ -7,6 +7,7 @@ import numpy as np
 
 from pacplan.algorithms import Bracket, Planner, UGapEMCTS
 from pacplan.models.protocol import Model
+from pacplan.models.tabular import TabularMDP
 from pacplan.result import Plan
 from pacplan.search.driver import Callback
 
@@ -27,8 +28,9 @@ def plan(
 ) -> Plan:
     """Decide what to do in a state, with a proof and few calls to the model.
 
-    Uses `Bracket`, which of the planners with a guarantee needs the fewest calls, and `UGapEMCTS` for
-    games of two players. `plan.guarantee` says which it was, and why.
+    Uses `Bracket`, which of the planners with a guarantee needs the fewest calls, with equal states of
+    a `TabularMDP` merged (`merge="depth"`), and `UGapEMCTS` for games of two players.
+    `plan.guarantee` says which it was, and why.
 
     Args:
         model: the problem.
@@ -56,8 +58,11 @@ def plan(
     else:
         if gamma is None:
             raise TypeError("plan() needs gamma, the discount: pass gamma=1 and a horizon= for none")
-        planner = Bracket(epsilon=epsilon, delta=delta, gamma=gamma, **settings)
         why = "which of all planners with a proof needs the fewest calls"
+        if isinstance(model, TabularMDP) and "merge" not in settings:
+            settings["merge"] = "depth"
+            why += ", with equal states merged, which are told by the table"
+        planner = Bracket(epsilon=epsilon, delta=delta, gamma=gamma, **settings)
     found = planner.plan(
         model,
         state,
