@@ -49,3 +49,16 @@ def test_what_is_missing_is_named():
         pacplan.plan(model, 0, epsilon=0.3, delta=0.1, gamma=0.7, thresholds="paper")
     with pytest.raises(TypeError, match="model"):
         pacplan.plan("model", 0, epsilon=0.3, delta=0.1, gamma=0.7)
+
+
+@pytest.mark.parametrize("cls", [pacplan.Bracket, pacplan.MDPGapE])
+@pytest.mark.parametrize("goal", ["action", "value"])
+def test_the_certificate_names_the_action_as_the_user_does(cls, goal):
+    def step(state, action, rng):
+        return state, float(action == "Right"), True
+
+    model = pacplan.Simulator(step, actions=["Left", "Right"], successors=1)
+    planner = cls(epsilon=0.4, delta=0.1, gamma=0.7, horizon=1, goal=goal)
+    plan = planner.plan(model, 0, seed=0)
+    assert plan.action == "Right"
+    assert "'Right'" in plan.guarantee

@@ -13,15 +13,23 @@ from pacplan._jit import records
 from pacplan.algorithms import bracket_kernel as kernels
 from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.bracket_pool import PoolArrays
+from pacplan.algorithms.confidence import (
+    certificate,
+    check_accuracy,
+    check_stops,
+    check_successors,
+    declared,
+    planned_steps,
+    tail,
+)
 from pacplan.algorithms.episodes import EpisodeSearch, bounded_plan
 from pacplan.algorithms.horizons import (
-    allocation,
     check_endless,
     check_gamma_and_horizon,
     check_steps,
     default_horizon,
 )
-from pacplan.algorithms.knowledge import KNOWLEDGE, Knowledge, check_known, known_assumptions
+from pacplan.algorithms.knowledge import KNOWLEDGE, Knowledge, check_known
 from pacplan.bounds.product import opening, scales
 from pacplan.models.bounded import Bounds, ValueBounds, check_bounds
 from pacplan.models.protocol import Model, Session
@@ -31,7 +39,6 @@ from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.merging import empty_table, grown
 from pacplan.search.tree import NONE, Evidence, Reader
 from pacplan.search.values import step_range, step_width
-from pacplan.words import at_least, at_most, complement
 
 # Shares of delta: below, and above for the penalised product where transitions are random.
 _BELOW = 0.5
@@ -117,9 +124,7 @@ class Bracket(Planner):
         chunk: int | None = None,
     ) -> None:
         super().__init__(chunk=chunk)
-        self.epsilon = _checks.real("epsilon", epsilon)
-        if self.epsilon < 0.0:
-            raise ValueError(f"epsilon must be at least 0, got {epsilon}")
+        self.epsilon = check_accuracy(epsilon)
         self.delta = _checks.probability("delta", delta)
         self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
         self.goal = _checks.choice("goal", goal, ("action", "value"))
@@ -156,15 +161,9 @@ class Bracket(Planner):
         """
         if self._horizon is not None:
             return self._horizon
-        horizon = self._default_horizon(step_width(model.reward_range, model.may_end))
-        if horizon is not None:
-            return horizon
-        if budget is None:
-            raise ValueError(
-                "there is no default horizon with epsilon=0; pass horizon= to the planner, or a budget "
-                "to plan()"
-            )
-        return allocation(budget, self.gamma)[1]
+        default = self._default_horizon(step_width(model.reward_range, model.may_end))
+        without = "epsilon=0"
+        return planned_steps(default, self.gamma, budget, without)
 
     def _default_horizon(self, width: float) -> int | None:
         if self.epsilon == 0.0:
@@ -173,29 +172,18 @@ class Bracket(Planner):
         part = 2.0 * _TAIL if self.target == "infinite" else 1.0
         return default_horizon(part * self.epsilon / width, self.gamma)
 
-    def _tail(self, model: Model, horizon: int) -> float:
-        """By how much the values of the infinite horizon may exceed those of H steps."""
-        width = step_width(model.reward_range, model.may_end)
-        return width * self.gamma**horizon / (1.0 - self.gamma) if self.gamma < 1.0 else math.inf
-
     def _check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
-        endless = limits.budget is None and limits.time_limit is None and limits.callback is None
-        if self.epsilon == 0.0 and endless:
-            raise ValueError("epsilon=0 may never stop by itself; give a budget or a time_limit")
-        if model.successors is None and self.transitions != "deterministic":
-            raise ValueError(
-                "Bracket needs B, the largest number of successors of a state and action: pass "
-                "successors= to the model (or transitions='deterministic' to the planner if it is 1)"
-            )
+        check_stops(self.epsilon, limits)
+        check_successors(self, model)
         check_known(model, self.rewards, self.transitions)
         horizon = self.horizon_for(model, limits.budget)
         if self.target == "infinite":
             check_endless(model)
-            tail = self._tail(model, horizon)
-            if tail >= self.epsilon:
+            rest = tail(model, self.gamma, horizon)
+            if rest >= self.epsilon:
                 raise ValueError(
-                    f"horizon={horizon} cuts off up to {tail:.4g}, not less than epsilon; "
+                    f"horizon={horizon} cuts off up to {rest:.4g}, not less than epsilon; "
                     "give a longer horizon, or none"
                 )
         check_steps(model, horizon)
@@ -221,40 +209,13 @@ class Bracket(Planner):
             search,
             snapshot,
             stopped_by,
-            guarantee=self._guarantee(query.model, search, snapshot),
-            assumptions=self._assumptions(query.model),
+            guarantee=(
+                f"{certificate(self, query.model, search.horizon, snapshot)} "
+                "Of the upper bounds only that of the best action is sure."
+            ),
+            assumptions=declared(self, query.model),
             values=values,
             value=value,
-        )
-
-    def _guarantee(self, model: Model, search: "_BracketSearch", snapshot: Snapshot) -> str:
-        assert snapshot.gap is not None and snapshot.lower is not None and snapshot.upper is not None
-        loss = max(0.0, snapshot.gap)
-        what, problem = f"Action {snapshot.action!r}", f"the {search.horizon}-step problem"
-        surely = f"with probability at least {complement(self.delta)}"
-        note = " Of the upper bounds only that of the best action is sure."
-        if self.goal == "value":
-            low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
-            return (
-                f"The optimal value of {problem} lies in [{at_least(low)}, {at_most(high)}], within "
-                f"{at_most(0.5 * (high - low))} of its middle, and {what.lower()} is within "
-                f"{at_most(loss)} of optimal in it, {surely}.{note}"
-            )
-        tail = ""
-        if self.gamma < 1.0 and model.steps is None:
-            whole = loss + self._tail(model, search.horizon)
-            tail = f" and within {at_most(whole)} over an infinite horizon"
-        return f"{what} is within {at_most(loss)} of optimal in {problem}{tail}, {surely}.{note}"
-
-    def _assumptions(self, model: Model) -> tuple[str, ...]:
-        successors = 1 if self.transitions == "deterministic" else model.successors
-        low, high = model.reward_range
-        return (
-            f"every state and action has at most {successors} successor{'s' * (successors != 1)}",
-            f"rewards lie in [{low:g}, {high:g}]",
-            *known_assumptions(self.rewards, self.transitions),
-            *(("equal states have equal futures",) if self.merge == "depth" else ()),
-            *(("value_bounds bound the values",) if self.value_bounds else ()),
         )
 
 
@@ -302,7 +263,7 @@ class _BracketSearch(EpisodeSearch):
         lowest, highest = model.reward_range
         target = planner.epsilon
         if planner.target == "infinite":
-            target -= planner._tail(model, horizon)
+            target -= tail(model, planner.gamma, horizon)
         self.target = target if planner.goal == "action" else None
         span = float(self._sigma[-1])
         epsilon = target / self._width
@@ -353,7 +314,7 @@ class _BracketSearch(EpisodeSearch):
         rules["low"], rules["width"] = low, self._width
         rules["offset"] = (lowest - low) / self._width
         rules["slope"] = (highest - lowest) / self._width
-        rules["nothing"], rules["kappa"], rules["log_share"] = nothing, kappa, log_share
+        rules["kappa"], rules["log_share"] = kappa, log_share
         below = _BELOW * planner.delta
         rules["delta_exploit"], rules["delta_forced"] = _EXPLOIT * below, (1.0 - _EXPLOIT) * below
         rules["step"], rules["stride"], rules["horizon"] = step, stride, horizon

@@ -115,7 +115,6 @@ RULES = np.dtype(
         ("width", np.float64),
         ("offset", np.float64),
         ("slope", np.float64),
-        ("nothing", np.float64),  # what a step after the end pays
         ("kappa", np.float64),  # lambda / resolution
         ("log_share", np.float64),  # log(1/delta_s) of the penalised product
         ("delta_exploit", np.float64),

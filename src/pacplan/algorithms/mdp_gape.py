@@ -12,6 +12,14 @@ from pacplan import _checks
 from pacplan._jit import records, uncached
 from pacplan.algorithms import gap_kernel as kernels
 from pacplan.algorithms.base import Planner, Query, check_stationary
+from pacplan.algorithms.confidence import (
+    certificate,
+    check_accuracy,
+    check_stops,
+    check_successors,
+    declared,
+    planned_steps,
+)
 from pacplan.algorithms.episodes import EpisodeSearch, bounded_plan
 from pacplan.algorithms.horizons import (
     allocation,
@@ -19,7 +27,7 @@ from pacplan.algorithms.horizons import (
     check_steps,
     default_horizon,
 )
-from pacplan.algorithms.knowledge import KNOWLEDGE, Knowledge, check_known, known_assumptions
+from pacplan.algorithms.knowledge import KNOWLEDGE, Knowledge, check_known
 from pacplan.bounds import thresholds as exploration
 from pacplan.bounds.intervals import mean_interval
 from pacplan.bounds.thresholds import Setting, Thresholds
@@ -32,7 +40,7 @@ from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.merging import empty_graph, grown_graph
 from pacplan.search.tree import Evidence, Reader
 from pacplan.search.values import step_width, value_range
-from pacplan.words import at_least, at_most, complement
+from pacplan.words import at_most
 
 
 class MDPGapE(Planner):
@@ -108,9 +116,7 @@ class MDPGapE(Planner):
         chunk: int | None = None,
     ) -> None:
         super().__init__(chunk=chunk)
-        self.epsilon = _checks.real("epsilon", epsilon)
-        if self.epsilon < 0.0:
-            raise ValueError(f"epsilon must be at least 0, got {epsilon}")
+        self.epsilon = check_accuracy(epsilon)
         self.delta = _checks.probability("delta", delta)
         self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
         exploration.check(thresholds)
@@ -139,15 +145,9 @@ class MDPGapE(Planner):
         """
         if self._horizon is not None:
             return self._horizon
-        horizon = self._default_horizon(step_width(model.reward_range, model.may_end))
-        if horizon is not None:
-            return horizon
-        if budget is None:
-            raise ValueError(
-                "there is no default horizon with epsilon=0 or thresholds for a fixed budget; "
-                "pass horizon= to the planner, or a budget to plan()"
-            )
-        return allocation(budget, self.gamma)[1]
+        default = self._default_horizon(step_width(model.reward_range, model.may_end))
+        without = "epsilon=0 or thresholds for a fixed budget"
+        return planned_steps(default, self.gamma, budget, without)
 
     def _default_horizon(self, width: float) -> int | None:
         if self.epsilon == 0.0 or exploration.for_a_budget(self.thresholds):
@@ -183,17 +183,10 @@ class MDPGapE(Planner):
 
     def _check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
-        endless = limits.budget is None and limits.time_limit is None and limits.callback is None
-        if self.epsilon == 0.0 and endless:
-            raise ValueError("epsilon=0 may never stop by itself; give a budget or a time_limit")
+        check_stops(self.epsilon, limits)
         if exploration.for_a_budget(self.thresholds) and limits.budget is None:
             raise ValueError(f"thresholds={self.thresholds!r} needs a budget: plan(..., budget=n)")
-        if model.successors is None and self.transitions == "unknown":
-            raise ValueError(
-                "MDPGapE needs B, the largest number of successors of a state and action: pass "
-                "successors= to the model (or transitions='deterministic' to the planner if it is 1). "
-                "For a Gymnasium environment, model.check() tells how many were seen"
-            )
+        check_successors(self, model)
         given = self.thresholds
         if isinstance(given, Thresholds):
             per_path = given.per_path
@@ -233,44 +226,17 @@ class MDPGapE(Planner):
         )
 
     def _guarantee(self, query: Query, search: "_GapSearch", snapshot: Snapshot) -> str:
-        assert snapshot.gap is not None and snapshot.lower is not None and snapshot.upper is not None
-        model = query.model
-        loss = max(0.0, snapshot.gap)
-        what = f"Action {snapshot.action!r}"
-        problem = f"the {search.horizon}-step problem"
-        if not search.thresholds.proven:
-            return (
-                f"{what} is the best guess. The thresholds {search.thresholds.name!r} are heuristic: "
-                f"nothing is proven, though their bounds put it within {at_most(loss)} of optimal in "
-                f"{problem}."
-            )
-        tail = ""
-        if self.gamma < 1.0 and model.steps is None:
-            width = step_width(model.reward_range, model.may_end)
-            rest = width * self.gamma**search.horizon / (1.0 - self.gamma)
-            tail = f" and within {at_most(loss + rest)} over an infinite horizon"
-        surely = f"with probability at least {complement(self.delta)}"
-        if self.goal == "value":
-            low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
-            return (
-                f"The optimal value of {problem} lies in [{at_least(low)}, {at_most(high)}], within "
-                f"{at_most(0.5 * (high - low))} of its middle, and {what.lower()} is within "
-                f"{at_most(loss)} of optimal in it, {surely}."
-            )
-        return f"{what} is within {at_most(loss)} of optimal in {problem}{tail}, {surely}."
+        if search.thresholds.proven:
+            return certificate(self, query.model, search.horizon, snapshot)
+        assert snapshot.gap is not None
+        return (
+            f"Action {snapshot.action!r} is the best guess. The thresholds "
+            f"{search.thresholds.name!r} are heuristic: nothing is proven, though their bounds put it "
+            f"within {at_most(max(0.0, snapshot.gap))} of optimal in the {search.horizon}-step problem."
+        )
 
     def _assumptions(self, model: Model, search: "_GapSearch") -> tuple[str, ...]:
-        successors = 1 if self.transitions == "deterministic" else model.successors
-        low, high = model.reward_range
-        stated = [
-            f"every state and action has at most {successors} successor{'s' * (successors != 1)}",
-            f"rewards lie in [{low:g}, {high:g}]",
-        ]
-        stated += known_assumptions(self.rewards, self.transitions)
-        if self.value_bounds is not None:
-            stated.append("value_bounds bound the values")
-        if self.merge == "depth":
-            stated.append("equal states have equal futures")
+        stated = list(declared(self, model))
         if isinstance(self.thresholds, Thresholds) and self.thresholds.proven:
             stated.append(f"the thresholds {self.thresholds.name!r} hold with probability 1 - delta")
         if search.share < 1.0:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pacplan import _checks
 from pacplan._jit import core, entry, inlined, records
 from pacplan.algorithms.base import Planner, Query
+from pacplan.algorithms.confidence import check_accuracy, check_stops
 from pacplan.algorithms.episodes import EpisodeSearch, bounded_plan
 from pacplan.bounds.bernoulli import kl_upper_from
 from pacplan.models.protocol import Session
@@ -334,17 +335,13 @@ class UGapEMCTS(Planner):
         chunk: int | None = None,
     ) -> None:
         super().__init__(chunk=chunk)
-        self.epsilon = _checks.real("epsilon", epsilon)
-        if self.epsilon < 0.0:
-            raise ValueError(f"epsilon must be at least 0, got {epsilon}")
+        self.epsilon = check_accuracy(epsilon)
         self.delta = _checks.probability("delta", delta)
         self.rule = _checks.choice("rule", rule, ("ugape", "lucb"))
         self.horizon = _checks.integer("horizon", horizon, least=1, most=_checks.LARGEST)
 
     def _check_query(self, query: Query, limits: Limits) -> None:
-        endless = limits.budget is None and limits.time_limit is None and limits.callback is None
-        if self.epsilon == 0.0 and endless:
-            raise ValueError("epsilon=0 may never stop by itself; give a budget or a time_limit")
+        check_stops(self.epsilon, limits)
         if query.model.successors != 1:
             raise ValueError(
                 "UGapEMCTS plans in games in which a move leads to one position: the model must "
