@@ -36,8 +36,8 @@ from pacplan.models.protocol import Model, Session
 from pacplan.models.tabular import TabularMDP
 from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
-from pacplan.search.merging import empty_table, grown
-from pacplan.search.tree import NONE, Evidence, Reader
+from pacplan.search.merging import empty_graph, grown_graph
+from pacplan.search.tree import Evidence, Reader
 from pacplan.search.values import step_range, step_width
 
 # Shares of delta: below, and above for the penalised product where transitions are random.
@@ -338,9 +338,9 @@ class _BracketSearch(EpisodeSearch):
         self._pool = PoolArrays(room, b, horizon)
         self._opening = opening(stakes)
         self._bets = np.zeros((0, len(stakes)))
-        self._merging = empty_table(16)
+        self._merged = planner.merge == "depth"
+        self._graph = empty_graph(horizon)
         self._fixed = {
-            "peers": np.full(horizon, NONE, np.int64),
             "stakes": 1.0 + levels["span"][:, np.newaxis] * stakes,
             "rules": records(rules),
             "levels": records(levels),
@@ -370,7 +370,7 @@ class _BracketSearch(EpisodeSearch):
             tree=self.tree.arrays(),
             bets=self._bets,
             pool=self._pool.arrays(),
-            merging=self._merging,
+            graph=self._graph,
             **self._fixed,
         )
 
@@ -382,8 +382,8 @@ class _BracketSearch(EpisodeSearch):
             more = np.broadcast_to(self._opening, (room - len(self._bets), len(self._opening)))
             self._bets = np.concatenate([self._bets, more])
         self._pool.reserve()
-        merged = int(self._fixed["rules"][0]["merged"])
-        self._merging = grown(self._merging, self.horizon + merged * episodes * self.horizon)
+        if self._merged:
+            self._graph = grown_graph(self._graph, self.tree.room, episodes * self.horizon + 1)
         return episodes
 
     def in_units(self, scaled: Any) -> Any:

@@ -36,7 +36,7 @@ from pacplan.search.kernel import (
     gap_of,
     largest,
 )
-from pacplan.search.merging import MergeTable, find, has_room, merge
+from pacplan.search.merging import Graph, canonical, find, has_room, join
 from pacplan.search.tree import (
     LINKS,
     NODE_FIELDS,
@@ -57,8 +57,6 @@ NODE = np.dtype(
         ("place", np.int32),  # in the pool
         ("branch", np.int32),  # action of the root that leads here
         ("depth", np.int32),
-        ("canonical", np.int32),  # see `pacplan.search.merging`
-        ("peer", np.int32),  # next canonical node of the same depth
     ],
     align=True,
 )
@@ -160,8 +158,7 @@ class Search(NamedTuple):
     bets: NDArray[np.float64]  # bets[pair, j]: S_j, on its weight
     stakes: NDArray[np.float64]  # stakes[h, j]: a_j
     pool: Pool
-    merging: MergeTable
-    peers: NDArray[np.int64]  # by depth, a canonical node; NONE: none yet
+    graph: Graph  # of no use where nodes are not merged
     rules: Any  # one record of RULES
     levels: Any  # records of LEVEL
     prior: NDArray[np.float64]  # value of an unknown state with k steps to go
@@ -212,8 +209,8 @@ def _plant(search: Search, model: Any, state: int) -> int:
     root = tree.nodes[0]
     root.place = find_place(search.pool, state, actions, search.prior)
     root.branch = NONE
-    root.peer = NONE
-    search.peers[0] = 0
+    if rules.merged:
+        join(search.graph, 0, state, 0)
     for action in range(actions):
         arm = search.root[action]
         arm.upper = span
@@ -255,6 +252,12 @@ def _expand_known(search: Search, model: Any, at: int, h: int) -> None:
 
 
 @inlined
+def _outcome(search: Search, node: int) -> Any:
+    """The record that holds the bounds and estimate of an outcome's state."""
+    return search.tree.nodes[canonical(search.graph, search.rules[0].merged, node)]
+
+
+@inlined
 def _drift_span(search: Search, link: int, after: float) -> tuple[float, int]:
     """Largest W among the outcomes of a pair, `after` for one never seen, and how many were seen."""
     tree = search.tree
@@ -262,7 +265,7 @@ def _drift_span(search: Search, link: int, after: float) -> tuple[float, int]:
     seen = 0
     step = tree.pairs[link].child
     while step != NONE:
-        top = max(top, tree.nodes[tree.nodes[step].canonical].upper)
+        top = max(top, _outcome(search, step).upper)
         seen += 1
         step = tree.nodes[step].sibling
     if seen < search.promises[0].successors:
@@ -290,7 +293,7 @@ def _drift_bound(search: Search, link: int, h: int, top: float, seen: int, after
     while step != NONE:
         node = tree.nodes[step]
         ball[k].p = node.count / n
-        ball[k].f = node.drift / n - rules.gamma * (top - tree.nodes[node.canonical].upper)
+        ball[k].f = node.drift / n - rules.gamma * (top - _outcome(search, step).upper)
         complexity += _count_term(search, node.count)
         k += 1
         step = node.sibling
@@ -336,7 +339,7 @@ def _pair_upper(search: Search, model: Any, at: int, link: int, h: int, penalty:
                 node = tree.nodes[step]
                 ended = node.actions == 0
                 p = handles.probability(model, state, pair.action, h, node.state, ended)
-                expected += p * tree.nodes[node.canonical].upper
+                expected += p * _outcome(search, step).upper
                 left -= p
                 step = node.sibling
             value += rules.gamma * (expected + max(left, 0.0) * after)
@@ -404,7 +407,7 @@ def _pair_estimate(search: Search, link: int, h: int) -> None:
         step = pair.child
         while step != NONE:
             node = tree.nodes[step]
-            total += node.count * tree.nodes[node.canonical].estimate
+            total += node.count * _outcome(search, step).estimate
             step = node.sibling
         estimate += rules.gamma * total / pair.n
     pair.estimate = estimate
@@ -520,8 +523,7 @@ def simulate(
                 step = pair.child
                 while step != NONE:
                     seen_node = tree.nodes[step]
-                    upper = tree.nodes[seen_node.canonical].upper
-                    seen_node.drift += rules.gamma * (top - upper)
+                    seen_node.drift += rules.gamma * (top - _outcome(search, step).upper)
                     step = seen_node.sibling
                 if seen < outcomes:
                     pair.drift += rules.gamma * (top - after)
@@ -533,7 +535,7 @@ def simulate(
             outcome = tree.nodes[child]
             if random_next:
                 # A new outcome was an unseen one when d was fixed.
-                value = after if new else tree.nodes[outcome.canonical].upper
+                value = after if new else _outcome(search, child).upper
                 drift = rules.gamma * (top - value)
             if new:
                 status = _settle(search, model, child, h, link, ended)
@@ -563,7 +565,7 @@ def simulate(
         if cut:
             return h + 1, earned, False, CHUNK_DONE
         if left > 0:
-            at = tree.nodes[child].canonical
+            at = canonical(search.graph, rules.merged, child)
     return min(rules.horizon, most), earned, most >= rules.horizon, CHUNK_DONE
 
 
@@ -576,19 +578,16 @@ def _settle(search: Search, model: Any, child: int, h: int, link: int, ended: bo
     node.depth = h + 1
     node.branch = search.decision[0].play
     node.drift = tree.pairs[link].drift
-    node.canonical = child
     if ended:
+        if rules.merged:
+            search.graph.canonical[child] = child
         node.place = ENDED
         node.upper = search.ended[left]
         node.estimate = search.ended[left]
         return CHUNK_DONE
     node.place = find_place(search.pool, node.state, node.actions, search.prior)
-    if rules.merged:
-        node.canonical = merge(search.merging, node.state, h + 1, child)
-        if node.canonical != child:
-            return CHUNK_DONE
-        node.peer = search.peers[h + 1]
-        search.peers[h + 1] = child
+    if rules.merged and not join(search.graph, child, node.state, h + 1):
+        return CHUNK_DONE
     status = _cap(search, model, child, h + 1)
     node.estimate = search.prior[left]
     if node.place != NONE:
@@ -640,7 +639,7 @@ def certify(search: Search, model: Any) -> None:
     tree, rules = search.tree, search.rules[0]
     penalty = rules.kappa * rules.resolution
     for h in range(rules.horizon - 1, -1, -1):
-        at = search.peers[h]
+        at = search.graph.heads[h]
         while at != NONE:
             link = tree.nodes[at].first
             while link != NONE:
@@ -648,7 +647,7 @@ def certify(search: Search, model: Any) -> None:
                     _pair_upper(search, model, at, link, h, penalty)
                 link = tree.pairs[link].sibling
             _refresh_node(search, at, h)
-            at = tree.nodes[at].peer
+            at = search.graph.peer[at]
     for action in range(search.root.size):
         arm = search.root[action]
         if arm.pair != NONE:
@@ -845,7 +844,7 @@ def _run(
             tree.used[0] + rules.horizon > tree.nodes.size
             or tree.used[1] + pairs > tree.pairs.size
             or search.bets.shape[0] < tree.pairs.size
-            or not has_room(search.merging, rules.horizon)
+            or (rules.merged and not has_room(search.graph.table, rules.horizon))
         ):
             return NO_ROOM
         sweep(search.pool, outcomes, report.calls, rules.gamma, search.prior, search.ended)

@@ -34,7 +34,7 @@ from pacplan.search.kernel import (
     largest,
     wider,
 )
-from pacplan.search.merging import Graph, has_room, join
+from pacplan.search.merging import Graph, canonical, has_room, join
 from pacplan.search.tree import (
     LINKS,
     NONE,
@@ -703,7 +703,7 @@ def _estimate(search: Search, at: int, estimates: Any) -> None:
             step = pair.child
             while step != NONE:
                 child = tree.nodes[step]
-                state = search.graph.canonical[step] if rules.merged else step
+                state = canonical(search.graph, rules.merged, step)
                 value += rules.gamma * child.count / pair.n * estimates[state]
                 step = child.sibling
             value = min(max(value, pair.lower), pair.upper)

@@ -47,6 +47,12 @@ def join(graph: Graph, node: int, state: int, depth: int) -> bool:
 
 
 @inlined
+def canonical(graph: Graph, merged: bool, node: int) -> int:
+    """The node that holds the actions and bounds of a node's state: itself where nothing is merged."""
+    return int(graph.canonical[node]) if merged else node
+
+
+@inlined
 def _home(state: int, depth: int, slots: int) -> int:
     """Where a state and depth are looked for first; `slots` is a power of two."""
     # No product exceeds 64 bits, whatever the state: interpreted runs would complain.
