@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import logsumexp
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln, logsumexp, xlogy
 from scipy.stats import binom
 
 import pacplan
@@ -127,9 +128,25 @@ def test_bounds_hold(lens, kind):
     check_bounds(kind, 150, 0.5)
 
 
-@pytest.mark.parametrize("kind", [Kind(3, 2, 2), Kind(4, 3, 3)], ids=str)
-def test_bounds_hold_where_nodes_are_merged(lens, kind):
-    check_bounds(kind, 150, 0.5, merge="depth")
+MERGED = (
+    Kind(3, 2, 2),
+    Kind(4, 3, 3),
+    Kind(5, 2, 2, noise="none", ends=True, reward_range=(-1.0, 1.0)),
+)
+
+
+@pytest.mark.parametrize("merge", ["depth", "stationary"])
+@pytest.mark.parametrize("kind", MERGED, ids=str)
+def test_bounds_hold_where_nodes_are_merged(lens, kind, merge):
+    check_bounds(kind, 150, 0.5, merge=merge)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("delta", [0.1, 0.5])
+@pytest.mark.parametrize("merge", ["depth", "stationary"])
+@pytest.mark.parametrize("kind", MERGED, ids=str)
+def test_bounds_hold_in_thousands_of_merged_runs(lens, kind, merge, delta):
+    check_bounds(kind, 2000, delta, budget=3000, seed=1, merge=merge)
 
 
 @pytest.mark.statistical
@@ -151,6 +168,12 @@ def test_checks_fail_when_bounds_are_sold_below_cost(lens, kind):
 def test_check_below_fails_in_trees_too(lens, kind):
     lens.below = 3.5
     assert violations(kind, 100, delta=0.5)[1] > most(100, 0.25)
+
+
+@pytest.mark.parametrize("kind", MERGED[:2], ids=str)
+def test_check_above_fails_where_evidence_is_pooled(lens, kind):
+    lens.above = 12.0
+    assert violations(kind, 100, delta=0.5, merge="stationary")[0] > most(100, 0.25)
 
 
 def evidence(search, model, horizon, counted=1.0):
@@ -207,6 +230,176 @@ def test_evidence_against_the_truth_does_not_grow(lens, kind):
     # With d forgotten it does.
     mean, error = mean_evidence(lens, kind, 300, counted=0.0)
     assert mean > 1.0 + 5.5 * error
+
+
+# Evidence pooled over depths.
+
+
+def occupancy(model, horizon):
+    """Discounted visits of an optimal policy to each state and action, over sigma_H."""
+    _, p = model.dense()
+    q = exact.finite_horizon(model, gamma=GAMMA, horizon=horizon)
+    at = np.eye(len(p))[0]
+    visits = np.zeros(q.shape[1:])
+    for h in range(horizon):
+        best = q[h].argmax(axis=-1)
+        states = np.arange(len(p))
+        visits[states, best] += GAMMA**h * at
+        at = at @ p[states, best]
+    return visits / visits.sum()
+
+
+def records_of(search):
+    """Of all pairs: state, action, n, bets, {successor: (count, drift)}, drift of the unseen."""
+    tree = search.tree
+    for node in range(len(tree)):
+        for link in tree.tried(node):
+            pair = tree.pairs[link]
+            outcomes = {
+                outcome.state: (outcome.count, float(tree.nodes[outcome.node]["drift"]))
+                for outcome in tree.outcomes(link)
+            }
+            yield (
+                tree.state(node),
+                int(pair["action"]),
+                int(pair["n"]),
+                search._bets[link],
+                outcomes,
+                float(pair["drift"]),
+            )
+
+
+def log_m(search, bets, n, y):
+    """log M(y), by its definition."""
+    cash, stakes = search._fixed["levels"]["cash"][0], search._fixed["stakes"][0]
+    held = bets > product.LOST
+    terms = bets[held] - n * np.log(stakes[held] - y)
+    return np.logaddexp(np.log(cash), np.log((1 - cash) / len(bets)) + logsumexp(terms))
+
+
+def pooled_evidence(search, model, exponents, counted=1.0):
+    """As `evidence`: sum over all pairs of their exponent times log M at the truth."""
+    rewards, probabilities, successors = model.sparse()
+    total = 0.0
+    for state, action, n, bets, outcomes, unseen in records_of(search):
+        if n > 0 and exponents[state, action] > 0.0:
+            y = rewards[state, action]
+            for p, to in zip(probabilities[state, action], successors[state, action], strict=True):
+                y -= counted * p * outcomes.get(int(to), (0, unseen))[1] / n
+            total += exponents[state, action] * log_m(search, bets, n, y)
+    return total
+
+
+@pytest.mark.parametrize("kind", [Kind(4, 2, 2), Kind(6, 2, 3), Kind(4, 2, 2, noise="none")], ids=str)
+def test_pooled_evidence_against_the_truth_does_not_grow(lens, kind):
+    rng = np.random.default_rng(3)
+    horizon = kind.horizon
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.5, gamma=GAMMA, horizon=horizon, merge="stationary")
+    found = []
+    for run in range(300):
+        model = kind.draw(rng)
+        planner.plan(model, 0, seed=run, budget=800)
+        search, exponents = lens.last[0], occupancy(model, horizon)
+        # With d forgotten it does.
+        found.append([pooled_evidence(search, model, exponents, counted) for counted in (1.0, 0.0)])
+    values = np.minimum(np.exp(found), 50.0)
+    mean, error = values.mean(axis=0), values.std(axis=0) / np.sqrt(len(values))
+    assert mean[0] <= 1.0 + 5.5 * error[0]
+    assert mean[1] > 1.0 + 5.5 * error[1]
+
+
+def pooled_bounds(search, planner, model):
+    """W of the root's actions, from what was recorded, with SciPy's optimisers."""
+    rules, levels = search._fixed["rules"][0], search._fixed["levels"]
+    horizon, b = planner.horizon, model.successors
+    sigma = np.cumsum(GAMMA ** np.arange(horizon))
+    least = rules["kappa"] * rules["resolution"]
+    cushion = -least * np.log(levels["cash"][0]) / sigma[-1]
+    pairs = {(state, action): rest for state, action, *rest in records_of(search)}
+    actions = model.max_actions
+    f = dict.fromkeys(range(model.states), 0.0)
+    unknown = 0.0
+    for h in range(horizon - 1, -1, -1):
+        most_here = sigma[horizon - h - 1] * (1.0 + cushion)
+        w = np.full((model.states, actions), most_here)
+        for (state, action), (n, bets, outcomes, unseen) in pairs.items():
+            counts = np.array([count for count, _ in outcomes.values()])
+            after = np.array([f[to] for to in outcomes])
+            drift = np.array([drift for _, drift in outcomes.values()])
+            if len(outcomes) < b:
+                after, drift = np.append(after, unknown), np.append(drift, unseen)
+            top = after.max()
+            stake = -minimize_scalar(
+                lambda y, bets=bets, n=n: least / sigma[-1] * log_m(search, bets, n, y) - y,
+                bounds=(-horizon, 1.0 - 1e-12),
+                method="bounded",
+                options={"xatol": 1e-10},
+            ).fun
+            every = np.append(counts, np.zeros(b - len(counts)))
+            mixture = gammaln(b / 2) - b * gammaln(0.5)
+            mixture += gammaln(every + 0.5).sum() - gammaln(n + b / 2)
+            radius = (levels["price"][h] + xlogy(counts, counts / n).sum() - mixture) / n
+            gain = drift / n - GAMMA * (top - after)
+            w[state, action] = stake + GAMMA * top + ball_by_dual(counts / n, gain, max(radius, 0.0))
+        w = np.clip(w, 0.0, most_here)
+        f, unknown = dict(enumerate(w.max(axis=-1))), most_here
+    return w[0]
+
+
+def ball_by_dual(p, f, radius):
+    """max{ q.f : KL(p, q) <= radius } = min over v >= max f of v - exp(-radius) prod (v - f)^p."""
+
+    def bound(log_excess):
+        v = f.max() + np.exp(log_excess)
+        return v - np.exp(xlogy(p, v - f[: len(p)]).sum() - radius)
+
+    return min(bound(x) for x in np.linspace(-30.0, 10.0, 4001))
+
+
+@pytest.mark.parametrize("kind", [Kind(4, 2, 2), Kind(5, 3, 3)], ids=str)
+@pytest.mark.parametrize("budget", [7, 60, 500])
+def test_pooled_bounds_are_those_of_the_definition(lens, kind, budget):
+    model = kind.draw(np.random.default_rng(4))
+    planner = pacplan.Bracket(
+        epsilon=0.2, delta=0.1, gamma=GAMMA, horizon=kind.horizon, merge="stationary"
+    )
+    plan = planner.plan(model, 0, seed=4, budget=budget)
+    search = lens.last[0]
+    assert sum(n for _, _, n, *_ in records_of(search)) == plan.samples
+    expected = pooled_bounds(search, planner, model)
+    for link in search.tree.tried(0):
+        w = search._bounds.pairs[link, 0]
+        action = search.tree.pairs[link]["action"]
+        assert w == pytest.approx(expected[action], rel=0, abs=1e-3)
+        assert w >= expected[action] - 1e-6
+
+
+def test_pooling_saves_calls_where_states_recur():
+    calls = {"depth": 0, "stationary": 0}
+    for merge in calls:
+        planner = pacplan.Bracket(epsilon=0.6, delta=0.1, gamma=0.8, horizon=10, merge=merge)
+        for seed in range(8):
+            model = pacplan.envs.garnet(10, 3, 2, seed=seed, noise="bernoulli")
+            plan = planner.plan(model, 0, seed=seed)
+            assert plan.certified
+            calls[merge] += plan.samples
+    assert calls["stationary"] < 0.75 * calls["depth"]
+
+
+def test_pooling_is_for_stationary_models_and_says_so():
+    planner = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.9, horizon=3, merge="stationary")
+    model = Kind(3, 2, 2).draw(np.random.default_rng(0))
+    said = "a state and action have the same law at every step"
+    assert said in planner.plan(model, 0, seed=0, budget=10).assumptions
+    rewards, p = model.dense()
+    timed = pacplan.TabularMDP(np.stack([p] * 3), np.stack([rewards] * 3))
+    with pytest.raises(ValueError, match=r"not stationary.*merge='depth'"):
+        planner.plan(timed, 0, budget=10)
+    clock = pacplan.Simulator(
+        lambda s, a, rng, h: (s, float(h == 1), False), actions=2, successors=1, stationary=False
+    )
+    with pytest.raises(ValueError, match="not stationary"):
+        planner.plan(clock, 0, budget=10)
 
 
 # The answer.
@@ -418,6 +611,19 @@ def test_what_is_unknown_among_merged_nodes_covers_all_evidence(lens):
     assert levels["excess"][1:].max() == 0.0
 
 
+def test_what_is_unknown_where_evidence_is_pooled_covers_all_of_it(lens):
+    model = Kind(3, 2, 2).draw(np.random.default_rng(0))
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=GAMMA, horizon=3, merge="stationary")
+    planner.plan(model, 0, seed=0, budget=1)
+    levels, rules = lens.last[0]._fixed["levels"], lens.last[0]._fixed["rules"][0]
+    penalty = rules["kappa"] * rules["resolution"]
+    sigma = np.array([1 + GAMMA + GAMMA**2, 1 + GAMMA, 1.0])
+    # Exponents below depth h sum to sigma_(H-h) / sigma_H.
+    worst = -penalty * sigma / sigma[0] * np.log(levels["cash"])
+    np.testing.assert_allclose(levels["span"] + penalty * levels["excess"], sigma + worst)
+    assert (levels["price"] >= np.log(3 / (0.1 * 0.05))).all()
+
+
 def test_long_horizons_have_something_at_stake_everywhere(lens):
     model = Kind(3, 2, 2).draw(np.random.default_rng(0))
     pacplan.Bracket(epsilon=5.0, delta=0.1, gamma=1.0, horizon=400).plan(model, 0, seed=0, budget=4000)
@@ -499,8 +705,10 @@ def test_scales_reach_what_is_asked():
 INTERPRETED = """
 import pacplan
 model = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
-plan = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7).plan(model, 0, seed=2, budget=600)
-print(plan.action, plan.lower.tolist(), plan.upper.tolist(), plan.values.tolist())
+for merge in ("tree", "stationary"):
+    planner = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7, merge=merge)
+    plan = planner.plan(model, 0, seed=2, budget=400)
+    print(plan.action, plan.lower.tolist(), plan.upper.tolist(), plan.values.tolist())
 """
 
 

@@ -194,7 +194,7 @@ def test_compiled_interpreted_chunked_and_python_runs_agree(tmp_path):
 @pytest.mark.parametrize(("actions", "successors", "horizon"), [(2, 2, 6), (3, 1, 4), (2, 5, 3)])
 def test_delta_is_shared_by_all_pairs_in_reach(actions, successors, horizon, ends):
     model = recurring(0, actions=actions, successors=successors, ends=ends)
-    p, _ = model.dense()
+    _, p = model.dense()
     states, reached = {0}, 0
     for _ in range(horizon):
         reached += actions * len(states)
@@ -252,9 +252,10 @@ def test_what_merging_assumes_is_stated():
         merged(merge="graph")
 
 
-@pytest.mark.parametrize("case", ["two outcomes", "fixed rewards", "ends", "known rewards"])
-@pytest.mark.parametrize("seed", range(3))
-def test_bracket_merged_is_right_too(case, seed):
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("merge", ["depth", "stationary"])
+@pytest.mark.parametrize("seed", range(2))
+def test_bracket_merged_is_right_too(case, merge, seed):
     problem, options = CASES[case]
     model = recurring(seed, **problem)
     q = exact.finite_horizon(model, gamma=GAMMA, horizon=HORIZON)[0, 0]
@@ -264,7 +265,8 @@ def test_bracket_merged_is_right_too(case, seed):
         assert (snapshot.lower <= q + 1e-9).all()
         assert snapshot.upper[best] >= q[best] - 1e-9
 
-    plan = merged(pacplan.Bracket, epsilon=0.5, **options).plan(model, 0, seed=seed, callback=look)
+    planner = merged(pacplan.Bracket, epsilon=0.5, merge=merge, **options)
+    plan = planner.plan(model, 0, seed=seed, callback=look)
     assert plan.certified
     assert q[plan.action] >= q.max() - 0.5
 

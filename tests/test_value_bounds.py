@@ -48,7 +48,7 @@ def test_they_save_calls_and_the_answer_is_right(cls):
     assert calls[0.05] < 0.7 * calls[None]
 
 
-@pytest.mark.parametrize("merge", ["tree", "depth"])
+@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
 @pytest.mark.parametrize("shift", [0.0, -3.0])
 def test_bounds_that_say_nothing_change_nothing(merge, shift):
     small = random_small(np.random.default_rng(3))

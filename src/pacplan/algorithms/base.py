@@ -211,13 +211,16 @@ def _streams(
     return np.random.default_rng(first), np.random.default_rng(second)
 
 
-def check_stationary(model: Model) -> None:
-    """Refuse to reuse a tree where what follows a state depends on the steps since the root."""
+_RENUMBERED = (
+    "what was seen h steps after one root says nothing about h - 1 steps after the next; "
+    "pass reuse=False"
+)
+
+
+def check_stationary(model: Model, why: str = _RENUMBERED) -> None:
+    """Refuse a model in which what follows a state depends on the steps since the root."""
     if model.steps is not None or not getattr(model, "stationary", True):
-        raise ValueError(
-            "the model is not stationary: what was seen h steps after one root says nothing about "
-            "h - 1 steps after the next; pass reuse=False"
-        )
+        raise ValueError(f"the model is not stationary: {why}")
 
 
 __all__ = ["Planner", "Query", "Reuse", "Search", "check_model", "check_stationary"]

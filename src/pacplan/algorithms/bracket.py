@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from pacplan import _checks
 from pacplan._jit import records
 from pacplan.algorithms import bracket_kernel as kernels
-from pacplan.algorithms.base import Planner, Query
+from pacplan.algorithms.base import Planner, Query, check_stationary
 from pacplan.algorithms.bracket_pool import PoolArrays
+from pacplan.algorithms.bracket_prices import prices
 from pacplan.algorithms.confidence import (
     certificate,
     check_accuracy,
@@ -30,7 +31,6 @@ from pacplan.algorithms.horizons import (
     default_horizon,
 )
 from pacplan.algorithms.knowledge import KNOWLEDGE, Knowledge, check_known
-from pacplan.bounds.product import opening, scales
 from pacplan.models.bounded import Bounds, ValueBounds, check_bounds
 from pacplan.models.protocol import Model, Session
 from pacplan.models.tabular import TabularMDP
@@ -40,12 +40,9 @@ from pacplan.search.merging import empty_graph, grown_graph
 from pacplan.search.tree import Evidence, Reader
 from pacplan.search.values import step_range, step_width
 
-# Shares of delta: below, and above for the penalised product where transitions are random.
+# Share of delta for the bounds from below, and of that for exploit episodes.
 _BELOW = 0.5
-_PRODUCT = 0.9
 _EXPLOIT = 0.9
-# The penalty's weight: lambda is this part of epsilon, divided by what it must pay for.
-_PENALTY = 0.18
 # Part of epsilon that the tail may take, where the answer is for the infinite horizon.
 _TAIL = 0.15
 # Part of the range of values that stands for epsilon = 0.
@@ -53,14 +50,11 @@ _FINE = 1.0 / 64.0
 # Largest range of values relative to epsilon: a grid of bounds must fit into memory.
 _FINEST = 1e5
 _GRID = 32
-# The grid of forced bets, their least fraction, and what the stakes and the solver may leave open, all
-# relative to epsilon: small enough for the search to end (docs/bracket.md).
+# The grid of forced bets and their least fraction, relative to epsilon: small enough for the search to
+# end (docs/bracket.md).
 _FORCED_GRID = 0.25
 _LEAST_FRACTION = 1.0 / 24.0
-_OPEN = 0.25
-_SOLVER = 0.05
-# Least part of a pair's stake at risk, and least discount, that numbers of this size can do with.
-_LEAST_RISK = 1e-6
+# Least discount that numbers of this size can do with.
 _LEAST_DISCOUNT = 1e-150
 _MOST_POINTS = 4096
 _SMALL_COUNTS = 4096
@@ -91,8 +85,9 @@ class Bracket(Planner):
         goal: "action", or "value": stops when the interval of the state's value is at most 2 epsilon
             wide, so that its middle, `plan.value`, is within epsilon.
         merge: "tree": a node for every history; "depth": one for all histories that lead to the same
-            state after as many steps. The upper bounds are then renewed at intervals only, whenever
-            the calls have grown by 5 %, and by a sweep over the whole graph.
+            state after as many steps; "stationary": one for each state, and what is seen of it after
+            any number of steps is evidence for all. The upper bounds of merged nodes are renewed at
+            intervals only, whenever the calls have grown by 5 %, and by a sweep over the whole graph.
         rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit tells it
             (checked on every visit); "known": taken from the model's table.
         transitions: "unknown"; "deterministic": every pair has one successor (checked); "known": taken
@@ -116,7 +111,7 @@ class Bracket(Planner):
         gamma: float,
         horizon: int | None = None,
         goal: Literal["action", "value"] = "action",
-        merge: Literal["tree", "depth"] = "tree",
+        merge: Literal["tree", "depth", "stationary"] = "tree",
         rewards: Knowledge = "unknown",
         transitions: Knowledge = "unknown",
         target: Literal["horizon", "infinite"] = "horizon",
@@ -128,7 +123,7 @@ class Bracket(Planner):
         self.delta = _checks.probability("delta", delta)
         self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
         self.goal = _checks.choice("goal", goal, ("action", "value"))
-        self.merge = _checks.choice("merge", merge, ("tree", "depth"))
+        self.merge = _checks.choice("merge", merge, ("tree", "depth", "stationary"))
         self.rewards = _checks.choice("rewards", rewards, KNOWLEDGE)
         self.transitions = _checks.choice("transitions", transitions, KNOWLEDGE)
         self.target = _checks.choice("target", target, ("horizon", "infinite"))
@@ -177,6 +172,10 @@ class Bracket(Planner):
         check_stops(self.epsilon, limits)
         check_successors(self, model)
         check_known(model, self.rewards, self.transitions)
+        if self.merge == "stationary":
+            check_stationary(
+                model, "a state and action may have another law at every step; use merge='depth'"
+            )
         horizon = self.horizon_for(model, limits.budget)
         if self.target == "infinite":
             check_endless(model)
@@ -219,25 +218,6 @@ class Bracket(Planner):
         )
 
 
-def _largest_scale(levels: Any, cushion: Any, kappa: float, resolution: float) -> float:
-    """The scale of the last stake, such that all pairs of a path leave at most _OPEN of epsilon open.
-
-    What a bet is on has a range of at most R, and its mean is found to within R^2 / 4 (a - 1), if that
-    is at most R / 4.
-    """
-    inverse, span = levels["inverse"], levels["span"]
-    below = np.append(cushion[1:], 0.0)
-    # lambda ends below 1.1 times its least value, see `adapt`.
-    reach = span + 1.1 * kappa * resolution * inverse * below
-    scale = 1.0
-    while True:
-        room = scale * span
-        found = np.where(room >= reach, reach**2 / (4.0 * room), reach)
-        if (found / inverse).sum() <= _OPEN * resolution:
-            return scale
-        scale *= 2.0
-
-
 class _BracketSearch(EpisodeSearch):
     """One search: the tree with its bets, the root's accounts, and the pool."""
 
@@ -256,7 +236,9 @@ class _BracketSearch(EpisodeSearch):
             deterministic=planner.transitions == "deterministic",
             pairs_a_node=model.max_actions or 1 if planner.rewards == "known" else 1,
         )
-        self._bounds = ValueBounds(planner.value_bounds, session) if planner.value_bounds else None
+        self._value_bounds = (
+            ValueBounds(planner.value_bounds, session) if planner.value_bounds else None
+        )
         low, high = step_range(model.reward_range, model.may_end)
         self._sigma = np.concatenate([[0.0], np.cumsum(gamma ** np.arange(horizon))])
         self._low, self._width = low, high - low
@@ -274,34 +256,19 @@ class _BracketSearch(EpisodeSearch):
                 f"{span * self._width:.4g}; give at least {span * self._width / _FINEST:.2g}, or 0"
             )
         b = self.successors
-        # How many states an optimal policy can reach in h steps.
-        reachable = np.arange(horizon) * math.log(b)
-        if planner.merge == "depth" and isinstance(model, TabularMDP):
-            reachable = np.minimum(reachable, math.log(model.states))
-        random_next = b > 1 and planner.transitions == "unknown" and horizon > 1
-        above = (1.0 - _BELOW) * planner.delta
-        product = above * (_PRODUCT if random_next else 1.0)
-        levels = np.zeros(horizon, kernels.LEVEL)
-        depth = np.arange(horizon)
-        levels["span"] = self._sigma[:0:-1]
-        levels["cash"] = 1.0 - 0.5 * np.maximum(0.8**depth, _LEAST_RISK)
-        levels["inverse"] = float(gamma) ** -depth if gamma > 0.0 else 1.0
-        levels["tolerance"] = min(1e-3, _SOLVER / horizon) * resolution * levels["inverse"]
-        cushion = -np.log(levels["cash"])[::-1].cumsum()[::-1]
-        levels["excess"] = levels["inverse"] * cushion
-        if random_next:
-            share = (1.0 - _PRODUCT) * above / (horizon - 1)
-            levels["price"] = reachable - math.log(share)
-        log_share = -math.log(product)
-        kappa = _PENALTY / (log_share + float(cushion[0]))
-        if planner.rewards != "unknown" and not random_next:
-            log_share = 0.0  # Nothing is left to chance above.
-        stakes = scales(_largest_scale(levels, cushion, kappa, resolution))
-        if planner.merge == "depth":
-            # What a pair was never seen to lead to may have been called all the same, by another way,
-            # and its evidence counts: see docs/bracket.md.
-            levels["span"][1:] += kappa * resolution * levels["excess"][1:]
-            levels["excess"][1:] = 0.0
+        # At the root of one step nothing can recur.
+        merge = planner.merge if horizon > 1 else "tree"
+        cost = prices(
+            (1.0 - _BELOW) * planner.delta,
+            gamma,
+            horizon,
+            resolution,
+            merge=merge,
+            successors=b,
+            states=model.states if isinstance(model, TabularMDP) else math.inf,
+            random_next=b > 1 and planner.transitions == "unknown" and horizon > 1,
+            random_rewards=planner.rewards == "unknown",
+        )
         coarse = _FORCED_GRID * resolution
         step = max(resolution / _GRID, min(coarse, span / _MOST_POINTS))
         stride = max(1, int(coarse / step + 1e-9))
@@ -314,7 +281,7 @@ class _BracketSearch(EpisodeSearch):
         rules["low"], rules["width"] = low, self._width
         rules["offset"] = (lowest - low) / self._width
         rules["slope"] = (highest - lowest) / self._width
-        rules["kappa"], rules["log_share"] = kappa, log_share
+        rules["kappa"], rules["log_share"] = cost.kappa, cost.log_share
         below = _BELOW * planner.delta
         rules["delta_exploit"], rules["delta_forced"] = _EXPLOIT * below, (1.0 - _EXPLOIT) * below
         rules["step"], rules["stride"], rules["horizon"] = step, stride, horizon
@@ -323,7 +290,8 @@ class _BracketSearch(EpisodeSearch):
         rules["fixed_rewards"] = planner.rewards == "deterministic"
         rules["known_rewards"] = planner.rewards == "known"
         rules["known_transitions"] = planner.transitions == "known"
-        rules["merged"] = planner.merge == "depth"
+        rules["merged"] = merge != "tree"
+        rules["pooled"] = merge == "stationary"
         rules["same_actions"] = model.same_actions
         actions = len(query.actions)
         self.root = records(np.zeros(actions, kernels.ARM))
@@ -336,14 +304,17 @@ class _BracketSearch(EpisodeSearch):
             [-math.lgamma(0.5)] + [n * math.log(n) - math.lgamma(n + 0.5) for n in counts.tolist()]
         )
         self._pool = PoolArrays(room, b, horizon)
-        self._opening = opening(stakes)
-        self._bets = np.zeros((0, len(stakes)))
-        self._merged = planner.merge == "depth"
+        self._opening = cost.opening
+        self._bets = np.zeros((0, len(cost.opening)))
+        # Where evidence is pooled, a column for every depth, and one for what is after the last step.
+        columns = horizon + 1 if merge == "stationary" else 1
+        self._bounds = kernels.Bounds(*(np.zeros((0, columns)) for _ in range(3)))
+        self._merged = merge != "tree"
         self._graph = empty_graph(horizon)
         self._fixed = {
-            "stakes": 1.0 + levels["span"][:, np.newaxis] * stakes,
+            "stakes": cost.stakes,
             "rules": records(rules),
-            "levels": records(levels),
+            "levels": records(cost.levels),
             "prior": kernels.PRIOR * self._sigma,
             "ended": nothing * self._sigma,
             "entropies": entropies,
@@ -359,7 +330,7 @@ class _BracketSearch(EpisodeSearch):
             "ball": records(np.zeros(b, kernels.BALL)),
             "scores": np.zeros(room),
             "links": np.zeros(room, np.int64),
-            "work": np.zeros(len(stakes)),
+            "work": np.zeros(len(cost.opening)),
             "report": self.reports,
         }
         self.reserve()
@@ -368,6 +339,7 @@ class _BracketSearch(EpisodeSearch):
         """What the kernels work on."""
         return kernels.Search(
             tree=self.tree.arrays(),
+            bounds=self._bounds,
             bets=self._bets,
             pool=self._pool.arrays(),
             graph=self._graph,
@@ -381,6 +353,14 @@ class _BracketSearch(EpisodeSearch):
         if len(self._bets) < room:
             more = np.broadcast_to(self._opening, (room - len(self._bets), len(self._opening)))
             self._bets = np.concatenate([self._bets, more])
+        self._bounds = kernels.Bounds(
+            *(
+                _lengthened(table, size)
+                for table, size in zip(
+                    self._bounds, (self.tree.room, self.tree.room, room), strict=True
+                )
+            )
+        )
         self._pool.reserve()
         if self._merged:
             self._graph = grown_graph(self._graph, self.tree.room, episodes * self.horizon + 1)
@@ -404,9 +384,17 @@ class _BracketSearch(EpisodeSearch):
             sigma=self._sigma,
             known=bool(rules["known_rewards"]),
             fixed=bool(rules["fixed_rewards"]),
+            pooled=bool(rules["pooled"]),
             lower=self.in_units(self.root["lower"]),
             upper=self.in_units(self.root["upper"]),
         )
+
+
+def _lengthened(table: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
+    """The table, or one with so many rows, the new ones zero."""
+    if len(table) >= rows:
+        return table
+    return np.concatenate([table, np.zeros((rows - len(table), table.shape[1]))])
 
 
 @dataclass(frozen=True, eq=False)
@@ -419,6 +407,7 @@ class _Reader:
         sigma: 1 + gamma + ... + gamma^(k-1), by k.
         known: whether the model told the mean reward.
         fixed: whether one visit tells it.
+        pooled: whether a pair stands for all depths, and so has no value of its own.
         lower: bounds of the root's actions.
         upper: likewise.
     """
@@ -428,6 +417,7 @@ class _Reader:
     sigma: NDArray[np.float64]
     known: bool
     fixed: bool
+    pooled: bool
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
 
@@ -438,11 +428,14 @@ class _Reader:
         if told or n > 0:
             reward = self.low + self.width * (total if told else total / n)
         root = len(offered) == 1
-        rest = self.low * float(self.sigma[-len(offered)])
+        value = None
+        if n > 0 and not self.pooled:
+            rest = self.low * float(self.sigma[-len(offered)])
+            value = rest + self.width * float(pair["estimate"])
         return Evidence(
             reward=reward,
             reward_interval=(reward, reward) if told and reward is not None else None,
-            value=rest + self.width * float(pair["estimate"]) if n > 0 else None,
+            value=value,
             lower=float(self.lower[action]) if root else None,
             upper=float(self.upper[action]) if root else None,
         )

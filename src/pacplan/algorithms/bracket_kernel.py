@@ -47,13 +47,12 @@ from pacplan.search.tree import (
     untried_action,
 )
 
-# A state of the tree. `upper` is the largest W of its actions.
+# A state of the tree. Its bounds lie in a table of their own.
 NODE = np.dtype(
     [
         *NODE_FIELDS,
         ("estimate", np.float64),
         ("drift", np.float64),  # sum over the parent's draws of d, see `simulate`
-        ("cap", np.float64),  # largest value: the span, or less where the user knows
         ("place", np.int32),  # in the pool
         ("branch", np.int32),  # action of the root that leads here
         ("depth", np.int32),
@@ -61,13 +60,13 @@ NODE = np.dtype(
     align=True,
 )
 
-# A state and action. The bets on it lie in a table of their own.
+# A state and action. Its bound and the bets on it lie in tables of their own.
 PAIR = np.dtype(
     [
-        ("upper", np.float64),  # W
         ("estimate", np.float64),
         ("reward", np.float64),  # sum of rewards; the reward itself where one visit tells it
-        ("guess", np.float64),  # where its maximum was found last
+        ("stake", np.float64),  # max_y [ y - penalty log M(y) ], as found last ...
+        ("guess", np.float64),  # ... and where
         ("drift", np.float64),  # as in NODE, of an outcome never seen
         *LINKS,
     ],
@@ -97,7 +96,7 @@ LEVEL = np.dtype(
     [
         ("span", np.float64),  # sigma_(H-h), the largest value
         ("cash", np.float64),
-        ("inverse", np.float64),  # gamma^-h
+        ("weight", np.float64),  # of lambda: gamma^-h, or 1/sigma_H where evidence is pooled
         ("excess", np.float64),  # by how much W may exceed the span, relative to lambda
         ("tolerance", np.float64),
         ("price", np.float64),  # of the set of transitions
@@ -124,6 +123,7 @@ RULES = np.dtype(
         ("bettors", np.int64),  # actions that have begun to bet
         ("due", np.int64),  # calls at the next certificate, where nodes are merged
         ("merged", np.bool_),
+        ("pooled", np.bool_),  # merged over depths, evidence and all
         ("same_actions", np.bool_),
         ("value_goal", np.bool_),
         ("fixed_rewards", np.bool_),
@@ -151,10 +151,19 @@ BETTOR_SHARE = 0.6  # of what is left of delta, for the next action to begin bet
 _TIE = 1e-12
 
 
+class Bounds(NamedTuple):
+    """Upper bounds, by depth where nodes and pairs stand for all depths; column 0 is all otherwise."""
+
+    nodes: NDArray[np.float64]  # largest W of a state's actions
+    caps: NDArray[np.float64]  # largest value of a state: the span, or less where the user knows
+    pairs: NDArray[np.float64]  # W
+
+
 class Search(NamedTuple):
     """Everything a chunk of episodes works on, the model and the random streams apart."""
 
     tree: TreeArrays
+    bounds: Bounds
     bets: NDArray[np.float64]  # bets[pair, j]: S_j, on its weight
     stakes: NDArray[np.float64]  # stakes[h, j]: a_j
     pool: Pool
@@ -184,17 +193,34 @@ BALL = np.dtype([("p", np.float64), ("f", np.float64)])
 
 
 @inlined
-def _cap(search: Search, model: Any, at: int, h: int) -> int:
+def _column(rules: Any, h: int) -> int:
+    """Where the bounds of depth h are kept."""
+    return h if rules.pooled else 0
+
+
+@inlined
+def _depths(rules: Any, h: int) -> tuple[int, int]:
+    """The depths, from and up to, that a node first seen at depth h stands for."""
+    return (0, int(rules.horizon)) if rules.pooled else (h, h + 1)
+
+
+@inlined
+def _cap(search: Search, model: Any, at: int, first: int) -> int:
     """Limit the value of a new node by what the user knows; returns a status."""
-    node, rules, span = search.tree.nodes[at], search.rules[0], search.levels[h].span
-    _, high = handles.value_bounds(model, node.state, h)
-    if np.isnan(high):
-        return break_promise(search.report, BAD_BOUNDS, node.state, 0, h, 0.0)
-    # Where nodes are merged, the span is larger than any value by what evidence may add.
-    largest_value = search.prior[rules.horizon - h] / PRIOR
-    known = (high - rules.low * largest_value) / rules.width
-    node.cap = max(0.0, min(span, known + span - largest_value))
-    node.upper = node.cap
+    state, rules, bounds = search.tree.nodes[at].state, search.rules[0], search.bounds
+    start, stop = _depths(rules, first)
+    for h in range(start, stop):
+        span = search.levels[h].span
+        _, high = handles.value_bounds(model, state, h)
+        if np.isnan(high):
+            return break_promise(search.report, BAD_BOUNDS, state, 0, h, 0.0)
+        # Where nodes are merged, the span is larger than any value by what evidence may add.
+        largest_value = search.prior[rules.horizon - h] / PRIOR
+        known = (high - rules.low * largest_value) / rules.width
+        cap = max(0.0, min(span, known + span - largest_value))
+        column = _column(rules, h)
+        bounds.caps[at, column] = cap
+        bounds.nodes[at, column] = cap
     return CHUNK_DONE
 
 
@@ -205,7 +231,7 @@ def _plant(search: Search, model: Any, state: int) -> int:
     actions = search.root.size
     add_node(tree, state, actions, 0.0, 0.0)
     status = _cap(search, model, 0, 0)
-    span = tree.nodes[0].cap
+    span = search.bounds.caps[0, 0]
     root = tree.nodes[0]
     root.place = find_place(search.pool, state, actions, search.prior)
     root.branch = NONE
@@ -223,49 +249,65 @@ def _plant(search: Search, model: Any, state: int) -> int:
             pair = tree.pairs[link]
             arm = search.root[pair.action]
             arm.pair = link
-            arm.upper = min(span, pair.upper)
+            arm.upper = min(span, search.bounds.pairs[link, 0])
             arm.estimate = pair.estimate
     return status
 
 
 @inlined
-def _expand_known(search: Search, model: Any, at: int, h: int) -> None:
+def _expand_known(search: Search, model: Any, at: int, first: int) -> None:
     """Give every action of a new node its pair: where rewards are known, each is worth its own."""
     tree, rules, promise = search.tree, search.rules[0], search.promises[0]
-    node = tree.nodes[at]
-    left = rules.horizon - h - 1
-    top = -np.inf
-    guess = -np.inf
+    node, bounds = tree.nodes[at], search.bounds
+    start, stop = _depths(rules, first)
+    node.estimate = -np.inf
     for action in range(node.actions):
-        raw = handles.mean_reward(model, node.state, action, h)
+        raw = handles.mean_reward(model, node.state, action, first)
         reward = rules.offset + rules.slope * (raw - promise.lowest) / promise.width
-        pair = tree.pairs[add_pair(tree, at, action)]
+        link = add_pair(tree, at, action)
+        pair = tree.pairs[link]
         pair.reward = reward
-        after = reward + rules.gamma * (search.levels[h + 1].span if left > 0 else 0.0)
-        pair.upper = min(after, node.cap)
-        pair.estimate = reward + rules.gamma * search.prior[left]
+        pair.estimate = reward + rules.gamma * search.prior[rules.horizon - first - 1]
         pair.guess = 1.0
-        top = max(top, pair.upper)
-        guess = max(guess, pair.estimate)
-    node.upper = top
-    node.estimate = guess
+        node.estimate = max(node.estimate, pair.estimate)
+        for h in range(start, stop):
+            after = search.levels[h + 1].span if h + 1 < rules.horizon else 0.0
+            column = _column(rules, h)
+            bounds.pairs[link, column] = min(reward + rules.gamma * after, bounds.caps[at, column])
+    for h in range(start, stop):
+        _refresh_node(search, at, h)
 
 
 @inlined
-def _outcome(search: Search, node: int) -> Any:
-    """The record that holds the bounds and estimate of an outcome's state."""
-    return search.tree.nodes[canonical(search.graph, search.rules[0].merged, node)]
+def _refresh_node(search: Search, at: int, h: int) -> None:
+    """The largest W of a node at depth h."""
+    tree, bounds = search.tree, search.bounds
+    node, column = tree.nodes[at], _column(search.rules[0], h)
+    upper = bounds.caps[at, column] if node.tried < node.actions else -np.inf
+    link = node.first
+    while link != NONE:
+        upper = max(upper, bounds.pairs[link, column])
+        link = tree.pairs[link].sibling
+    bounds.nodes[at, column] = upper
 
 
 @inlined
-def _drift_span(search: Search, link: int, after: float) -> tuple[float, int]:
-    """Largest W among the outcomes of a pair, `after` for one never seen, and how many were seen."""
+def _value(search: Search, outcome: int, h: int) -> float:
+    """f: the largest W of an outcome's state at depth h."""
+    rules = search.rules[0]
+    at = canonical(search.graph, rules.merged, outcome)
+    return float(search.bounds.nodes[at, _column(rules, h)])
+
+
+@inlined
+def _drift_span(search: Search, link: int, h: int, after: float) -> tuple[float, int]:
+    """Largest f among the outcomes of a pair at depth h, `after` for one never seen; how many were."""
     tree = search.tree
     top = -np.inf
     seen = 0
     step = tree.pairs[link].child
     while step != NONE:
-        top = max(top, _outcome(search, step).upper)
+        top = max(top, _value(search, step, h + 1))
         seen += 1
         step = tree.nodes[step].sibling
     if seen < search.promises[0].successors:
@@ -293,7 +335,7 @@ def _drift_bound(search: Search, link: int, h: int, top: float, seen: int, after
     while step != NONE:
         node = tree.nodes[step]
         ball[k].p = node.count / n
-        ball[k].f = node.drift / n - rules.gamma * (top - _outcome(search, step).upper)
+        ball[k].f = node.drift / n - rules.gamma * (top - _value(search, step, h + 1))
         complexity += _count_term(search, node.count)
         k += 1
         step = node.sibling
@@ -306,30 +348,41 @@ def _drift_bound(search: Search, link: int, h: int, top: float, seen: int, after
 
 
 @inlined
-def _pair_upper(search: Search, model: Any, at: int, link: int, h: int, penalty: float) -> None:
-    """W(e) = gamma max f + max_y [ y - lambda gamma^-h log M(y) ] + max_p p.(mean d - d now)."""
+def _goes_on(rules: Any, h: int) -> bool:
+    """Whether it matters where a call at depth h leads: after the last step it tells other depths."""
+    return bool(rules.pooled or h + 1 < rules.horizon)
+
+
+@inlined
+def _pair_upper(
+    search: Search, model: Any, at: int, link: int, h: int, penalty: float, renewed: bool
+) -> None:
+    """W(e) = gamma max f + max_y [ y - lambda gamma^-h log M(y) ] + max_p p.(mean d - d now).
+
+    `renewed` says that nothing was bet since the first maximum was found, with the same lambda.
+    """
     tree, rules, level = search.tree, search.rules[0], search.levels[h]
     pair = tree.pairs[link]
     told = rules.fixed_rewards or rules.known_rewards
-    last = h + 1 == rules.horizon
-    random_next = not last and search.promises[0].successors > 1 and not rules.known_transitions
+    goes_on = _goes_on(rules, h)
+    random_next = goes_on and search.promises[0].successors > 1 and not rules.known_transitions
     value = pair.reward if told else 0.0
-    if random_next or not told:
-        stake, y = penalised_max(
+    if (random_next or not told) and not renewed:
+        pair.stake, pair.guess = penalised_max(
             search.bets[link],
             search.stakes[h],
             pair.n,
             level.cash,
-            penalty * level.inverse,
+            penalty * level.weight,
             pair.guess,
             level.tolerance,
             search.work,
         )
-        pair.guess = y
+    if random_next or not told:
         # Where the reward is told, the bets are on 1 - d.
-        value += stake - (1.0 if told else 0.0)
-    if not last:
-        after = search.levels[h + 1].span
+        value += pair.stake - (1.0 if told else 0.0)
+    if goes_on:
+        after = search.levels[h + 1].span if h + 1 < rules.horizon else 0.0
         if rules.known_transitions:
             expected = 0.0
             left = 1.0
@@ -339,30 +392,19 @@ def _pair_upper(search: Search, model: Any, at: int, link: int, h: int, penalty:
                 node = tree.nodes[step]
                 ended = node.actions == 0
                 p = handles.probability(model, state, pair.action, h, node.state, ended)
-                expected += p * _outcome(search, step).upper
+                expected += p * _value(search, step, h + 1)
                 left -= p
                 step = node.sibling
             value += rules.gamma * (expected + max(left, 0.0) * after)
         else:
-            top, seen = _drift_span(search, link, after)
+            top, seen = _drift_span(search, link, h, after)
             value += rules.gamma * top
             if random_next:
                 value += _drift_bound(search, link, h, top, seen, after)
     # No evidence can carry W further: log M >= log cash at every depth below.
-    pair.upper = max(0.0, min(value, tree.nodes[at].cap + penalty * level.excess))
-
-
-@inlined
-def _refresh_node(search: Search, at: int, h: int) -> None:
-    """The largest W of a node."""
-    tree = search.tree
-    node = tree.nodes[at]
-    upper = node.cap if node.tried < node.actions else -np.inf
-    link = node.first
-    while link != NONE:
-        upper = max(upper, tree.pairs[link].upper)
-        link = tree.pairs[link].sibling
-    node.upper = upper
+    column = _column(rules, h)
+    most = search.bounds.caps[at, column] + penalty * level.excess
+    search.bounds.pairs[link, column] = max(0.0, min(value, most))
 
 
 @inlined
@@ -385,9 +427,11 @@ def _score(search: Search, at: int, h: int) -> int:
     link = node.first
     while link != NONE:
         pair = tree.pairs[link]
-        pooled = search.scores[pair.action]
-        weight = pair.n + POOL_WEIGHT
-        search.scores[pair.action] = (pair.n * pair.estimate + POOL_WEIGHT * pooled) / weight
+        if not rules.pooled:
+            # What was seen after this history counts for more than what the pool says of its state.
+            pooled = search.scores[pair.action]
+            weight = pair.n + POOL_WEIGHT
+            search.scores[pair.action] = (pair.n * pair.estimate + POOL_WEIGHT * pooled) / weight
         search.links[pair.action] = link
         link = pair.sibling
     return int(node.actions)
@@ -407,23 +451,40 @@ def _pair_estimate(search: Search, link: int, h: int) -> None:
         step = pair.child
         while step != NONE:
             node = tree.nodes[step]
-            total += node.count * _outcome(search, step).estimate
+            state = canonical(search.graph, rules.merged, step)
+            total += node.count * tree.nodes[state].estimate
             step = node.sibling
         estimate += rules.gamma * total / pair.n
     pair.estimate = estimate
 
 
 @inlined
+def _node_estimate(search: Search, at: int, h: int) -> None:
+    """The largest estimate of a node's actions."""
+    tree, node = search.tree, search.tree.nodes[at]
+    count = _score(search, at, h)
+    if count > 0:
+        node.estimate = largest(search.scores[:count])
+        return
+    best = search.prior[search.rules[0].horizon - h] if node.tried < node.actions else -np.inf
+    link = node.first
+    while link != NONE:
+        best = max(best, tree.pairs[link].estimate)
+        link = tree.pairs[link].sibling
+    node.estimate = best
+
+
+@inlined
 def _optimistic(search: Search, at: int, h: int, ties: Any) -> int:
     """The pair with the largest W, NONE for an action never tried; ties at random."""
-    tree = search.tree
-    node = tree.nodes[at]
+    tree, bounds = search.tree, search.bounds
+    node, column = tree.nodes[at], _column(search.rules[0], h)
     tied = node.actions - node.tried
-    best = node.cap if tied > 0 else -np.inf
+    best = bounds.caps[at, column] if tied > 0 else -np.inf
     chosen = NONE
     link = node.first
     while link != NONE:
-        upper = tree.pairs[link].upper
+        upper = bounds.pairs[link, column]
         if upper > best + _TIE:
             best = upper
             chosen = link
@@ -439,11 +500,14 @@ def _optimistic(search: Search, at: int, h: int, ties: Any) -> int:
 @inlined
 def _add_pair(search: Search, at: int, action: int, h: int) -> int:
     link = add_pair(search.tree, at, action)
-    pair = search.tree.pairs[link]
-    cap = search.tree.nodes[at].cap
-    pair.upper = cap
+    pair, bounds = search.tree.pairs[link], search.bounds
+    for column in range(bounds.caps.shape[1]):
+        bounds.pairs[link, column] = bounds.caps[at, column]
+    cap = bounds.caps[at, _column(search.rules[0], h)]
     pair.estimate = min(cap, search.prior[search.rules[0].horizon - h])
     pair.guess = 1.0
+    if at == 0:
+        search.root[action].pair = link
     return link
 
 
@@ -454,7 +518,6 @@ def _choose(search: Search, at: int, h: int, kind: int, play: int, ties: Any) ->
         link = search.root[play].pair
         if link == NONE:
             link = _add_pair(search, at, play, 0)
-            search.root[play].pair = link
         return int(link)
     action = NONE
     count = _score(search, at, h) if kind == EXPLOIT else 0
@@ -498,7 +561,7 @@ def simulate(
         # Decided before the call, so that what is cut off is not chosen by its outcome.
         cut = decision.kind == EXPLORE and pair.n < few
         after = search.levels[h + 1].span if left > 0 else 0.0
-        top, seen = _drift_span(search, link, after)
+        top, seen = _drift_span(search, link, h, after)
         successor, reward, ended, status = call_model(
             promises, report, model, node.state, pair.action, h, rng
         )
@@ -517,13 +580,13 @@ def simulate(
         child = NONE
         drift = 0.0
         place = ENDED
-        if left > 0:
+        if _goes_on(rules, h):
             random_next = outcomes > 1 and not rules.known_transitions
             if random_next:
                 step = pair.child
                 while step != NONE:
                     seen_node = tree.nodes[step]
-                    seen_node.drift += rules.gamma * (top - _outcome(search, step).upper)
+                    seen_node.drift += rules.gamma * (top - _value(search, step, h + 1))
                     step = seen_node.sibling
                 if seen < outcomes:
                     pair.drift += rules.gamma * (top - after)
@@ -535,7 +598,7 @@ def simulate(
             outcome = tree.nodes[child]
             if random_next:
                 # A new outcome was an unseen one when d was fixed.
-                value = after if new else _outcome(search, child).upper
+                value = after if new else _value(search, child, h + 1)
                 drift = rules.gamma * (top - value)
             if new:
                 status = _settle(search, model, child, h, link, ended)
@@ -575,26 +638,29 @@ def _settle(search: Search, model: Any, child: int, h: int, link: int, ended: bo
     tree, rules = search.tree, search.rules[0]
     node = tree.nodes[child]
     left = rules.horizon - h - 1
-    node.depth = h + 1
+    node.depth = 0 if rules.pooled else h + 1
     node.branch = search.decision[0].play
     node.drift = tree.pairs[link].drift
     if ended:
         if rules.merged:
             search.graph.canonical[child] = child
         node.place = ENDED
-        node.upper = search.ended[left]
         node.estimate = search.ended[left]
+        start, stop = _depths(rules, node.depth)
+        for depth in range(start, stop):
+            worth = search.ended[rules.horizon - depth]
+            search.bounds.nodes[child, _column(rules, depth)] = worth
         return CHUNK_DONE
     node.place = find_place(search.pool, node.state, node.actions, search.prior)
-    if rules.merged and not join(search.graph, child, node.state, h + 1):
+    if rules.merged and not join(search.graph, child, node.state, node.depth):
         return CHUNK_DONE
-    status = _cap(search, model, child, h + 1)
+    status = _cap(search, model, child, node.depth)
     node.estimate = search.prior[left]
     if node.place != NONE:
         node.estimate = search.pool.values[node.place, left]
-    node.estimate = min(node.cap, node.estimate)
+    node.estimate = min(search.bounds.caps[child, 0], node.estimate)
     if rules.known_rewards:
-        _expand_known(search, model, child, h + 1)
+        _expand_known(search, model, child, node.depth)
     return status
 
 
@@ -607,30 +673,40 @@ def backward(search: Search, model: Any, length: int) -> None:
     for h in range(length - 1, -1, -1):
         at = search.path[h].node
         link = search.path[h].pair
-        _pair_upper(search, model, at, link, h, arm.penalty)
-        _pair_estimate(search, link, h)
+        _pair_upper(search, model, at, link, h, arm.penalty, False)
         _refresh_node(search, at, h)
         node = tree.nodes[at]
         left = rules.horizon - h
         if node.place >= 0:
             refresh(pool, outcomes, node.place, left, rules.gamma, search.prior, search.ended)
-        count = _score(search, at, h)
-        if count > 0:
-            node.estimate = largest(search.scores[:count])
-        else:
-            best = search.prior[left] if node.tried < node.actions else -np.inf
-            step = node.first
-            while step != NONE:
-                best = max(best, tree.pairs[step].estimate)
-                step = tree.pairs[step].sibling
-            node.estimate = best
-    pair = tree.pairs[arm.pair]
-    arm.estimate = pair.estimate
+        if not rules.pooled:
+            _pair_estimate(search, link, h)
+            _node_estimate(search, at, h)
+    if rules.pooled:
+        arm.estimate = pooled_value(
+            pool,
+            outcomes,
+            tree.nodes[0].place,
+            search.decision[0].play,
+            rules.horizon,
+            rules.gamma,
+            search.prior,
+            search.ended,
+        )
+    else:
+        arm.estimate = tree.pairs[arm.pair].estimate
     # The evidence behind one bound must be of one time. In a tree all W above a visit are renewed with
     # it; where nodes are merged, those on other ways to the same state are not.
     if not rules.merged:
-        arm.upper = min(arm.upper, arm.penalty * rules.log_share + pair.upper)
+        _renew_arm(search, arm)
     arm.calls += length
+
+
+@inlined
+def _renew_arm(search: Search, arm: Any) -> None:
+    """U of an action of the root, whose W is up to date."""
+    bound = arm.penalty * search.rules[0].log_share + search.bounds.pairs[arm.pair, 0]
+    arm.upper = min(arm.upper, bound)
 
 
 @inlined
@@ -639,20 +715,19 @@ def certify(search: Search, model: Any) -> None:
     tree, rules = search.tree, search.rules[0]
     penalty = rules.kappa * rules.resolution
     for h in range(rules.horizon - 1, -1, -1):
-        at = search.graph.heads[h]
+        at = search.graph.heads[0 if rules.pooled else h]
         while at != NONE:
             link = tree.nodes[at].first
             while link != NONE:
                 if tree.pairs[link].n > 0:
-                    _pair_upper(search, model, at, link, h, penalty)
+                    # Every visit renewed its own.
+                    _pair_upper(search, model, at, link, h, penalty, True)
                 link = tree.pairs[link].sibling
             _refresh_node(search, at, h)
             at = search.graph.peer[at]
     for action in range(search.root.size):
-        arm = search.root[action]
-        if arm.pair != NONE:
-            bound = penalty * rules.log_share + tree.pairs[arm.pair].upper
-            arm.upper = min(arm.upper, bound)
+        if search.root[action].pair != NONE:
+            _renew_arm(search, search.root[action])
 
 
 @inlined
@@ -686,11 +761,11 @@ def adapt(search: Search, model: Any, play: int) -> None:
             link = node.first
             while link != NONE:
                 if tree.pairs[link].n > 0:
-                    _pair_upper(search, model, at, link, node.depth, wanted)
+                    _pair_upper(search, model, at, link, node.depth, wanted, False)
                 link = tree.pairs[link].sibling
             _refresh_node(search, at, node.depth)
-    _pair_upper(search, model, 0, arm.pair, 0, wanted)
-    arm.upper = min(arm.upper, wanted * rules.log_share + tree.pairs[arm.pair].upper)
+    _pair_upper(search, model, 0, arm.pair, 0, wanted, False)
+    _renew_arm(search, arm)
 
 
 @inlined

@@ -95,10 +95,15 @@ def declared(planner: Certifying, model: Model) -> tuple[str, ...]:
     """What the certificate rests on, in words."""
     successors = 1 if planner.transitions == "deterministic" else model.successors
     low, high = model.reward_range
-    return (
+    said = [
         f"every state and action has at most {successors} successor{'s' * (successors != 1)}",
         f"rewards lie in [{low:g}, {high:g}]",
         *known_assumptions(planner.rewards, planner.transitions),
-        *(("value_bounds bound the values",) if planner.value_bounds is not None else ()),
-        *(("equal states have equal futures",) if planner.merge == "depth" else ()),
-    )
+    ]
+    if planner.value_bounds is not None:
+        said.append("value_bounds bound the values")
+    if planner.merge != "tree":
+        said.append("equal states have equal futures")
+    if planner.merge == "stationary":
+        said.append("a state and action have the same law at every step")
+    return tuple(said)

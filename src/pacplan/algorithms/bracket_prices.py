@@ -1,0 +1,135 @@
+"""What Bracket's evidence costs at each depth: cash, stakes, penalties, sets of transitions.
+
+In units in which a step pays between 0 and 1. docs/bracket.md has the reasons.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.algorithms.bracket_kernel import LEVEL
+from pacplan.bounds.product import opening, scales
+
+# Share of delta for the penalised product, the rest being for the sets of transitions if there are any.
+_PRODUCT = 0.9
+# The penalty's weight: the least lambda is this part of epsilon, divided by what it must pay for. Where
+# nodes are merged lambda does not follow the data, so that this is all of it.
+_PENALTY = {"tree": 0.18, "depth": 0.27, "stationary": 0.36}
+# What stakes and solver may leave open, relative to epsilon: little enough for the search to end.
+_OPEN = 0.25
+_SOLVER = 0.05
+# Least part of a pair's stake at risk that numbers of this size can do with.
+_LEAST_RISK = 1e-6
+# The part that is not at risk where evidence is pooled over depths.
+_POOLED_CASH = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """What the bounds from above are made with.
+
+    Attributes:
+        levels: records of `LEVEL`, by depth.
+        stakes: stakes[h, j] is a_j.
+        opening: what each S_j starts from.
+        kappa: the least lambda, relative to the resolution.
+        log_share: log(1/delta_s), or 0 where nothing is left to chance.
+    """
+
+    levels: Any
+    stakes: NDArray[np.float64]
+    opening: NDArray[np.float64]
+    kappa: float
+    log_share: float
+
+
+def prices(
+    delta: float,
+    gamma: float,
+    horizon: int,
+    resolution: float,
+    *,
+    merge: str,
+    successors: int,
+    states: float,
+    random_next: bool,
+    random_rewards: bool,
+) -> Prices:
+    """The prices of bounds that fail with probability at most `delta`.
+
+    Args:
+        delta: of the bounds from above.
+        gamma: discount.
+        horizon: H.
+        resolution: epsilon, or what stands for it.
+        merge: what nodes stand for.
+        successors: B.
+        states: S, infinite if it is not known. It counts only where nodes are merged.
+        random_next: whether transitions are to be learnt.
+        random_rewards: whether rewards are.
+    """
+    pooled = merge == "stationary"
+    depth = np.arange(horizon)
+    discount = np.power(float(gamma), depth)
+    levels = np.zeros(horizon, LEVEL)
+    span = np.cumsum(discount)[::-1]
+    levels["span"] = span
+    levels["tolerance"] = min(1e-3, _SOLVER / horizon) * resolution
+    if pooled:
+        # The exponent of a pair is the discounted number of the optimal policy's visits, over sigma_H:
+        # all exponents sum to one, however often a pair is visited.
+        levels["cash"] = _POOLED_CASH
+        levels["weight"] = 1.0 / span[0]
+        levels["excess"] = -math.log(_POOLED_CASH) * span / span[0]
+    else:
+        levels["cash"] = 1.0 - 0.5 * np.maximum(0.8**depth, _LEAST_RISK)
+        levels["weight"] = 1.0 / discount
+        levels["excess"] = np.cumsum(-np.log(levels["cash"][::-1]))[::-1] / discount
+        levels["tolerance"] /= discount
+    if random_next:
+        # How many states an optimal policy can reach in h steps.
+        reachable = depth * math.log(successors)
+        if merge != "tree":
+            reachable = np.minimum(reachable, math.log(states))
+        # Where the last step leads matters only if it tells of other steps.
+        share = (1.0 - _PRODUCT) * delta / (horizon if pooled else horizon - 1)
+        levels["price"] = reachable - math.log(share)
+    log_share = -math.log(_PRODUCT * delta if random_next else delta)
+    kappa = _PENALTY[merge] / (log_share + float(levels["excess"][0]))
+    least = kappa * resolution
+    chosen = scales(_largest_scale(levels, discount, gamma, least, resolution))
+    if merge != "tree":
+        # What a pair was never seen to lead to may have been called all the same, by another way, and
+        # its evidence counts.
+        levels["span"][1:] += least * levels["excess"][1:]
+        levels["excess"][1:] = 0.0
+    reach = np.full(horizon, levels["span"].max()) if pooled else levels["span"]
+    return Prices(
+        levels=levels,
+        stakes=1.0 + reach[:, np.newaxis] * chosen,
+        opening=opening(chosen),
+        kappa=kappa,
+        log_share=log_share if random_next or random_rewards else 0.0,
+    )
+
+
+def _largest_scale(
+    levels: Any, discount: NDArray[Any], gamma: float, least: float, resolution: float
+) -> float:
+    """The scale of the last stake, such that all pairs of a path leave at most _OPEN of epsilon open.
+
+    What a bet is on has a range of at most R, and its mean is found to within R^2 / 4 (a - 1), if that
+    is at most R / 4. `least` is the least lambda, which ends below 1.1 times that.
+    """
+    span = levels["span"]
+    reach = span + 1.1 * least * gamma * np.append(levels["excess"][1:], 0.0)
+    scale = 1.0
+    while True:
+        room = scale * span
+        found = np.where(room >= reach, reach**2 / (4.0 * room), reach)
+        if (found * discount).sum() <= _OPEN * resolution:
+            return scale
+        scale *= 2.0
