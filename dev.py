@@ -2,7 +2,7 @@
 """Set up the project's own virtual environment, then run something in it.
 
     python3 dev.py pacplan plan garnet     the command, with any arguments
-    python3 dev.py test                    the tests, with any arguments for pytest
+    python3 dev.py test                    the tests, with any arguments for pytest (-n 0: one process)
     python3 dev.py lint                    ruff
     python3 dev.py types                   mypy
     python3 dev.py docs                    build the documentation
@@ -26,7 +26,7 @@ ENVIRONMENT = ROOT / ".venv"
 PROGRAMS = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
 # Each task: the extra it needs, and its commands; arguments go to the last one.
 TASKS = {
-    "test": ("dev", [["python", "-m", "pytest"]]),
+    "test": ("dev", [["python", "-m", "pytest", "--numprocesses=auto", "--dist=loadfile"]]),
     "lint": ("dev", [["ruff", "format", "--check", "."], ["ruff", "check", "."]]),
     "types": ("dev", [["mypy"]]),
     "docs": ("docs", [["mkdocs", "build", "--strict"]]),

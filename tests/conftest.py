@@ -1,4 +1,5 @@
 import math
+import re
 
 import numpy as np
 import pytest
@@ -9,6 +10,11 @@ import pacplan
 def constant_radius(level):
     """Thresholds beta(n) = n level: every radius is `level`, and bounds can be worked by hand."""
     return (lambda n: n * level, lambda n: n * level)
+
+
+def short(value):
+    """A name for a test's parameter: the same in every process, so without addresses."""
+    return re.sub(r" at 0x\w+", "", repr(value))[:60]
 
 
 HALF = constant_radius(math.log(2.0))

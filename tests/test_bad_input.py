@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import pacplan
+from conftest import short
 from pacplan import BrokenPromiseError, MDPGapE, Simulator, TabularMDP, envs
 from pacplan.models import simulator as simulators
 
@@ -68,10 +69,6 @@ NOT_REAL = (True, np.True_, "1", b"1", None, 1j, [1.0], (1,), np.array([1.0, 2.0
 NOT_FINITE = (NAN, INF, -INF, np.float64(NAN), np.float32(INF))
 NOT_WHOLE = (True, np.True_, "3", 1.0, 1.5, NAN, INF, 2j, [2], np.array([1, 2]), np.float64(2))
 NOT_FLAG = (1, 0, None, "yes", np.True_, NAN)
-
-
-def short(value):
-    return repr(value)[:24]
 
 
 @pytest.mark.parametrize("name", ["epsilon", "delta", "gamma"])

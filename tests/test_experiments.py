@@ -21,6 +21,7 @@ import pytest
 from typer.testing import CliRunner
 
 import pacplan
+from conftest import short
 from pacplan import exact
 from pacplan.bounds.thresholds import NAMED
 from pacplan.cli import app
@@ -171,7 +172,7 @@ def test_what_cannot_be_told_apart_needs_a_label():
         ({"planners": [PlannerSpec(pacplan.UCT(gamma=0.7), {"gamma": 0.7})]}, "settings"),
         ({"problems": [ProblemSpec(slow, {"states": 3})]}, "settings"),
     ],
-    ids=str,
+    ids=short,
 )
 def test_wrong_sweeps_are_refused_before_anything_runs(change, word, tmp_path):
     given = {"planners": [UCT], "problems": [SMALL], "budgets": [10], "seeds": 2} | change

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from conftest import short
 from pacplan.bounds import Thresholds
 from pacplan.bounds.bernoulli import kl_lower, kl_upper
 from pacplan.bounds.simplex import kl_ball_max, kl_ball_min
@@ -246,7 +247,7 @@ def test_unknown_names_raise_and_name_the_known_ones(name):
         (lambda n: 1.0, "lemma"),
         {"reward": 1},
     ],
-    ids=str,
+    ids=short,
 )
 def test_thresholds_of_the_wrong_type_raise(wrong):
     with pytest.raises(TypeError, match="thresholds must be"):

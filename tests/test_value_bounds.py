@@ -1,5 +1,8 @@
 """Bounds on values that the user knows: they save calls, and the bounds still hold."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -109,3 +112,42 @@ def test_bad_bounds(cls):
     nothing = (lambda s, h: float("nan"), lambda s, h: 1.0)
     with pytest.raises(ValueError, match="finite"):
         make(cls, model, value_bounds=nothing).plan(model, 0, seed=0, budget=100)
+
+
+FAILS = """
+import pacplan
+
+def upper(state, h):
+    if h == {h}:
+        raise LookupError("mine")
+    return 10.0
+
+model = pacplan.envs.garnet(5, seed=0)
+given = dict(epsilon=0.3, delta=0.1, gamma=0.8, horizon=4, value_bounds=(lambda s, h: 0.0, upper))
+pacplan.{planner}.plan(model, 0, seed=0, budget=100)
+"""
+
+
+@pytest.mark.parametrize(
+    ("planner", "h"),
+    [("Bracket(**given)", 0), ("Bracket(**given, merge='stationary')", 1), ("MDPGapE(**given)", 0)],
+)
+def test_an_error_at_the_root_ends_the_first_plan_of_a_process_too(planner, h):
+    done = subprocess.run(
+        [sys.executable, "-c", FAILS.format(planner=planner, h=h)], capture_output=True, text=True
+    )
+    assert done.returncode != 0
+    assert "LookupError: mine" in done.stderr
+
+
+@pytest.mark.parametrize("planner", ["Bracket", "MDPGapE"])
+def test_what_is_left_when_the_users_function_is_interrupted_holds(planner):
+    def upper(state, h):
+        raise KeyboardInterrupt
+
+    model = random_small(np.random.default_rng(3))
+    q = exact.finite_horizon(model, gamma=GAMMA, horizon=HORIZON)[0, 0]
+    make_one = getattr(pacplan, planner)
+    plan = make(make_one, model, value_bounds=(lambda s, h: 0.0, upper)).plan(model, 0, seed=0)
+    assert plan.stopped_by == "interrupt"
+    assert np.all(plan.lower <= q) and np.all(plan.upper >= q)

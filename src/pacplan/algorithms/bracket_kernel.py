@@ -210,6 +210,10 @@ def _cap(search: Search, model: Any, at: int, first: int) -> int:
     state, rules, bounds = search.tree.nodes[at].state, search.rules[0], search.bounds
     start, stop = _depths(rules, first)
     for h in range(start, stop):
+        # Whatever the user's function does, what is left behind holds.
+        bounds.caps[at, _column(rules, h)] = search.levels[h].span
+        bounds.nodes[at, _column(rules, h)] = search.levels[h].span
+    for h in range(start, stop):
         span = search.levels[h].span
         _, high = handles.value_bounds(model, state, h)
         if np.isnan(high):

@@ -135,14 +135,18 @@ class EpisodeSearch(ABC):
         self.tree.reserve(episodes * self.horizon, episodes * self.horizon * self._pairs_a_node)
         return episodes
 
-    def prepare(self) -> None:
-        """Compile the kernel for this kind of model, or load it from the cache, once a process."""
+    def prepare(self) -> int:
+        """Compile the kernel for this kind of model, or load it from the cache, once a process.
+
+        The root is made on the way, which may ask the model; so it says how it ended, as `advance`.
+        """
         handle = self.session.handle
         inner = getattr(handle, "inner", None)
         kind = self._run, type(handle), type(inner) if self.session.cached else handle
-        if kind not in _prepared:
-            self.advance(0, 0)
-            _prepared.add(kind)
+        if kind in _prepared:
+            return kernel.CHUNK_DONE
+        _prepared.add(kind)
+        return self.advance(0, 0)
 
     def advance(self, episodes: int, calls: int) -> int:
         """Play at most so many episodes, until so many calls in all; say how it ended."""

@@ -344,10 +344,11 @@ class _GapSearch(EpisodeSearch):
             self.tree.arrays(), self._graph, radii=table.rows, memo=table.memo, **self._fixed
         )
 
-    def prepare(self) -> None:
+    def prepare(self) -> int:
         """Compile the sweep as well, where there will be any."""
-        super().prepare()
+        status = super().prepare()
         self._run_sweep()
+        return status
 
     def advance(self, episodes: int, calls: int) -> int:
         """Play, with a sweep whenever one is due."""

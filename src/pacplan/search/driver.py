@@ -63,8 +63,11 @@ class Search(Protocol):
     target: float | None
     """The gap at which the search stops by its own rule."""
 
-    def prepare(self) -> None:
-        """Compile what the search needs, or load it from the cache: the clock has not started."""
+    def prepare(self) -> int:
+        """Compile what the search needs, or load it from the cache; say how it ended, as `advance`.
+
+        The clock has not started.
+        """
 
     def advance(self, episodes: int, calls: int) -> int:
         """Play at most so many episodes, until so many calls in all; say how it ended."""
@@ -97,7 +100,8 @@ def drive(search: Search, limits: Limits) -> tuple[str, float]:
         Why it ended ("rule", "budget", "deadline", "callback", "interrupt") and the seconds it took.
     """
     most_calls = np.iinfo(np.int64).max if limits.budget is None else limits.budget
-    search.prepare()
+    if _reason(search, search.prepare()) == "interrupt":
+        return "interrupt", 0.0
     display: AbstractContextManager[Callable[[Snapshot], None] | None] = nullcontext()
     if limits.progress:
         display = live_display(search.target, limits.budget)
