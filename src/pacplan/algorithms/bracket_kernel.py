@@ -361,7 +361,7 @@ def _goes_on(rules: Any, h: int) -> bool:
 def _pair_upper(
     search: Search, model: Any, at: int, link: int, h: int, penalty: float, renewed: bool
 ) -> None:
-    """W(e) = gamma max f + max_y [ y - lambda gamma^-h log M(y) ] + max_p p.(mean d - d now).
+    """W(e) = gamma max f + max_y [ y - lambda weight_h log M(y) ] + max_p p.(mean d - d now).
 
     `renewed` says that nothing was bet since the first maximum was found, with the same lambda.
     """

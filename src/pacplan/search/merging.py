@@ -1,5 +1,7 @@
 """Merging: one node for all histories that lead to the same state after as many steps.
 
+A search that merges over the number of steps as well gives all its nodes the same depth.
+
 An outcome of a pair keeps a node of its own, which holds its count and its place among the outcomes.
 Its `canonical` names the node that holds the state's actions and bounds: itself, or the first one that
 was made for the same state and depth.
