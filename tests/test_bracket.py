@@ -317,8 +317,8 @@ def test_pooled_evidence_against_the_truth_does_not_grow(lens, kind):
 def least_slack(lens, kind, runs=60):
     """Least of W(a*) + lambda (evidence against what is claimed) - Q(a*), never negative.
 
-    That holds for every claim whose transitions lie in their sets: here those of the truth, with a delta
-    so small that they do, and rewards that are higher by the same for all pairs.
+    That holds for every claim whose transitions lie in their sets: here those of the truth, with a
+    delta so small that they do, and rewards that are higher by the same for all pairs.
     """
     rng = np.random.default_rng(5)
     slack = np.inf

@@ -87,8 +87,9 @@ class Bracket(Planner):
         merge: "tree": a node for every history; "depth": one for all histories that lead to the same
             state after as many steps; "stationary": one for each state, and what is seen of it after
             any number of steps is evidence for all (so actions and `value_bounds` are asked for every
-            state seen, also after the last step, and for every number of steps). The upper bounds of merged nodes are renewed at
-            intervals only, whenever the calls have grown by 5 %, and by a sweep over the whole graph.
+            state seen, also after the last step, and for every number of steps). The upper bounds of
+            merged nodes are renewed at intervals only, whenever the calls have grown by 5 %, and by a
+            sweep over the whole graph.
         rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit tells it
             (checked on every visit); "known": taken from the model's table.
         transitions: "unknown"; "deterministic": every pair has one successor (checked); "known": taken
