@@ -18,8 +18,11 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
-from numba.core import caching
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.core import caching, cgutils
 from numba.core.dispatcher import Dispatcher
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
@@ -105,14 +108,16 @@ class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         loaded = super().load_overload(sig, target_context)
         if loaded is None:
-            announce_compilation("once; later runs start from the cache")
+            _announce_compilation()
         return loaded
 
 
 @cache
-def announce_compilation(how_often: str) -> None:
+def _announce_compilation() -> None:
     """Tell the user, once a process, why the first plan takes seconds."""
-    _logger.warning("pacplan: compiling the search kernels, some seconds (%s) ...", how_often)
+    _logger.warning(
+        "pacplan: compiling the search kernels, some seconds (once; later runs start warm) ..."
+    )
 
 
 def records(array: NDArray[Any]) -> NDArray[Any]:
@@ -134,7 +139,24 @@ def inlined(function: F) -> F:
     A call to a compiled function that is not inlined would pass every array of its arguments
     separately, which costs more than most of these functions do.
     """
-    return numba.njit(forceinline=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+    compiled = numba.njit(forceinline=True, **_OPTIONS)(function)
+    if isinstance(compiled, Dispatcher):
+        choose = compiled.get_call_template
+
+        def choose_for(args: Any, kws: Any) -> Any:
+            return choose([_plain(kind) for kind in args], kws)
+
+        compiled.get_call_template = choose_for  # type: ignore[method-assign]
+    return compiled  # type: ignore[no-any-return]
+
+
+def _plain(kind: Any) -> Any:
+    """The type of an argument, all integers being one.
+
+    A function would be compiled anew for every mixture of literals and integers of 32 and 64 bits.
+    """
+    kind = types.unliteral(kind)
+    return types.int64 if kind == types.int32 else kind
 
 
 def kernel(function: F) -> F:
@@ -161,13 +183,23 @@ def _cached(compiled: Any) -> Any:
     return compiled
 
 
-@cache
-def uncached(compiled: F) -> F:
-    """A twin of an entry that is compiled in this process only.
+def caller(signature: Any) -> Any:
+    """A function `call(address, (arguments...))` that kernels can call, for one signature.
 
-    For arguments whose type is new in every process, such as a user's own jitted function: their
-    entries could never be found again.
+    At the address lies a compiled function that is not a part of the kernel (`numba.cfunc`), such as a
+    user's own. So kernels are not compiled anew for every such function, and are found in the cache.
     """
-    if not isinstance(compiled, Dispatcher):
-        return compiled  # Compilation is switched off (NUMBA_DISABLE_JIT).
-    return numba.njit(error_model="numpy")(compiled.py_func)  # type: ignore[no-any-return]
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def call(typing: Any, address: Any, arguments: Any) -> Any:
+        def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+            returned, *taken = (
+                context.get_value_type(kind) for kind in (signature.return_type, *signature.args)
+            )
+            pointer = ir.FunctionType(returned, taken).as_pointer()
+            function = builder.inttoptr(values[0], pointer)
+            return builder.call(function, cgutils.unpack_tuple(builder, values[1]))
+
+        return signature.return_type(address, arguments), generate
+
+    return call

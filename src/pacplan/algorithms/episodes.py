@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import _checks
-from pacplan._jit import announce_compilation, records, uncached
+from pacplan._jit import records
 from pacplan.algorithms.base import Planner, Query
 from pacplan.models.protocol import BrokenPromiseError, Model, Session
 from pacplan.result import Plan
@@ -16,7 +16,7 @@ from pacplan.search import kernel
 from pacplan.search.driver import Snapshot
 from pacplan.search.tree import NODE, Reader, SearchTree, read_nothing
 
-# Kernels and kinds of models (classes of handles, or handles of jitted functions) that are ready.
+# Kernels and kinds of models (classes of handles) that are ready.
 _prepared: set[Any] = set()
 
 
@@ -85,9 +85,7 @@ class EpisodeSearch(ABC):
         self._root = session.encode(query.state)
         if query.reuse is not None and query.reuse.tree is not None:
             self.tree.adopt(query.reuse.tree, session.encode)
-        if not session.cached:
-            announce_compilation("once in this process, for this simulator")
-        self._run = run if session.cached else uncached(run)
+        self._run = run
 
     @abstractmethod
     def kernel_state(self) -> Any:
@@ -141,8 +139,7 @@ class EpisodeSearch(ABC):
         The root is made on the way, which may ask the model; so it says how it ended, as `advance`.
         """
         handle = self.session.handle
-        inner = getattr(handle, "inner", None)
-        kind = self._run, type(handle), type(inner) if self.session.cached else handle
+        kind = self._run, type(handle), type(getattr(handle, "inner", None))
         if kind in _prepared:
             return kernel.CHUNK_DONE
         _prepared.add(kind)

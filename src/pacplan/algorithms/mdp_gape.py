@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import _checks
-from pacplan._jit import records, uncached
+from pacplan._jit import records
 from pacplan.algorithms import gap_kernel as kernels
 from pacplan.algorithms.base import Planner, Query, check_stationary
 from pacplan.algorithms.confidence import (
@@ -333,9 +333,8 @@ class _GapSearch(EpisodeSearch):
         nodes = len(self.tree)
         if known_rewards:
             self.tree.reserve(0, nodes * self._pairs_a_node)
-        regrow = kernels.regrow if self.session.cached else uncached(kernels.regrow)
         depths, prices = np.zeros(nodes, np.int64), np.zeros(nodes)
-        regrow(self.kernel_state(), self.session.handle, depths, prices, self._ties)
+        kernels.regrow(self.kernel_state(), self.session.handle, depths, prices, self._ties)
 
     def kernel_state(self) -> kernels.Search:
         """What the kernels work on."""
@@ -367,8 +366,7 @@ class _GapSearch(EpisodeSearch):
 
     def _run_sweep(self) -> None:
         if self._merged:
-            sweep = kernels.sweep if self.session.cached else uncached(kernels.sweep)
-            sweep(self.kernel_state(), self.session.handle, self._ties)
+            kernels.sweep(self.kernel_state(), self.session.handle, self._ties)
 
     def reserve(self) -> int:
         """Make room, also for as many more visits to a pair in the table of radii."""

@@ -15,7 +15,6 @@ class Session(Protocol):
 
     Attributes:
         handle: the NamedTuple that kernels dispatch on (`pacplan.models.handles`).
-        cached: whether kernels compiled for this handle can be found again by another process.
         slow: whether a call to the model runs Python code.
         states: the states by their integer; None where the integers are the states.
         labels: the user's actions, labels[integer of the state][index]; None where the indices are.
@@ -23,7 +22,6 @@ class Session(Protocol):
     """
 
     handle: Any
-    cached: bool
     slow: bool
     states: list[Any] | None
     labels: Any

@@ -13,6 +13,7 @@ from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 
 from pacplan import _checks
+from pacplan._jit import caller
 from pacplan.models import handles
 from pacplan.models.protocol import BrokenPromiseError
 
@@ -233,7 +234,6 @@ class PythonSession:
     leak what the kernel holds: errors are kept in `error` and the call reports ABORTED.
     """
 
-    cached = True
     slow = True
 
     def __init__(
@@ -374,23 +374,29 @@ def _broken_step(state: Any, action: Any, drawn: Any) -> BrokenPromiseError:
     )
 
 
-class JittedHandle(NamedTuple):
-    """A jitted simulator as kernels see it: two jitted functions."""
+_RNG = numba.typeof(np.random.default_rng())
+_STEP = types.Tuple((types.int64, types.float64, types.int64))(
+    types.int64, types.int64, _RNG, types.int64
+)
+_COUNT = types.int64(types.int64)
+_run_step, _run_count = caller(_STEP), caller(_COUNT)
 
-    step: Any
-    count: Any
+
+class JittedHandle(NamedTuple):
+    """A jitted simulator as kernels see it: the addresses of two compiled functions."""
+
+    step: int
+    actions: int
 
 
 @handles.implements(handles.action_count, JittedHandle)
 def _jitted_action_count(handle: Any, state: Any, h: Any) -> Any:
-    return handle.count(np.int64(state))
+    return _run_count(handle.actions, (np.int64(state),))
 
 
 @handles.implements(handles.draw, JittedHandle)
 def _jitted_draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
-    # The types for which the user's function is compiled already: a kernel is compiled without
-    # memory management, and would compile it so again for other types.
-    return handle.step(np.int64(state), np.int64(action), rng, np.int64(h))
+    return _run_step(handle.step, (np.int64(state), np.int64(action), rng, np.int64(h)))
 
 
 for _handle_class in (PythonHandle, JittedHandle):
@@ -408,11 +414,8 @@ for _handle_class in (PythonHandle, JittedHandle):
 
 @cache
 def _jitted_step(step: Any, stationary: bool) -> Any:
-    """The user's jitted function with one signature and one set of types, whatever its own."""
-    integer = numba.int64
-    wanted: tuple[Any, ...] = (integer, integer, numba.typeof(np.random.default_rng()))
-    if not stationary:
-        wanted = (*wanted, integer)
+    """The user's jitted function with one signature, whatever its own; compiled, with an address."""
+    wanted = _STEP.args[:3] if stationary else _STEP.args
     arguments = "state, action, rng" if stationary else "state, action, rng, h"
     promise = (
         f"the jitted step must take ({arguments}), integers and a numpy Generator, and return "
@@ -435,7 +438,7 @@ def _jitted_step(step: Any, stationary: bool) -> Any:
     # Written out twice: an adapter between the two would itself leak the generator it passes on.
     if stationary:
 
-        @numba.njit
+        @numba.cfunc(_STEP)
         def adapted(state, action, rng, h):  # type: ignore[no-untyped-def]
             successor, reward, flag = 0, 0.0, handles.ABORTED
             try:
@@ -447,7 +450,7 @@ def _jitted_step(step: Any, stationary: bool) -> Any:
 
     else:
 
-        @numba.njit
+        @numba.cfunc(_STEP)
         def adapted(state, action, rng, h):  # type: ignore[no-untyped-def]
             successor, reward, flag = 0, 0.0, handles.ABORTED
             try:
@@ -457,44 +460,36 @@ def _jitted_step(step: Any, stationary: bool) -> Any:
                 flag = handles.ABORTED
             return np.int64(successor), np.float64(reward), np.int64(flag)
 
-    adapted.compile((integer, integer, wanted[2], integer))
     return adapted
 
 
 @cache
 def _jitted_count(actions: int | Callable[[Any], Any]) -> Any:
-    """The number of actions as a jitted function of the state; 0 where the user's raised."""
-    if callable(actions):
+    """The number of actions as a compiled function of the state; 0 where the user's raised."""
 
-        @numba.njit
-        def count(state):  # type: ignore[no-untyped-def]
+    def asked(state):  # type: ignore[no-untyped-def]
+        found = 0
+        try:
+            found = actions(state)  # type: ignore[operator]
+        except Exception:
             found = 0
-            try:
-                found = actions(state)
-            except Exception:
-                found = 0
-            return np.int64(found)
+        return np.int64(found)
 
-    else:
-
-        @numba.njit
-        def count(state):  # type: ignore[no-untyped-def]
-            return np.int64(actions)
+    def same(state):  # type: ignore[no-untyped-def]
+        return np.int64(actions)  # type: ignore[arg-type]
 
     try:
-        count.compile((numba.int64,))
+        return numba.cfunc(_COUNT)(asked if callable(actions) else same)
     except (NumbaError, TypeError) as error:
         raise TypeError(
             f"the jitted function given as actions must take an integer state and return the number "
             f"of its actions; Numba says: {error}"
         ) from error
-    return count
 
 
 class JittedSession:
     """A jitted simulator during one plan. Its states are integers already."""
 
-    cached = False
     slow = False
     states = None
     labels = None
@@ -506,7 +501,9 @@ class JittedSession:
         stationary: bool,
         rng: np.random.Generator,
     ) -> None:
-        self.handle: Any = JittedHandle(_jitted_step(step, stationary), _jitted_count(actions))
+        self.handle: Any = JittedHandle(
+            _jitted_step(step, stationary).address, _jitted_count(actions).address
+        )
         self.error: BaseException | None = None
         self._step, self._actions = step, actions
         self._stationary, self._rng = stationary, rng

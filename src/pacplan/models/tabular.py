@@ -95,7 +95,6 @@ class TabularSession:
 
     def __init__(self, handle: TabularHandle, labels: NDArray[np.int64] | None) -> None:
         self.handle: Any = handle
-        self.cached = True
         self.slow = False
         self.states: list[Any] | None = None
         self.error: BaseException | None = None
