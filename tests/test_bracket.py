@@ -16,7 +16,9 @@ from scipy.stats import binom
 import pacplan
 from pacplan import BrokenPromiseError, exact
 from pacplan.algorithms import bracket
+from pacplan.algorithms import bracket_kernel as kernels
 from pacplan.bounds import product
+from pacplan.search.kernel import CHUNK_DONE
 
 GAMMA = 0.9
 RARE = 1e-7
@@ -544,29 +546,49 @@ def test_ties_end(means, epsilon):
     assert plan.certified
 
 
-def test_ties_end_in_a_tree():
+@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
+def test_ties_end_where_there_is_more_than_one_step(merge):
     model = pacplan.TabularMDP(np.full((2, 2, 2), 0.5), np.full((2, 2), 0.5), noise="bernoulli")
-    plan = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=0.9, horizon=2).plan(
-        model, 0, seed=0, budget=2_000_000
-    )
-    assert plan.certified
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=0.9, horizon=2, merge=merge)
+    assert planner.plan(model, 0, seed=0, budget=2_000_000).certified
+
+
+@pytest.mark.parametrize("merge", ["depth", "stationary"])
+def test_forced_episodes_of_a_graph_follow_a_sweep(lens, merge, monkeypatch):
+    advance, seen = bracket._BracketSearch.advance, []
+
+    def look(search, episodes, calls):
+        sweeps = int(search._fixed["rules"][0]["sweeps"])
+        status = advance(search, episodes, calls)
+        after = int(search._fixed["rules"][0]["sweeps"])
+        if search._decision[0]["kind"] == kernels.FORCED and status == CHUNK_DONE:
+            seen.append((sweeps, after))
+        return status
+
+    monkeypatch.setattr(bracket._BracketSearch, "advance", look)
+    model = Kind(4, 2, 2).draw(np.random.default_rng(0))
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=GAMMA, horizon=4, merge=merge, chunk=1)
+    planner.plan(model, 0, seed=0, budget=3000)
+    every = kernels.FORCED_SWEEPS
+    assert seen == [(every * i - 1, every * i) for i in range(1, len(seen) + 1)]
+    assert len(seen) >= 10
 
 
 def test_forced_bets_alone_reach_the_mean(lens):
-    # Coins at 1/2, epsilon = .1: the proof of termination promises L >= 1/2 - 1/3 epsilon in the end.
+    # Coins at 1/2, epsilon = .1: the proof of termination promises L >= 1/2 - (1/8 + 1/12) epsilon.
     planner = pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.0, goal="value")
-    planner.plan(bandit(0.5), 0, seed=0, budget=300_000)
+    planner.plan(bandit(0.5), 0, seed=0, budget=1_500_000)
     search = lens.last[0]
     rules = search._fixed["rules"]
     forced = search.root["forced"][0] * rules["stride"][0] * rules["step"][0]
-    assert 0.5 - (0.25 + 1 / 12) * 0.1 <= forced <= 0.5
+    assert 0.5 - (1 / 8 + 1 / 12) * 0.1 <= forced <= 0.5
 
 
 @pytest.mark.parametrize("epsilon", [0.7, 0.05, 0.004, 0.0005])
 def test_forced_grid_is_fine_enough(lens, epsilon):
     pacplan.Bracket(epsilon=epsilon, delta=0.1, gamma=0.0).plan(bandit(0.5, 0.5), 0, seed=0, budget=1)
     rules = lens.last[0]._fixed["rules"]
-    assert rules["stride"][0] * rules["step"][0] <= epsilon / 4 + 1e-12
+    assert rules["stride"][0] * rules["step"][0] <= epsilon / 8 + 1e-12
     assert lens.last[0]._fixed["fractions"][-1] <= epsilon / 24
 
 

@@ -52,7 +52,7 @@ _FINEST = 1e5
 _GRID = 32
 # The grid of forced bets and their least fraction, relative to epsilon: small enough for the search to
 # end (docs/bracket.md).
-_FORCED_GRID = 0.25
+_FORCED_GRID = 0.125
 _LEAST_FRACTION = 1.0 / 24.0
 # Least discount that numbers of this size can do with.
 _LEAST_DISCOUNT = 1e-150

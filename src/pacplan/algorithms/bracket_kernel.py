@@ -121,7 +121,9 @@ RULES = np.dtype(
         ("normaliser", np.float64),  # lgamma(B/2) - B lgamma(1/2)
         ("horizon", np.int64),
         ("bettors", np.int64),  # actions that have begun to bet
-        ("due", np.int64),  # calls at the next certificate, where nodes are merged
+        ("due", np.int64),  # calls at the next certificate, where nodes are merged ...
+        ("sweeps", np.int64),  # ... and how many there were
+        ("forced", np.bool_),  # whether the next episode is
         ("merged", np.bool_),
         ("pooled", np.bool_),  # merged over depths, evidence and all
         ("same_actions", np.bool_),
@@ -143,7 +145,8 @@ PRIOR = 0.6  # value of what was never seen, relative to the largest
 POOL_WEIGHT = 4.0  # visits that the pooled model counts for
 CUT = 15  # an exploring episode ends after a pair visited fewer times ...
 ANYTIME_CUT = 3  # ... or fewer than this, where there is no gap to stop at
-FORCED_EVERY = 30
+FORCED_EVERY = 30  # episodes in a tree ...
+FORCED_SWEEPS = 4  # ... and sweeps of a graph, after which all W are up to date
 FIRST_BET = 4  # exploit episodes watched before the first bet
 NEWEST = np.array([4.0, 2.0])  # weight of the newest return, against one for each before
 LEAN = 0.5  # standard errors by which a bettor trusts the mean
@@ -851,7 +854,10 @@ def decide(search: Search, ties: Any) -> None:
     rival = NONE
     if root.size > 1:
         rival = argmax_at_random(root.upper, NONE if rules.value_goal else best, _TIE, ties)
-    if (search.report[0].episodes + 1) % FORCED_EVERY == 0:
+    if not rules.merged:
+        rules.forced = (search.report[0].episodes + 1) % FORCED_EVERY == 0
+    if rules.forced:
+        rules.forced = False
         decision.kind = FORCED
         decision.play = argmax_at_random(root.upper, NONE, _TIE, ties)
         return
@@ -914,6 +920,8 @@ def _run(
     for _ in range(most_episodes):
         if rules.merged and (report.calls >= rules.due or report.calls >= most_calls):
             rules.due = int(1.05 * report.calls) + 20
+            rules.sweeps += 1
+            rules.forced = rules.sweeps % FORCED_SWEEPS == 0
             certify(search, model)
         if satisfied(search):
             return RULE

@@ -100,16 +100,19 @@ def prices(
     log_share = -math.log(_PRODUCT * delta if random_next else delta)
     kappa = _PENALTY[merge] / (log_share + float(levels["excess"][0]))
     least = kappa * resolution
-    chosen = scales(_largest_scale(levels, discount, gamma, least, resolution))
+    # What a bet is on ranges over at most this; lambda ends below 1.1 times its least.
+    reach = span + 1.1 * least * gamma * np.append(levels["excess"][1:], 0.0)
+    if pooled:
+        span, reach = np.full(horizon, span[0]), np.full(horizon, reach.max())
+    chosen = scales(_largest_scale(span, reach, discount, _OPEN * resolution))
     if merge != "tree":
         # What a pair was never seen to lead to may have been called all the same, by another way, and
         # its evidence counts.
         levels["span"][1:] += least * levels["excess"][1:]
         levels["excess"][1:] = 0.0
-    reach = np.full(horizon, levels["span"].max()) if pooled else levels["span"]
     return Prices(
         levels=levels,
-        stakes=1.0 + reach[:, np.newaxis] * chosen,
+        stakes=1.0 + (span if pooled else levels["span"])[:, np.newaxis] * chosen,
         opening=opening(chosen),
         kappa=kappa,
         log_share=log_share if random_next or random_rewards else 0.0,
@@ -117,19 +120,16 @@ def prices(
 
 
 def _largest_scale(
-    levels: Any, discount: NDArray[Any], gamma: float, least: float, resolution: float
+    span: NDArray[Any], reach: NDArray[Any], discount: NDArray[Any], left_open: float
 ) -> float:
-    """The scale of the last stake, such that all pairs of a path leave at most _OPEN of epsilon open.
+    """The scale of the last stake, such that all pairs of a path leave at most so much open.
 
-    What a bet is on has a range of at most R, and its mean is found to within R^2 / 4 (a - 1), if that
-    is at most R / 4. `least` is the least lambda, which ends below 1.1 times that.
+    The mean of what has a range of R is found to within R^2 / 4 (a - 1), if that is at most R / 4.
     """
-    span = levels["span"]
-    reach = span + 1.1 * least * gamma * np.append(levels["excess"][1:], 0.0)
     scale = 1.0
     while True:
         room = scale * span
         found = np.where(room >= reach, reach**2 / (4.0 * room), reach)
-        if (found * discount).sum() <= _OPEN * resolution:
+        if (found * discount).sum() <= left_open:
             return scale
         scale *= 2.0
