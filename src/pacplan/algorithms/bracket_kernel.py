@@ -53,6 +53,7 @@ NODE = np.dtype(
         *NODE_FIELDS,
         ("estimate", np.float64),
         ("drift", np.float64),  # sum over the parent's draws of d, see `simulate`
+        ("evidence", np.float64),  # in trees: of the action with the largest W
         ("place", np.int32),  # in the pool
         ("branch", np.int32),  # action of the root that leads here
         ("depth", np.int32),
@@ -68,6 +69,7 @@ PAIR = np.dtype(
         ("stake", np.float64),  # max_y [ y - penalty log M(y) ], as found last ...
         ("guess", np.float64),  # ... and where
         ("drift", np.float64),  # as in NODE, of an outcome never seen
+        ("evidence", np.float64),  # in trees: log M here and, on average, below
         *LINKS,
     ],
     align=True,
@@ -140,12 +142,12 @@ EXPLORE, EXPLOIT, FORCED = 0, 1, 2
 # What the next episode does.
 DECISION = np.dtype([("best", np.int64), ("kind", np.int64), ("play", np.int64)])
 
-# Constants, chosen on one family of problems (see docs/bracket.md); no proof rests on them.
-PRIOR = 0.6  # value of what was never seen, relative to the largest
+# Constants, chosen on the families for it in benchmarks/families.py; no proof rests on them.
+PRIOR = 0.6  # value of what was never seen, relative to the largest, at first
 POOL_WEIGHT = 4.0  # visits that the pooled model counts for
-CUT = 15  # an exploring episode ends after a pair visited fewer times ...
+CUT = 10  # an exploring episode ends after a pair visited fewer times ...
 ANYTIME_CUT = 3  # ... or fewer than this, where there is no gap to stop at
-FORCED_EVERY = 30  # episodes in a tree ...
+FORCED_EVERY = 100  # episodes in a tree ...
 FORCED_SWEEPS = 4  # ... and sweeps of a graph, after which all W are up to date
 FIRST_BET = 4  # exploit episodes watched before the first bet
 NEWEST = np.array([4.0, 2.0])  # weight of the newest return, against one for each before
@@ -173,13 +175,15 @@ class Search(NamedTuple):
     graph: Graph  # of no use where nodes are not merged
     rules: Any  # one record of RULES
     levels: Any  # records of LEVEL
-    prior: NDArray[np.float64]  # value of an unknown state with k steps to go
+    sigma: NDArray[np.float64]  # largest value with k steps to go
+    prior: NDArray[np.float64]  # value of an unknown state, likewise; learnt
     ended: NDArray[np.float64]  # value of the end with k steps to go
     entropies: NDArray[np.float64]  # n log n - lgamma(n + 1/2) for small n
     promises: Any  # one record of PROMISES
     root: Any  # records of ARM
     means: NDArray[np.float64]  # means[action, q] of returns, as bettor q sees them
     spreads: NDArray[np.float64]  # mean squares of their errors
+    skews: NDArray[np.float64]  # mean cubes
     wealth: NDArray[np.float64]  # wealth[action, grid point, q]
     fractions: NDArray[np.float64]  # of the forced bets
     forced_wealth: NDArray[np.float64]  # forced_wealth[action, grid point, fraction]
@@ -222,7 +226,7 @@ def _cap(search: Search, model: Any, at: int, first: int) -> int:
         if np.isnan(high):
             return break_promise(search.report, BAD_BOUNDS, state, 0, h, 0.0)
         # Where nodes are merged, the span is larger than any value by what evidence may add.
-        largest_value = search.prior[rules.horizon - h] / PRIOR
+        largest_value = search.sigma[rules.horizon - h]
         known = (high - rules.low * largest_value) / rules.width
         cap = max(0.0, min(span, known + span - largest_value))
         column = _column(rules, h)
@@ -291,11 +295,15 @@ def _refresh_node(search: Search, at: int, h: int) -> None:
     tree, bounds = search.tree, search.bounds
     node, column = tree.nodes[at], _column(search.rules[0], h)
     upper = bounds.caps[at, column] if node.tried < node.actions else -np.inf
+    evidence = 0.0
     link = node.first
     while link != NONE:
-        upper = max(upper, bounds.pairs[link, column])
+        if bounds.pairs[link, column] > upper:
+            upper = bounds.pairs[link, column]
+            evidence = tree.pairs[link].evidence
         link = tree.pairs[link].sibling
     bounds.nodes[at, column] = upper
+    node.evidence = evidence
 
 
 @inlined
@@ -385,9 +393,11 @@ def _pair_upper(
             level.tolerance,
             search.work,
         )
+    evidence = 0.0
     if random_next or not told:
         # Where the reward is told, the bets are on 1 - d.
         value += pair.stake - (1.0 if told else 0.0)
+        evidence = (pair.guess - pair.stake) / (penalty * level.weight)
     if goes_on:
         after = search.levels[h + 1].span if h + 1 < rules.horizon else 0.0
         if rules.known_transitions:
@@ -408,9 +418,16 @@ def _pair_upper(
             value += rules.gamma * top
             if random_next:
                 value += _drift_bound(search, link, h, top, seen, after)
+        if not rules.merged:
+            step = pair.child
+            while step != NONE:
+                node = tree.nodes[step]
+                evidence += node.count / pair.n * node.evidence
+                step = node.sibling
     # No evidence can carry W further: log M >= log cash at every depth below.
     column = _column(rules, h)
     most = search.bounds.caps[at, column] + penalty * level.excess
+    pair.evidence = evidence if value <= most else 0.0
     search.bounds.pairs[link, column] = max(0.0, min(value, most))
 
 
@@ -452,7 +469,7 @@ def _pair_estimate(search: Search, link: int, h: int) -> None:
     if rules.fixed_rewards or rules.known_rewards:
         estimate = pair.reward
     else:
-        estimate = (pair.reward + PRIOR) / (pair.n + 1)
+        estimate = (pair.reward + search.prior[1]) / (pair.n + 1)
     if h + 1 < rules.horizon:
         total = 0.0
         step = pair.child
@@ -739,26 +756,27 @@ def certify(search: Search, model: Any) -> None:
 
 @inlined
 def adapt(search: Search, model: Any, play: int) -> None:
-    """Let lambda of an action follow its estimated gap.
+    """Let lambda of an action follow the evidence: U is least where that equals log(1/delta_s).
 
+    (U = lambda log(1/delta_s) + W, and W falls with lambda as fast as evidence against it is large.)
     Every lambda is valid at every time, on one event; but all W of the branch must be of one lambda, so
     they are renewed, children before parents.
     """
     tree, rules, arm = search.tree, search.rules[0], search.root[play]
     if (
         rules.merged
+        or rules.log_share == 0.0
         or arm.pair == NONE
-        or arm.calls < 1.25 * arm.rebuilt
+        or arm.calls < 1.15 * arm.rebuilt
         or tree.pairs[arm.pair].n == 0
     ):
         return
-    best = largest(search.root.estimate)
-    gap = rules.resolution + max(0.0, best - arm.estimate)
-    reach = search.levels[0].span / sqrt(1.0 + arm.calls / 100.0)
+    change = min(max(tree.pairs[arm.pair].evidence / rules.log_share, 0.5), 2.0)
     least = rules.kappa * rules.resolution
-    wanted = max(least, rules.kappa * min(gap, reach))
+    most = rules.kappa * search.levels[0].span / sqrt(1.0 + arm.calls / 100.0)
+    wanted = max(least, min(arm.penalty * change, most))
     ratio = arm.penalty / wanted
-    if 0.67 <= ratio <= 1.5 and not (wanted <= least and ratio > 1.1):
+    if 0.8 <= ratio <= 1.25 and not (wanted <= least and ratio > 1.1):
         return
     arm.penalty = wanted
     arm.rebuilt = arm.calls
@@ -784,7 +802,8 @@ def bet_exploit(search: Search, play: int, earned: float) -> None:
     when every lower one is: then L > Q needs the first point above Q to have been reached.
     """
     rules, arm = search.rules[0], search.root[play]
-    means, spreads, wealth = search.means[play], search.spreads[play], search.wealth[play]
+    means, spreads, skews = search.means[play], search.spreads[play], search.skews[play]
+    wealth = search.wealth[play]
     seen = arm.exploits
     if seen == FIRST_BET:
         # Shares by order of the first bet, fixed before it.
@@ -803,7 +822,10 @@ def bet_exploit(search: Search, play: int, earned: float) -> None:
             for q in range(NEWEST.size):
                 edge = means[q] + LEAN * sqrt(spreads[q] * NEWEST[q] / seen) - m
                 if edge > 0.0:
-                    stake = min(edge / (spreads[q] + edge * edge), 0.95 / m)
+                    # Kelly's stake for two values with these moments, or the one for none skewed,
+                    # whichever is smaller: a rare loss is the larger one where returns lean down.
+                    wide = spreads[q] - edge * skews[q] / spreads[q] - edge * edge
+                    stake = min(edge / max(wide, spreads[q] + edge * edge), 0.95 / m)
                     wealth[i, q] = min(wealth[i, q] * (1.0 + stake * (earned - m)), 1e300)
                 total += wealth[i, q]
             if i == proven + 1 and total >= NEWEST.size * arm.threshold:
@@ -818,6 +840,7 @@ def bet_exploit(search: Search, play: int, earned: float) -> None:
             means[q] += NEWEST[q] / (seen + NEWEST[q]) * error
             share = NEWEST[q] / (seen + 1 + NEWEST[q])
             spreads[q] += share * (error * error - spreads[q])
+            skews[q] += share * (error * error * error - skews[q])
     arm.returns += earned
     arm.exploits = seen + 1
 
@@ -934,7 +957,9 @@ def _run(
             or (rules.merged and not has_room(search.graph.table, rules.horizon))
         ):
             return NO_ROOM
-        sweep(search.pool, outcomes, report.calls, rules.gamma, search.prior, search.ended)
+        sweep(
+            search.pool, outcomes, report.calls, rules.gamma, search.sigma, search.prior, search.ended
+        )
         decide(search, ties)
         adapt(search, model, decision.play)
         most = most_calls - report.calls

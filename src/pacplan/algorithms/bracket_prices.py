@@ -21,8 +21,10 @@ _PENALTY = {"tree": 0.18, "depth": 0.27, "stationary": 0.36}
 # What stakes and solver may leave open, relative to epsilon: little enough for the search to end.
 _OPEN = 0.25
 _SOLVER = 0.05
-# Least part of a pair's stake at risk that numbers of this size can do with.
-_LEAST_RISK = 1e-6
+# The part of a pair's stake that is at risk at the root. It falls with depth, to not less than numbers
+# of this size can do with.
+_RISK = 0.65
+_LEAST = 1e-6
 # The part that is not at risk where evidence is pooled over depths.
 _POOLED_CASH = 0.5
 
@@ -85,7 +87,7 @@ def prices(
         levels["weight"] = 1.0 / span[0]
         levels["excess"] = -math.log(_POOLED_CASH) * span / span[0]
     else:
-        levels["cash"] = 1.0 - 0.5 * np.maximum(0.8**depth, _LEAST_RISK)
+        levels["cash"] = 1.0 - _RISK * np.maximum(0.8**depth, _LEAST)
         levels["weight"] = 1.0 / discount
         levels["excess"] = np.cumsum(-np.log(levels["cash"][::-1]))[::-1] / discount
         levels["tolerance"] /= discount
