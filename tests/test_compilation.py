@@ -46,13 +46,13 @@ def test_the_cache_follows_every_module_of_the_package(tmp_path, monkeypatch):
     (tmp_path / "a.py").write_text("x = 1\n")
     (tmp_path / "inner" / "b.py").write_text("y = 1\n")
     monkeypatch.setattr(_jit, "_PACKAGE", tmp_path)
-    digest = _jit._source_digest.__wrapped__
+    digest = _jit.source_digest.__wrapped__
     before = digest()
     assert digest() == before
     (tmp_path / "inner" / "b.py").write_text("y = 2\n")
     assert digest() != before
     locator = _jit._Locator(test_the_cache_follows_every_module_of_the_package)
-    assert locator.get_source_stamp() == _jit._source_digest()
+    assert locator.get_source_stamp() == _jit.source_digest()
 
 
 def test_the_cache_folder_is_the_users_and_falls_back(tmp_path, monkeypatch):

@@ -437,6 +437,19 @@ def test_another_release_in_the_same_folder_is_refused(tmp_path, monkeypatch):
         run(sweep, tmp_path, workers=1)
 
 
+def test_another_state_of_the_code_is_another_sweep_unless_nothing_was_run(tmp_path, monkeypatch):
+    sweep = Sweep([UCT], [SMALL], budgets=[20])
+    run(sweep, tmp_path, workers=1)
+    before = (tmp_path / "sweep.json").read_text()
+    monkeypatch.setattr(files, "source_digest", lambda: "0" * 64)
+    with pytest.raises(ValueError, match="pacplan was"):
+        run(sweep, tmp_path, workers=1)
+    assert (tmp_path / "sweep.json").read_text() == before
+    (tmp_path / "runs.csv").unlink()
+    run(sweep, tmp_path, workers=1)
+    assert (tmp_path / "sweep.json").read_text() != before
+
+
 def test_two_at_once_in_one_folder_are_refused(tmp_path):
     pytest.importorskip("fcntl")
     sweep = Sweep([UCT], [SMALL], budgets=[20])

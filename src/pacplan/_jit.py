@@ -33,7 +33,8 @@ _logger = logging.getLogger("pacplan")
 
 
 @cache
-def _source_digest() -> str:
+def source_digest() -> str:
+    """Tells the state of the package's sources."""
     digest = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         digest.update(path.relative_to(_PACKAGE).as_posix().encode())
@@ -58,7 +59,7 @@ def cache_folder() -> Path | None:
         else [user_cache_path("pacplan"), Path(tempfile.gettempdir()) / f"pacplan-{user}"]
     )
     for candidate in candidates:
-        folder = candidate / f"{installation}-{_source_digest()[:12]}"
+        folder = candidate / f"{installation}-{source_digest()[:12]}"
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             # Compiled code is executed when it is read back: trust only what is ours.
@@ -88,7 +89,7 @@ class _Locator(caching._CacheLocator):  # type: ignore[misc]
         return str(cache_folder())
 
     def get_source_stamp(self) -> str:
-        return _source_digest()
+        return source_digest()
 
     def get_disambiguator(self) -> str:
         return hashlib.sha256(self._name.encode()).hexdigest()[:8]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pacplan
+from pacplan._jit import source_digest
 from pacplan.experiments.sweep import Sweep
 
 _logger = logging.getLogger("pacplan")
@@ -158,15 +159,17 @@ def _lock(file: IO[bytes], folder: Path) -> None:
 
 def _check_configuration(sweep: Sweep, folder: Path) -> None:
     """Note what the folder is for; refuse it if it is for something else."""
-    now = {"pacplan": pacplan.__version__} | sweep.describe()
+    # Numbers of two states of the code must not mix either.
+    code = f"{pacplan.__version__} {source_digest()[:12]}"
+    now = {"pacplan": code} | sweep.describe()
     path = folder / CONFIGURATION
-    if not path.exists():
-        if (folder / RUNS).stat().st_size > 0:
-            raise ValueError(f"{folder} has a {RUNS} but no {CONFIGURATION}; choose another folder")
+    if (folder / RUNS).stat().st_size == 0:
         half = path.with_suffix(".part")
         half.write_text(json.dumps(now, indent=1) + "\n", "utf-8")
         os.replace(half, path)
         return
+    if not path.exists():
+        raise ValueError(f"{folder} has a {RUNS} but no {CONFIGURATION}; choose another folder")
     before = json.loads(path.read_text("utf-8"))
     if before == now:
         return
