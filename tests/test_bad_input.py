@@ -923,6 +923,22 @@ def test_jitted_initial_state(state):
     refused(lambda: jitted(initial=state), repr(state))
 
 
+@numba.njit
+def unsigned(state, action, rng):
+    # States of 64 bits without a sign, as of a board of bits: 2^60 and 2^60 + 1 are two.
+    base = np.uint64(1 << 60)
+    if state == 0:
+        return base + np.uint64(1 - action), 0.3 * action, False
+    return base, 1.0 if np.uint64(state) == base + np.uint64(1) else 0.0, False
+
+
+def test_jitted_states_without_a_sign_are_told_apart():
+    model = Simulator(unsigned, actions=2, successors=1)
+    planner = MDPGapE(epsilon=0.2, delta=0.1, gamma=1.0, horizon=2, transitions="deterministic")
+    plan = planner.plan(model, 0, seed=0, budget=2000)
+    assert plan.action == 0 and plan.upper[0] >= 1.0
+
+
 def test_jitted_step_needs_jitted_actions():
     refused(lambda: jitted(actions=lambda s: 2), "actions", "jitted")
 

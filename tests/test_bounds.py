@@ -11,9 +11,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize
+from scipy.special import gammaln
 
 from pacplan.bounds import expectation_interval, mean_interval
 from pacplan.bounds.bernoulli import bernoulli_kl, kl_lower, kl_upper, kl_upper_from, warm_start
+from pacplan.bounds.gamma import log_gamma
 from pacplan.bounds.simplex import kl_ball_max, kl_ball_min, one_seen_max
 
 ACCURACY = 1e-9
@@ -782,3 +784,9 @@ def test_checked_forms_give_what_the_solvers_give():
 def test_checked_forms_refuse_nonsense(call):
     with pytest.raises(ValueError, match=r"mean|radius|probabilities"):
         call()
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.floats(1e-3, 1e9))
+def test_log_gamma(x):
+    assert log_gamma(x) == pytest.approx(gammaln(x), rel=1e-14, abs=1e-14)

@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass, field
 
 import numpy as np
+import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -80,7 +81,7 @@ class Lens:
 
     def __call__(self, search):
         rules, levels = search._fixed["rules"], search._fixed["levels"]
-        rules["epsilon"] = -np.inf
+        rules["epsilon"] = -np.inf  # (`cut` is what it was.)
         rules["log_share"] -= self.above
         levels["price"] -= self.above
         levels["weight"] *= self.weight
@@ -698,6 +699,16 @@ def test_an_absurd_accuracy_is_refused():
         pacplan.Bracket(epsilon=1e-9, delta=0.1, gamma=0.0).plan(bandit(0.5, 0.5), 0, seed=0)
 
 
+def test_many_actions_and_a_fine_grid_need_little_memory():
+    # 200 accounts of 20 fractions by 140 000 points would take more than 4 GB.
+    model = pacplan.Simulator(lambda s, a, rng: (s, 0.5, False), actions=200, successors=1)
+    planner = pacplan.Bracket(epsilon=0.006, delta=0.1, gamma=1.0, horizon=100)
+    resident, seen = psutil.Process().memory_info, []
+    before = resident().rss
+    planner.plan(model, 0, seed=0, budget=2000, callback=lambda _: seen.append(resident().rss))
+    assert max(seen) - before < 500e6
+
+
 def test_many_successors_need_no_room():
     model = pacplan.Simulator(lambda s, a, rng: (s + 1, 0.5, False), actions=4, successors=1_000_000)
     plan = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.5).plan(model, 0, seed=0, budget=100)
@@ -812,7 +823,7 @@ def test_scales_reach_what_is_asked():
 INTERPRETED = """
 import pacplan
 model = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
-for merge in ("tree", "stationary"):
+for merge in ("tree", "depth", "stationary"):
     planner = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7, merge=merge)
     plan = planner.plan(model, 0, seed=2, budget=400)
     print(plan.action, plan.lower.tolist(), plan.upper.tolist(), plan.values.tolist())

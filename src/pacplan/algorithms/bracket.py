@@ -283,15 +283,19 @@ class _BracketSearch(EpisodeSearch):
         rules["low"], rules["width"] = low, self._width
         rules["offset"] = (lowest - low) / self._width
         rules["slope"] = (highest - lowest) / self._width
-        rules["kappa"], rules["log_share"] = cost.kappa, cost.log_share
+        rules["kappa"], rules["least"] = cost.kappa, cost.kappa * resolution
+        rules["log_share"] = cost.log_share
         below = _BELOW * planner.delta
         rules["delta_exploit"], rules["delta_forced"] = _EXPLOIT * below, (1.0 - _EXPLOIT) * below
         rules["step"], rules["stride"], rules["horizon"] = step, stride, horizon
         rules["normaliser"] = math.lgamma(0.5 * b) - b * math.lgamma(0.5)
+        rules["cut"] = kernels.CUT if epsilon > 0.0 else kernels.ANYTIME_CUT
         rules["value_goal"] = planner.goal == "value"
         rules["fixed_rewards"] = planner.rewards == "deterministic"
         rules["known_rewards"] = planner.rewards == "known"
         rules["known_transitions"] = planner.transitions == "known"
+        rules["told"] = planner.rewards != "unknown"
+        rules["learns"] = b > 1 and planner.transitions == "unknown"
         rules["merged"] = merge != "tree"
         rules["pooled"] = merge == "stationary"
         rules["same_actions"] = model.same_actions
@@ -326,9 +330,10 @@ class _BracketSearch(EpisodeSearch):
             "means": np.zeros((actions, bettors)),
             "spreads": np.full((actions, bettors), (0.25 * span) ** 2),
             "skews": np.zeros((actions, bettors)),
-            "wealth": np.ones((actions, points, bettors)),
+            # Accounts are opened with their first bet: memory that is not written to costs nothing.
+            "wealth": np.zeros((actions, points, bettors)),
             "fractions": fractions,
-            "forced_wealth": np.ones((actions, points // stride + 2, len(fractions))),
+            "forced_wealth": np.zeros((actions, points // stride + 2, len(fractions))),
             "decision": self._decision,
             "path": self.path,
             "ball": records(np.zeros(b, kernels.BALL)),
@@ -365,7 +370,7 @@ class _BracketSearch(EpisodeSearch):
                 )
             )
         )
-        self._pool.reserve()
+        self._pool.reserve(episodes * self.horizon + 1)
         if self._merged:
             self._graph = grown_graph(self._graph, self.tree.room, episodes * self.horizon + 1)
         return episodes

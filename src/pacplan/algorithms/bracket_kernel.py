@@ -3,7 +3,7 @@
 Everything here is in units in which a step pays between 0 and 1 (`pacplan.algorithms.units`).
 """
 
-from math import lgamma, log, sqrt
+from math import log, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from pacplan.algorithms.bracket_pool import (
     refresh,
     sweep,
 )
+from pacplan.bounds.gamma import log_gamma
 from pacplan.bounds.product import log_stake, penalised_max
 from pacplan.bounds.simplex import kl_ball_max
 from pacplan.models import handles
@@ -33,8 +34,8 @@ from pacplan.search.kernel import (
     break_promise,
     call_model,
     follow,
-    gap_of,
     largest,
+    least_gap,
 )
 from pacplan.search.merging import Graph, canonical, find, has_room, join
 from pacplan.search.tree import (
@@ -87,6 +88,7 @@ ARM = np.dtype(
         ("exploits", np.int64),
         ("proven", np.int64),  # grid points proven by exploit episodes ...
         ("forced", np.int64),  # ... and, on a coarser grid, by forced ones
+        ("forces", np.int64),  # forced episodes
         ("calls", np.int64),
         ("rebuilt", np.int64),  # calls when `penalty` was set last
         ("pair", np.int64),
@@ -114,7 +116,8 @@ RULES = np.dtype(
         ("width", np.float64),
         ("offset", np.float64),
         ("slope", np.float64),
-        ("kappa", np.float64),  # lambda / resolution
+        ("least", np.float64),  # least lambda
+        ("kappa", np.float64),  # the same over the resolution
         ("log_share", np.float64),  # log(1/delta_s) of the penalised product
         ("delta_exploit", np.float64),
         ("delta_forced", np.float64),
@@ -122,12 +125,15 @@ RULES = np.dtype(
         ("stride", np.int64),  # of it to one of the grid of forced bets
         ("normaliser", np.float64),  # lgamma(B/2) - B lgamma(1/2)
         ("horizon", np.int64),
+        ("cut", np.int64),  # an exploring episode ends after a pair visited fewer times
         ("bettors", np.int64),  # actions that have begun to bet
         ("due", np.int64),  # calls at the next certificate, where nodes are merged ...
         ("sweeps", np.int64),  # ... and how many there were
         ("forced", np.bool_),  # whether the next episode is
         ("merged", np.bool_),
         ("pooled", np.bool_),  # merged over depths, evidence and all
+        ("told", np.bool_),  # whether rewards are, by the model or by one visit
+        ("learns", np.bool_),  # whether transitions are to be learnt
         ("same_actions", np.bool_),
         ("value_goal", np.bool_),
         ("fixed_rewards", np.bool_),
@@ -145,8 +151,17 @@ DECISION = np.dtype([("best", np.int64), ("kind", np.int64), ("play", np.int64)]
 # Constants, chosen on the families for it in benchmarks/families.py; no proof rests on them.
 PRIOR = 0.6  # value of what was never seen, relative to the largest, at first
 POOL_WEIGHT = 4.0  # visits that the pooled model counts for
-CUT = 10  # an exploring episode ends after a pair visited fewer times ...
-ANYTIME_CUT = 3  # ... or fewer than this, where there is no gap to stop at
+CUT = 10  # see RULES
+ANYTIME_CUT = 3  # the same where there is no gap to stop at
+EXPLOIT_COST = 1.4  # calls of an exploit episode, relative to H, in the choice what to do next
+EXPLORE_GAIN = 0.35  # part of the width above an estimate that exploring can take off
+EXPLORE_START = 6.0  # calls that an action counts as having had
+TIED = 0.1  # part of epsilon within which upper bounds are tied
+REBUILD_GROWTH = 1.15  # of an action's calls, before its lambda is changed again
+NEAR = 1.25  # factor within which lambda is left alone ...
+SETTLED = 1.1  # ... unless it is to be the least one, and exceeds it by more than this factor
+SETTLING_CALLS = 100.0  # lambda ends at the least one, in the long run: see `adapt`
+SWEEP_GROWTH, SWEEP_CALLS = 1.05, 20  # of the calls, between two sweeps of a graph
 FORCED_EVERY = 100  # episodes in a tree ...
 FORCED_SWEEPS = 4  # ... and sweeps of a graph, after which all W are up to date
 FIRST_BET = 4  # exploit episodes watched before the first bet
@@ -252,7 +267,7 @@ def _plant(search: Search, model: Any, state: int) -> int:
         arm = search.root[action]
         arm.upper = span
         arm.estimate = PRIOR * span
-        arm.penalty = rules.kappa * rules.resolution
+        arm.penalty = rules.least
         arm.pair = NONE
     if rules.known_rewards:
         _expand_known(search, model, 0, 0)
@@ -315,7 +330,7 @@ def _value(search: Search, outcome: int, h: int) -> float:
 
 
 @inlined
-def _drift_span(search: Search, link: int, h: int, after: float) -> tuple[float, int]:
+def _best_outcome(search: Search, link: int, h: int, after: float) -> tuple[float, int]:
     """Largest f among the outcomes of a pair at depth h, `after` for one never seen; how many were."""
     tree = search.tree
     top = -np.inf
@@ -335,7 +350,7 @@ def _count_term(search: Search, n: int) -> float:
     """What n visits add to the complexity: n log n - lgamma(n + 1/2)."""
     if n < search.entropies.size:
         return float(search.entropies[n])
-    return n * log(n) - lgamma(n + 0.5)
+    return n * log(n) - log_gamma(n + 0.5)
 
 
 @inlined
@@ -344,7 +359,7 @@ def _drift_bound(search: Search, link: int, h: int, top: float, seen: int, after
     tree, rules, ball = search.tree, search.rules[0], search.ball
     pair, outcomes = tree.pairs[link], search.promises[0].successors
     n = pair.n
-    complexity = lgamma(n + 0.5 * outcomes) - n * log(n) - rules.normaliser
+    complexity = log_gamma(n + 0.5 * outcomes) - n * log(n) - rules.normaliser
     k = 0
     step = pair.child
     while step != NONE:
@@ -378,11 +393,10 @@ def _pair_upper(
     """
     tree, rules, level = search.tree, search.rules[0], search.levels[h]
     pair = tree.pairs[link]
-    told = rules.fixed_rewards or rules.known_rewards
     goes_on = _goes_on(rules, h)
-    random_next = goes_on and search.promises[0].successors > 1 and not rules.known_transitions
-    value = pair.reward if told else 0.0
-    if (random_next or not told) and not renewed:
+    random_next = goes_on and rules.learns
+    value = pair.reward if rules.told else 0.0
+    if (random_next or not rules.told) and not renewed:
         pair.stake, pair.guess = penalised_max(
             search.bets[link],
             search.stakes[h],
@@ -394,9 +408,9 @@ def _pair_upper(
             search.work,
         )
     evidence = 0.0
-    if random_next or not told:
+    if random_next or not rules.told:
         # Where the reward is told, the bets are on 1 - d.
-        value += pair.stake - (1.0 if told else 0.0)
+        value += pair.stake - (1.0 if rules.told else 0.0)
         evidence = (pair.guess - pair.stake) / (penalty * level.weight)
     if goes_on:
         after = search.levels[h + 1].span if h + 1 < rules.horizon else 0.0
@@ -414,7 +428,7 @@ def _pair_upper(
                 step = node.sibling
             value += rules.gamma * (expected + max(left, 0.0) * after)
         else:
-            top, seen = _drift_span(search, link, h, after)
+            top, seen = _best_outcome(search, link, h, after)
             value += rules.gamma * top
             if random_next:
                 value += _drift_bound(search, link, h, top, seen, after)
@@ -466,10 +480,7 @@ def _pair_estimate(search: Search, link: int, h: int) -> None:
     """Plug-in estimate of a pair that was visited."""
     tree, rules = search.tree, search.rules[0]
     pair = tree.pairs[link]
-    if rules.fixed_rewards or rules.known_rewards:
-        estimate = pair.reward
-    else:
-        estimate = (pair.reward + search.prior[1]) / (pair.n + 1)
+    estimate = pair.reward if rules.told else (pair.reward + search.prior[1]) / (pair.n + 1)
     if h + 1 < rules.horizon:
         total = 0.0
         step = pair.child
@@ -572,8 +583,6 @@ def simulate(
     tree, rules, pool, path = search.tree, search.rules[0], search.pool, search.path
     promises, report, decision = search.promises, search.report, search.decision[0]
     outcomes = promises[0].successors
-    told = rules.fixed_rewards or rules.known_rewards
-    few = CUT if rules.epsilon > 0.0 else ANYTIME_CUT
     at = 0
     earned = 0.0
     discount = 1.0
@@ -583,9 +592,9 @@ def simulate(
         pair = tree.pairs[link]
         node = tree.nodes[at]
         # Decided before the call, so that what is cut off is not chosen by its outcome.
-        cut = decision.kind == EXPLORE and pair.n < few
+        cut = decision.kind == EXPLORE and pair.n < rules.cut
         after = search.levels[h + 1].span if left > 0 else 0.0
-        top, seen = _drift_span(search, link, h, after)
+        top, seen = _best_outcome(search, link, h, after)
         successor, reward, ended, status = call_model(
             promises, report, model, node.state, pair.action, h, rng
         )
@@ -605,8 +614,7 @@ def simulate(
         drift = 0.0
         place = ENDED
         if _goes_on(rules, h):
-            random_next = outcomes > 1 and not rules.known_transitions
-            if random_next:
+            if rules.learns:
                 step = pair.child
                 while step != NONE:
                     seen_node = tree.nodes[step]
@@ -620,7 +628,7 @@ def simulate(
             if status != CHUNK_DONE:
                 return h, earned, False, status
             outcome = tree.nodes[child]
-            if random_next:
+            if rules.learns:
                 # A new outcome was an unseen one when d was fixed.
                 value = after if new else _value(search, child, h + 1)
                 drift = rules.gamma * (top - value)
@@ -636,10 +644,12 @@ def simulate(
                 place = find_place(pool, successor, search.root.size, search.prior)
             else:
                 place = find(pool.places, successor, 0)
-        z = (1.0 if told else x) - drift
+        z = (1.0 if rules.told else x) - drift
         for j in range(search.stakes.shape[1]):
             search.bets[link, j] += log_stake(search.stakes[h, j], z)
         pair.n += 1
+        # After the last step a state may be new to the pool, and then does not count as an outcome that
+        # has no place: later draws would be told apart from it.
         if place != NONE or left > 0:
             record(pool, outcomes, node.place, pair.action, x, place)
         step_record = path[h]
@@ -737,7 +747,6 @@ def _renew_arm(search: Search, arm: Any) -> None:
 def certify(search: Search, model: Any) -> None:
     """Renew all W of a merged graph, from the last step to the first, and U with them."""
     tree, rules = search.tree, search.rules[0]
-    penalty = rules.kappa * rules.resolution
     for h in range(rules.horizon - 1, -1, -1):
         at = search.graph.heads[0 if rules.pooled else h]
         while at != NONE:
@@ -745,7 +754,7 @@ def certify(search: Search, model: Any) -> None:
             while link != NONE:
                 if tree.pairs[link].n > 0:
                     # Every visit renewed its own.
-                    _pair_upper(search, model, at, link, h, penalty, True)
+                    _pair_upper(search, model, at, link, h, rules.least, True)
                 link = tree.pairs[link].sibling
             _refresh_node(search, at, h)
             at = search.graph.peer[at]
@@ -767,16 +776,15 @@ def adapt(search: Search, model: Any, play: int) -> None:
         rules.merged
         or rules.log_share == 0.0
         or arm.pair == NONE
-        or arm.calls < 1.15 * arm.rebuilt
+        or arm.calls < REBUILD_GROWTH * arm.rebuilt
         or tree.pairs[arm.pair].n == 0
     ):
         return
     change = min(max(tree.pairs[arm.pair].evidence / rules.log_share, 0.5), 2.0)
-    least = rules.kappa * rules.resolution
-    most = rules.kappa * search.levels[0].span / sqrt(1.0 + arm.calls / 100.0)
-    wanted = max(least, min(arm.penalty * change, most))
+    most = rules.kappa * search.levels[0].span / sqrt(1.0 + arm.calls / SETTLING_CALLS)
+    wanted = max(rules.least, min(arm.penalty * change, most))
     ratio = arm.penalty / wanted
-    if 0.8 <= ratio <= 1.25 and not (wanted <= least and ratio > 1.1):
+    if 1.0 / NEAR <= ratio <= NEAR and not (wanted <= rules.least and ratio > SETTLED):
         return
     arm.penalty = wanted
     arm.rebuilt = arm.calls
@@ -810,6 +818,7 @@ def bet_exploit(search: Search, play: int, earned: float) -> None:
         share = rules.delta_exploit * BETTOR_SHARE * (1.0 - BETTOR_SHARE) ** rules.bettors
         arm.threshold = 1.0 / share
         rules.bettors += 1
+        wealth[:] = 1.0
     if seen >= FIRST_BET:
         reach = -np.inf
         for q in range(NEWEST.size):
@@ -849,6 +858,9 @@ def bet_exploit(search: Search, play: int, earned: float) -> None:
 def bet_forced(search: Search, play: int, earned: float) -> None:
     """One return of a forced episode into an account of its own, for the proof of termination."""
     rules, arm, wealth = search.rules[0], search.root[play], search.forced_wealth[play]
+    if arm.forces == 0:
+        wealth[:] = 1.0
+    arm.forces += 1
     step = rules.stride * rules.step
     count = search.fractions.size
     proven = arm.forced
@@ -889,13 +901,13 @@ def decide(search: Search, ties: Any) -> None:
     if arm.exploits > 0:
         hope = max(hope, arm.returns / arm.exploits)
     least = 1e-3 * min(1.0, rules.resolution)
-    below = 1.4 * rules.horizon * (arm.exploits + 1) / max(hope - arm.lower, least)
+    below = EXPLOIT_COST * rules.horizon * (arm.exploits + 1) / max(hope - arm.lower, least)
     above = 0.0
     for a in range(root.size):
-        near = rival != NONE and root[a].upper >= root[rival].upper - 0.1 * rules.resolution
+        near = rival != NONE and root[a].upper >= root[rival].upper - TIED * rules.resolution
         if near and (a != best or rules.value_goal):
             room = max(root[a].upper - root[a].estimate, least)
-            above += (root[a].calls + 6.0) / (0.35 * room)
+            above += (root[a].calls + EXPLORE_START) / (EXPLORE_GAIN * room)
     decision.kind = EXPLOIT if below < above or rival == NONE else EXPLORE
     decision.play = best if decision.kind == EXPLOIT else rival
     if rules.epsilon == 0.0 and rival != NONE and search.report[0].episodes % 2 != 0:
@@ -913,13 +925,7 @@ def satisfied(search: Search) -> bool:
     root, rules = search.root, search.rules[0]
     if rules.value_goal:
         return bool(largest(root.upper) - largest(root.lower) <= 2.0 * rules.epsilon)
-    best = 0
-    least = np.inf
-    for a in range(root.size):
-        gap = gap_of(root.upper, root.lower, a)
-        if gap < least:
-            best = a
-            least = gap
+    best, least = least_gap(root.upper, root.lower)
     if least <= rules.epsilon:
         search.decision[0].best = best
         return True
@@ -942,7 +948,7 @@ def _run(
     outcomes = search.promises[0].successors
     for _ in range(most_episodes):
         if rules.merged and (report.calls >= rules.due or report.calls >= most_calls):
-            rules.due = int(1.05 * report.calls) + 20
+            rules.due = int(SWEEP_GROWTH * report.calls) + SWEEP_CALLS
             rules.sweeps += 1
             rules.forced = rules.sweeps % FORCED_SWEEPS == 0
             certify(search, model)

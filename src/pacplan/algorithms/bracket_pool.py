@@ -12,7 +12,7 @@ from pacplan.search.tree import NONE
 # In place of a successor: the end of the episode.
 ENDED = -2
 
-STATE = np.dtype([("state", np.int64), ("first", np.int64), ("actions", np.int64)])
+STATE = np.dtype([("first", np.int64), ("actions", np.int64)])
 PAIR = np.dtype([("reward", np.float64), ("n", np.int64), ("seen", np.int64)])
 OUTCOME = np.dtype([("place", np.int32), ("count", np.int32)])
 
@@ -36,7 +36,6 @@ class PoolArrays:
     """Owns the arrays, and makes room."""
 
     def __init__(self, actions: int, successors: int, horizon: int) -> None:
-        self._actions, self._successors, self._horizon = actions, successors, horizon
         states = _FIRST_STATES
         while states > 1 and states * actions * successors > _MOST_OUTCOMES:
             states //= 2
@@ -58,17 +57,13 @@ class PoolArrays:
             self._used,
         )
 
-    def full(self) -> bool:
-        """Whether states can be added only if there is more room."""
-        return bool(
-            self._used[0] + self._horizon >= len(self._states)
-            or self._used[1] + self._horizon * self._actions >= len(self._pairs)
-        )
+    def reserve(self, more: int) -> None:
+        """Make room for so many more states, up to a limit."""
+        needed = int(self._used[0]) + more
+        while len(self._states) < needed and 2 * len(self._outcomes) <= _MOST_OUTCOMES:
+            self._double()
 
-    def reserve(self) -> None:
-        """Make room for twice as many, up to a limit."""
-        if not self.full() or 2 * len(self._outcomes) > _MOST_OUTCOMES:
-            return
+    def _double(self) -> None:
         for name in ("_states", "_pairs", "_outcomes"):
             old = getattr(self, name)
             new = np.zeros(2 * len(old), old.dtype)
@@ -89,7 +84,6 @@ def find_place(pool: Pool, state: int, actions: int, prior: Any) -> int:
     place = merge(pool.places, state, 0, pool.used[0])
     if place < pool.used[0]:
         return place
-    pool.states[place].state = state
     pool.states[place].first = pool.used[1]
     pool.states[place].actions = actions
     for k in range(prior.size):

@@ -1,6 +1,7 @@
 """Models given by a function that draws a transition: plain Python, or jitted with Numba."""
 
 import itertools
+import re
 import time
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache
@@ -425,7 +426,7 @@ def _jitted_step(step: Any, stationary: bool) -> Any:
         step.compile(wanted)
         returned = step.overloads[wanted].signature.return_type
     except (NumbaError, TypeError) as error:
-        raise TypeError(f"{promise}; Numba says: {error}") from error
+        raise TypeError(f"{promise}; Numba says: {_plain_text(error)}") from error
     parts: tuple[Any, ...] = getattr(returned, "types", ())
     if not (
         len(parts) == 3
@@ -440,25 +441,29 @@ def _jitted_step(step: Any, stationary: bool) -> Any:
 
         @numba.cfunc(_STEP)
         def adapted(state, action, rng, h):  # type: ignore[no-untyped-def]
-            successor, reward, flag = 0, 0.0, handles.ABORTED
+            successor, reward, flag = np.int64(0), 0.0, handles.ABORTED
             try:
-                successor, reward, terminated = step(state, action, rng)
+                found, paid, terminated = step(state, action, rng)
+                # Cast here: an unsigned and a signed state would meet as floating-point numbers.
+                successor, reward = np.int64(found), np.float64(paid)
                 flag = handles.ENDED if terminated else handles.CONTINUES
             except Exception:
                 flag = handles.ABORTED
-            return np.int64(successor), np.float64(reward), np.int64(flag)
+            return successor, reward, np.int64(flag)
 
     else:
 
         @numba.cfunc(_STEP)
         def adapted(state, action, rng, h):  # type: ignore[no-untyped-def]
-            successor, reward, flag = 0, 0.0, handles.ABORTED
+            successor, reward, flag = np.int64(0), 0.0, handles.ABORTED
             try:
-                successor, reward, terminated = step(state, action, rng, h)
+                found, paid, terminated = step(state, action, rng, h)
+                # Cast here: an unsigned and a signed state would meet as floating-point numbers.
+                successor, reward = np.int64(found), np.float64(paid)
                 flag = handles.ENDED if terminated else handles.CONTINUES
             except Exception:
                 flag = handles.ABORTED
-            return np.int64(successor), np.float64(reward), np.int64(flag)
+            return successor, reward, np.int64(flag)
 
     return adapted
 
@@ -468,12 +473,12 @@ def _jitted_count(actions: int | Callable[[Any], Any]) -> Any:
     """The number of actions as a compiled function of the state; 0 where the user's raised."""
 
     def asked(state):  # type: ignore[no-untyped-def]
-        found = 0
+        count = np.int64(0)
         try:
-            found = actions(state)  # type: ignore[operator]
+            count = np.int64(actions(state))  # type: ignore[operator]
         except Exception:
-            found = 0
-        return np.int64(found)
+            count = np.int64(0)
+        return count
 
     def same(state):  # type: ignore[no-untyped-def]
         return np.int64(actions)  # type: ignore[arg-type]
@@ -483,8 +488,13 @@ def _jitted_count(actions: int | Callable[[Any], Any]) -> Any:
     except (NumbaError, TypeError) as error:
         raise TypeError(
             f"the jitted function given as actions must take an integer state and return the number "
-            f"of its actions; Numba says: {error}"
+            f"of its actions; Numba says: {_plain_text(error)}"
         ) from error
+
+
+def _plain_text(error: Exception) -> str:
+    """What Numba says, without the colours of a terminal."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", str(error))
 
 
 class JittedSession:
@@ -532,7 +542,9 @@ class JittedSession:
                 elif callable(self._actions):
                     self._actions(key)
             except Exception as error:
-                error.add_note(f"raised by the model in state {key}, action {action}")
+                who = "the model's actions" if action is None else "the model"
+                where = f"state {key}" if action is None else f"state {key}, action {action}"
+                error.add_note(f"raised by {who} in {where}")
                 self.error = error
                 return
         if action is not None:

@@ -208,6 +208,36 @@ def largest(values: Any) -> float:
 
 
 @inlined
+def _two_largest(values: Any) -> tuple[int, int]:
+    """Indices of the largest value and of the next; there are at least two."""
+    first = 0 if values[0] >= values[1] else 1
+    second = 1 - first
+    for a in range(2, values.size):
+        if values[a] > values[first]:
+            second = first
+            first = a
+        elif values[a] > values[second]:
+            second = a
+    return first, second
+
+
+@inlined
+def least_gap(upper: Any, lower: Any) -> tuple[int, float]:
+    """The action with the least max_{a != b} U(a) - L(b), the first of several, and that gap."""
+    best = 0
+    if upper.size == 1:
+        return best, -np.inf
+    first, second = _two_largest(upper)
+    least = np.inf
+    for a in range(upper.size):
+        gap = (upper[second] if a == first else upper[first]) - lower[a]
+        if gap < least:
+            best = a
+            least = gap
+    return best, least
+
+
+@inlined
 def best_and_challenger(upper: Any, lower: Any, tie: float, rng: Any) -> tuple[int, int]:
     """UGapE's choice: b has the smallest bound on its gap, c is its challenger (NONE for one action).
 
@@ -217,14 +247,7 @@ def best_and_challenger(upper: Any, lower: Any, tie: float, rng: Any) -> tuple[i
     best = 0
     if upper.size == 1:
         return best, NONE
-    first = 0 if upper[0] >= upper[1] else 1
-    second = 1 - first
-    for a in range(2, upper.size):
-        if upper[a] > upper[first]:
-            second = first
-            first = a
-        elif upper[a] > upper[second]:
-            second = a
+    first, second = _two_largest(upper)
     least = np.inf
     ties = 0
     for a in range(upper.size):

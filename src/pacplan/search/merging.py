@@ -57,9 +57,11 @@ def canonical(graph: Graph, merged: bool, node: int) -> int:
 @inlined
 def _home(state: int, depth: int, slots: int) -> int:
     """Where a state and depth are looked for first; `slots` is a power of two."""
-    # No product exceeds 64 bits, whatever the state: interpreted runs would complain.
-    key = ((state ^ (state >> 32)) & 0x7FFFFFFF) * 31 + depth
-    mixed = (key & 0x7FFFFFFF) * 0x45D9F3B
+    # Both halves of a state count, each in its own way; and no sum exceeds 63 bits, whatever the state:
+    # interpreted runs would complain.
+    low, high = state & 0x7FFFFFFF, (state >> 31) & 0x7FFFFFFF
+    key = low * 0x45D9F3B + high * 0x27D4EB2F + depth * 31
+    mixed = ((key ^ (key >> 32)) & 0x7FFFFFFF) * 0x45D9F3B
     return (mixed ^ (mixed >> 16)) & (slots - 1)
 
 
