@@ -789,4 +789,5 @@ def test_checked_forms_refuse_nonsense(call):
 @settings(max_examples=200, deadline=None)
 @given(st.floats(1e-3, 1e9))
 def test_log_gamma(x):
-    assert log_gamma(x) == pytest.approx(gammaln(x), rel=1e-14, abs=1e-14)
+    # Small arguments cancel some 30 in absolute terms.
+    assert log_gamma(x) == pytest.approx(gammaln(x), rel=1e-14, abs=1e-13)
