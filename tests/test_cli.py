@@ -538,3 +538,9 @@ def test_interrupt_before_the_search(folder):
     assert seconds < 2
     assert outcome.stdout == ""
     assert "Traceback" not in outcome.stderr
+
+
+def test_help_names_every_planner():
+    shown = CliRunner().invoke(app, ["plan", "--help"], env={"COLUMNS": "200"}).stdout
+    for name in pacplan.planners:
+        assert re.search(rf"\b{name}\b", shown), name

@@ -51,8 +51,8 @@ def plan(
     planner: Annotated[
         str,
         typer.Option(
-            help="mdp-gape, sparse-sampling, uct, brue, olop, kl-olop, opd, op-mdp, stop, trailblazer, "
-            "smooth-cruiser or ugape-mcts."
+            help="bracket, mdp-gape, sparse-sampling, uct, brue, olop, kl-olop, opd, op-mdp, stop, "
+            "trailblazer, smooth-cruiser or ugape-mcts."
         ),
     ] = "mdp-gape",
     epsilon: Annotated[
@@ -167,7 +167,7 @@ def compare(
     ],
     planners: Annotated[
         str, typer.Option(help="Names, separated by commas.")
-    ] = "mdp-gape,uct,brue,kl-olop",
+    ] = "bracket,mdp-gape,uct,brue,kl-olop",
     budget: Annotated[int, typer.Option(help="Calls to the model for each plan.")] = 1000,
     runs: Annotated[int, typer.Option(help="Problems, the same for every planner.")] = 50,
     gamma: Annotated[float, typer.Option(help="Discount factor.")] = 0.7,

@@ -276,7 +276,8 @@ class _BracketSearch(EpisodeSearch):
         stride = max(1, int(coarse / step + 1e-9))
         points = int(span / step) + 2
         least = min(0.5, _LEAST_FRACTION * resolution / span)
-        fractions = 0.9 * 0.5 ** np.arange(1 + max(0, math.ceil(math.log2(0.9 / least))))
+        # Halves of the largest fraction, until one is small enough.
+        fractions = 1 + max(0, math.ceil(math.log2(kernels.LARGEST_FRACTION / least)))
         nothing = -low / self._width
         rules = np.zeros(1, kernels.RULES)
         rules["gamma"], rules["epsilon"], rules["resolution"] = gamma, epsilon, resolution
@@ -305,6 +306,12 @@ class _BracketSearch(EpisodeSearch):
         self._decision = records(np.zeros(1, kernels.DECISION))
         bettors = len(kernels.NEWEST)
         room = max(actions, model.max_actions or 256)
+        steps = np.zeros(horizon + 1, kernels.STEPS)
+        steps["sigma"] = self._sigma
+        steps["prior"] = kernels.PRIOR * self._sigma
+        steps["ended"] = nothing * self._sigma
+        moments = np.zeros((actions, bettors), kernels.MOMENTS)
+        moments["spread"] = (0.25 * span) ** 2
         counts = np.arange(1, _SMALL_COUNTS)
         entropies = np.array(
             [-math.lgamma(0.5)] + [n * math.log(n) - math.lgamma(n + 0.5) for n in counts.tolist()]
@@ -321,25 +328,17 @@ class _BracketSearch(EpisodeSearch):
             "stakes": cost.stakes,
             "rules": records(rules),
             "levels": records(cost.levels),
-            "sigma": self._sigma,
-            "prior": kernels.PRIOR * self._sigma,
-            "ended": nothing * self._sigma,
+            "steps": records(steps),
             "entropies": entropies,
             "promises": self.promises,
             "root": self.root,
-            "means": np.zeros((actions, bettors)),
-            "spreads": np.full((actions, bettors), (0.25 * span) ** 2),
-            "skews": np.zeros((actions, bettors)),
+            "moments": records(moments),
             # Accounts are opened with their first bet: memory that is not written to costs nothing.
             "wealth": np.zeros((actions, points, bettors)),
-            "fractions": fractions,
-            "forced_wealth": np.zeros((actions, points // stride + 2, len(fractions))),
+            "forced_wealth": np.zeros((actions, points // stride + 2, fractions)),
             "decision": self._decision,
             "path": self.path,
-            "ball": records(np.zeros(b, kernels.BALL)),
-            "scores": np.zeros(room),
-            "links": np.zeros(room, np.int64),
-            "work": np.zeros(len(cost.opening)),
+            "scratch": records(np.zeros(max(room, b, len(cost.opening)), kernels.SCRATCH)),
             "report": self.reports,
         }
         self.reserve()

@@ -143,6 +143,23 @@ RULES = np.dtype(
     align=True,
 )
 
+# By the number of steps to go, 0..H: the largest value, that of an unknown state (learnt), of the end.
+STEPS = np.dtype([("sigma", np.float64), ("prior", np.float64), ("ended", np.float64)])
+
+# Of the returns of an action, as a bettor sees them: mean, and mean squares and cubes of errors.
+MOMENTS = np.dtype([("centre", np.float64), ("spread", np.float64), ("skew", np.float64)])
+
+# Room to work in: a distribution and values on it; scores of actions, and their pairs; terms of a sum.
+SCRATCH = np.dtype(
+    [
+        ("p", np.float64),
+        ("f", np.float64),
+        ("score", np.float64),
+        ("link", np.int64),
+        ("term", np.float64),
+    ]
+)
+
 EXPLORE, EXPLOIT, FORCED = 0, 1, 2
 
 # What the next episode does.
@@ -164,6 +181,7 @@ SETTLING_CALLS = 100.0  # lambda ends at the least one, in the long run: see `ad
 SWEEP_GROWTH, SWEEP_CALLS = 1.05, 20  # of the calls, between two sweeps of a graph
 FORCED_EVERY = 100  # episodes in a tree ...
 FORCED_SWEEPS = 4  # ... and sweeps of a graph, after which all W are up to date
+LARGEST_FRACTION = 0.9  # of the wealth that a forced bet stakes; others are halves of it
 FIRST_BET = 4  # exploit episodes watched before the first bet
 NEWEST = np.array([4.0, 2.0])  # weight of the newest return, against one for each before
 LEAN = 0.5  # standard errors by which a bettor trusts the mean
@@ -190,28 +208,17 @@ class Search(NamedTuple):
     graph: Graph  # of no use where nodes are not merged
     rules: Any  # one record of RULES
     levels: Any  # records of LEVEL
-    sigma: NDArray[np.float64]  # largest value with k steps to go
-    prior: NDArray[np.float64]  # value of an unknown state, likewise; learnt
-    ended: NDArray[np.float64]  # value of the end with k steps to go
+    steps: Any  # records of STEPS
     entropies: NDArray[np.float64]  # n log n - lgamma(n + 1/2) for small n
     promises: Any  # one record of PROMISES
     root: Any  # records of ARM
-    means: NDArray[np.float64]  # means[action, q] of returns, as bettor q sees them
-    spreads: NDArray[np.float64]  # mean squares of their errors
-    skews: NDArray[np.float64]  # mean cubes
+    moments: Any  # moments[action, q], records of MOMENTS
     wealth: NDArray[np.float64]  # wealth[action, grid point, q]
-    fractions: NDArray[np.float64]  # of the forced bets
     forced_wealth: NDArray[np.float64]  # forced_wealth[action, grid point, fraction]
     decision: Any  # one record of DECISION
     path: Any  # records of STEP
-    ball: Any  # records of BALL
-    scores: NDArray[np.float64]
-    links: NDArray[np.int64]
-    work: NDArray[np.float64]
+    scratch: Any  # records of SCRATCH
     report: Any  # one record of REPORT
-
-
-BALL = np.dtype([("p", np.float64), ("f", np.float64)])
 
 
 @inlined
@@ -241,7 +248,7 @@ def _cap(search: Search, model: Any, at: int, first: int) -> int:
         if np.isnan(high):
             return break_promise(search.report, BAD_BOUNDS, state, 0, h, 0.0)
         # Where nodes are merged, the span is larger than any value by what evidence may add.
-        largest_value = search.sigma[rules.horizon - h]
+        largest_value = search.steps.sigma[rules.horizon - h]
         known = (high - rules.low * largest_value) / rules.width
         cap = max(0.0, min(span, known + span - largest_value))
         column = _column(rules, h)
@@ -259,7 +266,7 @@ def _plant(search: Search, model: Any, state: int) -> int:
     status = _cap(search, model, 0, 0)
     span = search.bounds.caps[0, 0]
     root = tree.nodes[0]
-    root.place = find_place(search.pool, state, actions, search.prior)
+    root.place = find_place(search.pool, state, actions, search.steps.prior)
     root.branch = NONE
     if rules.merged:
         join(search.graph, 0, state, 0)
@@ -293,7 +300,7 @@ def _expand_known(search: Search, model: Any, at: int, first: int) -> None:
         link = add_pair(tree, at, action)
         pair = tree.pairs[link]
         pair.reward = reward
-        pair.estimate = reward + rules.gamma * search.prior[rules.horizon - first - 1]
+        pair.estimate = reward + rules.gamma * search.steps.prior[rules.horizon - first - 1]
         pair.guess = 1.0
         node.estimate = max(node.estimate, pair.estimate)
         for h in range(start, stop):
@@ -301,14 +308,13 @@ def _expand_known(search: Search, model: Any, at: int, first: int) -> None:
             column = _column(rules, h)
             bounds.pairs[link, column] = min(reward + rules.gamma * after, bounds.caps[at, column])
     for h in range(start, stop):
-        _refresh_node(search, at, h)
+        _refresh_node(tree, search.bounds, rules, at, h)
 
 
 @inlined
-def _refresh_node(search: Search, at: int, h: int) -> None:
+def _refresh_node(tree: TreeArrays, bounds: Bounds, rules: Any, at: int, h: int) -> None:
     """The largest W of a node at depth h."""
-    tree, bounds = search.tree, search.bounds
-    node, column = tree.nodes[at], _column(search.rules[0], h)
+    node, column = tree.nodes[at], _column(rules, h)
     upper = bounds.caps[at, column] if node.tried < node.actions else -np.inf
     evidence = 0.0
     link = node.first
@@ -322,22 +328,21 @@ def _refresh_node(search: Search, at: int, h: int) -> None:
 
 
 @inlined
-def _value(search: Search, outcome: int, h: int) -> float:
+def _value(graph: Graph, bounds: Bounds, rules: Any, outcome: int, h: int) -> float:
     """f: the largest W of an outcome's state at depth h."""
-    rules = search.rules[0]
-    at = canonical(search.graph, rules.merged, outcome)
-    return float(search.bounds.nodes[at, _column(rules, h)])
+    at = canonical(graph, rules.merged, outcome)
+    return float(bounds.nodes[at, _column(rules, h)])
 
 
 @inlined
 def _best_outcome(search: Search, link: int, h: int, after: float) -> tuple[float, int]:
     """Largest f among the outcomes of a pair at depth h, `after` for one never seen; how many were."""
-    tree = search.tree
+    tree, rules = search.tree, search.rules[0]
     top = -np.inf
     seen = 0
     step = tree.pairs[link].child
     while step != NONE:
-        top = max(top, _value(search, step, h + 1))
+        top = max(top, _value(search.graph, search.bounds, rules, step, h + 1))
         seen += 1
         step = tree.nodes[step].sibling
     if seen < search.promises[0].successors:
@@ -346,17 +351,17 @@ def _best_outcome(search: Search, link: int, h: int, after: float) -> tuple[floa
 
 
 @inlined
-def _count_term(search: Search, n: int) -> float:
+def _count_term(entropies: Any, n: int) -> float:
     """What n visits add to the complexity: n log n - lgamma(n + 1/2)."""
-    if n < search.entropies.size:
-        return float(search.entropies[n])
+    if n < entropies.size:
+        return float(entropies[n])
     return n * log(n) - log_gamma(n + 0.5)
 
 
 @inlined
 def _drift_bound(search: Search, link: int, h: int, top: float, seen: int, after: float) -> float:
     """The largest p.(mean d - d now) over the KL ball of the transitions, never too small."""
-    tree, rules, ball = search.tree, search.rules[0], search.ball
+    tree, rules, ball = search.tree, search.rules[0], search.scratch
     pair, outcomes = tree.pairs[link], search.promises[0].successors
     n = pair.n
     complexity = log_gamma(n + 0.5 * outcomes) - n * log(n) - rules.normaliser
@@ -365,8 +370,9 @@ def _drift_bound(search: Search, link: int, h: int, top: float, seen: int, after
     while step != NONE:
         node = tree.nodes[step]
         ball[k].p = node.count / n
-        ball[k].f = node.drift / n - rules.gamma * (top - _value(search, step, h + 1))
-        complexity += _count_term(search, node.count)
+        value = _value(search.graph, search.bounds, rules, step, h + 1)
+        ball[k].f = node.drift / n - rules.gamma * (top - value)
+        complexity += _count_term(search.entropies, node.count)
         k += 1
         step = node.sibling
     unseen = -np.inf
@@ -405,7 +411,7 @@ def _pair_upper(
             penalty * level.weight,
             pair.guess,
             level.tolerance,
-            search.work,
+            search.scratch.term,
         )
     evidence = 0.0
     if random_next or not rules.told:
@@ -423,7 +429,7 @@ def _pair_upper(
                 node = tree.nodes[step]
                 ended = node.actions == 0
                 p = handles.probability(model, state, pair.action, h, node.state, ended)
-                expected += p * _value(search, step, h + 1)
+                expected += p * _value(search.graph, search.bounds, rules, step, h + 1)
                 left -= p
                 step = node.sibling
             value += rules.gamma * (expected + max(left, 0.0) * after)
@@ -453,24 +459,31 @@ def _score(search: Search, at: int, h: int) -> int:
     """
     tree, rules = search.tree, search.rules[0]
     node = tree.nodes[at]
-    if node.actions > search.scores.size:
+    if node.actions > search.scratch.score.size:
         return 0
     k = rules.horizon - h
     outcomes = search.promises[0].successors
     for action in range(node.actions):
-        search.scores[action] = pooled_value(
-            search.pool, outcomes, node.place, action, k, rules.gamma, search.prior, search.ended
+        search.scratch.score[action] = pooled_value(
+            search.pool,
+            outcomes,
+            node.place,
+            action,
+            k,
+            rules.gamma,
+            search.steps.prior,
+            search.steps.ended,
         )
-        search.links[action] = NONE
+        search.scratch.link[action] = NONE
     link = node.first
     while link != NONE:
         pair = tree.pairs[link]
         if not rules.pooled:
             # What was seen after this history counts for more than what the pool says of its state.
-            pooled = search.scores[pair.action]
+            pooled = search.scratch.score[pair.action]
             weight = pair.n + POOL_WEIGHT
-            search.scores[pair.action] = (pair.n * pair.estimate + POOL_WEIGHT * pooled) / weight
-        search.links[pair.action] = link
+            search.scratch.score[pair.action] = (pair.n * pair.estimate + POOL_WEIGHT * pooled) / weight
+        search.scratch.link[pair.action] = link
         link = pair.sibling
     return int(node.actions)
 
@@ -480,7 +493,7 @@ def _pair_estimate(search: Search, link: int, h: int) -> None:
     """Plug-in estimate of a pair that was visited."""
     tree, rules = search.tree, search.rules[0]
     pair = tree.pairs[link]
-    estimate = pair.reward if rules.told else (pair.reward + search.prior[1]) / (pair.n + 1)
+    estimate = pair.reward if rules.told else (pair.reward + search.steps.prior[1]) / (pair.n + 1)
     if h + 1 < rules.horizon:
         total = 0.0
         step = pair.child
@@ -499,9 +512,9 @@ def _node_estimate(search: Search, at: int, h: int) -> None:
     tree, node = search.tree, search.tree.nodes[at]
     count = _score(search, at, h)
     if count > 0:
-        node.estimate = largest(search.scores[:count])
+        node.estimate = largest(search.scratch.score[:count])
         return
-    best = search.prior[search.rules[0].horizon - h] if node.tried < node.actions else -np.inf
+    best = search.steps.prior[search.rules[0].horizon - h] if node.tried < node.actions else -np.inf
     link = node.first
     while link != NONE:
         best = max(best, tree.pairs[link].estimate)
@@ -510,10 +523,9 @@ def _node_estimate(search: Search, at: int, h: int) -> None:
 
 
 @inlined
-def _optimistic(search: Search, at: int, h: int, ties: Any) -> int:
+def _optimistic(tree: TreeArrays, bounds: Bounds, column: int, at: int, ties: Any) -> int:
     """The pair with the largest W, NONE for an action never tried; ties at random."""
-    tree, bounds = search.tree, search.bounds
-    node, column = tree.nodes[at], _column(search.rules[0], h)
+    node = tree.nodes[at]
     tied = node.actions - node.tried
     best = bounds.caps[at, column] if tied > 0 else -np.inf
     chosen = NONE
@@ -539,7 +551,7 @@ def _add_pair(search: Search, at: int, action: int, h: int) -> int:
     for column in range(bounds.caps.shape[1]):
         bounds.pairs[link, column] = bounds.caps[at, column]
     cap = bounds.caps[at, _column(search.rules[0], h)]
-    pair.estimate = min(cap, search.prior[search.rules[0].horizon - h])
+    pair.estimate = min(cap, search.steps.prior[search.rules[0].horizon - h])
     pair.guess = 1.0
     if at == 0:
         search.root[action].pair = link
@@ -557,10 +569,11 @@ def _choose(search: Search, at: int, h: int, kind: int, play: int, ties: Any) ->
     action = NONE
     count = _score(search, at, h) if kind == EXPLOIT else 0
     if count > 0:
-        action = argmax_at_random(search.scores[:count], NONE, _TIE, ties)
-        link = search.links[action]
+        action = argmax_at_random(search.scratch.score[:count], NONE, _TIE, ties)
+        link = search.scratch.link[action]
     else:
-        link = _optimistic(search, at, h, ties)
+        column = _column(search.rules[0], h)
+        link = _optimistic(search.tree, search.bounds, column, at, ties)
     if link == NONE:
         if action == NONE:
             action = untried_action(search.tree, at, ties)
@@ -618,7 +631,8 @@ def simulate(
                 step = pair.child
                 while step != NONE:
                     seen_node = tree.nodes[step]
-                    seen_node.drift += rules.gamma * (top - _value(search, step, h + 1))
+                    value = _value(search.graph, search.bounds, rules, step, h + 1)
+                    seen_node.drift += rules.gamma * (top - value)
                     step = seen_node.sibling
                 if seen < outcomes:
                     pair.drift += rules.gamma * (top - after)
@@ -630,7 +644,7 @@ def simulate(
             outcome = tree.nodes[child]
             if rules.learns:
                 # A new outcome was an unseen one when d was fixed.
-                value = after if new else _value(search, child, h + 1)
+                value = after if new else _value(search.graph, search.bounds, rules, child, h + 1)
                 drift = rules.gamma * (top - value)
             if new:
                 status = _settle(search, model, child, h, link, ended)
@@ -641,7 +655,7 @@ def simulate(
         elif not ended:
             # Nothing is done in this state, so its actions are not asked for.
             if rules.same_actions:
-                place = find_place(pool, successor, search.root.size, search.prior)
+                place = find_place(pool, successor, search.root.size, search.steps.prior)
             else:
                 place = find(pool.places, successor, 0)
         z = (1.0 if rules.told else x) - drift
@@ -658,7 +672,7 @@ def simulate(
         earned += discount * x
         discount *= rules.gamma
         if ended:
-            return h + 1, earned + discount * search.ended[left], True, CHUNK_DONE
+            return h + 1, earned + discount * search.steps.ended[left], True, CHUNK_DONE
         if cut:
             return h + 1, earned, False, CHUNK_DONE
         if left > 0:
@@ -679,17 +693,17 @@ def _settle(search: Search, model: Any, child: int, h: int, link: int, ended: bo
         if rules.merged:
             search.graph.canonical[child] = child
         node.place = ENDED
-        node.estimate = search.ended[left]
+        node.estimate = search.steps.ended[left]
         start, stop = _depths(rules, node.depth)
         for depth in range(start, stop):
-            worth = search.ended[rules.horizon - depth]
+            worth = search.steps.ended[rules.horizon - depth]
             search.bounds.nodes[child, _column(rules, depth)] = worth
         return CHUNK_DONE
-    node.place = find_place(search.pool, node.state, node.actions, search.prior)
+    node.place = find_place(search.pool, node.state, node.actions, search.steps.prior)
     if rules.merged and not join(search.graph, child, node.state, node.depth):
         return CHUNK_DONE
     status = _cap(search, model, child, node.depth)
-    node.estimate = search.prior[left]
+    node.estimate = search.steps.prior[left]
     if node.place != NONE:
         node.estimate = search.pool.values[node.place, left]
     node.estimate = min(search.bounds.caps[child, 0], node.estimate)
@@ -708,11 +722,13 @@ def backward(search: Search, model: Any, length: int) -> None:
         at = search.path[h].node
         link = search.path[h].pair
         _pair_upper(search, model, at, link, h, arm.penalty, False)
-        _refresh_node(search, at, h)
+        _refresh_node(tree, search.bounds, rules, at, h)
         node = tree.nodes[at]
         left = rules.horizon - h
         if node.place >= 0:
-            refresh(pool, outcomes, node.place, left, rules.gamma, search.prior, search.ended)
+            refresh(
+                pool, outcomes, node.place, left, rules.gamma, search.steps.prior, search.steps.ended
+            )
         if not rules.pooled:
             _pair_estimate(search, link, h)
             _node_estimate(search, at, h)
@@ -724,22 +740,22 @@ def backward(search: Search, model: Any, length: int) -> None:
             search.decision[0].play,
             rules.horizon,
             rules.gamma,
-            search.prior,
-            search.ended,
+            search.steps.prior,
+            search.steps.ended,
         )
     else:
         arm.estimate = tree.pairs[arm.pair].estimate
     # The evidence behind one bound must be of one time. In a tree all W above a visit are renewed with
     # it; where nodes are merged, those on other ways to the same state are not.
     if not rules.merged:
-        _renew_arm(search, arm)
+        _renew_arm(rules, search.bounds, arm)
     arm.calls += length
 
 
 @inlined
-def _renew_arm(search: Search, arm: Any) -> None:
+def _renew_arm(rules: Any, bounds: Bounds, arm: Any) -> None:
     """U of an action of the root, whose W is up to date."""
-    bound = arm.penalty * search.rules[0].log_share + search.bounds.pairs[arm.pair, 0]
+    bound = arm.penalty * rules.log_share + bounds.pairs[arm.pair, 0]
     arm.upper = min(arm.upper, bound)
 
 
@@ -756,11 +772,11 @@ def certify(search: Search, model: Any) -> None:
                     # Every visit renewed its own.
                     _pair_upper(search, model, at, link, h, rules.least, True)
                 link = tree.pairs[link].sibling
-            _refresh_node(search, at, h)
+            _refresh_node(tree, search.bounds, rules, at, h)
             at = search.graph.peer[at]
     for action in range(search.root.size):
         if search.root[action].pair != NONE:
-            _renew_arm(search, search.root[action])
+            _renew_arm(rules, search.bounds, search.root[action])
 
 
 @inlined
@@ -796,22 +812,20 @@ def adapt(search: Search, model: Any, play: int) -> None:
                 if tree.pairs[link].n > 0:
                     _pair_upper(search, model, at, link, node.depth, wanted, False)
                 link = tree.pairs[link].sibling
-            _refresh_node(search, at, node.depth)
+            _refresh_node(tree, search.bounds, rules, at, node.depth)
     _pair_upper(search, model, 0, arm.pair, 0, wanted, False)
-    _renew_arm(search, arm)
+    _renew_arm(rules, search.bounds, arm)
 
 
 @inlined
-def bet_exploit(search: Search, play: int, earned: float) -> None:
+def bet_exploit(rules: Any, arm: Any, moments: Any, wealth: Any, earned: float) -> None:
     """One return of an exploit episode, declared as one before it began: bet, then learn from it.
 
     Its conditional mean is at most Q, so for every m >= Q the wealth at m, staked on returns above m,
     is a supermartingale. The stakes are not monotone in m, so a point of the grid counts as proven only
     when every lower one is: then L > Q needs the first point above Q to have been reached.
     """
-    rules, arm = search.rules[0], search.root[play]
-    means, spreads, skews = search.means[play], search.spreads[play], search.skews[play]
-    wealth = search.wealth[play]
+    means, spreads, skews = moments.centre, moments.spread, moments.skew
     seen = arm.exploits
     if seen == FIRST_BET:
         # Shares by order of the first bet, fixed before it.
@@ -855,42 +869,42 @@ def bet_exploit(search: Search, play: int, earned: float) -> None:
 
 
 @inlined
-def bet_forced(search: Search, play: int, earned: float) -> None:
+def bet_forced(rules: Any, arm: Any, actions: int, wealth: Any, earned: float) -> None:
     """One return of a forced episode into an account of its own, for the proof of termination."""
-    rules, arm, wealth = search.rules[0], search.root[play], search.forced_wealth[play]
     if arm.forces == 0:
         wealth[:] = 1.0
     arm.forces += 1
     step = rules.stride * rules.step
-    count = search.fractions.size
+    count = wealth.shape[1]
     proven = arm.forced
     for i in range(arm.forced + 1, wealth.shape[0]):
         odds = earned / (i * step) - 1.0
         total = 0.0
+        fraction = LARGEST_FRACTION
         for j in range(count):
-            wealth[i, j] = min(wealth[i, j] * (1.0 + search.fractions[j] * odds), 1e300)
+            wealth[i, j] = min(wealth[i, j] * (1.0 + fraction * odds), 1e300)
             total += wealth[i, j]
-        if i == proven + 1 and total * rules.delta_forced >= count * search.root.size:
+            fraction *= 0.5
+        if i == proven + 1 and total * rules.delta_forced >= count * actions:
             proven = i
     arm.forced = proven
     arm.lower = max(arm.lower, proven * step)
 
 
 @inlined
-def decide(search: Search, ties: Any) -> None:
+def decide(root: Any, rules: Any, decision: Any, episodes: int, ties: Any) -> None:
     """Which episode comes next: exploit the best estimate, or explore what keeps the gap open.
 
     Where there is no gap to stop at, every other episode explores the wider of the best and its rival
     instead, which serves the choice more than the certificate.
     """
-    root, rules, decision = search.root, search.rules[0], search.decision[0]
     best = argmax_at_random(root.estimate, NONE, _TIE, ties)
     decision.best = best
     rival = NONE
     if root.size > 1:
         rival = argmax_at_random(root.upper, NONE if rules.value_goal else best, _TIE, ties)
     if not rules.merged:
-        rules.forced = (search.report[0].episodes + 1) % FORCED_EVERY == 0
+        rules.forced = (episodes + 1) % FORCED_EVERY == 0
     if rules.forced:
         rules.forced = False
         decision.kind = FORCED
@@ -910,24 +924,23 @@ def decide(search: Search, ties: Any) -> None:
             above += (root[a].calls + EXPLORE_START) / (EXPLORE_GAIN * room)
     decision.kind = EXPLOIT if below < above or rival == NONE else EXPLORE
     decision.play = best if decision.kind == EXPLOIT else rival
-    if rules.epsilon == 0.0 and rival != NONE and search.report[0].episodes % 2 != 0:
+    if rules.epsilon == 0.0 and rival != NONE and episodes % 2 != 0:
         decision.kind = EXPLORE
         wide = root[best].upper - root[best].estimate > root[rival].upper - root[rival].estimate
         decision.play = best if wide else rival
 
 
 @inlined
-def satisfied(search: Search) -> bool:
+def satisfied(root: Any, rules: Any, decision: Any) -> bool:
     """The stopping rule: max_{a != b} U(a) - L(b) <= epsilon for some b, which is then the answer.
 
     For the value goal, max U - max L <= 2 epsilon.
     """
-    root, rules = search.root, search.rules[0]
     if rules.value_goal:
         return bool(largest(root.upper) - largest(root.lower) <= 2.0 * rules.epsilon)
     best, least = least_gap(root.upper, root.lower)
     if least <= rules.epsilon:
-        search.decision[0].best = best
+        decision.best = best
         return True
     return False
 
@@ -952,7 +965,7 @@ def _run(
             rules.sweeps += 1
             rules.forced = rules.sweeps % FORCED_SWEEPS == 0
             certify(search, model)
-        if satisfied(search):
+        if satisfied(search.root, rules, decision):
             return RULE
         if report.calls >= most_calls:
             return SPENT
@@ -964,9 +977,15 @@ def _run(
         ):
             return NO_ROOM
         sweep(
-            search.pool, outcomes, report.calls, rules.gamma, search.sigma, search.prior, search.ended
+            search.pool,
+            outcomes,
+            report.calls,
+            rules.gamma,
+            search.steps.sigma,
+            search.steps.prior,
+            search.steps.ended,
         )
-        decide(search, ties)
+        decide(search.root, rules, decision, report.episodes, ties)
         adapt(search, model, decision.play)
         most = most_calls - report.calls
         length, earned, whole, status = simulate(search, model, most, rng, ties)
@@ -977,9 +996,11 @@ def _run(
         if status != CHUNK_DONE:
             return status
         if whole and decision.kind == EXPLOIT:
-            bet_exploit(search, decision.play, earned)
+            moments, wealth = search.moments[decision.play], search.wealth[decision.play]
+            bet_exploit(rules, search.root[decision.play], moments, wealth, earned)
         elif whole and decision.kind == FORCED:
-            bet_forced(search, decision.play, earned)
+            forced = search.forced_wealth[decision.play]
+            bet_forced(rules, search.root[decision.play], search.root.size, forced, earned)
     return CHUNK_DONE
 
 

@@ -7,21 +7,21 @@ Its `canonical` names the node that holds the state's actions and bounds: itself
 was made for the same state and depth.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan._jit import inlined, kernel
+from pacplan._jit import inlined, kernel, records
 from pacplan.search.tree import NONE
+
+SLOT = np.dtype([("state", np.int64), ("depth", np.int32), ("node", np.int32)])  # node NONE: free
 
 
 class MergeTable(NamedTuple):
     """Canonical nodes by state and depth: a hash table with open addressing."""
 
-    states: NDArray[np.int64]
-    depths: NDArray[np.int32]
-    nodes: NDArray[np.int32]  # NONE: free
+    slots: Any  # records of SLOT
     used: NDArray[np.int64]
 
 
@@ -68,15 +68,15 @@ def _home(state: int, depth: int, slots: int) -> int:
 @inlined
 def merge(table: MergeTable, state: int, depth: int, node: int) -> int:
     """The canonical node of a state and depth: `node` itself if it is the first. There must be room."""
-    mask = table.nodes.size - 1
-    slot = _home(state, depth, table.nodes.size)
-    while table.nodes[slot] != NONE:
-        if table.states[slot] == state and table.depths[slot] == depth:
-            return int(table.nodes[slot])
-        slot = (slot + 1) & mask
-    table.states[slot] = state
-    table.depths[slot] = depth
-    table.nodes[slot] = node
+    place = _home(state, depth, table.slots.size)
+    while table.slots[place].node != NONE:
+        if table.slots[place].state == state and table.slots[place].depth == depth:
+            return int(table.slots[place].node)
+        place = (place + 1) & (table.slots.size - 1)
+    slot = table.slots[place]
+    slot.state = state
+    slot.depth = depth
+    slot.node = node
     table.used[0] += 1
     return node
 
@@ -84,36 +84,33 @@ def merge(table: MergeTable, state: int, depth: int, node: int) -> int:
 @inlined
 def find(table: MergeTable, state: int, depth: int) -> int:
     """The canonical node of a state and depth, or NONE."""
-    slot = _home(state, depth, table.nodes.size)
-    while table.nodes[slot] != NONE:
-        if table.states[slot] == state and table.depths[slot] == depth:
-            return int(table.nodes[slot])
-        slot = (slot + 1) & (table.nodes.size - 1)
+    place = _home(state, depth, table.slots.size)
+    while table.slots[place].node != NONE:
+        if table.slots[place].state == state and table.slots[place].depth == depth:
+            return int(table.slots[place].node)
+        place = (place + 1) & (table.slots.size - 1)
     return NONE
 
 
 @inlined
 def has_room(table: MergeTable, more: int) -> bool:
     """Whether so many more nodes leave the table half empty."""
-    return bool(2 * (table.used[0] + more) <= table.nodes.size)
+    return bool(2 * (table.used[0] + more) <= table.slots.size)
 
 
 def empty_table(slots: int) -> MergeTable:
     """A table of so many slots, a power of two."""
-    return MergeTable(
-        np.zeros(slots, np.int64),
-        np.zeros(slots, np.int32),
-        np.full(slots, NONE, np.int32),
-        np.zeros(1, np.int64),
-    )
+    table = np.zeros(slots, SLOT)
+    table["node"] = NONE
+    return MergeTable(records(table), np.zeros(1, np.int64))
 
 
 def grown(table: MergeTable, needed: int) -> MergeTable:
     """The table, or a larger copy where `needed` more nodes would not leave it half empty."""
-    slots = len(table.nodes)
+    slots = len(table.slots)
     while 2 * (int(table.used[0]) + needed) > slots:
         slots *= 2
-    if slots == len(table.nodes):
+    if slots == len(table.slots):
         return table
     larger = empty_table(slots)
     _copy(table, larger)
@@ -140,6 +137,7 @@ def grown_graph(graph: Graph, room: int, needed: int) -> Graph:
 
 @kernel
 def _copy(table: MergeTable, larger: MergeTable) -> None:
-    for slot in range(table.nodes.size):
-        if table.nodes[slot] != NONE:
-            merge(larger, table.states[slot], table.depths[slot], table.nodes[slot])
+    for place in range(table.slots.size):
+        slot = table.slots[place]
+        if slot.node != NONE:
+            merge(larger, slot.state, slot.depth, slot.node)
