@@ -1,5 +1,9 @@
 import math
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +14,16 @@ import pacplan
 def constant_radius(level):
     """Thresholds beta(n) = n level: every radius is `level`, and bounds can be worked by hand."""
     return (lambda n: n * level, lambda n: n * level)
+
+
+def interpreted(script, folder):
+    """What a script prints where nothing is compiled. It may import from the tests."""
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(__file__).parent)}
+    command = [sys.executable, "-W", "error", "-c", script]
+    done = subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, check=True
+    )
+    return done.stdout
 
 
 def short(value):

@@ -2,18 +2,14 @@
 
 import json
 import math
-import os
-import subprocess
-import sys
 from itertools import pairwise
-from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
 
 import pacplan
-from conftest import random_small
+from conftest import interpreted, random_small
 from pacplan import exact
 from pacplan.algorithms.base import Reuse
 from pacplan.bounds import expectation_interval, mean_interval
@@ -366,15 +362,7 @@ print(json.dumps(episode_of(pacplan.Agent(planner, GARNET, 600, reuse=True, seed
 
 
 def test_interpreted_agents_do_the_same(tmp_path):
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(__file__).parent)}
-    printed = subprocess.run(
-        [sys.executable, "-c", INTERPRETED],
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    printed = interpreted(INTERPRETED, tmp_path)
     compiled = episode_of(pacplan.Agent(PLANNER, GARNET, 600, reuse=True, seed=0))
     assert json.loads(printed) == compiled
     assert any(decision[2] for decision in compiled)

@@ -1,8 +1,5 @@
 """Bracket: its bounds hold as often as they promise, and the checks of that can fail."""
 
-import os
-import subprocess
-import sys
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -15,6 +12,7 @@ from scipy.special import gammaln, logsumexp, xlogy
 from scipy.stats import binom
 
 import pacplan
+from conftest import interpreted
 from pacplan import BrokenPromiseError, exact
 from pacplan.algorithms import bracket
 from pacplan.algorithms import bracket_kernel as kernels
@@ -591,7 +589,7 @@ def test_forced_grid_is_fine_enough(lens, epsilon):
     rules = lens.last[0]._fixed["rules"]
     assert rules["stride"][0] * rules["step"][0] <= epsilon / 8 + 1e-12
     halved = lens.last[0]._fixed["forced_wealth"].shape[2] - 1
-    assert kernels.LARGEST_FRACTION * 0.5**halved <= epsilon / 24
+    assert bracket.bets.LARGEST_FRACTION * 0.5**halved <= epsilon / 24
 
 
 # What was declared.
@@ -831,13 +829,7 @@ for merge in ("tree", "depth", "stationary"):
 """
 
 
-def test_compiled_and_interpreted_runs_agree(capsys):
-    printed = subprocess.run(
-        [sys.executable, "-c", INTERPRETED],
-        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+def test_compiled_and_interpreted_runs_agree(capsys, tmp_path):
+    printed = interpreted(INTERPRETED, tmp_path)
     exec(INTERPRETED)
     assert capsys.readouterr().out == printed

@@ -2,18 +2,15 @@
 
 import json
 import math
-import os
 import pickle
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
 
 import pacplan
+from conftest import interpreted
 
 NOISY = pacplan.envs.garnet(states=30, actions=3, seed=2, noise="bernoulli")
 FIXED = pacplan.envs.garnet(states=30, actions=3, successors=1, seed=2)
@@ -96,13 +93,10 @@ print(json.dumps({name: answer(plan) for name, plan in plans.items()}))
 
 
 def test_interpreted_kernels_give_the_same_plans(tmp_path):
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(__file__).parent)}
-    command = [sys.executable, "-c", INTERPRETED]
-    printed = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, check=True)
-    interpreted = json.loads(printed.stdout)
+    found = json.loads(interpreted(INTERPRETED, tmp_path))
     for name in NAMES:
         compiled = make(name).plan(problem(name), 0, seed=4, budget=300)
-        assert interpreted[name] == answer(compiled), name
+        assert found[name] == answer(compiled), name
 
 
 @pytest.mark.parametrize("name", SAMPLING)

@@ -1,11 +1,7 @@
 """Merged searches: one node for all ways to a state, bounds that hold, fewer calls."""
 
 import json
-import os
-import subprocess
-import sys
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pacplan
+from conftest import interpreted
 from pacplan import bounds, exact
 from pacplan.algorithms import mdp_gape
 from pacplan.search import merging
@@ -176,15 +173,7 @@ def both_ways():
 
 
 def test_compiled_interpreted_chunked_and_python_runs_agree(tmp_path):
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(__file__).parent)}
-    printed = subprocess.run(
-        [sys.executable, "-W", "error", "-c", INTERPRETED],
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    printed = interpreted(INTERPRETED, tmp_path)
     compiled = both_ways()
     assert json.loads(printed) == json.loads(json.dumps(compiled))
     assert compiled[0] == compiled[1] == compiled[2]

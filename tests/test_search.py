@@ -2,21 +2,18 @@
 
 import io
 import json
-import os
 import pickle
 import signal
-import subprocess
-import sys
 import threading
 import time
 import tracemalloc
-from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
 
 import pacplan
+from conftest import interpreted
 
 MODEL = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
 PLANNER = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, thresholds="paper")
@@ -92,15 +89,7 @@ print(json.dumps([plans, calls]))
 
 
 def test_compiled_and_interpreted_runs_agree_call_by_call(tmp_path):
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(__file__).parent)}
-    printed = subprocess.run(
-        [sys.executable, "-c", INTERPRETED],
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    printed = interpreted(INTERPRETED, tmp_path)
     (tabular, python), interpreted_calls = json.loads(printed)
     calls = []
     compiled = answer(PLANNER.plan(recording(MODEL, calls), 0, seed=2, budget=1200))

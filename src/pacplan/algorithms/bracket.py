@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pacplan import _checks
 from pacplan._jit import records
+from pacplan.algorithms import bracket_bets as bets
 from pacplan.algorithms import bracket_kernel as kernels
 from pacplan.algorithms.base import Planner, Query, check_stationary
 from pacplan.algorithms.bracket_pool import PoolArrays
@@ -277,7 +278,7 @@ class _BracketSearch(EpisodeSearch):
         points = int(span / step) + 2
         least = min(0.5, _LEAST_FRACTION * resolution / span)
         # Halves of the largest fraction, until one is small enough.
-        fractions = 1 + max(0, math.ceil(math.log2(kernels.LARGEST_FRACTION / least)))
+        fractions = 1 + max(0, math.ceil(math.log2(bets.LARGEST_FRACTION / least)))
         nothing = -low / self._width
         rules = np.zeros(1, kernels.RULES)
         rules["gamma"], rules["epsilon"], rules["resolution"] = gamma, epsilon, resolution
@@ -301,16 +302,16 @@ class _BracketSearch(EpisodeSearch):
         rules["pooled"] = merge == "stationary"
         rules["same_actions"] = model.same_actions
         actions = len(query.actions)
-        self.root = records(np.zeros(actions, kernels.ARM))
+        self.root = records(np.zeros(actions, bets.ARM))
         self.calls = self.root["calls"]
         self._decision = records(np.zeros(1, kernels.DECISION))
-        bettors = len(kernels.NEWEST)
+        bettors = len(bets.NEWEST)
         room = max(actions, model.max_actions or 256)
         steps = np.zeros(horizon + 1, kernels.STEPS)
         steps["sigma"] = self._sigma
         steps["prior"] = kernels.PRIOR * self._sigma
         steps["ended"] = nothing * self._sigma
-        moments = np.zeros((actions, bettors), kernels.MOMENTS)
+        moments = np.zeros((actions, bettors), bets.MOMENTS)
         moments["spread"] = (0.25 * span) ** 2
         counts = np.arange(1, _SMALL_COUNTS)
         entropies = np.array(
