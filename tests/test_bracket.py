@@ -714,6 +714,22 @@ def test_many_successors_need_no_room():
     assert plan.samples == 100
 
 
+@pytest.mark.parametrize(
+    ("merge", "depths", "reached"),
+    [("tree", 3, [1, 3, 9]), ("depth", 3, [1, 3, 4]), ("stationary", 4, [1, 3, 4])],
+)
+def test_delta_is_shared_as_the_proof_says(lens, merge, depths, reached):
+    # Half above, nine tenths of it for the product, the rest for the sets of transitions: of all pairs
+    # that one policy can take at the depths where transitions matter.
+    model = Kind(4, 2, 3).draw(np.random.default_rng(0))
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.2, gamma=GAMMA, horizon=4, merge=merge)
+    planner.plan(model, 0, seed=0, budget=1)
+    levels, rules = lens.last[0]._fixed["levels"], lens.last[0]._fixed["rules"][0]
+    assert rules["log_share"] == pytest.approx(-np.log(0.9 * 0.1))
+    assert rules["delta_exploit"] + rules["delta_forced"] == pytest.approx(0.1)
+    np.testing.assert_allclose(levels["price"][:3], np.log(depths * np.array(reached) / 0.01))
+
+
 def test_what_is_unknown_among_merged_nodes_covers_all_evidence(lens):
     model = Kind(3, 2, 2).draw(np.random.default_rng(0))
     planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=GAMMA, horizon=3, merge="depth")
