@@ -439,8 +439,8 @@ class _PolicySearch(EpisodeSearch):
         if needed + held > self._planner.max_policies:
             raise MemoryError(
                 f"the next refinement, to policies of {depth} steps, has {needed:,} policies; with the "
-                f"{held:,} held now that is more than max_policies={self._planner.max_policies:,}: raise "
-                "epsilon or max_policies, or use another planner"
+                f"{held:,} held now that is more than max_policies={self._planner.max_policies:,}: "
+                "raise epsilon or max_policies, or use another planner"
             )
 
     def _children(

@@ -141,7 +141,7 @@ def drive(search: Search, limits: Limits, began: float) -> Ending:
     before = time.perf_counter()
     status = search.prepare()
     start = began + time.perf_counter() - before
-    if _reason(search, status, limits) == "interrupt":
+    if _reason(search, status, limits.raise_interrupts) == "interrupt":
         return Ending("interrupt", 0.0, True)
     earlier = Start() if limits.keeper is None else limits.keeper.start(search)
     deadline = None if limits.time_limit is None else start + limits.time_limit
@@ -152,14 +152,14 @@ def drive(search: Search, limits: Limits, began: float) -> Ending:
     if limits.progress:
         display = live_display(search.target, limits.budget)
     with (
-        _interrupts(search.session, limits.raise_interrupts) as interrupted,
+        _interrupts(search.session, limits.raise_interrupts) as presses,
         _alarm(search, deadline),
         display as show,
     ):
-        reason = _loop(search, limits, pace, start, deadline, interrupted, show)
+        reason = _loop(search, limits, pace, start, deadline, presses, show)
     if reason == "deadline":
         search.halt()  # What is left to do, such as a last sweep, is left.
-    pressed = reason == "interrupt" or interrupted()
+    pressed = reason == "interrupt" or presses.any
     _ctrl_c.absorbed = pressed
     return Ending(reason, time.perf_counter() - start, pressed)
 
@@ -170,7 +170,7 @@ def _loop(
     pace: "_Pace",
     start: float,
     deadline: float | None,
-    interrupted: Callable[[], bool],
+    presses: "_Presses",
     show: Callable[[Snapshot], None] | None,
 ) -> str:
     """Chunks, and what happens between them; returns what ended the search."""
@@ -181,10 +181,10 @@ def _loop(
         episodes = pace.episodes()
         status = search.advance(episodes, most_calls)
         now = time.perf_counter()
-        reason = _reason(search, status, limits)
+        reason = _reason(search, status, limits.raise_interrupts or presses.insisted)
         late = reason == "aborted" or (deadline is not None and now >= deadline)
-        if reason in ("", "aborted") and (late or interrupted()):
-            reason = "interrupt" if interrupted() else "deadline"
+        if reason in ("", "aborted") and (late or presses.any):
+            reason = "interrupt" if presses.any else "deadline"
         due = pace.record(episodes, now - began)
         if show is not None or (limits.callback is not None and (due or reason)):
             snapshot = search.snapshot(now - start)
@@ -194,12 +194,12 @@ def _loop(
                 try:
                     stop = bool(limits.callback(snapshot))
                 except KeyboardInterrupt:
-                    if limits.raise_interrupts:
+                    if limits.raise_interrupts or presses.insisted:
                         raise
                     reason = reason or "interrupt"
                 else:
                     reason = reason or ("callback" if stop else "")
-        if not reason and interrupted():
+        if not reason and presses.any:
             reason = "interrupt"
         # Only between whole episodes: what a halted one left behind is valid, but not repeatable.
         keeper = limits.keeper
@@ -211,7 +211,7 @@ def _loop(
             return reason
 
 
-def _reason(search: Search, status: int, limits: Limits) -> str:
+def _reason(search: Search, status: int, raise_interrupts: bool) -> str:
     """Why a search must end after a chunk, or "" to go on. Raises what the model raised."""
     if status == kernel.CHUNK_DONE:
         return ""
@@ -221,7 +221,7 @@ def _reason(search: Search, status: int, limits: Limits) -> str:
         return "budget"
     if status == kernel.FULL:
         return "memory"
-    if isinstance(search.session.error, KeyboardInterrupt) and not limits.raise_interrupts:
+    if isinstance(search.session.error, KeyboardInterrupt) and not raise_interrupts:
         return "interrupt"
     if search.session.error is not None:
         raise search.session.error
@@ -312,24 +312,32 @@ class _CtrlC:
 _ctrl_c = _CtrlC()
 
 
+@dataclass
+class _Presses:
+    """What became of Ctrl-C during a plan: pressed at all, and again after the first."""
+
+    any: bool = False
+    insisted: bool = False
+
+
 @contextmanager
-def _interrupts(session: Session, raises: bool) -> Iterator[Callable[[], bool]]:
+def _interrupts(session: Session, raises: bool) -> Iterator[_Presses]:
     """Turn the first Ctrl-C into an orderly end (see `_CtrlC`), unless they are all to raise.
 
     Only the main thread may handle signals; elsewhere nothing changes.
     """
-    seen: list[int] = []
+    presses = _Presses()
     before = signal.getsignal(signal.SIGINT)
     if raises or threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield lambda: False  # Ctrl-C is someone else's business here.
+        yield presses  # Ctrl-C is someone else's business here.
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
-        again = bool(seen) or _ctrl_c.absorbed
-        seen.append(number)
+        presses.insisted = presses.any or _ctrl_c.absorbed
+        presses.any = True
         session.interrupt()
         # A plan made inside another one's simulator ends both.
-        if again or getattr(before, "ends_a_plan", False):
+        if presses.insisted or getattr(before, "ends_a_plan", False):
             _ctrl_c.absorbed = False
             before(number, frame)
 
@@ -337,6 +345,6 @@ def _interrupts(session: Session, raises: bool) -> Iterator[Callable[[], bool]]:
 
     signal.signal(signal.SIGINT, handle)
     try:
-        yield lambda: bool(seen)
+        yield presses
     finally:
         signal.signal(signal.SIGINT, before)
