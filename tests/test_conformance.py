@@ -103,8 +103,10 @@ def test_interpreted_kernels_give_the_same_plans(tmp_path):
 
 @pytest.mark.parametrize("name", SAMPLING)
 def test_python_and_compiled_models_agree_call_by_call(name):
+    """A Python model that draws what kernels draw from the same seed."""
     compiled = make(name).plan(problem(name), 0, seed=4, budget=500)
-    python = simulator(problem(name).step, name)
+    stream, _ = streams(np.random.SeedSequence(4), 2)
+    python = simulator(lambda state, action, rng: problem(name).step(state, action, stream), name)
     assert answer(make(name).plan(python, 0, seed=4, budget=500)) == answer(compiled)
 
 
