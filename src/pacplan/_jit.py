@@ -6,6 +6,7 @@ be written to starts warm as well. And it is stamped with a digest of the whole 
 kernel inlines functions of other modules and must be compiled again when any of them changes.
 """
 
+import ctypes
 import hashlib
 import logging
 import os
@@ -22,7 +23,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import caching, cgutils
 from numba.core.dispatcher import Dispatcher
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
@@ -195,3 +196,41 @@ def caller(signature: Any) -> Any:
         return signature.return_type(address, arguments), generate
 
     return call
+
+
+def call_python(address: int, a: int, b: int, c: int) -> None:
+    """Call the Python function at an address (its `id`) from a kernel, with three whole numbers.
+
+    It leaves its answer in an array that the kernel sees. What it raises ends the kernel at once and
+    comes through. (`numba.objmode` does more, takes longer, and does not check for errors
+    on the way: an exception of a signal handler at the wrong moment would crash the interpreter.)
+    """
+    ctypes.cast(address, ctypes.py_object).value(int(a), int(b), int(c))
+
+
+@overload(call_python)  # type: ignore[untyped-decorator]
+def _compile_call_python(address: Any, a: Any, b: Any, c: Any) -> Any:
+    def call(address: Any, a: Any, b: Any, c: Any) -> Any:
+        return _call_object(np.int64(address), np.int64(a), np.int64(b), np.int64(c))
+
+    return call
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _call_object(typing: Any, address: Any, a: Any, b: Any, c: Any) -> Any:
+    def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+        python = context.get_python_api(builder)
+        lock = python.gil_ensure()
+        function = builder.inttoptr(values[0], python.pyobj)
+        numbers = [python.long_from_longlong(value) for value in values[1:]]
+        returned = python.call_function_objargs(function, numbers)
+        for number in numbers:
+            python.decref(number)
+        with builder.if_then(cgutils.is_null(builder, returned), likely=False):
+            python.gil_release(lock)
+            context.call_conv.return_exc(builder)
+        python.decref(returned)
+        python.gil_release(lock)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64, types.int64), generate
