@@ -302,24 +302,26 @@ def _read(path: Path, identity: bytes) -> bytes:
 def _write(name: str, identity: bytes, payload: bytes) -> None:
     """Put a file into the first folder that takes it."""
     content = _MAGIC + identity + hashlib.sha256(payload).digest() + payload
-    troubles, kept = [], ""
+    troubles, outcome = [], "each process compiles them for itself"
     for folder in _candidates():
         try:
             _make(folder)
             _replace(folder / name, content)
         except (UnusableError, OSError) as error:
-            if str(folder / name) not in _warned:
-                troubles.append(f"{folder} ({_reason(error)})")
-            continue
-        _tidy(folder, name)
-        kept = f"they are kept in {folder} instead"
-        break
+            if str(folder / name) in _warned:
+                return
+            troubles.append(f"{folder} ({_reason(error)})")
+        else:
+            _tidy(folder, name)
+            outcome = f"they are kept in {folder} instead"
+            break
+    else:
+        troubles = troubles or ["any folder"]
     if troubles:
         _warn_once(
             "folder",
-            f"pacplan: compiled kernels cannot be kept in {' or '.join(troubles)}; "
-            f"{kept or 'each process compiles them for itself'}. Set NUMBA_CACHE_DIR to a folder that "
-            "only you can write to",
+            f"pacplan: compiled kernels cannot be kept in {' or '.join(troubles)}; {outcome}. "
+            "Set NUMBA_CACHE_DIR to a folder that only you can write to",
         )
 
 

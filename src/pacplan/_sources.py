@@ -166,13 +166,16 @@ def _scan(code: CodeType) -> Iterator[_Import]:
 def _file(name: str) -> str | None:
     """The source of a module; None where it has none or, outside the package, is not imported."""
     if _top(name) == _NAME:
-        place = _PACKAGE.joinpath(*name.split(".")[1:])
-        for path in (place / "__init__.py", place.parent / f"{place.name}.py"):
-            if os.path.isfile(path):
-                return str(path)
-        return None
+        return _package_file(name)
     file = getattr(sys.modules.get(name), "__file__", None)
     return file if isinstance(file, str) and file.endswith(".py") else None
+
+
+@cache
+def _package_file(name: str) -> str | None:
+    place = os.path.join(_PACKAGE, *name.split(".")[1:])
+    paths = (os.path.join(place, "__init__.py"), f"{place}.py")
+    return next(filter(os.path.isfile, paths), None)
 
 
 def _top(name: str) -> str:
