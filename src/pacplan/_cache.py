@@ -75,6 +75,14 @@ class KernelCache(_NullCache):  # type: ignore[misc]
         self.lasting = False
         """Whether the kernel asked for last is one that can be kept."""
 
+    @property
+    def cache_path(self) -> str | None:
+        """The folder that is tried first."""
+        return next(map(str, _candidates()), None)
+
+    def flush(self) -> None:
+        """Do nothing: no file ever holds outdated code."""
+
     def load_overload(self, sig: Any, target_context: Any, *_: Any, **__: Any) -> Any:
         """The kernel compiled for a signature, or None."""
         with _surprises_from_numba():
