@@ -534,6 +534,22 @@ def test_a_file_edited_after_it_was_imported(folder, fresh, name, text, later):
     assert fresh() == (later, False, [])
 
 
+def test_a_kernel_defined_after_its_file_was_edited(folder, fresh):
+    path = folder / "module.py"
+    text = (
+        "from pacplan._jit import kernel\ndef make():\n    @kernel\n    def run(n):\n        return n"
+    )
+    path.write_text(f"{text}\n    return run\nrun = make()\n")
+
+    def edit():
+        path.write_text(f"{text} + 1\n    return run\nrun = make()\n")
+        assert sys.modules["module"].make()(10) == 10
+
+    assert fresh(edit) == (10, False, [])
+    assert everything(folder) == []
+    assert fresh() == (11, False, [])
+
+
 SOLVE = """
 import logging
 from pacplan.bounds.bernoulli import kl_lower

@@ -42,8 +42,9 @@ class _Import(NamedTuple):
 
 
 # What the files were when their modules were imported. A file that was edited since then does not
-# tell what this process compiles.
+# tell what this process compiles. The code of a module is another object each time it is executed.
 _states: dict[str, _State] = {}
+_executed: dict[str, CodeType] = {}
 # The modules whose functions are chosen by the class of an argument.
 _chosen: dict[type, set[str]] = {}
 
@@ -59,19 +60,30 @@ def source_digest() -> str:
 
 
 def imported(function: Callable[..., Any]) -> None:
-    """Remember the file of a function that was defined just now, and those it can have imported."""
+    """Remember the file of a function that was defined just now, and those it can have imported.
+
+    Functions that are defined later, after the file's module was executed, do not tell its state: it
+    may have been edited. A module that is executed again does.
+    """
     path = function.__code__.co_filename
-    if path in _states and _states[path] == _state(path):
+    frame = inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename != path:
+        frame = frame.f_back
+    code = frame.f_code if frame is not None and frame.f_code.co_name == "<module>" else None
+    if path in _states and code in (None, _executed.get(path)):
         return
-    for module in list(sys.modules.values()):
+    for module in list(sys.modules.values()) if path not in _states else ():
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and file not in _states and not _installed(file):
             _remember(file)
+    if code is not None:
+        _executed[path] = code
     _remember(path)
 
 
 def chosen_by(argument_class: type, function: Callable[..., Any]) -> None:
     """Say that kernels contain `function` if one of their arguments is of that class."""
+    imported(function)
     _chosen.setdefault(argument_class, set()).add(function.__module__)
 
 
