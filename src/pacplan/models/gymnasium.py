@@ -210,9 +210,9 @@ class GymnasiumSimulator(Simulator):
         allowed = self._bench.ask(state, self._mask)
         return [label for label, yes in zip(self._all, allowed, strict=True) if yes]
 
-    def open(self, rng: np.random.Generator) -> "_WatchedSession":
+    def open(self, seed: np.random.SeedSequence) -> "_WatchedSession":
         """Start a session for one plan."""
-        return _WatchedSession(self, self._step, self._actions, True, rng)
+        return _WatchedSession(self, self._step, self._actions, True, seed)
 
     def _check_state(self, state: Any, name: str) -> None:
         if not isinstance(state, EnvState):

@@ -12,11 +12,14 @@ import numpy as np
 from numba import objmode, types
 from numba.core.errors import NumbaError
 from numba.extending import is_jitted
+from numpy.typing import NDArray
 
 from pacplan import _checks
 from pacplan._jit import caller
+from pacplan.identity import described
 from pacplan.models import handles
-from pacplan.models.protocol import BrokenPromiseError
+from pacplan.models.protocol import BrokenPromiseError, CompiledSession
+from pacplan.streams import STREAM, streams
 
 
 class Simulator:
@@ -25,8 +28,10 @@ class Simulator:
     Args:
         step: `step(state, action, rng) -> (next_state, reward, terminated)`. A plain Python function
             takes any hashable states. One jitted with Numba (`@numba.njit`) takes integer states and
-            runs inside the compiled search. All randomness must come from `rng`, a
-            `numpy.random.Generator`. The reward of a transition that terminates counts.
+            runs inside the compiled search. All randomness must come from `rng`: a
+            `numpy.random.Generator`, or for a jitted step a `pacplan.Stream`, which has its methods
+            `random`, `integers`, `normal` and others. The reward of a transition that terminates
+            counts.
         actions: how many actions every state has, K: they are 0..K-1. Or, for a Python simulator,
             the list of them, which may be any hashable objects that `step` understands. Or a function
             of the state that returns the one or the other; for a jitted `step` it is jitted too and
@@ -135,11 +140,16 @@ class Simulator:
             raise
         return labels(given, state, self.max_actions)
 
-    def open(self, rng: np.random.Generator) -> "PythonSession | JittedSession":
+    def open(self, seed: np.random.SeedSequence) -> "PythonSession | JittedSession":
         """Start a session for one plan."""
         if self.jitted:
-            return JittedSession(self._step, self._actions, self.stationary, rng)
-        return PythonSession(self, self._step, self._actions, self.stationary, rng)
+            return JittedSession(self._step, self._actions, self.stationary, seed)
+        return PythonSession(self, self._step, self._actions, self.stationary, seed)
+
+    def fingerprint(self) -> str:
+        """What tells this model from others: its promises, and the code of its functions."""
+        promises = (self.stationary, self.may_end, self.two_player)
+        return f"{self!r} {promises} {described(self._step)} {described(self._actions)}"
 
     def __repr__(self) -> str:
         name = getattr(self._step, "__name__", repr(self._step))
@@ -228,6 +238,33 @@ def _python_draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
     return successor, reward, flag
 
 
+# The state of NumPy's default generator, and how a state was reached: by which call.
+_GENERATOR = np.dtype([(name, np.uint64) for name in ("high", "low", "half", "spare")])
+_REACHED = np.dtype(
+    [
+        ("state", np.int64),
+        ("action", np.int64),
+        ("h", np.int64),
+        ("reward", np.float64),
+        ("rng", _GENERATOR),
+    ]
+)
+
+
+def _words(rng: np.random.Generator) -> tuple[int, ...]:
+    """What of a generator's state changes."""
+    state: Any = rng.bit_generator.state
+    word = state["state"]["state"]
+    return word >> 64, word & (2**64 - 1), state["has_uint32"], state["uinteger"]
+
+
+def _set_words(rng: np.random.Generator, words: Any) -> None:
+    state: Any = rng.bit_generator.state
+    state["state"]["state"] = (int(words["high"]) << 64) | int(words["low"])
+    state["has_uint32"], state["uinteger"] = int(words["half"]), int(words["spare"])
+    rng.bit_generator.state = state
+
+
 class PythonSession:
     """A Python simulator during one plan.
 
@@ -243,18 +280,19 @@ class PythonSession:
         step: Callable[..., Any],
         actions: int | Callable[[Any], Any],
         stationary: bool,
-        rng: np.random.Generator,
+        seed: np.random.SeedSequence,
     ) -> None:
         self.error: BaseException | None = None
         self._max_actions = model.max_actions
         self._step = step
         self._actions = actions if callable(actions) else None
         self._stationary = stationary
-        self._rng = rng
+        self._rng = np.random.default_rng(seed.spawn(1)[0])
         self.states: list[Any] = []
         self._keys: dict[Any, int] = {}
         # Filled state by state.
         self.labels: dict[int, tuple[Hashable, ...]] | None = {} if callable(actions) else None
+        self._log: list[tuple[Any, ...]] | None = None
         self._deadline = float("inf")
         self._interrupted = False
         self._slot = next(_slots)
@@ -284,6 +322,35 @@ class PythonSession:
     def diagnose(self, key: int, action: int | None, h: int) -> None:
         """Nothing to find out: errors are kept as they are raised."""
 
+    def remember(self) -> None:
+        """From now on, keep how each state was reached, so that a checkpoint can tell."""
+        self._log = []
+
+    def memory(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint needs: how each state but the first was reached, and the generator."""
+        log = np.array(self._log or [], _REACHED)
+        return {"session.log": log, "session.rng": np.array([_words(self._rng)], _GENERATOR)}
+
+    def recall(self, memory: dict[str, NDArray[Any]]) -> None:
+        """Reach the same states again, by one call for each.
+
+        Raises:
+            ValueError: the simulator does not do what it did.
+        """
+        for row in memory["session.log"]:
+            key, action, h = int(row["state"]), int(row["action"]), int(row["h"])
+            _set_words(self._rng, row["rng"])
+            found, reward, flag = self.call(key, action, h)
+            if self.error is not None:
+                raise self.error
+            if (found, flag) != (len(self.states) - 1, handles.CONTINUES) or reward != row["reward"]:
+                raise ValueError(
+                    f"the model is not the one of the checkpoint, or does not draw from rng alone: "
+                    f"state {_shown(self.states[key])}, action {_shown(self.label(key, action))} gave "
+                    "something else then"
+                )
+        _set_words(self._rng, memory["session.rng"][0])
+
     def close(self) -> None:
         """Let go of the session; its states stay readable."""
         _sessions.pop(self._slot, None)
@@ -311,6 +378,7 @@ class PythonSession:
             return 0, 0.0, handles.ABORTED
         state = self.states[key]
         label: Any = action
+        before = None if self._log is None else _words(self._rng)
         try:
             if self._actions is not None:
                 label = self._labels_of(key)[action]
@@ -333,7 +401,11 @@ class PythonSession:
         if ended:
             return 0, reward, handles.ENDED
         try:
-            return self.encode(successor), reward, handles.CONTINUES
+            known = len(self.states)
+            number = self.encode(successor)
+            if self._log is not None and number == known:
+                self._log.append((key, action, h, reward, before))
+            return number, reward, handles.CONTINUES
         except BaseException as error:
             unhashable = isinstance(error, TypeError) and "unhashable" in str(error)
             self.error = _broken_step(state, label, drawn) if unhashable else error
@@ -375,9 +447,8 @@ def _broken_step(state: Any, action: Any, drawn: Any) -> BrokenPromiseError:
     )
 
 
-_RNG = numba.typeof(np.random.default_rng())
 _STEP = types.Tuple((types.int64, types.float64, types.int64))(
-    types.int64, types.int64, _RNG, types.int64
+    types.int64, types.int64, STREAM, types.int64
 )
 _COUNT = types.int64(types.int64)
 _run_step, _run_count = caller(_STEP), caller(_COUNT)
@@ -419,7 +490,7 @@ def _jitted_step(step: Any, stationary: bool) -> Any:
     wanted = _STEP.args[:3] if stationary else _STEP.args
     arguments = "state, action, rng" if stationary else "state, action, rng, h"
     promise = (
-        f"the jitted step must take ({arguments}), integers and a numpy Generator, and return "
+        f"the jitted step must take ({arguments}), integers and a pacplan.Stream, and return "
         "(integer state, reward, truth value)"
     )
     try:
@@ -497,11 +568,9 @@ def _plain_text(error: Exception) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", str(error))
 
 
-class JittedSession:
-    """A jitted simulator during one plan. Its states are integers already."""
+class JittedSession(CompiledSession):
+    """A jitted simulator during one plan."""
 
-    slow = False
-    states = None
     labels = None
 
     def __init__(
@@ -509,32 +578,22 @@ class JittedSession:
         step: Callable[..., Any],
         actions: int | Callable[[Any], Any],
         stationary: bool,
-        rng: np.random.Generator,
+        seed: np.random.SeedSequence,
     ) -> None:
-        self.handle: Any = JittedHandle(
-            _jitted_step(step, stationary).address, _jitted_count(actions).address
+        super().__init__(
+            JittedHandle(_jitted_step(step, stationary).address, _jitted_count(actions).address)
         )
-        self.error: BaseException | None = None
         self._step, self._actions = step, actions
-        self._stationary, self._rng = stationary, rng
-
-    def encode(self, state: Any) -> int:
-        """The state itself."""
-        return int(state)
+        self._stationary, self._seed = stationary, seed
 
     def label(self, key: int, action: int) -> int:
         """The index itself."""
         return action
 
-    def stop_at(self, deadline: float | None) -> None:
-        """Nothing to do: chunks are short."""
-
-    def interrupt(self) -> None:
-        """Nothing to do: chunks are short."""
-
     def diagnose(self, key: int, action: int | None, h: int) -> None:
         """Find the exception that the user's function raised, by calling it again from here."""
-        arguments = (key, action, self._rng) if self._stationary else (key, action, self._rng, h)
+        (rng,) = streams(self._seed.spawn(1)[0], 1)
+        arguments = (key, action, rng) if self._stationary else (key, action, rng, h)
         for _ in range(1000):
             try:
                 if action is not None:
@@ -552,6 +611,3 @@ class JittedSession:
                 f"the jitted step raised in state {key}, action {action}, but not again when it was "
                 "called 1000 times to find out what"
             )
-
-    def close(self) -> None:
-        """Nothing to do."""
