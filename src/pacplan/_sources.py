@@ -160,11 +160,13 @@ def _scan(code: CodeType) -> Iterator[_Import]:
     Compiled functions cannot import. An import inside a function is for that function alone, unless
     it defines functions itself.
     """
-    # Reading the code of a module is ten times faster than parsing its text.
+    # Reading the code of a module, as far as its last import, is much faster than parsing its text.
     inner = [constant for constant in code.co_consts if inspect.iscode(constant)]
     is_function = code.co_flags & inspect.CO_OPTIMIZED
-    if (inner or not is_function) and dis.opmap["IMPORT_NAME"] in code.co_code[::2]:
-        steps = [step for step in dis.get_instructions(code) if step.opname != "EXTENDED_ARG"]
+    end = 2 * code.co_code[::2].rfind(dis.opmap["IMPORT_NAME"]) + 2
+    if (inner or not is_function) and end > 0:
+        beginning = code.replace(co_code=code.co_code[:end])
+        steps = [step for step in dis.get_instructions(beginning) if step.opname != "EXTENDED_ARG"]
         for i, step in enumerate(steps):
             if step.opname == "IMPORT_NAME":
                 level, names = steps[i - 2].argval, steps[i - 1].argval
