@@ -32,9 +32,9 @@ def episode(agent, world, decisions, seed=0, state=None):
 
 def grown(model, state, planner=PLANNER, *, reuse=None, budget=2000, seed=0):
     """A plan whose tree can be kept."""
-    return planner._plan(
-        model, state, seed=seed, budget=budget, time_limit=None, reuse=reuse or Reuse()
-    )
+    limits = planner._limits(budget, None)
+    root = np.random.SeedSequence(seed)
+    return planner._plan(model, state, root, limits, reuse=reuse or Reuse())
 
 
 def told(tree, node=0):
