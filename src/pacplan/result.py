@@ -30,7 +30,7 @@ class Plan:
         stopped_by: "certified" (own rule, proven), "rule" (own rule, heuristic), "budget",
             "deadline", "callback" or "interrupt".
         guarantee: what is known about `action`, in words.
-        assumptions: what the guarantee rests on, all of it stated by the user.
+        assumptions: what the guarantee rests on: what the user stated, and what the model does.
         samples: calls to the model.
         episodes: episodes played.
         seconds: wall time of the search, without compilation.

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
+from dataclasses import replace
 from functools import cache
 from inspect import Parameter, signature
 from typing import Any, ClassVar, NamedTuple
@@ -144,10 +145,14 @@ class Planner(ABC):
         session = model.open(rng)
         try:
             search = self._start(query, session)
+            session.agree(query.state, query.actions)
             stopped_by, seconds = drive(search, limits)
-            return self._finish(query, search, stopped_by, seconds)
+            plan = self._finish(query, search, stopped_by, seconds)
+            session.verify()
         finally:
             session.close()
+        stated: tuple[str, ...] = getattr(model, "assumptions", ())
+        return replace(plan, assumptions=(*plan.assumptions, *stated)) if stated else plan
 
     def _check_reuse(self, model: Model) -> None:
         """Raise ValueError unless the tree of one plan can start the next."""

@@ -11,6 +11,7 @@ from pacplan import _checks
 from pacplan._jit import records
 from pacplan.algorithms.base import Planner, Query
 from pacplan.models.protocol import BrokenPromiseError, Model, Session
+from pacplan.models.states import advice
 from pacplan.result import Plan
 from pacplan.search import kernel
 from pacplan.search.driver import Snapshot
@@ -183,7 +184,7 @@ class EpisodeSearch(ABC):
             {
                 kernel.BAD_REWARD: f"{where}: the reward {report['reward']} lies outside the "
                 f"promised reward_range=({low}, {high})",
-                kernel.TOO_MANY_SUCCESSORS: f"{where}: {promised}, or make equal states compare equal",
+                kernel.TOO_MANY_SUCCESSORS: f"{where}: {promised}, or {advice(state)}",
                 kernel.NO_ACTIONS: f"the successor {state!r} offers no action; a state in which "
                 "nothing can be done must be reached by a transition that terminates",
                 kernel.TOO_MANY_ACTIONS: f"state {state!r} offers {action} actions, more than the "

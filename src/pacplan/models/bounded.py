@@ -9,6 +9,7 @@ import numpy as np
 from numba import objmode
 
 from pacplan import _checks
+from pacplan._notes import add_note
 from pacplan.models import handles
 from pacplan.models.protocol import BrokenPromiseError, Session
 
@@ -45,7 +46,7 @@ class ValueBounds:
                     f"the upper one, {high}"
                 )
         except BaseException as error:
-            error.add_note(f"raised by value_bounds in state {state!r} after {h} steps")
+            add_note(error, f"raised by value_bounds in state {state!r} after {h} steps")
             self._session.error = error
             return np.nan, np.nan
         return low, high

@@ -33,6 +33,9 @@ class Session(Protocol):
     def label(self, key: int, action: int) -> Hashable:
         """The user's action behind an index, in the state of an integer."""
 
+    def agree(self, state: Any, actions: tuple[Hashable, ...]) -> None:
+        """Offer these actions in a state; raises BrokenPromiseError if the model now says otherwise."""
+
     def stop_at(self, deadline: float | None) -> None:
         """Abort calls made after this reading of `time.perf_counter`."""
 
@@ -44,6 +47,9 @@ class Session(Protocol):
 
         `action` is None where the number of actions was asked for.
         """
+
+    def verify(self) -> None:
+        """Raise BrokenPromiseError if the model was seen to be other than the plan took it to be."""
 
     def close(self) -> None:
         """Release what the plan held."""
@@ -64,6 +70,9 @@ class Model(Protocol):
         two_player: whether it is a game: two players move in turn, the first to gain the most, the
             second to let him gain the least.
         known: whether `TabularMDP`-like tables publish mean rewards and transition probabilities.
+
+    A model may have `assumptions`, a tuple of clauses: what all that is said of it rests on. Plans
+    repeat them.
     """
 
     successors: int | None

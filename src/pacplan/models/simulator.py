@@ -15,7 +15,8 @@ from numba.extending import is_jitted
 
 from pacplan import _checks
 from pacplan._jit import caller
-from pacplan.models import handles
+from pacplan._notes import add_note
+from pacplan.models import handles, states
 from pacplan.models.protocol import BrokenPromiseError
 
 
@@ -24,13 +25,14 @@ class Simulator:
 
     Args:
         step: `step(state, action, rng) -> (next_state, reward, terminated)`. A plain Python function
-            takes any hashable states. One jitted with Numba (`@numba.njit`) takes integer states and
-            runs inside the compiled search. All randomness must come from `rng`, a
-            `numpy.random.Generator`. The reward of a transition that terminates counts.
+            takes any hashable states, and leaves them as they are. One jitted with Numba
+            (`@numba.njit`) takes integer states and runs inside the compiled search. All randomness
+            must come from `rng`, a `numpy.random.Generator`. The reward of a transition that terminates
+            counts.
         actions: how many actions every state has, K: they are 0..K-1. Or, for a Python simulator,
-            the list of them, which may be any hashable objects that `step` understands. Or a function
-            of the state that returns the one or the other; for a jitted `step` it is jitted too and
-            returns the number.
+            the list of them (or a range, an array), any hashable objects that `step` understands. Or a
+            function of the state that returns the one or the other, and the same whenever it is asked;
+            for a jitted `step` it is jitted too and returns the number.
         successors: B, the largest number of distinct next states of any state and action (all
             transitions that terminate count as one). None: not known; planners that need it say so.
         reward_range: (lowest, highest) reward. Every reward is checked against it, and may lie
@@ -66,9 +68,11 @@ class Simulator:
         if max_actions is not None:
             max_actions = _checks.integer("max_actions", max_actions, least=1, most=_checks.LARGEST)
         self._actions: int | Callable[[Any], Any]
-        if isinstance(actions, list | tuple):
-            actions = _SameActions(labels(actions, "any state", max_actions))
-            max_actions = len(actions.listed)
+        if _is_list(actions):
+            listed = labels(actions, "any state", max_actions)
+            max_actions = len(listed)
+            numbers = all(type(label) is int and label == i for i, label in enumerate(listed))
+            actions = len(listed) if numbers else _SameActions(listed)
         if callable(actions):
             self._actions = actions
             self.max_actions = max_actions
@@ -99,6 +103,10 @@ class Simulator:
         self.jitted = bool(is_jitted(step))
         if initial is not None:
             self._check_state(initial, "initial")
+        if self.jitted and isinstance(actions, _SameActions):
+            raise TypeError(
+                f"step is jitted, so its actions are numbers from 0; pass actions={self.max_actions}"
+            )
         if self.jitted and callable(actions) and not is_jitted(actions):
             raise TypeError(
                 "step is jitted, so the function given as actions must be jitted as well "
@@ -131,7 +139,7 @@ class Simulator:
         try:
             given = self._actions(state)
         except Exception as error:
-            error.add_note(f"raised by the model's actions in state {_shown(state)}")
+            add_note(error, f"raised by the model's actions in state {_shown(state)}")
             raise
         return labels(given, state, self.max_actions)
 
@@ -164,9 +172,11 @@ def labels(given: Any, state: Any, most: int | None) -> tuple[Hashable, ...]:
     """The actions of a state from what the user's function said: their number or their list."""
     asked = f"actions({state!r})"
     limit = _checks.LARGEST if most is None else most
+    if isinstance(given, np.ndarray) and given.ndim == 0:
+        given = given.item()
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         count = int(given)
-    elif isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes):
+    elif _is_list(given):
         count = len(given)
     else:
         raise BrokenPromiseError(
@@ -189,6 +199,26 @@ def labels(given: Any, state: Any, most: int | None) -> tuple[Hashable, ...]:
     if distinct < count:
         raise BrokenPromiseError(f"{asked} lists an action twice: {given!r}")
     return found
+
+
+def _is_list(given: Any) -> bool:
+    if isinstance(given, np.ndarray):
+        return given.ndim > 0
+    return isinstance(given, Sequence) and not isinstance(given, str | bytes)
+
+
+def _contradict(one: tuple[Hashable, ...], other: tuple[Hashable, ...]) -> bool:
+    """Whether two answers differ. Actions that are equal to themselves only may be made anew."""
+    return len(one) != len(other) or any(
+        a != b and not (states.by_identity(a) and states.by_identity(b))
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+# The first calls are looked at closely, and then every sixteenth.
+_CLOSELY = 64
+_NOW_AND_THEN = 15
+_MOST_VERIFIED = 4096
 
 
 class PythonHandle(NamedTuple):
@@ -233,6 +263,9 @@ class PythonSession:
 
     States are numbered in order of appearance. Nothing is ever raised through a kernel, which would
     leak what the kernel holds: errors are kept in `error` and the call reports ABORTED.
+
+    Now and then it is seen whether the state just called is still what it was, and offers the same
+    actions.
     """
 
     slow = True
@@ -255,6 +288,9 @@ class PythonSession:
         self._keys: dict[Any, int] = {}
         # Filled state by state.
         self.labels: dict[int, tuple[Hashable, ...]] | None = {} if callable(actions) else None
+        # What some of the states held when they were new, by their numbers.
+        self._contents: dict[int, bytes] = {}
+        self._calls = 0
         self._deadline = float("inf")
         self._interrupted = False
         self._slot = next(_slots)
@@ -267,6 +303,10 @@ class PythonSession:
         if key is None:
             key = self._keys[state] = len(self.states)
             self.states.append(state)
+            if key < _CLOSELY or not key & _NOW_AND_THEN:
+                content = states.content(state)
+                if content is not None:
+                    self._contents[key] = content
         return key
 
     def label(self, key: int, action: int) -> Hashable:
@@ -284,6 +324,57 @@ class PythonSession:
     def diagnose(self, key: int, action: int | None, h: int) -> None:
         """Nothing to find out: errors are kept as they are raised."""
 
+    def agree(self, state: Any, actions: tuple[Hashable, ...]) -> None:
+        """Offer these actions in a state, and see whether the user's function still says the same."""
+        if self.labels is not None:
+            key = self.encode(state)
+            self._compare(key, self.labels.setdefault(key, actions), actions)
+            self._ask_again(key)
+
+    def _ask_again(self, key: int) -> None:
+        if self._actions is None or isinstance(self._actions, _SameActions):
+            return
+        assert self.labels is not None
+        state = self.states[key]
+        try:
+            again = labels(self._actions(state), state, self._max_actions)
+        except BaseException as error:
+            add_note(error, f"raised by the model's actions in state {_shown(state)}")
+            raise
+        self._compare(key, self.labels.get(key, again), again)
+
+    def _compare(self, key: int, before: tuple[Hashable, ...], now: tuple[Hashable, ...]) -> None:
+        if _contradict(before, now):
+            raise BrokenPromiseError(
+                f"actions({_shown(self.states[key])}) has answered {list(before)!r} and then "
+                f"{list(now)!r}; the actions of a state must be the same, in the same order, whenever "
+                "they are asked for"
+            )
+
+    def verify(self) -> None:
+        """Raise BrokenPromiseError if something is seen that makes the plan's evidence worthless."""
+        for key in range(0, len(self.states), 1 + len(self.states) // _MOST_VERIFIED):
+            self._see_unchanged(key)
+
+    def _inspect(self, key: int) -> None:
+        """A closer look at a state that was just called."""
+        self._see_unchanged(key)
+        self._ask_again(key)
+
+    def _see_unchanged(self, key: int) -> None:
+        state = self.states[key]
+        try:
+            found = self._keys.get(state)
+        except Exception:
+            found = None
+        held = self._contents.get(key)
+        if found == key and (held is None or held == states.content(state)):
+            return
+        raise BrokenPromiseError(
+            f"a state has changed since it was first seen, and is now {_shown(state)}: the model must "
+            "leave states as they are and return new ones, whose hash stays the same"
+        )
+
     def close(self) -> None:
         """Let go of the session; its states stay readable."""
         _sessions.pop(self._slot, None)
@@ -293,7 +384,7 @@ class PythonSession:
         try:
             return len(self._labels_of(key))
         except BaseException as error:
-            error.add_note(f"raised by the model's actions in state {_shown(self.states[key])}")
+            add_note(error, f"raised by the model's actions in state {_shown(self.states[key])}")
             self.error = error
             return 0
 
@@ -319,9 +410,16 @@ class PythonSession:
             else:
                 drawn = self._step(state, label, self._rng, h)
         except BaseException as error:
-            error.add_note(f"raised by the model in state {_shown(state)}, action {_shown(label)}")
+            add_note(error, f"raised by the model in state {_shown(state)}, action {_shown(label)}")
             self.error = error
             return 0, 0.0, handles.ABORTED
+        self._calls += 1
+        if self._calls <= _CLOSELY or not self._calls & _NOW_AND_THEN:
+            try:
+                self._inspect(key)
+            except BaseException as error:
+                self.error = error
+                return 0, 0.0, handles.ABORTED
         try:
             successor, reward, terminated = drawn
             # float("0.5") would pass in silence, and so would bool("False").
@@ -470,12 +568,17 @@ def _jitted_step(step: Any, stationary: bool) -> Any:
 
 @cache
 def _jitted_count(actions: int | Callable[[Any], Any]) -> Any:
-    """The number of actions as a compiled function of the state; 0 where the user's raised."""
+    """The number of actions as a compiled function of the state.
+
+    It is 0 where the user's raised, or did not say the same when it was asked twice.
+    """
 
     def asked(state):  # type: ignore[no-untyped-def]
         count = np.int64(0)
         try:
             count = np.int64(actions(state))  # type: ignore[operator]
+            if np.int64(actions(state)) != count:  # type: ignore[operator]
+                count = np.int64(0)  # See JittedSession.diagnose.
         except Exception:
             count = np.int64(0)
         return count
@@ -495,6 +598,14 @@ def _jitted_count(actions: int | Callable[[Any], Any]) -> Any:
 def _plain_text(error: Exception) -> str:
     """What Numba says, without the colours of a terminal."""
     return re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+
+
+def _compare_counts(state: Any, before: int, now: Any) -> None:
+    if before != now:
+        raise BrokenPromiseError(
+            f"actions({state!r}) has answered {before} and then {now}; a state must offer the same "
+            "number of actions whenever it is asked"
+        )
 
 
 class JittedSession:
@@ -532,19 +643,33 @@ class JittedSession:
     def interrupt(self) -> None:
         """Nothing to do: chunks are short."""
 
+    def agree(self, state: Any, actions: tuple[Hashable, ...]) -> None:
+        """See whether the user's function still says that the state offers so many actions."""
+        if callable(self._actions):
+            _compare_counts(state, len(actions), self._actions(int(state)))
+
+    def verify(self) -> None:
+        """Nothing to see: numbers do not change."""
+
     def diagnose(self, key: int, action: int | None, h: int) -> None:
-        """Find the exception that the user's function raised, by calling it again from here."""
+        """Find out what was wrong with the user's function, by calling it again from here."""
         arguments = (key, action, self._rng) if self._stationary else (key, action, self._rng, h)
+        count: int | None = None
         for _ in range(1000):
             try:
                 if action is not None:
                     self._step(*arguments)
                 elif callable(self._actions):
-                    self._actions(key)
+                    again = int(self._actions(key))
+                    _compare_counts(key, again if count is None else count, again)
+                    count = again
+            except BrokenPromiseError as error:
+                self.error = error
+                return
             except Exception as error:
                 who = "the model's actions" if action is None else "the model"
                 where = f"state {key}" if action is None else f"state {key}, action {action}"
-                error.add_note(f"raised by {who} in {where}")
+                add_note(error, f"raised by {who} in {where}")
                 self.error = error
                 return
         if action is not None:

@@ -1,5 +1,6 @@
 """Models given by tables of probabilities and rewards."""
 
+from collections.abc import Hashable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -107,6 +108,12 @@ class TabularSession:
     def label(self, key: int, action: int) -> int:
         """The action behind an index."""
         return action if self.labels is None else int(self.labels[key, action])
+
+    def agree(self, state: Any, actions: tuple[Hashable, ...]) -> None:
+        """Nothing to see: tables do not change."""
+
+    def verify(self) -> None:
+        """Nothing to see: tables do not change."""
 
     def stop_at(self, deadline: float | None) -> None:
         """Nothing to do: chunks are short."""
