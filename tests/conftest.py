@@ -31,6 +31,31 @@ def short(value):
     return re.sub(r" at 0x\w+", "", repr(value))[:60]
 
 
+class Clock:
+    """A clock that stands still unless it is told to go on."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The clock that plans go by, for tests that must not depend on how busy the machine is."""
+    fake = Clock()
+    for module in (
+        "algorithms.base",
+        "algorithms.stop",
+        "models.simulator",
+        "search.driver",
+        "search.room",
+    ):
+        monkeypatch.setattr(f"pacplan.{module}.time", fake)
+    return fake
+
+
 HALF = constant_radius(math.log(2.0))
 
 

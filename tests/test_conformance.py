@@ -3,7 +3,6 @@
 import json
 import math
 import pickle
-import time
 
 import numba
 import numpy as np
@@ -11,6 +10,9 @@ import pytest
 
 import pacplan
 from conftest import interpreted
+from pacplan.algorithms.base import Query
+from pacplan.search import kernel
+from pacplan.streams import streams
 
 NOISY = pacplan.envs.garnet(states=30, actions=3, seed=2, noise="bernoulli")
 FIXED = pacplan.envs.garnet(states=30, actions=3, successors=1, seed=2)
@@ -101,8 +103,10 @@ def test_interpreted_kernels_give_the_same_plans(tmp_path):
 
 @pytest.mark.parametrize("name", SAMPLING)
 def test_python_and_compiled_models_agree_call_by_call(name):
+    """A Python model that draws what kernels draw from the same seed."""
     compiled = make(name).plan(problem(name), 0, seed=4, budget=500)
-    python = simulator(problem(name).step, name)
+    stream, _ = streams(np.random.SeedSequence(4), 2)
+    python = simulator(lambda state, action, rng: problem(name).step(state, action, stream), name)
     assert answer(make(name).plan(python, 0, seed=4, budget=500)) == answer(compiled)
 
 
@@ -161,17 +165,81 @@ def test_budget_is_never_exceeded(name):
 
 
 @pytest.mark.parametrize("name", SAMPLING)
-def test_deadline(name):
+def test_deadline(name, clock):
+    """A call takes 2 ms: there is time for 50 of them, and for one that begins in the last moment."""
+
     def step(state, action, rng):
-        time.sleep(0.002)
+        clock.now += 0.002
         return problem(name).step(state, action, rng)
 
     model = simulator(step, name)
     planner = make(name, width=6, horizon=3) if name in FIXED_COST else make(name)
     plan = planner.plan(model, 0, seed=0, budget=10**6, time_limit=0.1)
     assert plan.stopped_by == "deadline"
-    assert plan.seconds < 0.3
-    assert 0 < plan.samples < 60
+    assert 49 <= plan.samples <= 51
+
+
+def search_of(name, seed=0, **settings):
+    """A search of a planner that has not begun, and its query."""
+    model = problem(name)
+    root = np.random.SeedSequence(seed)
+    planner = make(name, **settings)
+    query = Query(model, 0, model.actions(0), 10**6, *streams(root, 2))
+    return planner, query, planner._start(query, model.open(root))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_halted_search_makes_no_further_call_and_its_plan_stands(name):
+    """What the deadline does to compiled models: it comes at any moment, from another thread."""
+    planner, query, search = search_of(
+        name, **({"width": 6, "horizon": 3} if name in FIXED_COST else {})
+    )
+    search.prepare()
+    search.advance(20, 10**6)
+    before = search.snapshot(0.0)
+    search.halt()
+    assert search.advance(10**6, 10**6) == kernel.ABORTED
+    after = search.snapshot(0.0)
+    assert after.samples == before.samples > 0
+    assert after.action == before.action
+    for side in ("lower", "upper"):
+        assert (
+            np.array_equal(getattr(after, side), getattr(before, side)) or getattr(before, side) is None
+        )
+    plan = planner._finish(query, search, "deadline", 0.0)
+    assert plan.action == before.action and plan.stopped_by == "deadline"
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if name not in ("sparse-sampling", "smooth-cruiser")]
+)
+def test_out_of_memory_the_best_action_and_its_gap_remain(name):
+    """(The two that are left out hold as many records as they have steps, known beforehand.)"""
+    unlimited = make(name).plan(problem(name), 0, seed=0, budget=30_000)
+    if name == "stop":
+        plan = make(name, max_policies=4).plan(problem(name), 0, seed=0, budget=30_000)
+    else:
+        _, _, search = search_of(name)
+        least = search.room.held
+        plan = make(name).plan(problem(name), 0, seed=0, budget=30_000, memory_limit=least + 1000)
+        assert plan.memory <= least + 1000 < unlimited.memory
+    assert plan.stopped_by == "memory"
+    assert not plan.certified
+    assert 0 < plan.samples < unlimited.samples
+    assert plan.action in plan.actions
+    if plan.lower is not None:
+        # Bounds as after so many calls: wider than in the end.
+        assert plan.gap >= unlimited.gap
+    assert "memory" in str(plan)
+
+
+@pytest.mark.parametrize("name", SAMPLING)
+def test_counters_that_are_full_end_the_plan(name, monkeypatch):
+    monkeypatch.setattr("pacplan.algorithms.episodes.MOST_COUNTED", 100)
+    settings = {"width": 6, "horizon": 3} if name in FIXED_COST else {}
+    plan = make(name, **settings).plan(problem(name), 0, seed=0, budget=10**6)
+    assert plan.stopped_by == "memory"
+    assert plan.samples == 100
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -200,7 +268,10 @@ def test_interrupt(name):
     planner = make(name, width=6, horizon=3) if name in FIXED_COST else make(name)
     plan = planner.plan(model, 0, seed=0, budget=10_000)
     assert plan.stopped_by == "interrupt"
+    assert plan.interrupted
     assert plan.samples < 10_000
+    with pytest.raises(KeyboardInterrupt):
+        planner.plan(model, 0, seed=0, budget=10_000, on_interrupt="raise")
 
 
 @pytest.mark.parametrize("name", [name for name in SAMPLING if name not in GAMES])

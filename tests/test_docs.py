@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,8 @@ def run(page):
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda page: page.name)
-def test_python_blocks_run(page, capsys):
+def test_python_blocks_run(page, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # Some write a file.
     run(page)
 
 
@@ -66,12 +68,13 @@ def test_readme_begins_with_the_two_commands():
         conformance.test_planners_without_bounds_claim_nothing,
     ],
 )
-def test_the_planner_of_the_documentation_conforms(check, monkeypatch):
+def test_the_planner_of_the_documentation_conforms(check, monkeypatch, request):
     planner = flat_monte_carlo()
     monkeypatch.setattr(pacplan, planner.__name__, planner, raising=False)
     monkeypatch.setitem(pacplan.planners, "flat", planner)
     monkeypatch.setitem(conformance.SETTINGS, "flat", {"gamma": 0.7, "horizon": 5})
-    check("flat")
+    needs = [name for name in signature(check).parameters if name != "name"]
+    check("flat", *map(request.getfixturevalue, needs))
 
 
 @cache

@@ -456,3 +456,25 @@ def test_the_command_line_states_what_a_plan_rests_on():
     assert "whole state" in " ".join(outcome.output.split()), outcome.output
     outcome = CliRunner().invoke(app, [*command, "--set", "key=observation", *options])
     assert outcome.exit_code != 0 and "different futures" in " ".join(outcome.output.split())
+
+
+@pytest.mark.parametrize("name", ["FrozenLake-v1", "CartPole-v1"])
+def test_checkpoints_of_environments(name, tmp_path):
+    env = started(gymnasium.make(name))
+    model = pacplan.from_gymnasium(env, table=False, successors=3, reward_range=(0, 1))
+    planner = pacplan.UCT(gamma=0.9, horizon=5)
+    path = tmp_path / "plan"
+    whole = planner.plan(model, seed=0, budget=600, checkpoint=tmp_path / "whole", every=1e9)
+
+    def press(snapshot):
+        if snapshot.episodes >= 30:
+            raise KeyboardInterrupt
+
+    planner.plan(model, seed=0, budget=600, checkpoint=path, every=1e9, callback=press)
+    again = planner.resume(
+        path, pacplan.from_gymnasium(env, table=False, successors=3, reward_range=(0, 1))
+    )
+    assert again.values.tolist() == whole.values.tolist() and again.samples == 600
+    env.step(1)
+    with pytest.raises(ValueError, match="in another state"):
+        planner.resume(path, model)

@@ -8,8 +8,9 @@ import pytest
 import pacplan
 from conftest import HALF, constant_radius, random_small
 from pacplan import exact
-from pacplan.algorithms.base import Query, _streams
+from pacplan.algorithms.base import Query
 from pacplan.algorithms.horizons import allocation
+from pacplan.streams import streams
 
 MDPGapE = pacplan.MDPGapE
 
@@ -399,8 +400,9 @@ def test_each_piece_of_knowledge_saves_samples():
 
 def searched_bounds(planner, model, episodes, seed):
     """Bounds of every pair after every episode, and the exact Q_h of every pair."""
-    rng, ties = _streams(seed)
-    session = model.open(rng)
+    root = np.random.SeedSequence(seed)
+    rng, ties = streams(root, 2)
+    session = model.open(root)
     query = Query(model, 0, model.actions(0), None, rng, ties)
     search = planner._start(query, session)
     history = []

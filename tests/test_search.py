@@ -5,7 +5,6 @@ import json
 import pickle
 import signal
 import threading
-import time
 import tracemalloc
 
 import numba
@@ -14,6 +13,9 @@ import pytest
 
 import pacplan
 from conftest import interpreted
+from pacplan.search.driver import _ctrl_c
+from pacplan.search.room import OutOfTimeError, Room
+from pacplan.streams import streams
 
 MODEL = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
 PLANNER = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, thresholds="paper")
@@ -25,11 +27,6 @@ def answer(plan):
     record = plan.to_dict()
     del record["seconds"], record["planner"]
     return record
-
-
-def slow_step(state, action, rng):
-    time.sleep(0.005)
-    return state, 0.5, False
 
 
 def test_same_seed_same_plan_whatever_the_chunks():
@@ -49,9 +46,12 @@ def test_a_seed_sequence_can_be_used_twice():
     assert answer(PLANNER.plan(MODEL, 0, seed=seed)) == answer(PLANNER.plan(MODEL, 0, seed=seed))
 
 
-def recording(model, calls):
+def recording(model, calls, seed=None):
+    """A Python model of a table; with a seed, it draws what kernels draw in a plan of that seed."""
+    stream = None if seed is None else streams(np.random.SeedSequence(seed), 2)[0]
+
     def step(state, action, rng):
-        drawn = model.step(state, action, rng)
+        drawn = model.step(state, action, stream or rng)
         calls.append((state, action, *drawn))
         return drawn
 
@@ -61,7 +61,7 @@ def recording(model, calls):
 def test_compiled_python_and_jitted_models_agree_call_by_call():
     compiled = PLANNER.plan(MODEL, 0, seed=2)
     calls = []
-    python = PLANNER.plan(recording(MODEL, calls), 0, seed=2)
+    python = PLANNER.plan(recording(MODEL, calls, seed=2), 0, seed=2)
     assert answer(python) == answer(compiled)
     assert (python.tree.pairs == compiled.tree.pairs).all()
     assert len(calls) == compiled.samples
@@ -83,7 +83,8 @@ from test_search import recording
 model = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
 planner = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, thresholds="paper")
 calls = []
-plans = [planner.plan(m, 0, seed=2, budget=1200).to_dict() for m in (model, recording(model, calls))]
+models = model, recording(model, calls, seed=2)
+plans = [planner.plan(m, 0, seed=2, budget=1200).to_dict() for m in models]
 print(json.dumps([plans, calls]))
 """
 
@@ -92,7 +93,7 @@ def test_compiled_and_interpreted_runs_agree_call_by_call(tmp_path):
     printed = interpreted(INTERPRETED, tmp_path)
     (tabular, python), interpreted_calls = json.loads(printed)
     calls = []
-    compiled = answer(PLANNER.plan(recording(MODEL, calls), 0, seed=2, budget=1200))
+    compiled = answer(PLANNER.plan(recording(MODEL, calls, seed=2), 0, seed=2, budget=1200))
     assert [list(call) for call in calls] == interpreted_calls
     for plan in (tabular, python):
         del plan["seconds"], plan["planner"]
@@ -110,29 +111,62 @@ def test_budget_is_spent_to_the_last_call_and_never_exceeded():
 
 
 def test_deadline():
-    start = time.perf_counter()
     plan = ANYTIME.plan(MODEL, 0, seed=0, time_limit=0.2)
     assert plan.stopped_by == "deadline"
-    assert 0.15 <= plan.seconds <= 0.5
-    assert plan.samples > 1000
-    assert time.perf_counter() - start < 5.0
+    assert plan.samples > 0
 
 
-def test_deadline_in_the_middle_of_a_slow_episode():
+def test_time_counts_from_the_call_of_plan_without_compilation(clock, monkeypatch):
+    prepare = pacplan.algorithms.mdp_gape._GapSearch.prepare
+
+    def compiling(search):
+        clock.now += 100.0
+        return prepare(search)
+
+    monkeypatch.setattr("pacplan.algorithms.mdp_gape._GapSearch.prepare", compiling)
+
+    def step(state, action, rng):
+        clock.now += 0.25
+        return state, 0.5, False
+
+    plan = ANYTIME.plan(pacplan.Simulator(step, actions=2, successors=1), 0, time_limit=2.0)
+    assert plan.samples in (8, 9)
+    assert plan.seconds == 0.25 * plan.samples
+
+
+def test_deadline_in_the_middle_of_a_slow_episode(clock):
+    def step(state, action, rng):
+        clock.now += 0.005
+        return state, 0.5, False
+
     planner = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.99, horizon=1000)
-    plan = planner.plan(pacplan.Simulator(slow_step, actions=2, successors=1), 0, time_limit=0.1)
+    plan = planner.plan(pacplan.Simulator(step, actions=2, successors=1), 0, time_limit=0.1)
     assert plan.stopped_by == "deadline"
-    assert plan.seconds < 0.3
-    assert 0 < plan.samples < 30
+    assert 19 <= plan.samples <= 21
     assert plan.episodes == 1
     assert plan.tree.pairs["n"].sum() == plan.samples
 
 
-def test_deadline_with_a_deep_horizon():
-    planner = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.999, horizon=20_000)
-    plan = planner.plan(MODEL, 0, seed=0, time_limit=0.1)
-    assert plan.stopped_by == "deadline"
-    assert plan.seconds < 0.5
+def test_no_room_is_made_that_cannot_be_filled_in_time(clock):
+    room = Room()
+    room.deadline = 1.0
+    array = room.extend(np.zeros(0, np.int64), 10)
+    assert len(array) == 10 and room.held == 80
+    clock.now = 1.0
+    with pytest.raises(OutOfTimeError):
+        room.extend(array, 1000)
+    assert len(array) == 10 and room.held == 80
+
+
+def test_room_grows_by_half_while_it_can():
+    room = Room(limit=1000)
+    array = room.extend(np.arange(80.0), 90)
+    assert len(array) == 120 and room.held == 320
+    assert array[:80].tolist() == list(range(80)) and not array[80:].any()
+    array = room.extend(array, 200)
+    assert len(array) == 200 and room.held == 960
+    with pytest.raises(MemoryError, match="memory_limit=1000"):
+        room.extend(array, 210)
 
 
 def test_an_interrupt_ends_a_plan_inside_a_plan_and_the_outer_one():
@@ -177,6 +211,7 @@ def test_callback_that_raises_comes_through():
         PLANNER.plan(MODEL, 0, callback=callback)
 
 
+@pytest.mark.usefixtures("fresh_ctrl_c")
 @pytest.mark.parametrize("how", ["signal in a step", "exception in a step", "signal", "exception"])
 def test_interrupt_returns_the_plan_so_far(how):
     handler = signal.getsignal(signal.SIGINT)
@@ -214,6 +249,58 @@ def test_interrupt_returns_the_plan_so_far(how):
     assert ANYTIME.plan(MODEL, 0, seed=0, budget=60).samples == 60
 
 
+def pressing(times):
+    """A model in which Ctrl-C is pressed during the calls of these numbers."""
+    calls = []
+
+    def step(state, action, rng):
+        calls.append(1)
+        if len(calls) in times:
+            signal.raise_signal(signal.SIGINT)
+        return state, 0.5, False
+
+    return pacplan.Simulator(step, actions=2, successors=1)
+
+
+@pytest.fixture
+def fresh_ctrl_c():
+    """As if no plan had been interrupted before, and after."""
+    _ctrl_c.absorbed = False
+    yield
+    _ctrl_c.absorbed = False
+
+
+@pytest.mark.usefixtures("fresh_ctrl_c")
+def test_a_ctrl_c_in_the_last_slice_is_not_lost():
+    plan = ANYTIME.plan(pressing({12}), 0, budget=12)
+    assert plan.stopped_by in ("budget", "interrupt")
+    assert plan.interrupted
+    assert not ANYTIME.plan(pressing(set()), 0, budget=12).interrupted
+
+
+@pytest.mark.usefixtures("fresh_ctrl_c")
+def test_a_loop_of_plans_is_left_by_pressing_twice():
+    model = pressing({5, 8})
+    assert ANYTIME.plan(model, 0, budget=12).interrupted
+    with pytest.raises(KeyboardInterrupt):
+        ANYTIME.plan(model, 0, budget=12)
+    # After a plan that was not interrupted, the next Ctrl-C is a first one again.
+    model = pressing({5, 20, 40})
+    interrupted = [ANYTIME.plan(model, 0, budget=12).interrupted for _ in range(6)]
+    assert interrupted == [True, False, True, False, True, False]
+
+
+@pytest.mark.usefixtures("fresh_ctrl_c")
+def test_agents_follow_the_same_rule():
+    agent = pacplan.Agent(ANYTIME, pressing({5, 8}), budget=12)
+    agent.act(0)
+    assert agent.history[-1].plan.interrupted
+    with pytest.raises(KeyboardInterrupt):
+        agent.act(0)
+    assert len(agent.history) == 1
+
+
+@pytest.mark.usefixtures("fresh_ctrl_c")
 def test_a_second_interrupt_raises():
     def step(state, action, rng):
         signal.raise_signal(signal.SIGINT)
@@ -221,20 +308,18 @@ def test_a_second_interrupt_raises():
         return state, 0.5, False
 
     handler = signal.getsignal(signal.SIGINT)
-    plan = ANYTIME.plan(pacplan.Simulator(step, actions=2, successors=1), 0, budget=100)
-    # The second one is raised inside the step, which ends the search as an exception there does.
-    assert plan.stopped_by == "interrupt"
-    assert plan.samples == 0
+    with pytest.raises(KeyboardInterrupt):
+        ANYTIME.plan(pacplan.Simulator(step, actions=2, successors=1), 0, budget=100)
     assert signal.getsignal(signal.SIGINT) is handler
 
 
 def test_planning_from_several_threads():
-    expected = [answer(PLANNER.plan(MODEL, 0, seed=i)) for i in range(6)]
+    models = MODEL, pacplan.Simulator(MODEL.step, actions=5, successors=2)
+    expected = [answer(PLANNER.plan(models[i % 2], 0, seed=i)) for i in range(6)]
     found = {}
-    sim = pacplan.Simulator(MODEL.step, actions=5, successors=2)
 
     def work(i):
-        found[i] = answer(PLANNER.plan(MODEL if i % 2 else sim, 0, seed=i))
+        found[i] = answer(PLANNER.plan(models[i % 2], 0, seed=i))
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
     for thread in threads:

@@ -22,6 +22,7 @@ from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP, fro
 from pacplan.planning import plan
 from pacplan.result import Plan
 from pacplan.search import SearchTree, Snapshot
+from pacplan.streams import Stream
 
 __version__ = "0.1.0"
 
@@ -45,6 +46,7 @@ __all__ = [
     "Snapshot",
     "SparseSampling",
     "StOP",
+    "Stream",
     "TabularMDP",
     "TrailBlazer",
     "UGapEMCTS",

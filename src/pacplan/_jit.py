@@ -161,21 +161,12 @@ def _plain(kind: Any) -> Any:
 
 
 def kernel(function: F) -> F:
-    """Compile `function` with Numba on first use, and keep the result in the user's cache folder."""
-    return _cached(numba.njit(**_OPTIONS)(function))  # type: ignore[no-any-return]
+    """Compile `function` with Numba on first use, and keep the result in the user's cache folder.
 
-
-def core(function: F) -> F:
-    """Compile `function` as the whole work of an `entry`."""
-    return numba.njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
-
-
-def entry(function: F) -> F:
-    """Like `kernel`, for functions that take random generators and only call their `core`.
-
-    To take a generator is to hold a reference to it, which only memory management gives back.
+    It runs without the interpreter's lock, so that other threads go on: among them the one that halts
+    the search at its deadline.
     """
-    return _cached(numba.njit(error_model="numpy")(function))  # type: ignore[no-any-return]
+    return _cached(numba.njit(nogil=True, **_OPTIONS)(function))  # type: ignore[no-any-return]
 
 
 def _cached(compiled: Any) -> Any:

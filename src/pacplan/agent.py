@@ -164,9 +164,8 @@ class Agent:
         plan = planner._plan(
             self.model,
             state,
-            seed=self._seeds.spawn(1)[0],
-            budget=self.budget,
-            time_limit=self.time_limit,
+            self._seeds.spawn(1)[0],
+            planner._limits(self.budget, self.time_limit),
             reuse=Reuse(kept, 1.0 / choices) if self.reuse else None,
         )
         self.history.append(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pacplan.search.tree import SearchTree
 
-STOPS = ("certified", "rule", "budget", "deadline", "callback", "interrupt")
+STOPS = ("certified", "rule", "budget", "deadline", "memory", "callback", "interrupt")
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,8 @@ class Plan:
         value: estimate of the state's optimal value, max over a of Q(state, a).
         certified: True if the planner stopped by its own rule under proven thresholds.
         stopped_by: "certified" (own rule, proven), "rule" (own rule, heuristic), "budget",
-            "deadline", "callback" or "interrupt".
+            "deadline", "memory" (the limit, the machine's, or 2^31 visits, which is all that a counter
+            holds), "callback" or "interrupt".
         guarantee: what is known about `action`, in words.
         assumptions: what the guarantee rests on: what the user stated, and what the model does.
         samples: calls to the model.
@@ -38,6 +39,8 @@ class Plan:
         planner: the planner's settings.
         tree: the search tree.
         sequence: the actions to take one after the other, from planners of sequences; else empty.
+        memory: bytes that the records of the search took.
+        interrupted: whether Ctrl-C was pressed during the search, whatever ended it.
     """
 
     action: Hashable
@@ -59,6 +62,8 @@ class Plan:
     planner: str
     tree: SearchTree | None
     sequence: tuple[Hashable, ...] = ()
+    memory: int = 0
+    interrupted: bool = False
 
     def __post_init__(self) -> None:
         for array in (self.lower, self.upper, self.values, self.calls):
@@ -123,6 +128,7 @@ class Plan:
             "rule": "by its own rule",
             "budget": "by the budget",
             "deadline": "by the deadline",
+            "memory": "for want of memory",
             "callback": "by the callback",
             "interrupt": "by an interrupt",
         }[self.stopped_by]

@@ -1,19 +1,25 @@
 """The Planner base: one way to ask, for every planner."""
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import replace
 from functools import cache
+from importlib import metadata
 from inspect import Parameter, signature
-from typing import Any, ClassVar, NamedTuple
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from pacplan import _checks
+from pacplan.identity import described
 from pacplan.models.protocol import Model
 from pacplan.result import Plan
+from pacplan.search.checkpoint import Checkpoint, CheckpointKeeper, plain_state
 from pacplan.search.driver import Callback, Limits, Search, drive
 from pacplan.search.tree import SearchTree
+from pacplan.streams import Stream, streams
 
 
 class Reuse(NamedTuple):
@@ -39,9 +45,10 @@ class Query(NamedTuple):
     state: Any
     actions: tuple[Hashable, ...]
     budget: int | None
-    rng: np.random.Generator
-    ties: np.random.Generator
+    rng: Stream
+    ties: Stream
     reuse: Reuse | None = None
+    memory_limit: int | None = None
 
 
 class Planner(ABC):
@@ -56,6 +63,7 @@ class Planner(ABC):
 
     name: ClassVar[str]
     keeps_tree: ClassVar[bool] = True
+    keeps_checkpoints: ClassVar[bool] = True
     two_player: ClassVar[bool] = False
 
     def __init__(self, *, chunk: int | None = None) -> None:
@@ -71,6 +79,10 @@ class Planner(ABC):
         time_limit: float | None = None,
         progress: bool = False,
         callback: Callback | None = None,
+        memory_limit: int | None = None,
+        on_interrupt: Literal["return", "raise"] = "return",
+        checkpoint: str | Path | None = None,
+        every: float = 60.0,
     ) -> Plan:
         """Decide what to do in a state.
 
@@ -83,9 +95,16 @@ class Planner(ABC):
             progress: show the intervals of the state's actions closing in, on the error stream.
             callback: called with a `Snapshot` after 1, 2, ... episodes and then every 5 % more, and
                 at the end; a true result stops the search.
+            memory_limit: most bytes for the records of the search; by default what the machine has
+                left. The states of a Python simulator come on top.
+            on_interrupt: "return": Ctrl-C ends the search, and the plan found so far is returned, with
+                `plan.interrupted` true; a second one, during the same plan or the next, raises
+                KeyboardInterrupt. "raise": every one raises.
+            checkpoint: a file to write now and then what is needed to go on with `resume`.
+            every: seconds between two checkpoints.
 
         Returns:
-            The plan. Ctrl-C ends the search, and what was found so far is returned.
+            The plan.
 
         Raises:
             ValueError: an argument out of range, an unknown state, a problem the planner cannot
@@ -93,31 +112,121 @@ class Planner(ABC):
             TypeError: an argument of the wrong type.
             BrokenPromiseError: the model broke a promise (a reward out of range, too many
                 successors). What a simulator raises itself comes through unchanged.
+            OSError: a checkpoint cannot be written.
         """
-        return self._plan(
-            model,
-            state,
-            seed=seed,
-            budget=budget,
-            time_limit=time_limit,
-            progress=progress,
+        check_model(model)
+        limits = self._limits(budget, time_limit, progress, callback, memory_limit, on_interrupt)
+        root = seed_sequence(seed)
+        if state is None:
+            state = model.initial_state()
+        if checkpoint is not None:
+            header = {
+                "version": package_version(),
+                "planner": self._identity(),
+                "model": fingerprint(model),
+                "state": plain_state(state),
+                "entropy": root.entropy,
+                "spawn_key": list(root.spawn_key),
+                "budget": limits.budget,
+            }
+            limits = replace(limits, keeper=self._keeper(checkpoint, every, header))
+        return self._plan(model, state, root, limits)
+
+    def resume(
+        self,
+        path: str | Path,
+        model: Model,
+        *,
+        time_limit: float | None = None,
+        progress: bool = False,
+        callback: Callback | None = None,
+        memory_limit: int | None = None,
+        on_interrupt: Literal["return", "raise"] = "return",
+        every: float = 60.0,
+    ) -> Plan:
+        """Go on with a plan from its last checkpoint, to the same result as if it had never stopped.
+
+        Seed, state and budget are those of the plan; checkpoints go on in the same file.
+
+        Args:
+            path: the file that `plan(..., checkpoint=path)` wrote.
+            model: the same problem. A Python simulator is called once for each state it had reached,
+                so all its randomness must come from `rng`.
+            time_limit: most seconds from now on.
+            progress: as for `plan`.
+            callback: as for `plan`.
+            memory_limit: as for `plan`.
+            on_interrupt: as for `plan`.
+            every: as for `plan`.
+
+        Raises:
+            ValueError: the file is damaged, or of another planner, model or version of pacplan.
+            OSError: the file cannot be read.
+        """
+        check_model(model)
+        saved = Checkpoint.read(path)
+        saved.check(version=package_version(), planner=self._identity(), model=fingerprint(model))
+        limits = self._limits(saved.budget, time_limit, progress, callback, memory_limit, on_interrupt)
+        keeper = self._keeper(path, every, saved.header, saved)
+        root = np.random.SeedSequence(saved.entropy, spawn_key=saved.spawn_key)
+        return self._plan(model, saved.state(model), root, replace(limits, keeper=keeper))
+
+    def _limits(
+        self,
+        budget: int | None,
+        time_limit: float | None,
+        progress: bool = False,
+        callback: Callback | None = None,
+        memory_limit: int | None = None,
+        on_interrupt: str = "return",
+    ) -> Limits:
+        """The limits of a plan, checked."""
+        if time_limit is not None and _checks.real("time_limit", time_limit) <= 0.0:
+            raise ValueError(f"time_limit must be positive, got {time_limit}")
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be a function, got {callback!r}")
+        if memory_limit is not None:
+            memory_limit = _checks.integer("memory_limit", memory_limit, least=1)
+        return Limits(
+            budget=None if budget is None else _checks.integer("budget", budget, least=1),
+            time_limit=None if time_limit is None else float(time_limit),
+            memory_limit=memory_limit,
             callback=callback,
+            progress=_checks.flag("progress", progress),
+            chunk=self.chunk,
+            raise_interrupts=_checks.choice("on_interrupt", on_interrupt, ("return", "raise"))
+            == "raise",
         )
+
+    def _identity(self) -> str:
+        """Everything that a plan of this planner depends on, in words."""
+        settings = {
+            name: getattr(self, f"_{name}", getattr(self, name, None))
+            for name in _parameters(type(self))
+            if name != "chunk"
+        }
+        listed = ", ".join(f"{name}={described(value)}" for name, value in settings.items())
+        return f"{type(self).__name__}({listed})"
+
+    def _keeper(
+        self, path: str | Path, every: float, header: dict[str, Any], saved: Checkpoint | None = None
+    ) -> CheckpointKeeper:
+        """Who writes the checkpoints of a plan."""
+        if not self.keeps_checkpoints:
+            raise ValueError(f"{type(self).__name__} writes no checkpoints; leave checkpoint= out")
+        return CheckpointKeeper(Path(path), _checks.positive("every", every), header, saved)
 
     def _plan(
         self,
         model: Model,
         state: Any,
+        root: np.random.SeedSequence,
+        limits: Limits,
         *,
-        seed: int | np.random.SeedSequence | None,
-        budget: int | None,
-        time_limit: float | None,
-        progress: bool = False,
-        callback: Callback | None = None,
         reuse: Reuse | None = None,
     ) -> Plan:
-        """Like `plan`, for a decision that may be one of several."""
-        check_model(model)
+        """Like `plan`, for a decision that may be one of several, or that goes on from a checkpoint."""
+        began = time.perf_counter()
         if model.two_player != self.two_player:
             name = type(self).__name__
             raise ValueError(
@@ -126,33 +235,24 @@ class Planner(ABC):
                 if self.two_player
                 else f"{name} plans for one player, and this model is a game of two; use UGapEMCTS"
             )
-        if time_limit is not None and _checks.real("time_limit", time_limit) <= 0.0:
-            raise ValueError(f"time_limit must be positive, got {time_limit}")
-        if callback is not None and not callable(callback):
-            raise TypeError(f"callback must be a function, got {callback!r}")
-        limits = Limits(
-            budget=None if budget is None else _checks.integer("budget", budget, least=1),
-            time_limit=None if time_limit is None else float(time_limit),
-            callback=callback,
-            progress=_checks.flag("progress", progress),
-            chunk=self.chunk,
+        rng, ties = streams(root, 2)
+        query = Query(
+            model, state, model.actions(state), limits.budget, rng, ties, reuse, limits.memory_limit
         )
-        rng, ties = _streams(seed)
-        if state is None:
-            state = model.initial_state()
-        query = Query(model, state, model.actions(state), limits.budget, rng, ties, reuse)
         self._check_query(query, limits)
-        session = model.open(rng)
+        session = model.open(root)
         try:
             search = self._start(query, session)
             session.agree(query.state, query.actions)
-            stopped_by, seconds = drive(search, limits)
-            plan = self._finish(query, search, stopped_by, seconds)
+            ending = drive(search, limits, began)
+            plan = self._finish(query, search, ending.reason, ending.seconds)
             session.verify()
         finally:
             session.close()
         stated: tuple[str, ...] = getattr(model, "assumptions", ())
-        return replace(plan, assumptions=(*plan.assumptions, *stated)) if stated else plan
+        if stated:
+            plan = replace(plan, assumptions=(*plan.assumptions, *stated))
+        return replace(plan, interrupted=True) if ending.interrupted else plan
 
     def _check_reuse(self, model: Model) -> None:
         """Raise ValueError unless the tree of one plan can start the next."""
@@ -184,6 +284,17 @@ class Planner(ABC):
         return f"{type(self).__name__}({', '.join(settings)})"
 
 
+def package_version() -> str:
+    """The version of pacplan, without an import of the whole package from within it."""
+    return metadata.version("pacplan")
+
+
+def fingerprint(model: Model) -> str:
+    """What tells a model from others, as far as it can: see each model's `fingerprint`."""
+    told = getattr(model, "fingerprint", None)
+    return repr(model) if told is None else str(told())
+
+
 _model_classes: set[type] = set()
 
 
@@ -203,17 +314,12 @@ def _parameters(planner: type[Planner]) -> dict[str, Parameter]:
     return dict(signature(planner).parameters)
 
 
-def _streams(
-    seed: int | np.random.SeedSequence | None,
-) -> tuple[np.random.Generator, np.random.Generator]:
-    """Two independent generators: one for the model, one for breaking ties."""
+def seed_sequence(seed: int | np.random.SeedSequence | None) -> np.random.SeedSequence:
+    """The root of all random numbers of a plan."""
     if isinstance(seed, np.random.SeedSequence):
         # A copy, so that planning twice with one sequence gives the same plan.
-        root = np.random.SeedSequence(entropy=seed.entropy, spawn_key=seed.spawn_key)
-    else:
-        root = np.random.SeedSequence(None if seed is None else _checks.integer("seed", seed, least=0))
-    first, second = root.spawn(2)
-    return np.random.default_rng(first), np.random.default_rng(second)
+        return np.random.SeedSequence(entropy=seed.entropy, spawn_key=seed.spawn_key)
+    return np.random.SeedSequence(None if seed is None else _checks.integer("seed", seed, least=0))
 
 
 _RENUMBERED = (

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -313,10 +314,6 @@ class _BracketSearch(EpisodeSearch):
         steps["ended"] = nothing * self._sigma
         moments = np.zeros((actions, bettors), bets.MOMENTS)
         moments["spread"] = (0.25 * span) ** 2
-        counts = np.arange(1, _SMALL_COUNTS)
-        entropies = np.array(
-            [-math.lgamma(0.5)] + [n * math.log(n) - math.lgamma(n + 0.5) for n in counts.tolist()]
-        )
         self._pool = PoolArrays(room, b, horizon)
         self._opening = cost.opening
         self._bets = np.zeros((0, len(cost.opening)))
@@ -330,7 +327,7 @@ class _BracketSearch(EpisodeSearch):
             "rules": records(rules),
             "levels": records(cost.levels),
             "steps": records(steps),
-            "entropies": entropies,
+            "entropies": _entropies(),
             "promises": self.promises,
             "root": self.root,
             "moments": records(moments),
@@ -358,21 +355,15 @@ class _BracketSearch(EpisodeSearch):
     def reserve(self) -> int:
         """Make room, also for the bets on new pairs and for new states in the pool."""
         episodes = super().reserve()
-        room = len(self.tree.arrays().pairs)
-        if len(self._bets) < room:
-            more = np.broadcast_to(self._opening, (room - len(self._bets), len(self._opening)))
-            self._bets = np.concatenate([self._bets, more])
-        self._bounds = kernels.Bounds(
-            *(
-                _lengthened(table, size)
-                for table, size in zip(
-                    self._bounds, (self.tree.room, self.tree.room, room), strict=True
-                )
-            )
-        )
-        self._pool.reserve(episodes * self.horizon + 1)
+        nodes, pairs = self.tree.room, len(self.tree.arrays().pairs)
+        known = len(self._bets)
+        self._bets = self.room.extend(self._bets, pairs)
+        self._bets[known:] = self._opening
+        for table, rows in zip(self._bounds, (nodes, nodes, pairs), strict=True):
+            self.room.extend(table, rows)
+        self._pool.reserve(episodes * self.horizon + 1, self.room)
         if self._merged:
-            self._graph = grown_graph(self._graph, self.tree.room, episodes * self.horizon + 1)
+            self._graph = grown_graph(self._graph, nodes, episodes * self.horizon + 1, self.room)
         return episodes
 
     def in_units(self, scaled: Any) -> Any:
@@ -399,11 +390,11 @@ class _BracketSearch(EpisodeSearch):
         )
 
 
-def _lengthened(table: NDArray[np.float64], rows: int) -> NDArray[np.float64]:
-    """The table, or one with so many rows, the new ones zero."""
-    if len(table) >= rows:
-        return table
-    return np.concatenate([table, np.zeros((rows - len(table), table.shape[1]))])
+@cache
+def _entropies() -> NDArray[np.float64]:
+    """The table of n log n - lgamma(n + 1/2) for small n. Plans share it; nobody writes to it."""
+    first = -math.lgamma(0.5)
+    return np.array([first] + [n * math.log(n) - math.lgamma(n + 0.5) for n in range(1, _SMALL_COUNTS)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan._jit import core, entry, inlined
+from pacplan._jit import inlined, kernel
 from pacplan.algorithms.bracket_bets import bet_exploit, bet_forced
 from pacplan.algorithms.bracket_pool import (
     ENDED,
@@ -35,6 +35,7 @@ from pacplan.search.kernel import (
     break_promise,
     call_model,
     follow,
+    halted,
     largest,
     least_gap,
 )
@@ -741,6 +742,8 @@ def certify(search: Search, model: Any) -> None:
     for h in range(rules.horizon - 1, -1, -1):
         at = search.graph.heads[0 if rules.pooled else h]
         while at != NONE:
+            if halted(search.report):
+                return
             link = tree.nodes[at].first
             while link != NONE:
                 if tree.pairs[link].n > 0:
@@ -780,6 +783,8 @@ def adapt(search: Search, model: Any, play: int) -> None:
     arm.penalty = wanted
     arm.rebuilt = arm.calls
     for at in range(tree.used[0] - 1, 0, -1):
+        if halted(search.report):
+            return
         node = tree.nodes[at]
         if node.branch == play and node.actions > 0:
             link = node.first
@@ -846,10 +851,11 @@ def satisfied(root: Any, rules: Any, decision: Any) -> bool:
     return False
 
 
-@core
-def _run(
+@kernel
+def run(
     search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
 ) -> int:
+    """Play episodes until one of the reasons in `pacplan.search.kernel` to return."""
     tree, rules, report = search.tree, search.rules[0], search.report[0]
     decision = search.decision[0]
     if tree.used[0] == 0:
@@ -879,8 +885,8 @@ def _run(
             return NO_ROOM
         sweep(
             search.pool,
+            search.report,
             outcomes,
-            report.calls,
             rules.gamma,
             search.steps.sigma,
             search.steps.prior,
@@ -903,11 +909,3 @@ def _run(
             forced = search.forced_wealth[decision.play]
             bet_forced(rules, search.root[decision.play], search.root.size, forced, earned)
     return CHUNK_DONE
-
-
-@entry
-def run(
-    search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Play episodes until one of the reasons in `pacplan.search.kernel` to return."""
-    return _run(search, model, state, most_episodes, most_calls, rng, ties)

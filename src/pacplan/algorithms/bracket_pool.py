@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan._jit import inlined, records
+from pacplan.search.kernel import halted
 from pacplan.search.merging import MergeTable, empty_table, find, grown, merge
+from pacplan.search.room import Room
 from pacplan.search.tree import NONE
 
 # In place of a successor: the end of the episode.
@@ -57,20 +59,22 @@ class PoolArrays:
             self._used,
         )
 
-    def reserve(self, more: int) -> None:
+    def reserve(self, more: int, room: Room) -> None:
         """Make room for so many more states, up to a limit."""
         needed = int(self._used[0]) + more
         while len(self._states) < needed and 2 * len(self._outcomes) <= _MOST_OUTCOMES:
-            self._double()
+            self._double(room)
 
-    def _double(self) -> None:
+    def _double(self, room: Room) -> None:
+        arrays = (self._states, self._pairs, self._outcomes, self._values)
+        room.take(sum(array.nbytes for array in arrays))
         for name in ("_states", "_pairs", "_outcomes"):
             old = getattr(self, name)
             new = np.zeros(2 * len(old), old.dtype)
             new[: len(old)] = old
             setattr(self, name, new)
         self._values = np.concatenate([self._values, np.zeros_like(self._values)])
-        self._places = grown(self._places, len(self._states))
+        self._places = grown(self._places, len(self._states), room)
 
 
 @inlined
@@ -177,12 +181,13 @@ def _learn_prior(pool: Pool, sigma: Any, prior: Any) -> None:
 
 @inlined
 def sweep(
-    pool: Pool, successors: int, calls: int, gamma: float, sigma: Any, prior: Any, ended: Any
+    pool: Pool, report: Any, successors: int, gamma: float, sigma: Any, prior: Any, ended: Any
 ) -> None:
     """Dynamic programming over all that was seen, anew whenever the calls have grown by a tenth.
 
     Less often where most states were seen only a few times: there is little to learn from it.
     """
+    calls = report[0].calls
     if calls < pool.used[2]:
         return
     growth = 1.1 if pool.used[0] * 2 <= calls else 1.5
@@ -190,4 +195,6 @@ def sweep(
     _learn_prior(pool, sigma, prior)
     for k in range(1, prior.size):
         for place in range(pool.used[0]):
+            if halted(report):
+                return
             refresh(pool, successors, place, k, gamma, prior, ended)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pacplan._jit import core, entry, inlined
+from pacplan._jit import inlined, kernel
 from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.episodes import estimates_plan
 from pacplan.algorithms.horizons import check_gamma_and_horizon, horizon_for
@@ -122,10 +122,11 @@ def _iteration(
     return NONE, min(switch, most), 0.0, CHUNK_DONE
 
 
-@core
-def _run(
+@kernel
+def run(
     search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
 ) -> int:
+    """Play iterations from `state` until one of the reasons in `pacplan.search.kernel` to return."""
     tree, report, horizon = search.tree, search.report[0], search.rules[0].horizon
     plant(search, state)
     for _ in range(most_episodes):
@@ -145,14 +146,6 @@ def _run(
         if status != CHUNK_DONE:
             return status
     return CHUNK_DONE
-
-
-@entry
-def run(
-    search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Play iterations from `state` until one of the reasons in `pacplan.search.kernel` to return."""
-    return _run(search, model, state, most_episodes, most_calls, rng, ties)
 
 
 class BRUE(Planner):

@@ -2,23 +2,28 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import _checks
 from pacplan._jit import records
+from pacplan._notes import shown
 from pacplan.algorithms.base import Planner, Query
 from pacplan.models.protocol import BrokenPromiseError, Model, Session
 from pacplan.models.states import advice
 from pacplan.result import Plan
 from pacplan.search import kernel
+from pacplan.search.checkpoint import named_arrays
 from pacplan.search.driver import Snapshot
+from pacplan.search.room import OutOfTimeError, Room
 from pacplan.search.tree import NODE, Reader, SearchTree, read_nothing
 
 # Kernels and kinds of models (classes of handles) that are ready.
 _prepared: set[Any] = set()
+# Visits of a node or pair are counted in 32 bits; each is a call to the model.
+MOST_COUNTED = np.iinfo(np.int32).max
 
 
 class EpisodeSearch(ABC):
@@ -38,6 +43,10 @@ class EpisodeSearch(ABC):
     """
 
     target: float | None = None
+    seconds_a_node: ClassVar[float] = 0.0
+    """Time that the plan's estimates take to make, for each node of the tree."""
+    derived: ClassVar[frozenset[str]] = frozenset()
+    """Arrays that kernels see and that follow from the others."""
 
     def __init__(
         self,
@@ -57,6 +66,7 @@ class EpisodeSearch(ABC):
         self.session = session
         self.actions = query.actions
         self.horizon = horizon
+        self.room = Room(query.memory_limit)
         self.tree = SearchTree(
             pair,
             node,
@@ -86,6 +96,9 @@ class EpisodeSearch(ABC):
         self._root = session.encode(query.state)
         if query.reuse is not None and query.reuse.tree is not None:
             self.tree.adopt(query.reuse.tree, session.encode)
+        self.room.take(self.tree.nbytes)
+        earlier = int(self.tree.nodes["count"].max(initial=0))
+        self._most_calls = MOST_COUNTED - earlier
         self._run = run
 
     @abstractmethod
@@ -131,7 +144,8 @@ class EpisodeSearch(ABC):
     def reserve(self) -> int:
         """Make room for some more episodes; returns how many."""
         episodes = max(1, 4096 // self.horizon, len(self.tree) // (4 * self.horizon))
-        self.tree.reserve(episodes * self.horizon, episodes * self.horizon * self._pairs_a_node)
+        nodes = episodes * self.horizon
+        self.tree.reserve(nodes, nodes * self._pairs_a_node, self.room)
         return episodes
 
     def prepare(self) -> int:
@@ -146,9 +160,23 @@ class EpisodeSearch(ABC):
         _prepared.add(kind)
         return self.advance(0, 0)
 
+    def stop_at(self, deadline: float | None) -> None:
+        """Begin no call to the model after this reading of `time.perf_counter`."""
+        self.room.deadline = deadline
+        self.session.stop_at(deadline)
+
+    def finishing(self) -> float:
+        """Seconds, at most, that the plan takes to make once the search has ended."""
+        return self.seconds_a_node * float(self.tree.arrays().used[0])
+
+    def halt(self) -> None:
+        """Begin no further call to the model."""
+        self.reports["halt"][0] = 1
+
     def advance(self, episodes: int, calls: int) -> int:
         """Play at most so many episodes, until so many calls in all; say how it ended."""
         last = int(self.report["episodes"]) + episodes
+        countable = min(calls, self._most_calls)
         while True:
             status = int(
                 self._run(
@@ -156,17 +184,53 @@ class EpisodeSearch(ABC):
                     self.session.handle,
                     self._root,
                     last - int(self.report["episodes"]),
-                    calls,
+                    countable,
                     self._rng,
                     self._ties,
                 )
             )
-            if status == kernel.ABORTED or self.report["promise"] == kernel.NO_ACTIONS:
-                asked = int(self.report["action"]) if status == kernel.ABORTED else None
+            if status == kernel.SPENT and countable < calls:
+                return kernel.FULL
+            called = status == kernel.ABORTED and not self.report["refused"]
+            if called or self.report["promise"] == kernel.NO_ACTIONS:
+                asked = int(self.report["action"]) if called else None
                 self.session.diagnose(int(self.report["state"]), asked, int(self.report["h"]))
             if status != kernel.NO_ROOM:
                 return status
-            self.reserve()
+            try:
+                self.reserve()
+            except MemoryError:
+                return kernel.FULL
+            except OutOfTimeError:
+                self.reports["refused"][0] = 1
+                return kernel.ABORTED
+
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
+        """All that the search is between two chunks, by name."""
+        own = dict(named_arrays(self.kernel_state()))
+        streams = {"streams.rng": self._rng.words, "streams.ties": self._ties.words}
+        arrays = {name: array for name, array in own.items() if name not in self.derived}
+        return arrays | streams | self.session.memory()
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Put the search where `state_arrays` found it; it was set up in the same way.
+
+        Raises:
+            ValueError: the arrays are not those of such a search.
+        """
+        self.session.recall({name: arrays[name] for name in arrays if name.startswith("session.")})
+        for name, array in self.state_arrays().items():
+            if name not in arrays or arrays[name].dtype != array.dtype:
+                raise ValueError(f"the checkpoint does not fit this planner: {name} is another")
+            saved = arrays[name]
+            if saved.shape != array.shape:
+                # Without compilation, kernels see a view of the array.
+                owner = array if array.base is None else array.base
+                self.room.take(max(0, saved.nbytes - array.nbytes))
+                owner.resize(saved.shape, refcheck=False)
+                array = dict(self.state_arrays())[name]
+            array[...] = saved
+        self.reserve()
 
     def broken_promise(self) -> Exception:
         """The error for a model that broke a promise."""
@@ -174,9 +238,9 @@ class EpisodeSearch(ABC):
         promise, key, action, h = (int(report[name]) for name in ("promise", "state", "action", "h"))
         state = key if self.session.states is None else self.session.states[key]
         low, high = self._reward_range
-        where = f"state {state!r}, step {h}"
+        where = f"state {shown(state)}, step {h}"
         if promise not in (kernel.NO_ACTIONS, kernel.TOO_MANY_ACTIONS):
-            where = f"state {state!r}, action {self.session.label(key, action)!r}, step {h}"
+            where = f"state {shown(state)}, action {shown(self.session.label(key, action))}, step {h}"
         promised = f"more than the promised {self.successors} successors were seen; raise successors="
         if self._deterministic:
             promised = "transitions were declared deterministic, but a second successor was seen"
@@ -185,9 +249,9 @@ class EpisodeSearch(ABC):
                 kernel.BAD_REWARD: f"{where}: the reward {report['reward']} lies outside the "
                 f"promised reward_range=({low}, {high})",
                 kernel.TOO_MANY_SUCCESSORS: f"{where}: {promised}, or {advice(state)}",
-                kernel.NO_ACTIONS: f"the successor {state!r} offers no action; a state in which "
+                kernel.NO_ACTIONS: f"the successor {shown(state)} offers no action; a state in which "
                 "nothing can be done must be reached by a transition that terminates",
-                kernel.TOO_MANY_ACTIONS: f"state {state!r} offers {action} actions, more than the "
+                kernel.TOO_MANY_ACTIONS: f"state {shown(state)} offers {action} actions, more than the "
                 f"promised {self._max_actions or _checks.LARGEST}",
                 kernel.REWARD_VARIES: f"{where}: rewards were declared deterministic, but this pair "
                 f"paid {report['reward']} after having paid another reward",
@@ -265,6 +329,7 @@ def estimates_plan(
         planner=repr(planner),
         tree=search.tree if len(search.tree) else None,
         sequence=sequence,
+        memory=search.room.held,
     )
 
 
@@ -317,4 +382,5 @@ def bounded_plan(
         horizon=search.horizon,
         planner=repr(planner),
         tree=search.tree if len(search.tree) else None,
+        memory=search.room.held,
     )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan._jit import core, entry, inlined, kernel
+from pacplan._jit import inlined, kernel
 from pacplan.bounds.bernoulli import kl_upper_from, warm_start
 from pacplan.bounds.memo import MOST_VISITS, Memo, mean_bounds, share_upper
 from pacplan.bounds.simplex import kl_ball_max, kl_ball_min, one_seen_max
@@ -31,6 +31,7 @@ from pacplan.search.kernel import (
     call_model,
     follow,
     gap_of,
+    halted,
     largest,
     wider,
 )
@@ -526,10 +527,14 @@ def backward(search: Search, model: Any, length: int, ties: Any) -> int:
     return CHUNK_DONE
 
 
-@core
-def _run(
+@kernel
+def run(
     search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
 ) -> int:
+    """Play episodes from `state` until one of the reasons in `pacplan.search.kernel` to return.
+
+    `rng` feeds the model, `ties` breaks ties.
+    """
     if search.tree.used[0] == 0:
         status = plant(search, model, state, ties)
         if status != CHUNK_DONE:
@@ -565,17 +570,6 @@ def _run(
             return STALE
     decide(search, ties)
     return RULE if satisfied(search) else CHUNK_DONE
-
-
-@entry
-def run(
-    search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Play episodes from `state` until one of the reasons in `pacplan.search.kernel` to return.
-
-    `rng` feeds the model, `ties` breaks ties.
-    """
-    return _run(search, model, state, most_episodes, most_calls, rng, ties)
 
 
 @inlined
@@ -614,8 +608,13 @@ def _renew_root(search: Search) -> None:
         link = pair.sibling
 
 
-@core
-def _regrow(search: Search, model: Any, depths: Any, prices: Any, ties: Any) -> None:
+@kernel
+def regrow(search: Search, model: Any, depths: Any, prices: Any, ties: Any) -> None:
+    """Compute all bounds of a tree that came with its counts, its nodes one step nearer to the root.
+
+    `depths` and `prices` have a zero for each node; they are filled with its steps from the root and
+    with what its pairs pay for the path to them (see Thresholds.per_path).
+    """
     tree, rules, root = search.tree, search.rules[0], search.root
     successors = search.promises[0].successors
     nodes = tree.used[0]
@@ -651,39 +650,26 @@ def _regrow(search: Search, model: Any, depths: Any, prices: Any, ties: Any) -> 
     _renew_root(search)
 
 
-@entry
-def regrow(search: Search, model: Any, depths: Any, prices: Any, ties: Any) -> None:
-    """Compute all bounds of a tree that came with its counts, its nodes one step nearer to the root.
+@kernel
+def sweep(search: Search, model: Any, ties: Any) -> None:
+    """Renew all bounds of a merged graph, from the last step to the first, and decide anew.
 
-    `depths` and `prices` have a zero for each node; they are filled with its steps from the root and
-    with what its pairs pay for the path to them (see Thresholds.per_path).
+    Every pair then knows what was seen on any way to the states that follow it.
     """
-    _regrow(search, model, depths, prices, ties)
-
-
-@core
-def _sweep(search: Search, model: Any, ties: Any) -> None:
     graph, rules, report = search.graph, search.rules[0], search.report[0]
     if report.episodes == 0:
         return
     for h in range(rules.horizon - 1, -1, -1):
         at = graph.heads[h]
         while at != NONE:
+            if halted(search.report):
+                return
             _renew(search, model, at, h, 0.0, ties)
             at = graph.peer[at]
     _renew_root(search)
     rules.due = int(1.05 * report.calls) + 20
     search.decision[0].stands = 0
     decide(search, ties)
-
-
-@entry
-def sweep(search: Search, model: Any, ties: Any) -> None:
-    """Renew all bounds of a merged graph, from the last step to the first, and decide anew.
-
-    Every pair then knows what was seen on any way to the states that follow it.
-    """
-    _sweep(search, model, ties)
 
 
 @inlined

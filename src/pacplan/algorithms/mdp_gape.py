@@ -260,6 +260,9 @@ def _merged_pairs(model: TabularMDP, successors: int, horizon: int) -> int:
 class _GapSearch(EpisodeSearch):
     """One search: the thresholds' table, the root's actions and the next decision."""
 
+    seconds_a_node = 8e-8
+    derived = frozenset({"radii", "memo.shares", "memo.means"})
+
     def __init__(self, planner: MDPGapE, query: Query, session: Session) -> None:
         model = query.model
         self.target = planner.epsilon if planner.goal == "action" else None
@@ -313,7 +316,7 @@ class _GapSearch(EpisodeSearch):
         self.calls = self.root["calls"]
         self._decision = records(np.zeros(1, kernels.DECISION))
         self._graph = empty_graph(horizon)
-        self._swept = 0  # episodes at the last sweep
+        self._swept = np.zeros(1, np.int64)  # episodes at the last sweep
         self._fixed = {
             "rules": records(np.array([rules], kernels.RULES)),
             "promises": self.promises,
@@ -332,7 +335,7 @@ class _GapSearch(EpisodeSearch):
         """Renew the bounds of a tree that was grown by an earlier search."""
         nodes = len(self.tree)
         if known_rewards:
-            self.tree.reserve(0, nodes * self._pairs_a_node)
+            self.tree.reserve(0, nodes * self._pairs_a_node, self.room)
         depths, prices = np.zeros(nodes, np.int64), np.zeros(nodes)
         kernels.regrow(self.kernel_state(), self.session.handle, depths, prices, self._ties)
 
@@ -360,8 +363,8 @@ class _GapSearch(EpisodeSearch):
 
     def sweep(self) -> None:
         """Renew all bounds of a merged graph, unless they are those of the last episode."""
-        if self._swept < self.report["episodes"]:
-            self._swept = int(self.report["episodes"])
+        if self._swept[0] < self.report["episodes"]:
+            self._swept[0] = self.report["episodes"]
             self._run_sweep()
 
     def _run_sweep(self) -> None:
@@ -372,10 +375,15 @@ class _GapSearch(EpisodeSearch):
         """Make room, also for as many more visits to a pair in the table of radii."""
         episodes = super().reserve()
         if self._merged:
-            self._graph = grown_graph(self._graph, self.tree.room, episodes * self.horizon + 1)
+            more = episodes * self.horizon + 1
+            self._graph = grown_graph(self._graph, self.tree.room, more, self.room)
         earlier = int(self.tree.nodes[0]["count"]) if len(self.tree) > 0 else 0
         self._table.extend(earlier + int(self.report["episodes"]) + episodes + 2)
         return episodes
+
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
+        """All that the search is between two chunks, by name."""
+        return super().state_arrays() | {"swept": self._swept}
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""

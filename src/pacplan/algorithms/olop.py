@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import _checks
-from pacplan._jit import core, entry, inlined, records
+from pacplan._jit import inlined, kernel, records
 from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.episodes import EpisodeSearch, estimates_plan
 from pacplan.algorithms.horizons import allocation, check_gamma_and_horizon, check_steps
@@ -157,10 +157,11 @@ def _backward(search: Search, length: int, ties: Any) -> None:
         node.favourite = favourite
 
 
-@core
-def _run(
+@kernel
+def run(
     search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
 ) -> int:
+    """Play sequences from `state` until one of the reasons in `pacplan.search.kernel` to return."""
     tree = search.tree
     if tree.used[0] == 0:
         add_node(tree, state, search.calls.size, search.rules[0].tail, 0.0)
@@ -179,14 +180,6 @@ def _run(
         if status == ABORTED:
             return status
     return CHUNK_DONE
-
-
-@entry
-def run(
-    search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Play sequences from `state` until one of the reasons in `pacplan.search.kernel` to return."""
-    return _run(search, model, state, most_episodes, most_calls, rng, ties)
 
 
 class OLOP(Planner):

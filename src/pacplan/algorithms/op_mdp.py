@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan._jit import core, entry, inlined, records
+from pacplan._jit import inlined, kernel, records
 from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.episodes import EpisodeSearch
 from pacplan.algorithms.horizons import check_gamma_and_horizon
@@ -15,7 +15,7 @@ from pacplan.models.protocol import Session
 from pacplan.models.tabular import TabularMDP
 from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
-from pacplan.search.kernel import CHUNK_DONE, NO_ROOM, RULE, SPENT
+from pacplan.search.kernel import ABORTED, CHUNK_DONE, NO_ROOM, RULE, SPENT, halted
 from pacplan.search.tree import (
     LINKS,
     NONE,
@@ -141,8 +141,11 @@ def _expand(search: Search, model: Any, at: int, h: int) -> None:
     _refresh_node(search, at)
 
 
-@core
-def _run(search: Search, model: Any, state: int, most_expansions: int, most_calls: int) -> int:
+@kernel
+def run(
+    search: Search, model: Any, state: int, most_expansions: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    """Expand leaves until one of the reasons in `pacplan.search.kernel` to return."""
     tree, report = search.tree, search.report[0]
     if tree.used[0] == 0:
         add_node(tree, state, search.calls.size, search.tails[0].upper, search.tails[0].lower)
@@ -151,6 +154,9 @@ def _run(search: Search, model: Any, state: int, most_expansions: int, most_call
     for _ in range(most_expansions):
         if search.extra[0].spread <= 0.0:
             return RULE
+        if halted(search.report):
+            search.report[0].refused = 1
+            return ABORTED
         at = 0
         h = 0
         while tree.nodes[at].first != NONE:
@@ -188,14 +194,6 @@ def _run(search: Search, model: Any, state: int, most_expansions: int, most_call
         report.calls += actions
         report.episodes += 1
     return CHUNK_DONE
-
-
-@entry
-def run(
-    search: Search, model: Any, state: int, most_expansions: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Expand leaves until one of the reasons in `pacplan.search.kernel` to return."""
-    return _run(search, model, state, most_expansions, most_calls)
 
 
 class OPMDP(Planner):
@@ -272,9 +270,8 @@ class _PolicySearch(EpisodeSearch):
         """Make room for half as many nodes again, and for a longer way to the leaves."""
         expansions = max(64, int(self.report["episodes"]) // 2)
         pairs = expansions * self._most_actions
-        self.tree.reserve(pairs * self._rows, pairs)
-        # Nobody else sees this array while a search runs, so moving it is safe.
-        self._extra.resize(self.tree.room, refcheck=False)
+        self.tree.reserve(pairs * self._rows, pairs, self.room)
+        self.room.extend(self._extra, self.tree.room)
         if self._deepest[0] + 1 >= len(self._way):
             self._way = np.zeros((2 * len(self._way), 2), np.int64)
         return expansions

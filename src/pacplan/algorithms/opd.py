@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan._jit import core, entry, records
+from pacplan._jit import kernel, records
 from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.episodes import EpisodeSearch, bounded_plan
 from pacplan.algorithms.horizons import check_gamma_and_horizon, check_steps
@@ -38,6 +38,9 @@ LEAF = np.dtype(
     align=True,
 )
 
+# Time to look at a leaf when the search is over.
+_SECONDS_A_LEAF = 6e-8
+
 # Bounds on what an open leaf of each depth can still earn, before discounting.
 TAIL = np.dtype([("upper", np.float64), ("lower", np.float64)])
 
@@ -58,10 +61,11 @@ class Search(NamedTuple):
     report: Any  # one record of REPORT
 
 
-@core
-def _run(
-    search: Search, model: Any, state: int, most_expansions: int, most_calls: int, rng: Any
+@kernel
+def run(
+    search: Search, model: Any, state: int, most_expansions: int, most_calls: int, rng: Any, ties: Any
 ) -> int:
+    """Expand leaves until one of the reasons in `pacplan.search.kernel` to return."""
     leaves, sizes, report = search.leaves, search.sizes, search.report
     promise = search.promises[0]
     if sizes[0] == 0:
@@ -121,14 +125,6 @@ def _run(
         sizes[2] = 0
         report[0].episodes += 1
     return CHUNK_DONE
-
-
-@entry
-def run(
-    search: Search, model: Any, state: int, most_expansions: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Expand leaves until one of the reasons in `pacplan.search.kernel` to return."""
-    return _run(search, model, state, most_expansions, most_calls, rng)
 
 
 class OPD(Planner):
@@ -254,12 +250,14 @@ class _LeafSearch(EpisodeSearch):
     def reserve(self) -> int:
         """Make room for half as many leaves again."""
         used = int(self._sizes[0])
-        needed = max(1024, used * 3 // 2) + 2 * self._most_actions
-        if needed > len(self._leaves):
-            for array in (self._leaves, self._keys, self._items):
-                # Nobody else sees these arrays while a search runs, so moving them is safe.
-                array.resize(needed, refcheck=False)
+        needed = used + max(512, 2 * self._most_actions)
+        for array in (self._leaves, self._keys, self._items):
+            self.room.extend(array, needed)
         return needed - used
+
+    def finishing(self) -> float:
+        """Seconds, at most, that the bounds of the plan take to make."""
+        return _SECONDS_A_LEAF * float(self._sizes[0])
 
     def _upper(self) -> NDArray[np.float64]:
         """Upper bounds of the root's actions."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import _checks
-from pacplan._jit import core, entry, inlined, records
+from pacplan._jit import inlined, kernel, records
 from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.episodes import EpisodeSearch, best_estimate, estimates_plan
 from pacplan.algorithms.horizons import check_endless, check_gamma_below_one, most_actions
@@ -127,10 +127,11 @@ def _smooth_max(search: Search, at: int, pick: float) -> tuple[float, float, int
     return top + rules.temperature * np.log(mass), inner / mass, chosen
 
 
-@core
-def _run(
+@kernel
+def run(
     search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
 ) -> int:
+    """Go on with the recursion until one of the reasons in `pacplan.search.kernel` to return."""
     rules, report, depth = search.rules[0], search.report, search.depth
     if depth[0] < 0:
         depth[0] = 0
@@ -197,14 +198,6 @@ def _run(
             search.sums[at - 1, above.action] += above.reward + rules.gamma * frame.total
             _advance(above)
             depth[0] = at - 1
-
-
-@entry
-def run(
-    search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Go on with the recursion until one of the reasons in `pacplan.search.kernel` to return."""
-    return _run(search, model, state, most_draws, most_calls, rng, ties)
 
 
 class SmoothCruiser(Planner):

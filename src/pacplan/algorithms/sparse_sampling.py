@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import _checks
-from pacplan._jit import core, entry, records
+from pacplan._jit import kernel, records
 from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.episodes import EpisodeSearch, best_estimate, size_assumptions
 from pacplan.algorithms.horizons import check_gamma_and_horizon, check_steps, default_horizon
@@ -59,8 +59,11 @@ class Search(NamedTuple):
     report: Any  # one record of REPORT
 
 
-@core
-def _run(search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any) -> int:
+@kernel
+def run(
+    search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    """Go on with the recursion until one of the reasons in `pacplan.search.kernel` to return."""
     rules, promise, report, depth = search.rules[0], search.promises[0], search.report, search.depth
     if depth[0] < 0:
         depth[0] = 0
@@ -127,14 +130,6 @@ def _run(search: Search, model: Any, state: int, most_draws: int, most_calls: in
             frame.after = 0.0
             frame.seen = 0
             frame.done = 0
-
-
-@entry
-def run(
-    search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Go on with the recursion until one of the reasons in `pacplan.search.kernel` to return."""
-    return _run(search, model, state, most_draws, most_calls, rng)
 
 
 class SparseSampling(Planner):
@@ -281,6 +276,7 @@ class SparseSampling(Planner):
             horizon=search.horizon,
             planner=repr(self),
             tree=None,
+            memory=search.room.held,
         )
 
 

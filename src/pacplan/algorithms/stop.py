@@ -1,6 +1,7 @@
 """StOP (Szörényi, Kedenburg, Munos 2014): stochastic optimistic planning over policies."""
 
 import math
+import time
 from collections.abc import Generator, Iterator
 from heapq import heappop, heappush
 from itertools import count, product
@@ -10,16 +11,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import _checks
-from pacplan._jit import core, entry, records
+from pacplan._jit import kernel, records
 from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.episodes import EpisodeSearch, best_estimate, bounded_plan, size_assumptions
 from pacplan.algorithms.horizons import check_endless, check_gamma_below_one, most_actions
 from pacplan.algorithms.opd import tails_of
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
-from pacplan.search import kernel
 from pacplan.search.driver import Limits, Snapshot
-from pacplan.search.kernel import CHUNK_DONE, RULE, SPENT, call_model, count_actions, note_episode
+from pacplan.search.kernel import (
+    ABORTED,
+    BROKEN,
+    CHUNK_DONE,
+    FULL,
+    RULE,
+    SPENT,
+    TOO_MANY_SUCCESSORS,
+    call_model,
+    count_actions,
+    note_episode,
+)
+from pacplan.search.room import OutOfTimeError
 from pacplan.search.tree import LINKS
 from pacplan.search.values import step_width, value_range
 from pacplan.words import at_most, complement
@@ -53,8 +65,11 @@ class Draws(NamedTuple):
     report: Any  # one record of REPORT
 
 
-@core
-def _run(search: Draws, model: Any, most_draws: int, most_calls: int, rng: Any) -> int:
+@kernel
+def run(
+    search: Draws, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    """Draw what is asked for, until one of the reasons in `pacplan.search.kernel` to return."""
     request, promise = search.request[0], search.promises[0]
     drawn = 0
     while request.done < request.wanted:
@@ -81,14 +96,6 @@ def _run(search: Draws, model: Any, most_draws: int, most_calls: int, rng: Any) 
         search.rewards[request.done] = promise.lowest + promise.width * reward
         request.done += 1
     return RULE
-
-
-@entry
-def run(
-    search: Draws, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Draw what is asked for, until one of the reasons in `pacplan.search.kernel` to return."""
-    return _run(search, model, most_draws, most_calls, rng)
 
 
 class _Node:
@@ -180,7 +187,7 @@ class StOP(Planner):
 
     With probability at least 1 - delta all bounds hold, so the certificate is valid whenever the search
     ends. It explodes by nature: the number of policies grows doubly exponentially in the depth. On all
-    but tiny problems it ends in a `MemoryError` that tells how many policies the next refinement has.
+    but tiny problems it stops for want of memory, and tells how many policies the next refinement has.
 
     Args:
         epsilon: how far from optimal the action may be, in the model's reward units.
@@ -191,6 +198,7 @@ class StOP(Planner):
     """
 
     name = "stop"
+    keeps_checkpoints = False
     keeps_tree = False
 
     def __init__(
@@ -257,6 +265,7 @@ class StOP(Planner):
             guarantee=(
                 f"Action {snapshot.action!r} is within {at_most(max(0.0, snapshot.gap))} of optimal "
                 f"over an infinite horizon, with probability at least {complement(self.delta)}."
+                f"{search.shortage}"
             ),
             assumptions=size_assumptions(model),
             values=0.5 * (snapshot.lower + snapshot.upper),
@@ -272,6 +281,7 @@ class _PolicySearch(EpisodeSearch):
         self.target = planner.epsilon
         self.calls = np.zeros(len(query.actions), np.int64)
         self.deepest = 0
+        self.shortage = ""
         self._planner, self._model = planner, query.model
         self._tails = tails_of(planner.gamma, None, query.model)[0]
         self._order = query.ties.permutation(len(query.actions))
@@ -310,7 +320,13 @@ class _PolicySearch(EpisodeSearch):
         last = int(self.report["calls"]) + episodes
         while True:
             if self._pair is None:
-                asked = next(self._work, None)
+                try:
+                    asked = next(self._work, None)
+                except OutOfTimeError:
+                    return ABORTED
+                except MemoryError as error:
+                    self.shortage = f" It stopped since {error}."
+                    return FULL
                 if asked is None:
                     return RULE
                 self._ask(*asked)
@@ -318,7 +334,7 @@ class _PolicySearch(EpisodeSearch):
             if status != RULE:
                 return status
             if not self._deliver():
-                return kernel.BROKEN
+                return BROKEN
 
     def _ask(self, pair: _Pair, draws: int, first: int) -> None:
         self._pair = pair
@@ -336,7 +352,7 @@ class _PolicySearch(EpisodeSearch):
         if len(pair.children) <= self.successors:
             return True
         report = self.reports[0]
-        report["promise"] = kernel.TOO_MANY_SUCCESSORS
+        report["promise"] = TOO_MANY_SUCCESSORS
         report["state"], report["action"], report["h"] = pair.node.state, pair.action, pair.node.h
         return False
 
@@ -370,6 +386,7 @@ class _PolicySearch(EpisodeSearch):
         discount = planner.gamma**depth
         first = policy.choice.action
         for total, choice in self._children(root, draws, depth, policy.choice):
+            self._look_at_clock()
             value = total / draws
             child = _Policy(
                 choice,
@@ -379,6 +396,12 @@ class _PolicySearch(EpisodeSearch):
             )
             heappush(self._policies[first], (-child.upper, next(self._ages), child))
             self._lower[first] = max(self._lower[first], child.lower)
+
+    def _look_at_clock(self) -> None:
+        """Leave a long computation at the deadline; the search cannot go on after that."""
+        deadline = self.room.deadline
+        if deadline is not None and time.perf_counter() > deadline:
+            raise OutOfTimeError
 
     def _options(self, node: _Node, choice: _Choice | None) -> list[_Pair]:
         """The actions that a policy may take: the one laid down, or any."""
@@ -397,6 +420,7 @@ class _PolicySearch(EpisodeSearch):
 
     def _number(self, node: _Node, draws: int, steps: int, choice: _Choice | None) -> int:
         """How many policies there are below a node, as far as its draws are known."""
+        self._look_at_clock()
         if steps == 1:
             return len(self._options(node, choice))
         return sum(
@@ -415,8 +439,8 @@ class _PolicySearch(EpisodeSearch):
         if needed + held > self._planner.max_policies:
             raise MemoryError(
                 f"the next refinement, to policies of {depth} steps, has {needed:,} policies; with the "
-                f"{held:,} held now that is more than max_policies={self._planner.max_policies:,}. "
-                "Raise epsilon or max_policies, give plan() a budget, or use another planner"
+                f"{held:,} held now that is more than max_policies={self._planner.max_policies:,}: "
+                "raise epsilon or max_policies, or use another planner"
             )
 
     def _children(
@@ -435,6 +459,7 @@ class _PolicySearch(EpisodeSearch):
                 for i, child, visits in seen
             ]
             for combination in product(*below):
+                self._look_at_clock()
                 total = earned + gamma * sum(part for part, _ in combination)
                 parts = (part for _, part in combination)
                 follow = {i: part for (i, _, _), part in zip(seen, parts, strict=True)}

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import _checks
-from pacplan._jit import core, entry, inlined, records
+from pacplan._jit import inlined, kernel, records
 from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.episodes import EpisodeSearch, best_estimate, estimates_plan
 from pacplan.algorithms.horizons import check_endless, check_gamma_below_one, most_actions
@@ -18,12 +18,14 @@ from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.kernel import (
+    ABORTED,
     CHUNK_DONE,
     NO_ROOM,
     RULE,
     SPENT,
     call_model,
     follow,
+    halted,
     note_episode,
 )
 from pacplan.search.tree import LINKS, NONE, Evidence, Reader, TreeArrays, add_node, add_pair
@@ -216,8 +218,11 @@ def _activate(search: Search, link: int, samples: int) -> None:
         pair.active += 1
 
 
-@core
-def _run(search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any) -> int:
+@kernel
+def run(
+    search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    """Go on with the recursion until one of the reasons in `pacplan.search.kernel` to return."""
     tree, rules, report, used = search.tree, search.rules[0], search.report, search.used
     if tree.used[0] == 0:
         add_node(tree, state, search.values.size, 0.0, 0.0)
@@ -228,6 +233,9 @@ def _run(search: Search, model: Any, state: int, most_draws: int, most_calls: in
         steps += 1
         if steps > _STEPS_A_CALL * (most_draws + 1):
             return CHUNK_DONE
+        if halted(report):
+            report[0].refused = 1
+            return ABORTED
         if used[1] == 0:
             return RULE
         frame = search.frames[used[1] - 1]
@@ -335,14 +343,6 @@ def _run(search: Search, model: Any, state: int, most_draws: int, most_calls: in
                 above = search.frames[used[1] - 1]
                 above.total += tree.nodes[above.outcome].count * result
                 above.outcome = tree.nodes[above.outcome].sibling
-
-
-@entry
-def run(
-    search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Go on with the recursion until one of the reasons in `pacplan.search.kernel` to return."""
-    return _run(search, model, state, most_draws, most_calls, rng)
 
 
 class TrailBlazer(Planner):
@@ -461,11 +461,10 @@ class _TrailSearch(EpisodeSearch):
     def reserve(self) -> int:
         """Make room for some more calls, and frames."""
         more = max(1024, int(self._used[0]) // 2)
-        self.tree.reserve(more, self._most_actions * (1 + more // 8))
-        if self._used[0] + more > len(self._samples):
-            self._samples.resize(int(self._used[0]) + more, refcheck=False)
+        self.tree.reserve(more, self._most_actions * (1 + more // 8), self.room)
+        self.room.extend(self._samples, int(self._used[0]) + more)
         if self._used[1] == len(self._frames):
-            self._frames.resize(2 * len(self._frames), refcheck=False)
+            self.room.extend(self._frames, 2 * len(self._frames))
         return more
 
     @property

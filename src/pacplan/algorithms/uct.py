@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from pacplan import _checks
-from pacplan._jit import core, entry, inlined
+from pacplan._jit import inlined, kernel
 from pacplan.algorithms.base import Planner, Query, check_stationary
 from pacplan.algorithms.episodes import estimates_plan
 from pacplan.algorithms.horizons import check_gamma_and_horizon, horizon_for
@@ -69,10 +69,11 @@ def _episode(search: Search, model: Any, most: int, rng: Any, ties: Any) -> tupl
     return length, length, 0.0, CHUNK_DONE
 
 
-@core
-def _run(
+@kernel
+def run(
     search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
 ) -> int:
+    """Play episodes from `state` until one of the reasons in `pacplan.search.kernel` to return."""
     tree, rules, promise = search.tree, search.rules[0], search.promises[0]
     plant(search, state)
     for _ in range(most_episodes):
@@ -96,14 +97,6 @@ def _run(
         if status != CHUNK_DONE:
             return status
     return CHUNK_DONE
-
-
-@entry
-def run(
-    search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Play episodes from `state` until one of the reasons in `pacplan.search.kernel` to return."""
-    return _run(search, model, state, most_episodes, most_calls, rng, ties)
 
 
 class UCT(Planner):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import _checks
-from pacplan._jit import core, entry, inlined, records
+from pacplan._jit import inlined, kernel, records
 from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.confidence import check_accuracy, check_stops
 from pacplan.algorithms.episodes import EpisodeSearch, bounded_plan
@@ -252,10 +252,11 @@ def _decide(search: Search, ties: Any) -> None:
     decision.play = wider(upper, lower, best, challenger, _TIE, ties)
 
 
-@core
-def _run(
+@kernel
+def run(
     search: Search, model: Any, state: int, most_games: int, most_calls: int, rng: Any, ties: Any
 ) -> int:
+    """Play until one of the reasons in `pacplan.search.kernel` to return."""
     tree, root, rules, report = search.tree, search.root, search.rules[0], search.report
     decision = search.decision[0]
     if tree.used[0] == 0:
@@ -283,14 +284,6 @@ def _run(
         _backward(search, moves)
         decision.stands = 0
         games += 1
-
-
-@entry
-def run(
-    search: Search, model: Any, state: int, most_games: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Play until one of the reasons in `pacplan.search.kernel` to return."""
-    return _run(search, model, state, most_games, most_calls, rng, ties)
 
 
 class UGapEMCTS(Planner):

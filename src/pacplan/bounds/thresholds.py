@@ -15,6 +15,7 @@ runs used in fact, and `sharp` leads to smaller regret than both from some 30 ca
 """
 
 import math
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import Parameter, signature
@@ -224,9 +225,18 @@ class Radii(NamedTuple):
     transition_decay: int = 5
 
 
-# Tables of named thresholds, which depend on their setting alone; small ones, so that nothing large
-# outlives the plan that needed it.
-_tables: dict[tuple[str, Setting], "ThresholdTable"] = {}
+class _Tables(threading.local):
+    """Tables of named thresholds, which depend on their setting alone.
+
+    Small ones, so that nothing large outlives the plan that needed it; and each thread has its own,
+    since searches write to their memos.
+    """
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[str, Setting], ThresholdTable] = {}
+
+
+_tables = _Tables()
 _MOST_TABLES = 8
 _SMALL_TABLE = 1 << 16
 
@@ -235,19 +245,21 @@ def table(thresholds: Any, setting: Setting) -> "ThresholdTable":
     """The table of what the user meant by `thresholds` in a setting; plans alike share small ones."""
     if not isinstance(thresholds, str):
         return ThresholdTable(resolve(thresholds, setting))
-    known = _tables.get((thresholds, setting))
+    tables = _tables.known
+    known = tables.get((thresholds, setting))
     if known is None or len(known.rows) > _SMALL_TABLE:
         known = ThresholdTable(resolve(thresholds, setting))
-        while len(_tables) >= _MOST_TABLES:
-            _tables.pop(next(iter(_tables)))
-        _tables[thresholds, setting] = known
+        while len(tables) >= _MOST_TABLES:
+            tables.pop(next(iter(tables)))
+        tables[thresholds, setting] = known
     return known
 
 
 def forget_large_tables() -> None:
     """Let go of tables that have grown large."""
-    for key in [key for key, known in _tables.items() if len(known.rows) > _SMALL_TABLE]:
-        _tables.pop(key, None)
+    tables = _tables.known
+    for key in [key for key, known in tables.items() if len(known.rows) > _SMALL_TABLE]:
+        tables.pop(key, None)
 
 
 class ThresholdTable:

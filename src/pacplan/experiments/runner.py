@@ -184,9 +184,7 @@ def _attempt(run: Run, instances: "dict[tuple[str, int], _Instance]") -> Record:
             instances[key] = _Instance(run.problem, run.problem_seed)
         instance = instances[key]
         planner = run.planner.build()
-        plan = planner.plan(instance.model, seed=run.seed, budget=run.budget)
-        if plan.stopped_by == "interrupt":
-            raise KeyboardInterrupt
+        plan = planner.plan(instance.model, seed=run.seed, budget=run.budget, on_interrupt="raise")
         return replace(
             record,
             horizon=plan.horizon,

@@ -9,7 +9,7 @@ import numpy as np
 from numba import objmode
 
 from pacplan import _checks
-from pacplan._notes import add_note
+from pacplan._notes import add_note, shown
 from pacplan.models import handles
 from pacplan.models.protocol import BrokenPromiseError, Session
 
@@ -42,11 +42,11 @@ class ValueBounds:
             high = _checks.real("the upper value bound", self._upper(state, h) + 0.0)
             if low > high:
                 raise BrokenPromiseError(
-                    f"value_bounds of state {state!r} after {h} steps: the lower one, {low}, is above "
-                    f"the upper one, {high}"
+                    f"value_bounds of state {shown(state)} after {h} steps: the lower one, {low}, is "
+                    f"above the upper one, {high}"
                 )
         except BaseException as error:
-            add_note(error, f"raised by value_bounds in state {state!r} after {h} steps")
+            add_note(error, f"raised by value_bounds in state {shown(state)} after {h} steps")
             self._session.error = error
             return np.nan, np.nan
         return low, high

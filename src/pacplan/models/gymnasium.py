@@ -24,6 +24,8 @@ from pacplan.models.tabular import TabularMDP
 
 _MOST_COMBINATIONS = 1000
 _PREFLIGHT_DRAWS = 200
+# It takes more to meet states that are taken for each other.
+_KEYED_DRAWS = 1000
 _PREFLIGHT_SECONDS = 1.0
 
 
@@ -287,9 +289,9 @@ class GymnasiumSimulator(Simulator):
         allowed = self._bench.ask(state, self._mask)
         return [label for label, yes in zip(self._all, allowed, strict=True) if yes]
 
-    def open(self, rng: np.random.Generator) -> "_WatchedSession":
+    def open(self, seed: np.random.SeedSequence) -> "_WatchedSession":
         """Start a session for one plan."""
-        return _WatchedSession(self, self._step, self._actions, True, rng)
+        return _WatchedSession(self, self._step, self._actions, True, seed)
 
     def _check_state(self, state: Any, name: str) -> None:
         if not isinstance(state, EnvState):
@@ -318,6 +320,12 @@ class GymnasiumSimulator(Simulator):
         """Whether the state of an environment is recognised by what it shows, as with a `key`."""
         return not self._bench.by_content
 
+    def __repr__(self) -> str:
+        return (
+            f"GymnasiumSimulator({self._bench}, max_actions={self.max_actions}, "
+            f"successors={self.successors}, reward_range={self.reward_range})"
+        )
+
     def check(self, draws: int = 2000, seed: int = 0) -> Preflight:
         """Draw from random states and report what was seen, and which promises were broken."""
         return examine(
@@ -337,6 +345,35 @@ class _WatchedSession(PythonSession):
         super().__init__(model, *arguments)
         self._bench = model._bench
         self._due = 1
+
+    def call(self, key: int, action: int, h: int) -> tuple[int, float, int]:
+        """One call to the environment."""
+        if self._log is not None:
+            # So that the generator alone tells what it draws, and a checkpoint can tell that one.
+            self._bench.forget_stream()
+        return super().call(key, action, h)
+
+    def memory(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint needs: also which state of the environment it was that was planned from."""
+        return super().memory() | {"session.root": self._root_mark()}
+
+    def recall(self, memory: dict[str, NDArray[Any]]) -> None:
+        """Reach the same states again.
+
+        Raises:
+            ValueError: the environment is in another state, or does not do what it did.
+        """
+        mark = self._root_mark()
+        if not (mark.size and np.array_equal(mark, memory["session.root"])):
+            raise ValueError(
+                "the environment is in another state than when the plan of the checkpoint began, or it "
+                "cannot be told what it holds; plan anew"
+            )
+        super().recall(memory)
+
+    def _root_mark(self) -> NDArray[np.uint8]:
+        mark = self._bench.identify(self.states[0].saved)
+        return np.frombuffer(mark if isinstance(mark, bytes) else b"", np.uint8).copy()
 
     def _inspect(self, key: int) -> None:
         super()._inspect(key)
@@ -463,7 +500,7 @@ def _tried(
         report = examine(
             bench,
             labels,
-            draws=_PREFLIGHT_DRAWS,
+            draws=_PREFLIGHT_DRAWS if bench.by_content else _KEYED_DRAWS,
             successors=successors,
             reward_range=reward_range,
             seed=0,
@@ -547,7 +584,7 @@ def _check_table(env: Any, table: Table) -> None:
     report = examine(
         bench,
         labels,
-        draws=_PREFLIGHT_DRAWS,
+        draws=_KEYED_DRAWS,
         successors=None,
         reward_range=None,
         seed=0,

@@ -4,6 +4,7 @@ from collections.abc import Hashable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 class BrokenPromiseError(ValueError):
@@ -51,8 +52,60 @@ class Session(Protocol):
     def verify(self) -> None:
         """Raise BrokenPromiseError if the model was seen to be other than the plan took it to be."""
 
+    def remember(self) -> None:
+        """Keep from now on what `memory` tells."""
+
+    def memory(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint needs besides the search itself; names begin with "session."."""
+
+    def recall(self, memory: dict[str, NDArray[Any]]) -> None:
+        """Be again as `memory` said, in a new session for the same plan."""
+
     def close(self) -> None:
         """Release what the plan held."""
+
+
+class CompiledSession:
+    """The part of a session that all models have whose calls are compiled: nothing is left to do."""
+
+    slow = False
+    states: list[Any] | None = None
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+        self.error: BaseException | None = None
+
+    def encode(self, state: Any) -> int:
+        """The state itself: states are integers already."""
+        return int(state)
+
+    def stop_at(self, deadline: float | None) -> None:
+        """Nothing: the search looks after its deadline."""
+
+    def interrupt(self) -> None:
+        """Nothing: chunks are short."""
+
+    def diagnose(self, key: int, action: int | None, h: int) -> None:
+        """Nothing: tables do not raise."""
+
+    def agree(self, state: Any, actions: tuple[Hashable, ...]) -> None:
+        """Nothing: tables do not change."""
+
+    def verify(self) -> None:
+        """Nothing: tables do not change, and states are numbers."""
+
+    def remember(self) -> None:
+        """Nothing: the search holds everything."""
+
+    def memory(self) -> dict[str, NDArray[Any]]:
+        """Nothing: the search holds everything."""
+        return {}
+
+    def recall(self, memory: dict[str, NDArray[Any]]) -> None:
+        """Nothing: the search holds everything."""
+
+    def close(self) -> None:
+        """Nothing is held."""
 
 
 @runtime_checkable
@@ -91,5 +144,9 @@ class Model(Protocol):
     def actions(self, state: Any) -> tuple[Hashable, ...]:
         """The actions available in a state; raises if the state is unknown or nothing can be done."""
 
-    def open(self, rng: np.random.Generator) -> Session:
-        """Start a session for one plan. All draws of the plan use `rng`."""
+    def open(self, seed: np.random.SeedSequence) -> Session:
+        """Start a session for one plan.
+
+        Kernels draw from a stream that the planner gives them; a model that draws outside of them does
+        so from the first child of `seed`.
+        """

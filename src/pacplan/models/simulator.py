@@ -12,12 +12,15 @@ import numpy as np
 from numba import objmode, types
 from numba.core.errors import NumbaError
 from numba.extending import is_jitted
+from numpy.typing import NDArray
 
 from pacplan import _checks
 from pacplan._jit import caller
-from pacplan._notes import add_note
+from pacplan._notes import add_note, shown
+from pacplan.identity import described
 from pacplan.models import handles, states
-from pacplan.models.protocol import BrokenPromiseError
+from pacplan.models.protocol import BrokenPromiseError, CompiledSession
+from pacplan.streams import STREAM, streams
 
 
 class Simulator:
@@ -27,8 +30,9 @@ class Simulator:
         step: `step(state, action, rng) -> (next_state, reward, terminated)`. A plain Python function
             takes any hashable states, and leaves them as they are. One jitted with Numba
             (`@numba.njit`) takes integer states and runs inside the compiled search. All randomness
-            must come from `rng`, a `numpy.random.Generator`. The reward of a transition that terminates
-            counts.
+            must come from `rng`: a `numpy.random.Generator`, or for a jitted step a `pacplan.Stream`,
+            which has its methods `random`, `integers`, `normal` and others. The reward of a transition
+            that terminates counts.
         actions: how many actions every state has, K: they are 0..K-1. Or, for a Python simulator,
             the list of them (or a range, an array), any hashable objects that `step` understands. Or a
             function of the state that returns the one or the other, and the same whenever it is asked;
@@ -139,15 +143,20 @@ class Simulator:
         try:
             given = self._actions(state)
         except Exception as error:
-            add_note(error, f"raised by the model's actions in state {_shown(state)}")
+            add_note(error, f"raised by the model's actions in state {shown(state)}")
             raise
         return labels(given, state, self.max_actions)
 
-    def open(self, rng: np.random.Generator) -> "PythonSession | JittedSession":
+    def open(self, seed: np.random.SeedSequence) -> "PythonSession | JittedSession":
         """Start a session for one plan."""
         if self.jitted:
-            return JittedSession(self._step, self._actions, self.stationary, rng)
-        return PythonSession(self, self._step, self._actions, self.stationary, rng)
+            return JittedSession(self._step, self._actions, self.stationary, seed)
+        return PythonSession(self, self._step, self._actions, self.stationary, seed)
+
+    def fingerprint(self) -> str:
+        """What tells this model from others: its promises, and the code of its functions."""
+        promises = (self.stationary, self.may_end, self.two_player)
+        return f"{self!r} {promises} {described(self._step)} {described(self._actions)}"
 
     def __repr__(self) -> str:
         name = getattr(self._step, "__name__", repr(self._step))
@@ -170,7 +179,6 @@ class _SameActions:
 
 def labels(given: Any, state: Any, most: int | None) -> tuple[Hashable, ...]:
     """The actions of a state from what the user's function said: their number or their list."""
-    asked = f"actions({state!r})"
     limit = _checks.LARGEST if most is None else most
     if isinstance(given, np.ndarray) and given.ndim == 0:
         given = given.item()
@@ -180,25 +188,31 @@ def labels(given: Any, state: Any, most: int | None) -> tuple[Hashable, ...]:
         count = len(given)
     else:
         raise BrokenPromiseError(
-            f"{asked} must return a number of actions or a list of them, got {given!r}"
+            f"{_asked(state)} must return a number of actions or a list of them, got {given!r}"
         )
     if count < 1:
         raise BrokenPromiseError(
-            f"{asked} offers no action; a state in which nothing can be done must be reached by a "
-            "transition that terminates"
+            f"{_asked(state)} offers no action; a state in which nothing can be done must be reached "
+            "by a transition that terminates"
         )
     if count > limit:
-        raise BrokenPromiseError(f"{asked} offers {count} actions, more than max_actions={limit}")
+        raise BrokenPromiseError(
+            f"{_asked(state)} offers {count} actions, more than max_actions={limit}"
+        )
     if isinstance(given, int | np.integer):
         return tuple(range(count))
     found = tuple(a.item() if isinstance(a, np.generic) else a for a in given)
     try:
         distinct = len(set(found))
     except TypeError:
-        raise BrokenPromiseError(f"{asked} must list hashable actions, got {given!r}") from None
+        raise BrokenPromiseError(f"{_asked(state)} must list hashable actions, got {given!r}") from None
     if distinct < count:
-        raise BrokenPromiseError(f"{asked} lists an action twice: {given!r}")
+        raise BrokenPromiseError(f"{_asked(state)} lists an action twice: {given!r}")
     return found
+
+
+def _asked(state: Any) -> str:
+    return f"actions({shown(state)})"
 
 
 def _is_list(given: Any) -> bool:
@@ -258,6 +272,33 @@ def _python_draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
     return successor, reward, flag
 
 
+# The state of NumPy's default generator, and how a state was reached: by which call.
+_GENERATOR = np.dtype([(name, np.uint64) for name in ("high", "low", "half", "spare")])
+_REACHED = np.dtype(
+    [
+        ("state", np.int64),
+        ("action", np.int64),
+        ("h", np.int64),
+        ("reward", np.float64),
+        ("rng", _GENERATOR),
+    ]
+)
+
+
+def _words(rng: np.random.Generator) -> tuple[int, ...]:
+    """What of a generator's state changes."""
+    state: Any = rng.bit_generator.state
+    word = state["state"]["state"]
+    return word >> 64, word & (2**64 - 1), state["has_uint32"], state["uinteger"]
+
+
+def _set_words(rng: np.random.Generator, words: Any) -> None:
+    state: Any = rng.bit_generator.state
+    state["state"]["state"] = (int(words["high"]) << 64) | int(words["low"])
+    state["has_uint32"], state["uinteger"] = int(words["half"]), int(words["spare"])
+    rng.bit_generator.state = state
+
+
 class PythonSession:
     """A Python simulator during one plan.
 
@@ -276,14 +317,14 @@ class PythonSession:
         step: Callable[..., Any],
         actions: int | Callable[[Any], Any],
         stationary: bool,
-        rng: np.random.Generator,
+        seed: np.random.SeedSequence,
     ) -> None:
         self.error: BaseException | None = None
         self._max_actions = model.max_actions
         self._step = step
         self._actions = actions if callable(actions) else None
         self._stationary = stationary
-        self._rng = rng
+        self._rng = np.random.default_rng(seed.spawn(1)[0])
         self.states: list[Any] = []
         self._keys: dict[Any, int] = {}
         # Filled state by state.
@@ -291,6 +332,7 @@ class PythonSession:
         # What some of the states held when they were new, by their numbers.
         self._contents: dict[int, bytes] = {}
         self._calls = 0
+        self._log: list[tuple[Any, ...]] | None = None
         self._deadline = float("inf")
         self._interrupted = False
         self._slot = next(_slots)
@@ -339,14 +381,14 @@ class PythonSession:
         try:
             again = labels(self._actions(state), state, self._max_actions)
         except BaseException as error:
-            add_note(error, f"raised by the model's actions in state {_shown(state)}")
+            add_note(error, f"raised by the model's actions in state {shown(state)}")
             raise
         self._compare(key, self.labels.get(key, again), again)
 
     def _compare(self, key: int, before: tuple[Hashable, ...], now: tuple[Hashable, ...]) -> None:
         if _contradict(before, now):
             raise BrokenPromiseError(
-                f"actions({_shown(self.states[key])}) has answered {list(before)!r} and then "
+                f"actions({shown(self.states[key])}) has answered {list(before)!r} and then "
                 f"{list(now)!r}; the actions of a state must be the same, in the same order, whenever "
                 "they are asked for"
             )
@@ -371,9 +413,38 @@ class PythonSession:
         if found == key and (held is None or held == states.content(state)):
             return
         raise BrokenPromiseError(
-            f"a state has changed since it was first seen, and is now {_shown(state)}: the model must "
+            f"a state has changed since it was first seen, and is now {shown(state)}: the model must "
             "leave states as they are and return new ones, whose hash stays the same"
         )
+
+    def remember(self) -> None:
+        """From now on, keep how each state was reached, so that a checkpoint can tell."""
+        self._log = []
+
+    def memory(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint needs: how each state but the first was reached, and the generator."""
+        log = np.array(self._log or [], _REACHED)
+        return {"session.log": log, "session.rng": np.array([_words(self._rng)], _GENERATOR)}
+
+    def recall(self, memory: dict[str, NDArray[Any]]) -> None:
+        """Reach the same states again, by one call for each.
+
+        Raises:
+            ValueError: the simulator does not do what it did.
+        """
+        for row in memory["session.log"]:
+            key, action, h = int(row["state"]), int(row["action"]), int(row["h"])
+            _set_words(self._rng, row["rng"])
+            found, reward, flag = self.call(key, action, h)
+            if self.error is not None:
+                raise self.error
+            if (found, flag) != (len(self.states) - 1, handles.CONTINUES) or reward != row["reward"]:
+                raise ValueError(
+                    f"the model is not the one of the checkpoint, or does not draw from rng alone: "
+                    f"state {shown(self.states[key])}, action {shown(self.label(key, action))} gave "
+                    "something else then"
+                )
+        _set_words(self._rng, memory["session.rng"][0])
 
     def close(self) -> None:
         """Let go of the session; its states stay readable."""
@@ -384,7 +455,7 @@ class PythonSession:
         try:
             return len(self._labels_of(key))
         except BaseException as error:
-            add_note(error, f"raised by the model's actions in state {_shown(self.states[key])}")
+            add_note(error, f"raised by the model's actions in state {shown(self.states[key])}")
             self.error = error
             return 0
 
@@ -402,6 +473,7 @@ class PythonSession:
             return 0, 0.0, handles.ABORTED
         state = self.states[key]
         label: Any = action
+        before = None if self._log is None else _words(self._rng)
         try:
             if self._actions is not None:
                 label = self._labels_of(key)[action]
@@ -410,7 +482,7 @@ class PythonSession:
             else:
                 drawn = self._step(state, label, self._rng, h)
         except BaseException as error:
-            add_note(error, f"raised by the model in state {_shown(state)}, action {_shown(label)}")
+            add_note(error, f"raised by the model in state {shown(state)}, action {shown(label)}")
             self.error = error
             return 0, 0.0, handles.ABORTED
         self._calls += 1
@@ -431,7 +503,11 @@ class PythonSession:
         if ended:
             return 0, reward, handles.ENDED
         try:
-            return self.encode(successor), reward, handles.CONTINUES
+            known = len(self.states)
+            number = self.encode(successor)
+            if self._log is not None and number == known:
+                self._log.append((key, action, h, reward, before))
+            return number, reward, handles.CONTINUES
         except BaseException as error:
             unhashable = isinstance(error, TypeError) and "unhashable" in str(error)
             self.error = _broken_step(state, label, drawn) if unhashable else error
@@ -444,38 +520,29 @@ def _is_true(terminated: Any) -> bool:
     raise TypeError
 
 
-def _shown(thing: Any) -> str:
-    """The repr of a user's object, or something in its place: it may raise."""
-    try:
-        return repr(thing)
-    except Exception:
-        return f"<{type(thing).__name__} without a repr>"
-
-
 def _broken_step(state: Any, action: Any, drawn: Any) -> BrokenPromiseError:
     """Say what is wrong with what a step returned."""
-    where = f"step({_shown(state)}, {_shown(action)}, rng)"
+    where = f"step({shown(state)}, {shown(action)}, rng)"
     if not isinstance(drawn, tuple) or len(drawn) != 3:
         return BrokenPromiseError(
-            f"{where} must return (next_state, reward, terminated), got {_shown(drawn)}"
+            f"{where} must return (next_state, reward, terminated), got {shown(drawn)}"
         )
     successor = drawn[0]
     try:
         hash(successor)
     except Exception:
         return BrokenPromiseError(
-            f"{where} returned the state {_shown(successor)} ({type(successor).__name__}), which is "
+            f"{where} returned the state {shown(successor)} ({type(successor).__name__}), which is "
             "not hashable; equal states must be recognised, so return a tuple, a string or a number"
         )
     return BrokenPromiseError(
         f"{where} must return (next_state, reward, terminated) with a number as reward and a truth "
-        f"value as terminated, got {_shown(drawn)}"
+        f"value as terminated, got {shown(drawn)}"
     )
 
 
-_RNG = numba.typeof(np.random.default_rng())
 _STEP = types.Tuple((types.int64, types.float64, types.int64))(
-    types.int64, types.int64, _RNG, types.int64
+    types.int64, types.int64, STREAM, types.int64
 )
 _COUNT = types.int64(types.int64)
 _run_step, _run_count = caller(_STEP), caller(_COUNT)
@@ -517,7 +584,7 @@ def _jitted_step(step: Any, stationary: bool) -> Any:
     wanted = _STEP.args[:3] if stationary else _STEP.args
     arguments = "state, action, rng" if stationary else "state, action, rng, h"
     promise = (
-        f"the jitted step must take ({arguments}), integers and a numpy Generator, and return "
+        f"the jitted step must take ({arguments}), integers and a pacplan.Stream, and return "
         "(integer state, reward, truth value)"
     )
     try:
@@ -608,11 +675,9 @@ def _compare_counts(state: Any, before: int, now: Any) -> None:
         )
 
 
-class JittedSession:
-    """A jitted simulator during one plan. Its states are integers already."""
+class JittedSession(CompiledSession):
+    """A jitted simulator during one plan."""
 
-    slow = False
-    states = None
     labels = None
 
     def __init__(
@@ -620,40 +685,27 @@ class JittedSession:
         step: Callable[..., Any],
         actions: int | Callable[[Any], Any],
         stationary: bool,
-        rng: np.random.Generator,
+        seed: np.random.SeedSequence,
     ) -> None:
-        self.handle: Any = JittedHandle(
-            _jitted_step(step, stationary).address, _jitted_count(actions).address
+        super().__init__(
+            JittedHandle(_jitted_step(step, stationary).address, _jitted_count(actions).address)
         )
-        self.error: BaseException | None = None
         self._step, self._actions = step, actions
-        self._stationary, self._rng = stationary, rng
-
-    def encode(self, state: Any) -> int:
-        """The state itself."""
-        return int(state)
+        self._stationary, self._seed = stationary, seed
 
     def label(self, key: int, action: int) -> int:
         """The index itself."""
         return action
-
-    def stop_at(self, deadline: float | None) -> None:
-        """Nothing to do: chunks are short."""
-
-    def interrupt(self) -> None:
-        """Nothing to do: chunks are short."""
 
     def agree(self, state: Any, actions: tuple[Hashable, ...]) -> None:
         """See whether the user's function still says that the state offers so many actions."""
         if callable(self._actions):
             _compare_counts(state, len(actions), self._actions(int(state)))
 
-    def verify(self) -> None:
-        """Nothing to see: numbers do not change."""
-
     def diagnose(self, key: int, action: int | None, h: int) -> None:
         """Find out what was wrong with the user's function, by calling it again from here."""
-        arguments = (key, action, self._rng) if self._stationary else (key, action, self._rng, h)
+        (rng,) = streams(self._seed.spawn(1)[0], 1)
+        arguments = (key, action, rng) if self._stationary else (key, action, rng, h)
         count: int | None = None
         for _ in range(1000):
             try:
@@ -677,6 +729,3 @@ class JittedSession:
                 f"the jitted step raised in state {key}, action {action}, but not again when it was "
                 "called 1000 times to find out what"
             )
-
-    def close(self) -> None:
-        """Nothing to do."""

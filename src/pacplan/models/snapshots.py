@@ -325,6 +325,14 @@ class Workbench:
     def _converted(self, action: Any) -> Any:
         return action if self._convert is None else self._convert(action)
 
+    def __repr__(self) -> str:
+        spec = getattr(self.base, "spec", None)
+        return _names(self.layers) + ("" if spec is None else f" of {spec.id}")
+
+    def forget_stream(self) -> None:
+        """Seed the generators anew at the next draw."""
+        self._stream = None
+
     def seed(self, rng: np.random.Generator) -> None:
         """Give every generator of the bench a state of its own, drawn from `rng`."""
         for generator in self._current_generators():

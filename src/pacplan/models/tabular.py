@@ -1,6 +1,5 @@
 """Models given by tables of probabilities and rewards."""
 
-from collections.abc import Hashable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -8,8 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pacplan import _checks
 from pacplan._jit import records
+from pacplan.identity import described
 from pacplan.models import handles
-from pacplan.models.protocol import Session
+from pacplan.models.protocol import CompiledSession, Session
+from pacplan.streams import Stream
 
 OUTCOME = np.dtype(
     [
@@ -91,41 +92,16 @@ def _probability(handle: Any, state: Any, action: Any, h: Any, successor: Any, e
     return total
 
 
-class TabularSession:
-    """A tabular model during one plan: states are integers already, and draws never abort."""
+class TabularSession(CompiledSession):
+    """A tabular model during one plan."""
 
     def __init__(self, handle: TabularHandle, labels: NDArray[np.int64] | None) -> None:
-        self.handle: Any = handle
-        self.slow = False
-        self.states: list[Any] | None = None
-        self.error: BaseException | None = None
+        super().__init__(handle)
         self.labels = labels
-
-    def encode(self, state: Any) -> int:
-        """The state itself."""
-        return int(state)
 
     def label(self, key: int, action: int) -> int:
         """The action behind an index."""
         return action if self.labels is None else int(self.labels[key, action])
-
-    def agree(self, state: Any, actions: tuple[Hashable, ...]) -> None:
-        """Nothing to see: tables do not change."""
-
-    def verify(self) -> None:
-        """Nothing to see: tables do not change."""
-
-    def stop_at(self, deadline: float | None) -> None:
-        """Nothing to do: chunks are short."""
-
-    def interrupt(self) -> None:
-        """Nothing to do: chunks are short."""
-
-    def diagnose(self, key: int, action: int | None, h: int) -> None:
-        """Nothing to find out: tables do not raise."""
-
-    def close(self) -> None:
-        """Nothing to do."""
 
 
 class TabularMDP:
@@ -267,7 +243,7 @@ class TabularMDP:
         return tuple(int(a) for a in np.flatnonzero(self._available[index]))
 
     def step(
-        self, state: int, action: int, rng: np.random.Generator, h: int = 0
+        self, state: int, action: int, rng: np.random.Generator | Stream, h: int = 0
     ) -> tuple[int, float, bool]:
         """One draw, in Python: (next state, reward, terminated). What planners see is the same."""
         available = self.actions(state)
@@ -307,9 +283,13 @@ class TabularMDP:
             return expected[0], going_on[0], self._to[0]
         return expected, going_on, self._to
 
-    def open(self, rng: np.random.Generator) -> Session:
+    def open(self, seed: np.random.SeedSequence) -> Session:
         """Start a session for one plan."""
         return TabularSession(self._handle, None if self.same_actions else self._listed)
+
+    def fingerprint(self) -> str:
+        """What tells this model from others: its tables."""
+        return f"{self!r} {self.two_player} {described(tuple(self._handle))}"
 
     def __repr__(self) -> str:
         steps = "" if self.steps is None else f", steps={self.steps}"

@@ -1,8 +1,9 @@
 """The driver: runs any search in chunks, and serves everything that happens between them.
 
 A search advances some episodes at a time in compiled code. Between chunks the driver looks at the
-budget, the clock, the user's callback, the display and Ctrl-C. Each of them ends the search in an
+budget, the user's callback, the display, checkpoints and Ctrl-C. Each of them ends the search in an
 orderly way, so that a plan interrupted at any point still has its best action and its valid bounds.
+A deadline does not wait for the end of a chunk: a timer halts the search at its next call.
 """
 
 import signal
@@ -12,19 +13,22 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.models.protocol import Session
 from pacplan.search import kernel
+from pacplan.search.checkpoint import Start
 from pacplan.search.progress import live_display
 
 # A chunk should take about this long: short enough for Ctrl-C, long enough to cost nothing.
 _CHUNK_SECONDS = 0.05
 # Calls to the model of the first chunk, where calls to the model are compiled.
 _FIRST_CHUNK = 8192
+# Seconds between two looks at how long a search would take to finish.
+_LOOK_AGAIN = 0.01
 # Calls of the callback are this fraction of the episodes apart, so their number stays moderate.
 _CALLBACK_SPACING = 0.05
 
@@ -66,8 +70,17 @@ class Search(Protocol):
     def prepare(self) -> int:
         """Compile what the search needs, or load it from the cache; say how it ended, as `advance`.
 
-        The clock has not started.
+        The clock stands still meanwhile.
         """
+
+    def stop_at(self, deadline: float | None) -> None:
+        """Begin no call to the model after this reading of `time.perf_counter`."""
+
+    def finishing(self) -> float:
+        """Seconds, at most, that the plan takes to make once the search has ended."""
+
+    def halt(self) -> None:
+        """Begin no further call to the model. May come from another thread."""
 
     def advance(self, episodes: int, calls: int) -> int:
         """Play at most so many episodes, until so many calls in all; say how it ended."""
@@ -82,64 +95,132 @@ class Search(Protocol):
 Callback = Callable[[Snapshot], Any]
 
 
+class Keeper(Protocol):
+    """Writes checkpoints."""
+
+    every: float
+    """Seconds between two of them."""
+
+    def start(self, search: Any) -> Start:
+        """Put the search where it goes on, before its first chunk."""
+
+    def save(self, search: Any, seconds: float) -> None:
+        """Write down how the search stands between two chunks."""
+
+
 @dataclass(frozen=True)
 class Limits:
-    """What may end a search besides its own rule."""
+    """What may end a search besides its own rule, and what happens while it runs."""
 
     budget: int | None = None
     time_limit: float | None = None
+    memory_limit: int | None = None
     callback: Callback | None = None
     progress: bool = False
     chunk: int | None = None
+    raise_interrupts: bool = False
+    keeper: Keeper | None = None
 
 
-def drive(search: Search, limits: Limits) -> tuple[str, float]:
-    """Run a search to its end.
+class Ending(NamedTuple):
+    """How a search ended.
 
-    Returns:
-        Why it ended ("rule", "budget", "deadline", "callback", "interrupt") and the seconds it took.
+    Attributes:
+        reason: "rule", "budget", "deadline", "memory", "callback" or "interrupt".
+        seconds: time that it took.
+        interrupted: whether Ctrl-C was pressed while it ran, whatever ended it.
     """
-    most_calls = np.iinfo(np.int64).max if limits.budget is None else limits.budget
-    if _reason(search, search.prepare()) == "interrupt":
-        return "interrupt", 0.0
+
+    reason: str
+    seconds: float
+    interrupted: bool
+
+
+def drive(search: Search, limits: Limits, began: float) -> Ending:
+    """Run a search to its end. `began` is the reading of `time.perf_counter` that time counts from."""
+    before = time.perf_counter()
+    status = search.prepare()
+    start = began + time.perf_counter() - before
+    if _reason(search, status, limits.raise_interrupts) == "interrupt":
+        return Ending("interrupt", 0.0, True)
+    earlier = Start() if limits.keeper is None else limits.keeper.start(search)
+    deadline = None if limits.time_limit is None else start + limits.time_limit
+    start -= earlier.seconds
+    search.stop_at(deadline)
+    pace = _Pace(limits, search, earlier.episodes)
     display: AbstractContextManager[Callable[[Snapshot], None] | None] = nullcontext()
     if limits.progress:
         display = live_display(search.target, limits.budget)
-    start = time.perf_counter()
-    deadline = None if limits.time_limit is None else start + limits.time_limit
-    search.session.stop_at(deadline)
-    pace = _Pace(
-        limits, deadline, first=1 if search.session.slow else max(1, _FIRST_CHUNK // search.horizon)
-    )
-    with _interrupts(search.session) as interrupted, display as show:
-        while True:
-            began = time.perf_counter()
-            episodes = pace.episodes(began)
-            status = search.advance(episodes, most_calls)
-            now = time.perf_counter()
-            reason = _reason(search, status)
-            late = reason == "aborted" or (deadline is not None and now >= deadline)
-            if reason in ("", "aborted") and (late or interrupted()):
-                reason = "interrupt" if interrupted() else "deadline"
-            due = pace.record(episodes, now - began)
-            if show is not None or (limits.callback is not None and (due or reason)):
-                snapshot = search.snapshot(now - start)
-                if show is not None:
-                    show(snapshot)
-                if limits.callback is not None and (due or reason):
-                    try:
-                        stop = bool(limits.callback(snapshot))
-                    except KeyboardInterrupt:
-                        reason = reason or "interrupt"
-                    else:
-                        reason = reason or ("callback" if stop else "")
-            if not reason and interrupted():
-                reason = "interrupt"
-            if reason:
-                return reason, time.perf_counter() - start
+    reason = ""
+    raised: BaseException | None = None
+    with (
+        _interrupts(search.session, limits.raise_interrupts) as presses,
+        _alarm(search, deadline),
+        display as show,
+    ):
+        try:
+            reason = _loop(search, limits, pace, start, deadline, presses, show)
+        except BaseException as error:
+            raised = error
+    if raised is not None:
+        # Only here: a context manager writes on what passes through it, and a user's exception may be
+        # one that cannot be written on.
+        raise raised
+    if reason == "deadline":
+        search.halt()  # What is left to do, such as a last sweep, is left.
+    pressed = reason == "interrupt" or presses.any
+    _ctrl_c.absorbed = pressed
+    return Ending(reason, time.perf_counter() - start, pressed)
 
 
-def _reason(search: Search, status: int) -> str:
+def _loop(
+    search: Search,
+    limits: Limits,
+    pace: "_Pace",
+    start: float,
+    deadline: float | None,
+    presses: "_Presses",
+    show: Callable[[Snapshot], None] | None,
+) -> str:
+    """Chunks, and what happens between them; returns what ended the search."""
+    most_calls = np.iinfo(np.int64).max if limits.budget is None else limits.budget
+    saved = time.perf_counter()
+    while True:
+        began = time.perf_counter()
+        episodes = pace.episodes()
+        status = search.advance(episodes, most_calls)
+        now = time.perf_counter()
+        reason = _reason(search, status, limits.raise_interrupts or presses.insisted)
+        late = reason == "aborted" or (deadline is not None and now >= deadline)
+        if reason in ("", "aborted") and (late or presses.any):
+            reason = "interrupt" if presses.any else "deadline"
+        due = pace.record(episodes, now - began)
+        if show is not None or (limits.callback is not None and (due or reason)):
+            snapshot = search.snapshot(now - start)
+            if show is not None:
+                show(snapshot)
+            if limits.callback is not None and (due or reason):
+                try:
+                    stop = bool(limits.callback(snapshot))
+                except KeyboardInterrupt:
+                    if limits.raise_interrupts or presses.insisted:
+                        raise
+                    reason = reason or "interrupt"
+                else:
+                    reason = reason or ("callback" if stop else "")
+        if not reason and presses.any:
+            reason = "interrupt"
+        # Only between whole episodes: what a halted one left behind is valid, but not repeatable.
+        keeper = limits.keeper
+        due = keeper is not None and (reason == "interrupt" or now - saved >= keeper.every)
+        if keeper is not None and due and status == kernel.CHUNK_DONE:
+            keeper.save(search, now - start)
+            saved = time.perf_counter()
+        if reason:
+            return reason
+
+
+def _reason(search: Search, status: int, raise_interrupts: bool) -> str:
     """Why a search must end after a chunk, or "" to go on. Raises what the model raised."""
     if status == kernel.CHUNK_DONE:
         return ""
@@ -147,7 +228,9 @@ def _reason(search: Search, status: int) -> str:
         return "rule"
     if status == kernel.SPENT:
         return "budget"
-    if isinstance(search.session.error, KeyboardInterrupt):
+    if status == kernel.FULL:
+        return "memory"
+    if isinstance(search.session.error, KeyboardInterrupt) and not raise_interrupts:
         return "interrupt"
     if search.session.error is not None:
         raise search.session.error
@@ -163,60 +246,114 @@ class _Pace:
     no result depends on it.
     """
 
-    def __init__(self, limits: Limits, deadline: float | None, first: int) -> None:
+    def __init__(self, limits: Limits, search: Search, played: int) -> None:
         self._fixed = limits.chunk
         self._calls_back = limits.callback is not None
-        self._deadline = deadline
+        first = 1 if search.session.slow else max(1, _FIRST_CHUNK // search.horizon)
         self._next = first if limits.chunk is None else limits.chunk
-        self._played = 0
+        self._played = played
         self._due = 1
-        self._rate = 0.0
+        while self._due <= played:
+            self._due = _after(self._due)
 
-    def episodes(self, now: float) -> int:
+    def episodes(self) -> int:
         """Size of the next chunk."""
-        size = self._next
-        if self._fixed is None and self._deadline is not None and self._rate > 0.0:
-            size = min(size, max(1, int(self._rate * (self._deadline - now))))
-        if self._calls_back:
-            size = min(size, self._due - self._played)
-        return size
+        return min(self._next, self._due - self._played) if self._calls_back else self._next
 
     def record(self, episodes: int, seconds: float) -> bool:
         """Learn from a chunk; returns whether the callback is due."""
         self._played += episodes
-        self._rate = episodes / max(seconds, 1e-7)
         if self._fixed is None:
-            wanted = int(self._rate * _CHUNK_SECONDS)
+            wanted = int(episodes / max(seconds, 1e-7) * _CHUNK_SECONDS)
             self._next = max(1, min(wanted, 4 * self._next))
         if self._played < self._due:
             return False
-        self._due = self._played + max(1, int(self._played * _CALLBACK_SPACING))
+        self._due = _after(self._played)
         return True
 
 
+def _after(due: int) -> int:
+    """Episodes at the call of the callback after this one."""
+    return due + max(1, int(due * _CALLBACK_SPACING))
+
+
 @contextmanager
-def _interrupts(session: Session) -> Iterator[Callable[[], bool]]:
-    """Turn the first Ctrl-C into an orderly end; a second one raises as usual.
+def _alarm(search: Search, deadline: float | None) -> Iterator[None]:
+    """Halt a search at its deadline, from a thread of its own: kernels run without Python's lock."""
+    if deadline is None:
+        yield
+        return
+    over = threading.Event()
+
+    def watch() -> None:
+        while True:
+            left = deadline - search.finishing() - time.perf_counter()
+            if left <= 0.0:
+                search.halt()
+                return
+            # A larger search takes longer to finish, so it looks again.
+            if over.wait(min(left, _LOOK_AGAIN)):
+                return
+
+    watcher = threading.Thread(target=watch, name="pacplan deadline", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+class _CtrlC:
+    """The one rule for Ctrl-C, in the main thread of a process.
+
+    The first one ends the plan under way, which returns what it has found and says that it was
+    interrupted. The next one raises KeyboardInterrupt, as Python does, if it comes during the same plan
+    or during the one after it; so a loop of plans is left by pressing twice. A plan that was not
+    interrupted makes the next Ctrl-C the first again.
+
+    Attributes:
+        absorbed: whether the last plan took one.
+    """
+
+    absorbed = False
+
+
+_ctrl_c = _CtrlC()
+
+
+@dataclass
+class _Presses:
+    """What became of Ctrl-C during a plan: pressed at all, and again after the first."""
+
+    any: bool = False
+    insisted: bool = False
+
+
+@contextmanager
+def _interrupts(session: Session, raises: bool) -> Iterator[_Presses]:
+    """Turn the first Ctrl-C into an orderly end (see `_CtrlC`), unless they are all to raise.
 
     Only the main thread may handle signals; elsewhere nothing changes.
     """
-    seen: list[int] = []
+    presses = _Presses()
     before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield lambda: False  # Ctrl-C is someone else's business here.
+    if raises or threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield presses  # Ctrl-C is someone else's business here.
         return
 
     def handle(number: int, frame: FrameType | None) -> None:
-        # A plan made inside another one's simulator ends both.
-        if seen or getattr(before, "ends_a_plan", False):
-            before(number, frame)
-        seen.append(number)
+        presses.insisted = presses.any or _ctrl_c.absorbed
+        presses.any = True
         session.interrupt()
+        # A plan made inside another one's simulator ends both.
+        if presses.insisted or getattr(before, "ends_a_plan", False):
+            _ctrl_c.absorbed = False
+            before(number, frame)
 
     handle.ends_a_plan = True  # type: ignore[attr-defined]
 
     signal.signal(signal.SIGINT, handle)
     try:
-        yield lambda: bool(seen)
+        yield presses
     finally:
         signal.signal(signal.SIGINT, before)

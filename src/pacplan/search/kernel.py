@@ -17,6 +17,7 @@ NO_ROOM = 3  # the tree or a table must grow first
 ABORTED = 4  # the model gave up in the middle of an episode
 BROKEN = 5  # the model broke a promise, see Report
 STALE = 6  # bounds of a merged graph must be renewed first
+FULL = 7  # there is no more memory, or a counter is at its end
 
 # Which promise a model broke.
 BAD_REWARD = 1
@@ -63,8 +64,19 @@ REPORT = np.dtype(
         ("action", np.int64),
         ("h", np.int64),
         ("reward", np.float64),
+        ("halt", np.int64),  # set from outside: make no further call
+        ("refused", np.int64),  # whether a call was asked for after that
     ]
 )
+
+
+@inlined
+def halted(report: Any) -> bool:
+    """Whether the search is to end now; long loops that call nothing ask, and so does every call.
+
+    What was computed by then must hold: bounds that are still to be renewed keep their old values.
+    """
+    return bool(report[0].halt != 0)
 
 
 @inlined
@@ -93,6 +105,9 @@ def call_model(
 
     The status is CHUNK_DONE, or ABORTED or BROKEN, and then `report` tells the call.
     """
+    if halted(report):
+        report[0].refused = 1
+        return state, 0.0, False, ABORTED
     successor, reward, flag = handles.draw(model, state, action, h, rng)
     ended = flag == handles.ENDED
     promise = promises[0]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan._jit import inlined, kernel, records
+from pacplan.search.room import HASHED, Room
 from pacplan.search.tree import NONE
 
 SLOT = np.dtype([("state", np.int64), ("depth", np.int32), ("node", np.int32)])  # node NONE: free
@@ -105,13 +106,14 @@ def empty_table(slots: int) -> MergeTable:
     return MergeTable(records(table), np.zeros(1, np.int64))
 
 
-def grown(table: MergeTable, needed: int) -> MergeTable:
+def grown(table: MergeTable, needed: int, room: Room) -> MergeTable:
     """The table, or a larger copy where `needed` more nodes would not leave it half empty."""
     slots = len(table.slots)
     while 2 * (int(table.used[0]) + needed) > slots:
         slots *= 2
     if slots == len(table.slots):
         return table
+    room.take((slots - len(table.slots)) * SLOT.itemsize, HASHED)
     larger = empty_table(slots)
     _copy(table, larger)
     return larger
@@ -123,12 +125,13 @@ def empty_graph(horizon: int) -> Graph:
     return Graph(empty_table(16), none, none, np.full(horizon, NONE, np.int32))
 
 
-def grown_graph(graph: Graph, room: int, needed: int) -> Graph:
+def grown_graph(graph: Graph, nodes: int, needed: int, room: Room) -> Graph:
     """The graph, with room for so many nodes in all and for `needed` more in its table."""
-    graph = graph._replace(table=grown(graph.table, needed))
-    more = room - len(graph.canonical)
+    graph = graph._replace(table=grown(graph.table, needed, room))
+    more = nodes - len(graph.canonical)
     if more <= 0:
         return graph
+    room.take(2 * more * graph.canonical.itemsize)
     return graph._replace(
         canonical=np.concatenate([graph.canonical, np.full(more, NONE, np.int32)]),
         peer=np.concatenate([graph.peer, np.full(more, NONE, np.int32)]),

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan._jit import inlined, records
+from pacplan.search.room import Room
 
 NONE = -1
 
@@ -210,13 +211,10 @@ class SearchTree:
         """The records for a kernel. Valid until the next `reserve`: never keep them."""
         return TreeArrays(records(self._nodes), records(self._pairs), self._used)
 
-    def reserve(self, nodes: int, pairs: int) -> None:
-        """Make room for so many more records, growing by half at a time.
-
-        `resize` extends the block in place where the system can, so growth does not hold two copies.
-        """
-        self._nodes = _grown(self._nodes, int(self._used[0]) + nodes)
-        self._pairs = _grown(self._pairs, int(self._used[1]) + pairs)
+    def reserve(self, nodes: int, pairs: int, room: Room) -> None:
+        """Make room for so many more records, growing by half at a time."""
+        self._nodes = _grown(self._nodes, int(self._used[0]) + nodes, room)
+        self._pairs = _grown(self._pairs, int(self._used[1]) + pairs, room)
 
     def close(self, read: Reader) -> None:
         """End of the search: give back the room that is not in use, and learn how to read pairs."""
@@ -352,10 +350,7 @@ def _chained(link: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate(found)
 
 
-def _grown(records: Records, needed: int) -> Records:
+def _grown(records: Records, needed: int, room: Room) -> Records:
     if needed > np.iinfo(np.int32).max:
-        raise MemoryError("the search tree has reached 2**31 records; give a smaller budget")
-    if needed > len(records):
-        # Nobody else sees these records while a search runs, so moving them is safe.
-        records.resize(max(needed, len(records) * 3 // 2), refcheck=False)
-    return records
+        raise MemoryError("the search tree has reached 2**31 records")
+    return room.extend(records, needed)

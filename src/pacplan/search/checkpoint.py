@@ -1,0 +1,211 @@
+"""Checkpoints: what is needed to go on with a search, in a file that survives a crash at any moment.
+
+The file is a line that names the format, a SHA-256 checksum of the rest, a header in JSON and the
+arrays of the search, byte for byte; nothing in it is executed when it is read. A new one is written
+beside the old, synced, and renamed over it, so at any moment there is a whole one.
+"""
+
+import ast
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+_MAGIC = b"pacplan checkpoint 1\n"
+_DIGEST = 64  # characters of the checksum
+
+
+class Start(NamedTuple):
+    """Where a search begins: what it has behind it."""
+
+    seconds: float = 0.0
+    episodes: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """A search as it stood between two chunks.
+
+    Attributes:
+        header: what it was, in types that JSON has.
+        arrays: its arrays by name.
+    """
+
+    header: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+    @property
+    def entropy(self) -> Any:
+        """Of the plan's seed."""
+        return self.header["entropy"]
+
+    @property
+    def spawn_key(self) -> tuple[int, ...]:
+        """Of the plan's seed."""
+        return tuple(self.header["spawn_key"])
+
+    @property
+    def budget(self) -> int | None:
+        """Of the plan."""
+        budget: int | None = self.header["budget"]
+        return budget
+
+    def state(self, model: Any) -> Any:
+        """The state planned from; where it could not be written down, the model's initial one."""
+        written = self.header["state"]
+        return model.initial_state() if written is None else ast.literal_eval(written)
+
+    def check(self, **expected: str) -> None:
+        """Raise ValueError unless the plan was of this planner, model and version."""
+        for name, value in expected.items():
+            if self.header[name] != value:
+                raise ValueError(
+                    f"the checkpoint is of another {name}: it was written for {self.header[name]}, and "
+                    f"this is {value}"
+                )
+
+    def write(self, path: Path) -> None:
+        """Replace the file at a path by this checkpoint, all or nothing."""
+        table = []
+        parts = []
+        for name, array in self.arrays.items():
+            raw = array.tobytes()
+            kept = raw.rstrip(b"\0")
+            table.append([name, repr(array.dtype.descr), list(array.shape), len(kept)])
+            parts.append(kept)
+        header = json.dumps({**self.header, "arrays": table}).encode() + b"\n"
+        digest = hashlib.sha256(header)
+        for part in parts:
+            digest.update(part)
+        folder = path.resolve().parent
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=folder)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(_MAGIC + digest.hexdigest().encode() + b"\n" + header)
+                for part in parts:
+                    file.write(part)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path.resolve())
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+        _sync_folder(folder)
+
+    @classmethod
+    def read(cls, path: str | Path) -> "Checkpoint":
+        """The checkpoint in a file.
+
+        Raises:
+            ValueError: it is not one, or it is damaged.
+            OSError: it cannot be read.
+        """
+        content = Path(path).read_bytes()
+        if not content.startswith(_MAGIC):
+            raise ValueError(f"{path} is no checkpoint of this version of pacplan")
+        place = len(_MAGIC) + _DIGEST + 1
+        digest, body = content[len(_MAGIC) : place - 1], content[place:]
+        if hashlib.sha256(body).hexdigest().encode() != digest:
+            raise ValueError(
+                f"{path} is damaged: its checksum is wrong. Use another copy, or plan anew"
+            )
+        end = body.index(b"\n")
+        header = json.loads(body[:end])
+        arrays = {}
+        place = end + 1
+        for name, descr, shape, size in header.pop("arrays"):
+            dtype = np.dtype(_described(descr))
+            array = np.zeros(shape, dtype)
+            flat = array.reshape(-1).view(np.uint8)
+            flat[:size] = np.frombuffer(body, np.uint8, size, place)
+            arrays[name] = array
+            place += size
+        return cls(header, arrays)
+
+
+def _described(descr: str) -> Any:
+    """A type of records from what `repr(dtype.descr)` says; padding has no name there."""
+    fields = ast.literal_eval(descr)
+    if len(fields) == 1 and fields[0][0] == "":
+        return fields[0][1]
+    offset, names, formats, offsets = 0, [], [], []
+    for name, kind, *_ in fields:
+        if name:
+            names.append(name)
+            formats.append(kind)
+            offsets.append(offset)
+        offset += np.dtype(kind).itemsize
+    return {"names": names, "formats": formats, "offsets": offsets, "itemsize": offset}
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename last through a crash of the machine, where folders can be synced."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def named_arrays(group: Any, prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
+    """All arrays in nested named tuples, by their path."""
+    for name, value in zip(group._fields, group, strict=True):
+        if isinstance(value, np.ndarray):
+            yield prefix + name, value
+        elif hasattr(value, "_fields"):
+            yield from named_arrays(value, f"{prefix}{name}.")
+
+
+def plain_state(state: Any) -> str | None:
+    """A state as Python would write it, if that tells it; else None."""
+    if isinstance(state, np.generic):
+        state = state.item()
+    text = repr(state)
+    try:
+        return text if ast.literal_eval(text) == state else None
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+
+
+class CheckpointKeeper:
+    """Writes the checkpoints of one plan, and begins with one where it goes on.
+
+    Args:
+        path: the file.
+        every: seconds between two.
+        header: what the plan is.
+        saved: where it goes on from; None: it begins.
+    """
+
+    def __init__(
+        self, path: Path, every: float, header: dict[str, Any], saved: Checkpoint | None
+    ) -> None:
+        if not path.resolve().parent.is_dir():
+            raise ValueError(f"checkpoint={str(path)!r}: there is no such folder")
+        self.every = every
+        self._path = path
+        self._header = header
+        self._saved = saved
+
+    def start(self, search: Any) -> Start:
+        """Put the search where the checkpoint says. It has not made a call yet."""
+        search.session.remember()
+        saved, self._saved = self._saved, None
+        if saved is None:
+            return Start()
+        search.restore(saved.arrays)
+        return Start(float(saved.header["seconds"]), int(search.report["episodes"]))
+
+    def save(self, search: Any, seconds: float) -> None:
+        """Write down how the search stands between two chunks."""
+        Checkpoint({**self._header, "seconds": seconds}, search.state_arrays()).write(self._path)

@@ -1,0 +1,98 @@
+"""Room for a search: arrays that grow, up to a limit of memory."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Growth below this is granted without asking how much memory the machine has left.
+_SMALL = 1 << 26
+# Part of what is left that one growth may take.
+_SHARE = 0.8
+# Bytes a second, with some to spare: of memory that is cleared, and of tables that are hashed anew.
+_FILLED = 1e9
+HASHED = 1e8
+
+
+class OutOfTimeError(Exception):
+    """There is no time to make room before the deadline."""
+
+
+class Room:
+    """Grants memory to the arrays of one search, while there is time to fill it.
+
+    Attributes:
+        limit: most bytes; None: what the machine has left.
+        deadline: reading of `time.perf_counter` by which room must be made; None: no matter when.
+        held: bytes granted so far.
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = limit
+        self.deadline: float | None = None
+        self.held = 0
+
+    def take(self, more: int, speed: float = _FILLED) -> None:
+        """Ask for so many bytes more, that are written at so many bytes a second.
+
+        Raises:
+            MemoryError: they are not to be had.
+            OutOfTimeError: it would take longer than there is time.
+        """
+        if self.limit is not None and self.held + more > self.limit:
+            raise MemoryError(f"the search needs more than memory_limit={self.limit} bytes")
+        if more > _SMALL:
+            left = available_memory()
+            if left is not None and more > _SHARE * left:
+                raise MemoryError(
+                    f"the search needs {more} bytes more, and the machine has {left} left"
+                )
+        if self.deadline is not None and time.perf_counter() + more / speed > self.deadline:
+            raise OutOfTimeError
+        self.held += more
+
+    def extend(self, array: NDArray[Any], needed: int) -> NDArray[Any]:
+        """The array with at least `needed` rows, the new ones zero; half as many again if it can.
+
+        It grows in place where the system can, so that there are not two copies for a time. Nobody else
+        may see the array meanwhile.
+        """
+        rows = len(array)
+        if needed <= rows:
+            return array
+        size = array.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
+        wanted = max(needed, rows * 3 // 2)
+        try:
+            self.take((wanted - rows) * size)
+        except (MemoryError, OutOfTimeError):
+            wanted = needed
+            self.take((wanted - rows) * size)
+        array.resize((wanted, *array.shape[1:]), refcheck=False)
+        return array
+
+
+def available_memory() -> int | None:
+    """Bytes that this process can still use, as far as the system tells; None where it does not."""
+    return min(_limits(), default=None)
+
+
+def _limits() -> Iterator[int]:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                yield 1024 * int(line.split()[1])
+    except (OSError, ValueError, IndexError):
+        if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
+            yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    try:
+        # A container's own limit.
+        group = Path("/sys/fs/cgroup")
+        most = (group / "memory.max").read_text().strip()
+        if most != "max":
+            yield int(most) - int((group / "memory.current").read_text())
+    except (OSError, ValueError):
+        pass
