@@ -395,9 +395,7 @@ def test_environments_behind_snapshots():
     model = pacplan.from_gymnasium(env, successors=1, reward_range=(0, 1))
     planner = pacplan.UCT(gamma=0.95, horizon=10)
     keyed = pacplan.from_gymnasium(env, key="observation", successors=1, reward_range=(0, 1))
-    agents = [
-        pacplan.Agent(planner, known, budget=200, reuse=True, seed=0) for known in (model, keyed)
-    ]
+    agents = [pacplan.Agent(planner, known, budget=200, reuse=True, seed=0) for known in (model, keyed)]
     with pytest.raises(ValueError, match=r"act\(env, observation\)"):
         agents[1].act(env)
     for age in range(3):

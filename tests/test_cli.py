@@ -113,7 +113,7 @@ class Outcome:
         self.code = code
         self.stdout = stdout
         self.stderr = "".join(
-            line for line in stderr.splitlines(keepends=True) if "compiling the search" not in line
+            line for line in stderr.splitlines(keepends=True) if "pacplan: compiling" not in line
         )
 
     @property

@@ -1,124 +1,22 @@
-"""Compilation of the kernels, and the on-disk cache that lets a second process start warm.
+"""Compilation of the kernels: the decorators that say how a function is compiled, and what is kept."""
 
-Numba's own cache lives beside the source file and is refreshed when *that* file changes. Two
-things are different here. The cache sits in the user's cache folder, so an installation that cannot
-be written to starts warm as well. And it is stamped with a digest of the whole package, because a
-kernel inlines functions of other modules and must be compiled again when any of them changes.
-"""
-
-import hashlib
-import logging
-import os
-import shutil
-import tempfile
+import ctypes
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.core import caching, cgutils
-from numba.core.dispatcher import Dispatcher
-from numba.extending import intrinsic
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
-from platformdirs import user_cache_path
+
+from pacplan._announcements import announce
+from pacplan._cache import keep_on_disk
+from pacplan._sources import imported
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_PACKAGE = Path(__file__).resolve().parent
-_logger = logging.getLogger("pacplan")
-
-
-@cache
-def source_digest() -> str:
-    """Tells the state of the package's sources."""
-    digest = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        digest.update(path.relative_to(_PACKAGE).as_posix().encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-@cache
-def cache_folder() -> Path | None:
-    """The folder that holds compiled kernels, or None where no folder can be written to.
-
-    `NUMBA_CACHE_DIR` is honoured. Otherwise it is in `pacplan` in the user's cache folder, and in the
-    folder for temporary files as a last resort. Its name tells the installation of pacplan and the
-    state of its sources; folders of earlier states are removed.
-    """
-    installation = hashlib.sha256(str(_PACKAGE).encode()).hexdigest()[:12]
-    chosen = os.environ.get("NUMBA_CACHE_DIR")
-    user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
-    candidates = (
-        [Path(chosen) / "pacplan"]
-        if chosen
-        else [user_cache_path("pacplan"), Path(tempfile.gettempdir()) / f"pacplan-{user}"]
-    )
-    for candidate in candidates:
-        folder = candidate / f"{installation}-{source_digest()[:12]}"
-        try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            # Compiled code is executed when it is read back: trust only what is ours.
-            if hasattr(os, "getuid") and any(
-                place.stat().st_uid != os.getuid() for place in (candidate, folder)
-            ):
-                continue
-            tempfile.TemporaryFile(dir=folder).close()
-        except OSError:
-            continue
-        for other in candidate.glob(f"{installation}-*"):
-            if other != folder:
-                shutil.rmtree(other, ignore_errors=True)
-        return folder
-    return None
-
-
-class _Locator(caching._CacheLocator):  # type: ignore[misc]
-    """Says where a kernel's compiled code lies and when it is out of date."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        # Numba names this attribute when it warns about a function it cannot cache.
-        self._py_file = function.__code__.co_filename
-        self._name = f"{function.__module__}.{function.__qualname__}"
-
-    def get_cache_path(self) -> str:
-        return str(cache_folder())
-
-    def get_source_stamp(self) -> str:
-        return source_digest()
-
-    def get_disambiguator(self) -> str:
-        return hashlib.sha256(self._name.encode()).hexdigest()[:8]
-
-    @classmethod
-    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> "_Locator":
-        return cls(py_func)
-
-
-class _CacheFiles(caching.CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = (_Locator,)
-
-
-class _KernelCache(caching.FunctionCache):  # type: ignore[misc]
-    _impl_class = _CacheFiles
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        loaded = super().load_overload(sig, target_context)
-        if loaded is None:
-            _announce_compilation()
-        return loaded
-
-
-@cache
-def _announce_compilation() -> None:
-    """Tell the user, once a process, why the first plan takes seconds."""
-    _logger.warning(
-        "pacplan: compiling the search kernels, some seconds (once; later runs start warm) ..."
-    )
 
 
 def records(array: NDArray[Any]) -> NDArray[Any]:
@@ -140,14 +38,16 @@ def inlined(function: F) -> F:
     A call to a compiled function that is not inlined would pass every array of its arguments
     separately, which costs more than most of these functions do.
     """
+    imported(function)
     compiled = numba.njit(forceinline=True, **_OPTIONS)(function)
-    if isinstance(compiled, Dispatcher):
-        choose = compiled.get_call_template
+    # Where Numba has no such method, kernels take longer to compile; they compute the same.
+    choose = getattr(compiled, "get_call_template", None)
+    if choose is not None:
 
         def choose_for(args: Any, kws: Any) -> Any:
             return choose([_plain(kind) for kind in args], kws)
 
-        compiled.get_call_template = choose_for  # type: ignore[method-assign]
+        compiled.get_call_template = choose_for
     return compiled  # type: ignore[no-any-return]
 
 
@@ -166,13 +66,12 @@ def kernel(function: F) -> F:
     It runs without the interpreter's lock, so that other threads go on: among them the one that halts
     the search at its deadline.
     """
-    return _cached(numba.njit(nogil=True, **_OPTIONS)(function))  # type: ignore[no-any-return]
-
-
-def _cached(compiled: Any) -> Any:
-    if not numba.config.DISABLE_JIT and cache_folder() is not None:
-        compiled._cache = _KernelCache(compiled.py_func)
-    return compiled
+    compiled = numba.njit(nogil=True, **_OPTIONS)(function)
+    if not numba.config.DISABLE_JIT:
+        imported(function)
+        keep_on_disk(compiled)
+        announce(compiled)
+    return compiled  # type: ignore[no-any-return]
 
 
 def caller(signature: Any) -> Any:
@@ -195,3 +94,41 @@ def caller(signature: Any) -> Any:
         return signature.return_type(address, arguments), generate
 
     return call
+
+
+def call_python(address: int, a: int, b: int, c: int) -> None:
+    """Call the Python function at an address (its `id`) from a kernel, with three whole numbers.
+
+    It leaves its answer in an array that the kernel sees. What it raises ends the kernel at once and
+    comes through. (`numba.objmode` does more, takes longer, and does not check for errors
+    on the way: an exception of a signal handler at the wrong moment would crash the interpreter.)
+    """
+    ctypes.cast(address, ctypes.py_object).value(int(a), int(b), int(c))
+
+
+@overload(call_python)  # type: ignore[untyped-decorator]
+def _compile_call_python(address: Any, a: Any, b: Any, c: Any) -> Any:
+    def call(address: Any, a: Any, b: Any, c: Any) -> Any:
+        return _call_object(np.int64(address), np.int64(a), np.int64(b), np.int64(c))
+
+    return call
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _call_object(typing: Any, address: Any, a: Any, b: Any, c: Any) -> Any:
+    def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+        python = context.get_python_api(builder)
+        lock = python.gil_ensure()
+        function = builder.inttoptr(values[0], python.pyobj)
+        numbers = [python.long_from_longlong(value) for value in values[1:]]
+        returned = python.call_function_objargs(function, numbers)
+        for number in numbers:
+            python.decref(number)
+        with builder.if_then(cgutils.is_null(builder, returned), likely=False):
+            python.gil_release(lock)
+            context.call_conv.return_exc(builder)
+        python.decref(returned)
+        python.gil_release(lock)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64, types.int64), generate

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pacplan
-from pacplan._jit import source_digest
+from pacplan._sources import source_digest
 from pacplan.experiments.sweep import Sweep
 
 _logger = logging.getLogger("pacplan")

@@ -1,14 +1,13 @@
 """Bounds on values that a user knows, handed to the kernels with any model."""
 
-import itertools
-import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import objmode
+from numpy.typing import NDArray
 
 from pacplan import _checks
+from pacplan._jit import call_python
 from pacplan._notes import add_note, shown
 from pacplan.models import handles
 from pacplan.models.protocol import BrokenPromiseError, Session
@@ -17,21 +16,25 @@ Bounds = tuple[Callable[[Any, int], float], Callable[[Any, int], float]]
 
 
 class BoundedHandle(NamedTuple):
-    """A model's handle, and the number of the bounds that go with it."""
+    """A model's handle, the function to ask for the bounds, and where its answer lies."""
 
     inner: Any
-    slot: int
+    ask: int
+    answer: NDArray[np.float64]  # lower, upper
 
 
 class ValueBounds:
-    """The user's two functions during one plan. Whoever holds it keeps its number alive."""
+    """The user's two functions during one plan. Kernels know it by an address: keep it alive."""
 
     def __init__(self, bounds: Bounds, session: Session) -> None:
         self._lower, self._upper = bounds
         self._session = session
-        slot = next(_slots)
-        _bounds[slot] = self
-        session.handle = BoundedHandle(session.handle, slot)
+        self._answer = np.zeros(2)
+        self._entry = self._answer_ask
+        session.handle = BoundedHandle(session.handle, id(self._entry), self._answer)
+
+    def _answer_ask(self, key: int, h: int, _: int) -> None:
+        self._answer[:] = self.ask(key, h)
 
     def ask(self, key: int, h: int) -> tuple[float, float]:
         """Bounds on the value of a state after h steps; NaN, and an error kept, where it has none."""
@@ -52,10 +55,6 @@ class ValueBounds:
         return low, high
 
 
-_bounds: "weakref.WeakValueDictionary[int, ValueBounds]" = weakref.WeakValueDictionary()
-_slots = itertools.count()
-
-
 def check_bounds(bounds: Any) -> Bounds | None:
     """A pair of functions of (state, h), or None."""
     if bounds is None:
@@ -68,16 +67,10 @@ def check_bounds(bounds: Any) -> Bounds | None:
     return bounds
 
 
-def _ask(slot: int, state: int, h: int) -> tuple[float, float]:
-    return _bounds[slot].ask(state, h)
-
-
 @handles.implements(handles.value_bounds, BoundedHandle)
 def _value_bounds(handle: Any, state: Any, h: Any) -> Any:
-    slot = handle.slot
-    with objmode(low="float64", high="float64"):
-        low, high = _ask(slot, state, h)
-    return low, high
+    call_python(handle.ask, state, h, 0)
+    return handle.answer[0], handle.answer[1]
 
 
 @handles.implements(handles.action_count, BoundedHandle)

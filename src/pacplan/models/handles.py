@@ -21,6 +21,8 @@ from typing import Any, TypeVar
 
 from numba.extending import overload
 
+from pacplan._sources import chosen_by
+
 CONTINUES = 0
 ENDED = 1
 ABORTED = 2
@@ -34,6 +36,7 @@ def implements(question: Callable[..., Any], handle_class: type) -> Callable[[F]
 
     def register(function: F) -> F:
         _implementations[question.__name__, handle_class] = function
+        chosen_by(handle_class, function)
         return function
 
     return register

@@ -1,6 +1,5 @@
 """Models given by a function that draws a transition: plain Python, or jitted with Numba."""
 
-import itertools
 import re
 import time
 from collections.abc import Callable, Hashable, Sequence
@@ -9,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba import objmode, types
+from numba import types
 from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 from numpy.typing import NDArray
 
 from pacplan import _checks
-from pacplan._jit import caller
+from pacplan._jit import call_python, caller, records
 from pacplan._notes import add_note, shown
 from pacplan.identity import described
 from pacplan.models import handles, states
@@ -234,42 +233,37 @@ _CLOSELY = 64
 _NOW_AND_THEN = 15
 _MOST_VERIFIED = 4096
 
+# What a Python simulator answered last.
+ANSWER = np.dtype(
+    [("successor", np.int64), ("reward", np.float64), ("flag", np.int64), ("actions", np.int64)]
+)
+
 
 class PythonHandle(NamedTuple):
-    """Kernels find the session of a Python simulator by its number. `actions` is 0 if they vary."""
+    """A Python simulator as kernels see it: two functions to call, and where their answers lie.
 
-    slot: int
+    `actions` is 0 if they vary.
+    """
+
+    step: int
+    counter: int
     actions: int
-
-
-_sessions: dict[int, "PythonSession"] = {}
-_slots = itertools.count()
-
-
-def _call_step(slot: int, state: int, action: int, h: int) -> tuple[int, float, int]:
-    return _sessions[slot].call(state, action, h)
-
-
-def _call_actions(slot: int, state: int) -> int:
-    return _sessions[slot].count_actions(state)
+    answer: Any  # one record of ANSWER
 
 
 @handles.implements(handles.action_count, PythonHandle)
 def _python_action_count(handle: Any, state: Any, h: Any) -> Any:
-    count = handle.actions
-    if count == 0:
-        slot = handle.slot
-        with objmode(count="int64"):
-            count = _call_actions(slot, state)
-    return count
+    if handle.actions != 0:
+        return handle.actions
+    call_python(handle.counter, state, 0, 0)
+    return handle.answer[0].actions
 
 
 @handles.implements(handles.draw, PythonHandle)
 def _python_draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
-    slot = handle.slot
-    with objmode(successor="int64", reward="float64", flag="int64"):
-        successor, reward, flag = _call_step(slot, state, action, h)
-    return successor, reward, flag
+    call_python(handle.step, state, action, h)
+    answer = handle.answer[0]
+    return answer.successor, answer.reward, answer.flag
 
 
 # The state of NumPy's default generator, and how a state was reached: by which call.
@@ -302,8 +296,8 @@ def _set_words(rng: np.random.Generator, words: Any) -> None:
 class PythonSession:
     """A Python simulator during one plan.
 
-    States are numbered in order of appearance. Nothing is ever raised through a kernel, which would
-    leak what the kernel holds: errors are kept in `error` and the call reports ABORTED.
+    States are numbered in order of appearance. What the user's functions raise is kept in `error`, and
+    the call reports ABORTED, so that the search ends in order.
 
     Now and then it is seen whether the state just called is still what it was, and offers the same
     actions.
@@ -335,9 +329,15 @@ class PythonSession:
         self._log: list[tuple[Any, ...]] | None = None
         self._deadline = float("inf")
         self._interrupted = False
-        self._slot = next(_slots)
-        _sessions[self._slot] = self
-        self.handle: Any = PythonHandle(self._slot, 0 if callable(actions) else actions)
+        self._answer = records(np.zeros(1, ANSWER))
+        # Kernels know these by their addresses, so they live as long as the session.
+        self._entries: tuple[Any, ...] = (self._answer_call, self._answer_count)
+        self.handle: Any = PythonHandle(
+            id(self._entries[0]),
+            id(self._entries[1]),
+            0 if callable(actions) else actions,
+            self._answer,
+        )
 
     def encode(self, state: Any) -> int:
         """The number of a state, a new one if it was never seen."""
@@ -447,8 +447,14 @@ class PythonSession:
         _set_words(self._rng, memory["session.rng"][0])
 
     def close(self) -> None:
-        """Let go of the session; its states stay readable."""
-        _sessions.pop(self._slot, None)
+        """Let go of what refers to itself, so that the session goes with its last user."""
+        self._entries = ()
+
+    def _answer_call(self, key: int, action: int, h: int) -> None:
+        self._answer[0] = (*self.call(key, action, h), 0)
+
+    def _answer_count(self, key: int, _: int, __: int) -> None:
+        self._answer["actions"][0] = self.count_actions(key)
 
     def count_actions(self, key: int) -> int:
         """Number of actions of a state, asked of the user's function once; 0 after an error."""
@@ -497,7 +503,7 @@ class PythonSession:
             # float("0.5") would pass in silence, and so would bool("False").
             reward = float(reward + 0.0 if type(reward) is not float else reward)
             ended = terminated is not False and _is_true(terminated)
-        except Exception:
+        except (TypeError, ValueError, ArithmeticError):
             self.error = _broken_step(state, label, drawn)
             return 0, 0.0, handles.ABORTED
         if ended:
