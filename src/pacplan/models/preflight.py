@@ -15,11 +15,10 @@ from pacplan.models.snapshots import EnvState, Workbench
 _STATES_A_WALK = 8
 _REPEATS = 4
 _STEPS_BETWEEN = 2
-# Draws that go with a state of a walk: from a snapshot, from it again, others in between, the repeats.
-_DRAWS_A_STATE = 2 + 2 * _STEPS_BETWEEN + _REPEATS
-# States that look alike: how many of them, and how many futures of two, are compared.
+# States that look alike: how many of them are kept, and how many pairs are compared, at least if there
+# are any, and at most.
 _TWINS = 4
-_COMPARED = 32
+_LEAST_COMPARED, _MOST_COMPARED = 2, 32
 _FUTURES = 4
 _STEPS_AHEAD = 4
 # Futures drawn where chance may have a part, and by what part the frequencies of one kind of them must
@@ -71,18 +70,17 @@ def examine(
 ) -> Preflight:
     """Play along random walks, in a go and by snapshots, and draw from each state several times.
 
-    It ends after so many draws or seconds, whichever comes first, with two states at least.
+    It ends after so many draws or seconds, whichever comes first, with a whole walk at least.
     """
     deadline = time.perf_counter() + seconds
     look = _Look(bench, actions, successors, reward_range, np.random.default_rng(seed), deadline)
 
-    def goes_on() -> bool:
-        return look.drawn < draws and (look.drawn < 2 * _DRAWS_A_STATE or not look.late())
-
-    while goes_on():
+    walked = False
+    while not walked or (look.drawn < draws and not look.late()):
         for _ in look.walk():
-            if not goes_on():
+            if walked and (look.drawn >= draws or look.late()):
                 break
+        walked = True
     changed = bench.changed_classes()
     if changed:
         look.problems["classes"] = (
@@ -227,7 +225,8 @@ class _Look:
         others.append((mark, state))
         for _, other in others[:-1]:
             told = "alike" in self.problems or "alike" in self.notes
-            if told or self._compared >= _COMPARED or self.late():
+            late = self._compared >= _LEAST_COMPARED and self.late()
+            if told or late or self._compared >= _MOST_COMPARED:
                 return
             self._compared += 1
             difference = self._different_futures(other, state)
@@ -258,7 +257,7 @@ class _Look:
             if self._future(one, sequence, seed) != self._future(other, sequence, seed):
                 # Perhaps they only use random numbers in another way.
                 for samples, apart in _LOOKS:
-                    if self.late():
+                    if samples > _LOOKS[0][0] and self.late():
                         return None
                     frequent = [self._frequencies(state, sequence, samples) for state in (one, other)]
                     kinds = zip(*frequent, strict=True)
