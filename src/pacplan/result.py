@@ -31,7 +31,7 @@ class Plan:
             "deadline", "memory" (the limit, the machine's, or 2^31 visits, which is all that a counter
             holds), "callback" or "interrupt".
         guarantee: what is known about `action`, in words.
-        assumptions: what the guarantee rests on, all of it stated by the user.
+        assumptions: what the guarantee rests on: what the user stated, and what the model does.
         samples: calls to the model.
         episodes: episodes played.
         seconds: wall time of the search, without compilation.

@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from pacplan import _checks
 from pacplan._jit import records
+from pacplan._notes import shown
 from pacplan.algorithms.base import Planner, Query
 from pacplan.models.protocol import BrokenPromiseError, Model, Session
+from pacplan.models.states import advice
 from pacplan.result import Plan
 from pacplan.search import kernel
 from pacplan.search.checkpoint import named_arrays
@@ -236,9 +238,9 @@ class EpisodeSearch(ABC):
         promise, key, action, h = (int(report[name]) for name in ("promise", "state", "action", "h"))
         state = key if self.session.states is None else self.session.states[key]
         low, high = self._reward_range
-        where = f"state {state!r}, step {h}"
+        where = f"state {shown(state)}, step {h}"
         if promise not in (kernel.NO_ACTIONS, kernel.TOO_MANY_ACTIONS):
-            where = f"state {state!r}, action {self.session.label(key, action)!r}, step {h}"
+            where = f"state {shown(state)}, action {shown(self.session.label(key, action))}, step {h}"
         promised = f"more than the promised {self.successors} successors were seen; raise successors="
         if self._deterministic:
             promised = "transitions were declared deterministic, but a second successor was seen"
@@ -246,10 +248,10 @@ class EpisodeSearch(ABC):
             {
                 kernel.BAD_REWARD: f"{where}: the reward {report['reward']} lies outside the "
                 f"promised reward_range=({low}, {high})",
-                kernel.TOO_MANY_SUCCESSORS: f"{where}: {promised}, or make equal states compare equal",
-                kernel.NO_ACTIONS: f"the successor {state!r} offers no action; a state in which "
+                kernel.TOO_MANY_SUCCESSORS: f"{where}: {promised}, or {advice(state)}",
+                kernel.NO_ACTIONS: f"the successor {shown(state)} offers no action; a state in which "
                 "nothing can be done must be reached by a transition that terminates",
-                kernel.TOO_MANY_ACTIONS: f"state {state!r} offers {action} actions, more than the "
+                kernel.TOO_MANY_ACTIONS: f"state {shown(state)} offers {action} actions, more than the "
                 f"promised {self._max_actions or _checks.LARGEST}",
                 kernel.REWARD_VARIES: f"{where}: rewards were declared deterministic, but this pair "
                 f"paid {report['reward']} after having paid another reward",
