@@ -552,8 +552,8 @@ def test_simulator_step(value):
     refused(lambda: simulator(step=value), "step", repr(value))
 
 
-# A list is the list of the actions.
-NO_ACTIONS = [value for value in NOT_WHOLE if not isinstance(value, list)]
+# A list or an array is the list of the actions.
+NO_ACTIONS = [value for value in NOT_WHOLE if not isinstance(value, list | np.ndarray)]
 
 
 @pytest.mark.parametrize("value", [*NO_ACTIONS, None, 0, -1], ids=short)
