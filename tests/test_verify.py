@@ -17,6 +17,7 @@ from pacplan.cli import app
 from pacplan.testing import ENTRANTS, FALSE_ALARM, FAMILIES, Promise, clopper_pearson, replay, verify
 from pacplan.testing import families as family_module
 from pacplan.testing.checks import attempt, examine
+from pacplan.testing.ledger import ledger
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import sabotage
@@ -422,6 +423,13 @@ def test_a_file_without_a_line_is_refused(tmp_path):
     with pytest.raises(ValueError, match="not a results file"):
         verify(Answer, **settings(out))
     assert out.read_text() == "remember the milk"
+
+
+def test_two_at_once_in_one_file_are_refused(tmp_path):
+    pytest.importorskip("fcntl")
+    out = tmp_path / "results.jsonl"
+    with ledger(out, {"pacplan": "now"}), pytest.raises(ValueError, match="another process"):
+        verify(Answer, **settings(out))
 
 
 def test_processes_find_the_same(tmp_path):
