@@ -251,13 +251,14 @@ class _BracketSearch(EpisodeSearch):
         self.target = target if planner.goal == "action" else None
         span = float(self._sigma[-1])
         epsilon = target / self._width
-        resolution = epsilon if epsilon > 0.0 else _FINE * span
-        if span > _FINEST * resolution:
+        if planner.epsilon > 0.0 and span > _FINEST * epsilon:
             raise ValueError(
                 f"epsilon={exactly(planner.epsilon)} is too small for values in a range of "
                 f"{at_most(span * self._width)}; give at least "
                 f"{at_most(span * self._width / _FINEST)}, or 0"
             )
+        # An epsilon beyond the range of values is met before the first call.
+        resolution = min(epsilon, span) if epsilon > 0.0 else _FINE * span
         b = self.successors
         # At the root of one step nothing can recur.
         merge = planner.merge if horizon > 1 else "tree"

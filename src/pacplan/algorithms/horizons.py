@@ -50,6 +50,8 @@ def default_horizon(epsilon: float, gamma: float) -> int:
     """The paper's H = ceil( log_gamma( epsilon (1-gamma) / 2 ) ), at least 1, for gamma < 1."""
     if gamma == 0.0:
         return 1
+    if epsilon == 0.0:
+        raise ValueError("epsilon is too small beside the width of the rewards; pass a horizon")
     exact = (math.log(epsilon) + math.log1p(-gamma) - math.log(2.0)) / math.log(gamma)
     if exact > _checks.LARGEST:
         raise ValueError(

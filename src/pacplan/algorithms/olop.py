@@ -1,6 +1,6 @@
 """OLOP (Bubeck, Munos 2010) and KL-OLOP (Leurent, Maillard 2019): optimism over action sequences."""
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from functools import partial
 from math import log, sqrt
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import _checks
-from pacplan._jit import core, entry, inlined, records
+from pacplan._jit import core, entry, inlined, kernel, records
 from pacplan.algorithms.base import Planner, Query
 from pacplan.algorithms.episodes import EpisodeSearch, estimates_plan
 from pacplan.algorithms.horizons import allocation, check_gamma_and_horizon, check_steps
@@ -336,6 +336,19 @@ def _check_open_loop(planner: OLOP | KLOLOP, query: Query, limits: Limits) -> No
     check_steps(query.model, _split(planner, limits.budget)[1])
 
 
+@kernel
+def _follow(
+    child: NDArray[np.int32], popular: NDArray[np.int32], link: int, links: NDArray[np.int64]
+) -> int:
+    """Note the pairs of the most played sequence from a pair on; returns how many."""
+    count = 0
+    while link != NONE:
+        links[count] = link
+        count += 1
+        link = NONE if child[link] == NONE else popular[child[link]]
+    return count
+
+
 class _SequenceSearch(EpisodeSearch):
     """One search: a tree of action sequences."""
 
@@ -364,13 +377,10 @@ class _SequenceSearch(EpisodeSearch):
         """What the kernel works on."""
         return Search(tree=self.tree.arrays(), **self._fixed)
 
-    def _most_played(self, link: int) -> Iterator[int]:
+    def _most_played(self, first: int) -> NDArray[np.int64]:
         """The most played sequence that begins with a pair: its pairs, one per step."""
-        child, popular = self.tree.pairs["child"], self.tree.nodes["popular"]
-        while link != NONE:
-            yield link
-            node = int(child[link])
-            link = NONE if node == NONE else int(popular[node])
+        links = np.empty(self.horizon, np.int64)
+        return links[: _follow(self.tree.pairs["child"], self.tree.nodes["popular"], first, links)]
 
     def _played(self) -> dict[int, int]:
         """The pairs of the first actions that were played, by action."""
@@ -383,12 +393,11 @@ class _SequenceSearch(EpisodeSearch):
         """Mean earnings along the most played sequence of each first action; NaN if it has none."""
         means = np.full(len(self.actions), np.nan)
         reward, n = self.tree.pairs["reward"], self.tree.pairs["n"]
+        discounts = self._gamma ** np.arange(self.horizon)
         for action, first in self._played().items():
-            value, discount = 0.0, 1.0
-            for link in self._most_played(first):
-                value += discount * (self._low + self._width * float(reward[link]) / int(n[link]))
-                discount *= self._gamma
-            means[action] = value
+            links = self._most_played(first)
+            rewards = self._low + self._width * reward[links] / n[links]
+            means[action] = (discounts[: len(links)] * rewards).sum()
         return means
 
     def recommended(self) -> int:
@@ -404,9 +413,8 @@ class _SequenceSearch(EpisodeSearch):
 
     def sequence(self) -> tuple[Hashable, ...]:
         """The most played sequence of actions, beginning with the recommended one."""
-        first = self._played().get(self.recommended(), NONE)
-        action = self.tree.pairs["action"]
-        return tuple(self.actions[int(action[link])] for link in self._most_played(first))
+        links = self._most_played(self._played().get(self.recommended(), NONE))
+        return tuple(self.actions[action] for action in self.tree.pairs["action"][links].tolist())
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""

@@ -277,11 +277,17 @@ class SmoothCruiser(Planner):
 
     def _shape(self, model: Model) -> "_Shape":
         scale = units(model, self.gamma)
+        epsilon, temperature = self.epsilon / scale.width, self.temperature / scale.width
+        if 0.0 in (epsilon, temperature):
+            raise ValueError(
+                f"epsilon={self.epsilon} or temperature={self.temperature} is too small to compute "
+                "with beside the width of the rewards"
+            )
         return _shape(
-            self.epsilon / scale.width,
+            epsilon,
             self.delta,
             self.gamma,
-            self.temperature / scale.width,
+            temperature,
             most_actions(self, model),
         )
 
@@ -399,38 +405,35 @@ class _SmoothSearch(EpisodeSearch):
         most = max(most_actions(planner, query.model), len(query.actions))
         self.calls = np.zeros(len(query.actions), np.int64)
         self._order = query.ties.permutation(len(query.actions))
-        self._search = Search(
-            rules=records(np.array([rules], RULES)),
-            promises=self.promises,
-            frames=records(np.zeros(_FIRST_FRAMES, FRAME)),
-            depth=np.full(1, -1),
-            sums=np.zeros((_FIRST_FRAMES, most)),
-            calls=self.calls,
-            report=self.reports,
-        )
+        self._frames = np.zeros(_FIRST_FRAMES, FRAME)
+        self._sums = np.zeros((_FIRST_FRAMES, most))
+        self._fixed = {
+            "rules": records(np.array([rules], RULES)),
+            "promises": self.promises,
+            "depth": np.full(1, -1),
+            "calls": self.calls,
+            "report": self.reports,
+        }
 
     def kernel_state(self) -> Search:
-        """What the kernel works on."""
-        return self._search
+        """What the kernel works on. The arrays move when they grow, so it is made anew."""
+        return Search(frames=records(self._frames), sums=self._sums, **self._fixed)
 
     def reserve(self) -> int:
         """Make room for a recursion of twice the depth."""
-        search = self._search
-        count = len(search.frames)
-        frames = np.zeros(2 * count, FRAME)
-        frames[:count] = search.frames
-        sums = np.zeros((2 * count, search.sums.shape[1]))
-        sums[:count] = search.sums
-        self._search = search._replace(frames=records(frames), sums=sums)
-        return count
+        more, most = self._sums.shape
+        # Nobody else sees these arrays while a search runs, so moving them is safe.
+        self._frames.resize(2 * more, refcheck=False)
+        self._sums.resize((2 * more, most), refcheck=False)
+        return more
 
     def _scaled(self) -> NDArray[np.float64]:
         """Means of the draws of the root's actions so far, NaN for none."""
         count = len(self.actions)
-        frame = self._search.frames[0]
+        frame = self._frames[0]
         draws = int(frame["draws"]) + (np.arange(count) < int(frame["action"]))
         means = np.full(count, np.nan)
-        np.divide(self._search.sums[0, :count], draws, out=means, where=draws > 0)
+        np.divide(self._sums[0, :count], draws, out=means, where=draws > 0)
         return np.asarray(np.clip(means, 0.0, self._top))
 
     @property

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Generator, Iterator
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import count, product
 from typing import Any, NamedTuple
@@ -104,7 +105,12 @@ class _Node:
     def __init__(self, state: int, h: int, actions: int) -> None:
         self.state = state
         self.h = h
-        self.pairs = [_Pair(self, action) for action in range(actions)]
+        self._actions = actions
+
+    @cached_property
+    def pairs(self) -> list["_Pair"]:
+        """One for each action. Most states are never acted in."""
+        return [_Pair(self, action) for action in range(self._actions)]
 
 
 class _Pair:
@@ -133,8 +139,9 @@ class _Pair:
     def visits(self, draws: int) -> list[tuple[int, _Node, int]]:
         """Outcomes among the first draws: number, node, how often. The end is left out.
 
-        There are that many draws, so the answer stays the same, and the last one is kept.
+        Draws never change, so the last answer is kept.
         """
+        draws = min(draws, self._count)
         if self._seen[0] != draws:
             counts = np.bincount(self._outcomes[:draws], minlength=len(self.children)).tolist()
             seen = enumerate(zip(self.children, counts, strict=True))

@@ -82,6 +82,8 @@ RULES = np.dtype(
     ]
 )
 
+# More samples than this cannot be counted.
+_MOST_SAMPLES = 2.0**61
 # Steps of the recursion without a call, to each call that was asked for, before looking up.
 _STEPS_A_CALL = 64
 
@@ -407,6 +409,15 @@ class TrailBlazer(Planner):
             extra = 2.0 * distance * distance / math.log(eta / gamma)
             extra *= max(0.0, math.log(math.log(count) / (1.0 - eta)))
         level = math.log(count) - math.log(self.delta) + gamma / (eta - gamma) + extra + 1.0
+        # Rounds with fewer samples than this look at nothing: U eta / (1 - eta) is 1/(1 - gamma) or more.
+        later = (
+            (level + math.log(_MOST_SAMPLES) - math.log(0.5 * epsilon)) * 4.0 * (eta / (1.0 - eta)) ** 2
+        )
+        if count > 1 and later > _MOST_SAMPLES:
+            raise ValueError(
+                f"TrailBlazer with gamma={gamma} and epsilon={self.epsilon} would need {later:.3g} samples "
+                "of every action before it looks further ahead; give a smaller gamma"
+            )
         ratio = scale.rest / epsilon
         samples = (extra - math.log(self.delta)) * ratio * ratio
         samples = max(1, math.ceil(min(samples, 2.0**62)))

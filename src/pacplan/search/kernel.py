@@ -2,8 +2,8 @@
 
 **Cut-off episodes.** An episode is *whole* if it took all the steps of its horizon or came to a state
 that ends it. It is *cut off* if the budget, a deadline, an interrupt or the model itself stopped it
-before that. The functions that play an episode say so by their status: CHUNK_DONE for a whole episode,
-SPENT, ABORTED or BROKEN for one that was cut off. For all planners alike:
+before that. Where returns count, the function that plays an episode says so by its status: CHUNK_DONE
+for a whole episode, otherwise what cut it off (SPENT, ABORTED, BROKEN). For all planners alike:
 
 * The calls of a cut-off episode are counted, in `report` and for the first action.
 * Its transitions may enter statistics of single transitions: mean rewards, numbers of successors, and
