@@ -213,8 +213,8 @@ class Agent:
             return None
         last = self.history[-1].plan
         node = self._tree.successor(last.actions.index(last.action), state)
-        if node is None or self._tree.nodes[node]["tried"] == 0:
-            return None
+        if node is None or 0 in (self._tree.nodes[node]["tried"], self._tree.nodes[node]["count"]):
+            return None  # Nothing was counted there: the last search was cut off on its way.
         episodes = sum(int(self._tree.pairs[pair]["n"]) for pair in self._tree.tried(0))
         brought = int(self._tree.nodes[node]["count"]) / episodes
         share = 1.0 / self._choices

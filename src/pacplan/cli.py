@@ -404,6 +404,7 @@ def _show(result: Any) -> None:
     from rich.table import Table
 
     from pacplan.search.progress import interval_bar
+    from pacplan.words import at_least, at_most, estimated
 
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False)
@@ -416,18 +417,18 @@ def _show(result: Any) -> None:
         if bounded:
             low, high = float(result.lower.min()), float(result.upper.max())
             lower, upper = float(result.lower[i]), float(result.upper[i])
-            cells = [f"{lower:.4g}", interval_bar(lower, upper, low, high), f"{upper:.4g}"]
+            cells = [at_least(lower), interval_bar(lower, upper, low, high), at_most(upper)]
         table.add_row(
             ">" if action == result.action else "",
             escape(str(action)),
             *cells,
-            f"{result.values[i]:.4g}",
+            estimated(result.values[i]),
             f"{result.calls[i]:,}",
             style="bold" if action == result.action else None,
         )
     console.print(table)
     console.print()
-    gap = f", gap {result.gap:.4g}" if bounded else ""
+    gap = f", gap {at_most(result.gap)}" if bounded else ""
     console.print(escape(f"Action {result.action}{gap}"), style="bold")
     console.print(escape(result.guarantee))
     if result.assumptions:
