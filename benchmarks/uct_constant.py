@@ -2,6 +2,7 @@
 
     python3 dev.py python benchmarks/uct_constant.py              100 MDPs of each, some minutes
     python3 dev.py python benchmarks/uct_constant.py --mdps 10    a first look
+    python3 dev.py python benchmarks/uct_constant.py --large      larger budgets, the paper's MDPs
 
 The families are those of benchmarks/families.py, each with its own horizon and discount, with rewards
 that are random and with their means paid for certain. For each family and budget the mean regret of a
@@ -24,6 +25,9 @@ from pacplan import exact
 TEXTBOOK = 2.0**0.5
 CONSTANTS = (TEXTBOOK, 1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.125)
 BUDGETS = (100, 316, 1_000, 3_162)
+LARGE_CONSTANTS = CONSTANTS[:5]
+LARGE_BUDGETS = (10_000, 31_623, 100_000)
+LARGE_SEEDS = range(950_000, 950_200)
 
 
 def problems(family, seeds):
@@ -67,11 +71,32 @@ def report(console, title, chosen, seeds):
     return scores
 
 
+def large(console):
+    """Print mean regrets and their standard errors in the setting of the paper's Figure 2."""
+    models = [pacplan.envs.garnet(seed=seed) for seed in LARGE_SEEDS]
+    values = [exact.discounted(model, gamma=0.7)[0] for model in models]
+    table = Table("n", *(f"{c:.3g}" for c in LARGE_CONSTANTS), box=None)
+    for budget in LARGE_BUDGETS:
+        cells = []
+        for constant in LARGE_CONSTANTS:
+            planner = pacplan.UCT(gamma=0.7, exploration=constant)
+            plans = [planner.plan(model, seed=i, budget=budget) for i, model in enumerate(models)]
+            regrets = [q.max() - q[plan.action] for q, plan in zip(values, plans, strict=True)]
+            error = np.std(regrets) / len(regrets) ** 0.5
+            cells.append(f"{np.mean(regrets):.1e} ± {error:.0e}")
+        table.add_row(f"{budget:,}", *cells)
+    console.print(table)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mdps", type=int, default=100, help="of each family")
+    parser.add_argument("--large", action="store_true", help="larger budgets, the paper's MDPs only")
     options = parser.parse_args()
     console = Console(width=110, highlight=False)
+    if options.large:
+        large(console)
+        return
     training = range(900_000, 900_000 + options.mdps)
     testing = range(950_000, 950_000 + options.mdps)
     scores = report(console, "training families", families.CHOSEN_ON, training)

@@ -668,7 +668,7 @@ def test_report_of_everything(tmp_path):
     assert len(of_text) == 3 and len(curves) == 1
     assert f"| {as_written(np.mean(of_text))} (" in curves[0]
     svg = (out / "figure2.svg").read_text()
-    assert "mdp-gape (sharp), ours" in svg and "mdp-gape (budget), ours" in svg
+    assert "mdp-gape, ours, tuned bounds" in svg and "mdp-gape, ours, the text's bounds" in svg
     assert json.loads((out / "sweep.json").read_text())["seeds"] == [0, 1, 2]
     again = command(*arguments, "--planners", "mdp-gape,uct,olop", "--quiet")
     assert again.exit_code == 0 and (out / "index.md").read_text() == text

@@ -322,14 +322,14 @@ def _attempts(reproduction: Reproduction, lines: Sequence[Accuracy]) -> list[Par
             f"ε = {claims.EPSILON:g}; {ended or 'none'} of these {len(found)} plans ended by its own "
             "rule:"
         ),
-        Table(["planner", "MDP", "calls foretold", "calls made", "stopped by", "memory"], rows),
+        Table(["planner", "MDP", "calls predicted", "calls made", "stopped by", "memory"], rows),
         Paragraph(
-            "Calls foretold are those that the planner itself computes before the first one, constants "
-            "and all: Sparse Sampling by the argument of Lemma 1 with discounted sums (so fewer than "
-            "n of Sparse Sampling above), SmoothCruiser for the problem regularised by entropy at "
-            "temperature 0.5, which is another problem. What TrailBlazer and StOP need depends on "
-            "what they see. How much memory StOP's policies take is not measured. What each said in "
-            "the end, on the first MDP:"
+            "Calls predicted are those that the planner itself computes before the first one, "
+            "constants and all: Sparse Sampling by the argument of Lemma 1 with discounted sums (so "
+            "fewer than n of Sparse Sampling above), SmoothCruiser for the problem regularised by "
+            "entropy at temperature 0.5, which is another problem. What TrailBlazer and StOP need "
+            "depends on what they see. How much memory StOP's policies take is not measured. What "
+            "each said in the end, on the first MDP:"
         ),
         *(Paragraph(words) for words in last_words),
     ]
@@ -396,7 +396,7 @@ def _curves_in_words(curves: Sequence[Curve]) -> list[Part]:
             Paragraph(
                 f"Of MDP-GapE, {'; '.join(bounds)}. The paper's curve was made with those of its "
                 "published runs, log τ for rewards and 0.1 log τ for transitions. None of them is "
-                "proven."
+                f"proven. {_wins([curve for curve in curves if curve.thresholds])}"
             )
         )
     if "uct" in names:
@@ -422,6 +422,18 @@ def _curves_in_words(curves: Sequence[Curve]) -> list[Part]:
             )
         )
     return parts
+
+
+def _wins(curves: Sequence[Curve]) -> str:
+    """At how many budgets each curve lies below the paper's of the same planner."""
+    published = paper.paper_curves()
+    sentences = []
+    for curve in curves:
+        theirs = published[curve.planner]
+        pairs = [(point.value, theirs[n].value) for n, point in curve.points.items() if n in theirs]
+        below = sum(ours < other for ours, other in pairs)
+        sentences.append(f"{curve.label} has a smaller mean than that curve at {below} of {len(pairs)}")
+    return f"{' budgets, '.join(sentences)} budgets."
 
 
 def _interval(estimate: Estimate | None) -> str:
