@@ -37,6 +37,22 @@ def planner_of(name: str, **settings: Any) -> Planner:
     return planners[name](**(required | given))
 
 
+def named(name: str) -> Any:
+    """What module:name stands for, found from the current folder.
+
+    Raises:
+        ValueError: there is no such thing, or its module raised.
+    """
+    module, _, attribute = name.partition(":")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"cannot load {name!r}: {reason}") from error
+
+
 def problem_of(name: str, settings: dict[str, Any], seed: int | None = None) -> Any:
     """The model of a name in `pacplan.envs`, of gym:NAME, or of the user's own as module:name.
 
@@ -54,13 +70,7 @@ def problem_of(name: str, settings: dict[str, Any], seed: int | None = None) -> 
     elif module == "gym":
         return gymnasium.make(attribute, **({} if seed is None else {"seed": seed}) | settings)
     else:
-        if "" not in sys.path:
-            sys.path.insert(0, "")
-        try:
-            found = getattr(importlib.import_module(module), attribute)
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise ValueError(f"cannot load {name!r}: {reason}") from error
+        found = named(name)
     if callable(found):
         if seed is not None and "seed" in signature(found).parameters:
             settings = {"seed": seed} | settings

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +12,8 @@ from typing import IO, Any
 
 import pacplan
 from pacplan._sources import source_digest
+from pacplan.experiments.lines import appending
 from pacplan.experiments.sweep import Sweep
-
-_logger = logging.getLogger("pacplan")
 
 RUNS, CONFIGURATION = "runs.csv", "sweep.json"
 
@@ -130,31 +128,15 @@ def store(sweep: Sweep, folder: Path) -> Iterator[Store]:
         ValueError: it holds another sweep, or something else is writing to it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / RUNS, "a+b") as file:
-        _lock(file, folder)
+
+    def check(whole: bytes) -> None:
         _check_configuration(sweep, folder)
-        file.seek(0)
-        content = file.read()
-        whole = content[: content.rfind(b"\n") + 1]
-        if len(whole) < len(content):
-            _logger.warning("pacplan: %s ends in half a line; that run is done again", folder / RUNS)
-            file.truncate(len(whole))
+
+    with appending(folder / RUNS, "run", check) as (file, whole):
         if not whole:
             file.write(_line(HEADER))
             file.flush()
         yield Store(file, _parse(whole, folder / RUNS))
-
-
-def _lock(file: IO[bytes], folder: Path) -> None:
-    """Keep others out for as long as the file is open; the system lets go when a process dies."""
-    try:
-        import fcntl
-    except ImportError:  # Windows has no such locks.
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise ValueError(f"another process is writing to {folder}; wait for it or end it") from None
 
 
 def _check_configuration(sweep: Sweep, folder: Path) -> None:
