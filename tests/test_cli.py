@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import pacplan
 from pacplan.cli import app
+from pacplan.words import at_least, at_most
 
 COMMAND = Path(sys.executable).with_name("pacplan")
 FAST = ("--epsilon", "1", "--delta", "0.1", "--gamma", "0.7", "--seed", "0")
@@ -163,13 +164,13 @@ def test_garnet(runner):
         if cells[0] == ">":
             cells = cells[1:]
         assert cells[0] == str(action)
-        assert cells[1] == f"{plan.lower[action]:.4g}"
+        assert cells[1] == at_least(plan.lower[action])
         assert cells[3:] == [
-            f"{plan.upper[action]:.4g}",
+            at_most(plan.upper[action]),
             f"{plan.values[action]:.4g}",
             f"{plan.calls[action]:,}",
         ]
-    assert f"Action {plan.action}, gap {plan.gap:.4g}" in outcome.words
+    assert f"Action {plan.action}, gap {at_most(plan.gap)}" in outcome.words
     assert plan.guarantee in outcome.words
     for assumption in plan.assumptions:
         assert assumption in outcome.words
@@ -185,7 +186,8 @@ def test_json(runner):
     assert set(record) == {f.name for f in fields(pacplan.Plan)} - {"tree"}
     plan = pacplan.MDPGapE(epsilon=1, delta=0.1, gamma=0.7).plan(pacplan.envs.garnet(), seed=0)
     expected = plan.to_dict()
-    expected["seconds"] = record["seconds"]
+    for name in ("seconds", "memory"):  # These depend on what was planned before.
+        expected[name] = record[name]
     assert record == expected
     assert record["certified"] is True and record["stopped_by"] == "certified"
 
