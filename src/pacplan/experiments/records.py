@@ -5,11 +5,12 @@ import io
 import json
 import logging
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pacplan
 from pacplan._sources import source_digest
@@ -81,45 +82,74 @@ def _line(values: Any) -> bytes:
 
 
 def read(path: str | Path) -> list[Record]:
-    """The rows of a file that `store` wrote."""
+    """The rows of a file that `store` wrote.
+
+    Raises:
+        ValueError: it is another file, or damaged.
+        OSError: it cannot be read.
+    """
     return _parse(Path(path).read_bytes(), Path(path))
 
 
 def _parse(content: bytes, path: Path) -> list[Record]:
-    lines = csv.reader(io.StringIO(content.decode(), newline=""))
     found: list[Record] = []
-    for number, line in enumerate(lines, 1):
-        if number == 1:
-            if tuple(line) != HEADER:
-                raise ValueError(f"{path} does not begin with the columns of a sweep; move it away")
-            continue
+    # A row is a line, whatever is in it.
+    for number, raw in enumerate(content.splitlines(), 1):
         try:
-            values = (reader(cell) for reader, cell in zip(_READERS, line, strict=True))
-            found.append(Record(*values))
-        except (ValueError, KeyError):
-            raise ValueError(f"{path}, line {number} is damaged: {line!r}; delete that line") from None
+            (line,) = csv.reader([raw.decode()], strict=True)
+            if number > 1:
+                values = (reader(cell) for reader, cell in zip(_READERS, line, strict=True))
+                found.append(Record(*values))
+        except (ValueError, KeyError, csv.Error):
+            line = []
+        if number == 1 and tuple(line) != HEADER:
+            raise ValueError(f"{path} does not begin with the columns of a sweep; move it away")
+        if not line:
+            raise ValueError(
+                f"{path}, line {number} is damaged: {raw[:160]!r}; delete that line, and its run is "
+                "done again"
+            )
     return found
 
 
 class Store:
-    """The open CSV file of a sweep."""
+    """The rows of a sweep, in memory and, where there is one, in its open CSV file.
 
-    def __init__(self, file: IO[bytes], records: list[Record]) -> None:
+    The file is written without a buffer, so that what could not be written is not tried again later.
+    """
+
+    def __init__(self, records: Sequence[Record] = (), file: FileIO | None = None) -> None:
         self._file = file
         self._seeds = {record.seed for record in records}
-        self.records = records
+        self.records = list(records)
         """The rows in it."""
 
     def add(self, record: Record) -> bool:
-        """Write a row, unless that run has one already; returns whether it was written."""
+        """Write a row, unless that run has one already; returns whether it was written.
+
+        Raises:
+            OSError: it cannot be written. The rows before are in the file.
+        """
         if record.seed in self._seeds:
             return False
-        # One write for a line: what is killed leaves whole lines, and at most one that is not.
-        self._file.write(_line(getattr(record, name) for name in HEADER))
-        self._file.flush()
+        if self._file is not None:
+            _append(self._file, _line(getattr(record, name) for name in HEADER))
         self._seeds.add(record.seed)
         self.records.append(record)
         return True
+
+
+def _append(file: FileIO, line: bytes) -> None:
+    """Write a line, all or nothing; what is killed meanwhile leaves at most half a line."""
+    before = file.seek(0, os.SEEK_END)
+    try:
+        left = line
+        while left:  # A disk that is nearly full takes a part of it.
+            left = left[file.write(left) :]
+    except OSError as error:
+        with suppress(OSError):
+            file.truncate(before)
+        raise OSError(error.errno, error.strerror, file.name) from error
 
 
 @contextmanager
@@ -127,25 +157,36 @@ def store(sweep: Sweep, folder: Path) -> Iterator[Store]:
     """Open the folder of a sweep, new or begun before.
 
     Raises:
-        ValueError: it holds another sweep, or something else is writing to it.
+        ValueError: it holds another sweep or something else, something is writing to it, or it cannot
+            be written to.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / RUNS, "a+b") as file:
+    path = folder / RUNS
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = FileIO(path, "a+")
+    except OSError as error:
+        raise ValueError(
+            f"cannot write to {error.filename or path}: {error.strerror}; choose another folder"
+        ) from None
+    with file:
         _lock(file, folder)
         _check_configuration(sweep, folder)
         file.seek(0)
-        content = file.read()
+        content = file.readall()
         whole = content[: content.rfind(b"\n") + 1]
+        header = _line(HEADER)
+        if not whole and not header.startswith(content):
+            raise ValueError(f"{path} does not begin with the columns of a sweep; move it away")
+        records = _parse(whole, path) if whole else []
         if len(whole) < len(content):
-            _logger.warning("pacplan: %s ends in half a line; that run is done again", folder / RUNS)
+            _logger.warning("pacplan: %s ends in half a line; that run is done again", path)
             file.truncate(len(whole))
         if not whole:
-            file.write(_line(HEADER))
-            file.flush()
-        yield Store(file, _parse(whole, folder / RUNS))
+            _append(file, header)
+        yield Store(records, file)
 
 
-def _lock(file: IO[bytes], folder: Path) -> None:
+def _lock(file: FileIO, folder: Path) -> None:
     """Keep others out for as long as the file is open; the system lets go when a process dies."""
     try:
         import fcntl
@@ -163,14 +204,14 @@ def _check_configuration(sweep: Sweep, folder: Path) -> None:
     code = f"{pacplan.__version__} {source_digest()[:12]}"
     now = {"pacplan": code} | sweep.describe()
     path = folder / CONFIGURATION
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; choose another folder for the sweep")
     if (folder / RUNS).stat().st_size == 0:
-        half = path.with_suffix(".part")
-        half.write_text(json.dumps(now, indent=1) + "\n", "utf-8")
-        os.replace(half, path)
+        _write_whole(path, json.dumps(now, indent=1) + "\n")
         return
     if not path.exists():
         raise ValueError(f"{folder} has a {RUNS} but no {CONFIGURATION}; choose another folder")
-    before = json.loads(path.read_text("utf-8"))
+    before = _configuration(path)
     if before == now:
         return
     changes = [
@@ -182,6 +223,34 @@ def _check_configuration(sweep: Sweep, folder: Path) -> None:
         f"{folder} holds the results of another sweep: {'; '.join(changes)}. Rows of the two must "
         "not mix: choose another folder, or delete this one to begin again"
     )
+
+
+def _configuration(path: Path) -> dict[str, Any]:
+    """What the folder is for, as it was noted."""
+    advice = f"choose another folder, or delete {path.parent} to begin again"
+    try:
+        before = json.loads(path.read_bytes())
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}; {advice}") from None
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged, it is not JSON: {error}; {advice}") from None
+    except RecursionError:
+        raise ValueError(f"{path} is damaged, it is nested too deeply; {advice}") from None
+    if not isinstance(before, dict):
+        raise ValueError(f"{path} does not describe a sweep: {_short(before)}; {advice}")
+    return before
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file, all or nothing."""
+    half = path.with_suffix(".part")
+    try:
+        half.write_text(text, "utf-8")
+        os.replace(half, path)
+    except OSError as error:
+        with suppress(OSError):
+            half.unlink()
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _short(value: Any) -> str:
