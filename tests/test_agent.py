@@ -32,9 +32,9 @@ def episode(agent, world, decisions, seed=0, state=None):
 
 def grown(model, state, planner=PLANNER, *, reuse=None, budget=2000, seed=0):
     """A plan whose tree can be kept."""
-    return planner._plan(
-        model, state, seed=seed, budget=budget, time_limit=None, reuse=reuse or Reuse()
-    )
+    limits = planner._limits(budget, None)
+    root = np.random.SeedSequence(seed)
+    return planner._plan(model, state, root, limits, reuse=reuse or Reuse())
 
 
 def told(tree, node=0):
@@ -394,13 +394,14 @@ def test_environments_behind_snapshots():
     observation, _ = env.reset(seed=0)
     model = pacplan.from_gymnasium(env, successors=1, reward_range=(0, 1))
     planner = pacplan.UCT(gamma=0.95, horizon=10)
-    agent = pacplan.Agent(planner, model, budget=200, reuse=True, seed=0)
+    keyed = pacplan.from_gymnasium(env, key="observation", successors=1, reward_range=(0, 1))
+    agents = [pacplan.Agent(planner, known, budget=200, reuse=True, seed=0) for known in (model, keyed)]
     with pytest.raises(ValueError, match=r"act\(env, observation\)"):
-        agent.act(env)
+        agents[1].act(env)
     for age in range(3):
-        action = agent.act(env, observation)
-        assert action in (0, 1)
-        assert agent.history[-1].age == age
+        action = agents[0].act(env)
+        assert action in (0, 1) and action == agents[1].act(env, observation)
+        assert all(agent.history[-1].age == age for agent in agents)
         observation, _, _, _, _ = env.step(action)
     # Without reuse nothing has to be recognised; and the model's own environment is the default.
     plain = pacplan.Agent(planner, model, budget=100, seed=0)

@@ -495,7 +495,7 @@ def a_folder(path):
             lambda path: path.write_text(path.read_text() + "x" * 200_000 + "\n"),
             "line 4 is damaged",
         ),
-        ("runs.csv", a_folder, "Is a directory; choose another folder"),
+        ("runs.csv", a_folder, "Is a directory; choose another place"),
     ],
 )
 @pytest.mark.parametrize("what", ["sweep", "reproduce"])
@@ -535,7 +535,7 @@ def test_folders_that_cannot_be_written_to(tmp_path, what, out):
     wanted = ["sweep", tmp_path / "my.toml"] if what == "sweep" else ["reproduce", "all", "--quick"]
     result = command(*wanted, "--workers", 1, "--out", tmp_path / out)
     assert result.exit_code == 2
-    assert "choose another folder" in result.stderr and len(result.stderr.splitlines()) == 1
+    assert "choose another place" in result.stderr and len(result.stderr.splitlines()) == 1
 
 
 def test_reports_that_cannot_be_written_are_noticed_before_the_runs(tmp_path, monkeypatch):

@@ -46,8 +46,8 @@ def steps_of(model, state, actions, seed=0):
     """What some actions lead to, one after the other: (observation key, reward, ended)."""
     rng, found = np.random.default_rng(seed), []
     for action in actions:
-        state, reward, ended = model._step(state, action, rng)
-        found.append((None if ended else state.key, float(reward), bool(ended)))
+        observation, state, reward, ended = model._bench.observe(state, action, rng)
+        found.append((None if ended else observation_key(observation), float(reward), bool(ended)))
         if ended:
             break
     return found
@@ -224,7 +224,8 @@ def test_copies_do_not_share_their_luck():
     # A third each for the goal, for staying and for going up: six standard deviations.
     assert abs(len(ends) / 3000 - 1 / 3) < 6 * math.sqrt(2 / 9 / 3000)
     assert set(ends) == {1.0}
-    assert {state.key for state, _, ended in draws if not ended} == {10, 14}
+    assert {state.saved[-1]["s"] for state, _, ended in draws if not ended} == {10, 14}
+    assert len({state for state, _, ended in draws if not ended}) == 2
     q = finite_horizon(exact, gamma=1.0, horizon=2)[0]
     assert sampled(model, horizon=2, width=120) == pytest.approx(q[14], abs=0.25)
     assert sampled(model, horizon=1) == pytest.approx(
@@ -391,8 +392,9 @@ def test_luck_is_drawn_anew_in_every_copy(kind):
     model = pacplan.from_gymnasium(env, **WALK)
     state = model.initial_state()
     rng = np.random.default_rng(0)
-    seen = [model._step(state, 1, rng)[0].key for _ in range(400)]
-    assert set(seen) == {3, 4}
+    draws = [model._bench.observe(state, 1, rng) for _ in range(400)]
+    seen = [observation for observation, _, _, _ in draws]
+    assert set(seen) == {3, 4} and len({successor for _, successor, _, _ in draws}) == 2
     assert abs(seen.count(4) / 400 - 0.5) < 6 * 0.5 / math.sqrt(400)
     answers = [pacplan.UCT(gamma=0.9, horizon=5).plan(model, seed=1, budget=500) for _ in range(2)]
     assert answers[0].values.tolist() == answers[1].values.tolist()
@@ -444,8 +446,10 @@ def test_what_changes_in_place_is_copied_even_if_it_changes_late():
     expected = [env.step(action)[0] for action in sequence]
     for _ in range(3):
         assert [key for key, _, _ in steps_of(model, state, sequence)] == expected
-    later = model.state_of(env, expected[-1])
-    assert later.key == expected[-1]
+    later = model.state_of(env)
+    for action in sequence:
+        state, _, _ = model._step(state, action, np.random.default_rng(0))
+    assert later == state
     assert steps_of(model, later, [1]) == [(env.step(1)[0], 0.0, False)]
 
 
@@ -461,7 +465,7 @@ def test_time_limits():
     state = limited.initial_state()
     ended = [end for _, _, end in steps_of(limited, state, [0, 1, 0, 1])]
     assert ended == [False, False, True]
-    assert steps_of(limited, state, [0])[0][0][1] == 2  # The step is a part of the key.
+    assert limited._step(state, 0, np.random.default_rng(0))[0].saved[0]["_elapsed_steps"] == 2
 
 
 def test_wrappers_apply():
@@ -520,8 +524,12 @@ def test_keys():
     assert len(observation_key(image)[-1]) == 20
     with pytest.raises(TypeError, match="pass key="):
         observation_key({1, 2})
-    parity = pacplan.from_gymnasium(started(Walk()), key=lambda place: place % 2, **WALK)
-    assert steps_of(parity, parity.initial_state(), [0, 1]) == [(1, 0, 0), (0, 0, 0)]
+    own = pacplan.from_gymnasium(started(Walk()), key=lambda place: f"place {place}", **WALK)
+    state = own.initial_state()
+    assert own._step(state, 0, np.random.default_rng(0))[0].key == "place 1"
+    for key in ("observed", 3):
+        with pytest.raises(TypeError, match="key must be a function"):
+            pacplan.from_gymnasium(started(Walk()), key=key, **WALK)
 
 
 # --------------------------------------------------------------------------- What is refused, how
@@ -625,7 +633,8 @@ def test_missing_promises():
     with pytest.raises(ValueError, match=r"needs B.*model.check\(\) tells"):
         pacplan.MDPGapE(epsilon=0.5, delta=0.1, gamma=0.9).plan(model)
     report = model.check()
-    assert report.successors == 1 and report.rewards == (0.0, 1.0) and not report.problems
+    assert report.successors == 1 and report.rewards == (0.0, 1.0)
+    assert not report.problems and not report.notes
     assert "at most 1 successors" in str(report)
     wild = pacplan.from_gymnasium(started(Wild()), reward_range=(0, 1)).check()
     assert 3 <= wild.successors <= 5

@@ -22,6 +22,7 @@ from pacplan import exact, views
 from pacplan.cli import app
 from pacplan.views.outline import outline
 from pacplan.views.style import short
+from pacplan.words import at_least, at_most
 from test_conformance import NAMES, make, problem
 
 matplotlib.use("Agg")
@@ -343,8 +344,9 @@ def test_a_person_walks_the_tree(browser, tmp_path):
     numbers = "\n".join(page.hover(taken))
     rewards = seen.rewards[(), plan.action]
     assert f"n = {len(rewards):,} visits" in numbers
-    assert f"reward {np.mean(rewards):.4g} on average, expected in [" in numbers
-    assert "value in [" in numbers
+    assert f"reward {np.mean(rewards):.4g} on average, bounds " in numbers
+    at = plan.actions.index(plan.action)
+    assert f"bounds {at_least(plan.lower[at])} and {at_most(plan.upper[at])}" in numbers
     for state, times in seen.successors[(), plan.action].items():
         assert f"state {state}" in numbers
         assert f"{times / len(rewards):.3f} ({times:,} times)" in numbers

@@ -10,6 +10,8 @@ import numpy as np
 REWARD_ROUNDING = 1e-9
 # More steps, actions or successors than this are taken for a mistake.
 LARGEST = 1_000_000
+# No probability of failure need be smaller than this.
+SMALLEST = 1e-300
 
 
 def real(name: str, value: Any) -> float:
@@ -59,10 +61,12 @@ def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
 
 
 def probability(name: str, value: Any) -> float:
-    """A number strictly between 0 and 1."""
+    """A number strictly between 0 and 1, of which a small part is not rounded to 0."""
     number = real(name, value)
     if not 0.0 < number < 1.0:
         raise ValueError(f"{name} must lie strictly between 0 and 1, got {number}")
+    if number < SMALLEST:
+        raise ValueError(f"{name} must be at least {SMALLEST}, got {number}")
     return number
 
 

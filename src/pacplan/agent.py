@@ -141,7 +141,7 @@ class Agent:
                 `from_gymnasium`. By default the model's initial state, which for those models is the
                 state that their own environment is in now.
             observation: what the environment showed last. Only for `reuse` with an environment behind
-                snapshots, which is recognised by it.
+                snapshots that is recognised by it, since the model was given a `key`.
 
         Returns:
             The action, as the model calls it. `history[-1].plan` has the evidence for it.
@@ -186,9 +186,14 @@ class Agent:
 
     def _state(self, given: Any, observation: Any) -> Any:
         """The state of the model that is meant."""
-        if self.reuse and observation is None and isinstance(self.model, GymnasiumSimulator):
+        if (
+            self.reuse
+            and observation is None
+            and isinstance(self.model, GymnasiumSimulator)
+            and self.model.needs_observations
+        ):
             raise ValueError(
-                "an environment behind snapshots is recognised by what it shows: "
+                "the model has a key, so its environment is recognised by what it shows: "
                 "act(env, observation), or pass reuse=False"
             )
         if given is None:
@@ -208,8 +213,8 @@ class Agent:
             return None
         last = self.history[-1].plan
         node = self._tree.successor(last.actions.index(last.action), state)
-        if node is None or self._tree.nodes[node]["tried"] == 0:
-            return None
+        if node is None or 0 in (self._tree.nodes[node]["tried"], self._tree.nodes[node]["count"]):
+            return None  # Nothing was counted there: the last search was cut off on its way.
         episodes = sum(int(self._tree.pairs[pair]["n"]) for pair in self._tree.tried(0))
         brought = int(self._tree.nodes[node]["count"]) / episodes
         share = 1.0 / self._choices

@@ -330,6 +330,68 @@ def sweep(
     _fail_if_any_failed(records)
 
 
+@app.command()
+def verify(
+    plans: Annotated[
+        int, typer.Option(help="How many in all, shared out among families and planners.")
+    ] = 100_000,
+    families: Annotated[
+        str | None, typer.Option(help="Names, separated by commas; by default all.")
+    ] = None,
+    planner: Annotated[
+        str | None,
+        typer.Option(
+            help="Names, separated by commas, or your own as module:name, a class or function that "
+            "makes it; by default all planners that promise something."
+        ),
+    ] = None,
+    workers: Annotated[int | None, _WORKERS] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File to keep results in: the same command continues where it stopped."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the cases and plans.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Hold what planners promise against exact answers, in many small plans made to catch them.
+
+    Exit codes: 0 no promise was seen to be broken; 1 one was, a plan raised an error, or the file of
+    --out could not be written; 130 Ctrl-C ended it (the table so far is printed, and the file of --out
+    continues from there); 2 wrong usage.
+    """
+    import os
+
+    from pacplan import testing
+    from pacplan.registry import named
+
+    try:
+        chosen: Any = None
+        if planner is not None:
+            chosen = named(planner) if ":" in planner else _names(planner)
+        report = testing.verify(
+            chosen,
+            families=None if families is None else _names(families),
+            plans=plans,
+            seed=seed,
+            workers=workers or os.cpu_count() or 1,
+            out=out,
+            progress=not quiet,
+        )
+    except (TypeError, ValueError) as error:
+        raise _failure(error, Exit.USAGE) from error
+    except OSError as error:
+        raise _failure(_unwritten(error, out), Exit.ERROR) from error
+    except RuntimeError as error:
+        raise _failure(error, Exit.ERROR) from error
+    typer.echo(json.dumps(report.to_dict(), indent=1) if as_json else str(report))
+    if not report.complete:
+        words = "stopped" if out is None else f"stopped; the same command continues from {out}"
+        raise _interrupted(words)
+    if not report.ok:
+        raise typer.Exit(Exit.ERROR)
+
+
 def _run_sweep(
     wanted: Any, folder: Path, workers: int | None, dask: str | None, quiet: bool
 ) -> list[Any]:
@@ -355,12 +417,15 @@ def _sweeping(folder: Path) -> Iterator[None]:
         if hasattr(error, "__notes__"):  # Raised by the user's problem.
             raise
         if isinstance(error, OSError):
-            words = (
-                f"cannot write {error.filename or folder}: {error.strerror or error}. What was "
-                "finished is kept: once this is mended, the same command continues"
-            )
-            raise _failure(words, Exit.ERROR) from error
+            raise _failure(_unwritten(error, folder), Exit.ERROR) from error
         raise _failure(error, Exit.ERROR) from error
+
+
+def _unwritten(error: OSError, place: Path | None) -> str:
+    return (
+        f"cannot write {error.filename or place}: {error.strerror or error}. What was finished is "
+        "kept: once this is mended, the same command continues"
+    )
 
 
 def _fail_if_any_failed(records: Sequence[Any]) -> None:
@@ -459,6 +524,7 @@ def _show(result: Any) -> None:
     from rich.table import Table
 
     from pacplan.search.progress import interval_bar
+    from pacplan.words import at_least, at_most, estimated
 
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False)
@@ -471,18 +537,18 @@ def _show(result: Any) -> None:
         if bounded:
             low, high = float(result.lower.min()), float(result.upper.max())
             lower, upper = float(result.lower[i]), float(result.upper[i])
-            cells = [f"{lower:.4g}", interval_bar(lower, upper, low, high), f"{upper:.4g}"]
+            cells = [at_least(lower), interval_bar(lower, upper, low, high), at_most(upper)]
         table.add_row(
             ">" if action == result.action else "",
             escape(str(action)),
             *cells,
-            f"{result.values[i]:.4g}",
+            estimated(result.values[i]),
             f"{result.calls[i]:,}",
             style="bold" if action == result.action else None,
         )
     console.print(table)
     console.print()
-    gap = f", gap {result.gap:.4g}" if bounded else ""
+    gap = f", gap {at_most(result.gap)}" if bounded else ""
     console.print(escape(f"Action {result.action}{gap}"), style="bold")
     console.print(escape(result.guarantee))
     if result.assumptions:

@@ -1,7 +1,8 @@
 """One call for a decision: the planner is chosen for the model, and the plan says which and why."""
 
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 
@@ -24,6 +25,10 @@ def plan(
     time_limit: float | None = None,
     progress: bool = False,
     callback: Callback | None = None,
+    memory_limit: int | None = None,
+    on_interrupt: Literal["return", "raise"] = "return",
+    checkpoint: str | Path | None = None,
+    every: float = 60.0,
     **settings: Any,
 ) -> Plan:
     """Decide what to do in a state, with a proof and few calls to the model.
@@ -43,6 +48,11 @@ def plan(
         time_limit: most seconds.
         progress: show how the search stands, on the error stream.
         callback: called with a `Snapshot` now and then; a true result stops the search.
+        memory_limit: most bytes for the records of the search.
+        on_interrupt: what Ctrl-C does, as for `Planner.plan`.
+        checkpoint: a file to write now and then what is needed to go on; `plan.planner` names the
+            planner to `resume` with.
+        every: seconds between two checkpoints.
         settings: further settings of the planner, such as `horizon=` or `rewards="deterministic"`.
 
     Raises:
@@ -71,6 +81,10 @@ def plan(
         time_limit=time_limit,
         progress=progress,
         callback=callback,
+        memory_limit=memory_limit,
+        on_interrupt=on_interrupt,
+        checkpoint=checkpoint,
+        every=every,
     )
     chosen = f"(Planned by {type(planner).__name__}, {why}.)"
     return replace(found, guarantee=f"{found.guarantee} {chosen}")

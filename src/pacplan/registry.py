@@ -49,7 +49,7 @@ def planner_of(name: str, settings: Mapping[str, Any]) -> Planner:
         key: value for key, value in _DEFAULTS.items() if key in accepted and key not in replaced
     }
     found = {
-        key: _load(value) if _names_functions(key, value) else value for key, value in settings.items()
+        key: named(value) if _names_functions(key, value) else value for key, value in settings.items()
     }
     return planners[name](**(defaults | found))
 
@@ -102,7 +102,7 @@ def problem_maker(
 
         return make
     if separator:
-        found = _load(name)
+        found = named(name)
     elif name in envs.__all__:
         found = getattr(envs, name)
     else:
@@ -149,8 +149,12 @@ def _with_seed(seed: int | None, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**({} if seed is None else {"seed": seed}), **settings}
 
 
-def _load(name: str) -> Any:
-    """What module:name stands for. The module is found from the current folder, as a script's is."""
+def named(name: str) -> Any:
+    """What module:name stands for. The module is found from the current folder, as a script's is.
+
+    Raises:
+        ValueError: there is no such thing, or its module raised.
+    """
     module, _, attribute = name.partition(":")
     if "" not in sys.path:
         sys.path.insert(0, "")

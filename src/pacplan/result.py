@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.search.tree import SearchTree
+from pacplan.words import at_least, at_most, estimated
 
 STOPS = ("certified", "rule", "budget", "deadline", "memory", "callback", "interrupt")
 
@@ -19,19 +20,24 @@ class Plan:
     Attributes:
         action: what to do.
         actions: the actions that the state offers; the arrays below have one entry for each.
-        lower: lower bounds on the optimal values Q(state, a), or None for planners without bounds.
-        upper: upper bounds, likewise.
-        values: estimates of Q.
+        lower: lower bounds on the optimal values Q(state, a), or None for planners without bounds. They
+            hold with the probability that `guarantee` states, if it states one.
+        upper: upper bounds, likewise. Those of all actions hold together, except with `Bracket`: there
+            the bound of a best action holds, and that of another may lie below its value, even below
+            its lower bound. So max L <= max Q <= max U holds for all planners.
+        values: estimates of Q; NaN for an action of which nothing was seen. Where there are bounds, an
+            estimate is at most `upper` and at least `lower`; where these cross, it is `lower`.
         calls: calls to the model spent on episodes that began with each action.
-        gap: U(c) - L(b): how much worse than the best action `action` can be at most. (Below 0 it
-            means that `action` is the best one.)
-        value: estimate of the state's optimal value, max over a of Q(state, a).
+        gap: the largest U of the other actions minus L(action): how much worse than the best action
+            `action` can be at most. (Below 0 it means that `action` is the best one.)
+        value: estimate of the state's optimal value, max over a of Q(state, a). Where there are bounds,
+            it lies in [max L, max U].
         certified: True if the planner stopped by its own rule under proven thresholds.
         stopped_by: "certified" (own rule, proven), "rule" (own rule, heuristic), "budget",
             "deadline", "memory" (the limit, the machine's, or 2^31 visits, which is all that a counter
             holds), "callback" or "interrupt".
         guarantee: what is known about `action`, in words.
-        assumptions: what the guarantee rests on, all of it stated by the user.
+        assumptions: what the guarantee rests on: what the user stated, and what the model does.
         samples: calls to the model.
         episodes: episodes played.
         seconds: wall time of the search, without compilation.
@@ -83,7 +89,7 @@ class Plan:
         record["actions"] = [_plain(action) for action in self.actions]
         record["sequence"] = [_plain(action) for action in self.sequence]
         record["assumptions"] = list(self.assumptions)
-        # JSON has no NaN, which stands for an estimate that there is none of.
+        # JSON has no NaN, which says that there is no estimate.
         record["values"] = [None if np.isnan(value) else value for value in record["values"]]
         record["value"] = None if np.isnan(self.value) else self.value
         return record
@@ -110,9 +116,10 @@ class Plan:
         for i, action in enumerate(self.actions):
             interval: tuple[str, ...] = ()
             if self.lower is not None and self.upper is not None:
-                interval = (f"{self.lower[i]:.4g}", f"{self.upper[i]:.4g}")
+                interval = (at_least(self.lower[i]), at_most(self.upper[i]))
             mark = ">" if action == self.action else ""
-            rows.append((mark, str(action), *interval, f"{self.values[i]:.4g}", f"{self.calls[i]:,}"))
+            estimate = estimated(self.values[i])
+            rows.append((mark, str(action), *interval, estimate, f"{self.calls[i]:,}"))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -138,7 +145,7 @@ class Plan:
         )
 
     def __repr__(self) -> str:
-        gap = "None" if self.gap is None else f"{self.gap:.4g}"
+        gap = "None" if self.gap is None else at_most(self.gap)
         return (
             f"<Plan: action {self.action!r}, gap {gap}, stopped by {self.stopped_by}, "
             f"{self.samples} calls>"

@@ -1,10 +1,16 @@
-"""Numbers in words that promise something: rounded so that the promise still holds."""
+"""Numbers in words that promise something: rounded so that the promise still holds.
+
+A number stands for the shortest decimal that denotes it, which is what a user wrote or would read: 0.1
+is 0.1, though its double is a little more.
+"""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 _DIGITS = 4
 _UP = Context(prec=_DIGITS, rounding=ROUND_CEILING)
 _DOWN = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
+# Nobody needs more of a probability, and a context of our own does not depend on the user's.
+_LONG_DOWN = Context(prec=50, rounding=ROUND_FLOOR)
 
 
 def at_most(value: float) -> str:
@@ -17,10 +23,27 @@ def at_least(value: float) -> str:
     return _rounded(value, _DOWN)
 
 
+def exactly(value: float) -> str:
+    """A number with all its digits."""
+    return repr(float(value)).removesuffix(".0")
+
+
 def complement(delta: float) -> str:
-    """1 - delta, in full."""
-    return str(1 - Decimal(repr(delta)))
+    """1 - delta in full; of more than 50 digits, the first 50, so that it is never too large."""
+    return str(_LONG_DOWN.subtract(Decimal(1), _decimal(delta)))
+
+
+def estimated(value: float) -> str:
+    """An estimate with four digits, which promises nothing; a dash where there is none (NaN)."""
+    return "-" if value != value else f"{value:.{_DIGITS}g}"
+
+
+def _decimal(value: float) -> Decimal:
+    return Decimal(repr(float(value)))
 
 
 def _rounded(value: float, context: Context) -> str:
-    return f"{float(context.create_decimal(Decimal(value))):.{_DIGITS}g}"
+    number = context.create_decimal(_decimal(value))
+    text = f"{float(number):.{_DIGITS}g}"
+    # Where doubles are sparse, at both ends of their range, that is another number.
+    return text if Decimal(text) == number else str(number)

@@ -244,11 +244,16 @@ class Planner(ABC):
         session = model.open(root)
         try:
             search = self._start(query, session)
+            session.agree(query.state, query.actions)
             ending = drive(search, limits, began)
             plan = self._finish(query, search, ending.reason, ending.seconds)
-            return replace(plan, interrupted=True) if ending.interrupted else plan
+            session.verify()
         finally:
             session.close()
+        stated: tuple[str, ...] = getattr(model, "assumptions", ())
+        if stated:
+            plan = replace(plan, assumptions=(*plan.assumptions, *stated))
+        return replace(plan, interrupted=True) if ending.interrupted else plan
 
     def _check_reuse(self, model: Model) -> None:
         """Raise ValueError unless the tree of one plan can start the next."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -25,7 +25,7 @@ from pacplan.algorithms.confidence import (
     planned_steps,
     tail,
 )
-from pacplan.algorithms.episodes import EpisodeSearch, bounded_plan
+from pacplan.algorithms.episodes import EpisodeSearch, bounded_plan, within
 from pacplan.algorithms.horizons import (
     check_endless,
     check_gamma_and_horizon,
@@ -41,6 +41,7 @@ from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.merging import empty_graph, grown_graph
 from pacplan.search.tree import Evidence, Reader
 from pacplan.search.values import step_range, step_width
+from pacplan.words import at_most, exactly
 
 # Share of delta for the bounds from below, and of that for exploit episodes.
 _BELOW = 0.5
@@ -186,15 +187,15 @@ class Bracket(Planner):
             rest = tail(model, self.gamma, horizon)
             if rest >= self.epsilon:
                 raise ValueError(
-                    f"horizon={horizon} cuts off up to {rest:.4g}, not less than epsilon; "
+                    f"horizon={horizon} cuts off up to {at_most(rest)}, not less than epsilon; "
                     "give a longer horizon, or none"
                 )
         check_steps(model, horizon)
         if self.gamma > 0.0 and self.gamma ** (horizon - 1) < _LEAST_DISCOUNT:
             most = 1 + int(math.log(_LEAST_DISCOUNT) / math.log(self.gamma))
             raise ValueError(
-                f"horizon={horizon} with gamma={self.gamma:g} has steps that count for less than "
-                f"{_LEAST_DISCOUNT:g}; give a horizon of at most {most}"
+                f"horizon={horizon} with gamma={exactly(self.gamma)} has steps that count for less "
+                f"than {_LEAST_DISCOUNT:g}; give a horizon of at most {most}"
             )
 
     def _start(self, query: Query, session: Session) -> "_BracketSearch":
@@ -203,9 +204,7 @@ class Bracket(Planner):
     def _finish(self, query: Query, search: "_BracketSearch", stopped_by: str, seconds: float) -> Plan:
         snapshot = search.snapshot(seconds)
         assert snapshot.lower is not None and snapshot.upper is not None
-        low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
-        values = search.in_units(search.root["estimate"])
-        value = 0.5 * (low + high) if self.goal == "value" else min(max(float(values.max()), low), high)
+        middle = 0.5 * float(snapshot.lower.max() + snapshot.upper.max())
         return bounded_plan(
             self,
             query,
@@ -217,8 +216,8 @@ class Bracket(Planner):
                 "Of the upper bounds only that of the best action is sure."
             ),
             assumptions=declared(self, query.model),
-            values=values,
-            value=value,
+            values=search.estimates(),
+            value=middle if self.goal == "value" else None,
         )
 
 
@@ -253,12 +252,14 @@ class _BracketSearch(EpisodeSearch):
         self.target = target if planner.goal == "action" else None
         span = float(self._sigma[-1])
         epsilon = target / self._width
-        resolution = epsilon if epsilon > 0.0 else _FINE * span
-        if span > _FINEST * resolution:
+        if planner.epsilon > 0.0 and span > _FINEST * epsilon:
             raise ValueError(
-                f"epsilon={planner.epsilon:g} is too small for values in a range of "
-                f"{span * self._width:.4g}; give at least {span * self._width / _FINEST:.2g}, or 0"
+                f"epsilon={exactly(planner.epsilon)} is too small for values in a range of "
+                f"{at_most(span * self._width)}; give at least "
+                f"{at_most(span * self._width / _FINEST)}, or 0"
             )
+        # An epsilon beyond the range of values is met before the first call.
+        resolution = min(epsilon, span) if epsilon > 0.0 else _FINE * span
         b = self.successors
         # At the root of one step nothing can recur.
         merge = planner.merge if horizon > 1 else "tree"
@@ -314,7 +315,11 @@ class _BracketSearch(EpisodeSearch):
         steps["ended"] = nothing * self._sigma
         moments = np.zeros((actions, bettors), bets.MOMENTS)
         moments["spread"] = (0.25 * span) ** 2
-        self._pool = PoolArrays(room, b, horizon)
+        self._pool = PoolArrays(room, horizon)
+        rules["most_actions"] = room
+        # Accounts are opened with the first bet of an action; few actions ever bet.
+        self._wealth = np.zeros((0, points, bettors))
+        self._forced_wealth = np.zeros((0, points // stride + 2, fractions))
         self._opening = cost.opening
         self._bets = np.zeros((0, len(cost.opening)))
         # Where evidence is pooled, a column for every depth, and one for what is after the last step.
@@ -331,9 +336,6 @@ class _BracketSearch(EpisodeSearch):
             "promises": self.promises,
             "root": self.root,
             "moments": records(moments),
-            # Accounts are opened with their first bet: memory that is not written to costs nothing.
-            "wealth": np.zeros((actions, points, bettors)),
-            "forced_wealth": np.zeros((actions, points // stride + 2, fractions)),
             "decision": self._decision,
             "path": self.path,
             "scratch": records(np.zeros(max(room, b, len(cost.opening)), kernels.SCRATCH)),
@@ -349,11 +351,13 @@ class _BracketSearch(EpisodeSearch):
             bets=self._bets,
             pool=self._pool.arrays(),
             graph=self._graph,
+            wealth=self._wealth,
+            forced_wealth=self._forced_wealth,
             **self._fixed,
         )
 
     def reserve(self) -> int:
-        """Make room, also for the bets on new pairs and for new states in the pool."""
+        """Make room, also for the bets on new pairs and on returns, and for new states in the pool."""
         episodes = super().reserve()
         nodes, pairs = self.tree.room, len(self.tree.arrays().pairs)
         known = len(self._bets)
@@ -361,14 +365,27 @@ class _BracketSearch(EpisodeSearch):
         self._bets[known:] = self._opening
         for table, rows in zip(self._bounds, (nodes, nodes, pairs), strict=True):
             self.room.extend(table, rows)
-        self._pool.reserve(episodes * self.horizon + 1, self.room)
+        self._pool.reserve(self.room)
+        rules = self._fixed["rules"][0]
+        self._wealth = self._opened(self._wealth, int(rules["bettors"]))
+        self._forced_wealth = self._opened(self._forced_wealth, int(rules["forcers"]))
         if self._merged:
             self._graph = grown_graph(self._graph, nodes, episodes * self.horizon + 1, self.room)
         return episodes
 
+    def _opened(self, accounts: NDArray[np.float64], used: int) -> NDArray[np.float64]:
+        """The accounts, or twice as many where all are in use."""
+        if used < len(accounts):
+            return accounts
+        return self.room.extend(accounts, min(max(2 * used, 2), len(self.actions)))
+
     def in_units(self, scaled: Any) -> Any:
         """Values of H steps in the user's units."""
         return self._low * self._sigma[-1] + self._width * scaled
+
+    def estimates(self) -> NDArray[np.float64]:
+        """Estimates of the root's actions; NaN for those never tried, whose estimates are a prior."""
+        return np.where(self.calls > 0, self.in_units(self.root["estimate"]), np.nan)
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
@@ -378,6 +395,7 @@ class _BracketSearch(EpisodeSearch):
     def reader(self) -> Reader:
         """Pairs hold the sum of their rewards, or the reward that was told, and an estimate."""
         rules = self._fixed["rules"][0]
+        lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
         return _Reader(
             low=self._low,
             width=self._width,
@@ -385,8 +403,9 @@ class _BracketSearch(EpisodeSearch):
             known=bool(rules["known_rewards"]),
             fixed=bool(rules["fixed_rewards"]),
             pooled=bool(rules["pooled"]),
-            lower=self.in_units(self.root["lower"]),
-            upper=self.in_units(self.root["upper"]),
+            lower=lower,
+            upper=upper,
+            values=within(self.estimates(), lower, upper),
         )
 
 
@@ -410,6 +429,7 @@ class _Reader:
         pooled: whether a pair stands for all depths, and so has no value of its own.
         lower: bounds of the root's actions.
         upper: likewise.
+        values: their estimates, as the plan has them.
     """
 
     low: float
@@ -420,6 +440,7 @@ class _Reader:
     pooled: bool
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
+    values: NDArray[np.float64]
 
     def __call__(self, pair: Any, offered: Sequence[int]) -> Evidence:
         n, total, action = int(pair["n"]), float(pair["reward"]), int(pair["action"])
@@ -427,15 +448,19 @@ class _Reader:
         reward = None
         if told or n > 0:
             reward = self.low + self.width * (total if told else total / n)
-        root = len(offered) == 1
-        value = None
-        if n > 0 and not self.pooled:
-            rest = self.low * float(self.sigma[-len(offered)])
-            value = rest + self.width * float(pair["estimate"])
-        return Evidence(
+        known = Evidence(
             reward=reward,
             reward_interval=(reward, reward) if told and reward is not None else None,
-            value=value,
-            lower=float(self.lower[action]) if root else None,
-            upper=float(self.upper[action]) if root else None,
         )
+        if len(offered) == 1:
+            value = float(self.values[action])
+            return replace(
+                known,
+                value=None if math.isnan(value) else value,
+                lower=float(self.lower[action]),
+                upper=float(self.upper[action]),
+            )
+        if n == 0 or self.pooled:
+            return known
+        rest = self.low * float(self.sigma[-len(offered)])
+        return replace(known, value=rest + self.width * float(pair["estimate"]))

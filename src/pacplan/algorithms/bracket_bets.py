@@ -23,6 +23,8 @@ ARM = np.dtype(
         ("proven", np.int64),  # grid points proven by exploit episodes ...
         ("forced", np.int64),  # ... and, on a coarser grid, by forced ones
         ("forces", np.int64),  # forced episodes
+        ("account", np.int64),  # row of its wealth, once it has begun to bet ...
+        ("forced_account", np.int64),  # ... and of that of its forced episodes
         ("calls", np.int64),
         ("rebuilt", np.int64),  # calls when `penalty` was set last
         ("pair", np.int64),
@@ -41,7 +43,7 @@ BETTOR_SHARE = 0.6  # of what is left of delta, for the next action to begin bet
 
 
 @inlined
-def bet_exploit(rules: Any, arm: Any, moments: Any, wealth: Any, earned: float) -> None:
+def bet_exploit(rules: Any, arm: Any, moments: Any, accounts: Any, earned: float) -> None:
     """One return of an exploit episode, declared as one before it began: bet, then learn from it.
 
     Its conditional mean is at most Q, so for every m >= Q the wealth at m, staked on returns above m,
@@ -54,9 +56,11 @@ def bet_exploit(rules: Any, arm: Any, moments: Any, wealth: Any, earned: float) 
         # Shares by order of the first bet, fixed before it.
         share = rules.delta_exploit * BETTOR_SHARE * (1.0 - BETTOR_SHARE) ** rules.bettors
         arm.threshold = 1.0 / share
+        arm.account = rules.bettors
         rules.bettors += 1
-        wealth[:] = 1.0
+        accounts[arm.account] = 1.0
     if seen >= FIRST_BET:
+        wealth = accounts[arm.account]
         reach = -np.inf
         for q in range(NEWEST.size):
             reach = max(reach, means[q] + LEAN * sqrt(spreads[q] * NEWEST[q] / seen))
@@ -92,10 +96,13 @@ def bet_exploit(rules: Any, arm: Any, moments: Any, wealth: Any, earned: float) 
 
 
 @inlined
-def bet_forced(rules: Any, arm: Any, actions: int, wealth: Any, earned: float) -> None:
+def bet_forced(rules: Any, arm: Any, actions: int, accounts: Any, earned: float) -> None:
     """One return of a forced episode into an account of its own, for the proof of termination."""
     if arm.forces == 0:
-        wealth[:] = 1.0
+        arm.forced_account = rules.forcers
+        rules.forcers += 1
+        accounts[arm.forced_account] = 1.0
+    wealth = accounts[arm.forced_account]
     arm.forces += 1
     step = rules.stride * rules.step
     count = wealth.shape[1]

@@ -20,6 +20,7 @@ from pacplan.algorithms.bracket_pool import (
     refresh,
     sweep,
 )
+from pacplan.algorithms.bracket_pool import has_room as pool_has_room
 from pacplan.bounds.gamma import log_gamma
 from pacplan.bounds.product import log_stake, penalised_max
 from pacplan.bounds.simplex import kl_ball_max
@@ -109,7 +110,9 @@ RULES = np.dtype(
         ("normaliser", np.float64),  # lgamma(B/2) - B lgamma(1/2)
         ("horizon", np.int64),
         ("cut", np.int64),  # an exploring episode ends after a pair visited fewer times
-        ("bettors", np.int64),  # actions that have begun to bet
+        ("bettors", np.int64),  # actions that have begun to bet ...
+        ("forcers", np.int64),  # ... and on forced episodes
+        ("most_actions", np.int64),  # of a state; where that is not known, what there is room for
         ("due", np.int64),  # calls at the next certificate, where nodes are merged ...
         ("sweeps", np.int64),  # ... and how many there were
         ("forced", np.bool_),  # whether the next episode is
@@ -189,8 +192,8 @@ class Search(NamedTuple):
     promises: Any  # one record of PROMISES
     root: Any  # records of ARM
     moments: Any  # moments[action, q], records of MOMENTS
-    wealth: NDArray[np.float64]  # wealth[action, grid point, q]
-    forced_wealth: NDArray[np.float64]  # forced_wealth[action, grid point, fraction]
+    wealth: NDArray[np.float64]  # wealth[account, grid point, q]
+    forced_wealth: NDArray[np.float64]  # forced_wealth[account, grid point, fraction]
     decision: Any  # one record of DECISION
     path: Any  # records of STEP
     scratch: Any  # records of SCRATCH
@@ -438,11 +441,9 @@ def _score(search: Search, at: int, h: int) -> int:
     if node.actions > search.scratch.score.size:
         return 0
     k = rules.horizon - h
-    outcomes = search.promises[0].successors
     for action in range(node.actions):
         search.scratch.score[action] = pooled_value(
             search.pool,
-            outcomes,
             node.place,
             action,
             k,
@@ -641,7 +642,7 @@ def simulate(
         # After the last step a state may be new to the pool, and then does not count as an outcome that
         # has no place: later draws would be told apart from it.
         if place != NONE or left > 0:
-            record(pool, outcomes, node.place, pair.action, x, place)
+            record(pool, node.place, pair.action, x, place)
         step_record = path[h]
         step_record.node = at
         step_record.pair = link
@@ -693,7 +694,6 @@ def backward(search: Search, model: Any, length: int) -> None:
     """Renew W and the estimates on the path, from the last step to the first, and U of its action."""
     tree, rules, pool = search.tree, search.rules[0], search.pool
     arm = search.root[search.decision[0].play]
-    outcomes = search.promises[0].successors
     for h in range(length - 1, -1, -1):
         at = search.path[h].node
         link = search.path[h].pair
@@ -702,16 +702,13 @@ def backward(search: Search, model: Any, length: int) -> None:
         node = tree.nodes[at]
         left = rules.horizon - h
         if node.place >= 0:
-            refresh(
-                pool, outcomes, node.place, left, rules.gamma, search.steps.prior, search.steps.ended
-            )
+            refresh(pool, node.place, left, rules.gamma, search.steps.prior, search.steps.ended)
         if not rules.pooled:
             _pair_estimate(search, link, h)
             _node_estimate(search, at, h)
     if rules.pooled:
         arm.estimate = pooled_value(
             pool,
-            outcomes,
             tree.nodes[0].place,
             search.decision[0].play,
             rules.horizon,
@@ -807,7 +804,8 @@ def decide(root: Any, rules: Any, decision: Any, episodes: int, ties: Any) -> No
     best = argmax_at_random(root.estimate, NONE, _TIE, ties)
     decision.best = best
     rival = NONE
-    if root.size > 1:
+    # With one action there is nothing to choose, but its value may be asked for.
+    if root.size > 1 or rules.value_goal:
         rival = argmax_at_random(root.upper, NONE if rules.value_goal else best, _TIE, ties)
     if not rules.merged:
         rules.forced = (episodes + 1) % FORCED_EVERY == 0
@@ -865,7 +863,6 @@ def run(
     pairs = rules.horizon
     if rules.known_rewards:
         pairs *= max(search.promises[0].most_actions, search.root.size)
-    outcomes = search.promises[0].successors
     for _ in range(most_episodes):
         if rules.merged and (report.calls >= rules.due or report.calls >= most_calls):
             rules.due = int(SWEEP_GROWTH * report.calls) + SWEEP_CALLS
@@ -881,12 +878,14 @@ def run(
             or tree.used[1] + pairs > tree.pairs.size
             or search.bets.shape[0] < tree.pairs.size
             or (rules.merged and not has_room(search.graph.table, rules.horizon))
+            or not pool_has_room(search.pool, rules.horizon, rules.most_actions)
+            or search.wealth.shape[0] <= rules.bettors < search.root.size
+            or search.forced_wealth.shape[0] <= rules.forcers < search.root.size
         ):
             return NO_ROOM
         sweep(
             search.pool,
             search.report,
-            outcomes,
             rules.gamma,
             search.steps.sigma,
             search.steps.prior,
@@ -903,9 +902,9 @@ def run(
         if status != CHUNK_DONE:
             return status
         if whole and decision.kind == EXPLOIT:
-            moments, wealth = search.moments[decision.play], search.wealth[decision.play]
-            bet_exploit(rules, search.root[decision.play], moments, wealth, earned)
+            moments = search.moments[decision.play]
+            bet_exploit(rules, search.root[decision.play], moments, search.wealth, earned)
         elif whole and decision.kind == FORCED:
-            forced = search.forced_wealth[decision.play]
-            bet_forced(rules, search.root[decision.play], search.root.size, forced, earned)
+            arm = search.root[decision.play]
+            bet_forced(rules, arm, search.root.size, search.forced_wealth, earned)
     return CHUNK_DONE

@@ -15,38 +15,42 @@ from pacplan.search.tree import NONE
 ENDED = -2
 
 STATE = np.dtype([("first", np.int64), ("actions", np.int64)])
-PAIR = np.dtype([("reward", np.float64), ("n", np.int64), ("seen", np.int64)])
-OUTCOME = np.dtype([("place", np.int32), ("count", np.int32)])
+# A state and action; its outcomes are a list, in the order in which they were first seen.
+PAIR = np.dtype([("reward", np.float64), ("n", np.int64), ("outcome", np.int64)])
+OUTCOME = np.dtype([("place", np.int32), ("count", np.int32), ("next", np.int32)])
 
-# Room for outcomes; what is found beyond it is not pooled.
-_MOST_OUTCOMES = 8_000_000
-_FIRST_STATES = 1024
+# Room for pairs, for outcomes, and for values of states; what is found beyond it is not pooled.
+_MOST_RECORDS = 8_000_000
+_FIRST_ROOM = 4096
 
 
 class Pool(NamedTuple):
-    """States by their place, each with a block of pairs, each with room for B outcomes."""
+    """States by their place, each with a block of pairs, each with a list of outcomes."""
 
     states: Any  # records of STATE
     pairs: Any  # records of PAIR
-    outcomes: Any  # records of OUTCOME, B for each pair
+    outcomes: Any  # records of OUTCOME
     values: NDArray[np.float64]  # values[place, k]: of k steps to go
     places: MergeTable  # by state, all at depth 0
-    used: NDArray[np.int64]  # [states, pairs, calls at the next sweep]
+    # [states, pairs, outcomes, calls at the next sweep, 1 if there is no more room]
+    used: NDArray[np.int64]
 
 
 class PoolArrays:
-    """Owns the arrays, and makes room."""
+    """Owns the arrays, and makes room as states and their outcomes are seen.
 
-    def __init__(self, actions: int, successors: int, horizon: int) -> None:
-        states = _FIRST_STATES
-        while states > 1 and states * actions * successors > _MOST_OUTCOMES:
-            states //= 2
-        self._used = np.zeros(3, np.int64)
-        self._states = np.zeros(states, STATE)
-        self._pairs = np.zeros(states * actions, PAIR)
-        self._outcomes = np.zeros(len(self._pairs) * successors, OUTCOME)
-        self._values = np.zeros((states, horizon + 1))
-        self._places = empty_table(4 * states)
+    An episode finds at most one state and one outcome per step, and `actions` pairs with each state.
+    (Where a model does not say how many, states that have more may not be pooled.)
+    """
+
+    def __init__(self, actions: int, horizon: int) -> None:
+        self._most_found = horizon + 1, (horizon + 1) * actions, horizon + 1
+        self._used = np.zeros(5, np.int64)
+        self._states = np.zeros(0, STATE)
+        self._pairs = np.zeros(0, PAIR)
+        self._outcomes = np.zeros(0, OUTCOME)
+        self._values = np.zeros((0, horizon + 1))
+        self._places = empty_table(16)
 
     def arrays(self) -> Pool:
         """What the kernels see; valid until the next `reserve`."""
@@ -59,22 +63,41 @@ class PoolArrays:
             self._used,
         )
 
-    def reserve(self, more: int, room: Room) -> None:
-        """Make room for so many more states, up to a limit."""
-        needed = int(self._used[0]) + more
-        while len(self._states) < needed and 2 * len(self._outcomes) <= _MOST_OUTCOMES:
-            self._double(room)
+    def reserve(self, room: Room) -> None:
+        """Make room for another episode at least, up to a limit."""
+        found = self._used[:3].tolist()
+        needed = [used + more for used, more in zip(found, self._most_found, strict=True)]
+        steps = self._values.shape[1]
+        rows = [
+            _rows(len(self._states), needed[0], _MOST_RECORDS // steps),
+            _rows(len(self._pairs), needed[1], _MOST_RECORDS),
+            _rows(len(self._outcomes), needed[2], _MOST_RECORDS),
+        ]
+        for table, wanted in zip((self._states, self._pairs, self._outcomes), rows, strict=True):
+            room.extend(table, wanted)
+        if rows[0] > len(self._values):
+            room.extend(self._values, rows[0])
+            self._places = grown(self._places, rows[0] - int(self._used[0]), room)
+        self._used[4] = any(more > most for more, most in zip(needed, rows, strict=True))
 
-    def _double(self, room: Room) -> None:
-        arrays = (self._states, self._pairs, self._outcomes, self._values)
-        room.take(sum(array.nbytes for array in arrays))
-        for name in ("_states", "_pairs", "_outcomes"):
-            old = getattr(self, name)
-            new = np.zeros(2 * len(old), old.dtype)
-            new[: len(old)] = old
-            setattr(self, name, new)
-        self._values = np.concatenate([self._values, np.zeros_like(self._values)])
-        self._places = grown(self._places, len(self._states), room)
+
+def _rows(rows: int, needed: int, most: int) -> int:
+    """How many records there shall be room for."""
+    return rows if needed <= rows else max(rows, min(max(needed, _FIRST_ROOM), most))
+
+
+@inlined
+def has_room(pool: Pool, horizon: int, actions: int) -> bool:
+    """Whether another episode of so many steps finds room in the pool, or never will."""
+    used = pool.used
+    return bool(
+        used[4] != 0
+        or (
+            used[0] + horizon < pool.states.size
+            and used[1] + (horizon + 1) * actions <= pool.pairs.size
+            and used[2] + horizon < pool.outcomes.size
+        )
+    )
 
 
 @inlined
@@ -98,31 +121,35 @@ def find_place(pool: Pool, state: int, actions: int, prior: Any) -> int:
 
 
 @inlined
-def record(pool: Pool, successors: int, place: int, action: int, reward: float, after: int) -> None:
+def record(pool: Pool, place: int, action: int, reward: float, after: int) -> None:
     """Count a draw of a state and action; `after` is a place, ENDED, or NONE if it is not pooled."""
     if place == NONE:
         return
-    link = pool.states[place].first + action
-    pair = pool.pairs[link]
+    pair = pool.pairs[pool.states[place].first + action]
+    last = NONE
+    at = pair.outcome if pair.n > 0 else NONE
+    while at != NONE and pool.outcomes[at].place != after:
+        last = at
+        at = pool.outcomes[at].next
+    if at == NONE:
+        at = pool.used[2]
+        if at == pool.outcomes.size:
+            return  # It is not pooled.
+        pool.used[2] = at + 1
+        pool.outcomes[at].place = after
+        pool.outcomes[at].next = NONE
+        if last == NONE:
+            pair.outcome = at
+        else:
+            pool.outcomes[last].next = at
+    pool.outcomes[at].count += 1
     pair.reward += reward
     pair.n += 1
-    base = link * successors
-    k = 0
-    while k < pair.seen and pool.outcomes[base + k].place != after:
-        k += 1
-    if k == pair.seen:
-        if k == successors:
-            return  # Beyond the promise: the search ends with an error, or all unpooled ones are one.
-        pair.seen += 1
-        pool.outcomes[base + k].place = after
-        pool.outcomes[base + k].count = 0
-    pool.outcomes[base + k].count += 1
 
 
 @inlined
 def pooled_value(
     pool: Pool,
-    successors: int,
     place: int,
     action: int,
     k: int,
@@ -140,10 +167,10 @@ def pooled_value(
     pair = pool.pairs[link]
     if pair.n == 0:
         return float(prior[k])
-    base = link * successors
     after = 0.0
-    for j in range(pair.seen):
-        outcome = pool.outcomes[base + j]
+    at = pair.outcome
+    while at != NONE:
+        outcome = pool.outcomes[at]
         if outcome.place >= 0:
             value = pool.values[outcome.place, k - 1]
         elif outcome.place == ENDED:
@@ -151,17 +178,16 @@ def pooled_value(
         else:
             value = prior[k - 1]
         after += outcome.count * value
+        at = outcome.next
     return float((pair.reward + prior[1]) / (pair.n + 1) + gamma * after / pair.n)
 
 
 @inlined
-def refresh(
-    pool: Pool, successors: int, place: int, k: int, gamma: float, prior: Any, ended: Any
-) -> None:
+def refresh(pool: Pool, place: int, k: int, gamma: float, prior: Any, ended: Any) -> None:
     """Renew the value of a state with k steps to go."""
     best = -np.inf
     for action in range(pool.states[place].actions):
-        best = max(best, pooled_value(pool, successors, place, action, k, gamma, prior, ended))
+        best = max(best, pooled_value(pool, place, action, k, gamma, prior, ended))
     pool.values[place, k] = best
 
 
@@ -180,21 +206,19 @@ def _learn_prior(pool: Pool, sigma: Any, prior: Any) -> None:
 
 
 @inlined
-def sweep(
-    pool: Pool, report: Any, successors: int, gamma: float, sigma: Any, prior: Any, ended: Any
-) -> None:
+def sweep(pool: Pool, report: Any, gamma: float, sigma: Any, prior: Any, ended: Any) -> None:
     """Dynamic programming over all that was seen, anew whenever the calls have grown by a tenth.
 
     Less often where most states were seen only a few times: there is little to learn from it.
     """
     calls = report[0].calls
-    if calls < pool.used[2]:
+    if calls < pool.used[3]:
         return
     growth = 1.1 if pool.used[0] * 2 <= calls else 1.5
-    pool.used[2] = int(calls * growth) + 20
+    pool.used[3] = int(calls * growth) + 20
     _learn_prior(pool, sigma, prior)
     for k in range(1, prior.size):
         for place in range(pool.used[0]):
             if halted(report):
                 return
-            refresh(pool, successors, place, k, gamma, prior, ended)
+            refresh(pool, place, k, gamma, prior, ended)

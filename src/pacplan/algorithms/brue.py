@@ -24,6 +24,7 @@ from pacplan.search.kernel import (
     follow,
     must_return,
     note_episode,
+    out_of_steps,
 )
 from pacplan.search.tree import NONE, add_pair, find_child
 
@@ -46,7 +47,7 @@ def _exploit(
     """Follow the estimates greedily from node `at` on, at random where there are none.
 
     Returns:
-        The discounted return, the calls it took, and CHUNK_DONE or why it was cut short.
+        The discounted return, the calls it took, and CHUNK_DONE or why it was cut off.
     """
     tree, promise, rules = search.tree, search.promises[0], search.rules[0]
     total = 0.0
@@ -69,12 +70,12 @@ def _exploit(
         total += discount * (promise.lowest + promise.width * reward)
         discount *= rules.gamma
         if ended:
-            break
+            return total, calls, CHUNK_DONE
         at, _ = find_child(tree, link, successor, False)
         if at == NONE:
             rest, more, status = play_on(search, model, successor, step + 1, most - calls, rng, ties)
             return total + discount * rest, calls + more, status
-    return total, calls, CHUNK_DONE
+    return total, calls, out_of_steps(rules.horizon - h, most)
 
 
 @inlined
@@ -85,7 +86,7 @@ def _iteration(
 
     Returns:
         The pair at that step (NONE if the episode ended before), the calls, the discounted return
-        from that step on, and CHUNK_DONE or why it was cut short.
+        from that step on, and CHUNK_DONE or why it was cut off.
     """
     tree, promise, rules = search.tree, search.promises[0], search.rules[0]
     at = 0
@@ -113,13 +114,11 @@ def _iteration(
             if ended or child == NONE:
                 return link, h + 1, value, CHUNK_DONE
             below, calls, status = _exploit(search, model, child, h + 1, most - h - 1, rng, ties)
-            # A return that was cut short says nothing.
-            cut = status != CHUNK_DONE or most < rules.horizon
-            return NONE if cut else link, h + 1 + calls, value + rules.gamma * below, status
+            return link, h + 1 + calls, value + rules.gamma * below, status
         if ended:
             return NONE, h + 1, 0.0, CHUNK_DONE
         at = child
-    return NONE, min(switch, most), 0.0, CHUNK_DONE
+    return NONE, min(switch, most), 0.0, out_of_steps(switch, most)
 
 
 @kernel
@@ -139,12 +138,12 @@ def run(
         )
         if status == BROKEN:
             return status
-        if link != NONE:
-            count_return(tree.pairs[link], value)
         if calls > 0:
             note_episode(search.report, search.calls, tree.pairs[search.path[0].pair].action, calls)
         if status != CHUNK_DONE:
             return status
+        if link != NONE:
+            count_return(tree.pairs[link], value)
     return CHUNK_DONE
 
 

@@ -8,7 +8,7 @@ from pacplan.algorithms.knowledge import known_assumptions
 from pacplan.models.protocol import Model
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.values import step_width
-from pacplan.words import at_least, at_most, complement
+from pacplan.words import at_least, at_most, complement, exactly
 
 
 class Certifying(Protocol):
@@ -97,7 +97,7 @@ def declared(planner: Certifying, model: Model) -> tuple[str, ...]:
     low, high = model.reward_range
     said = [
         f"every state and action has at most {successors} successor{'s' * (successors != 1)}",
-        f"rewards lie in [{low:g}, {high:g}]",
+        f"rewards lie in [{exactly(low)}, {exactly(high)}]",
         *known_assumptions(planner.rewards, planner.transitions),
     ]
     if planner.value_bounds is not None:

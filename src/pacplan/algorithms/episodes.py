@@ -9,14 +9,17 @@ from numpy.typing import NDArray
 
 from pacplan import _checks
 from pacplan._jit import records
+from pacplan._notes import shown
 from pacplan.algorithms.base import Planner, Query
 from pacplan.models.protocol import BrokenPromiseError, Model, Session
+from pacplan.models.states import advice
 from pacplan.result import Plan
 from pacplan.search import kernel
 from pacplan.search.checkpoint import named_arrays
 from pacplan.search.driver import Snapshot
 from pacplan.search.room import OutOfTimeError, Room
 from pacplan.search.tree import NODE, Reader, SearchTree, read_nothing
+from pacplan.words import exactly
 
 # Kernels and kinds of models (classes of handles) that are ready.
 _prepared: set[Any] = set()
@@ -141,9 +144,9 @@ class EpisodeSearch(ABC):
 
     def reserve(self) -> int:
         """Make room for some more episodes; returns how many."""
-        episodes = max(1, 4096 // self.horizon, len(self.tree) // (4 * self.horizon))
-        nodes = episodes * self.horizon
-        self.tree.reserve(nodes, nodes * self._pairs_a_node, self.room)
+        pairs = self.horizon * self._pairs_a_node
+        episodes = max(1, 4096 // pairs, len(self.tree.pairs) // (4 * pairs))
+        self.tree.reserve(episodes * self.horizon, episodes * pairs, self.room)
         return episodes
 
     def prepare(self) -> int:
@@ -236,9 +239,9 @@ class EpisodeSearch(ABC):
         promise, key, action, h = (int(report[name]) for name in ("promise", "state", "action", "h"))
         state = key if self.session.states is None else self.session.states[key]
         low, high = self._reward_range
-        where = f"state {state!r}, step {h}"
+        where = f"state {shown(state)}, step {h}"
         if promise not in (kernel.NO_ACTIONS, kernel.TOO_MANY_ACTIONS):
-            where = f"state {state!r}, action {self.session.label(key, action)!r}, step {h}"
+            where = f"state {shown(state)}, action {shown(self.session.label(key, action))}, step {h}"
         promised = f"more than the promised {self.successors} successors were seen; raise successors="
         if self._deterministic:
             promised = "transitions were declared deterministic, but a second successor was seen"
@@ -246,10 +249,10 @@ class EpisodeSearch(ABC):
             {
                 kernel.BAD_REWARD: f"{where}: the reward {report['reward']} lies outside the "
                 f"promised reward_range=({low}, {high})",
-                kernel.TOO_MANY_SUCCESSORS: f"{where}: {promised}, or make equal states compare equal",
-                kernel.NO_ACTIONS: f"the successor {state!r} offers no action; a state in which "
+                kernel.TOO_MANY_SUCCESSORS: f"{where}: {promised}, or {advice(state)}",
+                kernel.NO_ACTIONS: f"the successor {shown(state)} offers no action; a state in which "
                 "nothing can be done must be reached by a transition that terminates",
-                kernel.TOO_MANY_ACTIONS: f"state {state!r} offers {action} actions, more than the "
+                kernel.TOO_MANY_ACTIONS: f"state {shown(state)} offers {action} actions, more than the "
                 f"promised {self._max_actions or _checks.LARGEST}",
                 kernel.REWARD_VARIES: f"{where}: rewards were declared deterministic, but this pair "
                 f"paid {report['reward']} after having paid another reward",
@@ -269,8 +272,19 @@ def size_assumptions(model: Model) -> tuple[str, ...]:
     return (
         f"every state and action has at most {model.successors} successors",
         f"no state has more than {model.max_actions} actions",
-        f"rewards lie in [{low:g}, {high:g}]",
+        f"rewards lie in [{exactly(low)}, {exactly(high)}]",
     )
+
+
+def within(
+    values: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Estimates brought into their bounds; NaN, for none, stays NaN.
+
+    An upper bound may lie below the lower one: where the guarantee failed, or in Bracket's, whose upper
+    bound holds for the best action only. Then the lower bound is the estimate.
+    """
+    return np.maximum(np.minimum(values, upper), lower)
 
 
 def best_estimate(values: NDArray[Any], order: NDArray[np.int64]) -> int:
@@ -341,7 +355,7 @@ def bounded_plan(
     guarantee: str,
     assumptions: tuple[str, ...],
     values: NDArray[np.float64],
-    value: float,
+    value: float | None = None,
     proven: bool = True,
 ) -> Plan:
     """The plan of a planner that has bounds on the values of the root's actions.
@@ -354,10 +368,19 @@ def bounded_plan(
         stopped_by: what ended it.
         guarantee: what is known.
         assumptions: what that rests on.
-        values: estimates of the root's actions.
-        value: estimate of the state's value.
+        values: estimates of the root's actions, NaN for those of which nothing was seen. In the plan
+            they are brought into their bounds.
+        value: estimate of the state's value; by default the largest of the estimates, brought into
+            [max L, max U], and the middle of that if there are none.
         proven: whether its own rule is a certificate.
     """
+    assert snapshot.lower is not None and snapshot.upper is not None
+    values = within(values, snapshot.lower, snapshot.upper)
+    low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
+    if value is None:
+        found = values[~np.isnan(values)]
+        best = float(found.max()) if len(found) else 0.5 * (low + high)
+        value = max(min(best, high), low)
     if stopped_by == "rule" and proven:
         stopped_by = "certified"
     search.tree.close(search.reader())

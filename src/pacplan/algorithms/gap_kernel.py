@@ -702,16 +702,15 @@ def _estimate(search: Search, at: int, estimates: Any) -> None:
 
 @kernel
 def plug_in(search: Search, estimates: Any) -> None:
-    """Estimates of the root's Q by dynamic programming on what was seen, inside the bounds.
+    """Estimates of the root's Q by dynamic programming on what was seen, inside the bounds of pairs.
 
     The value of a node is its best estimate among the actions tried; of one never tried from, the
     middle of its bounds. Node values go to `estimates`, entry 0 on being the nodes' and, after them,
-    the root's actions'.
+    the root's actions', NaN for those never tried.
     """
-    tree, rules, root = search.tree, search.rules[0], search.root
+    tree, rules = search.tree, search.rules[0]
     nodes = tree.used[0]
-    for action in range(root.upper.size):
-        estimates[nodes + action] = 0.5 * (root.upper[action] + root.lower[action])
+    estimates[nodes:] = np.nan
     if not rules.merged:
         for at in range(nodes - 1, -1, -1):
             _estimate(search, at, estimates)

@@ -28,7 +28,13 @@ def horizon_for(given: int | None, gamma: float, budget: int | None) -> int:
         return given
     if budget is not None:
         return allocation(budget, gamma)[1]
-    return 1 if gamma == 0.0 else math.ceil(math.log(_NEGLIGIBLE) / math.log(gamma))
+    steps = 1 if gamma == 0.0 else math.ceil(math.log(_NEGLIGIBLE) / math.log(gamma))
+    if steps > _checks.LARGEST:
+        raise ValueError(
+            f"gamma={gamma} would need a horizon of {steps:.3g} steps before rewards count for less "
+            f"than {_NEGLIGIBLE}; pass a horizon"
+        )
+    return steps
 
 
 def check_steps(model: Model, horizon: int) -> None:
@@ -44,6 +50,8 @@ def default_horizon(epsilon: float, gamma: float) -> int:
     """The paper's H = ceil( log_gamma( epsilon (1-gamma) / 2 ) ), at least 1, for gamma < 1."""
     if gamma == 0.0:
         return 1
+    if epsilon == 0.0:
+        raise ValueError("epsilon is too small beside the width of the rewards; pass a horizon")
     exact = (math.log(epsilon) + math.log1p(-gamma) - math.log(2.0)) / math.log(gamma)
     if exact > _checks.LARGEST:
         raise ValueError(
@@ -58,6 +66,9 @@ def allocation(budget: int, gamma: float) -> tuple[int, int]:
 
     tau is the largest number with tau H(tau) <= n, where H(tau) = ceil( log tau / (2 log 1/gamma) ),
     at least 1.
+
+    Raises:
+        ValueError: H would be out of reach.
     """
 
     def steps(episodes: int) -> int:
@@ -72,7 +83,13 @@ def allocation(budget: int, gamma: float) -> tuple[int, int]:
             fits = middle
         else:
             too_many = middle
-    return fits, steps(fits)
+    horizon = steps(fits)
+    if horizon > _checks.LARGEST:
+        raise ValueError(
+            f"a budget of {budget} calls with gamma={gamma} would be split into {fits} episodes of "
+            f"{horizon} steps; pass a horizon"
+        )
+    return fits, horizon
 
 
 def check_gamma_below_one(gamma: Any) -> float:

@@ -208,9 +208,7 @@ class MDPGapE(Planner):
         search.sweep()
         snapshot = search.snapshot(seconds)
         assert snapshot.lower is not None and snapshot.upper is not None
-        values, plug_in = search.estimates()
-        low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
-        value = 0.5 * (low + high) if self.goal == "value" else min(max(plug_in, low), high)
+        middle = 0.5 * float(snapshot.lower.max() + snapshot.upper.max())
         exploration.forget_large_tables()
         return bounded_plan(
             self,
@@ -220,8 +218,8 @@ class MDPGapE(Planner):
             stopped_by,
             guarantee=self._guarantee(query, search, snapshot),
             assumptions=self._assumptions(query.model, search),
-            values=values,
-            value=value,
+            values=search.estimates(),
+            value=middle if self.goal == "value" else None,
             proven=search.thresholds.proven,
         )
 
@@ -242,7 +240,8 @@ class MDPGapE(Planner):
         if search.share < 1.0:
             stated.append(
                 "the world knows of the simulator's draws only the actions it was given (the tree was "
-                f"kept, and delta divided by {1.0 / search.share:g} to cover all choices of them)"
+                f"kept, and delta divided by {round(1.0 / search.share):,} to cover all choices of "
+                "them)"
             )
         return tuple(stated)
 
@@ -251,9 +250,12 @@ def _merged_pairs(model: TabularMDP, successors: int, horizon: int) -> int:
     """How many triples of step, state and action there can be within the horizon."""
     assert model.max_actions is not None
     states, total = 1, 0
-    for _ in range(horizon):
+    for h in range(horizon):
+        reached = min(states * successors * model.max_actions, model.states)
+        if reached == states:  # From here on there are no more.
+            return model.max_actions * (total + (horizon - h) * states)
         total += states
-        states = min(states * successors * model.max_actions, model.states)
+        states = reached
     return model.max_actions * total
 
 
@@ -390,12 +392,12 @@ class _GapSearch(EpisodeSearch):
         best = int(self._decision[0]["best"])
         return self.standing(best, seconds, self.root["lower"].copy(), self.root["upper"].copy())
 
-    def estimates(self) -> tuple[NDArray[np.float64], float]:
-        """Plug-in estimates of the root's action values, and of its value."""
+    def estimates(self) -> NDArray[np.float64]:
+        """Plug-in estimates of the root's action values; NaN for actions never tried."""
         nodes = len(self.tree)
         estimates = np.empty(nodes + len(self.actions))
         kernels.plug_in(self.kernel_state(), estimates)
-        return estimates[nodes:].copy(), float(estimates[0])
+        return estimates[nodes:].copy()
 
     def reader(self) -> Reader:
         """Pairs hold the sum of their rewards, or the mean where it was told, and bounds."""

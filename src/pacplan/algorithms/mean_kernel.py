@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan._jit import inlined
-from pacplan.search.kernel import CHUNK_DONE, call_model, count_actions
+from pacplan.search.kernel import CHUNK_DONE, call_model, count_actions, out_of_steps
 from pacplan.search.tree import LINKS, NONE, TreeArrays, add_node
 
 # What the search knows of an action that was tried.
@@ -72,7 +72,10 @@ def best_mean(tree: TreeArrays, at: int, ties: Any) -> int:
 
 @inlined
 def best_bound(tree: TreeArrays, at: int, scale: float, ties: Any) -> int:
-    """UCB1: the pair with the largest mean + scale sqrt(log N / n), N arrivals at the node."""
+    """UCB1: the pair with the largest mean + scale sqrt(log N / n), N arrivals at the node.
+
+    Pairs without a return, made by an episode that was cut off, are untried: they come first.
+    """
     node = tree.nodes[at]
     scale *= sqrt(log(max(node.count, 1)))
     best = NONE
@@ -81,7 +84,7 @@ def best_bound(tree: TreeArrays, at: int, scale: float, ties: Any) -> int:
     link = node.first
     while link != NONE:
         pair = tree.pairs[link]
-        bound = pair.average + scale * pair.spread
+        bound = pair.average + scale * pair.spread if pair.n > 0 else np.inf
         if bound > top:
             best = link
             top = bound
@@ -109,7 +112,7 @@ def play_on(
     """Play at random from a state reached after h steps, storing nothing.
 
     Returns:
-        The discounted return from there, the calls it took, and CHUNK_DONE or why it was cut short.
+        The discounted return from there, the calls it took, and CHUNK_DONE or why it was cut off.
     """
     promise, rules = search.promises[0], search.rules[0]
     total = 0.0
@@ -129,5 +132,5 @@ def play_on(
         total += discount * (promise.lowest + promise.width * reward)
         discount *= rules.gamma
         if ended:
-            break
-    return total, calls, CHUNK_DONE
+            return total, calls, CHUNK_DONE
+    return total, calls, out_of_steps(rules.horizon - h, most)

@@ -71,7 +71,9 @@ class MeanSearch(EpisodeSearch):
     def recommended(self) -> int:
         """Index of the action to take now."""
         means, counts = self.estimates()
-        return best_estimate(counts if self._by_visits else means, self._order)
+        if self._by_visits:
+            means = np.where(counts == counts.max(), means, np.nan)
+        return best_estimate(means, self._order)
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""

@@ -18,15 +18,16 @@ from pacplan.models.protocol import Session
 from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.kernel import (
-    ABORTED,
     BROKEN,
     CHUNK_DONE,
+    SPENT,
     call_model,
     must_return,
     note_episode,
 )
 from pacplan.search.tree import (
     LINKS,
+    NODE_FIELDS,
     NONE,
     Evidence,
     Reader,
@@ -38,10 +39,20 @@ from pacplan.search.tree import (
 )
 from pacplan.search.values import step_range
 
+# A sequence of actions that was played. Its `upper` is the largest B-value of those that begin so, from
+# the next step on.
+NODE = np.dtype(
+    [
+        *NODE_FIELDS,
+        ("popular", np.int32),  # the most played pair; counts only grow, so a visit keeps it up to date
+    ],
+    align=True,
+)
+
 PAIR = np.dtype(
     [
         ("reward", np.float64),  # sum of the rewards at the sequence's last step, scaled to [0, 1]
-        ("bound", np.float64),  # largest B-value of the sequences that begin so, from this step on
+        ("bound", np.float64),  # the same from this step on, not cut to the tail
         *LINKS,
     ],
     align=True,
@@ -61,6 +72,10 @@ RULES = np.dtype(
 )
 
 
+# B-values that differ by less than this part of the largest value are tied.
+_TIE = 1e-12
+
+
 class Search(NamedTuple):
     """Everything a chunk of episodes works on, the model and the random streams apart."""
 
@@ -73,10 +88,16 @@ class Search(NamedTuple):
 
 
 @inlined
-def _episode(
-    search: Search, model: Any, state: int, most: int, rng: Any, ties: Any
-) -> tuple[int, int, int]:
-    """Play the sequence with the largest B-value: (steps, calls, status).
+def _add_node(search: Search, state: int) -> int:
+    """A sequence that was never played. At most the tail can be earned from there on."""
+    node = add_node(search.tree, state, search.calls.size, search.rules[0].tail, 0.0)
+    search.tree.nodes[node].popular = NONE
+    return node
+
+
+@inlined
+def _episode(search: Search, model: Any, state: int, most: int, rng: Any, ties: Any) -> tuple[int, int]:
+    """Play the sequence with the largest B-value: (calls, CHUNK_DONE or why it was cut off).
 
     A node is a sequence of actions, whatever states it leads through. After the end of an episode
     the rest of the sequence earns nothing, and calls nothing.
@@ -87,7 +108,7 @@ def _episode(
     ended = False
     for h in range(rules.horizon):
         if calls == most and not ended:
-            return h, calls, CHUNK_DONE
+            return calls, SPENT
         link = tree.nodes[at].favourite
         if link == NONE:
             link = add_pair(tree, at, untried_action(tree, at, ties))
@@ -98,12 +119,12 @@ def _episode(
                 search.promises, search.report, model, state, action, h, rng
             )
             if status != CHUNK_DONE:
-                return h, calls, status
+                return calls, status
             calls += 1
             earned = promise.lowest + promise.width * reward
         child = tree.pairs[link].child
         if child == NONE and h + 1 < rules.horizon:
-            child = add_node(tree, 0, search.calls.size, rules.tail, 0.0)
+            child = _add_node(search, 0)
             link_child(tree, link, child)
         step = path[h]
         step.node = at
@@ -111,18 +132,18 @@ def _episode(
         step.child = child
         step.reward = min(1.0, max(0.0, (earned - rules.lowest) / rules.width))
         at = child
-    return rules.horizon, calls, CHUNK_DONE
+    return calls, CHUNK_DONE
 
 
 @inlined
-def _backward(search: Search, length: int, ties: Any) -> None:
+def _backward(search: Search, ties: Any) -> None:
     """Renew B-values on the path, from the last step to the first.
 
     B(a_h ..) = u_h + gamma min( 1/(1-gamma), max_a B(a ..) ) is the smallest over depths of the
     bounds to that depth, so only the sequences that begin like the one played change.
     """
     tree, rules = search.tree, search.rules[0]
-    for h in range(length - 1, -1, -1):
+    for h in range(rules.horizon - 1, -1, -1):
         step = search.path[h]
         pair = tree.pairs[step.pair]
         pair.n += 1
@@ -134,27 +155,43 @@ def _backward(search: Search, length: int, ties: Any) -> None:
             upper = mean + sqrt(rules.level / pair.n)
         below = rules.tail
         if step.child != NONE:
-            below = min(below, tree.nodes[step.child].upper)
+            below = tree.nodes[step.child].upper
             tree.nodes[step.child].count += 1
         pair.bound = upper + rules.gamma * below
         node = tree.nodes[step.node]
-        tied = node.actions - node.tried
-        top = rules.tail if tied > 0 else -np.inf
-        favourite = NONE
-        link = node.first
-        while link != NONE:
-            bound = tree.pairs[link].bound
-            if bound > top:
-                top = bound
+        if node.popular == NONE or pair.n > tree.pairs[node.popular].n:
+            node.popular = step.pair
+        _choose(search, step.node, np.inf if h == 0 else rules.tail, ties)
+
+
+@inlined
+def _choose(search: Search, at: int, most: float, ties: Any) -> None:
+    """Renew the largest B-value of a node's actions and which to play next, ties at random.
+
+    No bound to a larger depth counts for more than `most`, the one to this depth: infinite at the root,
+    so that every first action is played once, and the tail below it. There an action never played has
+    no other bound, so it is tied with those whose own bounds reach the tail.
+    """
+    tree, node = search.tree, search.tree.nodes[at]
+    tie = _TIE * search.rules[0].tail
+    tied = node.actions - node.tried
+    top = most if tied > 0 else -np.inf
+    favourite = NONE
+    link = node.first
+    while link != NONE:
+        bound = min(tree.pairs[link].bound, most)
+        if bound > top + tie:
+            top = bound
+            favourite = link
+            tied = 1
+        elif bound >= top - tie:
+            top = max(top, bound)
+            tied += 1
+            if ties.random() * tied < 1.0:
                 favourite = link
-                tied = 1
-            elif bound == top:
-                tied += 1
-                if ties.random() * tied < 1.0:
-                    favourite = link
-            link = tree.pairs[link].sibling
-        node.upper = top
-        node.favourite = favourite
+        link = tree.pairs[link].sibling
+    node.upper = top
+    node.favourite = favourite
 
 
 @kernel
@@ -164,21 +201,19 @@ def run(
     """Play sequences from `state` until one of the reasons in `pacplan.search.kernel` to return."""
     tree = search.tree
     if tree.used[0] == 0:
-        add_node(tree, state, search.calls.size, search.rules[0].tail, 0.0)
+        _add_node(search, state)
     for _ in range(most_episodes):
         status = must_return(tree, search.report, search.rules[0].horizon, most_calls)
         if status != CHUNK_DONE:
             return status
-        length, calls, status = _episode(
-            search, model, state, most_calls - search.report[0].calls, rng, ties
-        )
+        calls, status = _episode(search, model, state, most_calls - search.report[0].calls, rng, ties)
         if status == BROKEN:
             return status
-        _backward(search, length, ties)
-        if length > 0:
+        if calls > 0:
             note_episode(search.report, search.calls, tree.pairs[search.path[0].pair].action, calls)
-        if status == ABORTED:
+        if status != CHUNK_DONE:
             return status
+        _backward(search, ties)
     return CHUNK_DONE
 
 
@@ -191,10 +226,12 @@ class OLOP(Planner):
 
         sum_{t <= h} gamma^(t-1) ( m_t + sqrt(2 log M / T_t) ) + gamma^h / (1 - gamma)
 
-    and its B-value the smallest of these over h = 1 .. L. Every episode plays the sequence with the
-    largest B-value. Recommends the most played first action (of several, the one that earned most);
-    `plan.sequence` is the most played sequence. It plans for sequences of actions, not for policies:
-    where the best action depends on what was observed on the way, it may miss it.
+    (infinite where T_h = 0) and its B-value the smallest of these over h = 1 .. L. Every episode plays
+    a sequence with the largest B-value, ties broken at random; so every action is played first once
+    before any is played first again. Recommends the most played first action (of several, the one that
+    earned most); `plan.sequence` is the most played sequence. It plans for sequences of actions, not
+    for policies: where the best action depends on what was observed on the way, it may miss it. An
+    episode that the budget or a deadline cut off counts nowhere but in `plan.calls`.
 
     Args:
         gamma: discount in [0, 1).
@@ -292,6 +329,19 @@ def _check_open_loop(planner: OLOP | KLOLOP, query: Query, limits: Limits) -> No
     check_steps(query.model, _split(planner, limits.budget)[1])
 
 
+@kernel
+def _follow(
+    child: NDArray[np.int32], popular: NDArray[np.int32], link: int, links: NDArray[np.int64]
+) -> int:
+    """Note the pairs of the most played sequence from a pair on; returns how many."""
+    count = 0
+    while link != NONE:
+        links[count] = link
+        count += 1
+        link = NONE if child[link] == NONE else popular[child[link]]
+    return count
+
+
 class _SequenceSearch(EpisodeSearch):
     """One search: a tree of action sequences."""
 
@@ -299,7 +349,7 @@ class _SequenceSearch(EpisodeSearch):
         assert query.budget is not None
         model, gamma = query.model, planner.gamma
         episodes, horizon = _split(planner, query.budget)
-        super().__init__(run, query, session, PAIR, gamma=gamma, horizon=horizon, open_loop=True)
+        super().__init__(run, query, session, PAIR, NODE, gamma=gamma, horizon=horizon, open_loop=True)
         low, high = step_range(model.reward_range, model.may_end)
         tail = 1.0 / (1.0 - gamma)
         rules = (gamma, low, high - low, tail, planner.level(episodes), horizon, planner.kl)
@@ -320,56 +370,44 @@ class _SequenceSearch(EpisodeSearch):
         """What the kernel works on."""
         return Search(tree=self.tree.arrays(), **self._fixed)
 
-    def _most_played(self, node: int) -> int | None:
-        """The most played pair of a node, or None below what was played."""
-        played = [i for i in self.tree.tried(node) if self.tree.pairs[i]["n"] > 0]
-        return max(played, key=lambda i: int(self.tree.pairs[i]["n"]), default=None)
+    def _most_played(self, first: int) -> NDArray[np.int64]:
+        """The most played sequence that begins with a pair: its pairs, one per step."""
+        links = np.empty(self.horizon, np.int64)
+        return links[: _follow(self.tree.pairs["child"], self.tree.nodes["popular"], first, links)]
 
-    def _value(self, link: int | None) -> float:
-        """Mean earnings along the most played sequence from a pair on."""
-        value, discount = 0.0, 1.0
-        while link is not None:
-            pair = self.tree.pairs[link]
-            value += discount * (self._low + self._width * float(pair["reward"]) / int(pair["n"]))
-            discount *= self._gamma
-            link = self._most_played(int(pair["child"])) if pair["child"] != NONE else None
-        return value
+    def _played(self) -> dict[int, int]:
+        """The pairs of the first actions that were played, by action."""
+        links = [] if len(self.tree) == 0 else list(self.tree.tried(0))
+        pairs = self.tree.pairs
+        return {int(pairs["action"][i]): i for i in links if pairs["n"][i] > 0}
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """Estimates of the root's actions; of one never played, NaN."""
+        """Mean earnings along the most played sequence of each first action; NaN if it has none."""
         means = np.full(len(self.actions), np.nan)
-        for link in self._played_at_root():
-            means[self.tree.pairs[link]["action"]] = self._value(link)
+        reward, n = self.tree.pairs["reward"], self.tree.pairs["n"]
+        discounts = self._gamma ** np.arange(self.horizon)
+        for action, first in self._played().items():
+            links = self._most_played(first)
+            rewards = self._low + self._width * reward[links] / n[links]
+            means[action] = (discounts[: len(links)] * rewards).sum()
         return means
 
-    def _played_at_root(self) -> list[int]:
-        if len(self.tree) == 0:
-            return []
-        return [i for i in self.tree.tried(0) if self.tree.pairs[i]["n"] > 0]
-
     def recommended(self) -> int:
-        """Index of the most played first action, of several that of the largest estimate.
-
-        (Within the first K episodes every action is played once.)
-        """
-        counts = np.zeros(len(self.actions), np.int64)
-        for link in self._played_at_root():
-            counts[self.tree.pairs[link]["action"]] = self.tree.pairs[link]["n"]
+        """Index of the most played first action, of several that of the largest estimate."""
+        n = self.tree.pairs["n"]
+        counts = {action: int(n[link]) for action, link in self._played().items()}
+        most = max(counts.values(), default=0)
+        tied = [action for action in self._order if counts.get(int(action), 0) == most]
+        if len(tied) == 1:
+            return int(tied[0])
         means = self.values
-        return int(max(self._order, key=lambda action: (counts[action], means[action])))
+        return int(max(tied, key=lambda action: means[action]))
 
     def sequence(self) -> tuple[Hashable, ...]:
         """The most played sequence of actions, beginning with the recommended one."""
-        best = self.recommended()
-        first = [i for i in self._played_at_root() if self.tree.pairs[i]["action"] == best]
-        link = first[0] if first else None
-        found: list[Hashable] = []
-        while link is not None:
-            pair = self.tree.pairs[link]
-            found.append(self.actions[int(pair["action"])])
-            link = self._most_played(int(pair["child"])) if pair["child"] != NONE else None
-        return tuple(found)
+        links = self._most_played(self._played().get(self.recommended(), NONE))
+        return tuple(self.actions[action] for action in self.tree.pairs["action"][links].tolist())
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""

@@ -267,14 +267,14 @@ class _PolicySearch(EpisodeSearch):
         )
 
     def reserve(self) -> int:
-        """Make room for half as many nodes again, and for a longer way to the leaves."""
-        expansions = max(64, int(self.report["episodes"]) // 2)
-        pairs = expansions * self._most_actions
-        self.tree.reserve(pairs * self._rows, pairs, self.room)
+        """Make room for one expansion at least and half as many nodes again, and for a longer way."""
+        pairs = self._most_actions + len(self.tree.pairs) // 2
+        nodes = self._most_actions * self._rows + len(self.tree) // 2
+        self.tree.reserve(nodes, pairs, self.room)
         self.room.extend(self._extra, self.tree.room)
         if self._deepest[0] + 1 >= len(self._way):
             self._way = np.zeros((2 * len(self._way), 2), np.int64)
-        return expansions
+        return pairs // self._most_actions
 
     def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lower and upper bounds of the root's actions."""

@@ -209,7 +209,7 @@ def certain_plan(
             f"optimal{problem}, for certain."
         ),
         assumptions=assumptions,
-        values=snapshot.lower.copy(),
+        values=np.where(search.calls > 0, snapshot.lower, np.nan),
         value=float(snapshot.lower[best]),
     )
 

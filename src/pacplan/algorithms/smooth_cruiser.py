@@ -16,9 +16,17 @@ from pacplan.algorithms.units import units
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
-from pacplan.search.kernel import CHUNK_DONE, RULE, SPENT, call_model, count_actions, note_episode
+from pacplan.search.kernel import (
+    CHUNK_DONE,
+    NO_ROOM,
+    RULE,
+    SPENT,
+    call_model,
+    count_actions,
+    note_episode,
+)
 from pacplan.search.tree import LINKS
-from pacplan.words import at_most, complement
+from pacplan.words import at_most, complement, exactly
 
 # A sampleV and the estimateQ that it waits for. sampleV adds up terms along one trajectory, so it is
 # a loop; only estimateQ makes the recursion deeper.
@@ -54,6 +62,9 @@ RULES = np.dtype(
 )
 
 _MOST_DRAWS = 2.0**62
+# Every frame multiplies the calls by 36 or more, so a recursion of this depth takes infinitely many.
+_ENDLESS = 250
+_FIRST_FRAMES = 32
 
 
 class Search(NamedTuple):
@@ -149,6 +160,8 @@ def run(
                 return CHUNK_DONE
             if report[0].calls >= most_calls:
                 return SPENT
+            if at + 1 == search.frames.size:
+                return NO_ROOM
             action = frame.action
             smooth = inner = 0.0
             if not sampling:
@@ -257,11 +270,17 @@ class SmoothCruiser(Planner):
 
     def _shape(self, model: Model) -> "_Shape":
         scale = units(model, self.gamma)
+        epsilon, temperature = self.epsilon / scale.width, self.temperature / scale.width
+        if 0.0 in (epsilon, temperature):
+            raise ValueError(
+                f"epsilon={self.epsilon} or temperature={self.temperature} is too small to compute "
+                "with beside the width of the rewards"
+            )
         return _shape(
-            self.epsilon / scale.width,
+            epsilon,
             self.delta,
             self.gamma,
-            self.temperature / scale.width,
+            temperature,
             most_actions(self, model),
         )
 
@@ -283,8 +302,8 @@ class SmoothCruiser(Planner):
         if stopped_by == "rule":
             guarantee = (
                 f"The state's value in the problem regularised by the entropy at temperature "
-                f"{self.temperature:g} is within {at_most(self.epsilon)} of {value:.6g}, with "
-                f"probability at least {complement(self.delta)} (Grill et al. 2019)."
+                f"{exactly(self.temperature)} is within {at_most(self.epsilon)} of {exactly(value)}, "
+                f"with probability at least {complement(self.delta)} (Grill et al. 2019)."
             )
         return estimates_plan(
             self, query, search, stopped_by, seconds, guarantee=guarantee, value=value
@@ -296,7 +315,6 @@ class _Shape(NamedTuple):
     kappa: float
     constant: float
     calls: float
-    frames: int
 
 
 @cache
@@ -304,9 +322,12 @@ def _shape(epsilon: float, delta: float, gamma: float, temperature: float, actio
     """What follows from the settings for rewards in [0, 1]."""
     entropy = temperature * math.log(actions)
     root = math.sqrt(gamma)
+    # 1 - sqrt(gamma), also where the root is rounded to 1.
+    rest = -math.expm1(0.5 * math.log(gamma)) if gamma > 0.0 else 1.0
     top = (1.0 + entropy) / (1.0 - gamma)
-    kappa = (1.0 - root) * temperature / actions
-    factor = 18.0 * (1.0 + entropy) ** 2 / ((1.0 - gamma) ** 4 * (1.0 - root) ** 2)
+    kappa = rest * temperature / actions
+    scale = (1.0 + entropy) / ((1.0 - gamma) * (1.0 - gamma) * rest)
+    factor = 18.0 * scale * scale
 
     def below(accuracy: float) -> float:
         return accuracy / root if root > 0.0 else math.inf
@@ -335,12 +356,12 @@ def _shape(epsilon: float, delta: float, gamma: float, temperature: float, actio
 
     frames = 2
     accuracy = epsilon
-    while accuracy < top:
+    while accuracy < top and frames < _ENDLESS:
         accuracy = below(accuracy)
         frames += 1
     log_share = -math.log(delta)
-    calls = math.inf  # Every frame multiplies the calls by 36 or more, and so many make it infinite.
-    while frames < 250:
+    calls = math.inf
+    while frames < _ENDLESS:
         # The more estimates there are, the smaller is each one's share of delta, and the more calls it
         # takes. The shares decrease to a fixed point, of which the last step makes sure.
         calls, estimates = sizes(log_share)
@@ -350,7 +371,7 @@ def _shape(epsilon: float, delta: float, gamma: float, temperature: float, actio
         if needed <= log_share:
             break
         log_share = needed + 1e-3
-    return _Shape(top, kappa, factor * (math.log(2.0 * actions) + log_share), calls, frames)
+    return _Shape(top, kappa, factor * (math.log(2.0 * actions) + log_share), calls)
 
 
 class _SmoothSearch(EpisodeSearch):
@@ -377,27 +398,35 @@ class _SmoothSearch(EpisodeSearch):
         most = max(most_actions(planner, query.model), len(query.actions))
         self.calls = np.zeros(len(query.actions), np.int64)
         self._order = query.ties.permutation(len(query.actions))
-        self._search = Search(
-            rules=records(np.array([rules], RULES)),
-            promises=self.promises,
-            frames=records(np.zeros(shape.frames, FRAME)),
-            depth=np.full(1, -1),
-            sums=np.zeros((shape.frames, most)),
-            calls=self.calls,
-            report=self.reports,
-        )
+        self._frames = np.zeros(_FIRST_FRAMES, FRAME)
+        self._sums = np.zeros((_FIRST_FRAMES, most))
+        self._fixed = {
+            "rules": records(np.array([rules], RULES)),
+            "promises": self.promises,
+            "depth": np.full(1, -1),
+            "calls": self.calls,
+            "report": self.reports,
+        }
 
     def kernel_state(self) -> Search:
-        """What the kernel works on."""
-        return self._search
+        """What the kernel works on. The arrays move when they grow, so it is made anew."""
+        return Search(frames=records(self._frames), sums=self._sums, **self._fixed)
+
+    def reserve(self) -> int:
+        """Make room for a recursion of twice the depth."""
+        more, most = self._sums.shape
+        # Nobody else sees these arrays while a search runs, so moving them is safe.
+        self._frames.resize(2 * more, refcheck=False)
+        self._sums.resize((2 * more, most), refcheck=False)
+        return more
 
     def _scaled(self) -> NDArray[np.float64]:
         """Means of the draws of the root's actions so far, NaN for none."""
         count = len(self.actions)
-        frame = self._search.frames[0]
+        frame = self._frames[0]
         draws = int(frame["draws"]) + (np.arange(count) < int(frame["action"]))
         means = np.full(count, np.nan)
-        np.divide(self._search.sums[0, :count], draws, out=means, where=draws > 0)
+        np.divide(self._sums[0, :count], draws, out=means, where=draws > 0)
         return np.asarray(np.clip(means, 0.0, self._top))
 
     @property

@@ -9,13 +9,20 @@ from numpy.typing import NDArray
 from pacplan import _checks
 from pacplan._jit import kernel, records
 from pacplan.algorithms.base import Planner, Query
-from pacplan.algorithms.episodes import EpisodeSearch, best_estimate, size_assumptions
+from pacplan.algorithms.episodes import (
+    EpisodeSearch,
+    best_estimate,
+    bounded_plan,
+    estimates_plan,
+    size_assumptions,
+)
 from pacplan.algorithms.horizons import check_gamma_and_horizon, check_steps, default_horizon
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
 from pacplan.search.driver import Limits, Snapshot
 from pacplan.search.kernel import (
     CHUNK_DONE,
+    NO_ROOM,
     RULE,
     SPENT,
     TOO_MANY_SUCCESSORS,
@@ -26,6 +33,7 @@ from pacplan.search.kernel import (
 )
 from pacplan.search.tree import LINKS
 from pacplan.search.values import step_width, value_range
+from pacplan.words import at_most, complement
 
 # The recursion's frame at one depth: a state, and the action of it that is being estimated.
 FRAME = np.dtype(
@@ -42,6 +50,11 @@ FRAME = np.dtype(
     ]
 )
 
+# More draws or calls than this are out of reach.
+_MOST = 2**62
+# Room for distinct successors of a pair at first.
+_FIRST_ROOM = 8
+
 RULES = np.dtype([("gamma", np.float64), ("horizon", np.int64), ("width", np.int64)])
 
 
@@ -52,7 +65,9 @@ class Search(NamedTuple):
     promises: Any  # one record of PROMISES
     frames: Any  # records of FRAME, a depth each
     depth: NDArray[np.int64]  # [the frame being worked on; -1 before the start]
-    successors: NDArray[np.int64]  # of the pair of each frame, distinct ones
+    successors: NDArray[
+        np.int64
+    ]  # of the pair of each frame, distinct ones, as many as there is room for
     counts: NDArray[np.int64]  # how often each was drawn
     values: NDArray[np.float64]  # estimates of the root's actions
     calls: NDArray[np.int64]  # spent on each of them
@@ -87,6 +102,8 @@ def run(
                 return CHUNK_DONE
             if report[0].calls >= most_calls:
                 return SPENT
+            if frame.seen == search.counts.shape[1] and frame.seen < promise.successors:
+                return NO_ROOM
             successor, reward, ended, status = call_model(
                 search.promises, report, model, frame.state, frame.action, h, rng
             )
@@ -188,7 +205,11 @@ class SparseSampling(Planner):
         self.delta = _checks.probability("delta", delta)
 
     def shape(self, model: Model) -> tuple[int, int]:
-        """Width C and depth H in a model."""
+        """Width C and depth H in a model.
+
+        Raises:
+            ValueError: the model does not say how large it is, or the width is out of reach.
+        """
         horizon = self.horizon
         if horizon is None:
             assert self.epsilon is not None
@@ -203,80 +224,82 @@ class SparseSampling(Planner):
         total = float((self.gamma ** np.arange(horizon) * spans).sum())
         # log N, N = K (1 + BK + ... + (BK)^(H-1)), without overflow.
         log_pairs = math.log(k) + np.logaddexp.reduce(np.arange(horizon) * math.log(b * k))
-        level = math.log(2.0 / self.delta) + float(log_pairs)
-        return math.ceil(2.0 * level * (total / self.epsilon) ** 2), horizon
+        level = math.log(2.0) - math.log(self.delta) + float(log_pairs)
+        ratio = total / self.epsilon
+        width = 2.0 * level * ratio * ratio
+        if not width <= _MOST:
+            raise ValueError(
+                f"epsilon={self.epsilon} with a horizon of {horizon} would need a width of {width:.3g} "
+                "draws; raise epsilon, or give a shorter horizon or a width"
+            )
+        return math.ceil(width), horizon
 
-    def calls(self, model: Model) -> int:
+    def calls(self, model: Model) -> float:
         """Most calls that a plan in `model` can take: K C (1 + BK + ... + (BK)^(H-1)).
 
-        B is replaced by C where it is larger or not known.
+        B is replaced by C where it is larger or not known. More than 2^62 are infinitely many.
         """
         width, horizon = self.shape(model)
         if model.max_actions is None:
             raise ValueError("the number of calls needs K: pass max_actions= to the model")
         branching = model.max_actions * min(width, model.successors or width)
-        return int(model.max_actions * width * sum(branching**h for h in range(horizon)))
+        calls, at_depth = 0, model.max_actions * width
+        if branching == 1:
+            return at_depth * horizon
+        for _ in range(horizon):
+            calls += at_depth
+            if calls > _MOST:
+                return math.inf
+            at_depth *= branching
+        return calls
 
     def _check_query(self, query: Query, limits: Limits) -> None:
         _, horizon = self.shape(query.model)
         check_steps(query.model, horizon)
-        if limits.budget is not None and query.model.max_actions is not None:
-            needed = self.calls(query.model)
-            if needed > limits.budget:
-                raise ValueError(
-                    f"SparseSampling may take {needed:.4g} calls here, more than the budget of "
-                    f"{limits.budget}; give a smaller horizon or width"
-                )
+        if query.model.max_actions is None:
+            return
+        needed = self.calls(query.model)
+        if limits.budget is not None and needed > limits.budget:
+            raise ValueError(
+                f"SparseSampling may take {at_most(needed)} calls here, more than the budget of "
+                f"{limits.budget}; give a smaller horizon or width"
+            )
+        endless = limits.time_limit is None and limits.callback is None
+        if needed == math.inf and endless:
+            raise ValueError(
+                f"SparseSampling may take more than {_MOST} calls here; give a smaller horizon or "
+                "width, or give plan() a time_limit"
+            )
 
     def _start(self, query: Query, session: Session) -> "_SparseSearch":
         return _SparseSearch(self, query, session)
 
     def _finish(self, query: Query, search: "_SparseSearch", stopped_by: str, seconds: float) -> Plan:
-        proven = self.epsilon is not None
-        done = stopped_by == "rule"
-        if done and proven:
-            stopped_by = "certified"
-        snapshot = search.snapshot(seconds)
-        action = snapshot.action
-        lower = upper = gap = None
-        guarantee = f"Action {action!r} is the best guess. "
-        if done and self.epsilon is not None and self.delta is not None:
-            ends = value_range(
-                query.model.reward_range, query.model.may_end, self.gamma, search.horizon
-            )[-1]
-            lower = np.maximum(search.values - 0.5 * self.epsilon, ends["node_lower"])
-            upper = np.minimum(search.values + 0.5 * self.epsilon, ends["node_upper"])
-            best = search.recommended()
-            others = np.delete(upper, best)
-            gap = float(others.max() - lower[best]) if len(others) else 0.0
-            guarantee = (
-                f"Action {action!r} is within {max(0.0, gap):.4g} of optimal in the "
-                f"{search.horizon}-step problem, with probability at least {1.0 - self.delta:.4g}."
-            )
-        elif not done:
-            guarantee += "The recursion was not finished, so nothing is known of it."
-        else:
-            guarantee += "With a width of the user's choice, nothing is proven."
-        return Plan(
-            action=action,
-            actions=query.actions,
-            lower=lower,
-            upper=upper,
+        if stopped_by != "rule":
+            guarantee = "The recursion was not finished, so nothing is known of it."
+            return estimates_plan(self, query, search, stopped_by, seconds, guarantee=guarantee)
+        if self.epsilon is None or self.delta is None:
+            guarantee = "With a width of the user's choice, nothing is proven."
+            return estimates_plan(self, query, search, stopped_by, seconds, guarantee=guarantee)
+        model = query.model
+        ends = value_range(model.reward_range, model.may_end, self.gamma, search.horizon)[-1]
+        lower = np.maximum(search.values - 0.5 * self.epsilon, ends["node_lower"])
+        upper = np.minimum(search.values + 0.5 * self.epsilon, ends["node_upper"])
+        snapshot = search.standing(search.recommended(), seconds, lower, upper)
+        assert snapshot.gap is not None
+        return bounded_plan(
+            self,
+            query,
+            search,
+            snapshot,
+            stopped_by,
+            guarantee=(
+                f"Action {snapshot.action!r} is within {at_most(max(0.0, snapshot.gap))} of optimal in "
+                f"the {search.horizon}-step problem, with probability at least "
+                f"{complement(self.delta)}."
+            ),
+            assumptions=size_assumptions(model),
             values=search.values.copy(),
-            calls=search.calls.copy(),
-            gap=gap,
-            value=float(search.values[search.recommended()]),
-            certified=stopped_by == "certified",
-            stopped_by=stopped_by,
-            guarantee=guarantee,
-            assumptions=size_assumptions(query.model) if proven else (),
-            samples=snapshot.samples,
-            episodes=snapshot.episodes,
-            seconds=seconds,
-            horizon=search.horizon,
-            planner=repr(self),
-            tree=None,
-            memory=search.room.held,
         )
 
 
@@ -299,7 +322,7 @@ class _SparseSearch(EpisodeSearch):
         super().__init__(run, query, session, pair, gamma=planner.gamma, horizon=horizon)
         self.values = np.full(len(query.actions), np.nan)
         self.calls = np.zeros(len(query.actions), np.int64)
-        distinct = min(width, query.model.successors or width)
+        distinct = min(width, self.successors, _FIRST_ROOM)
         self._order = query.ties.permutation(len(query.actions))
         self._search = Search(
             rules=records(np.array([(planner.gamma, horizon, width)], RULES)),
@@ -316,6 +339,15 @@ class _SparseSearch(EpisodeSearch):
     def kernel_state(self) -> Search:
         """What the kernel works on."""
         return self._search
+
+    def reserve(self) -> int:
+        """Make room for twice as many distinct successors of a pair."""
+        rows, room = self._search.counts.shape
+        wider: int = min(2 * room, int(self.successors))
+        more = np.zeros((2, rows, wider), np.int64)
+        more[0, :, :room], more[1, :, :room] = self._search.successors, self._search.counts
+        self._search = self._search._replace(successors=more[0], counts=more[1])
+        return wider
 
     def recommended(self) -> int:
         """Index of the largest estimate, ties and no estimates at all broken at random."""

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Generator, Iterator
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import count, product
 from typing import Any, NamedTuple
@@ -38,6 +39,12 @@ from pacplan.words import at_most, complement
 
 # Draws that are asked for at once.
 _BLOCK = 4096
+# More draws than this are never made.
+_MOST_DRAWS = 2**62
+# Policies that are made, and seconds of work without a call, before looking up. No result depends on
+# them.
+_GLANCE_POLICIES = 256
+_GLANCE_SECONDS = 0.05
 # No state has this number.
 _END = np.iinfo(np.int64).min
 
@@ -104,7 +111,12 @@ class _Node:
     def __init__(self, state: int, h: int, actions: int) -> None:
         self.state = state
         self.h = h
-        self.pairs = [_Pair(self, action) for action in range(actions)]
+        self._actions = actions
+
+    @cached_property
+    def pairs(self) -> list["_Pair"]:
+        """One for each action. Most states are never acted in."""
+        return [_Pair(self, action) for action in range(self._actions)]
 
 
 class _Pair:
@@ -114,7 +126,7 @@ class _Pair:
         node: the state.
         action: the action.
         children: the outcomes seen, in order of discovery; None for the end.
-        earned: sums of the first 0, 1, 2, ... rewards.
+        earned: sums of the first 0, 1, 2, ... rewards, and room for more.
     """
 
     def __init__(self, node: _Node, action: int) -> None:
@@ -123,31 +135,46 @@ class _Pair:
         self.children: list[_Node | None] = []
         self.earned = np.zeros(1)
         self._numbers: dict[int, int] = {}
-        self._outcomes = np.empty(0, np.int32)
+        self._outcomes = np.zeros(0, np.int32)
+        self._count = 0
+        self._seen: tuple[int, list[tuple[int, _Node, int]]] = (0, [])
 
     def __len__(self) -> int:
-        return len(self._outcomes)
+        return self._count
 
     def visits(self, draws: int) -> list[tuple[int, _Node, int]]:
-        """Outcomes among the first draws: number, node, how often. The end is left out."""
-        counts = np.bincount(self._outcomes[:draws], minlength=len(self.children)).tolist()
-        seen = zip(self.children, counts, strict=True)
-        return [(i, node, n) for i, (node, n) in enumerate(seen) if node is not None and n > 0]
+        """Outcomes among the first draws: number, node, how often. The end is left out.
+
+        Draws never change, so the last answer is kept.
+        """
+        draws = min(draws, self._count)
+        if self._seen[0] != draws:
+            counts = np.bincount(self._outcomes[:draws], minlength=len(self.children)).tolist()
+            seen = enumerate(zip(self.children, counts, strict=True))
+            self._seen = draws, [(i, node, n) for i, (node, n) in seen if node is not None and n > 0]
+        return self._seen[1]
 
     def append(
         self, states: NDArray[np.int64], rewards: NDArray[np.float64], actions: NDArray[np.int64]
     ) -> None:
         """Add draws: the next states, the rewards, and how many actions the states offer."""
-        for place in np.sort(np.unique(states, return_index=True)[1]):
+        distinct, firsts, which = np.unique(states, return_index=True, return_inverse=True)
+        for place in np.sort(firsts):
             state = int(states[place])
             if state not in self._numbers:
                 self._numbers[state] = len(self.children)
                 ended = state == _END
                 child = None if ended else _Node(state, self.node.h + 1, int(actions[place]))
                 self.children.append(child)
-        numbers = np.array([self._numbers[state] for state in states.tolist()], np.int32)
-        self._outcomes = np.concatenate([self._outcomes, numbers])
-        self.earned = np.concatenate([self.earned, self.earned[-1] + np.cumsum(rewards)])
+        before, self._count = self._count, self._count + len(states)
+        if self._count > len(self._outcomes):
+            # Room for half as many again, so that the work stays proportional to the draws.
+            room = self._count * 3 // 2
+            self._outcomes.resize(room, refcheck=False)
+            self.earned.resize(room + 1, refcheck=False)
+        numbers = np.array([self._numbers[state] for state in distinct.tolist()], np.int32)
+        self._outcomes[before : self._count] = numbers[which]
+        self.earned[before + 1 : self._count + 1] = self.earned[before] + np.cumsum(rewards)
 
 
 class _Choice(NamedTuple):
@@ -155,6 +182,12 @@ class _Choice(NamedTuple):
 
     action: int
     after: dict[int, "_Choice"]
+
+
+# What the search needs next: draws of a pair, how many, and the root's action that they count for; or
+# None: nothing, but some work was done.
+Work = Generator[tuple[_Pair, int, int] | None, None, None]
+_DONE = ()
 
 
 class _Policy(NamedTuple):
@@ -221,22 +254,29 @@ class StOP(Planner):
     def depth(self, model: Model) -> int:
         """d*, the largest depth that can occur."""
         width = step_width(model.reward_range, model.may_end)
-        exact = math.log(6.0 * width / (self.epsilon * (1.0 - self.gamma))) / -math.log(self.gamma)
-        return max(1, math.ceil(exact - 1e-9))
+        span = math.log(6.0) + math.log(width) - math.log(self.epsilon) - math.log1p(-self.gamma)
+        return max(1, math.ceil(span / -math.log(self.gamma) - 1e-9))
 
     def trajectories(self, model: Model, depth: int) -> int:
-        """m_d, the number of trajectories that evaluate a policy of this depth."""
+        """m_d, the number of trajectories that evaluate a policy of this depth; at most 2^62."""
         if model.successors is None:
             raise ValueError(
                 "StOP needs B, the largest number of successors of a state and action: pass "
                 "successors= to the model"
             )
-        states = sum(float(model.successors) ** step for step in range(depth))
+        states = float(depth)
+        if model.successors > 1:
+            growth = depth * math.log(model.successors)
+            states = math.inf
+            if growth < 700.0:
+                states = float((model.successors**depth - 1) // (model.successors - 1))
         share = math.log(2.0 * self.depth(model) / self.delta)
-        share += states * math.log(most_actions(self, model))
+        count = most_actions(self, model)
+        share += states * math.log(count) if count > 1 else 0.0
         ends = value_range(model.reward_range, model.may_end, self.gamma, depth)[-1]
-        spread = float(ends["node_upper"] - ends["node_lower"]) / self._tail(model, depth)
-        return math.ceil(0.5 * share * spread**2)
+        tail = self._tail(model, depth)
+        spread = float(ends["node_upper"] - ends["node_lower"]) / tail if tail > 0.0 else math.inf
+        return math.ceil(min(0.5 * share * spread * spread, _MOST_DRAWS))
 
     def _tail(self, model: Model, depth: int) -> float:
         """gamma^d / (1 - gamma) in the model's units: the width of what follows, and of the bounds."""
@@ -253,7 +293,6 @@ class StOP(Planner):
     def _finish(self, query: Query, search: "_PolicySearch", stopped_by: str, seconds: float) -> Plan:
         snapshot = search.snapshot(seconds)
         assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
-        low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
         search.horizon = search.deepest
         model = query.model
         return bounded_plan(
@@ -268,8 +307,8 @@ class StOP(Planner):
                 f"{search.shortage}"
             ),
             assumptions=size_assumptions(model),
-            values=0.5 * (snapshot.lower + snapshot.upper),
-            value=0.5 * (low + high),
+            values=np.where(search.evaluated, 0.5 * (snapshot.lower + snapshot.upper), np.nan),
+            value=0.5 * float(snapshot.lower.max() + snapshot.upper.max()),
         )
 
 
@@ -297,6 +336,7 @@ class _PolicySearch(EpisodeSearch):
         tail_low, tail_high = float(self._tails["lower"]), float(self._tails["upper"])
         self._lower = np.full(len(query.actions), tail_low)
         self._upper = np.full(len(query.actions), tail_high)
+        self.evaluated = np.zeros(len(query.actions), np.bool_)  # by a policy at least
         # For every first action a heap of policies, the largest upper bound first.
         self._policies: list[list[tuple[float, int, _Policy]]] = [[] for _ in query.actions]
         self._ages = count()
@@ -318,17 +358,22 @@ class _PolicySearch(EpisodeSearch):
     def advance(self, episodes: int, calls: int) -> int:
         """Draw what the search asks for, at most so many calls, until so many in all."""
         last = int(self.report["calls"]) + episodes
+        began = time.perf_counter()
         while True:
             if self._pair is None:
                 try:
-                    asked = next(self._work, None)
+                    asked = next(self._work, _DONE)
                 except OutOfTimeError:
                     return ABORTED
                 except MemoryError as error:
                     self.shortage = f" It stopped since {error}."
                     return FULL
-                if asked is None:
+                if asked == _DONE:
                     return RULE
+                if asked is None:
+                    if time.perf_counter() - began > _GLANCE_SECONDS:
+                        return CHUNK_DONE
+                    continue
                 self._ask(*asked)
             status = super().advance(last - int(self.report["calls"]), calls)
             if status != RULE:
@@ -356,8 +401,8 @@ class _PolicySearch(EpisodeSearch):
         report["state"], report["action"], report["h"] = pair.node.state, pair.action, pair.node.h
         return False
 
-    def _search(self) -> Generator[tuple[_Pair, int, int], None, None]:
-        """StOP itself; yields what must be drawn: a pair, how often, and the root's action."""
+    def _search(self) -> Work:
+        """StOP itself; yields what must be drawn, or None for a glance at the clock."""
         if len(self.actions) == 1:
             return
         for action in self._order:
@@ -374,7 +419,7 @@ class _PolicySearch(EpisodeSearch):
             heappop(self._policies[shallower.choice.action])
             yield from self._refine(shallower)
 
-    def _refine(self, policy: _Policy) -> Generator[tuple[_Pair, int, int], None, None]:
+    def _refine(self, policy: _Policy) -> Work:
         """Replace a policy by its children, one step deeper."""
         planner, root, depth = self._planner, self.root, policy.depth + 1
         draws = planner.trajectories(self._model, depth)
@@ -385,8 +430,11 @@ class _PolicySearch(EpisodeSearch):
         error = planner._tail(self._model, depth)
         discount = planner.gamma**depth
         first = policy.choice.action
-        for total, choice in self._children(root, draws, depth, policy.choice):
+        children = self._children(root, draws, depth, policy.choice)
+        for made, (total, choice) in enumerate(children):
             self._look_at_clock()
+            if made % _GLANCE_POLICIES == 0:
+                yield None
             value = total / draws
             child = _Policy(
                 choice,
@@ -396,6 +444,7 @@ class _PolicySearch(EpisodeSearch):
             )
             heappush(self._policies[first], (-child.upper, next(self._ages), child))
             self._lower[first] = max(self._lower[first], child.lower)
+        self.evaluated[first] = True
 
     def _look_at_clock(self) -> None:
         """Leave a long computation at the deadline; the search cannot go on after that."""
@@ -407,9 +456,7 @@ class _PolicySearch(EpisodeSearch):
         """The actions that a policy may take: the one laid down, or any."""
         return node.pairs if choice is None else [node.pairs[choice.action]]
 
-    def _draw(
-        self, node: _Node, draws: int, steps: int, choice: _Choice | None, first: int
-    ) -> Generator[tuple[_Pair, int, int], None, None]:
+    def _draw(self, node: _Node, draws: int, steps: int, choice: _Choice | None, first: int) -> Work:
         """Draw all that the policies below a node need for so many visits and steps."""
         for pair in self._options(node, choice):
             while len(pair) < draws:

@@ -29,7 +29,7 @@ from pacplan.search.kernel import (
     note_episode,
 )
 from pacplan.search.tree import LINKS, NONE, Evidence, Reader, TreeArrays, add_node, add_pair
-from pacplan.words import at_most, complement
+from pacplan.words import at_most, complement, exactly
 
 # An AVG node. Its samples are a list, oldest first, so that "the first m" means something.
 PAIR = np.dtype(
@@ -84,6 +84,8 @@ RULES = np.dtype(
     ]
 )
 
+# More samples than this cannot be counted.
+_MOST_SAMPLES = 2.0**61
 # Steps of the recursion without a call, to each call that was asked for, before looking up.
 _STEPS_A_CALL = 64
 
@@ -394,20 +396,37 @@ class TrailBlazer(Planner):
         scale = units(model, self.gamma)
         gamma, epsilon = self.gamma, self.epsilon / scale.width
         count = most_actions(self, model)
-        eta = gamma ** (1.0 / max(2.0, math.log(1.0 / epsilon)))
+        eta = gamma ** (1.0 / max(2.0, -math.log(epsilon))) if epsilon > 0.0 else 1.0
+        if not gamma < eta < 1.0:
+            raise ValueError(
+                f"TrailBlazer cannot compute with gamma={gamma} and epsilon={self.epsilon}: its eta, "
+                "between gamma and 1, is rounded to one of them; give a smaller gamma or a larger "
+                "epsilon"
+            )
         extra = 0.0
         if count > 1:
-            extra = 2.0 * math.log(epsilon / scale.rest) ** 2 / math.log(eta / gamma)
+            distance = math.log(epsilon) - math.log(scale.rest)
+            extra = 2.0 * distance * distance / math.log(eta / gamma)
             extra *= max(0.0, math.log(math.log(count) / (1.0 - eta)))
-        level = math.log(count / self.delta) + gamma / (eta - gamma) + extra + 1.0
-        samples = (math.log(1.0 / self.delta) + extra) * (scale.rest / epsilon) ** 2
+        level = math.log(count) - math.log(self.delta) + gamma / (eta - gamma) + extra + 1.0
+        # Rounds with fewer samples look at nothing: U eta / (1 - eta) is at least 1/(1 - gamma).
+        later = (
+            (level + math.log(_MOST_SAMPLES) - math.log(0.5 * epsilon)) * 4.0 * (eta / (1.0 - eta)) ** 2
+        )
+        if count > 1 and later > _MOST_SAMPLES:
+            raise ValueError(
+                f"TrailBlazer with gamma={gamma} and epsilon={self.epsilon} would need {later:.3g} "
+                "samples of every action before it looks further ahead; give a smaller gamma"
+            )
+        ratio = scale.rest / epsilon
+        samples = (extra - math.log(self.delta)) * ratio * ratio
         samples = max(1, math.ceil(min(samples, 2.0**62)))
         scaling = (scale.offset, scale.slope, scale.ended)
         return gamma, eta, scale.rest, level, 0.5 * epsilon, *scaling, samples
 
     def _check_query(self, query: Query, limits: Limits) -> None:
         check_endless(query.model)
-        most_actions(self, query.model)
+        self._rules(query.model)
 
     def _start(self, query: Query, session: Session) -> "_TrailSearch":
         return _TrailSearch(self, query, session)
@@ -417,8 +436,8 @@ class TrailBlazer(Planner):
         guarantee = "The recursion was not finished, so nothing is known of its value."
         if stopped_by == "rule":
             guarantee = (
-                f"The optimal value of the state is within {at_most(self.epsilon)} of {value:.6g}, "
-                f"with probability at least {complement(self.delta)} (Grill, Valko, Munos 2016)."
+                f"The optimal value of the state is within {at_most(self.epsilon)} of {exactly(value)}"
+                f", with probability at least {complement(self.delta)} (Grill, Valko, Munos 2016)."
             )
         search.horizon = search.deepest()
         return estimates_plan(
@@ -461,7 +480,8 @@ class _TrailSearch(EpisodeSearch):
     def reserve(self) -> int:
         """Make room for some more calls, and frames."""
         more = max(1024, int(self._used[0]) // 2)
-        self.tree.reserve(more, self._most_actions * (1 + more // 8), self.room)
+        pairs = self._most_actions + max(more, len(self.tree.pairs) // 2)
+        self.tree.reserve(more, pairs, self.room)
         self.room.extend(self._samples, int(self._used[0]) + more)
         if self._used[1] == len(self._frames):
             self.room.extend(self._frames, 2 * len(self._frames))
@@ -470,7 +490,10 @@ class _TrailSearch(EpisodeSearch):
     @property
     def values(self) -> NDArray[np.float64]:
         """Estimates of the root's actions in the user's units; NaN for none."""
-        return self._units.low * self._units.rest + self._units.width * self._scaled
+        seen = self._scaled.copy()
+        # The recursion values what it need not look at by 0, which is no estimate.
+        seen[self.calls == 0] = np.nan
+        return self._units.low * self._units.rest + self._units.width * seen
 
     def deepest(self) -> int:
         """Steps that the recursion looked ahead."""
@@ -504,5 +527,5 @@ def _read(scale: Units, pair: Any, offered: Sequence[int]) -> Evidence:
     n, value = int(pair["n"]), float(pair["value"])
     return Evidence(
         reward=scale.low + scale.width * float(pair["rewards"]) / n if n > 0 else None,
-        value=None if np.isnan(value) else scale.value(value),
+        value=None if np.isnan(value) or n == 0 else scale.value(value),
     )

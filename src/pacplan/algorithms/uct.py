@@ -25,13 +25,14 @@ from pacplan.search.kernel import (
     follow,
     must_return,
     note_episode,
+    out_of_steps,
 )
 from pacplan.search.tree import NONE, add_pair, untried_action
 
 
 @inlined
 def _episode(search: Search, model: Any, most: int, rng: Any, ties: Any) -> tuple[int, int, float, int]:
-    """Play one episode; returns (steps in the tree, calls, return below the tree, status)."""
+    """Play one episode: (steps in the tree, calls, return below the tree, status)."""
     tree, rules, path = search.tree, search.rules[0], search.path
     at = 0
     for h in range(min(rules.horizon, most)):
@@ -66,7 +67,7 @@ def _episode(search: Search, model: Any, most: int, rng: Any, ties: Any) -> tupl
             return h + 1, h + 1 + calls, below, status
         at = child
     length = min(rules.horizon, most)
-    return length, length, 0.0, CHUNK_DONE
+    return length, length, 0.0, out_of_steps(rules.horizon, most)
 
 
 @kernel
@@ -85,17 +86,17 @@ def run(
         )
         if status == BROKEN:
             return status
+        if calls > 0:
+            note_episode(search.report, search.calls, tree.pairs[search.path[0].pair].action, calls)
+        if status != CHUNK_DONE:
+            return status
         for h in range(length - 1, -1, -1):
             step = search.path[h]
             value = promise.lowest + promise.width * step.reward + rules.gamma * value
             count_return(tree.pairs[step.pair], value)
             if step.child != NONE:
                 tree.nodes[step.child].count += 1
-        if length > 0:
-            tree.nodes[0].count += 1
-            note_episode(search.report, search.calls, tree.pairs[search.path[0].pair].action, calls)
-        if status != CHUNK_DONE:
-            return status
+        tree.nodes[0].count += 1
     return CHUNK_DONE
 
 
@@ -105,7 +106,8 @@ class UCT(Planner):
     An action that was never tried in a node comes first, in random order; then the one with the
     largest  mean + C w sigma_(H-h+1) sqrt( log N(s) / n(s, a) ),  where the mean is of the discounted
     returns from that step on, N(s) counts arrivals at the node, w is the width of the reward range
-    and sigma_k = 1 + gamma + ... + gamma^(k-1).
+    and sigma_k = 1 + gamma + ... + gamma^(k-1). An episode that the budget or a deadline cut off counts
+    nowhere but in `plan.calls`: its return lacks its tail.
 
     Args:
         gamma: discount in [0, 1]; 1 needs an explicit horizon.
@@ -114,7 +116,8 @@ class UCT(Planner):
         exploration: C, sqrt(2) by default.
         rollout: "tree": every state of an episode enters the tree; "random": the tree grows by one
             node an episode, below which actions are uniformly random.
-        recommend: "value": the largest mean; "visits": the most tried action.
+        recommend: "value": the largest mean; "visits": the most tried action, of several the one with
+            the largest mean.
         chunk: see `Planner`.
     """
 

@@ -45,14 +45,14 @@ from pacplan.search.tree import (
     link_child,
     untried_action,
 )
-from pacplan.words import at_least, at_most, complement
+from pacplan.words import at_least, at_most, complement, exactly
 
 # A move. Payoffs are scaled to [0, 1]. One that ends the game has visits and no child.
 PAIR = np.dtype(
     [
         ("upper", np.float64),
         ("lower", np.float64),
-        ("estimate", np.float64),  # minimax of the mean payoffs below
+        ("estimate", np.float64),  # minimax of the mean payoffs below; NaN if there are none
         ("payoffs", np.float64),  # their sum, of a move that ends the game
         *LINKS,
     ],
@@ -64,7 +64,7 @@ ROOT = np.dtype(
     [
         ("upper", np.float64),
         ("lower", np.float64),
-        ("estimate", np.float64),
+        ("estimate", np.float64),  # the middle of the payoffs until there is one
         ("calls", np.int64),
         ("pair", np.int64),
     ]
@@ -152,7 +152,8 @@ def _simulate(
             action = play if h == 0 else untried_action(tree, at, ties)
             link = add_pair(tree, at, action)
             tree.pairs[link].upper = 1.0
-            tree.pairs[link].estimate = 0.5
+            # Until the first game over it ends, and is backed up.
+            tree.pairs[link].estimate = np.nan
             if h == 0:
                 search.root[play].pair = link
         pair = tree.pairs[link]
@@ -347,7 +348,6 @@ class UGapEMCTS(Planner):
     def _finish(self, query: Query, search: "_GameSearch", stopped_by: str, seconds: float) -> Plan:
         snapshot = search.snapshot(seconds)
         assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
-        values = search.in_units(search.root["estimate"])
         low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
         return bounded_plan(
             self,
@@ -362,10 +362,9 @@ class UGapEMCTS(Planner):
             ),
             assumptions=(
                 "the players move in turn, and a move leads to one position",
-                "payoffs lie in [{:g}, {:g}]".format(*query.model.reward_range),
+                "payoffs lie in [{}, {}]".format(*map(exactly, query.model.reward_range)),
             ),
-            values=values,
-            value=float(values.max()),
+            values=search.estimates(),
         )
 
 
@@ -400,6 +399,13 @@ class _GameSearch(EpisodeSearch):
         """Payoffs in the user's units."""
         return self._low + self._width * scaled
 
+    def estimates(self) -> NDArray[np.float64]:
+        """Estimates of the root's moves; NaN for those of which no game was played to its end."""
+        scaled = np.full(len(self.actions), np.nan)
+        for link in self.tree.tried(0) if len(self.tree) else ():
+            scaled[self.tree.pairs[link]["action"]] = self.tree.pairs[link]["estimate"]
+        return self.in_units(scaled)
+
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
         lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
@@ -411,8 +417,9 @@ class _GameSearch(EpisodeSearch):
 
 
 def _read(low: float, width: float, pair: Any, offered: Sequence[int]) -> Evidence:
+    estimate = float(pair["estimate"])
     return Evidence(
-        value=low + width * float(pair["estimate"]),
+        value=None if np.isnan(estimate) else low + width * estimate,
         lower=low + width * float(pair["lower"]),
         upper=low + width * float(pair["upper"]),
     )

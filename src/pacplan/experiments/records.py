@@ -3,22 +3,20 @@
 import csv
 import io
 import json
-import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
-from io import FileIO
 from pathlib import Path
 from typing import Any
 
 import pacplan
 from pacplan._sources import source_digest
+from pacplan.experiments.lines import Lines, appending
 from pacplan.experiments.sweep import Sweep
 
-_logger = logging.getLogger("pacplan")
-
 RUNS, CONFIGURATION = "runs.csv", "sweep.json"
+_FOREIGN = "{} does not begin with the columns of a sweep; move it away"
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ def _parse(content: bytes, path: Path) -> list[Record]:
         except (ValueError, KeyError, csv.Error):
             line = []
         if number == 1 and tuple(line) != HEADER:
-            raise ValueError(f"{path} does not begin with the columns of a sweep; move it away")
+            raise ValueError(_FOREIGN.format(path))
         if not line:
             raise ValueError(
                 f"{path}, line {number} is damaged: {raw[:160]!r}; delete that line, and its run is "
@@ -113,13 +111,10 @@ def _parse(content: bytes, path: Path) -> list[Record]:
 
 
 class Store:
-    """The rows of a sweep, in memory and, where there is one, in its open CSV file.
+    """The rows of a sweep, in memory and, where there is one, in its CSV file."""
 
-    The file is written without a buffer, so that what could not be written is not tried again later.
-    """
-
-    def __init__(self, records: Sequence[Record] = (), file: FileIO | None = None) -> None:
-        self._file = file
+    def __init__(self, records: Sequence[Record] = (), lines: Lines | None = None) -> None:
+        self._lines = lines
         self._seeds = {record.seed for record in records}
         self.records = list(records)
         """The rows in it."""
@@ -132,24 +127,11 @@ class Store:
         """
         if record.seed in self._seeds:
             return False
-        if self._file is not None:
-            _append(self._file, _line(getattr(record, name) for name in HEADER))
+        if self._lines is not None:
+            self._lines.append(_line(getattr(record, name) for name in HEADER))
         self._seeds.add(record.seed)
         self.records.append(record)
         return True
-
-
-def _append(file: FileIO, line: bytes) -> None:
-    """Write a line, all or nothing; what is killed meanwhile leaves at most half a line."""
-    before = file.seek(0, os.SEEK_END)
-    try:
-        left = line
-        while left:  # A disk that is nearly full takes a part of it.
-            left = left[file.write(left) :]
-    except OSError as error:
-        with suppress(OSError):
-            file.truncate(before)
-        raise OSError(error.errno, error.strerror, file.name) from error
 
 
 @contextmanager
@@ -161,41 +143,17 @@ def store(sweep: Sweep, folder: Path) -> Iterator[Store]:
             be written to.
     """
     path = folder / RUNS
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = FileIO(path, "a+")
-    except OSError as error:
-        raise ValueError(
-            f"cannot write to {error.filename or path}: {error.strerror}; choose another folder"
-        ) from None
-    with file:
-        _lock(file, folder)
+
+    def check(whole: bytes) -> None:
         _check_configuration(sweep, folder)
-        file.seek(0)
-        content = file.readall()
-        whole = content[: content.rfind(b"\n") + 1]
-        header = _line(HEADER)
-        if not whole and not header.startswith(content):
-            raise ValueError(f"{path} does not begin with the columns of a sweep; move it away")
-        records = _parse(whole, path) if whole else []
-        if len(whole) < len(content):
-            _logger.warning("pacplan: %s ends in half a line; that run is done again", path)
-            file.truncate(len(whole))
-        if not whole:
-            _append(file, header)
-        yield Store(records, file)
+        if not whole and not _line(HEADER).startswith(path.read_bytes()):
+            raise ValueError(_FOREIGN.format(path))
+        _parse(whole, path)
 
-
-def _lock(file: FileIO, folder: Path) -> None:
-    """Keep others out for as long as the file is open; the system lets go when a process dies."""
-    try:
-        import fcntl
-    except ImportError:  # Windows has no such locks.
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise ValueError(f"another process is writing to {folder}; wait for it or end it") from None
+    with appending(path, "run", check) as lines:
+        if not lines.whole:
+            lines.append(_line(HEADER))
+        yield Store(_parse(lines.whole, path), lines)
 
 
 def _check_configuration(sweep: Sweep, folder: Path) -> None:

@@ -4,7 +4,7 @@ import os
 import pickle
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pacplan import _checks, exact
 from pacplan.experiments.executors import InProcess, process_pool
+from pacplan.experiments.progress import bar
 from pacplan.experiments.records import Record, Store, store
 from pacplan.experiments.sweep import ProblemSpec, Run, Sweep
 from pacplan.models import TabularMDP
@@ -92,11 +93,11 @@ def complete(
     if left:
         with (
             _chosen(executor, min(workers, len(left)), sweep) as chosen,
-            _bar(len(runs), len(runs) - len(left), progress) as advance,
+            bar(len(runs), len(runs) - len(left), "runs", show=progress) as advance,
         ):
             for record in _results(left, chosen, workers):
                 rows.add(record)
-                advance()
+                advance(1)
     found = {record.seed: record for record in rows.records}
     return [found[run.seed] for run in runs]
 
@@ -264,39 +265,3 @@ class _Instance:
             self._values[key] = values[state]
         values = self._values[key]
         return float(values.max() - values[action])
-
-
-@contextmanager
-def _bar(total: int, done: int, show: bool) -> Iterator[Callable[[], None]]:
-    """A function to call when a run has ended."""
-    if not show:
-        yield lambda: None
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    with Progress(
-        MofNCompleteColumn(),
-        TextColumn("runs"),
-        BarColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeElapsedColumn(),
-        TextColumn("gone,"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-        console=Console(stderr=True),
-    ) as bar:
-        task = bar.add_task("", total=total, completed=done, rate="")
-
-        def advance() -> None:
-            speed = bar.tasks[0].speed
-            bar.update(task, advance=1, rate="" if speed is None else f"{speed:.1f} a second,")
-
-        yield advance

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from pacplan import _checks
 from pacplan._jit import call_python
+from pacplan._notes import add_note, shown
 from pacplan.models import handles
 from pacplan.models.protocol import BrokenPromiseError, Session
 
@@ -44,11 +45,11 @@ class ValueBounds:
             high = _checks.real("the upper value bound", self._upper(state, h) + 0.0)
             if low > high:
                 raise BrokenPromiseError(
-                    f"value_bounds of state {state!r} after {h} steps: the lower one, {low}, is above "
-                    f"the upper one, {high}"
+                    f"value_bounds of state {shown(state)} after {h} steps: the lower one, {low}, is "
+                    f"above the upper one, {high}"
                 )
         except BaseException as error:
-            error.add_note(f"raised by value_bounds in state {state!r} after {h} steps")
+            add_note(error, f"raised by value_bounds in state {shown(state)} after {h} steps")
             self._session.error = error
             return np.nan, np.nan
         return low, high

@@ -5,7 +5,7 @@ import itertools
 import re
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ from pacplan.models.tabular import TabularMDP
 
 _MOST_COMBINATIONS = 1000
 _PREFLIGHT_DRAWS = 200
+# It takes more to meet states that are taken for each other.
+_KEYED_DRAWS = 1000
 _PREFLIGHT_SECONDS = 1.0
 
 
@@ -36,7 +38,8 @@ def from_gymnasium(
     reward_range: tuple[float, float] | None = None,
     actions: Sequence[Hashable] | None = None,
     mask: bool | Callable[[Any], Any] = False,
-    key: Callable[[Any], Hashable] = observation_key,
+    key: Callable[[Any], Hashable] | Literal["observation"] | None = None,
+    ignore: Sequence[str] = (),
     time_limit: bool = False,
     table: bool | None = None,
     save: Callable[[Any], Any] | None = None,
@@ -69,11 +72,19 @@ def from_gymnasium(
     same (`benchmarks/gymnasium_snapshots.py` measures it); its own methods are used where it has
     them (`clone_state` and `restore_state`, `get_state` and `set_state`, `save_state` and
     `load_state`). Copies never share what is random: all draws come from one stream, which the plan's
-    seed starts. States with the same key are one state, brought back as it was first seen: an
-    observation that leaves out a part of the state (a clock, a velocity, decimals beyond 32-bit
-    floats) makes states of which only the first seen is used. Pass a finer `key` if that matters.
-    And a snapshot knows what an observation hides, such as the dealer's second card in Blackjack: the
-    plan is one for a player who sees it, unless `redraw` draws it anew.
+    seed starts.
+
+    **Which states are the same.** Those of which all that is saved is the same, bit by bit, but for
+    random generators, which are seeded anew: so a clock, a count of steps or a velocity that the
+    observation leaves out makes states different, as it may make their futures. Name in `ignore` what
+    has no bearing on the future and only keeps equal states apart, or pass a `key`. Then it is your
+    word that states with the same key have the same future: they are one state, brought back as it
+    was first seen. `model.check()` looks for states of which that is not true, and
+    `plan.assumptions` says what the plan rests on.
+
+    **What is hidden.** A snapshot knows what an observation hides, such as the dealer's second card in
+    Blackjack or the order of a deck: the plan is one for a player who sees it, and says so, unless
+    `redraw` draws it anew.
 
     **Ends.** `terminated` ends an episode, and so does `truncated` where the environment itself says
     so: what comes after does not count. The limit of a `TimeLimit` wrapper is left out of the problem,
@@ -92,14 +103,17 @@ def from_gymnasium(
         mask: True: offer only the actions that the environment's mask allows (`action_mask` of Taxi,
             `action_masks` or `get_available_actions` of others), or a function of the unwrapped
             environment that returns the mask.
-        key: a function of the observation whose result tells states apart: hashable, and equal for
-            equal states. By default the observation's content.
+        key: a function of the observation whose result tells states apart: hashable, and equal only
+            for states with the same future. "observation": its content. By default all that is saved.
+        ignore: names of attributes on which the future does not depend, though they change: states that
+            differ in nothing else are one.
         time_limit: whether the limit of a `TimeLimit` wrapper is a part of the problem.
         table: True or False to insist on a table or on snapshots; by default a table if there is one.
         save: function of the unwrapped environment that returns all that `restore` needs.
         restore: function of the unwrapped environment and of what `save` returned.
         redraw: function of the unwrapped environment and a generator, called before every step, that
-            draws again what the observation hides, given what it shows.
+            draws again what the observation hides, given what it shows. What was hidden before must
+            make no difference to it: sort a deck before you shuffle it.
         changing: names of attributes that change, besides those that are seen to change while the
             environment is tried. A plan that comes across another one ends with an error.
         check: look whether promises hold, by some hundred draws, within a second or so.
@@ -114,6 +128,9 @@ def from_gymnasium(
         raise TypeError(f"{type(env).__name__} is a vector of environments; pass one of them")
     if (save is None) != (restore is None):
         raise ValueError("pass save and restore together, or neither")
+    if key is not None and key != "observation" and not callable(key):
+        raise TypeError(f"key must be a function of the observation or 'observation', got {key!r}")
+    ignored = _names_of("ignore", ignore)
     promised = None if reward_range is None else _checks.reward_range(reward_range)
     published = None if table is False else _published(env)
     if table and published is None:
@@ -125,6 +142,7 @@ def from_gymnasium(
         if check:
             _check_table(env, published)
         return _table(env, published, successors, promised, mask)
+    _check_ignored(env, ignored)
     if table:
         raise ValueError(
             "a table has no clock and all actions: with time_limit or actions, pass table=False. A "
@@ -138,16 +156,19 @@ def from_gymnasium(
         env,
         actions=labels,
         convert=convert,
-        key=key,
+        key=observation_key if key == "observation" else key,
+        ignore=ignored,
         time_limit=_checks.flag("time_limit", time_limit),
         save=save,
         restore=restore,
         redraw=redraw,
     )
+    rests_on = _assumptions(env, key, ignored, redraw, time_limit)
+    changes = _names_of("changing", changing)
     if not check and promised is not None:
-        bench = build(changing=frozenset(changing))
-        return GymnasiumSimulator(env, bench, labels, successors, promised, mask)
-    bench, report = _tried(build, frozenset(changing), labels, successors, promised)
+        bench = build(changing=changes)
+        return GymnasiumSimulator(env, bench, labels, successors, promised, mask, rests_on)
+    bench, report = _tried(build, changes, labels, successors, promised)
     if promised is None:
         raise ValueError(
             "pass reward_range=(lowest, highest), the range that rewards are known to have. "
@@ -156,17 +177,69 @@ def from_gymnasium(
     if report.problems:
         raise BrokenPromiseError(
             f"{_name(env)} does not do what the model promises:\n"
-            + "\n".join(f"- {problem}" for problem in report.problems)
+            + "\n".join(f"- {words}" for words in (*report.problems, *report.notes))
         )
-    return GymnasiumSimulator(env, bench, labels, successors, promised, mask)
+    return GymnasiumSimulator(env, bench, labels, successors, promised, mask, rests_on)
+
+
+def _names_of(name: str, given: Any) -> frozenset[str]:
+    if isinstance(given, str) or not all(isinstance(entry, str) for entry in given):
+        raise TypeError(f"{name} must be a list of names of attributes, got {given!r}")
+    return frozenset(given)
+
+
+def _check_ignored(env: Any, names: frozenset[str]) -> None:
+    unknown = names.difference(*(vars(layer) for layer in all_layers(env)))
+    if unknown:
+        raise ValueError(f"ignore={sorted(unknown)}: {_name(env)} has no such attribute")
+
+
+def _assumptions(
+    env: Any, key: Any, ignored: frozenset[str], redraw: Any, time_limit: bool
+) -> tuple[str, ...]:
+    """What all that is said of the model rests on, in words."""
+    stated = ["the saved state of the environment is all that its future depends on"]
+    if ignored:
+        stated.append(f"its future does not depend on {', '.join(sorted(ignored))}")
+    if key is not None:
+        what = "observation" if key == "observation" else "key"
+        stated.append(f"states with the same {what} have the same future")
+    if redraw is not None:
+        stated.append("redraw draws what observations hide by its law given what they show")
+    elif key is None:
+        stated.append(_ALL_SEEING)
+    return (*stated, *(() if time_limit else _unlimited(env)))
+
+
+_ALL_SEEING = (
+    "it is planned for someone who knows the simulator's whole state, also what observations hide"
+)
+
+
+def _unlimited(env: Any) -> tuple[str, ...]:
+    """That the limits of time which a model leaves out are not met."""
+    limits = [layer for layer in all_layers(env) if type(layer).__name__ == TIME_LIMIT]
+    return tuple(
+        f"the limit of {layer._max_episode_steps} steps of an episode is not reached"
+        for layer in limits
+    )
 
 
 class GymnasiumTable(TabularMDP):
-    """The table of an environment, made by `from_gymnasium`. The last state is the end."""
+    """The table of an environment, made by `from_gymnasium`. The last state is the end.
+
+    Attributes:
+        assumptions: what all that is said of the model rests on, repeated in plans.
+    """
 
     def __init__(self, env: Any, *tables: Any, **settings: Any) -> None:
         super().__init__(*tables, **settings)
         self._env = env
+        self.assumptions: tuple[str, ...] = (
+            "the environment behaves as its table says",
+            *(() if _shows_states(env, self.states - 1) else (_ALL_SEEING,)),
+            *_unlimited(env),
+        )
 
     def initial_state(self) -> int:
         """The state that the environment is in now."""
@@ -184,7 +257,11 @@ class GymnasiumTable(TabularMDP):
 
 
 class GymnasiumSimulator(Simulator):
-    """An environment behind snapshots, made by `from_gymnasium`."""
+    """An environment behind snapshots, made by `from_gymnasium`.
+
+    Attributes:
+        assumptions: what all that is said of the model rests on, repeated in plans.
+    """
 
     def __init__(
         self,
@@ -194,8 +271,10 @@ class GymnasiumSimulator(Simulator):
         successors: int | None,
         reward_range: tuple[float, float],
         mask: bool | Callable[[Any], Any],
+        assumptions: tuple[str, ...],
     ) -> None:
         self._env, self._bench, self._all = env, bench, labels
+        self.assumptions = assumptions
         numbered = labels == tuple(range(len(labels)))
         self._mask = _mask_of(env) if mask is True else mask or None
         offered: Any = len(labels) if numbered else list(labels)
@@ -233,9 +312,21 @@ class GymnasiumSimulator(Simulator):
 
         Args:
             env: the environment.
-            observation: what it showed last. Without it, the state is told apart from all others.
+            observation: what it showed last, for a model with a `key`. Without it, the state of such a
+                model is taken for one that was never seen.
         """
         return self._bench.state_of(env, observation)
+
+    @property
+    def needs_observations(self) -> bool:
+        """Whether the state of an environment is recognised by what it shows, as with a `key`."""
+        return not self._bench.by_content
+
+    def __repr__(self) -> str:
+        return (
+            f"GymnasiumSimulator({self._bench}, max_actions={self.max_actions}, "
+            f"successors={self.successors}, reward_range={self.reward_range})"
+        )
 
     def check(self, draws: int = 2000, seed: int = 0) -> Preflight:
         """Draw from random states and report what was seen, and which promises were broken."""
@@ -250,15 +341,60 @@ class GymnasiumSimulator(Simulator):
 
 
 class _WatchedSession(PythonSession):
-    """A session at whose end it is seen whether what copies share has stayed the same."""
+    """A session in which it is seen now and then whether what copies share has stayed the same."""
 
     def __init__(self, model: GymnasiumSimulator, *arguments: Any) -> None:
         super().__init__(model, *arguments)
         self._bench = model._bench
+        self._due = 1
 
-    def close(self) -> None:
-        """Let go of the session, or raise if what was planned is not to be trusted."""
-        super().close()
+    def call(self, key: int, action: int, h: int) -> tuple[int, float, int]:
+        """One call to the environment."""
+        if self._log is not None:
+            # So that the generator alone tells what it draws, and a checkpoint can tell that one.
+            self._bench.forget_stream()
+        return super().call(key, action, h)
+
+    def memory(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint needs: also which state of the environment it was that was planned from."""
+        return super().memory() | {"session.root": self._root_mark()}
+
+    def recall(self, memory: dict[str, NDArray[Any]]) -> None:
+        """Reach the same states again.
+
+        Raises:
+            ValueError: the environment is in another state, or does not do what it did.
+        """
+        mark = self._root_mark()
+        if not (mark.size and np.array_equal(mark, memory["session.root"])):
+            raise ValueError(
+                "the environment is in another state than when the plan of the checkpoint began, or it "
+                "cannot be told what it holds; plan anew"
+            )
+        super().recall(memory)
+
+    def _root_mark(self) -> NDArray[np.uint8]:
+        mark = self._bench.identify(self.states[0].saved)
+        return np.frombuffer(mark if isinstance(mark, bytes) else b"", np.uint8).copy()
+
+    def _inspect(self, key: int) -> None:
+        super()._inspect(key)
+        if self._calls >= self._due:
+            self._due = 2 * self._calls
+            self._see_constants()
+
+    def verify(self) -> None:
+        """Raise BrokenPromiseError if what was planned is not to be trusted."""
+        super().verify()
+        self._see_constants()
+
+    def _see_constants(self) -> None:
+        classes = self._bench.changed_classes()
+        if classes:
+            raise BrokenPromiseError(
+                f"{', '.join(classes)} changed during the plan, which is shared by all copies of the "
+                "environment; keep what changes in the environment itself, or pass save= and restore="
+            )
         changed = self._bench.changed_constants()
         if changed:
             raise BrokenPromiseError(
@@ -317,12 +453,13 @@ def _actions(
 ) -> tuple[tuple[Hashable, ...], Callable[[Any], Any] | None]:
     """The actions to choose from, and what to make of one for the environment."""
     kind = type(space).__name__
+    listed = None if given is None else _listed(given)
     if kind == "Discrete":
         first = int(space.start)
-        return tuple(range(first, first + int(space.n))) if given is None else tuple(given), None
+        return tuple(range(first, first + int(space.n))) if listed is None else listed, None
     convert = partial(np.asarray, dtype=space.dtype)
-    if given is not None:
-        return tuple(given), convert
+    if listed is not None:
+        return listed, convert
     if kind in ("MultiDiscrete", "MultiBinary") and len(space.shape) == 1:
         counts = np.asarray(space.nvec) if kind == "MultiDiscrete" else np.full(space.shape, 2)
         starts = np.asarray(getattr(space, "start", np.zeros_like(counts)))
@@ -333,6 +470,17 @@ def _actions(
         f"the action space {space} is not a small discrete one; list the actions to choose from: "
         "actions=[(-1.0,), (0.0,), (1.0,)]"
     )
+
+
+def _listed(given: Sequence[Hashable]) -> tuple[Hashable, ...]:
+    """Actions of a list or an array, hashable where they are arrays or lists themselves."""
+
+    def plain(action: Any) -> Any:
+        if isinstance(action, np.ndarray | np.generic):
+            action = action.tolist()
+        return tuple(map(plain, action)) if isinstance(action, list) else action
+
+    return tuple(map(plain, given))
 
 
 def _mask_of(env: Any) -> Callable[[Any], Any]:
@@ -371,7 +519,7 @@ def _tried(
         report = examine(
             bench,
             labels,
-            draws=_PREFLIGHT_DRAWS,
+            draws=_PREFLIGHT_DRAWS if bench.by_content else _KEYED_DRAWS,
             successors=successors,
             reward_range=reward_range,
             seed=0,
@@ -411,26 +559,62 @@ def _numbered(rows: Any) -> Any:
     return rows.items() if hasattr(rows, "items") else enumerate(rows)
 
 
+def _shows_states(env: Any, states: int) -> bool:
+    """Whether observations are the states of the table, as far as their space tells."""
+    space = env.observation_space
+    return type(space).__name__ == "Discrete" and int(space.start) == 0 and int(space.n) == states
+
+
 def _check_table(env: Any, table: Table) -> None:
     """Raise if the environment does what its table does not say, in some draws."""
-    if not hasattr(env.unwrapped, "s"):
+    shows_states = _shows_states(env, len(table))
+    tells_states = hasattr(env.unwrapped, "s")
+    if not (shows_states or tells_states):
         return
     labels, convert = _actions(env.action_space, None)
-    bench = Workbench(env, actions=labels, convert=convert, key=observation_key, time_limit=False)
+    bench = Workbench(
+        env,
+        actions=labels,
+        convert=convert,
+        key=observation_key if shows_states else None,
+        time_limit=False,
+    )
     rng = np.random.default_rng(0)
-    state = bench.reset(rng)
+    observation, state = bench.reset(rng)
     for _ in range(_PREFLIGHT_DRAWS):
         action = labels[int(rng.integers(len(labels)))]
-        place = bench.ask(state, lambda base: int(base.s))
-        successor, reward, ended = bench.draw(state, action, rng)
-        arrived = bench.base.s
+        place = bench.ask(state, lambda base: int(base.s)) if tells_states else int(observation)
+        observation, successor, reward, ended = bench.observe(state, action, rng)
+        arrived = bench.base.s if tells_states else observation
         outcomes = table.get(place, {}).get(action, [])  # type: ignore[call-overload]
         if (int(arrived), float(reward), bool(ended)) not in [outcome[1:] for outcome in outcomes]:
             raise BrokenPromiseError(
                 f"the table of {_name(env)} says that action {action!r} in state {place} leads to "
                 f"{outcomes}, but it led to state {arrived} with reward {reward}; pass table=False"
             )
-        state = bench.reset(rng) if successor is None else successor
+        if shows_states and int(observation) != int(arrived):
+            raise BrokenPromiseError(
+                f"{_name(env)} was in state {arrived} of its table and showed {observation!r}; pass "
+                "table=False"
+            )
+        if successor is None:
+            observation, successor = bench.reset(rng)
+        state = successor
+    report = examine(
+        bench,
+        labels,
+        draws=_KEYED_DRAWS,
+        successors=None,
+        reward_range=None,
+        seed=0,
+        seconds=_PREFLIGHT_SECONDS,
+    )
+    if report.problems:
+        raise BrokenPromiseError(
+            f"{_name(env)} does not do what its table says:\n"
+            + "\n".join(f"- {problem}" for problem in report.problems)
+            + "\nPass table=False"
+        )
 
 
 def _table(

@@ -34,6 +34,9 @@ class Session(Protocol):
     def label(self, key: int, action: int) -> Hashable:
         """The user's action behind an index, in the state of an integer."""
 
+    def agree(self, state: Any, actions: tuple[Hashable, ...]) -> None:
+        """Offer these actions in a state; raises BrokenPromiseError if the model now says otherwise."""
+
     def stop_at(self, deadline: float | None) -> None:
         """Abort calls made after this reading of `time.perf_counter`."""
 
@@ -45,6 +48,9 @@ class Session(Protocol):
 
         `action` is None where the number of actions was asked for.
         """
+
+    def verify(self) -> None:
+        """Raise BrokenPromiseError if the model was seen to be other than the plan took it to be."""
 
     def remember(self) -> None:
         """Keep from now on what `memory` tells."""
@@ -82,6 +88,12 @@ class CompiledSession:
     def diagnose(self, key: int, action: int | None, h: int) -> None:
         """Nothing: tables do not raise."""
 
+    def agree(self, state: Any, actions: tuple[Hashable, ...]) -> None:
+        """Nothing: tables do not change."""
+
+    def verify(self) -> None:
+        """Nothing: tables do not change, and states are numbers."""
+
     def remember(self) -> None:
         """Nothing: the search holds everything."""
 
@@ -111,6 +123,9 @@ class Model(Protocol):
         two_player: whether it is a game: two players move in turn, the first to gain the most, the
             second to let him gain the least.
         known: whether `TabularMDP`-like tables publish mean rewards and transition probabilities.
+
+    A model may have `assumptions`, a tuple of clauses: what all that is said of it rests on. Plans
+    repeat them.
     """
 
     successors: int | None

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from pacplan import _checks
 from pacplan._jit import call_python, caller, records
+from pacplan._notes import add_note, shown
 from pacplan.identity import described
-from pacplan.models import handles
+from pacplan.models import handles, states
 from pacplan.models.protocol import BrokenPromiseError, CompiledSession
 from pacplan.streams import STREAM, streams
 
@@ -26,15 +27,15 @@ class Simulator:
 
     Args:
         step: `step(state, action, rng) -> (next_state, reward, terminated)`. A plain Python function
-            takes any hashable states. One jitted with Numba (`@numba.njit`) takes integer states and
-            runs inside the compiled search. All randomness must come from `rng`: a
-            `numpy.random.Generator`, or for a jitted step a `pacplan.Stream`, which has its methods
-            `random`, `integers`, `normal` and others. The reward of a transition that terminates
-            counts.
+            takes any hashable states, and leaves them as they are. One jitted with Numba
+            (`@numba.njit`) takes integer states and runs inside the compiled search. All randomness
+            must come from `rng`: a `numpy.random.Generator`, or for a jitted step a `pacplan.Stream`,
+            which has its methods `random`, `integers`, `normal` and others. The reward of a transition
+            that terminates counts.
         actions: how many actions every state has, K: they are 0..K-1. Or, for a Python simulator,
-            the list of them, which may be any hashable objects that `step` understands. Or a function
-            of the state that returns the one or the other; for a jitted `step` it is jitted too and
-            returns the number.
+            the list of them (or a range, an array), any hashable objects that `step` understands. Or a
+            function of the state that returns the one or the other, and the same whenever it is asked;
+            for a jitted `step` it is jitted too and returns the number.
         successors: B, the largest number of distinct next states of any state and action (all
             transitions that terminate count as one). None: not known; planners that need it say so.
         reward_range: (lowest, highest) reward. Every reward is checked against it, and may lie
@@ -70,9 +71,11 @@ class Simulator:
         if max_actions is not None:
             max_actions = _checks.integer("max_actions", max_actions, least=1, most=_checks.LARGEST)
         self._actions: int | Callable[[Any], Any]
-        if isinstance(actions, list | tuple):
-            actions = _SameActions(labels(actions, "any state", max_actions))
-            max_actions = len(actions.listed)
+        if _is_list(actions):
+            listed = labels(actions, "any state", max_actions)
+            max_actions = len(listed)
+            numbers = all(type(label) is int and label == i for i, label in enumerate(listed))
+            actions = len(listed) if numbers else _SameActions(listed)
         if callable(actions):
             self._actions = actions
             self.max_actions = max_actions
@@ -103,6 +106,10 @@ class Simulator:
         self.jitted = bool(is_jitted(step))
         if initial is not None:
             self._check_state(initial, "initial")
+        if self.jitted and isinstance(actions, _SameActions):
+            raise TypeError(
+                f"step is jitted, so its actions are numbers from 0; pass actions={self.max_actions}"
+            )
         if self.jitted and callable(actions) and not is_jitted(actions):
             raise TypeError(
                 "step is jitted, so the function given as actions must be jitted as well "
@@ -135,7 +142,7 @@ class Simulator:
         try:
             given = self._actions(state)
         except Exception as error:
-            error.add_note(f"raised by the model's actions in state {_shown(state)}")
+            add_note(error, f"raised by the model's actions in state {shown(state)}")
             raise
         return labels(given, state, self.max_actions)
 
@@ -171,34 +178,60 @@ class _SameActions:
 
 def labels(given: Any, state: Any, most: int | None) -> tuple[Hashable, ...]:
     """The actions of a state from what the user's function said: their number or their list."""
-    asked = f"actions({state!r})"
     limit = _checks.LARGEST if most is None else most
+    if isinstance(given, np.ndarray) and given.ndim == 0:
+        given = given.item()
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         count = int(given)
-    elif isinstance(given, Sequence | np.ndarray) and not isinstance(given, str | bytes):
+    elif _is_list(given):
         count = len(given)
     else:
         raise BrokenPromiseError(
-            f"{asked} must return a number of actions or a list of them, got {given!r}"
+            f"{_asked(state)} must return a number of actions or a list of them, got {given!r}"
         )
     if count < 1:
         raise BrokenPromiseError(
-            f"{asked} offers no action; a state in which nothing can be done must be reached by a "
-            "transition that terminates"
+            f"{_asked(state)} offers no action; a state in which nothing can be done must be reached "
+            "by a transition that terminates"
         )
     if count > limit:
-        raise BrokenPromiseError(f"{asked} offers {count} actions, more than max_actions={limit}")
+        raise BrokenPromiseError(
+            f"{_asked(state)} offers {count} actions, more than max_actions={limit}"
+        )
     if isinstance(given, int | np.integer):
         return tuple(range(count))
     found = tuple(a.item() if isinstance(a, np.generic) else a for a in given)
     try:
         distinct = len(set(found))
     except TypeError:
-        raise BrokenPromiseError(f"{asked} must list hashable actions, got {given!r}") from None
+        raise BrokenPromiseError(f"{_asked(state)} must list hashable actions, got {given!r}") from None
     if distinct < count:
-        raise BrokenPromiseError(f"{asked} lists an action twice: {given!r}")
+        raise BrokenPromiseError(f"{_asked(state)} lists an action twice: {given!r}")
     return found
 
+
+def _asked(state: Any) -> str:
+    return f"actions({shown(state)})"
+
+
+def _is_list(given: Any) -> bool:
+    if isinstance(given, np.ndarray):
+        return given.ndim > 0
+    return isinstance(given, Sequence) and not isinstance(given, str | bytes)
+
+
+def _contradict(one: tuple[Hashable, ...], other: tuple[Hashable, ...]) -> bool:
+    """Whether two answers differ. Actions that are equal to themselves only may be made anew."""
+    return len(one) != len(other) or any(
+        a != b and not (states.by_identity(a) and states.by_identity(b))
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+# The first calls are looked at closely, and then every sixteenth.
+_CLOSELY = 64
+_NOW_AND_THEN = 15
+_MOST_VERIFIED = 4096
 
 # What a Python simulator answered last.
 ANSWER = np.dtype(
@@ -265,6 +298,9 @@ class PythonSession:
 
     States are numbered in order of appearance. What the user's functions raise is kept in `error`, and
     the call reports ABORTED, so that the search ends in order.
+
+    Now and then it is seen whether the state just called is still what it was, and offers the same
+    actions.
     """
 
     slow = True
@@ -287,6 +323,9 @@ class PythonSession:
         self._keys: dict[Any, int] = {}
         # Filled state by state.
         self.labels: dict[int, tuple[Hashable, ...]] | None = {} if callable(actions) else None
+        # What some of the states held when they were new, by their numbers.
+        self._contents: dict[int, bytes] = {}
+        self._calls = 0
         self._log: list[tuple[Any, ...]] | None = None
         self._deadline = float("inf")
         self._interrupted = False
@@ -306,6 +345,10 @@ class PythonSession:
         if key is None:
             key = self._keys[state] = len(self.states)
             self.states.append(state)
+            if key < _CLOSELY or not key & _NOW_AND_THEN:
+                content = states.content(state)
+                if content is not None:
+                    self._contents[key] = content
         return key
 
     def label(self, key: int, action: int) -> Hashable:
@@ -322,6 +365,57 @@ class PythonSession:
 
     def diagnose(self, key: int, action: int | None, h: int) -> None:
         """Nothing to find out: errors are kept as they are raised."""
+
+    def agree(self, state: Any, actions: tuple[Hashable, ...]) -> None:
+        """Offer these actions in a state, and see whether the user's function still says the same."""
+        if self.labels is not None:
+            key = self.encode(state)
+            self._compare(key, self.labels.setdefault(key, actions), actions)
+            self._ask_again(key)
+
+    def _ask_again(self, key: int) -> None:
+        if self._actions is None or isinstance(self._actions, _SameActions):
+            return
+        assert self.labels is not None
+        state = self.states[key]
+        try:
+            again = labels(self._actions(state), state, self._max_actions)
+        except BaseException as error:
+            add_note(error, f"raised by the model's actions in state {shown(state)}")
+            raise
+        self._compare(key, self.labels.get(key, again), again)
+
+    def _compare(self, key: int, before: tuple[Hashable, ...], now: tuple[Hashable, ...]) -> None:
+        if _contradict(before, now):
+            raise BrokenPromiseError(
+                f"actions({shown(self.states[key])}) has answered {list(before)!r} and then "
+                f"{list(now)!r}; the actions of a state must be the same, in the same order, whenever "
+                "they are asked for"
+            )
+
+    def verify(self) -> None:
+        """Raise BrokenPromiseError if something is seen that makes the plan's evidence worthless."""
+        for key in range(0, len(self.states), 1 + len(self.states) // _MOST_VERIFIED):
+            self._see_unchanged(key)
+
+    def _inspect(self, key: int) -> None:
+        """A closer look at a state that was just called."""
+        self._see_unchanged(key)
+        self._ask_again(key)
+
+    def _see_unchanged(self, key: int) -> None:
+        state = self.states[key]
+        try:
+            found = self._keys.get(state)
+        except Exception:
+            found = None
+        held = self._contents.get(key)
+        if found == key and (held is None or held == states.content(state)):
+            return
+        raise BrokenPromiseError(
+            f"a state has changed since it was first seen, and is now {shown(state)}: the model must "
+            "leave states as they are and return new ones, whose hash stays the same"
+        )
 
     def remember(self) -> None:
         """From now on, keep how each state was reached, so that a checkpoint can tell."""
@@ -347,7 +441,7 @@ class PythonSession:
             if (found, flag) != (len(self.states) - 1, handles.CONTINUES) or reward != row["reward"]:
                 raise ValueError(
                     f"the model is not the one of the checkpoint, or does not draw from rng alone: "
-                    f"state {_shown(self.states[key])}, action {_shown(self.label(key, action))} gave "
+                    f"state {shown(self.states[key])}, action {shown(self.label(key, action))} gave "
                     "something else then"
                 )
         _set_words(self._rng, memory["session.rng"][0])
@@ -367,7 +461,7 @@ class PythonSession:
         try:
             return len(self._labels_of(key))
         except BaseException as error:
-            error.add_note(f"raised by the model's actions in state {_shown(self.states[key])}")
+            add_note(error, f"raised by the model's actions in state {shown(self.states[key])}")
             self.error = error
             return 0
 
@@ -394,9 +488,16 @@ class PythonSession:
             else:
                 drawn = self._step(state, label, self._rng, h)
         except BaseException as error:
-            error.add_note(f"raised by the model in state {_shown(state)}, action {_shown(label)}")
+            add_note(error, f"raised by the model in state {shown(state)}, action {shown(label)}")
             self.error = error
             return 0, 0.0, handles.ABORTED
+        self._calls += 1
+        if self._calls <= _CLOSELY or not self._calls & _NOW_AND_THEN:
+            try:
+                self._inspect(key)
+            except BaseException as error:
+                self.error = error
+                return 0, 0.0, handles.ABORTED
         try:
             successor, reward, terminated = drawn
             # float("0.5") would pass in silence, and so would bool("False").
@@ -425,32 +526,24 @@ def _is_true(terminated: Any) -> bool:
     raise TypeError
 
 
-def _shown(thing: Any) -> str:
-    """The repr of a user's object, or something in its place: it may raise."""
-    try:
-        return repr(thing)
-    except Exception:
-        return f"<{type(thing).__name__} without a repr>"
-
-
 def _broken_step(state: Any, action: Any, drawn: Any) -> BrokenPromiseError:
     """Say what is wrong with what a step returned."""
-    where = f"step({_shown(state)}, {_shown(action)}, rng)"
+    where = f"step({shown(state)}, {shown(action)}, rng)"
     if not isinstance(drawn, tuple) or len(drawn) != 3:
         return BrokenPromiseError(
-            f"{where} must return (next_state, reward, terminated), got {_shown(drawn)}"
+            f"{where} must return (next_state, reward, terminated), got {shown(drawn)}"
         )
     successor = drawn[0]
     try:
         hash(successor)
     except Exception:
         return BrokenPromiseError(
-            f"{where} returned the state {_shown(successor)} ({type(successor).__name__}), which is "
+            f"{where} returned the state {shown(successor)} ({type(successor).__name__}), which is "
             "not hashable; equal states must be recognised, so return a tuple, a string or a number"
         )
     return BrokenPromiseError(
         f"{where} must return (next_state, reward, terminated) with a number as reward and a truth "
-        f"value as terminated, got {_shown(drawn)}"
+        f"value as terminated, got {shown(drawn)}"
     )
 
 
@@ -548,12 +641,17 @@ def _jitted_step(step: Any, stationary: bool) -> Any:
 
 @cache
 def _jitted_count(actions: int | Callable[[Any], Any]) -> Any:
-    """The number of actions as a compiled function of the state; 0 where the user's raised."""
+    """The number of actions as a compiled function of the state.
+
+    It is 0 where the user's raised, or did not say the same when it was asked twice.
+    """
 
     def asked(state):  # type: ignore[no-untyped-def]
         count = np.int64(0)
         try:
             count = np.int64(actions(state))  # type: ignore[operator]
+            if np.int64(actions(state)) != count:  # type: ignore[operator]
+                count = np.int64(0)  # See JittedSession.diagnose.
         except Exception:
             count = np.int64(0)
         return count
@@ -573,6 +671,14 @@ def _jitted_count(actions: int | Callable[[Any], Any]) -> Any:
 def _plain_text(error: Exception) -> str:
     """What Numba says, without the colours of a terminal."""
     return re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+
+
+def _compare_counts(state: Any, before: int, now: Any) -> None:
+    if before != now:
+        raise BrokenPromiseError(
+            f"actions({state!r}) has answered {before} and then {now}; a state must offer the same "
+            "number of actions whenever it is asked"
+        )
 
 
 class JittedSession(CompiledSession):
@@ -597,20 +703,31 @@ class JittedSession(CompiledSession):
         """The index itself."""
         return action
 
+    def agree(self, state: Any, actions: tuple[Hashable, ...]) -> None:
+        """See whether the user's function still says that the state offers so many actions."""
+        if callable(self._actions):
+            _compare_counts(state, len(actions), self._actions(int(state)))
+
     def diagnose(self, key: int, action: int | None, h: int) -> None:
-        """Find the exception that the user's function raised, by calling it again from here."""
+        """Find out what was wrong with the user's function, by calling it again from here."""
         (rng,) = streams(self._seed.spawn(1)[0], 1)
         arguments = (key, action, rng) if self._stationary else (key, action, rng, h)
+        count: int | None = None
         for _ in range(1000):
             try:
                 if action is not None:
                     self._step(*arguments)
                 elif callable(self._actions):
-                    self._actions(key)
+                    again = int(self._actions(key))
+                    _compare_counts(key, again if count is None else count, again)
+                    count = again
+            except BrokenPromiseError as error:
+                self.error = error
+                return
             except Exception as error:
                 who = "the model's actions" if action is None else "the model"
                 where = f"state {key}" if action is None else f"state {key}, action {action}"
-                error.add_note(f"raised by {who} in {where}")
+                add_note(error, f"raised by {who} in {where}")
                 self.error = error
                 return
         if action is not None:

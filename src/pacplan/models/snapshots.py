@@ -9,22 +9,24 @@ are held once and shared, the others belong to the snapshot. Invariants:
   a step leaves on the bench can be handed over to the next snapshot without another copy.
 * Random generators are no part of a snapshot. All snapshots share the bench's own, whose stream only
   ever goes on, so draws from one snapshot differ.
+* Snapshots are one state if all that they hold is the same (`pacplan.models.forms`), or if the
+  user's key says so.
 """
 
 import copy
 import gc
-import io
-import pickle
-import random
 import threading
 from collections.abc import Callable, Container, Hashable, Iterable
 from hashlib import blake2b
 from itertools import islice, pairwise
+from marshal import dumps
 from operator import is_
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
+
+from pacplan.models import forms
 
 # Wrappers that check, record or draw, and change nothing that a planner would see.
 TRANSPARENT = frozenset(
@@ -51,8 +53,10 @@ _RENDERING = frozenset(
 _ATOMIC: frozenset[Any] = frozenset(
     {type(None), bool, int, float, complex, str, bytes, type, FunctionType, BuiltinFunctionType}
 ).union({ModuleType}, set(np.sctypeDict.values()) - {np.void, np.object_})
-_GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+_GENERATORS = forms.GENERATORS
 _MISSING = object()
+# Where a snapshot lists the attributes of the template that it lacks; no attribute has this name.
+_LACKING = ""
 # Observations longer than this are told apart by a digest.
 _LONG = 1024
 _OBJECTS_TO_WALK = 200_000
@@ -103,9 +107,9 @@ class EnvState:
     States are equal if their keys are, whatever else they hold.
 
     Attributes:
-        key: by default made of the observation.
-        saved: what differs from the bench's template, by layer and attribute; or what the
-            environment's own method of saving gave.
+        key: a digest of `saved`, or what the user's key made of the observation.
+        saved: the attributes that differ from the bench's template, a dictionary for each layer; then
+            what the environment's own method of saving gave, if there is one.
     """
 
     __slots__ = ("key", "saved")
@@ -121,8 +125,16 @@ class EnvState:
         return isinstance(other, EnvState) and self.key == other.key
 
     def __repr__(self) -> str:
-        key = repr(self.key)
-        return f"EnvState({key if len(key) <= 100 else key[:97] + '...'})"
+        words = []
+        for content in self.saved:
+            attributes = content.items() if isinstance(content, dict) else [("saved", content)]
+            words += [f"{name}={_shortly(value)}" for name, value in attributes if name != _LACKING]
+        return f"EnvState({_shortly(', '.join(words), str)})"
+
+
+def _shortly(value: Any, show: Callable[[Any], str] = repr) -> str:
+    text = show(value).replace("\n", " ")
+    return text if len(text) <= 100 else text[:97] + "..."
 
 
 class Workbench:
@@ -132,7 +144,9 @@ class Workbench:
         env: the environment, with its wrappers.
         actions: actions to try while looking for the attributes that change.
         convert: what to make of an action before the environment sees it.
-        key: makes something hashable of an observation.
+        key: makes something hashable of an observation, which then tells states apart; None: all that
+            is saved does.
+        ignore: names of attributes that do not tell states apart.
         time_limit: whether `TimeLimit` wrappers are a part of the problem.
         save: function of the unwrapped environment that returns what `restore` needs.
         restore: function of the unwrapped environment and of what `save` returned.
@@ -146,8 +160,9 @@ class Workbench:
         *,
         actions: tuple[Hashable, ...],
         convert: Callable[[Any], Any] | None,
-        key: Callable[[Any], Hashable],
+        key: Callable[[Any], Hashable] | None,
         time_limit: bool,
+        ignore: frozenset[str] = frozenset(),
         save: Callable[[Any], Any] | None = None,
         restore: Callable[[Any, Any], None] | None = None,
         redraw: Callable[[Any, np.random.Generator], None] | None = None,
@@ -156,6 +171,7 @@ class Workbench:
         self._time_limit = time_limit
         self._convert = convert
         self._key = key
+        self._ignore = ignore
         self._redraw = redraw
         if save is None or restore is None:
             save, restore = own_methods(getattr(env, "unwrapped", env))
@@ -166,6 +182,7 @@ class Workbench:
         # With methods of its own, the environment itself is not looked into, only its wrappers are.
         self._copied = self.layers if save is None else self.layers[:-1]
         _ = getattr(self.base, "np_random", None)  # Made on first use, and never replaced here.
+        self._numbers = {id(layer): i for i, layer in enumerate(self.layers)}
         self._generators = list(generators_in(map(vars, self.layers)))
         self._stream: Any = None
         self._lock = threading.RLock()
@@ -186,7 +203,17 @@ class Workbench:
         self._kept = {id(thing): thing for thing in [*self.layers, *self._generators]}
         for template in self._templates:
             self._kept |= {id(v): v for v in template.values() if type(v) not in _ATOMIC}
+        # What snapshots refer to and do not own.
+        self._known = {
+            address: number
+            for number, (address, thing) in enumerate(self._kept.items())
+            if forms.mutable(thing)
+        }
         self._constants = self._contents()
+        self._glances = self._glanced()
+        self._classes = self._class_contents()
+        self._quiet = np.random.default_rng(0), np.random.default_rng(0).bit_generator.state
+        self.unidentified: str | None = None
         # Where to start from before a reset: the bench must hold nothing that a snapshot owns.
         self._any = self._taken(None, key=object())
 
@@ -231,7 +258,7 @@ class Workbench:
     def _changing(self, actions: tuple[Hashable, ...]) -> set[tuple[int, str]]:
         """The attributes that change from reset to reset or from step to step, by playing a little."""
         rng = np.random.default_rng(0)
-        first: dict[tuple[int, str], Any] = {}
+        first: _Forms[int] = {}
         changing: set[tuple[int, str]] = set()
         for _ in range(3):
             self.seed(rng)
@@ -250,15 +277,23 @@ class Workbench:
                     break
         return changing
 
-    def _contents(self, without: Iterable[tuple[int, str]] = ()) -> dict[tuple[int, str], Any]:
+    def _contents(self, without: Iterable[tuple[int, str]] = ()) -> "_Forms[int]":
         """What the attributes hold, in a form that can be kept and compared; None: cannot be told."""
-        skipped = {id(layer): i for i, layer in enumerate(self.layers)}
         left_out = set(without)
         return {
-            (i, name): (value,) if type(value) in _ATOMIC else _fingerprint(value, skipped)
+            (i, name): _form_or_none(value, self._numbers)
             for i, layer in enumerate(self._copied)
             for name, value in vars(layer).items()
             if not isinstance(value, _GENERATORS) and name != "env" and (i, name) not in left_out
+        }
+
+    def _class_contents(self) -> "_Forms[type]":
+        """Likewise what the classes of the layers hold, which no snapshot can bring back."""
+        return {
+            (kind, name): _form_or_none(value, self._numbers)
+            for kind in {kind: None for layer in self._copied for kind in type(layer).__mro__}
+            for name, value in vars(kind).items()
+            if not (name.startswith("__") or callable(value) or hasattr(value, "__get__"))
         }
 
     def changed_constants(self) -> list[str]:
@@ -266,55 +301,111 @@ class Workbench:
         with self._lock:
             for layer, template, _ in self._parts:
                 layer.__dict__ = template.copy()
-            now = self._contents()
+            now = self._glanced()
+        return [name for (i, name), seen in self._glances.items() if now[i, name] != seen]
+
+    def _glanced(self) -> "_Forms[int]":
+        """What the constants hold, as quickly as can be seen whether they change in place."""
+        return {
+            (i, name): _glance(template[name], self._numbers)
+            for i, template in enumerate(self._templates)
+            for name in template
+            if self._constants.get((i, name)) is not None
+        }
+
+    def changed_classes(self) -> list[str]:
+        """Attributes of classes that have changed, out of the reach of snapshots."""
+        now = self._class_contents()
         return [
-            name
-            for (i, name), content in self._constants.items()
-            if content is not None and (i, name) in now and now[i, name] != content
+            f"{kind.__name__}.{name}"
+            for (kind, name), content in self._classes.items()
+            if content is not None and now.get((kind, name)) != content
         ]
 
     def _converted(self, action: Any) -> Any:
         return action if self._convert is None else self._convert(action)
 
+    def __repr__(self) -> str:
+        spec = getattr(self.base, "spec", None)
+        return _names(self.layers) + ("" if spec is None else f" of {spec.id}")
+
+    def forget_stream(self) -> None:
+        """Seed the generators anew at the next draw."""
+        self._stream = None
+
     def seed(self, rng: np.random.Generator) -> None:
         """Give every generator of the bench a state of its own, drawn from `rng`."""
+        for generator in self._current_generators():
+            _seed(generator, int(rng.integers(2**32)))
+
+    def _current_generators(self) -> Iterable[Any]:
         generators = {id(generator): generator for generator in self._generators}
         current = getattr(self.base, "np_random", None)  # Restoring may have put another in place.
         if isinstance(current, _GENERATORS):
             generators[id(current)] = current
-        for generator in generators.values():
-            seed = int(rng.integers(2**32))
-            if isinstance(generator, np.random.Generator):
-                generator.bit_generator.state = type(generator.bit_generator)(seed).state
-            else:
-                generator.seed(seed)
+        return generators.values()
 
     def draw(
         self, state: EnvState, action: Any, rng: np.random.Generator
     ) -> tuple[EnvState | None, Any, bool]:
         """One transition: (next state, reward, whether the episode ended)."""
+        return self.observe(state, action, rng)[1:]
+
+    def observe(
+        self, state: EnvState, action: Any, rng: np.random.Generator
+    ) -> tuple[Any, EnvState | None, Any, bool]:
+        """One transition: (observation, next state, reward, whether the episode ended)."""
         with self._lock:
             self.put(state)
-            if rng is not self._stream or self._save is not None:
-                self.seed(rng)
-                self._stream = rng
-            if self._redraw is not None:
-                self._redraw(self.base, rng)
-            if self._convert is not None:
-                action = self._convert(action)
-            observation, reward, terminated, truncated, _ = self.top.step(action)
-            if terminated or truncated:
-                return None, reward, True
-            return self._taken(observation), reward, False
+            observation, reward, ended = self._stepped(action, rng)
+            return observation, None if ended else self._taken(observation), reward, ended
 
-    def reset(self, rng: np.random.Generator) -> EnvState:
-        """A first state, drawn by the environment's own `reset`."""
-        with self._lock:
-            self.put(self._any)
+    def _stepped(self, action: Any, rng: np.random.Generator) -> tuple[Any, Any, bool]:
+        """One step of what is on the bench: (observation, reward, whether the episode ended)."""
+        if rng is not self._stream or self._save is not None:
             self.seed(rng)
             self._stream = rng
-            observation, _ = self.top.reset()
-            return self._taken(observation)
+        if self._redraw is not None:
+            self._redraw(self.base, rng)
+        if self._convert is not None:
+            action = self._convert(action)
+        observation, reward, terminated, truncated, _ = self.top.step(action)
+        return observation, reward, bool(terminated or truncated)
+
+    def play(
+        self, start: np.random.Generator, steps: Iterable[tuple[Any, np.random.Generator]]
+    ) -> list[tuple[Any, Any, bool]]:
+        """A reset and some steps in a go, without a snapshot: (observation, reward, ended) of each.
+
+        Args:
+            start: for the reset.
+            steps: the actions, each with a generator for its step.
+        """
+        played: list[tuple[Any, Any, bool]] = []
+        with self._lock:
+            self._reset(start)
+            for action, rng in steps:
+                observation, reward, ended = self._stepped(action, rng)
+                # A copy: it may be the very thing that the next step changes.
+                played.append((copy.deepcopy(observation), reward, ended))
+                if ended:
+                    break
+            self.put(self._any)  # What is seen of the played one must not be stepped further.
+        return played
+
+    def reset(self, rng: np.random.Generator) -> tuple[Any, EnvState]:
+        """A first observation and state, drawn by the environment's own `reset`."""
+        with self._lock:
+            observation = self._reset(rng)
+            return observation, self._taken(observation)
+
+    def _reset(self, rng: np.random.Generator) -> Any:
+        """Reset what is on the bench; returns the observation."""
+        self.put(self._any)
+        self.seed(rng)
+        self._stream = rng
+        observation, _ = self.top.reset()
+        return observation
 
     def put(self, state: EnvState) -> None:
         """Bring the environment on the bench back to a state."""
@@ -327,7 +418,10 @@ class Workbench:
             return
         for (layer, template, _), content in zip(self._parts, self._duplicate(saved), strict=True):
             # The whole dictionary, so that attributes which a step has added are gone again.
-            layer.__dict__ = template | content
+            lacking = content.pop(_LACKING, None)
+            layer.__dict__ = own = template | content
+            for name in lacking or ():
+                del own[name]
 
     def ask(self, state: EnvState, question: Callable[[Any], Any]) -> Any:
         """The answer of the unwrapped environment in a state."""
@@ -337,22 +431,89 @@ class Workbench:
 
     def _taken(self, observation: Any, key: Hashable = None) -> EnvState:
         """The state on the bench, which gives up what it holds."""
+        if self._key is None and key is None:
+            self._settle()
         saved: list[Any] = []
         for layer, template, fixed in self._parts:
             now = layer.__dict__
             # The template's attributes come first, in order, and are hardly ever replaced.
-            if all(map(is_, fixed, now.values())):
+            if len(now) >= len(fixed) and all(map(is_, fixed, now.values())):
                 saved.append(dict(islice(now.items(), len(fixed), None)))
-            else:
-                saved.append({n: v for n, v in now.items() if template.get(n, _MISSING) is not v})
+                continue
+            content = {n: v for n, v in now.items() if template.get(n, _MISSING) is not v}
+            if not template.keys() <= now.keys():
+                content[_LACKING] = frozenset(template.keys() - now.keys())
+            saved.append(content)
         if self._save is not None:
             saved.append(self._save(self.base))
-        if key is not None:
-            return EnvState(key, saved)
-        key = self._key(observation)
-        if self._counters:
-            key = (key, *(layer._elapsed_steps for layer in self._counters))
+        if key is None:
+            if self._key is None:
+                key = self.identify(saved)
+            else:
+                key = self._key(observation)
+                if self._counters:
+                    key = (key, *(layer._elapsed_steps for layer in self._counters))
         return EnvState(key, saved)
+
+    def _settle(self) -> None:
+        """Put what is drawn anew before every step in a state that is always the same."""
+        if self._save is not None:
+            for generator in self._current_generators():
+                _seed(generator, 0)
+        if self._redraw is not None:
+            generator, state = self._quiet
+            generator.bit_generator.state = state
+            self._redraw(self.base, generator)
+
+    @property
+    def by_content(self) -> bool:
+        """Whether states are told apart by all that is saved, not by a key."""
+        return self._key is None
+
+    def identify(self, saved: list[Any]) -> Hashable:
+        """What tells a snapshot from all others: the same for those that hold the same.
+
+        Something that is equal only to itself if it cannot be told what the snapshot holds.
+        """
+        writer = forms.Writer(self._known)
+        try:
+            for i, (_, template, _) in enumerate(self._parts):
+                content = saved[i]
+                if not (self._ignore.isdisjoint(content) and template.keys().isdisjoint(content)):
+                    content = {
+                        name: value
+                        for name, value in content.items()
+                        if name not in self._ignore and not self._constant(i, name, value)
+                    }
+                writer.write_attributes(content)
+            if self._save is not None:
+                writer.write(saved[-1])
+        except forms.UnidentifiedError as error:
+            self.unidentified = str(error)
+            return object()
+        return writer.form()
+
+    def _constant(self, i: int, name: str, value: Any) -> bool:
+        """Whether an attribute holds what the template does, in another object."""
+        constant = self._constants.get((i, name))
+        return constant is not None and constant == _form_or_none(value, self._numbers)
+
+    def differences(self, one: EnvState, other: EnvState) -> list[str]:
+        """Names of the attributes in which two states differ, those aside that are ignored."""
+        names = []
+        for i in range(len(self._parts)):
+            here, there = one.saved[i], other.saved[i]
+            for name in sorted((here.keys() | there.keys()) - self._ignore - {_LACKING}):
+                template = self._templates[i].get(name, _MISSING)
+                contents = (side.get(name, template) for side in (here, there))
+                found = [_form_or_none(value, self._known) for value in contents]
+                if found[0] is None or found[0] != found[1]:
+                    names.append(name)
+        if self._save is not None:
+            found = [_form_or_none(state.saved[-1], self._known) for state in (one, other)]
+            if found[0] is None or found[0] != found[1]:
+                names.append("what save() returned")
+        return names
 
     def _duplicate(self, saved: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """A copy of what a snapshot holds, for the bench to work on."""
@@ -387,32 +548,37 @@ class Workbench:
         if any(vars(layer).get("_has_reset") is False for layer in all_layers(env)):
             raise ValueError("the environment is in no state yet; call env.reset() before planning")
         memo = self._counterparts(env, self.layers)
+        numbers = {address: self._numbers[id(layer)] for address, layer in memo.items()}
         attributes: list[Any] = []
-        for layer, template in zip(live, self._templates, strict=False):
+        for i, (layer, template) in enumerate(zip(live, self._templates, strict=False)):
             own = vars(layer)
-            shared = {n for n, v in template.items() if n in own and type(own[n]) not in _ATOMIC}
-            memo |= {id(own[n]): template[n] for n in shared}
-            attributes.append(
-                {
-                    name: value
-                    for name, value in _without_windows(own).items()
-                    if name not in shared
-                    and name != "render_mode"
-                    and not _same_atom(value, template.get(name, _MISSING))
-                }
-            )
+            shared = {
+                name
+                for name, value in own.items()
+                if name in template
+                and type(value) not in _ATOMIC
+                and self._constants.get((i, name)) in (None, _form_or_none(value, numbers))
+            }
+            memo |= {id(own[name]): template[name] for name in shared}
+            content = {
+                name: value
+                for name, value in _without_windows(own).items()
+                if name not in shared
+                and name != "render_mode"
+                and not _same_atom(value, template.get(name, _MISSING))
+            }
+            lacking = {n for n, v in template.items() if n not in own and not _of_generators(n, v)}
+            attributes.append(content | ({_LACKING: frozenset(lacking)} if lacking else {}))
         for generator in generators_in(attributes, passing=memo):
             memo[id(generator)] = self._generator_like(generator)
         saved = copy.deepcopy(attributes, memo)
         if self._save is not None:
-            saved.append(self._save(live[-1]))
-        if observation is None:
-            return EnvState(object(), saved)
-        key = self._key(observation)
-        if self._counters:
-            elapsed = (layer._elapsed_steps for layer in live if type(layer).__name__ == TIME_LIMIT)
-            key = (key, *elapsed)
-        return EnvState(key, saved)
+            saved.append(_own_copy(self._save(live[-1])))
+        with self._lock:
+            # By way of the bench, so that it is seen just as a state that a step has led to.
+            self.put(EnvState(None, saved))
+            unknown = self._key is not None and observation is None
+            return self._taken(observation, key=object() if unknown else None)
 
     def _generator_like(self, generator: Any) -> Any:
         """The bench's own generator of the same type; a new one if there is none."""
@@ -469,26 +635,43 @@ def _takes(method: Any, arguments: int) -> bool:
     return True
 
 
-class _Fingerprinter(pickle.Pickler):
-    """Pickles without the environment itself and without random generators."""
-
-    def __init__(self, file: io.BytesIO, skipped: dict[int, int]) -> None:
-        super().__init__(file, protocol=pickle.HIGHEST_PROTOCOL)
-        self._skipped = skipped
-
-    def persistent_id(self, obj: Any) -> Any:
-        if isinstance(obj, _GENERATORS):
-            return "generator"
-        return self._skipped.get(id(obj))
+_T = TypeVar("_T")
+_Forms = dict[tuple[_T, str], bytes | None]
 
 
-def _fingerprint(value: Any, skipped: dict[int, int]) -> bytes | None:
-    file = io.BytesIO()
+def _form_or_none(value: Any, known: dict[int, int]) -> bytes | None:
     try:
-        _Fingerprinter(file, skipped).dump(value)
-    except Exception:
+        return forms.form(value, known)
+    except forms.UnidentifiedError:
         return None
-    return blake2b(file.getvalue(), digest_size=16).digest()
+
+
+def _glance(value: Any, known: dict[int, int]) -> bytes | None:
+    """Like a form, but of no use for comparing two objects: arrays have lost their type and shape."""
+    try:
+        return blake2b(dumps(value, 2), digest_size=16).digest()
+    except ValueError:
+        return _form_or_none(value, known)
+
+
+def _seed(generator: Any, seed: int) -> None:
+    if isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = type(generator.bit_generator)(seed).state
+    else:
+        generator.seed(seed)
+
+
+def _of_generators(name: str, value: Any) -> bool:
+    """Whether an attribute is, or goes with, a generator, which environments make on first use."""
+    return isinstance(value, _GENERATORS) or name == "_np_random_seed"
+
+
+def _own_copy(saved: Any) -> Any:
+    """A copy, so that the bench cannot change what belongs to another; where there is none, itself."""
+    try:
+        return copy.deepcopy(saved)
+    except Exception:
+        return saved
 
 
 def generators_in(things: Iterable[Any], passing: Container[int] = ()) -> Iterable[Any]:
@@ -527,7 +710,9 @@ def _is_window(name: str, value: Any) -> bool:
 
 
 def _same_atom(one: Any, other: Any) -> bool:
-    return one is other or (type(one) in _ATOMIC and type(one) is type(other) and bool(one == other))
+    if one is other:
+        return True
+    return type(one) in _ATOMIC and type(one) is type(other) and forms.form(one) == forms.form(other)
 
 
 def _names(layers: list[Any]) -> str:

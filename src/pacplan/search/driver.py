@@ -157,12 +157,21 @@ def drive(search: Search, limits: Limits, began: float) -> Ending:
     display: AbstractContextManager[Callable[[Snapshot], None] | None] = nullcontext()
     if limits.progress:
         display = live_display(search.target, limits.budget)
+    reason = ""
+    raised: BaseException | None = None
     with (
         _interrupts(search.session, limits.raise_interrupts) as presses,
         _alarm(search, deadline),
         display as show,
     ):
-        reason = _loop(search, limits, pace, start, deadline, presses, show)
+        try:
+            reason = _loop(search, limits, pace, start, deadline, presses, show)
+        except BaseException as error:
+            raised = error
+    if raised is not None:
+        # Only here: a context manager writes on what passes through it, and a user's exception may be
+        # one that cannot be written on.
+        raise raised
     if reason == "deadline":
         search.halt()  # What is left to do, such as a last sweep, is left.
     pressed = reason == "interrupt" or presses.any

@@ -1,4 +1,21 @@
-"""Compiled pieces that planners share: one call to the model, checked and recorded, and reports."""
+"""Compiled pieces that planners share: one call to the model, checked and recorded, and reports.
+
+**Cut-off episodes.** An episode is *whole* if it took all the steps of its horizon or came to a state
+that ends it. It is *cut off* if the budget, a deadline, an interrupt or the model itself stopped it
+before that. Where returns count, the function that plays an episode says so by its status: CHUNK_DONE
+for a whole episode, otherwise what cut it off (SPENT, ABORTED, BROKEN). For all planners alike:
+
+* The calls of a cut-off episode are counted, in `report` and for the first action.
+* Its transitions may enter statistics of single transitions: mean rewards, numbers of successors, and
+  the bounds made of them (MDP-GapE, Bracket's bounds from above).
+* Its return lacks a tail, so it enters no mean of returns, no bet on one and no count of them (UCT,
+  BRUE, OLOP, Bracket's bounds from below). What was made on its way, such as a pair, counts as untried.
+* Recursions (SparseSampling, TrailBlazer, SmoothCruiser, StOP, UGapE-MCTS) back up nothing of a draw
+  whose value is not complete.
+
+Only the last episode of a search can be cut off. So the estimates are those of the search that stopped
+before it, and bounds that hold at all times hold without it, whatever its return would have been.
+"""
 
 from typing import Any
 
@@ -181,6 +198,12 @@ def must_return(tree: Any, report: Any, horizon: int, most_calls: int) -> int:
     if tree.used[0] + horizon > tree.nodes.size or tree.used[1] + horizon > tree.pairs.size:
         return NO_ROOM
     return CHUNK_DONE
+
+
+@inlined
+def out_of_steps(steps: int, most: int) -> int:
+    """The status of an episode that had so many steps to go, so many calls, and did not end itself."""
+    return CHUNK_DONE if most >= steps else SPENT
 
 
 @inlined

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from pacplan.words import at_least, at_most
+
 if TYPE_CHECKING:
     from rich.console import Group
 
@@ -30,8 +32,8 @@ def progress_table(snapshot: "Snapshot", target: float | None, budget: int | Non
     from rich.markup import escape
     from rich.table import Table
 
-    gap = "" if snapshot.gap is None else f", gap {snapshot.gap:.4g}"
-    goal = "" if target is None else f" (goal {target:.4g})"
+    gap = "" if snapshot.gap is None else f", gap {at_most(snapshot.gap)}"
+    goal = "" if target is None else f" (goal {at_least(target)})"
     spent = f"{snapshot.samples:,}" + ("" if budget is None else f" of {budget:,}")
     head = f"{spent} calls, {snapshot.episodes:,} episodes, {snapshot.seconds:.1f} s{gap}{goal}"
     table = Table(box=None)
@@ -43,13 +45,13 @@ def progress_table(snapshot: "Snapshot", target: float | None, budget: int | Non
     for action, lower, upper in zip(snapshot.actions, snapshot.lower, snapshot.upper, strict=True):
         mark = ">" if action == snapshot.action else ""
         bar = interval_bar(float(lower), float(upper), low, high)
-        table.add_row(mark, escape(str(action)), f"{lower:.4g}", bar, f"{upper:.4g}")
+        table.add_row(mark, escape(str(action)), at_least(lower), bar, at_most(upper))
     return Group(head, table)
 
 
 def interval_bar(lower: float, upper: float, low: float, high: float) -> str:
-    """An interval drawn to the scale of [low, high]."""
+    """An interval drawn to the scale of [low, high]; a dot where its bounds cross."""
     scale = (_BAR - 1) / max(high - low, 1e-12)
-    left = int((lower - low) * scale)
+    left = min(int((lower - low) * scale), _BAR - 1)
     right = max(left, int((upper - low) * scale))
     return "·" * left + "━" * (right - left + 1) + "·" * (_BAR - 1 - right)

@@ -149,6 +149,8 @@ class Outcome:
 class Evidence:
     """What a search knows of a pair, in the user's units; None where it keeps no such thing.
 
+    What the bounds are worth depends on the planner: its plan's `guarantee` says.
+
     Attributes:
         reward: mean of the rewards.
         reward_interval: where the search's confidence bounds put their expectation.

@@ -31,12 +31,21 @@ def value_range(
     Plans alike share it; nobody writes to it.
     """
     low, high = reward_range
-    rows = [(0.0, 0.0, 0.0, 0.0)]
+    ups, downs = [0.0], [0.0]
+    up = down = 0.0
     for _ in range(horizon):
-        up = high + gamma * rows[-1][2]
-        down = low + gamma * rows[-1][3]
-        rows.append((up, down, max(up, 0.0) if may_end else up, min(down, 0.0) if may_end else down))
-    return records(np.array(rows, VALUE_RANGE))
+        up, down = high + gamma * up, low + gamma * down
+        ups.append(up)
+        downs.append(down)
+        if may_end:
+            up, down = max(up, 0.0), min(down, 0.0)
+    ranges = np.zeros(horizon + 1, VALUE_RANGE)
+    ranges["node_upper"] = ranges["outcome_upper"] = ups
+    ranges["node_lower"] = ranges["outcome_lower"] = downs
+    if may_end:
+        ranges["outcome_upper"] = np.maximum(ranges["outcome_upper"], 0.0)
+        ranges["outcome_lower"] = np.minimum(ranges["outcome_lower"], 0.0)
+    return records(ranges)
 
 
 def step_range(reward_range: tuple[float, float], may_end: bool) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from pacplan.result import Plan
 from pacplan.search.tree import Evidence, SearchTree
 from pacplan.views.outline import Box, Outline, outline
 from pacplan.views.style import check_target, library, short
-from pacplan.words import at_least, at_most
+from pacplan.words import at_least, at_most, estimated
 
 # Levels that are shown at once; a click goes deeper.
 _LEVELS = 9
@@ -139,7 +139,7 @@ def _icicle(tree: SearchTree, taken: Hashable, shown: Outline) -> tuple[Any, str
 def _colours(evidence: dict[str, Evidence]) -> tuple[str, dict[str, float | None]]:
     """What to colour actions by: what is known of most of them, and its numbers."""
     choices: dict[str, dict[str, float | None]] = {
-        "width of the value interval": {
+        "distance between the bounds": {
             name: None if known.lower is None or known.upper is None else known.upper - known.lower
             for name, known in evidence.items()
         },
@@ -189,16 +189,17 @@ def _of_action(tree: SearchTree, box: Box, known: Evidence) -> list[str]:
     if counted != box.visits:
         lines[-1] = f"n = {counted:,} ({box.visits:,} further down)"
     if known.reward is not None:
-        lines.append(f"reward {known.reward:.4g} on average")
+        lines.append(f"reward {estimated(known.reward)} on average")
     if known.reward_interval is not None:
         low, high = known.reward_interval
-        lines[-1] += f", expected in [{at_least(low)}, {at_most(high)}]" if low < high else ", known"
+        lines[-1] += f", bounds {at_least(low)} and {at_most(high)}" if low < high else ", known"
     if known.value is not None:
-        lines.append(f"value {known.value:.4g}, estimated")
+        lines.append(f"value {estimated(known.value)}, estimated")
+    # What the bounds are worth depends on the planner, and the guarantee above tells.
     if known.lower is not None and known.upper is not None:
-        lines.append(f"value in [{at_least(known.lower)}, {at_most(known.upper)}]")
+        lines.append(f"bounds {at_least(known.lower)} and {at_most(known.upper)}")
     elif known.upper is not None:
-        lines.append(f"value at most {at_most(known.upper)}")
+        lines.append(f"upper bound {at_most(known.upper)}")
     return lines if tree.open_loop else [*lines, *_successors(tree, box.pair)]
 
 
@@ -224,7 +225,8 @@ def _legend(tree: SearchTree, colour: str) -> str:
     colours = f" Colour: {colour}." if colour else ""
     return (
         f"From the top: {kinds}, as wide as they were visited.{colours} Point at a box for its "
-        "numbers, click on it to go there, and on the strip above the boxes to go back."
+        "numbers, click on it to go there, and on the strip above the boxes to go back. Bounds hold as "
+        "far as the guarantee above says."
     )
 
 

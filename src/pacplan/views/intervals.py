@@ -7,6 +7,7 @@ import numpy as np
 
 from pacplan.result import Plan
 from pacplan.views.style import CHALLENGER, OTHER, TAKEN, axes_for, plain
+from pacplan.words import at_most
 
 # More names than this would overlap on the tallest figure that is drawn.
 _MOST_NAMES = 40
@@ -15,6 +16,8 @@ _TALLEST = 12.0
 
 def intervals(plan: Plan, ax: Any = None) -> Any:
     """Draw what a plan knows of each action: [lower, upper] where there are bounds, and estimates.
+
+    An action of which nothing was seen has no estimate.
 
     Args:
         plan: the plan.
@@ -40,12 +43,13 @@ def intervals(plan: Plan, ax: Any = None) -> Any:
             label = f"U(c), c = {plain(plan.actions[challenger])}"
             axes.axvline(plan.upper[challenger], color=CHALLENGER, linestyle=":", label=label)
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-    axes.scatter(plan.values, places, c=colours, marker="D", s=28, zorder=3)
+    seen = np.flatnonzero(~np.isnan(plan.values))
+    axes.scatter(plan.values[seen], seen, c=[colours[i] for i in seen], marker="D", s=28, zorder=3)
     named = places[:: ceil(count / _MOST_NAMES)]
     axes.set_yticks(named, [plain(plan.actions[i]) for i in named])
     axes.set_ylim(count - 0.4, -0.6)
     axes.set(ylabel="action", xlabel="value of the action (◆ estimate)")
-    gap = "no bounds" if plan.gap is None else f"U(c) - L(b) = {plan.gap:.3g}"
+    gap = "no bounds" if plan.gap is None else f"U(c) - L(b) = {at_most(plan.gap)}"
     axes.set_title(f"action {plain(plan.action)} taken, {gap}", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     return axes

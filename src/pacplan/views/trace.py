@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from pacplan.search.driver import Snapshot
 from pacplan.views.style import CHALLENGER, OTHER, TAKEN, axes_for, plain
+from pacplan.words import at_most
 
 
 class Trace:
@@ -107,7 +108,7 @@ def convergence(trace: Trace, ax: Any = None) -> Any:
     start = calls[max(0, int(np.argmax(narrower)) - 1)]
     axes.set(xscale="log", xlim=(start, 1.15 * stop.samples))
     axes.set(xlabel="calls to the model", ylabel="value of the action, L to U")
-    gap = "" if stop.gap is None else f": U(c) - L(b) = {stop.gap:.3g}"
+    gap = "" if stop.gap is None else f": U(c) - L(b) = {at_most(stop.gap)}"
     axes.set_title(f"stopped after {stop.samples:,} calls{gap}", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(title="action", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)

@@ -1,0 +1,150 @@
+"""What `pacplan verify` catches: planners whose bounds were made too narrow on purpose.
+
+    python3 dev.py python benchmarks/sabotage.py                 some minutes
+    python3 dev.py python benchmarks/sabotage.py --plans 300     a first look
+
+A bound that may fail with probability delta costs log(1/delta) nats of evidence. Each sabotage takes
+some nats off one of the costs. The table tells on which family it is caught first, by which check, and
+after how many plans of that planner on that family, at the confidence of a whole run.
+"""
+
+import argparse
+import math
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from typing import Any
+from unittest import mock
+
+from pacplan.algorithms import bracket
+from pacplan.bounds import thresholds
+from pacplan.testing import ENTRANTS, FALSE_ALARM, FAMILIES, Verdict, clopper_pearson, verify
+
+_STEP = 25
+
+
+@contextmanager
+def bracket_above(nats: float) -> Iterator[None]:
+    """Bracket's bounds from above: the product of bets along the optimal policy is too cheap."""
+    honest = bracket.prices
+
+    def cut(*args: Any, **settings: Any) -> Any:
+        found = honest(*args, **settings)
+        return replace(found, log_share=found.log_share - nats)
+
+    with mock.patch.object(bracket, "prices", cut):
+        yield
+
+
+@contextmanager
+def bracket_sets(nats: float) -> Iterator[None]:
+    """Bracket's bounds from above: the sets of transitions are too small."""
+    honest = bracket.prices
+
+    def cut(*args: Any, **settings: Any) -> Any:
+        found = honest(*args, **settings)
+        levels = found.levels.copy()
+        levels["price"] -= nats
+        return replace(found, levels=levels)
+
+    with mock.patch.object(bracket, "prices", cut):
+        yield
+
+
+@contextmanager
+def bracket_below(nats: float) -> Iterator[None]:
+    """Bracket's bounds from below: bets on returns need to win too little."""
+    with mock.patch.object(bracket, "_EXPLOIT", bracket._EXPLOIT * math.exp(nats)):
+        yield
+
+
+@contextmanager
+def _lemma(rewards: float, transitions: float) -> Iterator[None]:
+    honest = thresholds.NAMED["lemma"]
+
+    def cut(setting: Any) -> Any:
+        found = honest(setting)
+        return replace(
+            found,
+            reward=lambda n: (found.reward(n) - rewards).clip(min=0.0),
+            transition=lambda n: (found.transition(n) - transitions).clip(min=0.0),
+        )
+
+    # Tables of thresholds are kept; none may be left of the honest ones, or afterwards of these.
+    with (
+        mock.patch.dict(thresholds.NAMED, lemma=cut),
+        mock.patch.object(thresholds._tables, "known", {}),
+    ):
+        yield
+
+
+def mdp_gape_rewards(nats: float) -> AbstractContextManager[None]:
+    """MDP-GapE's confidence sets of mean rewards are too small."""
+    return _lemma(nats, 0.0)
+
+
+def mdp_gape_transitions(nats: float) -> AbstractContextManager[None]:
+    """MDP-GapE's confidence sets of transitions are too small."""
+    return _lemma(0.0, nats)
+
+
+SABOTAGES: dict[Callable[[float], AbstractContextManager[None]], tuple[str, tuple[str, ...]]] = {
+    bracket_above: ("bracket", ("anytime", "strict", "deep")),
+    bracket_below: ("bracket", ("anytime", "strict", "deep")),
+    bracket_sets: ("bracket", ("joint", "mixed")),
+    mdp_gape_rewards: ("mdp-gape", ("lucky", "unlucky")),
+    mdp_gape_transitions: ("mdp-gape", ("joint", "mixed")),
+}
+"""Each with the planner that it spoils and the families that are tried."""
+
+
+def checks_of_a_run() -> int:
+    """How many promises a whole run judges."""
+    return sum(
+        promise.judged and promise.share(check) is not None
+        for family in FAMILIES.values()
+        for entrant in ENTRANTS.values()
+        if entrant.suits(family)
+        for promise in [entrant.promise(family)]
+        for check in ("wrong", "below", "above", "value")
+    )
+
+
+def caught_after(verdict: Verdict) -> int | None:
+    """The plans after which a check was sure, at the confidence of a whole run; None: it never was."""
+    tail = FALSE_ALARM / checks_of_a_run()
+    for plans in range(_STEP, verdict.plans + 1, _STEP):
+        failures = sum(case < plans for case in verdict.cases)
+        if clopper_pearson(failures, plans, tail)[0] > verdict.promised:
+            return plans
+    return None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--plans", type=int, default=1000, help="of the planner on each family")
+    parser.add_argument("--nats", type=float, nargs="+", default=[1.0, 2.0, 4.0])
+    given = parser.parse_args()
+    print("| too cheap | nats | caught after | by | fails | promised |")
+    print("| --- | ---: | ---: | --- | ---: | ---: |")
+    for sabotage, (planner, families) in SABOTAGES.items():
+        for nats in given.nats:
+            with sabotage(nats):
+                verdicts = [
+                    verdict
+                    for name in families
+                    for verdict in verify(planner, families=[name], plans=given.plans).verdicts
+                ]
+            found = [(plans, v) for v in verdicts if (plans := caught_after(v)) is not None]
+            row = "- | - | - | -"
+            if found:
+                plans, first = min(found, key=lambda pair: pair[0])
+                row = (
+                    f"{plans:,} | {first.family}, {first.check} "
+                    f"| {100 * first.rate:.3g} % | {100 * first.promised:.3g} %"
+                )
+            print(f"| {sabotage.__name__} | {nats:g} | {row} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

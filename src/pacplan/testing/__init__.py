@@ -1,0 +1,27 @@
+"""Checks of what planners promise, for the planners of pacplan and for one's own."""
+
+from pacplan.testing.cases import Case, Family, tabular_case
+from pacplan.testing.checks import CHECKS, Promise
+from pacplan.testing.entrants import ENTRANTS, Entrant
+from pacplan.testing.families import FAMILIES
+from pacplan.testing.intervals import clopper_pearson
+from pacplan.testing.report import FALSE_ALARM, Report, Verdict
+from pacplan.testing.runner import entrant_of, replay, verify
+
+__all__ = [
+    "CHECKS",
+    "ENTRANTS",
+    "FALSE_ALARM",
+    "FAMILIES",
+    "Case",
+    "Entrant",
+    "Family",
+    "Promise",
+    "Report",
+    "Verdict",
+    "clopper_pearson",
+    "entrant_of",
+    "replay",
+    "tabular_case",
+    "verify",
+]

@@ -1,0 +1,125 @@
+"""A case: one small problem, how it is to be planned, and its exact answer."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan import exact
+from pacplan.models.tabular import TabularMDP
+from pacplan.search.values import step_width
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One small problem with its exact answer.
+
+    Attributes:
+        model: the problem.
+        state: where to plan from.
+        values: exact values of the actions of the state, over `horizon` steps.
+        epsilon: accuracy to ask for.
+        delta: probability with which the guarantee may fail.
+        gamma: discount.
+        horizon: number of steps.
+        settings: what else the planner is told, such as `rewards="known"`.
+        budget: most calls to the model.
+        adversary: who watches the search. "truth" knows the exact answer and stops as soon as
+            something promised does not hold; "hope" stops when the gap has become small; "nobody".
+        endless: exact values over an infinite horizon, where there are any.
+        table: the problem as a table.
+    """
+
+    model: Any
+    state: Any
+    values: NDArray[np.float64]
+    epsilon: float
+    delta: float
+    gamma: float
+    horizon: int
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    budget: int | None = None
+    adversary: Literal["nobody", "hope", "truth"] = "nobody"
+    endless: NDArray[np.float64] | None = None
+    table: TabularMDP | None = None
+
+    @property
+    def tail(self) -> float:
+        """By how much actions can differ after the horizon, for gamma < 1."""
+        width = step_width(self.model.reward_range, self.model.may_end)
+        return width * self.gamma**self.horizon / (1.0 - self.gamma)
+
+
+def tabular_case(
+    table: TabularMDP,
+    *,
+    epsilon: float,
+    delta: float,
+    gamma: float,
+    horizon: int,
+    model: Any = None,
+    **others: Any,
+) -> Case:
+    """A case in state 0 of a table, its answer by dynamic programming.
+
+    Args:
+        table: the problem.
+        epsilon: see `Case`, as all that follow.
+        delta: likewise.
+        gamma: likewise.
+        horizon: likewise.
+        model: what the planner gets to see; by default the table itself.
+        others: further attributes of `Case`.
+    """
+    offered = list(table.actions(0))
+    values = exact.finite_horizon(table, gamma=gamma, horizon=horizon)[0, 0, offered]
+    endless = None
+    if gamma < 1.0 and table.steps is None:
+        endless = exact.discounted(table, gamma=gamma)[0, offered]
+    return Case(
+        table if model is None else model,
+        0,
+        values,
+        epsilon,
+        delta,
+        gamma,
+        horizon,
+        endless=endless,
+        table=table,
+        **others,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Cases of one kind, each drawn from a generator.
+
+    Attributes:
+        name: what to call it.
+        about: what is hard about it, in a few words.
+        delta: of all its cases, so that failures can be counted together.
+        draw: makes a case.
+        settings: names of what `Case.settings` tells the planner.
+        one_step: whether all cases have one step.
+        told: whether all rewards and transitions are told to the planner.
+        per_step: whether the law of a state and action depends on the step.
+        game: whether two players move in turn.
+        weight: how many plans it gets, relative to others.
+    """
+
+    name: str
+    about: str
+    delta: float
+    draw: Callable[[np.random.Generator, float], Case]
+    settings: frozenset[str] = frozenset()
+    one_step: bool = False
+    told: bool = False
+    per_step: bool = False
+    game: bool = False
+    weight: float = 1.0
+
+    def case(self, seed: int) -> Case:
+        """The case of a seed."""
+        return self.draw(np.random.default_rng(seed), self.delta)

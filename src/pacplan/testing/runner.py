@@ -1,0 +1,315 @@
+"""Running a verification: in batches, on several processes, resumable."""
+
+import hashlib
+import inspect
+import math
+import pickle
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pacplan
+from pacplan import _checks
+from pacplan._sources import source_digest
+from pacplan.experiments.executors import InProcess, process_pool
+from pacplan.experiments.progress import bar
+from pacplan.result import Plan
+from pacplan.testing.cases import Case, Family
+from pacplan.testing.checks import CHECKS, Promise, attempt
+from pacplan.testing.entrants import ENTRANTS, Entrant
+from pacplan.testing.families import FAMILIES
+from pacplan.testing.ledger import Batch, Ledger, ledger
+from pacplan.testing.report import Cell, Report
+
+# Plans that are worth sending to another process together, and lost if it is killed.
+_BATCH = 25
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A batch to be computed."""
+
+    family: Family
+    entrant: Entrant
+    number: int
+    seed: int
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """That of the batch."""
+        return self.family.name, self.entrant.name, self.number
+
+
+def verify(
+    planner: Callable[..., Any] | str | Sequence[str] | None = None,
+    *,
+    promise: Promise | None = None,
+    families: Sequence[str | Family] | None = None,
+    plans: int = 100_000,
+    seed: int = 0,
+    workers: int = 1,
+    out: str | Path | None = None,
+    progress: bool = False,
+) -> Report:
+    """Hold what planners promise against exact answers, in many small plans made to catch them.
+
+    Args:
+        planner: your own: its class, or a function that returns it. It is called with those of
+            `epsilon`, `delta`, `gamma` and `horizon` that it takes, and is given the families whose
+            further settings it takes. Or names of planners of pacplan; by default all that promise
+            something.
+        promise: what your planner promises; by default that its action is as good as it claims and,
+            where its plans have bounds, that these hold for all actions, each with probability at least
+            1 - delta.
+        families: names, or families of your own; by default all.
+        plans: how many, shared out among families and planners.
+        seed: the same seed gives the same cases and plans.
+        workers: processes to start; 1 starts none and computes in this one.
+        out: a file in which results are kept as they come. The same call again continues where it
+            stopped, and with more plans adds to them.
+        progress: show a bar on the error stream.
+
+    Returns:
+        The report. Ctrl-C ends the run, and the report then covers what was finished.
+
+    Raises:
+        ValueError: an argument out of range, or a file of results of something else.
+        RuntimeError: a process was lost; what was finished is in the file.
+        TypeError: an argument of the wrong type.
+    """
+    _checks.integer("plans", plans, least=1)
+    _checks.integer("seed", seed, least=0)
+    _checks.integer("workers", workers, least=1)
+    chosen = [_family(entry) for entry in (FAMILIES if families is None else families)]
+    entrants = _entrants(planner, promise)
+    pairs = [(family, one) for family in chosen for one in entrants if one.suits(family)]
+    if not pairs:
+        raise ValueError("none of the planners can plan in any of the families")
+    tasks = _tasks(pairs, plans, seed)
+    interrupted = False
+    with ledger(out, _configuration(seed, entrants)) as results:
+        try:
+            _compute(tasks, results, workers, progress)
+        except KeyboardInterrupt:
+            interrupted = True
+        done = results.batches
+    return _report(pairs, done, complete=not interrupted)
+
+
+def replay(
+    family: str | Family, planner: str | Entrant, number: int, seed: int = 0
+) -> tuple[Case, Plan, dict[str, bool]]:
+    """Plan one case of a verification again.
+
+    Args:
+        family: its family.
+        planner: which planner.
+        number: of the case, as a report names it.
+        seed: that of the verification.
+
+    Returns:
+        The case, the plan, and for every check that something was claimed about, whether it fails.
+    """
+    one = _family(family)
+    entrant = planner if isinstance(planner, Entrant) else _known(planner)
+    case = one.case(_seed_of(seed, one.name, number))
+    plan_seed = _seed_of(seed, one.name, number, entrant.name)
+    plan, found = attempt(entrant.promise(one), case, entrant.build, plan_seed)
+    return case, plan, found
+
+
+def entrant_of(planner: Callable[..., Any], promise: Promise | None = None) -> Entrant:
+    """A planner of one's own, as it is verified."""
+    if not callable(planner):
+        raise TypeError(f"planner must be a class or function that makes a planner, got {planner!r}")
+    name = getattr(planner, "name", None) or getattr(planner, "__name__", type(planner).__name__)
+    given = promise or Promise(below=1.0, above=1.0)
+    return Entrant(str(name), planner, _Same(given))
+
+
+@dataclass(frozen=True)
+class _Same:
+    """The same promise for all families."""
+
+    promise: Promise
+
+    def __call__(self, family: Family) -> Promise:
+        return self.promise
+
+
+def _family(entry: str | Family) -> Family:
+    if isinstance(entry, Family):
+        return entry
+    if entry not in FAMILIES:
+        raise ValueError(f"there is no family {entry!r}; try {', '.join(FAMILIES)}")
+    return FAMILIES[entry]
+
+
+def _known(name: str) -> Entrant:
+    if name not in ENTRANTS:
+        raise ValueError(f"there is no planner {name!r} to verify; try {', '.join(ENTRANTS)}")
+    return ENTRANTS[name]
+
+
+def _entrants(
+    planner: Callable[..., Any] | str | Sequence[str] | None, promise: Promise | None
+) -> list[Entrant]:
+    if callable(planner):
+        return [entrant_of(planner, promise)]
+    if promise is not None:
+        raise ValueError("promise is for a planner of your own; those of pacplan have theirs")
+    if planner is None:
+        return list(ENTRANTS.values())
+    return [_known(name) for name in ([planner] if isinstance(planner, str) else planner)]
+
+
+def _configuration(seed: int, entrants: list[Entrant]) -> dict[str, Any]:
+    """What batches depend on: the code, the seed, and planners that are not part of pacplan."""
+    own = {one.name: _source(one.make) for one in entrants if ENTRANTS.get(one.name) is not one}
+    code = f"{pacplan.__version__} {source_digest()[:12]}"
+    return {"pacplan": code, "seed": seed, "batch": _BATCH, "own planners": own}
+
+
+def _source(planner: Any) -> str:
+    """Tells the state of the module of a user's planner, where it can be found."""
+    try:
+        text = inspect.getsource(inspect.getmodule(planner) or planner)
+    except (OSError, TypeError):
+        return repr(planner)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _tasks(pairs: list[tuple[Family, Entrant]], plans: int, seed: int) -> list[Task]:
+    """Batches enough for so many plans, the first ones of all pairs first."""
+    total = sum(family.weight for family, _ in pairs)
+    counts = [math.ceil(plans * family.weight / total / _BATCH) for family, _ in pairs]
+    return [
+        Task(family, entrant, number, seed)
+        for number in range(max(counts))
+        for (family, entrant), count in zip(pairs, counts, strict=True)
+        if number < count
+    ]
+
+
+def _compute(tasks: list[Task], results: Ledger, workers: int, progress: bool) -> None:
+    left = [task for task in tasks if task.key not in results]
+    total, done = len(tasks) * _BATCH, (len(tasks) - len(left)) * _BATCH
+    with bar(total, done, "plans", show=progress) as advance:
+        if workers > 1:
+            # One plan of each kind here, so that kernels are compiled once and not by every process.
+            for task in {task.key[:2]: task for task in reversed(left)}.values():
+                with suppress(Exception):  # It is raised again, and noted, when its batch is computed.
+                    _plan(task, task.number * _BATCH)
+        with _executor(workers, left) as executor:
+            for batch in _results(left, executor, workers):
+                results.add(batch)
+                advance(batch.plans)
+
+
+@contextmanager
+def _executor(workers: int, tasks: list[Task]) -> Iterator[Executor]:
+    if workers == 1 or not tasks:
+        yield InProcess()
+        return
+    try:
+        pickle.dumps(tasks)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise TypeError(
+            f"planners and families must be picklable to be sent to other processes: {error}. Define "
+            "them at the top of a module, or pass workers=1"
+        ) from None
+    with process_pool(workers) as pool:
+        yield pool
+
+
+def _results(tasks: list[Task], executor: Executor, workers: int) -> Iterator[Batch]:
+    """The batches as they come. One more than can be worked on waits for whoever is free."""
+    left = iter(tasks)
+    most = 1 if isinstance(executor, InProcess) else workers + 1
+    pending: set[Future[Batch]] = set()
+    try:
+        while True:
+            while len(pending) < most and (task := next(left, None)) is not None:
+                pending.add(executor.submit(compute, task))
+            if not pending:
+                return
+            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield _result(future)
+    finally:
+        for future in pending:
+            future.cancel()
+
+
+def _result(future: Future[Batch]) -> Batch:
+    try:
+        return future.result()
+    except Exception as error:  # What planners raise is in the batches; this is the executor's own.
+        raise RuntimeError(
+            f"plans were lost with their process ({type(error).__name__}: {error}). It may "
+            "have been killed for want of memory. What was finished is kept in the results file, if "
+            "there is one: run the same again to continue"
+        ) from error
+
+
+def compute(task: Task) -> Batch:
+    """Plan the cases of a batch."""
+    begun = time.perf_counter()
+    claims = dict.fromkeys(CHECKS, 0)
+    failed: dict[str, list[int]] = {check: [] for check in CHECKS}
+    errors = []
+    calls = 0
+    first = task.number * _BATCH
+    for number in range(first, first + _BATCH):
+        try:
+            plan, found = _plan(task, number)
+        except Exception as error:
+            errors.append((number, " ".join(f"{type(error).__name__}: {error}".split())))
+            continue
+        calls += plan.samples
+        for check, fails in found.items():
+            claims[check] += 1
+            if fails:
+                failed[check].append(number)
+    seconds = time.perf_counter() - begun
+    family, planner, number = task.key
+    return Batch(family, planner, number, _BATCH, calls, seconds, claims, failed, errors)
+
+
+def _plan(task: Task, number: int) -> tuple[Plan, dict[str, bool]]:
+    _, plan, found = replay(task.family, task.entrant, number, task.seed)
+    return plan, found
+
+
+def _seed_of(*parts: Any) -> int:
+    """A seed for everything that has a name of its own."""
+    text = "\n".join(map(str, parts))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 4
+
+
+def _report(pairs: list[tuple[Family, Entrant]], batches: list[Batch], *, complete: bool) -> Report:
+    cells = []
+    for family, entrant in pairs:
+        own = [b for b in batches if b.key[:2] == (family.name, entrant.name)]
+        plans = sum(batch.plans - len(batch.errors) for batch in own)
+        cells.append(
+            Cell(
+                family=family.name,
+                planner=entrant.name,
+                delta=family.delta,
+                promise=entrant.promise(family),
+                plans=plans,
+                calls=sum(batch.calls for batch in own),
+                seconds=sum(batch.seconds for batch in own),
+                claims={check: sum(batch.claims[check] for batch in own) for check in CHECKS},
+                failed={
+                    check: sorted(n for batch in own for n in batch.failed[check]) for check in CHECKS
+                },
+                errors=sorted(error for batch in own for error in batch.errors),
+            )
+        )
+    return Report(tuple(cells), complete=complete)

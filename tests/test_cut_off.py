@@ -1,0 +1,163 @@
+"""What it means that an episode was cut off, by the budget or an interrupt, for all planners."""
+
+import numpy as np
+import pytest
+
+import pacplan
+from pacplan.algorithms.base import Reuse
+
+HORIZON = 20
+
+
+def costs(first, later=-0.5):
+    """`first[a]` for the first action, then `later` for ever."""
+    rewards = np.array([first, [later] * len(first)])
+    successors = np.ones((2, len(first), 1), int)
+    return pacplan.TabularMDP(
+        np.ones(successors.shape), rewards, successors=successors, reward_range=(-1, 1)
+    )
+
+
+MEANS = [
+    pacplan.UCT(gamma=1, horizon=HORIZON),
+    pacplan.UCT(gamma=1, horizon=HORIZON, rollout="random"),
+    pacplan.UCT(gamma=1, horizon=HORIZON, recommend="visits"),
+    pacplan.BRUE(gamma=1, horizon=HORIZON),
+    pacplan.OLOP(gamma=0.99, horizon=HORIZON),
+    pacplan.KLOLOP(gamma=0.99, horizon=HORIZON),
+]
+
+
+@pytest.mark.parametrize("planner", MEANS, ids=repr)
+@pytest.mark.parametrize("episodes", [0, 1, 2, 3, 30])
+def test_the_remainder_of_a_budget_changes_no_estimate(planner, episodes):
+    model = pacplan.envs.garnet(states=10, actions=3, seed=0, noise="bernoulli")
+    for seed in range(5):
+        whole = None
+        if episodes > 0:
+            whole = planner.plan(model, 0, seed=seed, budget=HORIZON * episodes)
+        for more in (1, 7, HORIZON - 1):
+            budget = HORIZON * episodes + more
+            plan = planner.plan(model, 0, seed=seed, budget=budget)
+            assert plan.samples == plan.calls.sum() == budget
+            assert plan.stopped_by == "budget"
+            assert plan.episodes == episodes + 1
+            if whole is None:
+                assert np.isnan(plan.values).all()
+                assert np.isnan(plan.value)
+                continue
+            np.testing.assert_array_equal(plan.values, whole.values)
+            assert plan.action == whole.action
+            assert plan.tree.pairs["n"].sum() == whole.tree.pairs["n"].sum()
+
+
+@pytest.mark.parametrize("planner", MEANS, ids=repr)
+def test_an_interrupt_in_the_middle_of_an_episode_changes_no_estimate(planner):
+    table = pacplan.envs.garnet(states=10, actions=3, seed=0, noise="bernoulli")
+
+    def simulator(most):
+        calls = []
+
+        def step(state, action, rng):
+            calls.append(1)
+            if len(calls) > most:
+                raise KeyboardInterrupt
+            return table.step(state, action, rng)
+
+        return pacplan.Simulator(step, actions=3, successors=2)
+
+    budget = 10 * HORIZON + 7
+    whole = planner.plan(simulator(10**9), 0, seed=3, budget=budget)
+    cut = planner.plan(simulator(budget - 4), 0, seed=3, budget=budget)
+    assert cut.stopped_by == "interrupt"
+    assert cut.samples == cut.calls.sum() == budget - 4
+    np.testing.assert_array_equal(cut.values, whole.values)
+    assert cut.action == whole.action
+
+
+@pytest.mark.parametrize("planner", MEANS[:2], ids=repr)
+@pytest.mark.parametrize("budget", [40, 41, 59, 60, 61, 400, 401, 419])
+def test_a_short_return_is_not_taken_for_a_good_one(planner, budget):
+    model = costs([-0.5, -0.5, -1.0])
+    for seed in range(30):
+        assert planner.plan(model, 0, seed=seed, budget=budget).action != 2
+
+
+def test_episodes_that_end_by_themselves_count_whatever_is_left_of_the_budget():
+    # Every episode has one step, and the horizon is longer than the budget.
+    model = pacplan.TabularMDP(
+        np.ones((2, 2, 1)),
+        np.array([[0.3, 0.6], [0.0, 0.0]]),
+        successors=np.ones((2, 2, 1), int),
+        terminal=[1],
+    )
+    for planner in (
+        pacplan.UCT(gamma=1, horizon=100),
+        pacplan.UCT(gamma=1, horizon=100, rollout="random"),
+        pacplan.OLOP(gamma=0.9, horizon=100),
+    ):
+        plan = planner.plan(model, 0, seed=0, budget=20)
+        assert plan.action == 1
+        np.testing.assert_allclose(plan.values, [0.3, 0.6], atol=1e-12)
+        assert plan.episodes == 20
+
+
+def test_an_action_that_was_cut_off_is_untried():
+    # A search that starts from such a tree has all actions in it, one of them without a return.
+    model = costs([0.5, 0.4, 0.3], later=0.5)
+    planner = pacplan.UCT(gamma=1, horizon=HORIZON, exploration=0.0)
+    for seed in range(10):
+        plan = planner.plan(model, 0, seed=seed, budget=2 * HORIZON + 1)
+        (untried,) = np.flatnonzero(np.isnan(plan.values))
+        assert plan.calls[untried] == 1
+        assert plan.tree.nodes[0]["tried"] == 3
+        more = planner._plan(
+            model, 0, seed=seed, budget=HORIZON, time_limit=None, reuse=Reuse(plan.tree, 1.0)
+        )
+        assert more.calls[untried] == HORIZON
+        assert not np.isnan(more.values).any()
+
+
+def test_an_agent_whose_searches_are_all_cut_off_goes_on():
+    model = costs([0.5, 0.4, 0.3], later=0.5)
+    planner = pacplan.UCT(gamma=1, horizon=HORIZON)
+    for budget in (1, HORIZON - 1, HORIZON + 1):
+        agent = pacplan.Agent(planner, model, budget=budget, reuse=True, seed=0)
+        for state in (0, 1, 1, 1):
+            agent.act(state)
+        assert [decision.plan.samples for decision in agent.history] == [budget] * 4
+
+
+def test_single_transitions_of_a_cut_off_episode_count():
+    # MDP-GapE's bounds are made of them.
+    model = pacplan.envs.garnet(states=10, actions=3, seed=0, noise="bernoulli")
+    planner = pacplan.MDPGapE(epsilon=0, delta=0.1, gamma=0.9, horizon=5, thresholds="paper")
+    for budget in range(1, 30):
+        plan = planner.plan(model, 0, seed=0, budget=budget)
+        assert plan.tree.pairs["n"].sum() == plan.samples == budget
+
+
+def test_bracket_bets_on_no_return_that_was_cut_off():
+    # All rewards are 1, so a whole episode pays 3. Bets from below need four of them before the first.
+    model = pacplan.TabularMDP(
+        np.ones((1, 2, 1)), [[1.0, 1.0]], successors=np.zeros((1, 2, 1), int), reward_range=(0, 1)
+    )
+    planner = pacplan.Bracket(epsilon=0, delta=0.1, gamma=1.0, horizon=3)
+    for seed in range(5):
+        for budget in range(30, 90):
+            plan = planner.plan(model, 0, seed=seed, budget=budget)
+            earlier = planner.plan(model, 0, seed=seed, budget=budget - budget % 3)
+            if plan.episodes == earlier.episodes + (budget % 3 > 0):
+                np.testing.assert_array_equal(plan.lower, earlier.lower)
+
+
+def test_a_game_that_was_cut_off_has_no_payoff():
+    game = pacplan.envs.game_tree([[[0.9, 0.8], [0.9, 0.7]], [[0.1, 0.2], [0.3, 0.1]]])
+    for rule in ("ugape", "lucb"):
+        planner = pacplan.UGapEMCTS(epsilon=0.0, delta=0.1, rule=rule)
+        for budget in (1, 2, 3, 4, 5):
+            plan = planner.plan(game, 0, seed=0, budget=budget)
+            assert plan.samples == budget
+            # Three calls make the first game.
+            assert np.isnan(plan.values).sum() == (2 if budget < 3 else 1)
+            assert plan.lower.max() <= plan.value <= plan.upper.max()

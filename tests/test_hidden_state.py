@@ -1,0 +1,480 @@
+"""Environments that do not show all of their state: plans are right, or nothing is certified."""
+
+import copy
+import itertools
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.envs.toy_text import FrozenLakeEnv
+
+import pacplan
+from pacplan.cli import app
+
+PROMISES = {"successors": 1, "reward_range": (0, 1)}
+KEYED = "states with the same key have different futures"
+
+
+def started(env, **options):
+    env.reset(seed=0, **options)
+    return env
+
+
+class Memory(gymnasium.Env):
+    """Three steps, of which nothing is seen. The last pays if the first action was 1."""
+
+    action_space = spaces.Discrete(2)
+    observation_space = spaces.Discrete(1)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.step_count, self.first = 0, None
+        return 0, {}
+
+    def step(self, action):
+        if self.step_count == 0:
+            self.first = action
+        self.step_count += 1
+        over = self.step_count == 3
+        return 0, 0.9 * self.first if over else 0.1 * (1 - action), over, False, {}
+
+
+def exact_values(env, gamma, steps):
+    """Q of a deterministic environment, by playing copies of it."""
+    values = []
+    for action in range(env.action_space.n):
+        follower = copy.deepcopy(env)
+        _, reward, over, _, _ = follower.step(action)
+        goes_on = steps > 1 and not over
+        values.append(
+            reward + (gamma * max(exact_values(follower, gamma, steps - 1)) if goes_on else 0)
+        )
+    return np.array(values)
+
+
+PLANNERS = {
+    "Bracket": pacplan.Bracket(epsilon=0.08, delta=1e-7, gamma=0.95, horizon=3),
+    "merged": pacplan.Bracket(epsilon=0.08, delta=1e-7, gamma=0.95, horizon=3, merge="depth"),
+    "pooled": pacplan.Bracket(epsilon=0.08, delta=1e-7, gamma=0.95, horizon=3, merge="stationary"),
+    "MDPGapE": pacplan.MDPGapE(
+        epsilon=0.08, delta=1e-7, gamma=0.95, horizon=3, rewards="deterministic"
+    ),
+}
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_what_is_hidden_is_planned_for(planner):
+    env = started(Memory())
+    model = pacplan.from_gymnasium(env, **PROMISES)
+    q = exact_values(env, 0.95, 3)
+    assert q[1] > q[0] + 0.5
+    for seed in range(20):
+        plan = PLANNERS[planner].plan(model, seed=seed, budget=20_000)
+        assert plan.action == 1
+        assert q.max() - q[plan.action] <= max(plan.gap, 0.0)
+        assert (
+            "the saved state of the environment is all that its future depends on" in plan.assumptions
+        )
+        assert any("knows the simulator's whole state" in stated for stated in plan.assumptions)
+
+
+def test_a_key_that_hides_is_found_out():
+    env = started(Memory())
+    for key in ("observation", lambda observation: observation):
+        with pytest.raises(pacplan.BrokenPromiseError, match=KEYED):
+            pacplan.from_gymnasium(env, key=key, **PROMISES)
+    model = pacplan.from_gymnasium(env, key="observation", check=False, **PROMISES)
+    assert any(KEYED in problem for problem in model.check().problems)
+    plan = pacplan.UCT(gamma=0.9, horizon=3).plan(model, seed=0, budget=50)
+    assert "states with the same observation have the same future" in plan.assumptions
+    # Without a key nothing is wrong, and it is said what the observation hides.
+    report = pacplan.from_gymnasium(env, **PROMISES).check()
+    assert not report.problems
+    assert any("step_count" in note and "whole state" in note for note in report.notes)
+    assert "note: states with the same observation" in str(report)
+
+
+class Lottery(Memory):
+    """Its first action decides the odds of the last reward."""
+
+    def step(self, action):
+        observation, reward, over, cut, info = super().step(action)
+        if over:
+            reward = float(self.np_random.random() < (0.9 if self.first else 0.1))
+        return observation, reward, over, cut, info
+
+
+def test_different_odds_are_different_futures():
+    model = pacplan.from_gymnasium(started(Lottery()), **PROMISES, key="observation", check=False)
+    assert any(KEYED in problem for problem in model.check().problems)
+
+    class Idle(Lottery):
+        """Throws a coin that decides nothing, more often if the first action was 1."""
+
+        def step(self, action):
+            self.np_random.random(1 + (self.first or 0))
+            _, _, over, cut, info = Memory.step(self, action)
+            lucky = self.np_random.random() < 0.5
+            return self.step_count, float(lucky and over), over, cut, info
+
+    model = pacplan.from_gymnasium(started(Idle()), **PROMISES, key="observation")
+    assert not model.check(draws=5000).problems
+
+
+class Shared(Memory):
+    """Keeps what it hides in its class."""
+
+    memory = [None]  # noqa: RUF012
+
+    def step(self, action):
+        if self.step_count == 0:
+            Shared.memory[0] = action
+        self.first = Shared.memory[0]
+        return super().step(action)
+
+
+class Counting(Memory):
+    """Counts the steps of all of its copies, and pays by them."""
+
+    steps = 0
+
+    def step(self, action):
+        Counting.steps += 1
+        return 0, float(Counting.steps % 2), False, False, {}
+
+
+class Outside(Memory):
+    """Keeps what it hides where no copy goes."""
+
+    elsewhere: list = []  # noqa: RUF012
+
+    def __init__(self):
+        remembered = []
+        self.remember, self.recall = remembered.append, lambda: remembered[-1]
+
+    def step(self, action):
+        if self.step_count == 0:
+            self.remember(action)
+        self.first = self.recall()
+        return super().step(action)
+
+
+class Forgetful(Memory):
+    """Its own way of saving leaves out what matters."""
+
+    def get_state(self):
+        return self.step_count
+
+    def set_state(self, state):
+        self.step_count = state
+
+
+class View(Memory):
+    """Writes through a view of the array that it reads, which a copy is no longer."""
+
+    def reset(self, **options):
+        self.board = np.zeros((2, 2))
+        self.row = self.board[0]
+        return super().reset(**options)
+
+    def step(self, action):
+        self.row[0] += 1 + action
+        _, _, over, cut, info = super().step(action)
+        return float(self.board.sum()), 0.0, over, cut, info
+
+
+class Entangled(Memory):
+    """What changes refers to what does not, and changes it."""
+
+    def __init__(self):
+        self.boxes = [[0], [0]]
+
+    def reset(self, **options):
+        for box in self.boxes:
+            box[0] = 0
+        self.held = None
+        return super().reset(**options)
+
+    def step(self, action):
+        if self.held is None:
+            self.held = self.boxes[action]
+        elif self.step_count == 1:
+            self.held[0] += 1
+        _, _, over, cut, info = super().step(action)
+        return sum(box[0] for box in self.boxes), 0.0, over, cut, info
+
+
+class Nested(Memory):
+    """Plays inside another environment, a copy of which starts afresh."""
+
+    class Inner(Memory, gymnasium.utils.EzPickle):
+        def __init__(self):
+            gymnasium.utils.EzPickle.__init__(self)
+            Memory.reset(self)
+
+    def reset(self, **options):
+        self.inner = Nested.Inner()
+        return super().reset(**options)
+
+    def step(self, action):
+        super().step(action)
+        return self.inner.step(action)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        (Shared, r"Shared\.memory changed|replayed with the same random numbers"),
+        (Counting, r"Counting\.steps changed"),
+        (Outside, "replayed with the same random numbers"),
+        (Forgetful, "replayed with the same random numbers|when played in a go"),
+        (View, "when played in a go"),
+        (Nested, "when played in a go"),
+    ],
+)
+def test_state_out_of_the_reach_of_copies_is_found_out(kind, message):
+    with pytest.raises(pacplan.BrokenPromiseError, match=message):
+        pacplan.from_gymnasium(started(kind()), **(PROMISES | {"successors": 9}))
+
+
+def test_references_into_what_changes_late_are_kept():
+    env = started(Entangled())
+    model = pacplan.from_gymnasium(env, **PROMISES)
+    for sequence in itertools.product(range(2), repeat=3):
+        twin, state = copy.deepcopy(env), model.initial_state()
+        for action in sequence:
+            expected, _, over, _, _ = twin.step(action)
+            observation, state, _, ended = model._bench.observe(state, action, np.random.default_rng(0))
+            assert (observation, ended) == (expected, over)
+
+
+class Clocked(Memory):
+    """Carries a count that matters to nobody."""
+
+    observation_space = spaces.Discrete(3)
+
+    def reset(self, **options):
+        self.ticks = 0
+        return super().reset(**options)
+
+    def step(self, action):
+        self.ticks += int(self.np_random.integers(1, 50))
+        _, _, over, cut, info = super().step(action)
+        return self.step_count, float(over), over, cut, info
+
+
+def test_what_has_no_bearing_is_named():
+    env = started(Clocked())
+    with pytest.raises(pacplan.BrokenPromiseError, match=r"differ in ticks; name in ignore="):
+        pacplan.from_gymnasium(env, **PROMISES)
+    model = pacplan.from_gymnasium(env, ignore=["ticks"], **PROMISES)
+    plan = pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.9, horizon=3).plan(model, seed=0)
+    assert plan.certified and "its future does not depend on ticks" in plan.assumptions
+    unchecked = pacplan.from_gymnasium(env, check=False, **PROMISES)
+    with pytest.raises(pacplan.BrokenPromiseError, match="name what has no bearing"):
+        pacplan.UCT(gamma=0.9, horizon=3).plan(unchecked, seed=0, budget=50)
+    with pytest.raises(ValueError, match=r"ignore=\['tick'\]"):
+        pacplan.from_gymnasium(env, ignore=["tick"], **PROMISES)
+    with pytest.raises(TypeError, match="list of names"):
+        pacplan.from_gymnasium(env, ignore="ticks", **PROMISES)
+
+
+class Opaque(Memory):
+    """Holds something into which nobody can look."""
+
+    def reset(self, **options):
+        self.thing = object()
+        return super().reset(**options)
+
+
+def test_what_cannot_be_seen_makes_every_state_a_new_one():
+    env = started(Opaque())
+    with pytest.raises(pacplan.BrokenPromiseError, match=r"thing holds object\(\).*no state is equal"):
+        pacplan.from_gymnasium(env, **PROMISES)
+    model = pacplan.from_gymnasium(env, reward_range=(0, 1))
+    assert model.initial_state() != model.initial_state()
+    assert any("no state is equal" in note for note in model.check().notes)
+    assert pacplan.UCT(gamma=0.95, horizon=3).plan(model, seed=0, budget=500).action == 1
+    told = pacplan.from_gymnasium(env, ignore=["thing"], **PROMISES)
+    assert told.initial_state() == told.initial_state()
+
+
+def test_zero_has_a_sign_and_absence_is_a_state():
+    class Signed(Memory):
+        def reset(self, **options):
+            self.x = 0.0
+            return super().reset(**options)
+
+        def step(self, action):
+            if action:
+                self.x = -0.0
+                if hasattr(self, "first"):
+                    del self.first
+            self.step_count += 1
+            sign = np.copysign(1.0, self.x)
+            return 0, float(sign > 0 and hasattr(self, "first")), self.step_count == 3, False, {}
+
+    env = started(Signed())
+    model = pacplan.from_gymnasium(env, **PROMISES)
+    rng = np.random.default_rng(0)
+    plus, minus = (model._step(model.initial_state(), action, rng)[0] for action in (0, 1))
+    assert plus != minus
+    assert [model._step(state, 0, rng)[1] for state in (plus, minus)] == [1.0, 0.0]
+    env.step(1)
+    assert model.initial_state() == minus
+    assert model._step(model.initial_state(), 0, rng)[1] == 0.0
+
+
+class Mapped(Memory):
+    """Pays by a map that stays the same."""
+
+    def __init__(self, rewards):
+        self.map = list(rewards)
+
+    def step(self, action):
+        self.step_count += 1
+        return 0, self.map[action], self.step_count == 3, False, {}
+
+
+def test_another_environment_keeps_what_is_its_own():
+    model = pacplan.from_gymnasium(started(Mapped([0.0, 1.0])), **PROMISES)
+    other = model.state_of(started(Mapped([1.0, 0.0])))
+    planner = pacplan.UCT(gamma=0.9, horizon=3)
+    assert planner.plan(model, seed=0, budget=200).action == 1
+    assert planner.plan(model, other, seed=0, budget=200).action == 0
+    assert other != model.initial_state()
+    assert model.state_of(started(Mapped([0.0, 1.0]))) == model.initial_state()
+
+
+def test_the_state_of_an_environment_is_the_one_that_a_step_has_led_to():
+    env = started(gymnasium.make("CartPole-v1"))
+    model = pacplan.from_gymnasium(env, **PROMISES)
+    state = model.initial_state()
+    for action in (0, 1, 1):
+        state, _, _ = model._step(state, action, np.random.default_rng(0))
+        env.step(action)
+    assert model.initial_state() == state and hash(model.initial_state()) == hash(state)
+    assert model.state_of(env, "whatever it shows") == state
+
+
+def test_agents_recognise_what_was_saved():
+    env = started(Memory())
+    model = pacplan.from_gymnasium(env, **PROMISES)
+    agent = pacplan.Agent(pacplan.UCT(gamma=0.95, horizon=3), model, budget=200, reuse=True, seed=0)
+    assert agent.act(env) == 1
+    env.step(1)
+    agent.act(env)
+    assert agent.history[1].reused_samples > 0
+    keyed = pacplan.from_gymnasium(env, key="observation", check=False, **PROMISES)
+    agent = pacplan.Agent(pacplan.UCT(gamma=0.95, horizon=3), keyed, budget=200, reuse=True, seed=0)
+    with pytest.raises(ValueError, match=r"act\(env, observation\)"):
+        agent.act(env)
+    agent.act(env, 0)
+
+
+def test_blackjack_says_for_whom_it_is_planned():
+    env = started(gymnasium.make("Blackjack-v1"))
+    settings = {"successors": 10, "reward_range": (-1, 1)}
+    model = pacplan.from_gymnasium(env, **settings)
+    planner = pacplan.UCT(gamma=1.0, horizon=2)
+    knows = (
+        "it is planned for someone who knows the simulator's whole state, also what observations hide"
+    )
+    assert knows in planner.plan(model, seed=0, budget=100).assumptions
+    assert any("dealer" in note for note in model.check().notes)
+
+    def redraw(base, rng):
+        base.dealer[1] = min(int(rng.integers(1, 14)), 10)
+
+    redrawn = pacplan.from_gymnasium(env, redraw=redraw, **settings)
+    stated = planner.plan(redrawn, seed=0, budget=100).assumptions
+    assert knows not in stated and any("redraw draws" in line for line in stated)
+    # What is redrawn does not tell states apart.
+    state = redrawn.initial_state()
+    env.unwrapped.dealer[1] = env.unwrapped.dealer[1] % 10 + 1
+    assert redrawn.initial_state() == state
+    keyed = pacplan.from_gymnasium(env, key="observation", check=False, **settings)
+    assert any(KEYED in problem for problem in keyed.check().problems)
+
+
+def test_limits_of_time_are_stated():
+    env = started(gymnasium.make("CartPole-v1", max_episode_steps=7))
+    said = "the limit of 7 steps of an episode is not reached"
+    assert said in pacplan.from_gymnasium(env, **PROMISES).assumptions
+    assert said not in pacplan.from_gymnasium(env, time_limit=True, **PROMISES).assumptions
+    lake = pacplan.from_gymnasium(started(gymnasium.make("FrozenLake-v1")))
+    planner = pacplan.MDPGapE(
+        epsilon=0.5, delta=0.1, gamma=0.9, horizon=2, rewards="known", transitions="known"
+    )
+    stated = planner.plan(lake, seed=0).assumptions
+    assert "the environment behaves as its table says" in stated
+    assert "the limit of 100 steps of an episode is not reached" in stated
+
+
+class Melting(FrozenLakeEnv):
+    """Its ice breaks at the fourth step, whatever the table says."""
+
+    def reset(self, **options):
+        self.taken = 0
+        return super().reset(**options)
+
+    def step(self, action):
+        self.taken += 1
+        observation, reward, over, cut, info = super().step(action)
+        return observation, reward, over or self.taken == 4, cut, info
+
+
+class Blind(FrozenLakeEnv):
+    """Shows another number than that of its table's state."""
+
+    def step(self, action):
+        observation, *rest = super().step(action)
+        return (observation + 1) % 16, *rest
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"), [(Melting, "the table of Melting says"), (Blind, "showed")]
+)
+def test_tables_hide_nothing(kind, message):
+    env = started(kind(is_slippery=False))
+    with pytest.raises(pacplan.BrokenPromiseError, match=message):
+        pacplan.from_gymnasium(env)
+    assert isinstance(
+        pacplan.from_gymnasium(env, table=False, **PROMISES),
+        pacplan.models.gymnasium.GymnasiumSimulator,
+    )
+
+
+def test_the_command_line_states_what_a_plan_rests_on():
+    from typer.testing import CliRunner
+
+    gymnasium.register("pacplan/Memory-v0", entry_point=Memory)
+    command = ["plan", "gym:pacplan/Memory-v0", "--set", "successors=1", "--set", "reward_range=(0,1)"]
+    options = ["--epsilon", "0.1", "--gamma", "0.9", "--horizon", "3", "--seed", "0", "--budget", "500"]
+    outcome = CliRunner().invoke(app, [*command, *options])
+    assert "whole state" in " ".join(outcome.output.split()), outcome.output
+    outcome = CliRunner().invoke(app, [*command, "--set", "key=observation", *options])
+    assert outcome.exit_code != 0 and "different futures" in " ".join(outcome.output.split())
+
+
+@pytest.mark.parametrize("name", ["FrozenLake-v1", "CartPole-v1"])
+def test_checkpoints_of_environments(name, tmp_path):
+    env = started(gymnasium.make(name))
+    model = pacplan.from_gymnasium(env, table=False, successors=3, reward_range=(0, 1))
+    planner = pacplan.UCT(gamma=0.9, horizon=5)
+    path = tmp_path / "plan"
+    whole = planner.plan(model, seed=0, budget=600, checkpoint=tmp_path / "whole", every=1e9)
+
+    def press(snapshot):
+        if snapshot.episodes >= 30:
+            raise KeyboardInterrupt
+
+    planner.plan(model, seed=0, budget=600, checkpoint=path, every=1e9, callback=press)
+    again = planner.resume(
+        path, pacplan.from_gymnasium(env, table=False, successors=3, reward_range=(0, 1))
+    )
+    assert again.values.tolist() == whole.values.tolist() and again.samples == 600
+    env.step(1)
+    with pytest.raises(ValueError, match="in another state"):
+        planner.resume(path, model)

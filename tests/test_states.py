@@ -1,0 +1,319 @@
+"""What a simulator must leave alone: its states, and its answers about their actions."""
+
+import collections
+import dataclasses
+import itertools
+
+import numba
+import numpy as np
+import pytest
+
+import pacplan
+from pacplan import BrokenPromiseError
+
+PLANNER = pacplan.Bracket(epsilon=0.3, delta=0.01, gamma=0.9, horizon=3)
+GUESSER = pacplan.UCT(gamma=0.9, horizon=4)
+
+
+def walk(state, action, rng):
+    """'R' pays nearly always, 'L' hardly ever."""
+    return (state + 1) % 5, float(rng.random() < (0.95 if action == "R" else 0.05)), False
+
+
+def plans(actions, planner=PLANNER, step=walk, seeds=18, **settings):
+    model = pacplan.Simulator(step, actions=actions, successors=1, **settings)
+    return [planner.plan(model, 0, seed=seed, budget=20_000) for seed in range(seeds)]
+
+
+# ------------------------------------------------------------------------------------- Actions
+
+
+def turning(every):
+    """Answers in the other order every so many times."""
+    counter = itertools.count()
+    return lambda state: ["L", "R"] if next(counter) // every % 2 == 0 else ["R", "L"]
+
+
+@pytest.mark.parametrize("every", [1, 3, 40])
+@pytest.mark.parametrize("planner", [PLANNER, GUESSER], ids=["Bracket", "UCT"])
+def test_actions_that_turn_about_are_found_out(every, planner):
+    for _ in range(18):
+        message = r"actions\(\d\) has answered \['., '.'\] and then \['., '.'\]".replace(
+            "., '.", ".', '."
+        )
+        with pytest.raises(BrokenPromiseError, match=message):
+            plans(turning(every), planner, seeds=1)
+
+
+def test_actions_that_grow_are_found_out():
+    counter = itertools.count()
+    with pytest.raises(BrokenPromiseError, match=r"has answered \[0, 1\] and then \[0, 1, 2\]"):
+        plans(lambda state: 2 if next(counter) < 30 else 3, GUESSER)
+
+
+def test_the_root_offers_what_the_plan_says():
+    """An answer that turns after the planner has asked: whatever is certified is right."""
+    for asked_before in range(1, 8):
+        counter = itertools.count()
+
+        def once(state, counter=counter, turn=asked_before):
+            return ["R", "L"] if next(counter) == turn else ["L", "R"]
+
+        model = pacplan.Simulator(walk, actions=once, successors=1)
+        try:
+            plan = PLANNER.plan(model, 0, seed=0, budget=20_000)
+        except BrokenPromiseError:
+            continue
+        assert plan.action == "R"
+
+
+class Move:
+    """An action that is equal to itself only."""
+
+    def __init__(self, name):
+        self.name = name
+
+
+def test_actions_may_be_made_anew():
+    def step(state, action, rng):
+        return walk(state, action.name, rng)
+
+    for plan in plans(lambda state: [Move("L"), Move("R")], step=step, seeds=3):
+        assert plan.certified and plan.action.name == "R"
+
+
+def test_agents_are_told_as_well():
+    listed = ["L", "R"]
+    model = pacplan.Simulator(walk, actions=lambda state: listed, successors=1)
+    agent = pacplan.Agent(GUESSER, model, budget=300, reuse=True, seed=0)
+    assert agent.act(0) == "R" and agent.act(1) == "R" and agent.history[1].reused_samples > 0
+    listed.reverse()
+    # The tree that was kept counts actions as they were listed before.
+    with pytest.raises(BrokenPromiseError, match=r"has answered \['L', 'R'\] and then \['R', 'L'\]"):
+        agent.act(2)
+
+
+@numba.njit
+def jitted_walk(state, action, rng):
+    return (state + 1) % 5, 1.0 if action == 0 else 0.0, False
+
+
+@numba.njit
+def fickle(state):
+    return 1 + np.random.randint(0, 3)
+
+
+def test_jitted_actions_that_vary_are_found_out():
+    model = pacplan.Simulator(jitted_walk, actions=fickle, successors=1, max_actions=3)
+    for seed in range(10):
+        with pytest.raises(BrokenPromiseError, match=r"actions\(\d\) has answered \d and then \d"):
+            GUESSER.plan(model, 0, seed=seed, budget=5000)
+
+
+@pytest.mark.parametrize(
+    ("actions", "labels"),
+    [
+        (range(2), (0, 1)),
+        (np.arange(2), (0, 1)),
+        (np.array([0.5, 1.5]), (0.5, 1.5)),
+        (np.array(["L", "R"]), ("L", "R")),
+        (np.array(2), (0, 1)),
+        (collections.deque(["L", "R"]), ("L", "R")),
+        (range(3, 5), (3, 4)),
+        ([False, True], (False, True)),
+    ],
+)
+def test_any_sequence_lists_actions(actions, labels):
+    def step(state, action, rng):
+        assert any(action is label or action == label for label in labels)
+        return state, float(action == labels[1]), False
+
+    for given in (actions, lambda state: actions):
+        model = pacplan.Simulator(step, actions=given, successors=1)
+        plan = GUESSER.plan(model, 0, seed=0, budget=100)
+        assert plan.actions == labels and plan.action == labels[1]
+        assert all(type(a) is type(b) for a, b in zip(plan.actions, labels, strict=True))
+
+
+def test_sequences_that_list_no_actions():
+    for actions in ("LR", {0, 1}, np.zeros((2, 2)), [], range(0)):
+        with pytest.raises((TypeError, ValueError)):
+            pacplan.Simulator(walk, actions=actions, successors=1)
+    assert pacplan.Simulator(jitted_walk, actions=range(2), successors=1).max_actions == 2
+    with pytest.raises(TypeError, match="pass actions=2"):
+        pacplan.Simulator(jitted_walk, actions=["L", "R"], successors=1)
+
+
+# -------------------------------------------------------------------------------------- States
+
+
+class Box:
+    """A state that can be changed: equal to itself only."""
+
+    def __init__(self, place):
+        self.place = place
+
+
+class Valued(Box):
+    """Equal by what it holds."""
+
+    def __eq__(self, other):
+        return isinstance(other, Valued) and self.place == other.place
+
+    def __hash__(self):
+        return hash(self.place)
+
+
+def in_place(state, action, rng):
+    state.place += 1
+    return state, float(action), state.place >= 50
+
+
+def changes_what_it_got(state, action, rng):
+    moved = type(state)(state.place + 1)
+    state.place = -1
+    return moved, float(action), moved.place >= 50
+
+
+def in_a_tuple(state, action, rng):
+    return (in_place(state[0], action, rng)[0],), float(action), False
+
+
+@pytest.mark.parametrize("step", [in_place, changes_what_it_got])
+@pytest.mark.parametrize("kind", [Box, Valued])
+@pytest.mark.parametrize("planner", [PLANNER, GUESSER], ids=["Bracket", "UCT"])
+def test_states_changed_in_place_are_found_out(step, kind, planner):
+    model = pacplan.Simulator(step, actions=2, successors=1)
+    with pytest.raises(BrokenPromiseError, match="a state has changed since it was first seen"):
+        planner.plan(model, kind(0), seed=0, budget=1000)
+
+
+def test_other_ways_to_change_a_state():
+    model = pacplan.Simulator(in_a_tuple, actions=2, successors=1)
+    with pytest.raises(BrokenPromiseError, match="a state has changed"):
+        GUESSER.plan(model, (Box(0),), seed=0, budget=1000)
+
+    def moved(state, action, rng):
+        return Valued(state.place + 1), float(action), state.place >= 20
+
+    def bound(state, h):
+        state.place = 7
+        return 0.0
+
+    def offered(state):
+        state.place = 7
+        return 2
+
+    model = pacplan.Simulator(moved, actions=2, successors=1)
+    bounded = pacplan.Bracket(
+        epsilon=0.3, delta=0.1, gamma=0.9, horizon=3, value_bounds=(bound, lambda state, h: 10.0)
+    )
+    with pytest.raises(BrokenPromiseError, match="a state has changed"):
+        bounded.plan(model, Valued(0), seed=0, budget=1000)
+    model = pacplan.Simulator(moved, actions=offered, successors=1)
+    with pytest.raises(BrokenPromiseError, match="a state has changed"):
+        GUESSER.plan(model, Valued(0), seed=0, budget=1000)
+
+
+def test_a_state_changed_after_its_last_call_is_found_out():
+    kept = []
+
+    def step(state, action, rng):
+        kept.append(state)
+        if len(kept) == 200:
+            kept[0].place = 99
+        return Valued((state.place + 1) % 40), float(action), False
+
+    model = pacplan.Simulator(step, actions=2, successors=1)
+    with pytest.raises(BrokenPromiseError, match="a state has changed"):
+        pacplan.UCT(gamma=0.9, horizon=50).plan(model, Valued(0), seed=0, budget=200)
+
+
+def test_games_are_watched_as_well():
+    def move(state, action, rng):
+        state.place += 1
+        return state, float(action), state.place % 3 == 0
+
+    game = pacplan.Simulator(move, actions=2, successors=1, two_player=True)
+    planner = pacplan.UGapEMCTS(epsilon=0.2, delta=0.1)
+    with pytest.raises(BrokenPromiseError, match="a state has changed"):
+        planner.plan(game, Valued(0), seed=0, budget=1000)
+
+
+def test_objects_that_stay_the_same_may_be_equal_to_themselves_only():
+    places = [Box(i) for i in range(5)]
+
+    def step(state, action, rng):
+        return places[(state.place + 1) % 5], float(rng.random() < 0.2 + 0.6 * action), False
+
+    model = pacplan.Simulator(step, actions=2, successors=1)
+    plan = PLANNER.plan(model, places[0], seed=0, budget=50_000)
+    assert plan.certified and plan.action == 1
+
+
+def test_states_that_are_always_new_are_explained():
+    def step(state, action, rng):
+        return Box(state.place + 1), float(action), False
+
+    model = pacplan.Simulator(step, actions=2, successors=2)
+    with pytest.raises(BrokenPromiseError, match="an object of class Box is equal to itself only"):
+        GUESSER.plan(model, Box(0), seed=0, budget=1000)
+
+
+# ---------------------------------------------------------------------------------- Exceptions
+
+
+class RefusingError(Exception):
+    def add_note(self, note):
+        raise RuntimeError("no notes")
+
+
+class SealedError(Exception):
+    def __setattr__(self, name, value):
+        raise AttributeError(name)
+
+
+@dataclasses.dataclass(frozen=True)
+class FrozenError(Exception):
+    code: int = 3
+
+
+class Nameless:
+    """A state that cannot be shown."""
+
+    def __repr__(self):
+        raise RuntimeError("no repr")
+
+    def __eq__(self, other):
+        return isinstance(other, Nameless)
+
+    def __hash__(self):
+        return 1
+
+
+@pytest.mark.parametrize("kind", [RefusingError, SealedError, FrozenError])
+@pytest.mark.parametrize("progress", [False, True])
+def test_no_exception_is_lost_for_want_of_a_note(kind, progress):
+    def fails(*_):
+        raise kind
+
+    good = {"step": lambda state, action, rng: (state, 0.5, False), "actions": 2}
+    for bad in ({"step": fails}, {"actions": fails}):
+        arguments = good | bad
+        model = pacplan.Simulator(arguments["step"], actions=arguments["actions"], successors=1)
+        with pytest.raises(kind):
+            GUESSER.plan(model, Nameless(), seed=0, budget=100, progress=progress)
+    model = pacplan.Simulator(good["step"], actions=2, successors=1)
+    bounded = pacplan.Bracket(
+        epsilon=0.3, delta=0.1, gamma=0.9, horizon=3, value_bounds=(fails, lambda state, h: 10.0)
+    )
+    with pytest.raises(kind):
+        bounded.plan(model, Nameless(), seed=0, budget=100, progress=progress)
+    with pytest.raises(kind):
+        GUESSER.plan(model, Nameless(), seed=0, budget=100, progress=progress, callback=fails)
+
+
+def test_no_broken_promise_is_lost_for_want_of_a_repr():
+    model = pacplan.Simulator(lambda state, action, rng: (state, 7.0, False), actions=2, successors=1)
+    with pytest.raises(BrokenPromiseError, match="Nameless without a repr"):
+        GUESSER.plan(model, Nameless(), seed=0, budget=100)
