@@ -35,7 +35,7 @@ def test_example(name, tmp_path):
         cwd=tmp_path,
         capture_output=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=600,
     )
     assert ran.returncode == 0, ran.stderr
     for word in words:

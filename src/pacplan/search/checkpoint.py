@@ -192,6 +192,10 @@ class CheckpointKeeper:
     ) -> None:
         if not path.resolve().parent.is_dir():
             raise ValueError(f"checkpoint={str(path)!r}: there is no such folder")
+        if path.is_dir():
+            raise ValueError(f"checkpoint={str(path)!r} is a folder; name a file in it")
+        if not os.access(path.resolve().parent, os.W_OK):
+            raise ValueError(f"checkpoint={str(path)!r}: there is no permission to write there")
         self.every = every
         self._path = path
         self._header = header
