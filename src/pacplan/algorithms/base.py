@@ -112,7 +112,7 @@ class Planner(ABC):
             TypeError: an argument of the wrong type.
             BrokenPromiseError: the model broke a promise (a reward out of range, too many
                 successors). What a simulator raises itself comes through unchanged.
-            OSError: a checkpoint cannot be written.
+            OSError: the first checkpoint, made at the start, cannot be written.
         """
         check_model(model)
         limits = self._limits(budget, time_limit, progress, callback, memory_limit, on_interrupt)
