@@ -3,6 +3,9 @@
 One array for each quantity, a slot for every action of every node, and a safeguarded Newton solve
 from a cold start for each of the four bounds of a visit. Two successors only, the paper's practical
 thresholds, deterministic rewards in [0, 1].
+
+With `per_successor` it bounds the mean reward of each (s, a, s') by itself, as the paper's published
+runs did, instead of that of (s, a), as its text says.
 """
 
 import math
@@ -36,7 +39,19 @@ def upper_end(p, c):
 
 
 @njit
-def plan(p, successors, rewards, state, horizon, gamma, epsilon, delta, seed, room):
+def reward_ends(total, visits, delta):
+    """Ends of the interval of a mean reward, [0, 1] without a visit."""
+    if visits == 0:
+        return 0.0, 1.0
+    radius = (math.log(1.0 / delta) + math.log(max(math.log(visits), 1.0))) / visits
+    mean = total / visits
+    return 1.0 - upper_end(1.0 - mean, radius), upper_end(mean, radius)
+
+
+@njit
+def plan(
+    p, successors, rewards, state, horizon, gamma, epsilon, delta, seed, room, per_successor=False
+):
     """Returns (action, calls to the model)."""
     np.random.seed(seed)
     actions = p.shape[1]
@@ -56,6 +71,7 @@ def plan(p, successors, rewards, state, horizon, gamma, epsilon, delta, seed, ro
     nodes = 1
     path = np.zeros(horizon, np.int64)
     played = np.zeros(horizon, np.int64)
+    lows, highs = np.zeros(2), np.zeros(2)
     episodes = 0
     while True:
         best, gap = 0, np.inf
@@ -108,30 +124,31 @@ def plan(p, successors, rewards, state, horizon, gamma, epsilon, delta, seed, ro
         for h in range(horizon - 1, -1, -1):
             node, action = path[h], played[h]
             visits = n[node, action]
-            mean = total[node, action] / visits
-            reward = math.log(1.0 / delta) + math.log(max(math.log(visits), 1.0))
-            up = upper_end(mean, reward / visits)
-            down = 1.0 - upper_end(1.0 - mean, reward / visits)
-            if h + 1 < horizon:
+            down, up = 0.0, 0.0
+            if not per_successor:
+                down, up = reward_ends(total[node, action], visits, delta)
+            if h + 1 < horizon or per_successor:
                 radius = (math.log(1.0 / delta) + math.log(visits)) / visits
-                one = children[node, action, 0]
-                high, low = sigma[horizon - h - 1], 0.0
-                if children[node, action, 1] >= 0:
-                    high = best_upper[children[node, action, 1]]
-                    low = best_lower[children[node, action, 1]]
+                for slot in range(2):
+                    child = children[node, action, slot]
+                    low, high = 0.0, gamma * sigma[horizon - h - 1]
+                    if child >= 0:
+                        low, high = gamma * best_lower[child], gamma * best_upper[child]
+                    if per_successor:
+                        # A pair always pays its mean reward, whatever the successor.
+                        times = counts[node, action, slot]
+                        paid = times * total[node, action] / visits
+                        reward_low, reward_high = reward_ends(paid, times, delta)
+                        low += reward_low
+                        high += reward_high
+                    lows[slot], highs[slot] = low, high
                 share = counts[node, action, 0] / visits
-                if best_upper[one] >= high:
-                    q = upper_end(share, radius)
-                    up += gamma * (q * best_upper[one] + (1.0 - q) * high)
-                else:
-                    q = upper_end(1.0 - share, radius)
-                    up += gamma * (q * high + (1.0 - q) * best_upper[one])
-                if best_lower[one] <= low:
-                    q = upper_end(share, radius)
-                    down += gamma * (q * best_lower[one] + (1.0 - q) * low)
-                else:
-                    q = upper_end(1.0 - share, radius)
-                    down += gamma * (q * low + (1.0 - q) * best_lower[one])
+                better = 0 if highs[0] >= highs[1] else 1
+                q = upper_end(share if better == 0 else 1.0 - share, radius)
+                up += q * highs[better] + (1.0 - q) * highs[1 - better]
+                worse = 0 if lows[0] <= lows[1] else 1
+                q = upper_end(share if worse == 0 else 1.0 - share, radius)
+                down += q * lows[worse] + (1.0 - q) * lows[1 - worse]
             upper[node, action] = up
             lower[node, action] = down
             best_upper[node] = upper[node].max()

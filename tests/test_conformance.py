@@ -22,7 +22,7 @@ SETTINGS = {
     "bracket": {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 5},
     "mdp-gape": {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 5},
     "sparse-sampling": {"gamma": 0.7, "horizon": 2, "width": 3},
-    "uct": {"gamma": 0.7, "horizon": 5},
+    "uct": {"gamma": 0.7, "horizon": 5, "exploration": "ucb1"},  # Which soon visits the whole tree.
     "brue": {"gamma": 0.7, "horizon": 5},
     "olop": {"gamma": 0.7, "horizon": 5},
     "kl-olop": {"gamma": 0.7, "horizon": 5},

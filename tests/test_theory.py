@@ -164,6 +164,136 @@ def test_a_search_stays_below_corollary_1(seed):
     assert plan.episodes <= theory.corollary_1(model, 0, **settings).proven == counts.sum()
 
 
+# Corollary 2 ------------------------------------------------------------------------------------------
+
+
+def test_corollary_2_by_hand():
+    # B = 1, K = 2, H = 2. Both gaps of the root are 1/2, as the best action has the second's; below it
+    # they are 0 and 1/2. So the shares are 2 / (1/4) at the first step, and 1/0 and 1 / (1/4) below it,
+    # times c = log(3 * 2^2 / 0.1) = 4.787492.
+    model = chain(0.5, actions=2)
+    settings = {"gamma": 0.7, "horizon": 2, "epsilon": 0.1, "delta": 0.1}
+    for prefix, share in [([0], 8), ([1], 8), ([0, 0], 8), ([0, 1], 4), ([1, 0], 8), ([1, 1], 4)]:
+        bound = theory.corollary_2(model, [(0, action) for action in prefix], **settings)
+        assert bound.order == pytest.approx(share * 4.787492, rel=1e-6)
+        assert bound.proven == pytest.approx(47746.4 * share * 4.787492, rel=1e-4)
+    whole = theory.all_gaps(model, **settings)
+    assert whole.order == pytest.approx((8 + 4 + 8 + 4) * 4.787492, rel=1e-6)
+    assert whole.proven == pytest.approx(47746.4 * (8 + 4 + 8 + 4) * 4.787492, rel=1e-4)
+
+
+def branches(model, state, horizon, h=0):
+    """All trajectories of a model from a state on, one by one; they are shorter where they may end."""
+    rewards, probabilities, successors = model.sparse()
+    for action in np.flatnonzero(np.isfinite(rewards[state])):
+        here = [(state, int(action))]
+        chances = probabilities[state, action]
+        if h + 1 == horizon or chances.sum() < 0.999:
+            yield here
+        if h + 1 < horizon:
+            for after in successors[state, action][chances > 0.0]:
+                for rest in branches(model, int(after), horizon, h + 1):
+                    yield here + rest
+
+
+def ending(rng):
+    """Five states, of which the last is terminal; the second does not offer its last action."""
+    p = rng.dirichlet(np.ones(5), size=(5, 3))
+    p[rng.random(p.shape) < 0.5] = 0.0
+    p[..., 1] += 0.1
+    available = np.ones((5, 3), bool)
+    available[1, 2] = False
+    return pacplan.TabularMDP(
+        p / p.sum(-1, keepdims=True), rng.random((5, 3)), terminal=[4], available=available
+    )
+
+
+@pytest.mark.parametrize("make", [random_small, ending])
+@pytest.mark.parametrize("seed", range(3))
+def test_corollary_2_by_brute_force(make, seed, monkeypatch):
+    monkeypatch.setattr(theory, "_LEVELS", 7)
+    model = make(np.random.default_rng(seed))
+    settings = {"gamma": 0.8, "horizon": 3, "epsilon": 0.05, "delta": 0.1}
+    paths = [theory.corollary_2(model, path, **settings) for path in branches(model, 0, 3)]
+    whole = theory.all_gaps(model, 0, **settings)
+    assert whole.order == pytest.approx(sum(path.order for path in paths))
+    assert whole.proven == pytest.approx(sum(path.proven for path in paths))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_stays_below_corollary_2(seed):
+    model = random_small(np.random.default_rng(seed))
+    settings = {"gamma": 0.6, "horizon": 3, "epsilon": 0.3, "delta": 0.1}
+    plan = pacplan.MDPGapE(**settings).plan(model, 0, seed=seed)
+    assert plan.certified and plan.episodes <= theory.all_gaps(model, 0, **settings).proven
+
+
+@pytest.mark.parametrize("pairs", [0, 3])
+def test_prefixes_of_another_length(pairs):
+    with pytest.raises(ValueError, match=f"prefix .* has {pairs}"):
+        theory.corollary_2(
+            chain(0.5, actions=2), [(0, 0)] * pairs, gamma=0.7, horizon=2, epsilon=0.1, delta=0.1
+        )
+
+
+# Table 2 ----------------------------------------------------------------------------------------------
+
+
+def pair_of_states(rewards, **options):
+    """Two actions in each of two states, all leading to either state."""
+    successors = np.array([[[0, 1], [0, 1]], [[0, 1], [0, 1]]])
+    table = np.array([rewards, rewards])
+    return pacplan.TabularMDP(np.full((2, 2, 2), 0.5), table, successors=successors, **options)
+
+
+BY_HAND = [
+    # B = K = 2, gamma = 1/2, H = 2, epsilon = 1/4 and a gap of 1/2, so that (BK)^H = 16,
+    # log K / log(1/gamma) = 1 and log(BK) / log(1/gamma) = 2.
+    ("sparse-sampling", 2**5 * 16 * 16, 2**5 * 16 * 16),
+    ("sparse-sampling", 4**3, 4**3),
+    ("olop", 4**2, 4**2),  # max(2, 0) and max(2, 1)
+    ("op-mdp", 1, 4**2),
+    ("brue", 2**4 * 16 * 4, 2**4 * 16 * 4),
+    ("stop", 4**2, 4**4),
+    ("trailblazer", 4**2, 4**2),  # max(2, 1) and max(2, 2)
+    ("smooth-cruiser", 4**4, 4**4),
+    ("mdp-gape", 2 * (2**2 * 4 * 2 * 4), 2 * (2**2 * 4 * 2 * 4)),
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "epsilon"),
+    [
+        (pair_of_states([1.0, 0.5]), 0.25),
+        (pair_of_states([6.0, 1.0], reward_range=(-4.0, 6.0)), 2.5),
+    ],
+    ids=["rewards in [0, 1]", "rewards in [-4, 6]"],
+)
+def test_table_2_by_hand(model, epsilon):
+    lines = theory.table_2(model, 0, gamma=0.5, horizon=2, epsilon=epsilon)
+    assert [(line.planner, line.least, line.most) for line in lines] == [
+        (name, pytest.approx(least), pytest.approx(most)) for name, least, most in BY_HAND
+    ]
+
+
+def test_table_2_where_kappa_matters():
+    # gamma = 1/sqrt(2) doubles the exponents: log K / log(1/gamma) = 2, log(BK) / log(1/gamma) = 4.
+    lines = theory.table_2(pair_of_states([1.0, 0.5]), 0, gamma=0.5**0.5, horizon=2, epsilon=0.25)
+    ends = {line.formula: (line.least, line.most) for line in lines}
+    assert ends["ε^-max(2, log κ / log(1/γ))"] == pytest.approx((4**2, 4**2))
+    assert ends["ε^-(log κ / log(1/γ))"] == pytest.approx((1, 4**4))
+    assert ends["ε^-(2 + log κ / log(1/γ) + o(1))"] == pytest.approx((4**2, 4**6))
+    assert ends["ε^-max(2, log(Bκ) / log(1/γ) + o(1))"] == pytest.approx((4**2, 4**4))
+
+
+def test_table_2_of_a_tie():
+    lines = theory.table_2(pair_of_states([0.5, 0.5]), 0, gamma=0.5, horizon=2, epsilon=0.25)
+    calls = {line.planner: line.most for line in lines}
+    assert calls["brue"] == math.inf
+    # Neither gap exceeds epsilon: 2 actions, H^2 (BK)^(H-1) B / epsilon^2 for each.
+    assert calls["mdp-gape"] == pytest.approx(2 * (4 * 4 * 2 * 16))
+
+
 # The deterministic theorem ----------------------------------------------------------------------------
 
 
@@ -233,7 +363,7 @@ def test_settings_out_of_range(bad):
 
 
 ARGUMENTS = {"gamma": 0.7, "horizon": 3, "epsilon": 0.5, "delta": 0.1}
-OF_A_MODEL = ["gaps", "pseudo_counts", "corollary_1", "deterministic_theorem"]
+OF_A_MODEL = ["gaps", "table_2", "pseudo_counts", "corollary_1", "all_gaps", "deterministic_theorem"]
 
 
 @pytest.mark.parametrize("name", OF_A_MODEL)
@@ -268,10 +398,12 @@ def test_wrong_arguments_are_refused_before_anything_is_computed(
         terminal=[19],
     )
     given = {"model": model} | ARGUMENTS | change
-    if name == "gaps":
+    if name in ("gaps", "table_2"):
         if "delta" in change:
-            return
+            pytest.skip("it takes no delta")
         del given["delta"]
+    if name == "table_2" and change == {"gamma": 1.5}:
+        words = "gamma"
     getattr(theory, name)(**{"model": model} | {k: ARGUMENTS[k] for k in given if k in ARGUMENTS})
     monkeypatch.setattr("pacplan.exact.gaps", lambda *_, **__: pytest.fail("it computes"))
     with pytest.raises(kind, match=re.escape(words)):
@@ -307,7 +439,27 @@ def test_what_no_float_can_hold_is_infinite():
     assert calls == np.inf
     offered = np.array([[1, 1, 0, 0, 0], [1, 1, 1, 1, 1]], bool)
     model = pacplan.TabularMDP(np.full((2, 5, 2), 0.5), np.zeros((2, 5)), available=offered)
-    bound = theory.corollary_1(model, gamma=0.7, horizon=400, epsilon=0.5, delta=0.1)
-    assert bound.order == bound.proven == np.inf
+    for name in ("corollary_1", "all_gaps"):
+        bound = getattr(theory, name)(model, gamma=0.7, horizon=400, epsilon=0.5, delta=0.1)
+        assert bound.order == bound.proven == np.inf
+    lines = theory.table_2(model, gamma=0.7, horizon=400, epsilon=0.5)
+    assert any(line.most == np.inf for line in lines)
     counts = theory.pseudo_counts(model, gamma=0.7, horizon=400, epsilon=0.5, delta=0.1)
     assert (counts[0, 0, 2:] == 0.0).all()
+
+
+@pytest.mark.parametrize(
+    ("prefix", "kind", "words"),
+    [
+        ([], ValueError, "1 to 3 pairs"),
+        ([(0, 0)] * 4, ValueError, "1 to 3 pairs"),
+        ([(0, 0), (7, 0)], ValueError, "state must be one of"),
+        ([(0, 0), (0, 9)], ValueError, "does not offer the action 9"),
+        ([(0, -1)], ValueError, "does not offer the action -1"),
+        ([0, 1], TypeError, "pairs"),
+    ],
+    ids=str,
+)
+def test_wrong_prefixes(prefix, kind, words):
+    with pytest.raises(kind, match=words):
+        theory.corollary_2(chain(0.5, actions=2), prefix, **ARGUMENTS)

@@ -273,7 +273,7 @@ def reproduce(
         str | None,
         typer.Option(
             help="Of MDP-GapE, separated by commas: 'paper' (the default) or 'lemma' for Table 4 and "
-            "Figure 1; 'sharp' (the default), 'published' or 'budget' for Figure 2."
+            "Figure 1; 'sharp', 'budget' (both by default) or 'published' for Figure 2."
         ),
     ] = None,
     planners: Annotated[

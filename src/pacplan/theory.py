@@ -24,6 +24,9 @@ from pacplan.models.tabular import TabularMDP
 C0 = (64.0 * math.sqrt(2.0) * (1.0 + math.sqrt(2.0))) ** 2
 """The constant of the paper's bound on pseudo-counts, from its Theorem 1."""
 
+# How many counts to work out at a time: a table of states by this many stays small.
+_LEVELS = 512
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -61,8 +64,90 @@ def sparse_sampling_calls(*, epsilon: float, horizon: int, actions: int, success
 
 def crude_exponent(*, gamma: float, actions: int, successors: int) -> float:
     """2 + log(BK) / log(1/gamma): the growth of n in 1/epsilon if gaps are neglected (section 4)."""
-    discount = _checks.probability("gamma", gamma)
-    return 2.0 - math.log(_branches(actions, successors)) / math.log(discount)
+    return 2.0 + math.log(_branches(actions, successors)) / _log_inverse(gamma)
+
+
+@dataclass(frozen=True)
+class Complexity:
+    """A line of the paper's Table 2, evaluated: orders, without constants and logarithms.
+
+    Attributes:
+        planner: our name of it.
+        setting: "action" or "value" for fixed confidence, "budget" or "anytime".
+        formula: the expression.
+        least: calls by the expression, kappa at its smallest. (A kappa below 1 would make a power of
+            epsilon fall as epsilon does; the smallest is taken as 1.)
+        most: the same with the largest kappa, B K or K; equal to `least` where there is no kappa.
+        remark: what the bound is for.
+    """
+
+    planner: str
+    setting: str
+    formula: str
+    least: float
+    most: float
+    remark: str = ""
+
+
+def table_2(
+    model: TabularMDP,
+    state: int | None = None,
+    *,
+    gamma: float,
+    horizon: int,
+    epsilon: float,
+) -> tuple[Complexity, ...]:
+    """The paper's Table 2 (sample complexities in the literature) evaluated on a known MDP.
+
+    Everything is an order as the paper prints it, in calls: constants, logarithms and o(1) in exponents
+    are left out, so only the growth of a line means something; lines can be compared neither with each
+    other nor with calls that were counted. kappa, a branching factor of nearly optimal nodes that each
+    planner's paper defines in its own way, is not computed; both ends of its range are evaluated.
+    Infinite for BRUE where the two best actions tie, or there is one action only.
+    """
+    question = _question(model, state, gamma, horizon, epsilon)
+    rate = _log_inverse(gamma)
+    root, b, k = question.root, question.successors, question.actions
+    first = _unit_gaps(model, question)[0, root]
+    low, high = model.reward_range
+    unit = question.epsilon / (high - low)
+    raw = exact.gaps(model, gamma=gamma, horizon=horizon)[0, root] / (high - low)
+    smallest = _second_gap(raw)
+    tree = _power(b * k, horizon)
+    brue = horizon**4 * tree / smallest**2 if smallest > 0.0 else math.inf
+
+    def power(*exponents: float) -> tuple[float, float]:
+        """The ends of a power of 1/epsilon, kappa at its smallest and at its largest."""
+        return _power(unit, -exponents[0]), _power(unit, -exponents[-1])
+
+    def line(
+        planner: str, setting: str, formula: str, ends: Sequence[float], remark: str
+    ) -> Complexity:
+        return Complexity(planner, setting, formula, ends[0], ends[-1], remark)
+
+    ss = sparse_sampling_calls(epsilon=unit, horizon=horizon, actions=k, successors=b)
+    gape = horizon**2 * tree / k * float((1.0 / first**2).sum())
+    wide, narrow = math.log(b * k) / rate, math.log(k) / rate
+    return (
+        line("sparse-sampling", "action, value", "H^5 (BK)^H / ε^2", [ss], "Lemma 1"),
+        line("sparse-sampling", "action, value", "ε^-(2 + log K / log(1/γ))", power(2.0 + narrow), ""),
+        line(
+            "olop", "budget", "ε^-max(2, log κ / log(1/γ))", power(2.0, max(2.0, narrow)),
+            "open loop, κ from 1 to K",
+        ),
+        line("op-mdp", "anytime", "ε^-(log κ / log(1/γ))", power(0.0, wide), "known MDP, κ up to BK"),
+        line("brue", "anytime", "H^4 (BK)^H / Δ^2", [brue], "smallest gap Δ"),
+        line(
+            "stop", "action", "ε^-(2 + log κ / log(1/γ) + o(1))", power(2.0, 2.0 + wide),
+            "κ up to BK",
+        ),
+        line(
+            "trailblazer", "value", "ε^-max(2, log(Bκ) / log(1/γ) + o(1))",
+            power(max(2.0, math.log(b) / rate), max(2.0, wide)), "κ from 1 to K",
+        ),
+        line("smooth-cruiser", "value", "ε^-4", power(4.0), "regularised MDPs only"),
+        line("mdp-gape", "action", "Σ_a H^2 (BK)^(H-1) B / (Δ(a) ∨ Δ ∨ ε)^2", [gape], "Corollary 1"),
+    )  # fmt: skip
 
 
 def exponent(epsilons: Sequence[float], samples: ArrayLike) -> Exponent:
@@ -120,11 +205,8 @@ def _gaps(model: TabularMDP, question: "_Question") -> NDArray[np.float64]:
     root, epsilon = question.root, question.epsilon
     found = exact.gaps(model, gamma=question.gamma, horizon=question.horizon)
     first = found[0, root].copy()
-    offered = np.sort(first[np.isfinite(first)])
-    # With one action there is nothing to decide, and no second best.
-    second = offered[1] if len(offered) > 1 else 0.0
     found[0] = np.nan
-    found[0, root] = np.maximum(first, max(second, epsilon))
+    found[0, root] = np.maximum(first, max(_second_gap(first), epsilon))
     return found
 
 
@@ -194,6 +276,71 @@ def corollary_1(
     return Bound(float(order), float(counts[0, question.root].sum()))
 
 
+def corollary_2(
+    model: TabularMDP,
+    prefix: Sequence[tuple[int, int]],
+    *,
+    gamma: float,
+    horizon: int,
+    epsilon: float,
+    delta: float,
+) -> Bound:
+    """The paper's Corollary 2: episodes that are expected to begin with a given prefix.
+
+        O( min_(l <= h) (BK)^(H-l) / Delta~_l(s_l, a_l)^2 log( 3 (BK)^H / delta ) )
+
+    bounds the pseudo-count of (s_1, a_1, ..., s_h, a_h), the sum over episodes of the probability that
+    the episode begins so. `proven` is the smallest of the pseudo-counts of its pairs, from which the
+    paper derives it.
+
+    Args:
+        model: the problem.
+        prefix: states and actions, from the root on, at most H pairs.
+        gamma: discount.
+        horizon: H.
+        epsilon: accuracy.
+        delta: risk.
+    """
+    exact.check_tables(model)
+    steps = _checks.integer("horizon", horizon, least=1)
+    pairs = list(prefix)
+    if not 1 <= len(pairs) <= steps:
+        raise ValueError(f"prefix must have 1 to {steps} pairs, it has {len(pairs)}")
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(f"prefix must consist of pairs (state, action), got {pair!r}")
+        if pair[1] not in model.actions(pair[0]):
+            raise ValueError(f"prefix: state {pair[0]} does not offer the action {pair[1]!r}")
+    question = _question(model, pairs[0][0], gamma, steps, epsilon)
+    c = _price(question, delta)
+    widths = _unit_gaps(model, question)
+    places = tuple(zip(*((h, s, a) for h, (s, a) in enumerate(pairs)), strict=True))
+    shares = _shares(question, c, widths)[places]
+    return Bound(float(shares.min()), float(_pseudo_counts(question, c, widths)[places].min()))
+
+
+def all_gaps(
+    model: TabularMDP,
+    state: int | None = None,
+    *,
+    gamma: float,
+    horizon: int,
+    epsilon: float,
+    delta: float,
+) -> Bound:
+    """Episodes until MDP-GapE stops, by Corollary 2: its sum over all trajectories of H pairs.
+
+    It uses the gaps of the whole tree, and yet, as the paper says, need not improve on Corollary 1.
+    The time it takes grows with the square of the number of states.
+    """
+    question = _question(model, state, gamma, horizon, epsilon)
+    c = _price(question, delta)
+    widths = _unit_gaps(model, question)
+    shares, counts = _shares(question, c, widths), _pseudo_counts(question, c, widths)
+    root = question.root
+    return Bound(_sum_of_minima(model, root, shares), _sum_of_minima(model, root, counts))
+
+
 def deterministic_theorem(
     model: TabularMDP,
     state: int | None = None,
@@ -235,6 +382,53 @@ def deterministic_theorem(
         for steepest, count in _steepest(model, root, widths, doubled)
     )
     return Bound(float(order), float(proven))
+
+
+def _shares(question: "_Question", c: float, widths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(BK)^(H-h) / Delta~^2 log(3 (BK)^H / delta), an array of shape (H, S, A)."""
+    steps_left = question.horizon - 1 - np.arange(question.horizon)
+    with np.errstate(divide="ignore", over="ignore"):
+        scale = float(question.successors * question.actions) ** steps_left * c
+        scale = scale[:, np.newaxis, np.newaxis]
+        return np.asarray(
+            np.divide(scale, widths**2, out=np.zeros_like(widths), where=~np.isinf(widths))
+        )
+
+
+def _sum_of_minima(model: TabularMDP, root: int, most: NDArray[np.float64]) -> float:
+    """The sum over all trajectories from the root of the smallest entry of `most` along each.
+
+    Trajectories are not listed. The sum is the integral over t of the number of trajectories whose
+    entries all exceed t, a step function, and dynamic programming counts these for every step of it.
+    """
+    if np.isinf(most[0, root]).any():
+        return math.inf
+    _, probabilities, successors = model.sparse()
+    values = np.unique(most[np.isfinite(most) & (most > 0.0)])
+    levels = np.concatenate([[0.0], values[:-1]])
+    total = 0.0
+    for chunk in np.array_split(np.arange(len(levels)), math.ceil(len(levels) / _LEVELS)):
+        level = levels[chunk]
+        alive = np.ones((model.states, len(level)))
+        for h in range(len(most) - 1, -1, -1):
+            at = ... if model.steps is None else h
+            going_on = probabilities[at] > 0.0
+            # An episode that may end here adds a trajectory that does.
+            ends = probabilities[at].sum(-1) < 1.0 - 1e-9
+            above = alive
+            alive = np.zeros_like(above)
+            for action in range(most.shape[2]):
+                if h + 1 == len(most):
+                    count = np.ones_like(above)
+                else:
+                    count = np.repeat(ends[:, action, np.newaxis].astype(float), len(level), 1)
+                    for outcome in range(going_on.shape[2]):
+                        following = above[successors[at][:, action, outcome]]
+                        count += going_on[:, action, outcome, np.newaxis] * following
+                # Of the first step only the root counts, whose entries are the only numbers there.
+                alive += np.where(most[h, :, action, np.newaxis] > level, count, 0.0)
+        total += float(((values - levels)[chunk] * alive[root]).sum())
+    return total
 
 
 def _steepest(
@@ -283,6 +477,17 @@ def _price(question: "_Question", delta: float) -> float:
     return math.log(3.0) + question.horizon * math.log(branches) - math.log(chance)
 
 
+def _second_gap(found: NDArray[np.float64]) -> float:
+    """Delta, the gap of the second best action; 0 where there is one action, and nothing to decide."""
+    offered = np.sort(found[np.isfinite(found)])
+    return float(offered[1]) if len(offered) > 1 else 0.0
+
+
+def _log_inverse(gamma: float) -> float:
+    """log(1/gamma), by which the growth of a tree is turned into a power of epsilon."""
+    return -math.log(_checks.probability("gamma", gamma))
+
+
 class _Question(NamedTuple):
     """What the bounds of a model depend on besides its tables, checked."""
 
@@ -323,8 +528,8 @@ def _branches(actions: int, successors: int) -> int:
     return b * _checks.integer("actions", actions, least=1)
 
 
-def _power(base: float, exponent: int) -> float:
+def _power(base: float, exponent: float) -> float:
     try:
-        return float(base) ** exponent
+        return math.pow(base, exponent)
     except OverflowError:
         return math.inf

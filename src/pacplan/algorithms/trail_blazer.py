@@ -409,13 +409,12 @@ class TrailBlazer(Planner):
             extra = 2.0 * distance * distance / math.log(eta / gamma)
             extra *= max(0.0, math.log(math.log(count) / (1.0 - eta)))
         level = math.log(count) - math.log(self.delta) + gamma / (eta - gamma) + extra + 1.0
-        # Rounds with fewer samples look at nothing: U eta / (1 - eta) is at least 1/(1 - gamma).
-        later = (
-            (level + math.log(_MOST_SAMPLES) - math.log(0.5 * epsilon)) * 4.0 * (eta / (1.0 - eta)) ** 2
-        )
-        if count > 1 and later > _MOST_SAMPLES:
+        # Rounds of fewer samples look at nothing: U eta / (1 - eta) is not below 1/(1 - gamma).
+        spread = 2.0 * eta / (1.0 - eta)
+        least = (level + math.log(_MOST_SAMPLES) - math.log(0.5 * epsilon)) * spread * spread
+        if count > 1 and least > _MOST_SAMPLES:
             raise ValueError(
-                f"TrailBlazer with gamma={gamma} and epsilon={self.epsilon} would need {later:.3g} "
+                f"TrailBlazer with gamma={gamma} and epsilon={self.epsilon} would need {least:.3g} "
                 "samples of every action before it looks further ahead; give a smaller gamma"
             )
         ratio = scale.rest / epsilon

@@ -23,6 +23,11 @@ _COLOURS = {
 _SPARE = ("#CC79A7", "#56B4E9", "#000000", "#999999", "#F0E442")
 _MARKERS = "osD^vP*X<>"
 _GREY = "#777777"
+_BOUNDS = {
+    "sharp": "tuned bounds",
+    "budget": "the text's bounds",
+    "published": "the published bounds",
+}
 
 
 def figure1(lines: Sequence[Accuracy], fits: Mapping[str, Exponent], stem: Path) -> None:
@@ -107,7 +112,8 @@ def _curve(axes: Any, line: Curve, shift: float, colour: str, marker: str, floor
         np.maximum([getattr(point, name) for point in line.points.values()], floor)
         for name in ("value", "low", "high")
     )
-    label = f"{line.label}, ours"
+    bounds = _BOUNDS.get(line.thresholds)
+    label = f"{line.planner}, ours, {bounds}" if bounds else f"{line.label}, ours"
     axes.plot(x, mean, color=colour, marker=marker, linewidth=2.0, zorder=3, label=label)
     axes.vlines(x, low, high, color=colour, linewidth=1.0, alpha=0.6, zorder=2)
     none = x[[point.value == 0.0 for point in line.points.values()]]
