@@ -16,6 +16,7 @@ from conftest import interpreted
 from pacplan.search.driver import _ctrl_c
 from pacplan.search.room import OutOfTimeError, Room
 from pacplan.streams import streams
+from pacplan.words import at_least, at_most
 
 MODEL = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
 PLANNER = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, thresholds="paper")
@@ -385,7 +386,7 @@ def test_plan_is_frozen_printable_and_json():
     assert f"{plan.samples:,}" in text
     assert plan.guarantee in text
     for upper in plan.upper:
-        assert f"{upper:.4g}" in text
+        assert at_most(upper) in text
     assert repr(plan.action) in repr(plan)
 
 
@@ -478,6 +479,6 @@ def test_progress_table_shows_every_action():
     console.print(progress_table(seen[-1], 1.0, None))
     text = console.export_text()
     for lower, upper in zip(plan.lower, plan.upper, strict=True):
-        assert f"{lower:.4g}" in text
-        assert f"{upper:.4g}" in text
+        assert at_least(lower) in text
+        assert at_most(upper) in text
     assert f"{plan.samples:,} calls" in text

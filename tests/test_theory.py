@@ -363,7 +363,7 @@ def test_settings_out_of_range(bad):
 
 
 ARGUMENTS = {"gamma": 0.7, "horizon": 3, "epsilon": 0.5, "delta": 0.1}
-OF_A_MODEL = ["gaps", "pseudo_counts", "corollary_1", "deterministic_theorem"]
+OF_A_MODEL = ["gaps", "table_2", "pseudo_counts", "corollary_1", "all_gaps", "deterministic_theorem"]
 
 
 @pytest.mark.parametrize("name", OF_A_MODEL)
@@ -398,10 +398,12 @@ def test_wrong_arguments_are_refused_before_anything_is_computed(
         terminal=[19],
     )
     given = {"model": model} | ARGUMENTS | change
-    if name == "gaps":
+    if name in ("gaps", "table_2"):
         if "delta" in change:
-            return
+            pytest.skip("it takes no delta")
         del given["delta"]
+    if name == "table_2" and change == {"gamma": 1.5}:
+        words = "gamma"
     getattr(theory, name)(**{"model": model} | {k: ARGUMENTS[k] for k in given if k in ARGUMENTS})
     monkeypatch.setattr("pacplan.exact.gaps", lambda *_, **__: pytest.fail("it computes"))
     with pytest.raises(kind, match=re.escape(words)):
@@ -437,7 +439,27 @@ def test_what_no_float_can_hold_is_infinite():
     assert calls == np.inf
     offered = np.array([[1, 1, 0, 0, 0], [1, 1, 1, 1, 1]], bool)
     model = pacplan.TabularMDP(np.full((2, 5, 2), 0.5), np.zeros((2, 5)), available=offered)
-    bound = theory.corollary_1(model, gamma=0.7, horizon=400, epsilon=0.5, delta=0.1)
-    assert bound.order == bound.proven == np.inf
+    for name in ("corollary_1", "all_gaps"):
+        bound = getattr(theory, name)(model, gamma=0.7, horizon=400, epsilon=0.5, delta=0.1)
+        assert bound.order == bound.proven == np.inf
+    lines = theory.table_2(model, gamma=0.7, horizon=400, epsilon=0.5)
+    assert any(line.most == np.inf for line in lines)
     counts = theory.pseudo_counts(model, gamma=0.7, horizon=400, epsilon=0.5, delta=0.1)
     assert (counts[0, 0, 2:] == 0.0).all()
+
+
+@pytest.mark.parametrize(
+    ("prefix", "kind", "words"),
+    [
+        ([], ValueError, "1 to 3 pairs"),
+        ([(0, 0)] * 4, ValueError, "1 to 3 pairs"),
+        ([(0, 0), (7, 0)], ValueError, "state must be one of"),
+        ([(0, 0), (0, 9)], ValueError, "does not offer the action 9"),
+        ([(0, -1)], ValueError, "does not offer the action -1"),
+        ([0, 1], TypeError, "pairs"),
+    ],
+    ids=str,
+)
+def test_wrong_prefixes(prefix, kind, words):
+    with pytest.raises(kind, match=words):
+        theory.corollary_2(chain(0.5, actions=2), prefix, **ARGUMENTS)

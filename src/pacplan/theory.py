@@ -64,8 +64,7 @@ def sparse_sampling_calls(*, epsilon: float, horizon: int, actions: int, success
 
 def crude_exponent(*, gamma: float, actions: int, successors: int) -> float:
     """2 + log(BK) / log(1/gamma): the growth of n in 1/epsilon if gaps are neglected (section 4)."""
-    discount = _checks.probability("gamma", gamma)
-    return 2.0 - math.log(_branches(actions, successors)) / math.log(discount)
+    return 2.0 + math.log(_branches(actions, successors)) / _log_inverse(gamma)
 
 
 @dataclass(frozen=True)
@@ -107,11 +106,11 @@ def table_2(
     Infinite for BRUE where the two best actions tie, or there is one action only.
     """
     question = _question(model, state, gamma, horizon, epsilon)
-    b, k, root = question.successors, question.actions, question.root
-    rate = -math.log(_checks.probability("gamma", gamma))
+    rate = _log_inverse(gamma)
+    root, b, k = question.root, question.successors, question.actions
     first = _unit_gaps(model, question)[0, root]
     low, high = model.reward_range
-    unit = epsilon / (high - low)
+    unit = question.epsilon / (high - low)
     raw = exact.gaps(model, gamma=gamma, horizon=horizon)[0, root] / (high - low)
     smallest = _second_gap(raw)
     tree = _power(b * k, horizon)
@@ -119,7 +118,7 @@ def table_2(
 
     def power(*exponents: float) -> tuple[float, float]:
         """The ends of a power of 1/epsilon, kappa at its smallest and at its largest."""
-        return unit ** -exponents[0], unit ** -exponents[-1]
+        return _power(unit, -exponents[0]), _power(unit, -exponents[-1])
 
     def line(
         planner: str, setting: str, formula: str, ends: Sequence[float], remark: str
@@ -302,16 +301,22 @@ def corollary_2(
         epsilon: accuracy.
         delta: risk.
     """
+    exact.check_tables(model)
     steps = _checks.integer("horizon", horizon, least=1)
-    if not 1 <= len(prefix) <= steps:
-        raise ValueError(f"prefix must have 1 to {steps} pairs, it has {len(prefix)}")
-    question = _question(model, prefix[0][0], gamma, steps, epsilon)
-    for state, action in prefix:
-        if action not in model.actions(state):
-            raise ValueError(f"prefix: state {state} has no action {action!r}")
-    places = tuple(zip(*((h, s, a) for h, (s, a) in enumerate(prefix)), strict=True))
-    shares, counts = _shares_and_counts(model, question, delta)
-    return Bound(float(shares[places].min()), float(counts[places].min()))
+    pairs = list(prefix)
+    if not 1 <= len(pairs) <= steps:
+        raise ValueError(f"prefix must have 1 to {steps} pairs, it has {len(pairs)}")
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise TypeError(f"prefix must consist of pairs (state, action), got {pair!r}")
+        if pair[1] not in model.actions(pair[0]):
+            raise ValueError(f"prefix: state {pair[0]} does not offer the action {pair[1]!r}")
+    question = _question(model, pairs[0][0], gamma, steps, epsilon)
+    c = _price(question, delta)
+    widths = _unit_gaps(model, question)
+    places = tuple(zip(*((h, s, a) for h, (s, a) in enumerate(pairs)), strict=True))
+    shares = _shares(question, c, widths)[places]
+    return Bound(float(shares.min()), float(_pseudo_counts(question, c, widths)[places].min()))
 
 
 def all_gaps(
@@ -329,7 +334,9 @@ def all_gaps(
     The time it takes grows with the square of the number of states.
     """
     question = _question(model, state, gamma, horizon, epsilon)
-    shares, counts = _shares_and_counts(model, question, delta)
+    c = _price(question, delta)
+    widths = _unit_gaps(model, question)
+    shares, counts = _shares(question, c, widths), _pseudo_counts(question, c, widths)
     root = question.root
     return Bound(_sum_of_minima(model, root, shares), _sum_of_minima(model, root, counts))
 
@@ -377,17 +384,15 @@ def deterministic_theorem(
     return Bound(float(order), float(proven))
 
 
-def _shares_and_counts(
-    model: TabularMDP, question: "_Question", delta: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(BK)^(H-h) / Delta~^2 log(3 (BK)^H / delta) and the pseudo-counts, arrays of shape (H, S, A)."""
-    price = _price(question, delta)
-    widths = _unit_gaps(model, question)
+def _shares(question: "_Question", c: float, widths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(BK)^(H-h) / Delta~^2 log(3 (BK)^H / delta), an array of shape (H, S, A)."""
     steps_left = question.horizon - 1 - np.arange(question.horizon)
     with np.errstate(divide="ignore", over="ignore"):
-        scale = float(question.successors * question.actions) ** steps_left * price
-        shares = np.asarray(scale[:, np.newaxis, np.newaxis] / widths**2)
-    return shares, _pseudo_counts(question, price, widths)
+        scale = float(question.successors * question.actions) ** steps_left * c
+        scale = scale[:, np.newaxis, np.newaxis]
+        return np.asarray(
+            np.divide(scale, widths**2, out=np.zeros_like(widths), where=~np.isinf(widths))
+        )
 
 
 def _sum_of_minima(model: TabularMDP, root: int, most: NDArray[np.float64]) -> float:
@@ -396,6 +401,8 @@ def _sum_of_minima(model: TabularMDP, root: int, most: NDArray[np.float64]) -> f
     Trajectories are not listed. The sum is the integral over t of the number of trajectories whose
     entries all exceed t, a step function, and dynamic programming counts these for every step of it.
     """
+    if np.isinf(most[0, root]).any():
+        return math.inf
     _, probabilities, successors = model.sparse()
     values = np.unique(most[np.isfinite(most) & (most > 0.0)])
     levels = np.concatenate([[0.0], values[:-1]])
@@ -476,6 +483,11 @@ def _second_gap(found: NDArray[np.float64]) -> float:
     return float(offered[1]) if len(offered) > 1 else 0.0
 
 
+def _log_inverse(gamma: float) -> float:
+    """log(1/gamma), by which the growth of a tree is turned into a power of epsilon."""
+    return -math.log(_checks.probability("gamma", gamma))
+
+
 class _Question(NamedTuple):
     """What the bounds of a model depend on besides its tables, checked."""
 
@@ -516,8 +528,8 @@ def _branches(actions: int, successors: int) -> int:
     return b * _checks.integer("actions", actions, least=1)
 
 
-def _power(base: float, exponent: int) -> float:
+def _power(base: float, exponent: float) -> float:
     try:
-        return float(base) ** exponent
+        return math.pow(base, exponent)
     except OverflowError:
         return math.inf

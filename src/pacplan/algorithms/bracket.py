@@ -377,7 +377,7 @@ class _BracketSearch(EpisodeSearch):
         """The accounts, or twice as many where all are in use."""
         if used < len(accounts):
             return accounts
-        return self.room.extend(accounts, min(max(2 * used, 2), len(self.actions)))
+        return self.room.extend(accounts, min(max(2 * used, 1), len(self.actions)))
 
     def in_units(self, scaled: Any) -> Any:
         """Values of H steps in the user's units."""
