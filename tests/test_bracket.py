@@ -588,7 +588,7 @@ def test_forced_grid_is_fine_enough(lens, epsilon):
     pacplan.Bracket(epsilon=epsilon, delta=0.1, gamma=0.0).plan(bandit(0.5, 0.5), 0, seed=0, budget=1)
     rules = lens.last[0]._fixed["rules"]
     assert rules["stride"][0] * rules["step"][0] <= epsilon / 8 + 1e-12
-    halved = lens.last[0]._fixed["forced_wealth"].shape[2] - 1
+    halved = lens.last[0].kernel_state().forced_wealth.shape[2] - 1
     assert bracket.bets.LARGEST_FRACTION * 0.5**halved <= epsilon / 24
 
 

@@ -111,9 +111,8 @@ def test_an_action_that_was_cut_off_is_untried():
         (untried,) = np.flatnonzero(np.isnan(plan.values))
         assert plan.calls[untried] == 1
         assert plan.tree.nodes[0]["tried"] == 3
-        more = planner._plan(
-            model, 0, seed=seed, budget=HORIZON, time_limit=None, reuse=Reuse(plan.tree, 1.0)
-        )
+        root, limits = np.random.SeedSequence(seed), planner._limits(HORIZON, None)
+        more = planner._plan(model, 0, root, limits, reuse=Reuse(plan.tree, 1.0))
         assert more.calls[untried] == HORIZON
         assert not np.isnan(more.values).any()
 

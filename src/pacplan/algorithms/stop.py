@@ -264,15 +264,12 @@ class StOP(Planner):
                 "StOP needs B, the largest number of successors of a state and action: pass "
                 "successors= to the model"
             )
-        states = float(depth)
+        count, states = most_actions(self, model), float(depth)
         if model.successors > 1:
-            growth = depth * math.log(model.successors)
-            states = math.inf
-            if growth < 700.0:
-                states = float((model.successors**depth - 1) // (model.successors - 1))
-        share = math.log(2.0 * self.depth(model) / self.delta)
-        count = most_actions(self, model)
-        share += states * math.log(count) if count > 1 else 0.0
+            if depth * math.log(model.successors) > 700.0:
+                return _MOST_DRAWS
+            states = float((model.successors**depth - 1) // (model.successors - 1))
+        share = math.log(2.0 * self.depth(model)) - math.log(self.delta) + states * math.log(count)
         ends = value_range(model.reward_range, model.may_end, self.gamma, depth)[-1]
         tail = self._tail(model, depth)
         spread = float(ends["node_upper"] - ends["node_lower"]) / tail if tail > 0.0 else math.inf

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 # Growth below this is granted without asking how much memory the machine has left.
 _SMALL = 1 << 26
-# Part of what is left that one growth may take.
-_SHARE = 0.8
+# Part of the memory that a search may have in all: what it holds, and what the machine has left.
+_SHARE = 0.6
 # Bytes a second, with some to spare: of memory that is cleared, and of tables that are hashed anew.
 _FILLED = 1e9
 HASHED = 1e8
@@ -47,9 +47,10 @@ class Room:
             raise MemoryError(f"the search needs more than memory_limit={self.limit} bytes")
         if more > _SMALL:
             left = available_memory()
-            if left is not None and more > _SHARE * left:
+            if left is not None and self.held + more > _SHARE * (self.held + left):
                 raise MemoryError(
-                    f"the search needs {more} bytes more, and the machine has {left} left"
+                    f"the search holds {self.held} bytes and needs {more} more, and the machine has "
+                    f"{left} left"
                 )
         if self.deadline is not None and time.perf_counter() + more / speed > self.deadline:
             raise OutOfTimeError
