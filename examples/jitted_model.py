@@ -1,7 +1,7 @@
 """A simulator at compiled speed: 24 machines, 16 million states, a few million calls a second.
 
 Shows a step function jitted with Numba, which runs inside the search: states are integers, here one
-bit for each machine. The same function in plain Python gives the same plan, slower.
+bit for each machine. The same function in plain Python makes the same model, slower.
 
     python examples/jitted_model.py
 """
@@ -38,11 +38,10 @@ def main():
     morning = sum(1 << machine for machine in (2, 3, 9, 13, 18, 19, 20, 23))
     print("broken:", *(f"{m}" for m in range(MACHINES) if morning >> m & 1))
     planner = pacplan.UCT(gamma=0.9, horizon=20)
-    few = []
     for kind, function, budget in (("jitted", step, 2_000_000), ("python", step.py_func, 20_000)):
         model = pacplan.Simulator(function, actions=GROUPS, successors=None)
         start = time.perf_counter()
-        few.append(planner.plan(model, morning, seed=0, budget=10_000).values.tolist())
+        planner.plan(model, morning, seed=0, budget=10_000)
         warm = time.perf_counter() - start
         plan = planner.plan(model, morning, seed=0, budget=budget)
         values = " ".join(f"{value:.2f}" for value in plan.values)
@@ -50,8 +49,6 @@ def main():
             f"{kind}: send the crew to group {plan.action} (values {values}), {plan.samples:,} calls, "
             f"{plan.samples / plan.seconds / 1e6:.2f} million a second (the first took {warm:.1f} s)"
         )
-    assert few[0] == few[1]
-    print("With as many calls, both find the same values to the last bit.")
 
 
 if __name__ == "__main__":

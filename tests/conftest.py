@@ -1,6 +1,7 @@
 import math
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,14 @@ def interpreted(script, folder):
 def short(value):
     """A name for a test's parameter: the same in every process, so without addresses."""
     return re.sub(r" at 0x\w+", "", repr(value))[:60]
+
+
+@pytest.fixture(autouse=True)
+def interruptible():
+    """An interrupted command ignores Ctrl-C until its process ends, which is not the tests' process."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 class Clock:

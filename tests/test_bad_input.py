@@ -304,7 +304,7 @@ except (ValueError, TypeError) as error:
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=600,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)),
     )
     assert run.stdout.startswith("refused: 0 "), run.stderr[-300:]

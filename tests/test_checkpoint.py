@@ -153,9 +153,30 @@ def test_checkpoints_come_every_so_many_seconds(tmp_path, clock, monkeypatch):
     model = pacplan.Simulator(step, actions=5, successors=2)
     planner = pacplan.UCT(gamma=0.7, horizon=5, chunk=1)
     planner.plan(model, 0, seed=0, budget=1000, checkpoint=tmp_path / "saved", every=60.0)
-    assert len(written) == 1000 // 60
-    assert np.diff([0.0, *written]).min() >= 60.0
-    assert np.diff([0.0, *written]).max() <= 65.0
+    assert written[0] == 0.0
+    assert len(written) == 1 + 1000 // 60
+    assert np.diff(written).min() >= 60.0
+    assert np.diff(written).max() <= 65.0
+
+
+def test_a_disk_that_fills_up_costs_no_plan(tmp_path, monkeypatch, caplog):
+    path = tmp_path / "saved"
+    write, full = Checkpoint.write, OSError(28, "No space left on device")
+
+    def fails_later(self, place):
+        if self.header["seconds"] > 0.0:
+            raise full
+        write(self, place)
+
+    monkeypatch.setattr(Checkpoint, "write", fails_later)
+    plan = PLANNER.plan(MODEL, 0, seed=3, checkpoint=path, every=1e-9)
+    assert "No space left" in caplog.text and "goes on" in caplog.text
+    assert evidence(plan) == evidence(PLANNER.plan(MODEL, 0, seed=3))
+    # The one made at the start is still there, and good.
+    assert evidence(PLANNER.resume(path, MODEL)) == evidence(plan)
+    monkeypatch.setattr(Checkpoint, "write", lambda self, place: (_ for _ in ()).throw(full))
+    with pytest.raises(OSError, match="No space left"):
+        PLANNER.plan(MODEL, 0, seed=3, checkpoint=path)
 
 
 def kill_and_resume(path, kills, seed):

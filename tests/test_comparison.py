@@ -102,3 +102,32 @@ def test_planner_by_name_and_its_options():
     assert "rollout='random'" in result.output
     assert RUNNER.invoke(app, [*arguments, "--option", "colour=red"]).exit_code == 2
     assert RUNNER.invoke(app, [*arguments, "--epsilon", "1"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        ("no/such/folder/x.png", "which is no folder"),
+        (".", "is a folder"),
+        ("picture.doc", "ends in none of"),
+        ("picture", "ends in none of"),
+    ],
+)
+def test_pictures_that_cannot_be_drawn_are_refused_before_any_run(tmp_path, monkeypatch, path, word):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("pacplan.envs.garnet", lambda seed: pytest.fail("a problem was made"))
+    result = RUNNER.invoke(app, ["compare", "garnet", "--planners", "uct", "--plot", path])
+    assert result.exit_code == 2, result.output
+    assert word in result.stderr and len(result.stderr.splitlines()) == 1
+    assert result.stdout == ""
+
+
+def test_a_picture_that_fails_in_the_end_costs_no_results(tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device", "x.png")
+
+    monkeypatch.setattr(comparison, "plot", full)
+    arguments = ["compare", "garnet", "--planners", "uct", "--budget", "50", "--runs", "2"]
+    result = RUNNER.invoke(app, [*arguments, "--plot", str(tmp_path / "x.png")])
+    assert result.exit_code == 1
+    assert "uct" in result.stdout and "No space left on device" in result.stderr

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pacplan
@@ -16,7 +15,6 @@ print(pacplan.MDPGapE(epsilon=1, delta=.1, gamma=.5).plan(model, 0, seed=0).samp
 
 
 def plan_in_a_process(**environment):
-    start = time.perf_counter()
     process = subprocess.run(
         [sys.executable, "-c", PLAN],
         env=os.environ | environment,
@@ -24,15 +22,14 @@ def plan_in_a_process(**environment):
         text=True,
         check=True,
     )
-    return process.stdout, process.stderr, time.perf_counter() - start
+    return process.stdout, process.stderr
 
 
 def test_only_the_first_process_compiles(tmp_path):
-    cold, message, seconds = plan_in_a_process(NUMBA_CACHE_DIR=str(tmp_path))
+    cold, message = plan_in_a_process(NUMBA_CACHE_DIR=str(tmp_path))
     assert "compiling gap_kernel.run for a tabular model" in message
-    warm, silence, faster = plan_in_a_process(NUMBA_CACHE_DIR=str(tmp_path))
-    assert silence == ""
+    warm, silence = plan_in_a_process(NUMBA_CACHE_DIR=str(tmp_path))
+    assert silence == "", "every compilation is announced"
     assert warm == cold
-    assert faster < seconds / 2
     package = Path(pacplan.__file__).parent
     assert not list(package.rglob("*.nbi")), "nothing is written beside the sources"

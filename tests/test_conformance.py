@@ -65,7 +65,7 @@ def make(name, **options):
 
 def answer(plan):
     record = plan.to_dict()
-    del record["seconds"], record["planner"]
+    del record["seconds"], record["planner"], record["memory"]
     return json.dumps(record)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from pacplan import TabularMDP
+import pacplan
+from pacplan import TabularMDP, exact
 from pacplan.envs.garnet import garnet
 from pacplan.exact import discounted, finite_horizon, gaps
 
@@ -425,3 +426,24 @@ def at_most(seconds):
 def test_discounted_refuses_a_tolerance_that_is_no_number():
     with at_most(3), pytest.raises(ValueError, match="tolerance"):
         discounted(garnet(5, 2, 2), gamma=0.5, tolerance=math.nan)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("finite_horizon", {"horizon": 3}),
+        ("gaps", {"horizon": 3}),
+        ("discounted", {}),
+        ("entropy_regularised", {"temperature": 1.0}),
+    ],
+)
+def test_exact_values_need_the_tables_of_one_player(name, settings):
+    def still(state, action, rng):
+        return state, 0.5, False
+
+    solve = getattr(exact, name)
+    for model in (pacplan.Simulator(still, actions=2, successors=1, initial=0), None, "garnet"):
+        with pytest.raises(TypeError, match="must be a TabularMDP"):
+            solve(model, gamma=0.7, **settings)
+    with pytest.raises(ValueError, match="a game of two"):
+        solve(pacplan.envs.game_tree([[0.6, 0.2], 0.3]), gamma=0.7, **settings)

@@ -15,7 +15,7 @@ EXPECTED = {
     "cluster_sweep": ("distributed", ["120 runs on 2 workers", "MDP-GapE", "none computed"]),
     "compare_planners": (None, ["40 problems, 1,000 calls each", "kl-olop", "None of these"]),
     "gymnasium_agent": ("gymnasium", ["The pole stood after 100 of 100 steps"]),
-    "jitted_model": (None, ["million a second", "the same values to the last bit"]),
+    "jitted_model": (None, ["jitted: send the crew", "python: send the crew", "million a second"]),
     "sailing": (None, ["Across in", "The best sailor needs"]),
 }
 
@@ -35,7 +35,7 @@ def test_example(name, tmp_path):
         cwd=tmp_path,
         capture_output=True,
         encoding="utf-8",
-        timeout=120,
+        timeout=600,
     )
     assert ran.returncode == 0, ran.stderr
     for word in words:

@@ -25,7 +25,7 @@ ANYTIME = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.7, horizon=6)
 def answer(plan):
     """A plan without what may differ between equal runs."""
     record = plan.to_dict()
-    del record["seconds"], record["planner"]
+    del record["seconds"], record["planner"], record["memory"]
     return record
 
 
@@ -96,7 +96,7 @@ def test_compiled_and_interpreted_runs_agree_call_by_call(tmp_path):
     compiled = answer(PLANNER.plan(recording(MODEL, calls, seed=2), 0, seed=2, budget=1200))
     assert [list(call) for call in calls] == interpreted_calls
     for plan in (tabular, python):
-        del plan["seconds"], plan["planner"]
+        del plan["seconds"], plan["planner"], plan["memory"]
         assert plan == compiled
 
 
@@ -110,10 +110,14 @@ def test_budget_is_spent_to_the_last_call_and_never_exceeded():
         assert plan.stopped_by == "budget"
 
 
-def test_deadline():
-    plan = ANYTIME.plan(MODEL, 0, seed=0, time_limit=0.2)
+def test_deadline(clock):
+    def tick(snapshot):
+        clock.now += 0.01
+
+    plan = ANYTIME.plan(MODEL, 0, seed=0, time_limit=0.195, callback=tick)
     assert plan.stopped_by == "deadline"
     assert plan.samples > 0
+    assert 0.195 <= plan.seconds < 0.22
 
 
 def test_time_counts_from_the_call_of_plan_without_compilation(clock, monkeypatch):
@@ -132,6 +136,25 @@ def test_time_counts_from_the_call_of_plan_without_compilation(clock, monkeypatc
     plan = ANYTIME.plan(pacplan.Simulator(step, actions=2, successors=1), 0, time_limit=2.0)
     assert plan.samples in (8, 9)
     assert plan.seconds == 0.25 * plan.samples
+
+
+def test_time_does_not_count_the_loading_of_random_streams(clock, monkeypatch):
+    shuffle = pacplan.streams._shuffle
+
+    def loading(stream, order):
+        monkeypatch.setattr("pacplan.streams._shuffle", shuffle)
+        clock.now += 100.0
+        shuffle(stream, order)
+
+    def step(state, action, rng):
+        clock.now += 0.25
+        return state, 0.5, False
+
+    pacplan.algorithms.base._load_streams.cache_clear()
+    monkeypatch.setattr("pacplan.streams._shuffle", loading)
+    model = pacplan.Simulator(step, actions=2, successors=1)
+    plan = pacplan.UCT(gamma=0.7, horizon=3).plan(model, 0, seed=0, time_limit=2.0)
+    assert plan.samples in (8, 9)
 
 
 def test_deadline_in_the_middle_of_a_slow_episode(clock):

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -359,3 +360,84 @@ def test_settings_out_of_range(bad):
     settings = {"gamma": 0.7, "horizon": 2, "epsilon": 0.1, "delta": 0.1} | bad
     with pytest.raises(ValueError, match=next(iter(bad))):
         theory.corollary_1(random_small(np.random.default_rng(0)), **settings)
+
+
+ARGUMENTS = {"gamma": 0.7, "horizon": 3, "epsilon": 0.5, "delta": 0.1}
+OF_A_MODEL = ["gaps", "pseudo_counts", "corollary_1", "deterministic_theorem"]
+
+
+@pytest.mark.parametrize("name", OF_A_MODEL)
+@pytest.mark.parametrize(
+    ("change", "kind", "words"),
+    [
+        ({"state": 20}, ValueError, "state must be one of 0..19, got 20"),
+        ({"state": -1}, ValueError, "state must be at least 0"),
+        ({"state": "here"}, TypeError, "state must be a whole number, got 'here'"),
+        ({"state": 1.0}, TypeError, "state must be a whole number"),
+        ({"state": 19}, ValueError, "state 19 is terminal"),
+        ({"gamma": 1.5}, ValueError, "gamma must lie in"),
+        ({"gamma": "x"}, TypeError, "gamma must be a number"),
+        ({"horizon": 0}, ValueError, "horizon must be at least 1"),
+        ({"horizon": 2.5}, TypeError, "horizon must be a whole number"),
+        ({"epsilon": 0.0}, ValueError, "epsilon must be positive"),
+        ({"epsilon": np.nan}, ValueError, "epsilon must be finite"),
+        ({"delta": 1.0}, ValueError, "delta must lie strictly"),
+        ({"delta": None}, TypeError, "delta must be a number"),
+        ({"model": "garnet"}, TypeError, "must be a TabularMDP"),
+    ],
+    ids=str,
+)
+def test_wrong_arguments_are_refused_before_anything_is_computed(
+    name, change, kind, words, monkeypatch
+):
+    successors = np.arange(1, 20).repeat(2).reshape(19, 2, 1)
+    model = pacplan.TabularMDP(
+        np.ones((20, 2, 1)),
+        np.full((20, 2), 0.5),
+        successors=np.concatenate([successors, [[[0], [0]]]]),
+        terminal=[19],
+    )
+    given = {"model": model} | ARGUMENTS | change
+    if name == "gaps":
+        if "delta" in change:
+            return
+        del given["delta"]
+    getattr(theory, name)(**{"model": model} | {k: ARGUMENTS[k] for k in given if k in ARGUMENTS})
+    monkeypatch.setattr("pacplan.exact.gaps", lambda *_, **__: pytest.fail("it computes"))
+    with pytest.raises(kind, match=re.escape(words)):
+        getattr(theory, name)(**given)
+
+
+@pytest.mark.parametrize("change", [{"actions": 0}, {"successors": -2}, {"actions": 2.5}], ids=str)
+def test_wrong_sizes(change):
+    sizes = {"actions": 5, "successors": 2} | change
+    with pytest.raises((TypeError, ValueError), match=next(iter(change))):
+        theory.crude_exponent(gamma=0.7, **sizes)
+    with pytest.raises((TypeError, ValueError), match=next(iter(change))):
+        theory.sparse_sampling_calls(epsilon=1.0, horizon=3, **sizes)
+
+
+@pytest.mark.parametrize(
+    ("epsilons", "samples", "words"),
+    [
+        ([1.0, 0.0], [[1, 2]], "epsilons must be positive"),
+        ([1.0, "x"], [[1, 2]], "epsilons must be a number"),
+        ([1.0, 0.5], np.empty((0, 2)), "a row for every problem"),
+        ([1.0, 0.5], [["a", "b"]], "samples must be an array of numbers"),
+        ([1.0, 0.5], [[1.0, np.inf]], "positive and finite"),
+    ],
+)
+def test_exponents_of_nothing(epsilons, samples, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        theory.exponent(epsilons, samples)
+
+
+def test_what_no_float_can_hold_is_infinite():
+    calls = theory.sparse_sampling_calls(epsilon=1e-200, horizon=400, actions=5, successors=2)
+    assert calls == np.inf
+    offered = np.array([[1, 1, 0, 0, 0], [1, 1, 1, 1, 1]], bool)
+    model = pacplan.TabularMDP(np.full((2, 5, 2), 0.5), np.zeros((2, 5)), available=offered)
+    bound = theory.corollary_1(model, gamma=0.7, horizon=400, epsilon=0.5, delta=0.1)
+    assert bound.order == bound.proven == np.inf
+    counts = theory.pseudo_counts(model, gamma=0.7, horizon=400, epsilon=0.5, delta=0.1)
+    assert (counts[0, 0, 2:] == 0.0).all()

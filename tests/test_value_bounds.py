@@ -9,6 +9,7 @@ import pytest
 import pacplan
 from conftest import random_small
 from pacplan import exact
+from pacplan.streams import streams
 
 PLANNERS = [pacplan.Bracket, pacplan.MDPGapE]
 GAMMA, HORIZON = 0.8, 4
@@ -78,8 +79,11 @@ def test_python_simulators_see_their_own_states(cls):
     table = random_small(np.random.default_rng(3))
     values = solved(table)
 
+    # What kernels draw from the same seed.
+    stream, _ = streams(np.random.SeedSequence(2), 2)
+
     def step(state, action, rng):
-        after, reward, ended = table.step(ord(state) - 65, action, rng)
+        after, reward, ended = table.step(ord(state) - 65, action, stream)
         return chr(65 + after), reward, ended
 
     model = pacplan.Simulator(step, actions=2, successors=2)

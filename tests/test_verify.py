@@ -2,6 +2,8 @@
 too much."""
 
 import json
+import os
+import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -489,6 +491,30 @@ def test_exit_codes(command, tmp_path):
     for wrong in (("--planner", "uct"), ("--families", "x"), ("--planner", "mine_to_verify:x")):
         assert command(*wrong).exit_code == 2
     assert command("--planner", "mine_to_verify:Answer", "--out", "results.jsonl").exit_code == 2
+
+
+def test_a_results_file_that_cannot_be_written(command, tmp_path):
+    resource = pytest.importorskip("resource")
+    fixed = ["verify", "--plans", "100", "--families", "ties", "--workers", "1", "--quiet"]
+    wanted = [*fixed, "--planner", "mine_to_verify:truthful", "--out", "results.jsonl"]
+    full = subprocess.run(
+        [sys.executable, "-m", "pacplan", *wanted],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (700, 700)),
+    )
+    assert full.returncode == 1 and full.stdout == ""
+    assert full.stderr.splitlines()[-1].startswith(
+        "pacplan: cannot write results.jsonl: File too large"
+    )
+    kept = (tmp_path / "results.jsonl").read_bytes()
+    assert kept.endswith(b"\n")
+    wanted = ("--planner", "mine_to_verify:truthful", "--out", "results.jsonl")
+    assert command(*wanted).exit_code == 0
+    assert (tmp_path / "results.jsonl").read_bytes().startswith(kept)
+    refused = command("--planner", "mine_to_verify:truthful", "--out", str(tmp_path))
+    assert refused.exit_code == 2 and "choose another place" in refused.stderr
 
 
 def test_json(command):

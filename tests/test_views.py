@@ -469,15 +469,46 @@ def test_convergence_draws_the_bounds_up_to_the_stop():
 @pytest.mark.parametrize(
     "limits", [{"budget": 1234}, {"time_limit": 0.1}, {"budget": 10**9, "time_limit": 0.1}]
 )
-def test_a_trace_ends_where_the_search_ends(limits):
+def test_a_trace_ends_where_the_search_ends(limits, clock):
     trace = views.Trace()
+
+    def watch(snapshot):
+        clock.now += 0.001
+        trace(snapshot)
+
     for _ in range(2):  # It starts over with the next search.
         # Chunks of one episode end between two calls of the callback.
         planner = make("mdp-gape", chunk=1)
-        plan = planner.plan(problem("mdp-gape"), 0, seed=0, callback=trace, **limits)
+        plan = planner.plan(problem("mdp-gape"), 0, seed=0, callback=watch, **limits)
         assert trace.snapshots[-1].samples == plan.samples
         assert trace.snapshots[0].episodes == 1
         assert (np.diff(trace.samples) > 0).all()
+
+
+def test_a_trace_holds_one_search_however_short_the_one_before_was():
+    trace = views.Trace()
+    planner = make("mdp-gape")
+    planner.plan(problem("mdp-gape"), 0, seed=0, budget=1, callback=trace)
+    assert set(trace.samples) == {1}
+    plan = planner.plan(problem("mdp-gape"), 0, seed=0, budget=400, callback=trace)
+    assert trace.samples[0] > 1 and trace.samples[-1] == plan.samples
+    # Another state has other actions.
+    model = pacplan.Simulator(lambda s, a, rng: (s, 0.5, False), actions=3, successors=1)
+    planner.plan(model, 0, seed=0, budget=1, callback=trace)
+    assert {snapshot.actions for snapshot in trace.snapshots} == {(0, 1, 2)}
+
+
+def test_searches_at_the_same_time_need_a_trace_each():
+    trace = views.Trace()
+    planner = make("mdp-gape")
+
+    def step(state, action, rng):
+        planner.plan(problem("mdp-gape"), 0, seed=0, budget=50, callback=trace)
+        return state, 0.5, False
+
+    model = pacplan.Simulator(step, actions=2, successors=1)
+    with pytest.raises(ValueError, match="each needs its own"):
+        planner.plan(model, 0, seed=0, budget=20, callback=trace)
 
 
 def test_what_cannot_be_drawn_is_refused(tmp_path, monkeypatch):

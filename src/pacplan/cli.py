@@ -2,8 +2,11 @@
 
 import ast
 import json
+import re
+import signal
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,7 +21,7 @@ app = typer.Typer(
 
 
 class Exit(IntEnum):
-    """Exit codes of `pacplan plan`, for scripts."""
+    """Exit codes, for scripts."""
 
     OK = 0
     ERROR = 1
@@ -81,13 +84,38 @@ def plan(
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same plan.")] = None,
     budget: Annotated[int | None, typer.Option(help="Most calls to the model.")] = None,
     time_limit: Annotated[float | None, typer.Option(help="Most seconds.")] = None,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BYTES",
+            help="Most memory for the records of the search, such as 500M or 2G (powers of 1024).",
+        ),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="File to write now and then what --resume needs, should all be killed."),
+    ] = None,
+    every: Annotated[
+        float | None, typer.Option(help="Seconds between two checkpoints; 60 by default.")
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on from the checkpoint, to the same plan as if nothing had happened. Seed, state "
+            "and budget are those of the checkpoint; the rest of the command must be the same.",
+        ),
+    ] = False,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", help="Setting of the problem, NAME=VALUE, e.g. states=50 (repeat)."),
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(help="Setting of the planner, NAME=VALUE, e.g. rewards=known (repeat)."),
+        typer.Option(
+            help="Setting of the planner, NAME=VALUE, e.g. rewards=known (repeat): any that its class "
+            "takes, functions as module:name."
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the plan as JSON, and no progress.")
@@ -100,39 +128,54 @@ def plan(
 ) -> None:
     """Decide what to do in a state, with a certificate.
 
-    Exit codes: 0 the planner stopped by its own rule, or has none; 3 a budget or a deadline stopped it
-    before its rule (the plan is printed all the same); 130 Ctrl-C did (likewise); 1 the model failed;
-    2 wrong usage.
+    Exit codes: 0 the planner stopped by its own rule, or has none; 3 a budget, a deadline or a want of
+    memory stopped it before its rule, or a want of memory before its limits (the plan is printed all
+    the same); 130 Ctrl-C was pressed (likewise); 1 the model failed, or a file could not be written; 2
+    wrong usage.
     """
     import pacplan
-    from pacplan.bounds.thresholds import for_a_budget
-    from pacplan.registry import planner_of, problem_of
+    from pacplan.registry import has_rule, planner_of, problem_maker
 
+    flags = {
+        "epsilon": epsilon,
+        "delta": delta,
+        "gamma": gamma,
+        "horizon": horizon,
+        "thresholds": thresholds,
+        "goal": goal,
+    }
     try:
-        settings = dict(_setting(text) for text in set_ or [])
-        given = {
-            "epsilon": epsilon,
-            "delta": delta,
-            "gamma": gamma,
-            "horizon": horizon,
-            "thresholds": thresholds,
-            "goal": goal,
+        settings = _settings("--set", set_)
+        given = {name: value for name, value in flags.items() if value is not None}
+        options = _settings("--option", option)
+        for name in given.keys() & options.keys():
+            raise ValueError(f"{name} is given twice, by --{name} and by --option {name}=")
+        chosen = planner_of(planner, given | options)
+        limits: dict[str, Any] = {
+            "time_limit": time_limit,
+            "memory_limit": None if memory_limit is None else _bytes(memory_limit),
+            "progress": not (as_json or quiet),
         }
-        chosen = planner_of(planner, **(given | dict(_setting(text) for text in option or [])))
-        model = problem_of(problem, settings)
+        start = None if state is None else _literal(state)
+        if every is not None:
+            limits["every"] = every
+        if checkpoint is None and (resume or every is not None):
+            raise ValueError("--resume and --every need a checkpoint: --checkpoint FILE")
+        saved = checkpoint if resume else None
+        if saved is not None:
+            _check_resumed(saved, start, seed, budget)
         if html is not None:
             _check_html(html, chosen)
+        model = problem_maker(problem, settings, seeded=False)(None)
     except (TypeError, ValueError, ImportError) as error:
         raise _failure(error, Exit.USAGE) from error
     try:
-        result = chosen.plan(
-            model,
-            None if state is None else _literal(state),
-            seed=seed,
-            budget=budget,
-            time_limit=time_limit,
-            progress=not (as_json or quiet),
-        )
+        if saved is not None:
+            result = chosen.resume(saved, model, **limits)
+        else:
+            result = chosen.plan(
+                model, start, seed=seed, budget=budget, checkpoint=checkpoint, **limits
+            )
     except (pacplan.BrokenPromiseError, MemoryError) as error:
         raise _failure(error, Exit.ERROR) from error
     except Exception as error:
@@ -141,6 +184,9 @@ def plan(
             raise typer.Exit(Exit.ERROR) from error
         if isinstance(error, TypeError | ValueError):
             raise _failure(error, Exit.USAGE) from error
+        if isinstance(error, OSError) and checkpoint is not None:
+            words = f"cannot write the checkpoint {checkpoint}: {error.strerror or error}"
+            raise _failure(words, Exit.ERROR) from error
         raise
     if as_json:
         print(json.dumps(result.to_dict(), indent=2))
@@ -151,11 +197,12 @@ def plan(
             pacplan.views.explore(result, html)
         except (OSError, ValueError) as error:
             raise _failure(error, Exit.ERROR) from error
-    if result.stopped_by == "interrupt":
-        raise typer.Exit(Exit.INTERRUPTED)
+    if result.interrupted:
+        kept = checkpoint is not None and checkpoint.exists()
+        raise _interrupted(f"stopped; --resume goes on from {checkpoint}" if kept else "stopped")
     # Planners without a rule of their own end by the budget or the deadline, as they should.
-    has_rule = getattr(chosen, "epsilon", None) and not for_a_budget(thresholds)
-    if has_rule and result.stopped_by not in ("certified", "rule"):
+    reached = ("certified", "rule") if has_rule(chosen) else ("certified", "rule", "budget", "deadline")
+    if result.stopped_by not in reached:
         raise typer.Exit(Exit.NOT_REACHED)
 
 
@@ -179,27 +226,40 @@ def compare(
         str | None, typer.Option(help="Picture to write, e.g. regret.png (needs pacplan[viz]).")
     ] = None,
 ) -> None:
-    """Compare planners within a budget, on the same problems and seeds: regret, calls, time."""
+    """Compare planners within a budget, on the same problems and seeds: regret, calls, time.
+
+    Ctrl-C ends it; the problems on which every planner was done are shown, and the exit code is 130.
+    """
     from pacplan import comparison
-    from pacplan.registry import FIXED_BUDGET, planner_of, problem_of
+    from pacplan.registry import FIXED_BUDGET, planner_of, problem_maker
+    from pacplan.views.style import check_picture
 
     try:
-        settings = dict(_setting(text) for text in set_ or [])
+        settings = _settings("--set", set_)
         chosen = [
-            planner_of(name, gamma=gamma, **FIXED_BUDGET.get(name, {})) for name in _names(planners)
+            planner_of(name, {"gamma": gamma} | FIXED_BUDGET.get(name, {})) for name in _names(planners)
         ]
+        if plot is not None:
+            check_picture(plot)
         rows = comparison.compare(
-            lambda number: problem_of(problem, settings, number),
+            problem_maker(problem, settings, seeded=True),
             chosen,
             budget=budget,
             runs=runs,
             seed=seed,
+            on_interrupt="return",
         )
-        if plot is not None:
-            comparison.plot(rows, plot, budget)
     except (TypeError, ValueError, ImportError) as error:
         raise _failure(error, Exit.USAGE) from error
-    comparison.show(rows, budget, runs)
+    done = len(rows[0].regrets)
+    comparison.show(rows, budget, done)
+    if plot is not None:
+        try:
+            comparison.plot(rows, plot, budget)
+        except (OSError, ValueError) as error:
+            raise _failure(error, Exit.ERROR) from error
+    if done < runs:
+        raise _interrupted(f"stopped after {done} of {runs} problems")
 
 
 @app.command()
@@ -225,20 +285,19 @@ def reproduce(
 ) -> None:
     """Run the MDP-GapE paper's experiments, and write a report with the paper's numbers beside ours.
 
-    Stopped or killed, the same command continues where it was.
+    Stopped or killed, the same command continues where it was. Exit codes as those of 'sweep'.
     """
     from pacplan.experiments import Reproduction
-    from pacplan.experiments.report import write_report
+    from pacplan.experiments.report import check_report, write_report
 
     folder = out or Path("results") / what
-    try:
+    with _sweeping(folder):
         given = {"thresholds": thresholds, "planners": planners}
         lists = {key: tuple(_names(value)) for key, value in given.items() if value is not None}
         wanted = Reproduction(what, mdps=mdps, seed=seed, quick=quick, **lists)
+        check_report(wanted, folder)
         records = _run_sweep(wanted.sweep(), folder, workers, dask, quiet)
         write_report(wanted, records, folder)
-    except (TypeError, ValueError, ImportError) as error:
-        raise _failure(error, Exit.USAGE) from error
     typer.echo(f"{len(records):,} runs; open {folder / 'report.html'}")
     _fail_if_any_failed(records)
 
@@ -253,18 +312,19 @@ def sweep(
 ) -> None:
     """Run planners on problems as a TOML file says; a CSV row for every run, and a summary.
 
-    Stopped or killed, the same command continues where it was. Exit code 1: some runs failed; their
-    rows say why.
+    Such a file is code, like a script: it names modules to import and functions to call. Run only
+    those you trust.
+
+    Stopped or killed, the same command continues where it was. Exit codes: 0 all runs have a plan; 1
+    some failed, and their rows say why, or a file could not be written; 2 wrong usage; 130 Ctrl-C.
     """
     from pacplan.experiments import groups, read_sweep, summary
 
     folder = out or file.with_suffix("")
-    try:
+    with _sweeping(folder):
         records = _run_sweep(read_sweep(file), folder, workers, dask, quiet)
-    except (TypeError, ValueError, ImportError) as error:
-        raise _failure(error, Exit.USAGE) from error
-    found = groups(records)
-    summary.write(found, folder / "summary.csv")
+        found = groups(records)
+        summary.write(found, folder / "summary.csv")
     summary.show(found)
     typer.echo(f"\n{len(records):,} runs in {folder / 'runs.csv'}")
     _fail_if_any_failed(records)
@@ -296,8 +356,9 @@ def verify(
 ) -> None:
     """Hold what planners promise against exact answers, in many small plans made to catch them.
 
-    Exit codes: 0 no promise was seen to be broken; 1 one was, or a plan raised an error; 130 Ctrl-C
-    ended it (the table so far is printed, and the file of --out continues from there); 2 wrong usage.
+    Exit codes: 0 no promise was seen to be broken; 1 one was, a plan raised an error, or the file of
+    --out could not be written; 130 Ctrl-C ended it (the table so far is printed, and the file of --out
+    continues from there); 2 wrong usage.
     """
     import os
 
@@ -317,15 +378,16 @@ def verify(
             out=out,
             progress=not quiet,
         )
-    except (TypeError, ValueError, OSError) as error:
+    except (TypeError, ValueError) as error:
         raise _failure(error, Exit.USAGE) from error
+    except OSError as error:
+        raise _failure(_unwritten(error, out), Exit.ERROR) from error
     except RuntimeError as error:
         raise _failure(error, Exit.ERROR) from error
     typer.echo(json.dumps(report.to_dict(), indent=1) if as_json else str(report))
     if not report.complete:
-        if out is not None:
-            typer.echo(f"pacplan: stopped; the same command continues from {out}", err=True)
-        raise typer.Exit(Exit.INTERRUPTED)
+        words = "stopped" if out is None else f"stopped; the same command continues from {out}"
+        raise _interrupted(words)
     if not report.ok:
         raise typer.Exit(Exit.ERROR)
 
@@ -333,19 +395,37 @@ def verify(
 def _run_sweep(
     wanted: Any, folder: Path, workers: int | None, dask: str | None, quiet: bool
 ) -> list[Any]:
-    """Run a sweep as the options say; Ctrl-C ends it with a word on how to continue."""
+    """Run a sweep as the options say."""
     from pacplan.experiments import dask_cluster, run
 
+    if dask is None:
+        return run(wanted, folder, workers=workers, progress=not quiet)
+    with dask_cluster(dask, workers) as (executor, at_once):
+        return run(wanted, folder, workers=at_once, executor=executor, progress=not quiet)
+
+
+@contextmanager
+def _sweeping(folder: Path) -> Iterator[None]:
+    """End a sweep that is stopped, or that fails, with a word on how to continue."""
     try:
-        if dask is None:
-            return run(wanted, folder, workers=workers, progress=not quiet)
-        with dask_cluster(dask, workers) as (executor, at_once):
-            return run(wanted, folder, workers=at_once, executor=executor, progress=not quiet)
+        yield
     except KeyboardInterrupt:
-        typer.echo(f"pacplan: stopped; the same command continues from {folder}", err=True)
-        raise typer.Exit(Exit.INTERRUPTED) from None
-    except RuntimeError as error:
+        raise _interrupted(f"stopped; the same command continues from {folder}") from None
+    except (TypeError, ValueError, ImportError) as error:
+        raise _failure(error, Exit.USAGE) from error
+    except (OSError, RuntimeError) as error:
+        if hasattr(error, "__notes__"):  # Raised by the user's problem.
+            raise
+        if isinstance(error, OSError):
+            raise _failure(_unwritten(error, folder), Exit.ERROR) from error
         raise _failure(error, Exit.ERROR) from error
+
+
+def _unwritten(error: OSError, place: Path | None) -> str:
+    return (
+        f"cannot write {error.filename or place}: {error.strerror or error}. What was finished is "
+        "kept: once this is mended, the same command continues"
+    )
 
 
 def _fail_if_any_failed(records: Sequence[Any]) -> None:
@@ -375,9 +455,16 @@ def _check_html(path: str, planner: Any) -> None:
     check_page(path)
 
 
-def _failure(error: Exception, code: Exit) -> typer.Exit:
+def _failure(error: Exception | str, code: Exit) -> typer.Exit:
     typer.echo(f"pacplan: {error}", err=True)
     return typer.Exit(code)
+
+
+def _interrupted(words: str) -> typer.Exit:
+    """What ends the command after Ctrl-C; pressed again, it finds nothing left to stop."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    typer.echo(f"pacplan: {words}", err=True)
+    return typer.Exit(Exit.INTERRUPTED)
 
 
 def _literal(text: str) -> Any:
@@ -390,11 +477,44 @@ def _literal(text: str) -> Any:
         return text
 
 
-def _setting(text: str) -> tuple[str, Any]:
-    name, separator, value = (part.strip() for part in text.partition("="))
-    if not separator or not name:
-        raise ValueError(f"--set takes NAME=VALUE, got {text!r}")
-    return name, _literal(value)
+def _settings(flag: str, texts: Sequence[str] | None) -> dict[str, Any]:
+    """What was given as NAME=VALUE, each name once."""
+    found: dict[str, Any] = {}
+    for text in texts or ():
+        name, separator, value = (part.strip() for part in text.partition("="))
+        if not separator or not name:
+            raise ValueError(f"{flag} takes NAME=VALUE, got {text!r}")
+        if name in found:
+            raise ValueError(f"{flag} {name}= is given twice")
+        found[name] = _literal(value)
+    return found
+
+
+def _bytes(text: str) -> int:
+    """A number of bytes, with a suffix for powers of 1024."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise ValueError(f"--memory-limit takes a number of bytes such as 500M or 2G, got {text!r}")
+    number, suffix = match.groups()
+    return int(float(number) * 1024 ** " KMGT".index(suffix.upper() or " "))
+
+
+def _check_resumed(path: Path, state: Any, seed: int | None, budget: int | None) -> None:
+    """Raise unless there is a checkpoint of a plan from this state, with this seed and budget."""
+    from pacplan.search.checkpoint import Checkpoint, plain_state
+
+    try:
+        saved = Checkpoint.read(path)
+    except OSError as error:
+        raise ValueError(f"cannot read the checkpoint {path}: {error.strerror}") from None
+    written = saved.header["state"]
+    for name, wanted, kept in (
+        ("seed", seed, saved.entropy),
+        ("budget", budget, saved.budget),
+        ("state", written if state is None else plain_state(state), written),
+    ):
+        if wanted is not None and wanted != kept:
+            raise ValueError(f"--{name} {wanted}: the plan of the checkpoint has {name} {kept}")
 
 
 def _show(result: Any) -> None:

@@ -2,17 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import _checks
 from pacplan.algorithms import Planner
-from pacplan.experiments.runner import run
+from pacplan.experiments.records import Record, Store
+from pacplan.experiments.runner import complete, prepare
 from pacplan.experiments.summary import mean
 from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
-from pacplan.views.style import TAKEN, library
+from pacplan.views.style import TAKEN, check_picture, library
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,7 @@ def compare(
     budget: int,
     runs: int,
     seed: int = 0,
+    on_interrupt: Literal["return", "raise"] = "raise",
 ) -> list[Row]:
     """Run every planner on problems `seed`, `seed + 1`, ... with as many calls.
 
@@ -50,7 +52,10 @@ def compare(
         budget: calls to the model for each plan.
         runs: number of problems.
         seed: number of the first problem, and seed of the plans.
+        on_interrupt: "raise": Ctrl-C raises KeyboardInterrupt. "return": it ends the comparison, and
+            the rows have the problems on which every planner was done; it raises if there is none.
     """
+    _checks.choice("on_interrupt", on_interrupt, ("return", "raise"))
     sweep = Sweep(
         planners=[PlannerSpec(planner) for planner in planners],
         problems=[ProblemSpec(problem, label="problem")],
@@ -58,20 +63,31 @@ def compare(
         seeds=range(seed, seed + _checks.integer("runs", runs, least=1)),
         seed=seed,
     )
-    rows = []
-    records = run(sweep, workers=1)
-    for place, planner in enumerate(planners):
-        own = records[place :: len(planners)]
-        for record in own:
-            if record.error:
-                raise ValueError(f"{record.parameters}: {record.error}")
-            if record.regret is None:
-                raise TypeError(
-                    "regret is measured against exact solutions, so the problem must be a TabularMDP"
-                )
-        columns = ([getattr(r, name) for r in own] for name in ("regret", "samples", "seconds"))
-        rows.append(Row(own[0].parameters, planner.name, *map(np.array, columns)))
-    return rows
+    prepare(sweep)
+    done = Store()
+    try:
+        complete(sweep, done, workers=1)
+    except KeyboardInterrupt:
+        if on_interrupt == "raise" or len(done.records) < len(planners):
+            raise
+    # They come in the order of the sweep, problem by problem.
+    whole = len(done.records) // len(planners) * len(planners)
+    return [
+        _row(planner, done.records[place : whole : len(planners)])
+        for place, planner in enumerate(planners)
+    ]
+
+
+def _row(planner: Planner, records: Sequence[Record]) -> Row:
+    for record in records:
+        if record.error:
+            raise ValueError(f"{record.parameters}: {record.error}")
+        if record.regret is None:
+            raise TypeError(
+                "regret is measured against exact solutions, so the problem must be a TabularMDP"
+            )
+    columns = ([getattr(r, name) for r in records] for name in ("regret", "samples", "seconds"))
+    return Row(records[0].parameters, planner.name, *map(np.array, columns))
 
 
 def show(rows: Sequence[Row], budget: int, runs: int) -> None:
@@ -103,6 +119,7 @@ def show(rows: Sequence[Row], budget: int, runs: int) -> None:
 
 def plot(rows: Sequence[Row], path: str, budget: int) -> None:
     """Draw mean regret with its interval, one line a planner, to a picture file."""
+    check_picture(path)
     plt = library("matplotlib.pyplot")
     ordered = sorted(rows, key=lambda row: float(row.regrets.mean()), reverse=True)
     figure, axes = plt.subplots(figsize=(7, 1.2 + 0.45 * len(rows)), layout="constrained")

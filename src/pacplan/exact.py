@@ -1,6 +1,7 @@
 """Exact dynamic programming for tabular models: the independent check for everything else."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,13 @@ def finite_horizon(model: TabularMDP, *, gamma: float, horizon: int) -> NDArray[
     Returns:
         Array of shape (H, S, A); entry 0 is Q_1. Terminal states have value 0, and actions that a
         state does not offer minus infinity.
+
+    Raises:
+        TypeError: the model is no `TabularMDP`. (All functions of this module raise it.)
+        ValueError: an argument out of range, or a model of two players.
     """
-    discount = _discount(gamma)
+    check_tables(model)
+    discount = check_discount(gamma)
     steps = _checks.integer("horizon", horizon, least=1)
     if model.steps is not None and steps > model.steps:
         raise ValueError(f"the model is defined for {model.steps} steps, horizon is {steps}")
@@ -80,7 +86,19 @@ def gaps(model: TabularMDP, *, gamma: float, horizon: int) -> NDArray[np.float64
     return np.asarray(values.max(-1, keepdims=True) - values)
 
 
-def _discount(gamma: float) -> float:
+def check_tables(model: Any) -> None:
+    """Raise unless the model has tables, and a single player."""
+    if not isinstance(model, TabularMDP):
+        raise TypeError(
+            "exact values are computed from tables, so the model must be a TabularMDP; "
+            f"got {model!r:.120}"
+        )
+    if model.two_player:
+        raise ValueError("exact values are those of one player, and this model is a game of two")
+
+
+def check_discount(gamma: float) -> float:
+    """A number from 0 to 1."""
     value = _checks.real("gamma", gamma)
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"gamma must lie in [0, 1], got {gamma}")
@@ -94,7 +112,8 @@ def _iterate(
     best: Callable[[NDArray[np.float64]], NDArray[np.float64]],
 ) -> NDArray[np.float64]:
     """The fixed point of Q = r + gamma P best(Q), for a `best` that moves by no more than Q does."""
-    discount = _discount(gamma)
+    check_tables(model)
+    discount = check_discount(gamma)
     if discount == 1.0:
         raise ValueError("the infinite-horizon problem needs gamma < 1; use finite_horizon")
     if model.steps is not None:

@@ -1,16 +1,26 @@
-"""Planners and problems by name, as the command line and sweeps give them."""
+"""Planners and problems by name, as the command line and sweeps give them.
+
+A name of the form module:name is code of the user's: its module is imported, and what is found there is
+called. Both happen late. `planner_of` and `problem_maker` check all that can be checked without a call.
+"""
 
 import importlib
 import sys
-from inspect import signature
+from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
 from typing import Any
 
 from pacplan import envs
 from pacplan.algorithms import Planner, planners
+from pacplan.bounds.thresholds import NAMED, for_a_budget
 from pacplan.models import gymnasium
+from pacplan.models.protocol import Model
 
-# What a planner requires and was not given.
+# What a planner takes and was not given; and what takes the place of some of it.
 _DEFAULTS = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7}
+_INSTEAD = {"width": ("epsilon", "delta")}
+# Settings that may be functions, which a text can only name.
+_FUNCTIONS = ("thresholds", "value_bounds")
 
 FIXED_BUDGET: dict[str, dict[str, Any]] = {
     "mdp-gape": {"epsilon": 0.0, "thresholds": "sharp"},
@@ -20,8 +30,10 @@ FIXED_BUDGET: dict[str, dict[str, Any]] = {
 """Settings for planning within a budget, where a planner's own defaults are meant for another use."""
 
 
-def planner_of(name: str, **settings: Any) -> Planner:
-    """The planner of a name, with the settings that are not None and defaults for what it requires.
+def planner_of(name: str, settings: Mapping[str, Any]) -> Planner:
+    """The planner of a name, with these settings and defaults for what it needs besides.
+
+    Functions among the settings (thresholds, value_bounds) can be given as text, module:name.
 
     Raises:
         ValueError: there is no such planner, or it takes no such setting.
@@ -29,16 +41,116 @@ def planner_of(name: str, **settings: Any) -> Planner:
     if name not in planners:
         raise ValueError(f"there is no planner {name!r}; try {', '.join(planners)}")
     accepted = signature(planners[name]).parameters
-    given = {key: value for key, value in settings.items() if value is not None}
-    for key in given:
+    for key in settings:
         if key not in accepted:
-            raise ValueError(f"{name} takes no {key}")
-    required = {key: value for key, value in _DEFAULTS.items() if key in accepted}
-    return planners[name](**(required | given))
+            raise ValueError(f"{name} takes no {key}; it takes {', '.join(accepted)}")
+    replaced = {key for given in settings for key in _INSTEAD.get(given, ())}
+    defaults = {
+        key: value for key, value in _DEFAULTS.items() if key in accepted and key not in replaced
+    }
+    found = {
+        key: named(value) if _names_functions(key, value) else value for key, value in settings.items()
+    }
+    return planners[name](**(defaults | found))
+
+
+def planner_imports(settings: Mapping[str, Any]) -> bool:
+    """Whether a planner with these settings needs a module of the user's."""
+    return any(_names_functions(key, value) for key, value in settings.items())
+
+
+def _names_functions(key: str, value: Any) -> bool:
+    return key in _FUNCTIONS and isinstance(value, str) and value not in NAMED and ":" in value
+
+
+def has_rule(planner: Planner) -> bool:
+    """Whether a planner stops by a rule of its own; those without one are stopped by a limit."""
+    if for_a_budget(getattr(planner, "thresholds", None)):
+        return False
+    return bool(getattr(planner, "epsilon", None)) or getattr(planner, "width", None) is not None
+
+
+def problem_imports(name: str) -> bool:
+    """Whether a problem of this name is one of the user's modules or environments."""
+    return ":" in name
+
+
+def problem_maker(
+    name: str, settings: Mapping[str, Any], *, seeded: bool
+) -> Callable[[int | None], Any]:
+    """How to make the problem of a name: one of `pacplan.envs`, gym:NAME, or the user's module:name.
+
+    Args:
+        name: a callable is called with the settings, a model is taken as it is.
+        settings: its arguments.
+        seeded: whether the maker gets a seed, which is given on to a callable that takes one, unless
+            the settings have it.
+
+    Returns:
+        A function of the seed, or of None. Nothing was called yet; the user's module was imported.
+
+    Raises:
+        ValueError: there is no such problem, or it does not take these settings.
+        TypeError: what is there is no model, and nothing that could make one.
+    """
+    module, separator, attribute = name.partition(":")
+    if module == "gym" and separator:
+        gymnasium.check_name(attribute)
+
+        def make(seed: int | None) -> Any:
+            return gymnasium.make(attribute, **_with_seed(seed, settings))
+
+        return make
+    if separator:
+        found = named(name)
+    elif name in envs.__all__:
+        found = getattr(envs, name)
+    else:
+        known = ", ".join(envs.__all__)
+        raise ValueError(f"there is no problem {name!r}; try {known}, or your own module:name")
+    # A class has the attributes of its instances, but is none.
+    if isinstance(found, Model) and not isinstance(found, type):
+        if settings:
+            raise ValueError(
+                f"{name!r} is a model and not callable, so settings (--set) have nothing to set"
+            )
+        return lambda seed: found
+    if not callable(found):
+        raise TypeError(
+            f"{name!r} is {type(found).__name__} {found!r:.60}: neither a model nor a function that "
+            "makes one"
+        )
+    takes_seed = _check_arguments(name, found, settings, seeded)
+
+    def call(seed: int | None) -> Any:
+        return found(**_with_seed(seed if takes_seed else None, settings))
+
+    return call
+
+
+def _check_arguments(
+    name: str, function: Callable[..., Any], settings: Mapping[str, Any], seeded: bool
+) -> bool:
+    """Raise ValueError unless a function takes these settings; returns whether it takes a seed."""
+    try:
+        takes = signature(function)
+    except ValueError:
+        return False  # Built into an extension module, it does not say what it takes.
+    seed = takes.parameters.get("seed")
+    takes_seed = seed is not None and seed.kind is not Parameter.POSITIONAL_ONLY
+    try:
+        takes.bind(**_with_seed(0 if seeded and takes_seed else None, settings))
+    except TypeError as error:
+        raise ValueError(f"{name!r} cannot be called so: {error}; it takes {takes}") from None
+    return takes_seed
+
+
+def _with_seed(seed: int | None, settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {**({} if seed is None else {"seed": seed}), **settings}
 
 
 def named(name: str) -> Any:
-    """What module:name stands for, found from the current folder.
+    """What module:name stands for. The module is found from the current folder, as a script's is.
 
     Raises:
         ValueError: there is no such thing, or its module raised.
@@ -51,30 +163,3 @@ def named(name: str) -> Any:
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
         raise ValueError(f"cannot load {name!r}: {reason}") from error
-
-
-def problem_of(name: str, settings: dict[str, Any], seed: int | None = None) -> Any:
-    """The model of a name in `pacplan.envs`, of gym:NAME, or of the user's own as module:name.
-
-    Args:
-        name: a callable is called with the settings, anything else is taken as it is.
-        settings: its arguments.
-        seed: given to a callable that takes one, unless the settings have it.
-    """
-    module, separator, attribute = name.partition(":")
-    if not separator:
-        if name not in envs.__all__:
-            known = ", ".join(envs.__all__)
-            raise ValueError(f"there is no problem {name!r}; try {known}, or your own module:name")
-        found = getattr(envs, name)
-    elif module == "gym":
-        return gymnasium.make(attribute, **({} if seed is None else {"seed": seed}) | settings)
-    else:
-        found = named(name)
-    if callable(found):
-        if seed is not None and "seed" in signature(found).parameters:
-            settings = {"seed": seed} | settings
-        return found(**settings)
-    if settings:
-        raise ValueError(f"{name!r} is not callable, so settings (--set) have nothing to set")
-    return found

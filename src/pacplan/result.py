@@ -45,7 +45,7 @@ class Plan:
         planner: the planner's settings.
         tree: the search tree.
         sequence: the actions to take one after the other, from planners of sequences; else empty.
-        memory: bytes that the records of the search took.
+        memory: bytes that the records of the search took, some of them in reserve.
         interrupted: whether Ctrl-C was pressed during the search, whatever ended it.
     """
 

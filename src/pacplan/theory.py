@@ -3,13 +3,17 @@
 The paper takes rewards to lie in [0, 1]; with rewards of another width, gaps and epsilon count in
 units of that width. K is the largest number of actions of a state and B the largest number of
 successors of a state and action. Everything counts *episodes* unless it says calls; an episode makes
-H calls to the model.
+H calls to the model. What is larger than any number of double precision is infinite.
+
+Every function checks its arguments before it computes: ValueError for one out of range or a state that
+the model does not have, TypeError for one of the wrong type.
 """
 
 import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,17 +57,15 @@ def sparse_sampling_calls(*, epsilon: float, horizon: int, actions: int, success
 
     The lemma gives an order, without constants or logarithms; the paper's table takes it as it is.
     """
-    _check_accuracy(epsilon)
+    accuracy = _checks.positive("epsilon", epsilon)
     steps = _checks.integer("horizon", horizon, least=1)
-    branches = _checks.integer("actions", actions, least=1) * _checks.integer(
-        "successors", successors, least=1
-    )
-    return steps**5 * float(branches) ** steps / epsilon**2
+    return steps**5 * _power(_branches(actions, successors), steps) / accuracy / accuracy
 
 
 def crude_exponent(*, gamma: float, actions: int, successors: int) -> float:
     """2 + log(BK) / log(1/gamma): the growth of n in 1/epsilon if gaps are neglected (section 4)."""
-    return 2.0 + math.log(actions * successors) / _log_inverse(gamma)
+    discount = _checks.probability("gamma", gamma)
+    return 2.0 - math.log(_branches(actions, successors)) / math.log(discount)
 
 
 @dataclass(frozen=True)
@@ -104,15 +106,15 @@ def table_2(
     planner's paper defines in its own way, is not computed; both ends of its range are evaluated.
     Infinite for BRUE where the two best actions tie, or there is one action only.
     """
-    b, k = _branching(model)
-    root = _root(model, state)
-    rate = _log_inverse(gamma)
-    first = _unit_gaps(model, root, gamma, horizon, epsilon)[0, root]
+    question = _question(model, state, gamma, horizon, epsilon)
+    b, k, root = question.successors, question.actions, question.root
+    rate = -math.log(_checks.probability("gamma", gamma))
+    first = _unit_gaps(model, question)[0, root]
     low, high = model.reward_range
     unit = epsilon / (high - low)
     raw = exact.gaps(model, gamma=gamma, horizon=horizon)[0, root] / (high - low)
     smallest = _second_gap(raw)
-    tree = float(b * k) ** horizon
+    tree = _power(b * k, horizon)
     brue = horizon**4 * tree / smallest**2 if smallest > 0.0 else math.inf
 
     def power(*exponents: float) -> tuple[float, float]:
@@ -160,15 +162,19 @@ def exponent(epsilons: Sequence[float], samples: ArrayLike) -> Exponent:
         The slope and its 95 % interval, by the bootstrap over problems: how much it would vary with
         the choice of problems, not how straight the line is.
     """
-    n = np.asarray(samples, np.float64)
-    if n.ndim != 2 or n.shape[1] != len(epsilons) or len(set(epsilons)) < 2:
+    accuracies = [_checks.positive("epsilons", epsilon) for epsilon in epsilons]
+    try:
+        n = np.asarray(samples, np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"samples must be an array of numbers: {error}") from None
+    if n.ndim != 2 or len(n) == 0 or n.shape[1] != len(accuracies) or len(set(accuracies)) < 2:
         raise ValueError(
             f"samples must have a row for every problem and a column for each of two or more "
-            f"epsilons; got shape {n.shape} and {len(epsilons)} epsilons"
+            f"epsilons; got shape {n.shape} and the epsilons {accuracies}"
         )
-    if not (n > 0.0).all():
-        raise ValueError("samples must be positive")
-    x = np.log(1.0 / np.asarray(epsilons, np.float64))
+    if not (np.isfinite(n) & (n > 0.0)).all():
+        raise ValueError("samples must be positive and finite")
+    x = -np.log(accuracies)
     weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
 
     def slope(means: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -193,9 +199,12 @@ def gaps(
     of the second best action; elsewhere it is Delta_h(s, a). In entry 0 other states have NaN, and
     actions that are not offered have infinite gaps.
     """
-    _check_accuracy(epsilon)
-    root = _root(model, state)
-    found = exact.gaps(model, gamma=gamma, horizon=horizon)
+    return _gaps(model, _question(model, state, gamma, horizon, epsilon))
+
+
+def _gaps(model: TabularMDP, question: "_Question") -> NDArray[np.float64]:
+    root, epsilon = question.root, question.epsilon
+    found = exact.gaps(model, gamma=question.gamma, horizon=question.horizon)
     first = found[0, root].copy()
     found[0] = np.nan
     found[0, root] = np.maximum(first, max(_second_gap(first), epsilon))
@@ -223,13 +232,18 @@ def pseudo_counts(
     At B = 1 the terms with B - 1 vanish, and the bound is only as good as the paper's threshold
     there, which then lacks the reward's log(e (1 + n)): use `deterministic_theorem`.
     """
-    b, k = _branching(model)
-    widths = _unit_gaps(model, state, gamma, horizon, epsilon)
-    c = _price(b, k, horizon, delta)
-    steps_left = horizon - 1 - np.arange(horizon)
+    question = _question(model, state, gamma, horizon, epsilon)
+    c = _price(question, delta)
+    return _pseudo_counts(question, c, _unit_gaps(model, question))
+
+
+def _pseudo_counts(question: "_Question", c: float, widths: NDArray[np.float64]) -> NDArray[np.float64]:
+    b, k = question.successors, question.actions
+    steps_left = question.horizon - 1 - np.arange(question.horizon)
     offered = ~np.isinf(widths)
-    with np.errstate(divide="ignore"):
-        m = C0 * (float(b * k) ** steps_left)[:, np.newaxis, np.newaxis] / widths**2
+    with np.errstate(divide="ignore", over="ignore"):
+        powers = (float(b * k) ** steps_left)[:, np.newaxis, np.newaxis]
+        m = np.divide(C0 * powers, widths**2, out=np.zeros_like(widths), where=offered)
     if b == 1:
         return np.asarray(m * c)
     rest = c / math.sqrt(b - 1) + 2.0 * math.sqrt(math.e * (b - 1))
@@ -252,13 +266,15 @@ def corollary_1(
 
     `proven` is the sum of the pseudo-counts of the root's actions, from which the paper derives it.
     """
-    b, k = _branching(model)
-    root = _root(model, state)
-    first = _unit_gaps(model, root, gamma, horizon, epsilon)[0, root]
-    weight = math.log(1.0 / _checks.probability("delta", delta)) + b * horizon * math.log(b * k)
-    order = float(b * k) ** (horizon - 1) * (1.0 / first**2).sum() * weight
-    counts = pseudo_counts(model, root, gamma=gamma, horizon=horizon, epsilon=epsilon, delta=delta)
-    return Bound(float(order), float(counts[0, root].sum()))
+    question = _question(model, state, gamma, horizon, epsilon)
+    c = _price(question, delta)
+    b, k, steps = question.successors, question.actions, question.horizon
+    widths = _unit_gaps(model, question)
+    first = widths[0, question.root]
+    weight = math.log(1.0 / delta) + b * steps * math.log(b * k)
+    order = _power(b * k, steps - 1) * (1.0 / first**2).sum() * weight
+    counts = _pseudo_counts(question, c, widths)
+    return Bound(float(order), float(counts[0, question.root].sum()))
 
 
 def corollary_2(
@@ -286,12 +302,15 @@ def corollary_2(
         epsilon: accuracy.
         delta: risk.
     """
-    if not 1 <= len(prefix) <= horizon:
-        raise ValueError(f"prefix must have 1 to {horizon} pairs, it has {len(prefix)}")
-    root = prefix[0][0]
+    steps = _checks.integer("horizon", horizon, least=1)
+    if not 1 <= len(prefix) <= steps:
+        raise ValueError(f"prefix must have 1 to {steps} pairs, it has {len(prefix)}")
+    question = _question(model, prefix[0][0], gamma, steps, epsilon)
+    for state, action in prefix:
+        if action not in model.actions(state):
+            raise ValueError(f"prefix: state {state} has no action {action!r}")
     places = tuple(zip(*((h, s, a) for h, (s, a) in enumerate(prefix)), strict=True))
-    shares = _shares(model, root, gamma, horizon, epsilon, delta)
-    counts = pseudo_counts(model, root, gamma=gamma, horizon=horizon, epsilon=epsilon, delta=delta)
+    shares, counts = _shares_and_counts(model, question, delta)
     return Bound(float(shares[places].min()), float(counts[places].min()))
 
 
@@ -309,9 +328,9 @@ def all_gaps(
     It uses the gaps of the whole tree, and yet, as the paper says, need not improve on Corollary 1.
     The time it takes grows with the square of the number of states.
     """
-    root = _root(model, state)
-    shares = _shares(model, root, gamma, horizon, epsilon, delta)
-    counts = pseudo_counts(model, root, gamma=gamma, horizon=horizon, epsilon=epsilon, delta=delta)
+    question = _question(model, state, gamma, horizon, epsilon)
+    shares, counts = _shares_and_counts(model, question, delta)
+    root = question.root
     return Bound(_sum_of_minima(model, root, shares), _sum_of_minima(model, root, counts))
 
 
@@ -337,18 +356,20 @@ def deterministic_theorem(
 
         m max_h ( Delta~_h / (f_h sigma_(H-h+1)) )^2 <= 2 beta(m),  beta the lemma's reward threshold
     """
-    b, k = _branching(model)
-    if b != 1:
-        raise ValueError(f"the theorem is about B = 1; this model has up to {b} successors")
-    root = _root(model, state)
-    widths = _unit_gaps(model, root, gamma, horizon, epsilon)
-    sigma = np.cumsum(float(gamma) ** np.arange(horizon))[::-1]
-    weight = math.log(1.0 / _checks.probability("delta", delta)) + horizon * math.log(k)
-    price = _price(b, k, horizon, delta)
+    question = _question(model, state, gamma, horizon, epsilon)
+    if question.successors != 1:
+        raise ValueError(
+            f"the theorem is about B = 1; this model has up to {question.successors} successors"
+        )
+    price = _price(question, delta)
+    root, steps = question.root, question.horizon
+    widths = _unit_gaps(model, question)
+    sigma = np.cumsum(question.gamma ** np.arange(steps))[::-1]
+    weight = math.log(1.0 / delta) + steps * math.log(question.actions)
     order = sum(
         count / steepest**2 * weight for steepest, count in _steepest(model, root, widths, sigma)
     )
-    doubled = sigma * np.where(np.arange(horizon) == 0, 2.0, 1.0)
+    doubled = sigma * np.where(np.arange(steps) == 0, 2.0, 1.0)
     proven = sum(
         count * (1.0 + _most_visits(steepest**2, price))
         for steepest, count in _steepest(model, root, widths, doubled)
@@ -356,15 +377,17 @@ def deterministic_theorem(
     return Bound(float(order), float(proven))
 
 
-def _shares(
-    model: TabularMDP, root: int, gamma: float, horizon: int, epsilon: float, delta: float
-) -> NDArray[np.float64]:
-    """(BK)^(H-h) / Delta~^2 log(3 (BK)^H / delta), an array of shape (H, S, A)."""
-    b, k = _branching(model)
-    widths = _unit_gaps(model, root, gamma, horizon, epsilon)
-    scale = float(b * k) ** (horizon - 1 - np.arange(horizon)) * _price(b, k, horizon, delta)
-    with np.errstate(divide="ignore"):
-        return np.asarray(scale[:, np.newaxis, np.newaxis] / widths**2)
+def _shares_and_counts(
+    model: TabularMDP, question: "_Question", delta: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(BK)^(H-h) / Delta~^2 log(3 (BK)^H / delta) and the pseudo-counts, arrays of shape (H, S, A)."""
+    price = _price(question, delta)
+    widths = _unit_gaps(model, question)
+    steps_left = question.horizon - 1 - np.arange(question.horizon)
+    with np.errstate(divide="ignore", over="ignore"):
+        scale = float(question.successors * question.actions) ** steps_left * price
+        shares = np.asarray(scale[:, np.newaxis, np.newaxis] / widths**2)
+    return shares, _pseudo_counts(question, price, widths)
 
 
 def _sum_of_minima(model: TabularMDP, root: int, most: NDArray[np.float64]) -> float:
@@ -440,9 +463,11 @@ def _most_visits(slope: float, price: float) -> float:
     return math.floor(high)
 
 
-def _price(b: int, k: int, horizon: int, delta: float) -> float:
+def _price(question: "_Question", delta: float) -> float:
     """c_delta = log(3 (BK)^H / delta)."""
-    return math.log(3.0) + horizon * math.log(b * k) - math.log(_checks.probability("delta", delta))
+    branches = question.successors * question.actions
+    chance = _checks.probability("delta", delta)
+    return math.log(3.0) + question.horizon * math.log(branches) - math.log(chance)
 
 
 def _second_gap(found: NDArray[np.float64]) -> float:
@@ -451,32 +476,48 @@ def _second_gap(found: NDArray[np.float64]) -> float:
     return float(offered[1]) if len(offered) > 1 else 0.0
 
 
-def _log_inverse(gamma: float) -> float:
-    """log(1/gamma), by which the growth of a tree is turned into a power of epsilon."""
-    if not 0.0 < _checks.real("gamma", gamma) < 1.0:
-        raise ValueError(f"gamma must lie strictly between 0 and 1, got {gamma}")
-    return math.log(1.0 / gamma)
+class _Question(NamedTuple):
+    """What the bounds of a model depend on besides its tables, checked."""
+
+    root: int
+    gamma: float
+    horizon: int
+    epsilon: float
+    successors: int  # B
+    actions: int  # K
 
 
-def _root(model: TabularMDP, state: int | None) -> int:
-    return int(model.initial_state()) if state is None else _checks.integer("state", state, least=0)
-
-
-def _unit_gaps(
+def _question(
     model: TabularMDP, state: int | None, gamma: float, horizon: int, epsilon: float
-) -> NDArray[np.float64]:
+) -> _Question:
+    exact.check_tables(model)
+    root = model.initial_state() if state is None else state
+    model.actions(root)  # Raises where there is no such state, or nothing to decide in it.
+    assert model.successors is not None and model.max_actions is not None
+    return _Question(
+        root=int(root),
+        gamma=exact.check_discount(gamma),
+        horizon=_checks.integer("horizon", horizon, least=1),
+        epsilon=_checks.positive("epsilon", epsilon),
+        successors=model.successors,
+        actions=model.max_actions,
+    )
+
+
+def _unit_gaps(model: TabularMDP, question: _Question) -> NDArray[np.float64]:
     """The gaps as fractions of the width of the rewards."""
     low, high = model.reward_range
-    found = gaps(model, state, gamma=gamma, horizon=horizon, epsilon=epsilon)
-    return np.asarray(found / (high - low))
+    return np.asarray(_gaps(model, question) / (high - low))
 
 
-def _branching(model: TabularMDP) -> tuple[int, int]:
-    """B and K."""
-    assert model.successors is not None and model.max_actions is not None
-    return model.successors, model.max_actions
+def _branches(actions: int, successors: int) -> int:
+    """BK."""
+    b = _checks.integer("successors", successors, least=1)
+    return b * _checks.integer("actions", actions, least=1)
 
 
-def _check_accuracy(epsilon: float) -> None:
-    if _checks.real("epsilon", epsilon) <= 0.0:
-        raise ValueError(f"epsilon must be positive, got {epsilon}")
+def _power(base: float, exponent: int) -> float:
+    try:
+        return float(base) ** exponent
+    except OverflowError:
+        return math.inf

@@ -112,7 +112,7 @@ class Planner(ABC):
             TypeError: an argument of the wrong type.
             BrokenPromiseError: the model broke a promise (a reward out of range, too many
                 successors). What a simulator raises itself comes through unchanged.
-            OSError: a checkpoint cannot be written.
+            OSError: the first checkpoint, made at the start, cannot be written.
         """
         check_model(model)
         limits = self._limits(budget, time_limit, progress, callback, memory_limit, on_interrupt)
@@ -226,6 +226,7 @@ class Planner(ABC):
         reuse: Reuse | None = None,
     ) -> Plan:
         """Like `plan`, for a decision that may be one of several, or that goes on from a checkpoint."""
+        _load_streams()
         began = time.perf_counter()
         if model.two_player != self.two_player:
             name = type(self).__name__
@@ -307,6 +308,12 @@ def check_model(model: Any) -> None:
                 f"got {type(model).__name__}"
             )
         _model_classes.add(type(model))
+
+
+@cache
+def _load_streams() -> None:
+    """Compile what puts actions in random order, or load it from the cache, before a clock runs."""
+    Stream(np.ones(4, np.uint64)).permutation(2)
 
 
 @cache

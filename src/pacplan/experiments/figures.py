@@ -10,6 +10,7 @@ import numpy as np
 
 from pacplan.experiments.paper import PAPER_EXPONENT, Accuracy, Curve, paper_curves, paper_table
 from pacplan.theory import Exponent
+from pacplan.views.style import library
 
 # Okabe and Ito's palette, which the colour-blind can tell apart.
 _COLOURS = {
@@ -138,14 +139,10 @@ def _logarithmic(axes: Any, x: str, y: str) -> None:
 
 @contextmanager
 def _axes(stem: Path, size: tuple[float, float]) -> Iterator[Any]:
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ImportError("figures need Matplotlib: pip install pacplan[viz]") from None
+    matplotlib = library("matplotlib")
     # The same picture gives the same file.
     with matplotlib.rc_context({"svg.hashsalt": "pacplan"}):
-        figure = Figure(figsize=size, layout="constrained")
+        figure = library("matplotlib.figure").Figure(figsize=size, layout="constrained")
         yield figure.add_subplot()
         figure.savefig(stem.with_suffix(".png"), dpi=150)
         figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})

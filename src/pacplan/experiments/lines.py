@@ -1,47 +1,82 @@
 """A file that is only ever appended to, line by line, and survives being killed."""
 
 import logging
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
-from typing import IO
 
 _logger = logging.getLogger("pacplan")
 
 
+class Lines:
+    """A file open to append to.
+
+    It is written without a buffer, so that what could not be written is not tried again later.
+
+    Attributes:
+        whole: the whole lines that it held when it was opened.
+    """
+
+    def __init__(self, file: FileIO, whole: bytes) -> None:
+        self._file = file
+        self.whole = whole
+
+    def append(self, line: bytes) -> None:
+        """Write a line, all or nothing; who is killed meanwhile leaves at most half a line.
+
+        Raises:
+            OSError: it cannot be written, as to a full disk. The lines before are in the file.
+        """
+        before = self._file.seek(0, os.SEEK_END)
+        try:
+            left = line
+            while left:  # A disk that is nearly full takes a part of it.
+                left = left[self._file.write(left) :]
+        except OSError as error:
+            with suppress(OSError):
+                self._file.truncate(before)
+            raise OSError(error.errno, error.strerror, str(self._file.name)) from error
+
+
 @contextmanager
-def appending(
-    path: Path, lost: str, check: Callable[[bytes], None]
-) -> Iterator[tuple[IO[bytes], bytes]]:
+def appending(path: Path, lost: str, check: Callable[[bytes], None]) -> Iterator[Lines]:
     """Open a file to append to, and keep other processes from writing to it.
 
-    A writer that writes each line at once and is killed leaves whole lines, and at most one that is
-    not; that one is cut off.
+    A writer that is killed leaves whole lines, and at most one that is not; that one is cut off.
 
     Args:
-        path: the file; it is made if there is none.
+        path: the file; it is made if there is none, and so are its folders.
         lost: what a line stands for, for the warning about half a line.
         check: called with the whole lines before anything is changed; raises to refuse the file.
 
     Yields:
-        The file, and the whole lines that it held.
+        The open file.
 
     Raises:
-        ValueError: something else is writing to it.
+        ValueError: something else is writing to it, or it cannot be opened.
     """
-    with open(path, "a+b") as file:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = FileIO(path, "a+")
+    except OSError as error:
+        raise ValueError(
+            f"cannot write to {error.filename or path}: {error.strerror}; choose another place"
+        ) from None
+    with file:
         _lock(file, path)
         file.seek(0)
-        content = file.read()
+        content = file.readall()
         whole = content[: content.rfind(b"\n") + 1]
         check(whole)
         if len(whole) < len(content):
             _logger.warning("pacplan: %s ends in half a line; that %s is done again", path, lost)
             file.truncate(len(whole))
-        yield file, whole
+        yield Lines(file, whole)
 
 
-def _lock(file: IO[bytes], path: Path) -> None:
+def _lock(file: FileIO, path: Path) -> None:
     """Keep others out for as long as the file is open; the system lets go when a process dies."""
     try:
         import fcntl

@@ -4,18 +4,19 @@ import csv
 import io
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pacplan
 from pacplan._sources import source_digest
-from pacplan.experiments.lines import appending
+from pacplan.experiments.lines import Lines, appending
 from pacplan.experiments.sweep import Sweep
 
 RUNS, CONFIGURATION = "runs.csv", "sweep.json"
+_FOREIGN = "{} does not begin with the columns of a sweep; move it away"
 
 
 @dataclass(frozen=True)
@@ -79,42 +80,55 @@ def _line(values: Any) -> bytes:
 
 
 def read(path: str | Path) -> list[Record]:
-    """The rows of a file that `store` wrote."""
+    """The rows of a file that `store` wrote.
+
+    Raises:
+        ValueError: it is another file, or damaged.
+        OSError: it cannot be read.
+    """
     return _parse(Path(path).read_bytes(), Path(path))
 
 
 def _parse(content: bytes, path: Path) -> list[Record]:
-    lines = csv.reader(io.StringIO(content.decode(), newline=""))
     found: list[Record] = []
-    for number, line in enumerate(lines, 1):
-        if number == 1:
-            if tuple(line) != HEADER:
-                raise ValueError(f"{path} does not begin with the columns of a sweep; move it away")
-            continue
+    # A row is a line, whatever is in it.
+    for number, raw in enumerate(content.splitlines(), 1):
         try:
-            values = (reader(cell) for reader, cell in zip(_READERS, line, strict=True))
-            found.append(Record(*values))
-        except (ValueError, KeyError):
-            raise ValueError(f"{path}, line {number} is damaged: {line!r}; delete that line") from None
+            (line,) = csv.reader([raw.decode()], strict=True)
+            if number > 1:
+                values = (reader(cell) for reader, cell in zip(_READERS, line, strict=True))
+                found.append(Record(*values))
+        except (ValueError, KeyError, csv.Error):
+            line = []
+        if number == 1 and tuple(line) != HEADER:
+            raise ValueError(_FOREIGN.format(path))
+        if not line:
+            raise ValueError(
+                f"{path}, line {number} is damaged: {raw[:160]!r}; delete that line, and its run is "
+                "done again"
+            )
     return found
 
 
 class Store:
-    """The open CSV file of a sweep."""
+    """The rows of a sweep, in memory and, where there is one, in its CSV file."""
 
-    def __init__(self, file: IO[bytes], records: list[Record]) -> None:
-        self._file = file
+    def __init__(self, records: Sequence[Record] = (), lines: Lines | None = None) -> None:
+        self._lines = lines
         self._seeds = {record.seed for record in records}
-        self.records = records
+        self.records = list(records)
         """The rows in it."""
 
     def add(self, record: Record) -> bool:
-        """Write a row, unless that run has one already; returns whether it was written."""
+        """Write a row, unless that run has one already; returns whether it was written.
+
+        Raises:
+            OSError: it cannot be written. The rows before are in the file.
+        """
         if record.seed in self._seeds:
             return False
-        # One write for a line: what is killed leaves whole lines, and at most one that is not.
-        self._file.write(_line(getattr(record, name) for name in HEADER))
-        self._file.flush()
+        if self._lines is not None:
+            self._lines.append(_line(getattr(record, name) for name in HEADER))
         self._seeds.add(record.seed)
         self.records.append(record)
         return True
@@ -125,18 +139,21 @@ def store(sweep: Sweep, folder: Path) -> Iterator[Store]:
     """Open the folder of a sweep, new or begun before.
 
     Raises:
-        ValueError: it holds another sweep, or something else is writing to it.
+        ValueError: it holds another sweep or something else, something is writing to it, or it cannot
+            be written to.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / RUNS
 
     def check(whole: bytes) -> None:
         _check_configuration(sweep, folder)
+        if not whole and not _line(HEADER).startswith(path.read_bytes()):
+            raise ValueError(_FOREIGN.format(path))
+        _parse(whole, path)
 
-    with appending(folder / RUNS, "run", check) as (file, whole):
-        if not whole:
-            file.write(_line(HEADER))
-            file.flush()
-        yield Store(file, _parse(whole, folder / RUNS))
+    with appending(path, "run", check) as lines:
+        if not lines.whole:
+            lines.append(_line(HEADER))
+        yield Store(_parse(lines.whole, path), lines)
 
 
 def _check_configuration(sweep: Sweep, folder: Path) -> None:
@@ -145,14 +162,14 @@ def _check_configuration(sweep: Sweep, folder: Path) -> None:
     code = f"{pacplan.__version__} {source_digest()[:12]}"
     now = {"pacplan": code} | sweep.describe()
     path = folder / CONFIGURATION
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; choose another folder for the sweep")
     if (folder / RUNS).stat().st_size == 0:
-        half = path.with_suffix(".part")
-        half.write_text(json.dumps(now, indent=1) + "\n", "utf-8")
-        os.replace(half, path)
+        _write_whole(path, json.dumps(now, indent=1) + "\n")
         return
     if not path.exists():
         raise ValueError(f"{folder} has a {RUNS} but no {CONFIGURATION}; choose another folder")
-    before = json.loads(path.read_text("utf-8"))
+    before = _configuration(path)
     if before == now:
         return
     changes = [
@@ -164,6 +181,34 @@ def _check_configuration(sweep: Sweep, folder: Path) -> None:
         f"{folder} holds the results of another sweep: {'; '.join(changes)}. Rows of the two must "
         "not mix: choose another folder, or delete this one to begin again"
     )
+
+
+def _configuration(path: Path) -> dict[str, Any]:
+    """What the folder is for, as it was noted."""
+    advice = f"choose another folder, or delete {path.parent} to begin again"
+    try:
+        before = json.loads(path.read_bytes())
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}; {advice}") from None
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged, it is not JSON: {error}; {advice}") from None
+    except RecursionError:
+        raise ValueError(f"{path} is damaged, it is nested too deeply; {advice}") from None
+    if not isinstance(before, dict):
+        raise ValueError(f"{path} does not describe a sweep: {_short(before)}; {advice}")
+    return before
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file, all or nothing."""
+    half = path.with_suffix(".part")
+    try:
+        half.write_text(text, "utf-8")
+        os.replace(half, path)
+    except OSError as error:
+        with suppress(OSError):
+            half.unlink()
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _short(value: Any) -> str:

@@ -15,8 +15,18 @@ from pacplan.experiments.document import Code, Heading, Paragraph, Part, Picture
 from pacplan.experiments.paper import Accuracy, Curve, Reproduction
 from pacplan.experiments.records import RUNS, Record
 from pacplan.experiments.summary import Estimate, groups, write
+from pacplan.views.style import check_target, library
 
 _TITLE = "The MDP-GapE paper's experiments, reproduced"
+
+
+def check_report(reproduction: Reproduction, folder: Path) -> None:
+    """Raise, before anything is run, where no report could be written in the end."""
+    if {"figure1", "figure2"} & set(reproduction.parts):
+        library("matplotlib")
+    for name in ("report.html", "index.md", "summary.csv"):
+        if folder.is_dir():
+            check_target(folder / name, "report", name)
 
 
 def write_report(reproduction: Reproduction, records: Sequence[Record], folder: Path) -> None:

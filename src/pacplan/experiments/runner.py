@@ -1,6 +1,5 @@
 """Running a sweep: on any executor, resumable, with the same results whoever computes them."""
 
-import io
 import os
 import pickle
 import time
@@ -59,29 +58,57 @@ def run(
         error.
 
     Raises:
-        ValueError: the folder holds another sweep, or something else is writing to it.
+        ValueError: a planner or problem is wrong, which is found before any of the user's code is
+            called; the folder holds another sweep, or something else is writing to it.
         RuntimeError: the executor lost runs; the rows of the others are in the folder.
+        OSError: a row cannot be written, for instance to a full disk; those before are in the folder.
+        KeyboardInterrupt: Ctrl-C; the rows that were finished are in the folder.
     """
     if workers is None:
         workers = os.cpu_count() or 1
     _checks.integer("workers", workers, least=1)
-    runs = sweep.runs()
+    prepare(sweep)
+    with nullcontext(Store()) if folder is None else store(sweep, Path(folder)) as rows:
+        return complete(sweep, rows, workers, executor, progress)
+
+
+def prepare(sweep: Sweep) -> None:
+    """Raise what would make every run fail, with as little of the user's code called as possible."""
+    sweep.check()
     for problem in sweep.problems:
-        problem.build(sweep.problem_seeds[0])  # Raises what would make every run fail.
-    memory = Store(io.BytesIO(), [])
-    with nullcontext(memory) if folder is None else store(sweep, Path(folder)) as rows:
-        done = {record.seed for record in rows.records}
-        left = [run for run in runs if run.seed not in done]
-        if left:
-            with (
-                _chosen(executor, min(workers, len(left)), sweep) as chosen,
-                bar(len(runs), len(runs) - len(left), "runs", show=progress) as advance,
-            ):
-                for record in _results(left, chosen, workers):
-                    rows.add(record)
-                    advance(1)
-        found = {record.seed: record for record in rows.records}
+        _try(problem, sweep.problem_seeds[0])
+
+
+def complete(
+    sweep: Sweep,
+    rows: Store,
+    workers: int,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> list[Record]:
+    """Compute the runs that have no row yet; returns all of them, in the order of `sweep.runs()`."""
+    runs = sweep.runs()
+    done = {record.seed for record in rows.records}
+    left = [run for run in runs if run.seed not in done]
+    if left:
+        with (
+            _chosen(executor, min(workers, len(left)), sweep) as chosen,
+            bar(len(runs), len(runs) - len(left), "runs", show=progress) as advance,
+        ):
+            for record in _results(left, chosen, workers):
+                rows.add(record)
+                advance(1)
+    found = {record.seed: record for record in rows.records}
     return [found[run.seed] for run in runs]
+
+
+def _try(problem: ProblemSpec, seed: int) -> None:
+    """Make a problem once; what the user's code raises says where it comes from."""
+    try:
+        problem.build(seed)
+    except Exception as error:
+        error.add_note(f"raised when the problem {problem.name} was made with seed {seed}")
+        raise
 
 
 @contextmanager
@@ -104,8 +131,11 @@ def _chosen(executor: Executor | None, processes: int, sweep: Sweep) -> Iterator
 
 def _results(runs: list[Run], executor: Executor, at_once: int) -> Iterator[Record]:
     """The rows as they come. One batch more than can be worked on waits for whoever is free."""
+    if isinstance(executor, InProcess):
+        yield from (timed.record for timed in _computed(runs))
+        return
     batches = _Batches(runs)
-    most = 1 if isinstance(executor, InProcess) else at_once + 1
+    most = at_once + 1
     pending: set[Future[list[Timed]]] = set()
     try:
         while True:
@@ -161,13 +191,16 @@ class _Batches:
 
 def execute(runs: Sequence[Run]) -> list[Timed]:
     """Compute a batch."""
+    return list(_computed(runs))
+
+
+def _computed(runs: Sequence[Run]) -> Iterator[Timed]:
+    """Compute runs one after the other."""
     instances: dict[tuple[str, int], _Instance] = {}
-    found = []
     for run in runs:
         start = time.perf_counter()
         record = _attempt(run, instances)
-        found.append(Timed(record, time.perf_counter() - start))
-    return found
+        yield Timed(record, time.perf_counter() - start)
 
 
 def _attempt(run: Run, instances: "dict[tuple[str, int], _Instance]") -> Record:
@@ -182,6 +215,7 @@ def _attempt(run: Run, instances: "dict[tuple[str, int], _Instance]") -> Record:
     try:
         key = (record.problem, run.problem_seed)
         if key not in instances:
+            instances.clear()  # Runs on one problem and seed come next to each other.
             instances[key] = _Instance(run.problem, run.problem_seed)
         instance = instances[key]
         planner = run.planner.build()
@@ -189,7 +223,7 @@ def _attempt(run: Run, instances: "dict[tuple[str, int], _Instance]") -> Record:
         return replace(
             record,
             horizon=plan.horizon,
-            action=str(plan.action),
+            action=_one_line(plan.action),
             samples=plan.samples,
             episodes=plan.episodes,
             regret=instance.regret(plan.action, getattr(planner, "gamma", None), plan.horizon),
@@ -201,6 +235,12 @@ def _attempt(run: Run, instances: "dict[tuple[str, int], _Instance]") -> Record:
     except Exception as error:
         # On one line, so that a line of the file is a row.
         return replace(record, error=" ".join(f"{type(error).__name__}: {error}".split()))
+
+
+def _one_line(action: Any) -> str:
+    """An action in words that fit in a line."""
+    text = str(action)
+    return text if text.isprintable() else repr(text)
 
 
 class _Instance:

@@ -9,7 +9,8 @@ from typing import Any
 
 from pacplan import _checks
 from pacplan.algorithms import Planner
-from pacplan.registry import planner_of, problem_of
+from pacplan.algorithms.base import check_model
+from pacplan.registry import planner_imports, planner_of, problem_imports, problem_maker
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,24 @@ class PlannerSpec:
     label: str | None = None
     budgets: Sequence[int | None] | None = None
 
+    def __post_init__(self) -> None:
+        _check_label(self.label)
+        if not isinstance(self.planner, str | Planner):
+            raise TypeError(f"a planner is given by its name or as a planner, got {self.planner!r}")
+
+    @property
+    def imports(self) -> bool:
+        """Whether a module of the user's must be imported to make it."""
+        return isinstance(self.planner, str) and planner_imports(self.settings)
+
+    def check(self) -> None:
+        """Raise what would make every run fail."""
+        self.build()
+
     def build(self) -> Planner:
         """The planner itself."""
         if isinstance(self.planner, str):
-            return planner_of(self.planner, **self.settings)
+            return planner_of(self.planner, self.settings)
         if self.settings:
             raise ValueError("settings go with a planner's name; this planner has its own already")
         return self.planner
@@ -66,13 +81,34 @@ class ProblemSpec:
     settings: Mapping[str, Any] = field(default_factory=dict)
     label: str | None = None
 
+    def __post_init__(self) -> None:
+        _check_label(self.label)
+        if not isinstance(self.problem, str) and not callable(self.problem):
+            raise TypeError(
+                f"a problem is given by its name or as a function of a seed, got {self.problem!r}"
+            )
+
+    @property
+    def imports(self) -> bool:
+        """Whether a module of the user's must be imported to make it."""
+        return isinstance(self.problem, str) and problem_imports(self.problem)
+
+    def check(self) -> None:
+        """Raise what can be found wrong without a call of the user's code."""
+        self._maker()
+
     def build(self, seed: int) -> Any:
         """The model of a seed."""
+        model = self._maker()(seed)
+        check_model(model)
+        return model
+
+    def _maker(self) -> Callable[[int], Any]:
         if isinstance(self.problem, str):
-            return problem_of(self.problem, dict(self.settings), seed)
+            return problem_maker(self.problem, self.settings, seeded=True)
         if self.settings:
             raise ValueError("settings go with a problem's name; this one is a function of the seed")
-        return self.problem(seed)
+        return self.problem
 
     @property
     def name(self) -> str:
@@ -129,20 +165,32 @@ class Sweep:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for what in ("planners", "problems", "budgets"):
-            if not getattr(self, what):
-                raise ValueError(f"a sweep needs {what}, and got none")
-        _checks.integer("seed", self.seed, least=0)
         if isinstance(self.seeds, int):
             _checks.integer("seeds", self.seeds, least=1)
-        if not self.problem_seeds:
-            raise ValueError("a sweep needs seeds, and got none")
+        for what, given in (
+            ("planners", self.planners),
+            ("problems", self.problems),
+            ("budgets", self.budgets),
+            ("seeds", self.problem_seeds),
+        ):
+            _check_list(what, given)
+        _checks.integer("seed", self.seed, least=0)
         for number in self.problem_seeds:
             _checks.integer("seeds", number, least=0)
         for planner in self.planners:
-            for budget in self._budgets(planner):
+            for budget in _check_list("budgets", self._budgets(planner)):
                 if budget is not None:
                     _checks.integer("budgets", budget, least=1)
+
+    def check(self) -> None:
+        """Raise what is wrong with planners and problems, before any of the user's code is called.
+
+        What needs none of the user's modules is looked at before one of them is imported.
+        """
+        specs: list[PlannerSpec | ProblemSpec] = [*self.planners, *self.problems]
+        for spec in sorted(specs, key=lambda spec: spec.imports):
+            spec.check()
+        self.runs()
 
     @property
     def problem_seeds(self) -> Sequence[int]:
@@ -194,15 +242,31 @@ class Sweep:
         }
 
 
+def _check_label(label: Any) -> None:
+    """A label stands in a cell of a table, a line of which is a line of a file."""
+    if label is not None and (not isinstance(label, str) or not label or not label.isprintable()):
+        raise ValueError(f"a label must be some printable text on one line, got {label!r}")
+
+
+def _check_list(what: str, given: Any) -> Sequence[Any]:
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+        raise TypeError(f"{what} must be a list, got {given!r}")
+    if not given:
+        raise ValueError(f"a sweep needs {what}, and got none")
+    return given
+
+
 def read(path: str | Path) -> Sweep:
-    """A sweep from a TOML file.
+    """A sweep from a TOML file. It is code, like a script: run only what you trust.
+
+    The file says which modules are imported (module:name) and called. Nothing of it happens here.
 
         seed = 0
         seeds = 20                      # problems 0 .. 19; or a list
         budgets = [100, 1000]           # leave out to let planners stop by their own rule
 
         [[problems]]
-        name = "garnet"                 # or "mymodule:function"
+        name = "garnet"                 # or "mymodule:function", which is imported and called
         states = 50                     # everything else is a setting
 
         [[planners]]

@@ -1,6 +1,8 @@
 """Environments of Gymnasium as models: exact tables where they publish one, else snapshots."""
 
+import importlib
 import itertools
+import re
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import Any, Literal
@@ -410,12 +412,7 @@ def make(name: str, seed: int | None = 0, **settings: Any) -> GymnasiumTable | G
         seed: for the environment's `reset`.
         settings: for `from_gymnasium` those that it has, the others for `gymnasium.make`.
     """
-    try:
-        import gymnasium
-    except ImportError:
-        raise ImportError(
-            f"{name!r} needs Gymnasium, which is not installed: pip install pacplan[gym]"
-        ) from None
+    gymnasium = _library(name)
     own = from_gymnasium.__kwdefaults__ or {}
     try:
         env: Any = gymnasium.make(name, **{k: v for k, v in settings.items() if k not in own})
@@ -423,6 +420,28 @@ def make(name: str, seed: int | None = 0, **settings: Any) -> GymnasiumTable | G
         raise ValueError(f"cannot make {name!r}: {error}") from error
     env.reset(seed=seed)
     return from_gymnasium(env, **{k: v for k, v in settings.items() if k in own})
+
+
+def check_name(name: str) -> None:
+    """Raise unless there can be an environment of this name; none is made.
+
+    Which names a module of the user's or a name without a version stand for is only known to `make`.
+    """
+    gymnasium = _library(name)
+    if ":" not in name and re.search(r"-v\d+$", name):
+        try:
+            gymnasium.spec(name)
+        except gymnasium.error.Error as error:
+            raise ValueError(f"cannot make {name!r}: {error}") from error
+
+
+def _library(name: str) -> Any:
+    try:
+        return importlib.import_module("gymnasium")
+    except ImportError:
+        raise ImportError(
+            f"{name!r} needs Gymnasium, which is not installed: pip install pacplan[gym]"
+        ) from None
 
 
 def _name(env: Any) -> str:

@@ -8,6 +8,7 @@ beside the old, synced, and renamed over it, so at any moment there is a whole o
 import ast
 import hashlib
 import json
+import logging
 import os
 import tempfile
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+_logger = logging.getLogger("pacplan")
 _MAGIC = b"pacplan checkpoint 1\n"
 _DIGEST = 64  # characters of the checksum
 
@@ -192,20 +194,42 @@ class CheckpointKeeper:
     ) -> None:
         if not path.resolve().parent.is_dir():
             raise ValueError(f"checkpoint={str(path)!r}: there is no such folder")
+        if path.is_dir():
+            raise ValueError(f"checkpoint={str(path)!r} is a folder; name a file in it")
+        if not os.access(path.resolve().parent, os.W_OK):
+            raise ValueError(f"checkpoint={str(path)!r}: there is no permission to write there")
         self.every = every
         self._path = path
         self._header = header
         self._saved = saved
 
     def start(self, search: Any) -> Start:
-        """Put the search where the checkpoint says. It has not made a call yet."""
+        """Put the search where the checkpoint says. It has not made a call yet.
+
+        Raises:
+            OSError: a first checkpoint cannot be written.
+        """
         search.session.remember()
         saved, self._saved = self._saved, None
         if saved is None:
+            self._write(search, 0.0)
             return Start()
         search.restore(saved.arrays)
         return Start(float(saved.header["seconds"]), int(search.report["episodes"]))
 
     def save(self, search: Any, seconds: float) -> None:
-        """Write down how the search stands between two chunks."""
+        """Write down how the search stands between two chunks.
+
+        Where that fails, as on a full disk, the last checkpoint stays and the search goes on.
+        """
+        try:
+            self._write(search, seconds)
+        except OSError as error:
+            _logger.warning(
+                "pacplan: no checkpoint after %.0f s: %s. The last one stays, and the search goes on.",
+                seconds,
+                error,
+            )
+
+    def _write(self, search: Any, seconds: float) -> None:
         Checkpoint({**self._header, "seconds": seconds}, search.state_arrays()).write(self._path)

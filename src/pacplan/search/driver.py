@@ -6,12 +6,13 @@ orderly way, so that a plan interrupted at any point still has its best action a
 A deadline does not wait for the end of a chunk: a timer halts the search at its next call.
 """
 
+import itertools
 import signal
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 from typing import Any, NamedTuple, Protocol
 
@@ -32,6 +33,8 @@ _LOOK_AGAIN = 0.01
 # Calls of the callback are this fraction of the episodes apart, so their number stays moderate.
 _CALLBACK_SPACING = 0.05
 
+_numbers = itertools.count(1)
+
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
@@ -46,6 +49,8 @@ class Snapshot:
         samples: calls to the model so far.
         episodes: episodes so far.
         seconds: time so far.
+        search: a number that all snapshots of a search share; later searches of the process have
+            larger ones.
     """
 
     actions: tuple[Hashable, ...]
@@ -56,6 +61,7 @@ class Snapshot:
     samples: int
     episodes: int
     seconds: float
+    search: int = 0
 
 
 class Search(Protocol):
@@ -185,6 +191,7 @@ def _loop(
     """Chunks, and what happens between them; returns what ended the search."""
     most_calls = np.iinfo(np.int64).max if limits.budget is None else limits.budget
     saved = time.perf_counter()
+    number = next(_numbers)
     while True:
         began = time.perf_counter()
         episodes = pace.episodes()
@@ -196,7 +203,7 @@ def _loop(
             reason = "interrupt" if presses.any else "deadline"
         due = pace.record(episodes, now - began)
         if show is not None or (limits.callback is not None and (due or reason)):
-            snapshot = search.snapshot(now - start)
+            snapshot = replace(search.snapshot(now - start), search=number)
             if show is not None:
                 show(snapshot)
             if limits.callback is not None and (due or reason):

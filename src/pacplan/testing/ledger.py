@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from pacplan.experiments.lines import appending
+from pacplan.experiments.lines import Lines, appending
 from pacplan.testing.checks import CHECKS
 
 
@@ -46,20 +46,22 @@ class Batch:
 class Ledger:
     """The batches of a verification, in memory and, if there is one, in its file."""
 
-    def __init__(self, batches: list[Batch], file: IO[bytes] | None = None) -> None:
+    def __init__(self, batches: list[Batch], lines: Lines | None = None) -> None:
         self.batches = batches
-        self._file = file
+        self._lines = lines
         self._keys = {batch.key for batch in batches}
 
     def __contains__(self, key: tuple[str, str, int]) -> bool:
         return key in self._keys
 
     def add(self, batch: Batch) -> None:
-        """Note a batch."""
-        if self._file is not None:
-            # One write for a line: what is killed leaves whole lines, and at most one that is not.
-            self._file.write(_line(asdict(batch)))
-            self._file.flush()
+        """Note a batch.
+
+        Raises:
+            OSError: it cannot be written. The batches before are in the file.
+        """
+        if self._lines is not None:
+            self._lines.append(_line(asdict(batch)))
         self._keys.add(batch.key)
         self.batches.append(batch)
 
@@ -80,12 +82,10 @@ def ledger(path: str | Path | None, configuration: dict[str, Any]) -> Iterator[L
             yield memory
         return
     place = Path(path)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with appending(place, "batch", lambda whole: _check(whole, place, configuration)) as (file, whole):
-        if not whole:
-            file.write(_line(configuration))
-            file.flush()
-        yield Ledger(_parse(whole, place), file)
+    with appending(place, "batch", lambda whole: _check(whole, place, configuration)) as lines:
+        if not lines.whole:
+            lines.append(_line(configuration))
+        yield Ledger(_parse(lines.whole, place), lines)
 
 
 def _line(content: dict[str, Any]) -> bytes:

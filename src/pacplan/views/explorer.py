@@ -10,7 +10,7 @@ from pacplan import _checks
 from pacplan.result import Plan
 from pacplan.search.tree import Evidence, SearchTree
 from pacplan.views.outline import Box, Outline, outline
-from pacplan.views.style import library, short
+from pacplan.views.style import check_target, library, short
 from pacplan.words import at_least, at_most, estimated
 
 # Levels that are shown at once; a click goes deeper.
@@ -82,13 +82,7 @@ def explore(plan: Plan, path: str | os.PathLike[str], *, most: int = 5000) -> Pa
 def check_page(path: str | os.PathLike[str]) -> Path:
     """Raise unless a page can be drawn, and written to this path; nothing is written yet."""
     library("plotly")
-    target = Path(path)
-    if target.is_dir() or not target.parent.is_dir():
-        reason = "is a folder" if target.is_dir() else f"lies in {target.parent}, which is no folder"
-        raise ValueError(f"cannot write the page: {target} {reason}; name a file such as tree.html")
-    if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise ValueError(f"cannot write the page: there is no permission to write {target}")
-    return target
+    return check_target(path, "page", "tree.html")
 
 
 def _icicle(tree: SearchTree, taken: Hashable, shown: Outline) -> tuple[Any, str]:

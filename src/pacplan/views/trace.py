@@ -13,7 +13,8 @@ from pacplan.words import at_most
 class Trace:
     """Remembers how a search went: `planner.plan(..., callback=trace)`.
 
-    It holds one search, and starts over with the next one.
+    It holds one search, and starts over with the next one. Searches that run at the same time need a
+    trace each.
 
     Attributes:
         snapshots: how the search stood, from its first episodes to its end.
@@ -23,8 +24,15 @@ class Trace:
         self.snapshots: list[Snapshot] = []
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """Remember a snapshot, and let the search go on."""
-        if self.snapshots and snapshot.episodes < self.snapshots[-1].episodes:
+        """Remember a snapshot, and let the search go on.
+
+        Raises:
+            ValueError: it is of a search that began before the one that the trace holds by now.
+        """
+        held = self.snapshots[-1].search if self.snapshots else snapshot.search
+        if snapshot.search < held:
+            raise ValueError("two searches at a time were given the same trace; each needs its own")
+        if snapshot.search > held:
             self.snapshots.clear()
         self.snapshots.append(snapshot)
 
