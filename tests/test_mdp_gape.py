@@ -350,8 +350,9 @@ def test_non_stationary_models(noise):
     truth = exact.finite_horizon(model, gamma=0.9, horizon=3)[0, 0]
     assert (plan.lower <= truth).all()
     assert (truth <= plan.upper).all()
+    stream, _ = streams(np.random.SeedSequence(0), 2)  # what kernels draw from the same seed
     simulator = pacplan.Simulator(
-        lambda s, a, rng, h: model.step(s, a, rng, h), actions=2, successors=2, stationary=False
+        lambda s, a, rng, h: model.step(s, a, stream, h), actions=2, successors=2, stationary=False
     )
     same = planner.plan(simulator, 0, seed=0)
     assert same.samples == plan.samples

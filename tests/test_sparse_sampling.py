@@ -28,7 +28,9 @@ def test_estimates_are_exact_where_nothing_is_random():
 
 
 def test_the_predicted_number_of_calls_is_reached_and_never_exceeded():
-    model = small(0)
+    # Both successors of a pair are as likely, so 200 draws see them both.
+    to = np.array([[[0, 1], [1, 2]], [[2, 3], [3, 0]], [[0, 2], [1, 3]], [[3, 1], [2, 0]]])
+    model = pacplan.TabularMDP(np.full((4, 2, 2), 0.5), np.full((4, 2), 0.5), successors=to)
     for width, horizon in ((1, 3), (5, 2), (200, 3)):
         planner = pacplan.SparseSampling(gamma=0.8, horizon=horizon, width=width)
         bound = 2 * width * sum((2 * min(width, 2)) ** h for h in range(horizon))

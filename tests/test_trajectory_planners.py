@@ -129,6 +129,8 @@ def kl_upper(mean, level):
         return 1.0
     if level == 0.0:
         return mean
+    if excess(1 - 1e-15) <= 0.0:
+        return 1.0
     return brentq(excess, max(mean, 1e-12), 1 - 1e-15, xtol=1e-14)
 
 
