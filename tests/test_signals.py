@@ -37,7 +37,7 @@ signal.signal(signal.SIGALRM, ring)
 while rung < RINGS:
     planner, model = runs[rung % len(runs)]
     try:
-        # It rings again where Python itself drops the exception, as in the callback of a weak reference.
+        # It rings again where Python drops the exception, as in the callback of a weak reference.
         signal.setitimer(signal.ITIMER_REAL, when.uniform(1e-5, 4e-3), 0.2)
         while True:
             planner.plan(model, 0, seed=1, budget=2000)
