@@ -347,9 +347,10 @@ class _PolicySearch(EpisodeSearch):
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands. Of the bounds on what each action may lose, the smallest decides."""
-        rivals = [np.delete(self._upper, a).max(initial=-np.inf) for a in range(len(self.actions))]
-        losses = np.array(rivals) - self._lower
-        best = best_estimate(-losses, self._order)
+        top = int(np.argmax(self._upper))
+        rivals = np.full(len(self.actions), self._upper[top])
+        rivals[top] = np.delete(self._upper, top).max(initial=-np.inf)
+        best = best_estimate(self._lower - rivals, self._order)
         return self.standing(best, seconds, self._lower.copy(), self._upper.copy())
 
     def advance(self, episodes: int, calls: int) -> int:
