@@ -407,7 +407,7 @@ class PythonSession:
         state = self.states[key]
         try:
             found = self._keys.get(state)
-        except Exception:
+        except TypeError:  # It can no longer be hashed. (What a signal handler raises comes through.)
             found = None
         held = self._contents.get(key)
         if found == key and (held is None or held == states.content(state)):
