@@ -44,8 +44,8 @@ class EpisodeSearch(ABC):
     """
 
     target: float | None = None
-    seconds_a_node: ClassVar[float] = 0.0
-    """Time that the plan's estimates take to make, for each node of the tree."""
+    seconds_a_node: ClassVar[float] = 3e-8
+    """Time that the plan takes to make once the search is over, for each node of the tree."""
     derived: ClassVar[frozenset[str]] = frozenset()
     """Arrays that kernels see and that follow from the others."""
 

@@ -30,6 +30,8 @@ _CHUNK_SECONDS = 0.05
 _FIRST_CHUNK = 8192
 # Seconds between two looks at how long a search would take to finish.
 _LOOK_AGAIN = 0.01
+# Seconds that it takes to wake up, halt the search and return, with little to finish.
+_RETURN = 8e-4
 # Calls of the callback are this fraction of the episodes apart, so their number stays moderate.
 _CALLBACK_SPACING = 0.05
 
@@ -291,10 +293,11 @@ def _alarm(search: Search, deadline: float | None) -> Iterator[None]:
         yield
         return
     over = threading.Event()
+    early = min(_RETURN, 0.3 * (deadline - time.perf_counter()))
 
     def watch() -> None:
         while True:
-            left = deadline - search.finishing() - time.perf_counter()
+            left = deadline - early - search.finishing() - time.perf_counter()
             if left <= 0.0:
                 search.halt()
                 return
