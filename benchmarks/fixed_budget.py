@@ -17,7 +17,7 @@ from rich.table import Table
 
 import pacplan
 from pacplan import exact
-from pacplan.algorithms.horizons import allocation
+from pacplan.algorithms.common.horizons import allocation
 
 GAMMA = 0.7
 BUDGETS = (31, 100, 316, 1_000, 3_162, 10_000, 31_623, 100_000)

@@ -16,7 +16,7 @@ from rich.table import Table
 
 import baseline
 import pacplan
-from pacplan.algorithms.horizons import default_horizon
+from pacplan.algorithms.common.horizons import default_horizon
 from pacplan.experiments.paper import DELTA, GAMMA, paper_table
 
 # Nodes; a search that needs more ends there, which the median does not see.

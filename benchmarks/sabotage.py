@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 from unittest import mock
 
-from pacplan.algorithms import bracket
+from pacplan.algorithms.bracket import search as bracket
 from pacplan.bounds import thresholds
 from pacplan.testing import ENTRANTS, FALSE_ALARM, FAMILIES, Verdict, clopper_pearson, verify
 
@@ -54,7 +54,7 @@ def bracket_sets(nats: float) -> Iterator[None]:
 @contextmanager
 def bracket_below(nats: float) -> Iterator[None]:
     """Bracket's bounds from below: bets on returns need to win too little."""
-    with mock.patch.object(bracket, "_EXPLOIT", bracket._EXPLOIT * math.exp(nats)):
+    with mock.patch.object(bracket, "EXPLOIT_SHARE", bracket.EXPLOIT_SHARE * math.exp(nats)):
         yield
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
@@ -15,6 +16,16 @@ import pacplan
 def constant_radius(level):
     """Thresholds beta(n) = n level: every radius is `level`, and bounds can be worked by hand."""
     return (lambda n: n * level, lambda n: n * level)
+
+
+def callable_part(part):
+    """A part of kernels as a function that Python can call."""
+
+    @numba.njit(error_model="numpy")
+    def call(*args):
+        return part(*args)
+
+    return call
 
 
 def interpreted(script, folder):
@@ -55,11 +66,11 @@ def clock(monkeypatch):
     """The clock that plans go by, for tests that must not depend on how busy the machine is."""
     fake = Clock()
     for module in (
-        "algorithms.base",
+        "algorithms.common.base",
         "algorithms.stop",
         "models.simulator",
-        "search.driver",
-        "search.room",
+        "engine.driver",
+        "engine.room",
     ):
         monkeypatch.setattr(f"pacplan.{module}.time", fake)
     return fake

@@ -11,9 +11,9 @@ import pytest
 import pacplan
 from conftest import interpreted, random_small
 from pacplan import exact
-from pacplan.algorithms.base import Reuse
 from pacplan.bounds import expectation_interval, mean_interval
-from pacplan.search.tree import SearchTree
+from pacplan.engine.query import Reuse
+from pacplan.engine.tree import SearchTree
 
 GARNET = pacplan.envs.garnet(states=50, actions=3, seed=1, noise="bernoulli")
 PLANNER = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, horizon=4)

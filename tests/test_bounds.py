@@ -13,10 +13,15 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize
 from scipy.special import gammaln
 
-from pacplan.bounds import expectation_interval, mean_interval
-from pacplan.bounds.bernoulli import bernoulli_kl, kl_lower, kl_upper, kl_upper_from, warm_start
-from pacplan.bounds.gamma import log_gamma
-from pacplan.bounds.simplex import kl_ball_max, kl_ball_min, one_seen_max
+from conftest import callable_part
+from pacplan.bounds import bernoulli, expectation_interval, gamma, mean_interval, simplex
+from pacplan.bounds.bernoulli import bernoulli_kl, kl_lower, kl_upper
+from pacplan.bounds.simplex import kl_ball_max, kl_ball_min
+
+kl_upper_from = callable_part(bernoulli.kl_upper_from)
+warm_start = callable_part(bernoulli.warm_start)
+log_gamma = callable_part(gamma.log_gamma)
+one_seen_max = callable_part(simplex.one_seen_max)
 
 ACCURACY = 1e-9
 # Digits of the high-precision references, and what they may be wrong by.

@@ -12,12 +12,15 @@ from scipy.special import gammaln, logsumexp, xlogy
 from scipy.stats import binom
 
 import pacplan
-from conftest import interpreted
+from conftest import callable_part, interpreted
 from pacplan import BrokenPromiseError, exact
-from pacplan.algorithms import bracket
-from pacplan.algorithms import bracket_kernel as kernels
+from pacplan.algorithms.bracket import constants, records
+from pacplan.algorithms.bracket.search import BracketSearch
 from pacplan.bounds import product
-from pacplan.search.kernel import CHUNK_DONE
+from pacplan.engine.calls import CHUNK_DONE
+
+log_stake = callable_part(product.log_stake)
+penalised_max = callable_part(product.penalised_max)
 
 GAMMA = 0.9
 RARE = 1e-7
@@ -91,13 +94,13 @@ class Lens:
 @pytest.fixture
 def lens(monkeypatch):
     glass = Lens()
-    start = bracket._BracketSearch.__init__
+    start = BracketSearch.__init__
 
     def init(self, *args):
         start(self, *args)
         glass(self)
 
-    monkeypatch.setattr(bracket._BracketSearch, "__init__", init)
+    monkeypatch.setattr(BracketSearch, "__init__", init)
     return glass
 
 
@@ -554,22 +557,21 @@ def test_ties_end_where_there_is_more_than_one_step(merge):
 
 @pytest.mark.parametrize("merge", ["depth", "stationary"])
 def test_forced_episodes_of_a_graph_follow_a_sweep(lens, merge, monkeypatch):
-    advance, seen = bracket._BracketSearch.advance, []
+    advance, seen = BracketSearch.advance, []
 
     def look(search, episodes, calls):
         sweeps = int(search._fixed["rules"][0]["sweeps"])
         status = advance(search, episodes, calls)
-        after = int(search._fixed["rules"][0]["sweeps"])
-        if search._decision[0]["kind"] == kernels.FORCED and status == CHUNK_DONE:
-            seen.append((sweeps, after))
+        if search._decision[0]["kind"] == records.FORCED and status == CHUNK_DONE:
+            seen.append(sweeps)
         return status
 
-    monkeypatch.setattr(bracket._BracketSearch, "advance", look)
+    monkeypatch.setattr(BracketSearch, "advance", look)
     model = Kind(4, 2, 2).draw(np.random.default_rng(0))
     planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=GAMMA, horizon=4, merge=merge, chunk=1)
     planner.plan(model, 0, seed=0, budget=3000)
-    every = kernels.FORCED_SWEEPS
-    assert seen == [(every * i - 1, every * i) for i in range(1, len(seen) + 1)]
+    every = constants.FORCED_SWEEPS
+    assert seen == [every * i for i in range(1, len(seen) + 1)]
     assert len(seen) >= 10
 
 
@@ -589,7 +591,7 @@ def test_forced_grid_is_fine_enough(lens, epsilon):
     rules = lens.last[0]._fixed["rules"]
     assert rules["stride"][0] * rules["step"][0] <= epsilon / 8 + 1e-12
     halved = lens.last[0].kernel_state().forced_wealth.shape[2] - 1
-    assert bracket.bets.LARGEST_FRACTION * 0.5**halved <= epsilon / 24
+    assert constants.LARGEST_FRACTION * 0.5**halved <= epsilon / 24
 
 
 # What was declared.
@@ -774,9 +776,9 @@ def penalised(y, z, stakes, cash, penalty):
 
 
 def solve(z, stakes, cash, penalty, guess=1.0, tolerance=1e-6):
-    sums = np.array([sum(product.log_stake(a, z_i) for z_i in z) for a in stakes])
+    sums = np.array([sum(log_stake(a, z_i) for z_i in z) for a in stakes])
     work = np.zeros(len(stakes))
-    return product.penalised_max(sums, stakes, len(z), cash, penalty, guess, tolerance, work)[0]
+    return penalised_max(sums, stakes, len(z), cash, penalty, guess, tolerance, work)[0]
 
 
 @settings(max_examples=60, deadline=None)
@@ -819,7 +821,7 @@ def test_penalised_max_for_any_number_of_draws(n, penalty):
     stakes = 1.0 + 2.0 * product.scales(4.0)
     value = -3.0
     sums = n * np.log(stakes - value)
-    result, y = product.penalised_max(sums, stakes, n, 0.5, penalty, 1.0, 1e-6, np.zeros(len(stakes)))
+    result, y = penalised_max(sums, stakes, n, 0.5, penalty, 1.0, 1e-6, np.zeros(len(stakes)))
     assert np.isfinite(y)
     # At y = value every M_j is 1, so M = 1.
     assert value - 1e-9 <= result <= 1.0 + penalty * np.log(2.0)

@@ -19,7 +19,7 @@ import pytest
 from numba.core import compiler, serialize
 
 import pacplan
-from pacplan import _cache, _sources
+from pacplan.compiled import cache, sources
 
 needs_owners = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs owners of files")
 needs_root = pytest.mark.skipif(
@@ -28,7 +28,7 @@ needs_root = pytest.mark.skipif(
 SOMEBODY_ELSE = 54321
 
 KERNEL = """
-from pacplan._jit import inlined, kernel
+from pacplan.compiled.jit import inlined, kernel
 from ingredient import FACTOR
 
 @inlined
@@ -47,7 +47,7 @@ VALUE = 7 * 45  # of run(10), if FACTOR is 7
 HANDLES = """
 from typing import Any, NamedTuple
 import numpy as np
-from pacplan._jit import kernel
+from pacplan.compiled.jit import kernel
 from pacplan.models import handles
 
 class ConstantHandle(NamedTuple):
@@ -60,15 +60,15 @@ class NestedHandle(NamedTuple):
     inner: Any
     more: int
 
-@handles.implements(handles.action_count, ConstantHandle)
+@answers(handles.action_count, ConstantHandle)
 def constant(handle: Any, state: Any, h: Any) -> Any:
     return handle.value
 
-@handles.implements(handles.action_count, ArrayHandle)
+@answers(handles.action_count, ArrayHandle)
 def array(handle: Any, state: Any, h: Any) -> Any:
     return handle.values[state]
 
-@handles.implements(handles.action_count, NestedHandle)
+@answers(handles.action_count, NestedHandle)
 def nested(handle: Any, state: Any, h: Any) -> Any:
     return handles.action_count(handle.inner, state, h) + handle.more
 
@@ -145,7 +145,7 @@ def fresh(folder, monkeypatch, caplog):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder / "cache"))
 
     def again(meanwhile=lambda: None):
-        monkeypatch.setattr(_cache, "_warned", set())
+        monkeypatch.setattr(cache, "_warned", set())
         caplog.clear()
         for name in ("module", "ingredient"):
             monkeypatch.delitem(sys.modules, name, raising=False)
@@ -248,13 +248,13 @@ def test_damage_is_seen_wherever_it_is(folder, fresh):
     assert fresh() == (VALUE, False, [])
     path = kernel_file(folder)
     content = path.read_bytes()
-    identity = content[len(_cache._MAGIC) : len(_cache._MAGIC) + 32]
-    assert content.endswith(_cache._read(path, identity))
+    identity = content[len(cache._MAGIC) : len(cache._MAGIC) + 32]
+    assert content.endswith(cache._read(path, identity))
     for name, damaged in damages(content):
         path.write_bytes(damaged)
         try:
-            _cache._read(path, identity)
-        except _cache.UnusableError:
+            cache._read(path, identity)
+        except cache.UnusableError:
             continue
         pytest.fail(name)
 
@@ -315,14 +315,14 @@ def test_a_file_that_others_can_write_to_is_replaced(folder, fresh):
 
 def test_a_file_that_vanishes_is_written_again(folder, fresh, monkeypatch):
     fresh()
-    read = _cache._read
+    read = cache._read
 
     def read_too_late(path, identity):
         path.unlink()
         return read(path, identity)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_cache, "_read", read_too_late)
+        patch.setattr(cache, "_read", read_too_late)
         assert fresh() == (VALUE, False, [])
     assert fresh() == (VALUE, True, [])
 
@@ -341,7 +341,7 @@ def test_what_nobody_uses_is_removed(folder, fresh, monkeypatch):
     fresh()
     names = {"older.kernel", "newer.kernel", "newest.kernel", "notes.txt", path.name}
     assert set(everything(folder)) == names
-    monkeypatch.setattr(_cache, "_MOST_BYTES", 2500)
+    monkeypatch.setattr(cache, "_MOST_BYTES", 2500)
     path.unlink()
     fresh()
     assert set(everything(folder)) == names - {"older.kernel"}
@@ -407,8 +407,8 @@ def test_the_folder_is_the_users_and_falls_back(folder, fresh, monkeypatch):
     monkeypatch.delenv("NUMBA_CACHE_DIR")
     home, temporary = folder / "home", folder / "temporary"
     temporary.mkdir()
-    monkeypatch.setattr(_cache, "user_cache_path", lambda name: home / "cache" / name)
-    monkeypatch.setattr(_cache.tempfile, "gettempdir", lambda: str(temporary))
+    monkeypatch.setattr(cache, "user_cache_path", lambda name: home / "cache" / name)
+    monkeypatch.setattr(cache.tempfile, "gettempdir", lambda: str(temporary))
     assert fresh() == (VALUE, False, [])
     assert list((home / "cache" / "pacplan").iterdir()) and not list(temporary.iterdir())
     shutil.rmtree(home)
@@ -422,8 +422,8 @@ def test_no_home_and_no_folder_for_temporary_files(fresh, monkeypatch):
         raise FileNotFoundError("no usable temporary directory")
 
     monkeypatch.delenv("NUMBA_CACHE_DIR")
-    monkeypatch.setattr(_cache, "user_cache_path", lambda name: Path("~/.cache") / name)
-    monkeypatch.setattr(_cache.tempfile, "gettempdir", none)
+    monkeypatch.setattr(cache, "user_cache_path", lambda name: Path("~/.cache") / name)
+    monkeypatch.setattr(cache.tempfile, "gettempdir", none)
     refused(fresh(), "any folder")
 
 
@@ -536,9 +536,8 @@ def test_a_file_edited_after_it_was_imported(folder, fresh, name, text, later):
 
 def test_a_kernel_defined_after_its_file_was_edited(folder, fresh):
     path = folder / "module.py"
-    text = (
-        "from pacplan._jit import kernel\ndef make():\n    @kernel\n    def run(n):\n        return n"
-    )
+    text = "from pacplan.compiled.jit import kernel\ndef make():\n    @kernel\n    def run(n):\n"
+    text += "        return n"
     path.write_text(f"{text}\n    return run\nrun = make()\n")
 
     def edit():
@@ -582,7 +581,7 @@ def kernels():
     for name, module in sorted(sys.modules.items()):
         if name.startswith("pacplan."):
             for function in vars(module).values():
-                if isinstance(getattr(function, "_cache", None), _cache.KernelCache):
+                if isinstance(getattr(function, "_cache", None), cache.KernelCache):
                     yield function.py_func
 
 
@@ -599,18 +598,18 @@ def called(function, seen):
 
 
 def test_the_sources_of_a_kernel_are_those_of_all_that_it_calls(monkeypatch):
-    monkeypatch.setattr(_sources, "_digest", lambda path: hashed.append(path) or "")
-    handle_classes = list(_sources._chosen)
+    monkeypatch.setattr(sources, "_digest", lambda path: hashed.append(path) or "")
+    handle_classes = list(sources._chosen)
     assert len(handle_classes) >= 4
     count = 0
     for kernel in kernels():
         hashed = []
-        assert _sources.kernel_digest(kernel, handle_classes)
+        assert sources.kernel_digest(kernel, handle_classes)
         names = {os.path.realpath(path) for path in hashed}
         for function in called(kernel, set()):
             assert os.path.realpath(function.__code__.co_filename) in names, (kernel, function)
         modules = {Path(path).relative_to(Path(pacplan.__file__).parent).as_posix() for path in hashed}
-        assert {"models/tabular.py", "models/simulator.py", "_jit.py"} <= modules
+        assert {"models/tabular.py", "models/simulator.py", "compiled/jit.py"} <= modules
         assert not modules & {"cli.py", "agent.py", "__init__.py", "views/pictures.py"}, kernel
         count += 1
     assert count >= 20
@@ -618,12 +617,12 @@ def test_the_sources_of_a_kernel_are_those_of_all_that_it_calls(monkeypatch):
 
 def test_what_is_registered_for_the_class_of_an_argument_counts(folder, monkeypatch):
     monkeypatch.syspath_prepend(folder)
-    monkeypatch.setattr(_sources, "_digest", lambda path: hashed.append(path) or "")
+    monkeypatch.setattr(sources, "_digest", lambda path: hashed.append(path) or "")
     handled = importlib.import_module("handled")
     kernel = next(kernels())
     for kinds, expected in (([handled.ArrayHandle], True), ([], False)):
         hashed = []
-        _sources.kernel_digest(kernel, kinds)
+        sources.kernel_digest(kernel, kinds)
         assert (str(folder / "handled.py") in hashed) == expected
     monkeypatch.delitem(sys.modules, "handled")
 
@@ -646,7 +645,7 @@ def test_what_else_changes_the_code(folder, fresh, monkeypatch):
 
 def test_values_that_a_function_encloses(fresh, folder):
     (folder / "module.py").write_text(
-        "from pacplan._jit import kernel\n"
+        "from pacplan.compiled.jit import kernel\n"
         "def make(step):\n"
         "    @kernel\n"
         "    def run(n):\n"
@@ -722,7 +721,7 @@ def test_numba_without_the_names_that_are_imported(folder):
 
 
 def test_numba_whose_dispatchers_have_no_cache(monkeypatch, caplog):
-    monkeypatch.setattr(_cache, "_warned", set())
+    monkeypatch.setattr(cache, "_warned", set())
     for _ in range(2):
-        _cache.keep_on_disk(lambda: None)
+        cache.keep_on_disk(lambda: None)
     assert [numba.__version__ in record.getMessage() for record in caplog.records] == [True]

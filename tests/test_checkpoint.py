@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import pacplan
-from pacplan.search.checkpoint import Checkpoint
-from pacplan.search.driver import _ctrl_c
+from pacplan.engine.checkpoint import Checkpoint
+from pacplan.engine.driver import _ctrl_c
 from test_conformance import FIXED_COST, GAMES, NAMES, make, problem, simulator
 
 MODEL = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
@@ -267,7 +267,7 @@ def test_what_differs_is_refused(saved):
 
 
 def test_another_version_is_refused(saved, monkeypatch):
-    monkeypatch.setattr("pacplan.algorithms.base.package_version", lambda: "99.0")
+    monkeypatch.setattr("pacplan.algorithms.common.base.package_version", lambda: "99.0")
     with pytest.raises(ValueError, match="another version"):
         PLANNER.resume(saved, MODEL)
 

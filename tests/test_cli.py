@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import pacplan
 from pacplan.cli import app
-from pacplan.words import at_least, at_most
+from pacplan.core.words import at_least, at_most
 
 COMMAND = Path(sys.executable).with_name("pacplan")
 FAST = ("--epsilon", "1", "--delta", "0.1", "--gamma", "0.7", "--seed", "0")

@@ -10,9 +10,9 @@ import pytest
 
 import pacplan
 from conftest import interpreted
-from pacplan.algorithms.base import Query
-from pacplan.search import kernel
-from pacplan.streams import streams
+from pacplan.compiled.streams import streams
+from pacplan.engine.calls import ABORTED
+from pacplan.engine.query import Query
 
 NOISY = pacplan.envs.garnet(states=30, actions=3, seed=2, noise="bernoulli")
 FIXED = pacplan.envs.garnet(states=30, actions=3, successors=1, seed=2)
@@ -185,7 +185,7 @@ def search_of(name, seed=0, **settings):
     root = np.random.SeedSequence(seed)
     planner = make(name, **settings)
     query = Query(model, 0, model.actions(0), 10**6, *streams(root, 2))
-    return planner, query, planner._start(query, model.open(root))
+    return planner, query, planner.start(query, model.open(root))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -198,7 +198,7 @@ def test_a_halted_search_makes_no_further_call_and_its_plan_stands(name):
     search.advance(20, 10**6)
     before = search.snapshot(0.0)
     search.halt()
-    assert search.advance(10**6, 10**6) == kernel.ABORTED
+    assert search.advance(10**6, 10**6) == ABORTED
     after = search.snapshot(0.0)
     assert after.samples == before.samples > 0
     assert after.action == before.action
@@ -206,7 +206,7 @@ def test_a_halted_search_makes_no_further_call_and_its_plan_stands(name):
         assert (
             np.array_equal(getattr(after, side), getattr(before, side)) or getattr(before, side) is None
         )
-    plan = planner._finish(query, search, "deadline", 0.0)
+    plan = planner.finish(query, search, "deadline", 0.0)
     assert plan.action == before.action and plan.stopped_by == "deadline"
 
 
@@ -231,7 +231,7 @@ def test_out_of_memory_the_best_action_and_its_gap_remain(name):
     else:
         root = np.random.SeedSequence(0)
         query = Query(model, 0, model.actions(0), 30_000, *streams(root, 2))
-        least = planner._start(query, model.open(root)).room.held
+        least = planner.start(query, model.open(root)).room.held
         plan = planner.plan(model, 0, seed=0, budget=30_000, memory_limit=least + 1000)
         assert plan.memory <= least + 1000 < unlimited.memory
     assert plan.stopped_by == "memory"
@@ -246,7 +246,7 @@ def test_out_of_memory_the_best_action_and_its_gap_remain(name):
 
 @pytest.mark.parametrize("name", SAMPLING)
 def test_counters_that_are_full_end_the_plan(name, monkeypatch):
-    monkeypatch.setattr("pacplan.algorithms.episodes.MOST_COUNTED", 100)
+    monkeypatch.setattr("pacplan.engine.search.MOST_COUNTED", 100)
     settings = {"width": 6, "horizon": 3} if name in FIXED_COST else {}
     plan = make(name, **settings).plan(problem(name), 0, seed=0, budget=10**6)
     assert plan.stopped_by == "memory"

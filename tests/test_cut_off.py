@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import pacplan
-from pacplan.algorithms.base import Reuse
+from pacplan.engine.query import Reuse
 
 HORIZON = 20
 

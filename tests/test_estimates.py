@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pacplan
-from pacplan.algorithms.episodes import within
+from pacplan.algorithms.common.plans import within
 
 KNOWN = pacplan.envs.garnet(states=12, actions=4, seed=3, noise="bernoulli")
 FIXED = pacplan.envs.garnet(states=12, actions=4, successors=1, seed=3)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import pacplan
-from pacplan.search.tree import SearchTree
+from pacplan.engine.tree import SearchTree
 
 SMALL = pacplan.envs.garnet(states=6, actions=3, seed=0, noise="bernoulli")
 FIXED = pacplan.envs.garnet(states=6, actions=3, successors=1, seed=0)
@@ -236,7 +236,7 @@ def test_horizons_out_of_reach_are_refused(name):
 
 
 def test_merged_pairs_of_a_long_horizon_are_counted_at_once():
-    from pacplan.algorithms.mdp_gape import _merged_pairs
+    from pacplan.algorithms.mdp_gape.search import _merged_pairs
 
     for horizon in (1, 2, 3, 4, 30):
         states, expected = 1, 0

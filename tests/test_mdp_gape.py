@@ -8,9 +8,9 @@ import pytest
 import pacplan
 from conftest import HALF, constant_radius, random_small
 from pacplan import exact
-from pacplan.algorithms.base import Query
-from pacplan.algorithms.horizons import allocation
-from pacplan.streams import streams
+from pacplan.algorithms.common.horizons import allocation
+from pacplan.compiled.streams import streams
+from pacplan.engine.query import Query
 
 MDPGapE = pacplan.MDPGapE
 
@@ -405,7 +405,7 @@ def searched_bounds(planner, model, episodes, seed):
     rng, ties = streams(root, 2)
     session = model.open(root)
     query = Query(model, 0, model.actions(0), None, rng, ties)
-    search = planner._start(query, session)
+    search = planner.start(query, session)
     history = []
     for _ in range(episodes):
         search.advance(1, 10**9)

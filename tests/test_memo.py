@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from pacplan._jit import kernel
 from pacplan.bounds.bernoulli import kl_lower, kl_upper
 from pacplan.bounds.memo import MOST_VISITS, mean_bounds, new_memo, share_upper
+from pacplan.compiled.jit import kernel
 
 
 @kernel

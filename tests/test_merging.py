@@ -9,14 +9,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pacplan
-from conftest import interpreted
+from conftest import callable_part, interpreted
 from pacplan import bounds, exact
-from pacplan.algorithms import mdp_gape
-from pacplan.search import merging
-from pacplan.search.room import Room
-from pacplan.search.tree import NONE
-from pacplan.streams import streams
+from pacplan.algorithms.mdp_gape.search import _merged_pairs
+from pacplan.compiled.streams import streams
+from pacplan.engine import graph
+from pacplan.engine.room import Room
+from pacplan.engine.tree import NONE
 from pacplan.views.outline import outline
+
+find, merge = callable_part(graph.find), callable_part(graph.merge)
+has_room = callable_part(graph.has_room)
 
 GAMMA, HORIZON = 0.9, 6
 # Small enough for no bound of a correct search to fail in any run of this file.
@@ -192,7 +195,7 @@ def test_delta_is_shared_by_all_pairs_in_reach(actions, successors, horizon, end
     for _ in range(horizon):
         reached += actions * len(states)
         states = set(np.flatnonzero(p[sorted(states)].any(axis=(0, 1))).tolist())
-    bound = mdp_gape._merged_pairs(model, model.successors, horizon)
+    bound = _merged_pairs(model, model.successors, horizon)
     assert reached <= bound <= actions * model.states * horizon
 
 
@@ -272,15 +275,15 @@ NUMBERS = st.one_of(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(NUMBERS, st.integers(0, 5)), max_size=120))
 def test_the_table_is_a_dictionary(keys):
-    table, known, room = merging.empty_table(2), {}, Room()
+    table, known, room = graph.empty_table(2), {}, Room()
     for node, (state, depth) in enumerate(keys):
-        table = merging.grown(table, 1, room)
-        assert merging.has_room(table, 1)
-        assert merging.find(table, state, depth) == known.get((state, depth), NONE)
-        assert merging.merge(table, state, depth, node) == known.setdefault((state, depth), node)
+        table = graph.grown(table, 1, room)
+        assert has_room(table, 1)
+        assert find(table, state, depth) == known.get((state, depth), NONE)
+        assert merge(table, state, depth, node) == known.setdefault((state, depth), node)
     assert table.used[0] == len(known)
     for (state, depth), node in known.items():
-        assert merging.find(table, state, depth) == node
+        assert find(table, state, depth) == node
     # A key of another depth is another key.
     for state, depth in known:
-        assert merging.find(table, state, depth + 6) == NONE
+        assert find(table, state, depth + 6) == NONE

@@ -13,10 +13,10 @@ import pytest
 
 import pacplan
 from conftest import interpreted
-from pacplan.search.driver import _ctrl_c
-from pacplan.search.room import OutOfTimeError, Room
-from pacplan.streams import streams
-from pacplan.words import at_least, at_most
+from pacplan.compiled.streams import streams
+from pacplan.core.words import at_least, at_most
+from pacplan.engine.driver import _ctrl_c
+from pacplan.engine.room import OutOfTimeError, Room
 
 MODEL = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
 PLANNER = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, thresholds="paper")
@@ -122,13 +122,13 @@ def test_deadline(clock):
 
 
 def test_time_counts_from_the_call_of_plan_without_compilation(clock, monkeypatch):
-    prepare = pacplan.algorithms.mdp_gape._GapSearch.prepare
+    prepare = pacplan.algorithms.mdp_gape.search.GapSearch.prepare
 
     def compiling(search):
         clock.now += 100.0
         return prepare(search)
 
-    monkeypatch.setattr("pacplan.algorithms.mdp_gape._GapSearch.prepare", compiling)
+    monkeypatch.setattr("pacplan.algorithms.mdp_gape.search.GapSearch.prepare", compiling)
 
     def step(state, action, rng):
         clock.now += 0.25
@@ -140,10 +140,10 @@ def test_time_counts_from_the_call_of_plan_without_compilation(clock, monkeypatc
 
 
 def test_time_does_not_count_the_loading_of_random_streams(clock, monkeypatch):
-    shuffle = pacplan.streams._shuffle
+    shuffle = pacplan.compiled.streams._shuffle
 
     def loading(stream, order):
-        monkeypatch.setattr("pacplan.streams._shuffle", shuffle)
+        monkeypatch.setattr("pacplan.compiled.streams._shuffle", shuffle)
         clock.now += 100.0
         shuffle(stream, order)
 
@@ -151,8 +151,8 @@ def test_time_does_not_count_the_loading_of_random_streams(clock, monkeypatch):
         clock.now += 0.25
         return state, 0.5, False
 
-    pacplan.algorithms.base._load_streams.cache_clear()
-    monkeypatch.setattr("pacplan.streams._shuffle", loading)
+    pacplan.algorithms.common.base._load_streams.cache_clear()
+    monkeypatch.setattr("pacplan.compiled.streams._shuffle", loading)
     model = pacplan.Simulator(step, actions=2, successors=1)
     plan = pacplan.UCT(gamma=0.7, horizon=3).plan(model, 0, seed=0, time_limit=2.0)
     assert plan.samples in (8, 9)
@@ -471,7 +471,7 @@ def test_progress_is_shown_on_the_error_stream(capsys, monkeypatch):
 def test_progress_table_shows_every_action():
     from rich.console import Console
 
-    from pacplan.search.progress import progress_table
+    from pacplan.views.progress import progress_table
 
     seen = []
     plan = PLANNER.plan(MODEL, 0, seed=0, callback=seen.append)

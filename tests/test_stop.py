@@ -9,7 +9,7 @@ import pytest
 import pacplan
 from conftest import random_small
 from pacplan import exact
-from pacplan.streams import streams
+from pacplan.compiled.streams import streams
 
 
 def test_bounds_hold_and_the_action_is_good():
@@ -61,8 +61,8 @@ def test_policies_share_draws_and_their_values_are_means_over_trajectories():
     root = np.random.SeedSequence(0)
     rng, ties = streams(root, 2)
     session = model.open(root)
-    from pacplan.algorithms.base import Query
     from pacplan.algorithms.stop import _PolicySearch
+    from pacplan.engine.query import Query
 
     query = Query(model, 0, model.actions(0), None, rng, ties)
     search = _PolicySearch(planner, query, session)

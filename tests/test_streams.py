@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import pacplan
-from pacplan.streams import Stream, streams
+from pacplan.compiled.streams import Stream, streams
 
 DRAWS = 200_000
 # One alarm in a million among some fifty tests of fit.
@@ -179,7 +179,7 @@ def test_permutations_are_uniform():
 
 METHODS = """
 import numpy as np
-from pacplan.streams import streams
+from pacplan.compiled.streams import streams
 (rng,) = streams(np.random.SeedSequence(11), 1)
 for _ in range(50):
     print([rng.random(), rng.uniform(-1.0, 2.0), rng.integers(9), rng.standard_normal(),

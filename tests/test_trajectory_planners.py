@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 import pacplan
 from pacplan import exact
-from pacplan.algorithms.horizons import allocation
+from pacplan.algorithms.common.horizons import allocation
 
 
 def bandit(*means):

@@ -9,7 +9,7 @@ import pytest
 import pacplan
 from conftest import random_small
 from pacplan import exact
-from pacplan.streams import streams
+from pacplan.compiled.streams import streams
 
 PLANNERS = [pacplan.Bracket, pacplan.MDPGapE]
 GAMMA, HORIZON = 0.8, 4

@@ -20,9 +20,9 @@ from typer.testing import CliRunner
 import pacplan
 from pacplan import exact, views
 from pacplan.cli import app
+from pacplan.core.words import at_least, at_most
 from pacplan.views.outline import outline
 from pacplan.views.style import short
-from pacplan.words import at_least, at_most
 from test_conformance import NAMES, make, problem
 
 matplotlib.use("Agg")
@@ -562,7 +562,7 @@ def test_the_command_refuses_before_it_plans(tmp_path, monkeypatch):
     def never(*arguments, **options):
         raise AssertionError("it planned")
 
-    monkeypatch.setattr(pacplan.algorithms.base.Planner, "plan", never)
+    monkeypatch.setattr(pacplan.algorithms.common.base.Planner, "plan", never)
     for planner, path, message in (
         ("opd", tmp_path / "x.html", "keeps no search tree"),
         ("uct", tmp_path, "is a folder"),

@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import pacplan
-from pacplan.search.progress import progress_table
-from pacplan.words import at_least, at_most, complement, estimated, exactly
+from pacplan.core.words import at_least, at_most, complement, estimated, exactly
+from pacplan.views.progress import progress_table
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 

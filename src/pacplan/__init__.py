@@ -18,11 +18,11 @@ from pacplan.algorithms import (
     UGapEMCTS,
     planners,
 )
+from pacplan.compiled.streams import Stream
+from pacplan.engine import SearchTree, Snapshot
 from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP, from_gymnasium
 from pacplan.planning import plan
 from pacplan.result import Plan
-from pacplan.search import SearchTree, Snapshot
-from pacplan.streams import Stream
 
 __version__ = "0.1.0"
 

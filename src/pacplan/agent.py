@@ -8,12 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pacplan import _checks
-from pacplan.algorithms.base import Planner, Reuse, check_model
+from pacplan.algorithms.common.base import Planner, check_model
+from pacplan.core import checks
+from pacplan.engine.query import Reuse
+from pacplan.engine.tree import SearchTree
 from pacplan.models.gymnasium import GymnasiumSimulator
 from pacplan.models.protocol import Model
 from pacplan.result import Plan
-from pacplan.search.tree import SearchTree
 
 # A tree is kept if it brings more than so many times the part of samples that its price asks for: not
 # all that it brings is needed where the search goes next.
@@ -109,18 +110,18 @@ class Agent:
         self.model = model
         self.budget = budget
         self.time_limit = time_limit
-        self.reuse = _checks.flag("reuse", reuse)
-        self.spread = _checks.choice("spread", spread, ("none", "union"))
-        self.steps = None if steps is None else _checks.integer("steps", steps, least=1)
+        self.reuse = checks.flag("reuse", reuse)
+        self.spread = checks.choice("spread", spread, ("none", "union"))
+        self.steps = None if steps is None else checks.integer("steps", steps, least=1)
         if self.reuse:
-            planner._check_reuse(model)
+            planner.check_reuse(model)
         self._delta: float | None = getattr(planner, "delta", None)
         if self.spread == "union" and self._delta is None:
             raise ValueError(f"spread='union' shares delta among decisions, and {planner!r} has none")
         if self.steps is not None and self.spread == "none":
             raise ValueError("steps= is for spread='union'; leave it out or pass that as well")
         if not isinstance(seed, np.random.SeedSequence):
-            entropy = None if seed is None else _checks.integer("seed", seed, least=0)
+            entropy = None if seed is None else checks.integer("seed", seed, least=0)
             seed = np.random.SeedSequence(entropy)
         self._seeds = copy.deepcopy(seed)
         self.reset()
@@ -220,7 +221,7 @@ class Agent:
         share = 1.0 / self._choices
         if self.spread == "union":
             share *= self._part(self._trees, self._age + 1) / self._part(self._trees + 1, 0)
-        if brought <= _WORTH * self.planner._price(self.model, self.budget, share):
+        if brought <= _WORTH * self.planner.price_of_reuse(self.model, self.budget, share):
             return None
         return self._tree.below(node)
 

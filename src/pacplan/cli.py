@@ -501,7 +501,7 @@ def _bytes(text: str) -> int:
 
 def _check_resumed(path: Path, state: Any, seed: int | None, budget: int | None) -> None:
     """Raise unless there is a checkpoint of a plan from this state, with this seed and budget."""
-    from pacplan.search.checkpoint import Checkpoint, plain_state
+    from pacplan.engine.checkpoint import Checkpoint, plain_state
 
     try:
         saved = Checkpoint.read(path)
@@ -523,8 +523,8 @@ def _show(result: Any) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from pacplan.search.progress import interval_bar
-    from pacplan.words import at_least, at_most, estimated
+    from pacplan.core.words import at_least, at_most, estimated
+    from pacplan.views.progress import interval_bar
 
     console = Console(highlight=False)
     table = Table(box=None, pad_edge=False)

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan import _checks
 from pacplan.algorithms import Planner
+from pacplan.core import checks
 from pacplan.experiments.records import Record, Store
 from pacplan.experiments.runner import complete, prepare
 from pacplan.experiments.summary import mean
@@ -55,12 +55,12 @@ def compare(
         on_interrupt: "raise": Ctrl-C raises KeyboardInterrupt. "return": it ends the comparison, and
             the rows have the problems on which every planner was done; it raises if there is none.
     """
-    _checks.choice("on_interrupt", on_interrupt, ("return", "raise"))
+    checks.choice("on_interrupt", on_interrupt, ("return", "raise"))
     sweep = Sweep(
         planners=[PlannerSpec(planner) for planner in planners],
         problems=[ProblemSpec(problem, label="problem")],
         budgets=[budget],
-        seeds=range(seed, seed + _checks.integer("runs", runs, least=1)),
+        seeds=range(seed, seed + checks.integer("runs", runs, least=1)),
         seed=seed,
     )
     prepare(sweep)

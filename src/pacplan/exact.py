@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan import _checks
+from pacplan.core import checks
 from pacplan.models.tabular import TabularMDP
 
 
@@ -25,7 +25,7 @@ def finite_horizon(model: TabularMDP, *, gamma: float, horizon: int) -> NDArray[
     """
     check_tables(model)
     discount = check_discount(gamma)
-    steps = _checks.integer("horizon", horizon, least=1)
+    steps = checks.integer("horizon", horizon, least=1)
     if model.steps is not None and steps > model.steps:
         raise ValueError(f"the model is defined for {model.steps} steps, horizon is {steps}")
     rewards, probabilities, successors = model.sparse()
@@ -72,7 +72,7 @@ def entropy_regularised(
     Returns:
         Array of shape (S, A); V is `temperature * logsumexp(Q / temperature)` of a row.
     """
-    scale = _checks.positive("temperature", temperature)
+    scale = checks.positive("temperature", temperature)
 
     def smooth_max(values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(scale * np.logaddexp.reduce(values / scale, axis=-1))
@@ -99,7 +99,7 @@ def check_tables(model: Any) -> None:
 
 def check_discount(gamma: float) -> float:
     """A number from 0 to 1."""
-    value = _checks.real("gamma", gamma)
+    value = checks.real("gamma", gamma)
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"gamma must lie in [0, 1], got {gamma}")
     return value
@@ -118,7 +118,7 @@ def _iterate(
         raise ValueError("the infinite-horizon problem needs gamma < 1; use finite_horizon")
     if model.steps is not None:
         raise ValueError("the model is not stationary; use finite_horizon")
-    if _checks.real("tolerance", tolerance) < 0.0:
+    if checks.real("tolerance", tolerance) < 0.0:
         raise ValueError(f"tolerance must be at least 0, got {tolerance}")
     rewards, probabilities, successors = model.sparse()
     values = np.zeros(model.states)

@@ -7,10 +7,10 @@ from typing import Any, Literal
 import numpy as np
 
 from pacplan.algorithms import Bracket, Planner, UGapEMCTS
+from pacplan.engine.driver import Callback
 from pacplan.models.protocol import Model
 from pacplan.models.tabular import TabularMDP
 from pacplan.result import Plan
-from pacplan.search.driver import Callback
 
 
 def plan(

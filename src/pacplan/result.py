@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.search.tree import SearchTree
-from pacplan.words import at_least, at_most, estimated
+from pacplan.core.words import at_least, at_most, estimated
+from pacplan.engine.tree import SearchTree
 
 STOPS = ("certified", "rule", "budget", "deadline", "memory", "callback", "interrupt")
 

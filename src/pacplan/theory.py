@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pacplan import _checks, exact
+from pacplan import exact
+from pacplan.core import checks
 from pacplan.models.tabular import TabularMDP
 
 C0 = (64.0 * math.sqrt(2.0) * (1.0 + math.sqrt(2.0))) ** 2
@@ -57,8 +58,8 @@ def sparse_sampling_calls(*, epsilon: float, horizon: int, actions: int, success
 
     The lemma gives an order, without constants or logarithms; the paper's table takes it as it is.
     """
-    accuracy = _checks.positive("epsilon", epsilon)
-    steps = _checks.integer("horizon", horizon, least=1)
+    accuracy = checks.positive("epsilon", epsilon)
+    steps = checks.integer("horizon", horizon, least=1)
     return steps**5 * _power(_branches(actions, successors), steps) / accuracy / accuracy
 
 
@@ -161,7 +162,7 @@ def exponent(epsilons: Sequence[float], samples: ArrayLike) -> Exponent:
         The slope and its 95 % interval, by the bootstrap over problems: how much it would vary with
         the choice of problems, not how straight the line is.
     """
-    accuracies = [_checks.positive("epsilons", epsilon) for epsilon in epsilons]
+    accuracies = [checks.positive("epsilons", epsilon) for epsilon in epsilons]
     try:
         n = np.asarray(samples, np.float64)
     except (TypeError, ValueError) as error:
@@ -302,7 +303,7 @@ def corollary_2(
         delta: risk.
     """
     exact.check_tables(model)
-    steps = _checks.integer("horizon", horizon, least=1)
+    steps = checks.integer("horizon", horizon, least=1)
     pairs = list(prefix)
     if not 1 <= len(pairs) <= steps:
         raise ValueError(f"prefix must have 1 to {steps} pairs, it has {len(pairs)}")
@@ -473,7 +474,7 @@ def _most_visits(slope: float, price: float) -> float:
 def _price(question: "_Question", delta: float) -> float:
     """c_delta = log(3 (BK)^H / delta)."""
     branches = question.successors * question.actions
-    chance = _checks.probability("delta", delta)
+    chance = checks.probability("delta", delta)
     return math.log(3.0) + question.horizon * math.log(branches) - math.log(chance)
 
 
@@ -485,7 +486,7 @@ def _second_gap(found: NDArray[np.float64]) -> float:
 
 def _log_inverse(gamma: float) -> float:
     """log(1/gamma), by which the growth of a tree is turned into a power of epsilon."""
-    return -math.log(_checks.probability("gamma", gamma))
+    return -math.log(checks.probability("gamma", gamma))
 
 
 class _Question(NamedTuple):
@@ -509,8 +510,8 @@ def _question(
     return _Question(
         root=int(root),
         gamma=exact.check_discount(gamma),
-        horizon=_checks.integer("horizon", horizon, least=1),
-        epsilon=_checks.positive("epsilon", epsilon),
+        horizon=checks.integer("horizon", horizon, least=1),
+        epsilon=checks.positive("epsilon", epsilon),
         successors=model.successors,
         actions=model.max_actions,
     )
@@ -524,8 +525,8 @@ def _unit_gaps(model: TabularMDP, question: _Question) -> NDArray[np.float64]:
 
 def _branches(actions: int, successors: int) -> int:
     """BK."""
-    b = _checks.integer("successors", successors, least=1)
-    return b * _checks.integer("actions", actions, least=1)
+    b = checks.integer("successors", successors, least=1)
+    return b * checks.integer("actions", actions, least=1)
 
 
 def _power(base: float, exponent: float) -> float:

@@ -1,9 +1,9 @@
 """The planners, one module each."""
 
-from pacplan.algorithms.base import Planner
-from pacplan.algorithms.bracket import Bracket
+from pacplan.algorithms.bracket.planner import Bracket
 from pacplan.algorithms.brue import BRUE
-from pacplan.algorithms.mdp_gape import MDPGapE
+from pacplan.algorithms.common.base import Planner
+from pacplan.algorithms.mdp_gape.planner import MDPGapE
 from pacplan.algorithms.olop import KLOLOP, OLOP
 from pacplan.algorithms.op_mdp import OPMDP
 from pacplan.algorithms.opd import OPD

@@ -8,24 +8,19 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan import _checks
-from pacplan._jit import inlined, kernel, records
-from pacplan.algorithms.base import Planner, Query
-from pacplan.algorithms.episodes import EpisodeSearch, estimates_plan
-from pacplan.algorithms.horizons import allocation, check_gamma_and_horizon, check_steps
+from pacplan.algorithms.common.base import Planner
+from pacplan.algorithms.common.horizons import allocation, check_gamma_and_horizon, check_steps
+from pacplan.algorithms.common.plans import estimates_plan
 from pacplan.bounds.bernoulli import kl_upper_from
-from pacplan.models.protocol import Session
-from pacplan.result import Plan
-from pacplan.search.driver import Limits, Snapshot
-from pacplan.search.kernel import (
-    BROKEN,
-    CHUNK_DONE,
-    SPENT,
-    call_model,
-    must_return,
-    note_episode,
-)
-from pacplan.search.tree import (
+from pacplan.compiled.jit import inlined, kernel, records
+from pacplan.compiled.questions import answers
+from pacplan.core import checks
+from pacplan.engine import episodes
+from pacplan.engine.calls import CHUNK_DONE
+from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.query import Query
+from pacplan.engine.search import KernelSearch
+from pacplan.engine.tree import (
     LINKS,
     NODE_FIELDS,
     NONE,
@@ -37,7 +32,9 @@ from pacplan.search.tree import (
     link_child,
     untried_action,
 )
-from pacplan.search.values import step_range
+from pacplan.engine.values import step_range
+from pacplan.models.protocol import Session
+from pacplan.result import Plan
 
 # A sequence of actions that was played. Its `upper` is the largest B-value of those that begin so, from
 # the next step on.
@@ -60,12 +57,10 @@ PAIR = np.dtype(
 
 RULES = np.dtype(
     [
-        ("gamma", np.float64),
         ("lowest", np.float64),  # of the rewards, and of 0 if episodes may end
         ("width", np.float64),
         ("tail", np.float64),  # 1 / (1 - gamma): most that can be earned from a step on
         ("level", np.float64),  # the threshold, over T visits
-        ("horizon", np.int64),
         ("kl", np.bool_),
     ],
     align=True,
@@ -77,14 +72,14 @@ _TIE = 1e-12
 
 
 class Search(NamedTuple):
-    """Everything a chunk of episodes works on, the model and the random streams apart."""
+    """What the episodes of OLOP and KL-OLOP work on. A node is a sequence, whatever its states."""
 
     tree: TreeArrays
+    terms: Any
+    path: Any
+    calls: NDArray[np.int64]
+    report: Any
     rules: Any  # one record of RULES
-    promises: Any  # one record of PROMISES
-    path: Any  # records of STEP
-    calls: NDArray[np.int64]  # of episodes that began with each action of the root
-    report: Any  # one record of REPORT
 
 
 @inlined
@@ -95,59 +90,79 @@ def _add_node(search: Search, state: int) -> int:
     return node
 
 
-@inlined
-def _episode(search: Search, model: Any, state: int, most: int, rng: Any, ties: Any) -> tuple[int, int]:
-    """Play the sequence with the largest B-value: (calls, CHUNK_DONE or why it was cut off).
+@answers(episodes.plant, Search)
+def _plant(search: Search, model: Any, state: int, ties: Any) -> int:
+    _add_node(search, state)
+    return CHUNK_DONE
 
-    A node is a sequence of actions, whatever states it leads through. After the end of an episode
-    the rest of the sequence earns nothing, and calls nothing.
-    """
-    tree, rules, promise, path = search.tree, search.rules[0], search.promises[0], search.path
-    at = 0
-    calls = 0
-    ended = False
-    for h in range(rules.horizon):
-        if calls == most and not ended:
-            return calls, SPENT
-        link = tree.nodes[at].favourite
-        if link == NONE:
-            link = add_pair(tree, at, untried_action(tree, at, ties))
-        earned = 0.0
-        if not ended:
-            action = tree.pairs[link].action
-            state, reward, ended, status = call_model(
-                search.promises, search.report, model, state, action, h, rng
-            )
-            if status != CHUNK_DONE:
-                return calls, status
-            calls += 1
-            earned = promise.lowest + promise.width * reward
-        child = tree.pairs[link].child
-        if child == NONE and h + 1 < rules.horizon:
-            child = _add_node(search, 0)
-            link_child(tree, link, child)
-        step = path[h]
+
+@inlined
+def _next_pair(search: Search, at: int, ties: Any) -> int:
+    """The pair of the sequence with the largest B-value."""
+    link = search.tree.nodes[at].favourite
+    if link == NONE:
+        link = add_pair(search.tree, at, untried_action(search.tree, at, ties))
+    return int(link)
+
+
+@inlined
+def _next_sequence(search: Search, link: int, h: int) -> int:
+    """The node of the sequence that a pair ends; NONE after the last step."""
+    child = search.tree.pairs[link].child
+    if child == NONE and h + 1 < search.terms[0].horizon:
+        child = _add_node(search, 0)
+        link_child(search.tree, link, child)
+    return int(child)
+
+
+@answers(episodes.choose, Search)
+def _choose(search: Search, at: int, h: int, ties: Any) -> int:
+    return _next_pair(search, at, ties)
+
+
+@answers(episodes.arrive, Search)
+def _arrive(
+    search: Search,
+    model: Any,
+    at: int,
+    link: int,
+    h: int,
+    successor: int,
+    reward: float,
+    ended: bool,
+    ties: Any,
+) -> tuple[int, int]:
+    return _next_sequence(search, link, h), CHUNK_DONE
+
+
+@inlined
+def _play_out(search: Search, length: int, ties: Any) -> None:
+    """After the end of an episode the rest of its sequence earns nothing, and calls nothing."""
+    at = search.path[length - 1].child
+    for h in range(length, search.terms[0].horizon):
+        link = _next_pair(search, at, ties)
+        step = search.path[h]
         step.node = at
         step.pair = link
-        step.child = child
-        step.reward = min(1.0, max(0.0, (earned - rules.lowest) / rules.width))
-        at = child
-    return calls, CHUNK_DONE
+        at = _next_sequence(search, link, h)
+        step.child = at
 
 
-@inlined
-def _backward(search: Search, ties: Any) -> None:
+@answers(episodes.learn_return, Search)
+def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
     """Renew B-values on the path, from the last step to the first.
 
     B(a_h ..) = u_h + gamma min( 1/(1-gamma), max_a B(a ..) ) is the smallest over depths of the
     bounds to that depth, so only the sequences that begin like the one played change.
     """
-    tree, rules = search.tree, search.rules[0]
-    for h in range(rules.horizon - 1, -1, -1):
+    tree, terms, rules = search.tree, search.terms[0], search.rules[0]
+    _play_out(search, length, ties)
+    for h in range(terms.horizon - 1, -1, -1):
         step = search.path[h]
+        earned = terms.lowest + terms.width * step.reward if h < length else 0.0
         pair = tree.pairs[step.pair]
         pair.n += 1
-        pair.reward += step.reward
+        pair.reward += min(1.0, max(0.0, (earned - rules.lowest) / rules.width))
         mean = pair.reward / pair.n
         if rules.kl:
             upper = kl_upper_from(min(1.0, mean), rules.level / pair.n, 0.0)
@@ -157,15 +172,15 @@ def _backward(search: Search, ties: Any) -> None:
         if step.child != NONE:
             below = tree.nodes[step.child].upper
             tree.nodes[step.child].count += 1
-        pair.bound = upper + rules.gamma * below
+        pair.bound = upper + terms.gamma * below
         node = tree.nodes[step.node]
         if node.popular == NONE or pair.n > tree.pairs[node.popular].n:
             node.popular = step.pair
-        _choose(search, step.node, np.inf if h == 0 else rules.tail, ties)
+        _refresh_node(search, step.node, np.inf if h == 0 else rules.tail, ties)
 
 
 @inlined
-def _choose(search: Search, at: int, most: float, ties: Any) -> None:
+def _refresh_node(search: Search, at: int, most: float, ties: Any) -> None:
     """Renew the largest B-value of a node's actions and which to play next, ties at random.
 
     No bound to a larger depth counts for more than `most`, the one to this depth: infinite at the root,
@@ -192,29 +207,6 @@ def _choose(search: Search, at: int, most: float, ties: Any) -> None:
         link = tree.pairs[link].sibling
     node.upper = top
     node.favourite = favourite
-
-
-@kernel
-def run(
-    search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Play sequences from `state` until one of the reasons in `pacplan.search.kernel` to return."""
-    tree = search.tree
-    if tree.used[0] == 0:
-        _add_node(search, state)
-    for _ in range(most_episodes):
-        status = must_return(tree, search.report, search.rules[0].horizon, most_calls)
-        if status != CHUNK_DONE:
-            return status
-        calls, status = _episode(search, model, state, most_calls - search.report[0].calls, rng, ties)
-        if status == BROKEN:
-            return status
-        if calls > 0:
-            note_episode(search.report, search.calls, tree.pairs[search.path[0].pair].action, calls)
-        if status != CHUNK_DONE:
-            return status
-        _backward(search, ties)
-    return CHUNK_DONE
 
 
 class OLOP(Planner):
@@ -250,13 +242,13 @@ class OLOP(Planner):
         """2 log M, the square of the bonus of a sequence played once."""
         return 2.0 * log(episodes)
 
-    def _check_query(self, query: Query, limits: Limits) -> None:
+    def check_query(self, query: Query, limits: Limits) -> None:
         _check_open_loop(self, query, limits)
 
-    def _start(self, query: Query, session: Session) -> "_SequenceSearch":
+    def start(self, query: Query, session: Session) -> "_SequenceSearch":
         return _SequenceSearch(self, query, session)
 
-    def _finish(self, query: Query, search: "_SequenceSearch", stopped_by: str, seconds: float) -> Plan:
+    def finish(self, query: Query, search: "_SequenceSearch", stopped_by: str, seconds: float) -> Plan:
         return estimates_plan(self, query, search, stopped_by, seconds, sequence=search.sequence())
 
 
@@ -284,7 +276,7 @@ class KLOLOP(Planner):
     ) -> None:
         super().__init__(chunk=chunk)
         self.gamma, self.horizon = _check_discount(gamma, horizon)
-        self.threshold = _checks.choice("threshold", threshold, ("theory", "log"))
+        self.threshold = checks.choice("threshold", threshold, ("theory", "log"))
 
     def level(self, episodes: int) -> float:
         """f(M)."""
@@ -293,13 +285,13 @@ class KLOLOP(Planner):
             return logarithm
         return 2.0 * logarithm + 2.0 * log(max(logarithm, 1.0))
 
-    def _check_query(self, query: Query, limits: Limits) -> None:
+    def check_query(self, query: Query, limits: Limits) -> None:
         _check_open_loop(self, query, limits)
 
-    def _start(self, query: Query, session: Session) -> "_SequenceSearch":
+    def start(self, query: Query, session: Session) -> "_SequenceSearch":
         return _SequenceSearch(self, query, session)
 
-    def _finish(self, query: Query, search: "_SequenceSearch", stopped_by: str, seconds: float) -> Plan:
+    def finish(self, query: Query, search: "_SequenceSearch", stopped_by: str, seconds: float) -> Plan:
         return estimates_plan(self, query, search, stopped_by, seconds, sequence=search.sequence())
 
 
@@ -342,33 +334,25 @@ def _follow(
     return count
 
 
-class _SequenceSearch(EpisodeSearch):
+class _SequenceSearch(KernelSearch):
     """One search: a tree of action sequences."""
 
     def __init__(self, planner: OLOP | KLOLOP, query: Query, session: Session) -> None:
         assert query.budget is not None
         model, gamma = query.model, planner.gamma
         episodes, horizon = _split(planner, query.budget)
-        super().__init__(run, query, session, PAIR, NODE, gamma=gamma, horizon=horizon, open_loop=True)
+        super().__init__(query, session, PAIR, NODE, gamma=gamma, horizon=horizon, open_loop=True)
         low, high = step_range(model.reward_range, model.may_end)
-        tail = 1.0 / (1.0 - gamma)
-        rules = (gamma, low, high - low, tail, planner.level(episodes), horizon, planner.kl)
-        self.calls = np.zeros(len(query.actions), np.int64)
+        rules = (low, high - low, 1.0 / (1.0 - gamma), planner.level(episodes), planner.kl)
         self._gamma, self._low, self._width = gamma, low, high - low
-        self._fixed = {
-            "rules": records(np.array([rules], RULES)),
-            "promises": self.promises,
-            "path": self.path,
-            "calls": self.calls,
-            "report": self.reports,
-        }
+        self._rules = records(np.array([rules], RULES))
         # Ties between actions played equally often are broken by this order.
         self._order = query.ties.permutation(len(query.actions))
         self.reserve()
 
     def kernel_state(self) -> Search:
         """What the kernel works on."""
-        return Search(tree=self.tree.arrays(), **self._fixed)
+        return Search(**self.engine_fields(), rules=self._rules)
 
     def _most_played(self, first: int) -> NDArray[np.int64]:
         """The most played sequence that begins with a pair: its pairs, one per step."""

@@ -6,17 +6,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan._jit import inlined, kernel, records
-from pacplan.algorithms.base import Planner, Query
-from pacplan.algorithms.episodes import EpisodeSearch
-from pacplan.algorithms.horizons import check_gamma_and_horizon
+from pacplan.algorithms.common.base import Planner
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.opd import certain_plan, check_limits, tails_of
-from pacplan.models.protocol import Session
-from pacplan.models.tabular import TabularMDP
-from pacplan.result import Plan
-from pacplan.search.driver import Limits, Snapshot
-from pacplan.search.kernel import ABORTED, CHUNK_DONE, NO_ROOM, RULE, SPENT, halted
-from pacplan.search.tree import (
+from pacplan.compiled.jit import inlined, kernel, records
+from pacplan.engine.calls import ABORTED, CHUNK_DONE, NO_ROOM, RULE, SPENT, halted
+from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.query import Query
+from pacplan.engine.search import KernelSearch
+from pacplan.engine.tree import (
     LINKS,
     NONE,
     Evidence,
@@ -26,6 +24,9 @@ from pacplan.search.tree import (
     add_pair,
     link_child,
 )
+from pacplan.models.protocol import Session
+from pacplan.models.tabular import TabularMDP
+from pacplan.result import Plan
 
 PAIR = np.dtype(
     [
@@ -145,7 +146,7 @@ def _expand(search: Search, model: Any, at: int, h: int) -> None:
 def run(
     search: Search, model: Any, state: int, most_expansions: int, most_calls: int, rng: Any, ties: Any
 ) -> int:
-    """Expand leaves until one of the reasons in `pacplan.search.kernel` to return."""
+    """Expand leaves until one of the reasons in `pacplan.engine.calls` to return."""
     tree, report = search.tree, search.report[0]
     if tree.used[0] == 0:
         add_node(tree, state, search.calls.size, search.tails[0].upper, search.tails[0].lower)
@@ -154,7 +155,7 @@ def run(
     for _ in range(most_expansions):
         if search.extra[0].spread <= 0.0:
             return RULE
-        if halted(search.report):
+        if halted(search):
             search.report[0].refused = 1
             return ABORTED
         at = 0
@@ -219,7 +220,7 @@ class OPMDP(Planner):
         super().__init__(chunk=chunk)
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
 
-    def _check_query(self, query: Query, limits: Limits) -> None:
+    def check_query(self, query: Query, limits: Limits) -> None:
         if not isinstance(query.model, TabularMDP):
             raise ValueError(
                 "OPMDP plans with known probabilities and rewards, so it needs a TabularMDP; "
@@ -227,21 +228,20 @@ class OPMDP(Planner):
             )
         check_limits(self, limits, query.model, self.horizon)
 
-    def _start(self, query: Query, session: Session) -> "_PolicySearch":
+    def start(self, query: Query, session: Session) -> "_PolicySearch":
         return _PolicySearch(self, query, session)
 
-    def _finish(self, query: Query, search: "_PolicySearch", stopped_by: str, seconds: float) -> Plan:
+    def finish(self, query: Query, search: "_PolicySearch", stopped_by: str, seconds: float) -> Plan:
         assumed = ("the tables of the model are true",)
         return certain_plan(self, query, search, stopped_by, seconds, self.horizon, assumed)
 
 
-class _PolicySearch(EpisodeSearch):
+class _PolicySearch(KernelSearch):
     """The tree; an episode is an expansion."""
 
     def __init__(self, planner: OPMDP, query: Query, session: Session) -> None:
-        super().__init__(run, query, session, PAIR, gamma=planner.gamma, horizon=1)
+        super().__init__(query, session, PAIR, gamma=planner.gamma, horizon=1, run=run)
         model = query.model
-        self.calls = np.zeros(len(query.actions), np.int64)
         self._rows = int(session.handle.outcomes.shape[-1])
         rules = (planner.gamma, planner.horizon or 0, self._rows, model.steps is not None)
         self._rules = records(np.array([rules], RULES))

@@ -5,25 +5,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan._jit import kernel, records
-from pacplan.algorithms.base import Planner, Query
-from pacplan.algorithms.episodes import EpisodeSearch, bounded_plan
-from pacplan.algorithms.horizons import check_gamma_and_horizon, check_steps
+from pacplan.algorithms.common.base import Planner
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_steps
+from pacplan.algorithms.common.plans import bounded_plan
+from pacplan.compiled.jit import kernel, records
+from pacplan.core.words import at_most
+from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, SPENT, call_model, count_actions
+from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.heap import pop, push
+from pacplan.engine.query import Query
+from pacplan.engine.search import KernelSearch
+from pacplan.engine.tree import LINKS
+from pacplan.engine.values import value_range
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
-from pacplan.search.driver import Limits, Snapshot
-from pacplan.search.heap import pop, push
-from pacplan.search.kernel import (
-    CHUNK_DONE,
-    NO_ROOM,
-    RULE,
-    SPENT,
-    call_model,
-    count_actions,
-)
-from pacplan.search.tree import LINKS
-from pacplan.search.values import value_range
-from pacplan.words import at_most
 
 # A sequence of actions that was played, by its last state.
 LEAF = np.dtype(
@@ -53,7 +48,7 @@ class Search(NamedTuple):
     items: NDArray[np.int64]  # ... and which leaf
     sizes: NDArray[np.int64]  # [leaves, heap, action of the leaf under way to extend next]
     tails: Any  # records of TAIL, a depth each; the last serves all deeper ones
-    promises: Any  # one record of PROMISES
+    terms: Any  # one record of TERMS
     gamma: float
     horizon: int  # 0: no end
     lower: NDArray[np.float64]  # of the root's actions: best sequence so far
@@ -65,9 +60,9 @@ class Search(NamedTuple):
 def run(
     search: Search, model: Any, state: int, most_expansions: int, most_calls: int, rng: Any, ties: Any
 ) -> int:
-    """Expand leaves until one of the reasons in `pacplan.search.kernel` to return."""
+    """Expand leaves until one of the reasons in `pacplan.engine.calls` to return."""
     leaves, sizes, report = search.leaves, search.sizes, search.report
-    promise = search.promises[0]
+    promise = search.terms[0]
     if sizes[0] == 0:
         root = leaves[0]
         root.state = state
@@ -81,7 +76,7 @@ def run(
         leaf = leaves[search.items[0]]
         actions = search.calls.size
         if leaf.depth > 0:
-            actions, status = count_actions(search.promises, report, model, leaf.state, leaf.depth)
+            actions, status = count_actions(search, model, leaf.state, leaf.depth)
             if status != CHUNK_DONE:
                 return status
         if sizes[0] + actions > leaves.size:
@@ -92,7 +87,7 @@ def run(
                 return SPENT
             action = sizes[2]
             successor, reward, ended, status = call_model(
-                search.promises, report, model, leaf.state, action, leaf.depth, rng
+                search, model, leaf.state, action, leaf.depth, rng
             )
             if status != CHUNK_DONE:
                 return status
@@ -153,7 +148,7 @@ class OPD(Planner):
         super().__init__(chunk=chunk)
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
 
-    def _check_query(self, query: Query, limits: Limits) -> None:
+    def check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
         if model.successors != 1:
             raise ValueError(
@@ -164,10 +159,10 @@ class OPD(Planner):
             raise ValueError("OPD plans where nothing is random, and this model's rewards are")
         check_limits(self, limits, model, self.horizon)
 
-    def _start(self, query: Query, session: Session) -> "_LeafSearch":
+    def start(self, query: Query, session: Session) -> "_LeafSearch":
         return _LeafSearch(self, query, session)
 
-    def _finish(self, query: Query, search: "_LeafSearch", stopped_by: str, seconds: float) -> Plan:
+    def finish(self, query: Query, search: "_LeafSearch", stopped_by: str, seconds: float) -> Plan:
         assumed = ("every state and action has one successor", "rewards are deterministic")
         return certain_plan(self, query, search, stopped_by, seconds, self.horizon, assumed)
 
@@ -214,12 +209,11 @@ def certain_plan(
     )
 
 
-class _LeafSearch(EpisodeSearch):
+class _LeafSearch(KernelSearch):
     """The sequences played; an episode is an expansion."""
 
     def __init__(self, planner: OPD, query: Query, session: Session) -> None:
-        super().__init__(run, query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1)
-        self.calls = np.zeros(len(query.actions), np.int64)
+        super().__init__(query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1, run=run)
         self._tails = tails_of(planner.gamma, planner.horizon, query.model)
         self._lower = np.full(len(query.actions), self._tails["lower"][0])
         self._order = query.ties.permutation(len(query.actions))
@@ -239,7 +233,7 @@ class _LeafSearch(EpisodeSearch):
             items=self._items,
             sizes=self._sizes,
             tails=records(self._tails),
-            promises=self.promises,
+            terms=self.terms,
             gamma=self._gamma,
             horizon=self._steps,
             lower=self._lower,

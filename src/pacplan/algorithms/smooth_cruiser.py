@@ -7,26 +7,26 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan import _checks
-from pacplan._jit import inlined, kernel, records
-from pacplan.algorithms.base import Planner, Query
-from pacplan.algorithms.episodes import EpisodeSearch, best_estimate, estimates_plan
-from pacplan.algorithms.horizons import check_endless, check_gamma_below_one, most_actions
-from pacplan.algorithms.units import units
-from pacplan.models.protocol import Model, Session
-from pacplan.result import Plan
-from pacplan.search.driver import Limits, Snapshot
-from pacplan.search.kernel import (
+from pacplan.algorithms.common.base import Planner
+from pacplan.algorithms.common.horizons import check_endless, check_gamma_below_one, most_actions
+from pacplan.algorithms.common.plans import best_estimate, estimates_plan
+from pacplan.algorithms.common.units import units
+from pacplan.compiled.jit import inlined, kernel, records
+from pacplan.core import checks
+from pacplan.core.words import at_most, complement, exactly
+from pacplan.engine.calls import (
     CHUNK_DONE,
     NO_ROOM,
     RULE,
-    SPENT,
-    call_model,
     count_actions,
-    note_episode,
+    draw_counted,
 )
-from pacplan.search.tree import LINKS
-from pacplan.words import at_most, complement, exactly
+from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.query import Query
+from pacplan.engine.search import KernelSearch
+from pacplan.engine.tree import LINKS
+from pacplan.models.protocol import Model, Session
+from pacplan.result import Plan
 
 # A sampleV and the estimateQ that it waits for. sampleV adds up terms along one trajectory, so it is
 # a loop; only estimateQ makes the recursion deeper.
@@ -71,7 +71,7 @@ class Search(NamedTuple):
     """The recursion as it stands: it can be left at any call, and taken up again."""
 
     rules: Any  # one record of RULES
-    promises: Any  # one record of PROMISES
+    terms: Any  # one record of TERMS
     frames: Any  # records of FRAME
     depth: NDArray[np.int64]  # [the frame being worked on; -1 before the start]
     sums: NDArray[np.float64]  # of the draws of each action of each frame
@@ -85,7 +85,7 @@ def _begin(search: Search, model: Any, at: int, state: int, h: int, level: float
     frame = search.frames[at]
     actions = search.calls.size
     if h > 0:
-        actions, status = count_actions(search.promises, search.report, model, state, h)
+        actions, status = count_actions(search, model, state, h)
         if status != CHUNK_DONE:
             return int(status)
     frame.state = state
@@ -142,8 +142,8 @@ def _smooth_max(search: Search, at: int, pick: float) -> tuple[float, float, int
 def run(
     search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
 ) -> int:
-    """Go on with the recursion until one of the reasons in `pacplan.search.kernel` to return."""
-    rules, report, depth = search.rules[0], search.report, search.depth
+    """Go on with the recursion until one of the reasons in `pacplan.engine.calls` to return."""
+    rules, depth = search.rules[0], search.depth
     if depth[0] < 0:
         depth[0] = 0
         _begin(search, model, 0, state, 0, rules.accuracy)
@@ -158,21 +158,18 @@ def run(
         if sampling or frame.accuracy < rules.kappa:
             if drawn == most_draws:
                 return CHUNK_DONE
-            if report[0].calls >= most_calls:
-                return SPENT
             if at + 1 == search.frames.size:
                 return NO_ROOM
             action = frame.action
             smooth = inner = 0.0
             if not sampling:
                 smooth, inner, action = _smooth_max(search, at, ties.random())
-            successor, reward, ended, status = call_model(
-                search.promises, report, model, frame.state, action, frame.h, rng
+            successor, reward, ended, status = draw_counted(
+                search, model, frame.state, action, frame.h, search.frames[0].action, most_calls, rng
             )
             if status != CHUNK_DONE:
                 return status
             drawn += 1
-            note_episode(report, search.calls, search.frames[0].action, 1)
             x = rules.offset + rules.slope * reward
             if sampling:
                 below = frame.level / rules.root
@@ -259,10 +256,10 @@ class SmoothCruiser(Planner):
         chunk: int | None = None,
     ) -> None:
         super().__init__(chunk=chunk)
-        self.epsilon = _checks.positive("epsilon", epsilon)
-        self.delta = _checks.probability("delta", delta)
+        self.epsilon = checks.positive("epsilon", epsilon)
+        self.delta = checks.probability("delta", delta)
         self.gamma = check_gamma_below_one(gamma)
-        self.temperature = _checks.positive("temperature", temperature)
+        self.temperature = checks.positive("temperature", temperature)
 
     def calls(self, model: Model) -> float:
         """Calls that a plan in `model` takes, fewer only where episodes end. May be infinite."""
@@ -284,7 +281,7 @@ class SmoothCruiser(Planner):
             most_actions(self, model),
         )
 
-    def _check_query(self, query: Query, limits: Limits) -> None:
+    def check_query(self, query: Query, limits: Limits) -> None:
         check_endless(query.model)
         shape = self._shape(query.model)
         if not shape.calls < _MOST_DRAWS and limits.budget is None and limits.time_limit is None:
@@ -293,10 +290,10 @@ class SmoothCruiser(Planner):
                 "a budget or a time_limit"
             )
 
-    def _start(self, query: Query, session: Session) -> "_SmoothSearch":
+    def start(self, query: Query, session: Session) -> "_SmoothSearch":
         return _SmoothSearch(self, query, session)
 
-    def _finish(self, query: Query, search: "_SmoothSearch", stopped_by: str, seconds: float) -> Plan:
+    def finish(self, query: Query, search: "_SmoothSearch", stopped_by: str, seconds: float) -> Plan:
         value = search.smooth_value()
         guarantee = "The recursion was not finished, so nothing is known of its value."
         if stopped_by == "rule":
@@ -374,11 +371,11 @@ def _shape(epsilon: float, delta: float, gamma: float, temperature: float, actio
     return _Shape(top, kappa, factor * (math.log(2.0 * actions) + log_share), calls)
 
 
-class _SmoothSearch(EpisodeSearch):
+class _SmoothSearch(KernelSearch):
     """The recursion's frames; an episode is one call."""
 
     def __init__(self, planner: SmoothCruiser, query: Query, session: Session) -> None:
-        super().__init__(run, query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1)
+        super().__init__(query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1, run=run)
         shape = planner._shape(query.model)
         self._units = units(query.model, planner.gamma)
         self._temperature = planner.temperature / self._units.width
@@ -396,13 +393,12 @@ class _SmoothSearch(EpisodeSearch):
             self._units.ended,
         )
         most = max(most_actions(planner, query.model), len(query.actions))
-        self.calls = np.zeros(len(query.actions), np.int64)
         self._order = query.ties.permutation(len(query.actions))
         self._frames = np.zeros(_FIRST_FRAMES, FRAME)
         self._sums = np.zeros((_FIRST_FRAMES, most))
         self._fixed = {
             "rules": records(np.array([rules], RULES)),
-            "promises": self.promises,
+            "terms": self.terms,
             "depth": np.full(1, -1),
             "calls": self.calls,
             "report": self.reports,

@@ -6,34 +6,29 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan import _checks
-from pacplan._jit import kernel, records
-from pacplan.algorithms.base import Planner, Query
-from pacplan.algorithms.episodes import (
-    EpisodeSearch,
-    best_estimate,
-    bounded_plan,
-    estimates_plan,
-    size_assumptions,
-)
-from pacplan.algorithms.horizons import check_gamma_and_horizon, check_steps, default_horizon
-from pacplan.models.protocol import Model, Session
-from pacplan.result import Plan
-from pacplan.search.driver import Limits, Snapshot
-from pacplan.search.kernel import (
+from pacplan.algorithms.common.base import Planner
+from pacplan.algorithms.common.confidence import size_assumptions
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_steps, default_horizon
+from pacplan.algorithms.common.plans import best_estimate, bounded_plan, estimates_plan
+from pacplan.compiled.jit import kernel, records
+from pacplan.core import checks
+from pacplan.core.words import at_most, complement
+from pacplan.engine.calls import (
     CHUNK_DONE,
     NO_ROOM,
     RULE,
-    SPENT,
-    TOO_MANY_SUCCESSORS,
     break_promise,
-    call_model,
     count_actions,
-    note_episode,
+    draw_counted,
 )
-from pacplan.search.tree import LINKS
-from pacplan.search.values import step_width, value_range
-from pacplan.words import at_most, complement
+from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.promises import TOO_MANY_SUCCESSORS
+from pacplan.engine.query import Query
+from pacplan.engine.search import KernelSearch
+from pacplan.engine.tree import LINKS
+from pacplan.engine.values import step_width, value_range
+from pacplan.models.protocol import Model, Session
+from pacplan.result import Plan
 
 # The recursion's frame at one depth: a state, and the action of it that is being estimated.
 FRAME = np.dtype(
@@ -62,7 +57,7 @@ class Search(NamedTuple):
     """The recursion as it stands: it can be left at any call, and taken up again."""
 
     rules: Any  # one record of RULES
-    promises: Any  # one record of PROMISES
+    terms: Any  # one record of TERMS
     frames: Any  # records of FRAME, a depth each
     depth: NDArray[np.int64]  # [the frame being worked on; -1 before the start]
     successors: NDArray[
@@ -78,8 +73,8 @@ class Search(NamedTuple):
 def run(
     search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
 ) -> int:
-    """Go on with the recursion until one of the reasons in `pacplan.search.kernel` to return."""
-    rules, promise, report, depth = search.rules[0], search.promises[0], search.report, search.depth
+    """Go on with the recursion until one of the reasons in `pacplan.engine.calls` to return."""
+    rules, terms, depth = search.rules[0], search.terms[0], search.depth
     if depth[0] < 0:
         depth[0] = 0
         search.frames[0].state = state
@@ -100,26 +95,23 @@ def run(
         elif frame.draws < rules.width:
             if drawn == most_draws:
                 return CHUNK_DONE
-            if report[0].calls >= most_calls:
-                return SPENT
-            if frame.seen == search.counts.shape[1] and frame.seen < promise.successors:
+            if frame.seen == search.counts.shape[1] and frame.seen < terms.successors:
                 return NO_ROOM
-            successor, reward, ended, status = call_model(
-                search.promises, report, model, frame.state, frame.action, h, rng
+            successor, reward, ended, status = draw_counted(
+                search, model, frame.state, frame.action, h, search.frames[0].action, most_calls, rng
             )
             if status != CHUNK_DONE:
                 return status
             drawn += 1
-            note_episode(report, search.calls, search.frames[0].action, 1)
             frame.draws += 1
-            frame.rewards += promise.lowest + promise.width * reward
+            frame.rewards += terms.lowest + terms.width * reward
             if not ended and h + 1 < rules.horizon:
                 k = 0
                 while k < frame.seen and search.successors[h, k] != successor:
                     k += 1
-                if k == promise.successors:
+                if k == terms.successors:
                     return break_promise(
-                        report, TOO_MANY_SUCCESSORS, frame.state, frame.action, h, reward
+                        search, TOO_MANY_SUCCESSORS, frame.state, frame.action, h, reward
                     )
                 if k == frame.seen:
                     frame.seen += 1
@@ -129,7 +121,7 @@ def run(
         elif frame.done < frame.seen:
             below = search.frames[h + 1]
             below.state = search.successors[h, frame.done]
-            actions, status = count_actions(search.promises, report, model, below.state, h + 1)
+            actions, status = count_actions(search, model, below.state, h + 1)
             if status != CHUNK_DONE:
                 return status
             below.actions = actions
@@ -193,16 +185,16 @@ class SparseSampling(Planner):
         if width is not None:
             if epsilon is not None or delta is not None:
                 raise ValueError("give either width, or epsilon and delta, not both")
-            self.width = _checks.integer("width", width, least=1)
+            self.width = checks.integer("width", width, least=1)
             if horizon is None:
                 raise ValueError("width needs a horizon: SparseSampling(..., horizon=H)")
             return
         if epsilon is None or delta is None:
             raise ValueError("give either width, or epsilon and delta")
-        self.epsilon = _checks.real("epsilon", epsilon)
+        self.epsilon = checks.real("epsilon", epsilon)
         if self.epsilon <= 0.0:
             raise ValueError(f"epsilon must be positive, got {epsilon}")
-        self.delta = _checks.probability("delta", delta)
+        self.delta = checks.probability("delta", delta)
 
     def shape(self, model: Model) -> tuple[int, int]:
         """Width C and depth H in a model.
@@ -253,7 +245,7 @@ class SparseSampling(Planner):
             at_depth *= branching
         return calls
 
-    def _check_query(self, query: Query, limits: Limits) -> None:
+    def check_query(self, query: Query, limits: Limits) -> None:
         _, horizon = self.shape(query.model)
         check_steps(query.model, horizon)
         if query.model.max_actions is None:
@@ -271,10 +263,10 @@ class SparseSampling(Planner):
                 "width, or give plan() a time_limit"
             )
 
-    def _start(self, query: Query, session: Session) -> "_SparseSearch":
+    def start(self, query: Query, session: Session) -> "_SparseSearch":
         return _SparseSearch(self, query, session)
 
-    def _finish(self, query: Query, search: "_SparseSearch", stopped_by: str, seconds: float) -> Plan:
+    def finish(self, query: Query, search: "_SparseSearch", stopped_by: str, seconds: float) -> Plan:
         if stopped_by != "rule":
             guarantee = "The recursion was not finished, so nothing is known of it."
             return estimates_plan(self, query, search, stopped_by, seconds, guarantee=guarantee)
@@ -313,20 +305,19 @@ def _sizes(model: Model) -> tuple[int, int]:
     return model.max_actions, model.successors
 
 
-class _SparseSearch(EpisodeSearch):
+class _SparseSearch(KernelSearch):
     """The recursion's frames; an episode is one call."""
 
     def __init__(self, planner: SparseSampling, query: Query, session: Session) -> None:
         width, horizon = planner.shape(query.model)
         pair = np.dtype(LINKS)
-        super().__init__(run, query, session, pair, gamma=planner.gamma, horizon=horizon)
+        super().__init__(query, session, pair, gamma=planner.gamma, horizon=horizon, run=run)
         self.values = np.full(len(query.actions), np.nan)
-        self.calls = np.zeros(len(query.actions), np.int64)
         distinct = min(width, self.successors, _FIRST_ROOM)
         self._order = query.ties.permutation(len(query.actions))
         self._search = Search(
             rules=records(np.array([(planner.gamma, horizon, width)], RULES)),
-            promises=self.promises,
+            terms=self.terms,
             frames=records(np.zeros(horizon, FRAME)),
             depth=np.full(1, -1),
             successors=np.zeros((horizon, distinct), np.int64),

@@ -11,31 +11,32 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan import _checks
-from pacplan._jit import kernel, records
-from pacplan.algorithms.base import Planner, Query
-from pacplan.algorithms.episodes import EpisodeSearch, best_estimate, bounded_plan, size_assumptions
-from pacplan.algorithms.horizons import check_endless, check_gamma_below_one, most_actions
+from pacplan.algorithms.common.base import Planner
+from pacplan.algorithms.common.confidence import size_assumptions
+from pacplan.algorithms.common.horizons import check_endless, check_gamma_below_one, most_actions
+from pacplan.algorithms.common.plans import best_estimate, bounded_plan
 from pacplan.algorithms.opd import tails_of
-from pacplan.models.protocol import Model, Session
-from pacplan.result import Plan
-from pacplan.search.driver import Limits, Snapshot
-from pacplan.search.kernel import (
+from pacplan.compiled.jit import kernel, records
+from pacplan.core import checks
+from pacplan.core.words import at_most, complement
+from pacplan.engine.calls import (
     ABORTED,
     BROKEN,
     CHUNK_DONE,
     FULL,
     RULE,
-    SPENT,
-    TOO_MANY_SUCCESSORS,
-    call_model,
     count_actions,
-    note_episode,
+    draw_counted,
 )
-from pacplan.search.room import OutOfTimeError
-from pacplan.search.tree import LINKS
-from pacplan.search.values import step_width, value_range
-from pacplan.words import at_most, complement
+from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.promises import TOO_MANY_SUCCESSORS
+from pacplan.engine.query import Query
+from pacplan.engine.room import OutOfTimeError
+from pacplan.engine.search import KernelSearch
+from pacplan.engine.tree import LINKS
+from pacplan.engine.values import step_width, value_range
+from pacplan.models.protocol import Model, Session
+from pacplan.result import Plan
 
 # Draws that are asked for at once.
 _BLOCK = 4096
@@ -64,7 +65,7 @@ class Draws(NamedTuple):
     """Draws of one state and action: what is asked for, and what came."""
 
     request: Any  # one record of REQUEST
-    promises: Any  # one record of PROMISES
+    terms: Any  # one record of TERMS
     successors: NDArray[np.int64]  # _END: the episode ended
     rewards: NDArray[np.float64]  # in the user's units
     actions: NDArray[np.int64]  # how many the successor offers
@@ -76,26 +77,21 @@ class Draws(NamedTuple):
 def run(
     search: Draws, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
 ) -> int:
-    """Draw what is asked for, until one of the reasons in `pacplan.search.kernel` to return."""
-    request, promise = search.request[0], search.promises[0]
+    """Draw what is asked for, until one of the reasons in `pacplan.engine.calls` to return."""
+    request, promise = search.request[0], search.terms[0]
     drawn = 0
     while request.done < request.wanted:
         if drawn == most_draws:
             return CHUNK_DONE
-        if search.report[0].calls >= most_calls:
-            return SPENT
-        successor, reward, ended, status = call_model(
-            search.promises, search.report, model, request.state, request.action, request.h, rng
+        successor, reward, ended, status = draw_counted(
+            search, model, request.state, request.action, request.h, request.first, most_calls, rng
         )
         if status != CHUNK_DONE:
             return status
         drawn += 1
-        note_episode(search.report, search.calls, request.first, 1)
         search.successors[request.done] = _END
         if not ended:
-            actions, status = count_actions(
-                search.promises, search.report, model, successor, request.h + 1
-            )
+            actions, status = count_actions(search, model, successor, request.h + 1)
             if status != CHUNK_DONE:
                 return status
             search.successors[request.done] = successor
@@ -244,12 +240,12 @@ class StOP(Planner):
         chunk: int | None = None,
     ) -> None:
         super().__init__(chunk=chunk)
-        self.epsilon = _checks.positive("epsilon", epsilon)
-        self.delta = _checks.probability("delta", delta)
+        self.epsilon = checks.positive("epsilon", epsilon)
+        self.delta = checks.probability("delta", delta)
         self.gamma = check_gamma_below_one(gamma)
         if self.gamma == 0.0:
             raise ValueError("gamma must lie in (0, 1): use MDPGapE(horizon=1) for gamma = 0")
-        self.max_policies = _checks.integer("max_policies", max_policies, least=1)
+        self.max_policies = checks.integer("max_policies", max_policies, least=1)
 
     def depth(self, model: Model) -> int:
         """d*, the largest depth that can occur."""
@@ -280,14 +276,14 @@ class StOP(Planner):
         tail = tails_of(self.gamma, None, model)[0]
         return float(self.gamma**depth * (tail["upper"] - tail["lower"]))
 
-    def _check_query(self, query: Query, limits: Limits) -> None:
+    def check_query(self, query: Query, limits: Limits) -> None:
         check_endless(query.model)
         self.trajectories(query.model, 1)
 
-    def _start(self, query: Query, session: Session) -> "_PolicySearch":
+    def start(self, query: Query, session: Session) -> "_PolicySearch":
         return _PolicySearch(self, query, session)
 
-    def _finish(self, query: Query, search: "_PolicySearch", stopped_by: str, seconds: float) -> Plan:
+    def finish(self, query: Query, search: "_PolicySearch", stopped_by: str, seconds: float) -> Plan:
         snapshot = search.snapshot(seconds)
         assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
         search.horizon = search.deepest
@@ -309,13 +305,12 @@ class StOP(Planner):
         )
 
 
-class _PolicySearch(EpisodeSearch):
+class _PolicySearch(KernelSearch):
     """The policies by first action, and the draws that they share; an episode is one call."""
 
     def __init__(self, planner: StOP, query: Query, session: Session) -> None:
-        super().__init__(run, query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1)
+        super().__init__(query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1, run=run)
         self.target = planner.epsilon
-        self.calls = np.zeros(len(query.actions), np.int64)
         self.deepest = 0
         self.shortage = ""
         self._planner, self._model = planner, query.model
@@ -323,7 +318,7 @@ class _PolicySearch(EpisodeSearch):
         self._order = query.ties.permutation(len(query.actions))
         self._draws = Draws(
             request=records(np.zeros(1, REQUEST)),
-            promises=self.promises,
+            terms=self.terms,
             successors=np.zeros(_BLOCK, np.int64),
             rewards=np.zeros(_BLOCK),
             actions=np.zeros(_BLOCK, np.int64),

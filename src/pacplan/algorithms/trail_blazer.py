@@ -8,28 +8,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan import _checks
-from pacplan._jit import inlined, kernel, records
-from pacplan.algorithms.base import Planner, Query
-from pacplan.algorithms.episodes import EpisodeSearch, best_estimate, estimates_plan
-from pacplan.algorithms.horizons import check_endless, check_gamma_below_one, most_actions
-from pacplan.algorithms.units import Units, units
-from pacplan.models.protocol import Model, Session
-from pacplan.result import Plan
-from pacplan.search.driver import Limits, Snapshot
-from pacplan.search.kernel import (
+from pacplan.algorithms.common.base import Planner
+from pacplan.algorithms.common.horizons import check_endless, check_gamma_below_one, most_actions
+from pacplan.algorithms.common.plans import best_estimate, estimates_plan
+from pacplan.algorithms.common.units import Units, units
+from pacplan.compiled.jit import inlined, kernel, records
+from pacplan.core import checks
+from pacplan.core.words import at_most, complement, exactly
+from pacplan.engine.calls import (
     ABORTED,
     CHUNK_DONE,
     NO_ROOM,
     RULE,
-    SPENT,
-    call_model,
+    draw_counted,
     follow,
     halted,
-    note_episode,
 )
-from pacplan.search.tree import LINKS, NONE, Evidence, Reader, TreeArrays, add_node, add_pair
-from pacplan.words import at_most, complement, exactly
+from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.query import Query
+from pacplan.engine.search import KernelSearch
+from pacplan.engine.tree import LINKS, NONE, Evidence, Reader, TreeArrays, add_node, add_pair
+from pacplan.models.protocol import Model, Session
+from pacplan.result import Plan
 
 # An AVG node. Its samples are a list, oldest first, so that "the first m" means something.
 PAIR = np.dtype(
@@ -97,7 +97,7 @@ class Search(NamedTuple):
     samples: Any  # records of SAMPLE
     frames: Any  # records of FRAME
     rules: Any  # one record of RULES
-    promises: Any  # one record of PROMISES
+    terms: Any  # one record of TERMS
     used: NDArray[np.int64]  # [samples, frames, deepest frame so far]
     values: NDArray[np.float64]  # last estimates of the root's actions
     answer: NDArray[np.float64]  # [the root's value, once it has one]
@@ -224,7 +224,7 @@ def _activate(search: Search, link: int, samples: int) -> None:
 def run(
     search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
 ) -> int:
-    """Go on with the recursion until one of the reasons in `pacplan.search.kernel` to return."""
+    """Go on with the recursion until one of the reasons in `pacplan.engine.calls` to return."""
     tree, rules, report, used = search.tree, search.rules[0], search.report, search.used
     if tree.used[0] == 0:
         add_node(tree, state, search.values.size, 0.0, 0.0)
@@ -235,7 +235,7 @@ def run(
         steps += 1
         if steps > _STEPS_A_CALL * (most_draws + 1):
             return CHUNK_DONE
-        if halted(report):
+        if halted(search):
             report[0].refused = 1
             return ABORTED
         if used[1] == 0:
@@ -269,24 +269,28 @@ def run(
             elif pair.n < frame.pair_samples:
                 if drawn == most_draws:
                     return CHUNK_DONE
-                if report[0].calls >= most_calls:
-                    return SPENT
                 if used[0] == search.samples.size or tree.used[0] == tree.nodes.size:
                     return NO_ROOM
                 depth = used[1] - 1
-                successor, reward, ended, status = call_model(
-                    search.promises, report, model, node.state, pair.action, depth, rng
+                successor, reward, ended, status = draw_counted(
+                    search,
+                    model,
+                    node.state,
+                    pair.action,
+                    depth,
+                    tree.pairs[search.frames[0].pair].action,
+                    most_calls,
+                    rng,
                 )
                 if status != CHUNK_DONE:
                     return status
                 outcome, _, status = follow(
-                    tree, search.promises, report, model, frame.node, frame.pair, successor, ended,
+                    search, model, frame.node, frame.pair, successor, ended,
                     depth, 0.0, 0.0,
                 )  # fmt: skip
                 if status != CHUNK_DONE:
                     return status
                 drawn += 1
-                note_episode(report, search.calls, tree.pairs[search.frames[0].pair].action, 1)
                 pair.n += 1
                 pair.rewards += rules.offset + rules.slope * reward
                 sample = used[0]
@@ -385,8 +389,8 @@ class TrailBlazer(Planner):
 
     def __init__(self, *, epsilon: float, delta: float, gamma: float, chunk: int | None = None) -> None:
         super().__init__(chunk=chunk)
-        self.epsilon = _checks.positive("epsilon", epsilon)
-        self.delta = _checks.probability("delta", delta)
+        self.epsilon = checks.positive("epsilon", epsilon)
+        self.delta = checks.probability("delta", delta)
         self.gamma = check_gamma_below_one(gamma)
         if self.gamma == 0.0:
             raise ValueError("gamma must lie in (0, 1): without a future there is no trail to blaze")
@@ -423,14 +427,14 @@ class TrailBlazer(Planner):
         scaling = (scale.offset, scale.slope, scale.ended)
         return gamma, eta, scale.rest, level, 0.5 * epsilon, *scaling, samples
 
-    def _check_query(self, query: Query, limits: Limits) -> None:
+    def check_query(self, query: Query, limits: Limits) -> None:
         check_endless(query.model)
         self._rules(query.model)
 
-    def _start(self, query: Query, session: Session) -> "_TrailSearch":
+    def start(self, query: Query, session: Session) -> "_TrailSearch":
         return _TrailSearch(self, query, session)
 
-    def _finish(self, query: Query, search: "_TrailSearch", stopped_by: str, seconds: float) -> Plan:
+    def finish(self, query: Query, search: "_TrailSearch", stopped_by: str, seconds: float) -> Plan:
         value = search.value()
         guarantee = "The recursion was not finished, so nothing is known of its value."
         if stopped_by == "rule":
@@ -444,11 +448,11 @@ class TrailBlazer(Planner):
         )
 
 
-class _TrailSearch(EpisodeSearch):
+class _TrailSearch(KernelSearch):
     """The tree, the samples and the recursion's frames; an episode is one call."""
 
     def __init__(self, planner: TrailBlazer, query: Query, session: Session) -> None:
-        super().__init__(run, query, session, PAIR, gamma=planner.gamma, horizon=1)
+        super().__init__(query, session, PAIR, gamma=planner.gamma, horizon=1, run=run)
         self._units = units(query.model, planner.gamma)
         self._rules = records(np.array([planner._rules(query.model)], RULES))
         self._most_actions = max(most_actions(planner, query.model), len(query.actions))
@@ -457,7 +461,6 @@ class _TrailSearch(EpisodeSearch):
         self._used = np.zeros(3, np.int64)
         self._scaled = np.full(len(query.actions), np.nan)
         self._answer = np.full(1, np.nan)
-        self.calls = np.zeros(len(query.actions), np.int64)
         self._order = query.ties.permutation(len(query.actions))
         self.reserve()
 
@@ -468,7 +471,7 @@ class _TrailSearch(EpisodeSearch):
             samples=records(self._samples),
             frames=records(self._frames),
             rules=self._rules,
-            promises=self.promises,
+            terms=self.terms,
             used=self._used,
             values=self._scaled,
             answer=self._answer,

@@ -1,103 +1,77 @@
 """UCT (Kocsis, Szepesvári 2006): UCB1 at every depth of the tree."""
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from pacplan import _checks
-from pacplan._jit import inlined, kernel
-from pacplan.algorithms.base import Planner, Query, check_stationary
-from pacplan.algorithms.episodes import estimates_plan
-from pacplan.algorithms.horizons import check_gamma_and_horizon, horizon_for
-from pacplan.algorithms.mean_kernel import (
-    Search,
-    best_bound,
-    count_return,
-    plant,
-    play_on,
-)
-from pacplan.algorithms.mean_search import MeanSearch, check_anytime
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.algorithms.common.base import Planner, check_stationary
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon, horizon_for
+from pacplan.algorithms.common.plans import estimates_plan
+from pacplan.algorithms.means.pairs import best_bound, count_return
+from pacplan.algorithms.means.search import MeanSearch, check_anytime
+from pacplan.compiled.questions import answers
+from pacplan.core import checks
+from pacplan.engine import episodes
+from pacplan.engine.calls import CHUNK_DONE, follow
+from pacplan.engine.driver import Limits
+from pacplan.engine.query import Query
+from pacplan.engine.tree import NONE, TreeArrays, add_pair, untried_action
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
-from pacplan.search.driver import Limits
-from pacplan.search.kernel import (
-    BROKEN,
-    CHUNK_DONE,
-    call_model,
-    follow,
-    must_return,
-    note_episode,
-    out_of_steps,
-)
-from pacplan.search.tree import NONE, add_pair, untried_action
 
 
-@inlined
-def _episode(search: Search, model: Any, most: int, rng: Any, ties: Any) -> tuple[int, int, float, int]:
-    """Play one episode: (steps in the tree, calls, return below the tree, status)."""
-    tree, rules, path = search.tree, search.rules[0], search.path
-    at = 0
-    for h in range(min(rules.horizon, most)):
-        node = tree.nodes[at]
-        if node.tried < node.actions:
-            link = add_pair(tree, at, untried_action(tree, at, ties))
-        else:
-            link = best_bound(tree, at, rules.exploration * search.sigma[rules.horizon - h], ties)
-        action = tree.pairs[link].action
-        successor, reward, ended, status = call_model(
-            search.promises, search.report, model, node.state, action, h, rng
-        )
-        if status != CHUNK_DONE:
-            return h, h, 0.0, status
-        step = path[h]
-        step.node = at
-        step.pair = link
-        step.child = NONE
-        step.reward = reward
-        if h + 1 == rules.horizon:
-            break
-        child, new, status = follow(
-            tree, search.promises, search.report, model, at, link, successor, ended, h, 0.0, 0.0
-        )
-        if status != CHUNK_DONE:
-            return h, h, 0.0, status
-        step.child = child
-        if ended:
-            return h + 1, h + 1, 0.0, CHUNK_DONE
-        if new and rules.rollout:
-            below, calls, status = play_on(search, model, successor, h + 1, most - h - 1, rng, ties)
-            return h + 1, h + 1 + calls, below, status
-        at = child
-    length = min(rules.horizon, most)
-    return length, length, 0.0, out_of_steps(rules.horizon, most)
+class Search(NamedTuple):
+    """What UCT's episodes work on."""
+
+    tree: TreeArrays
+    terms: Any
+    path: Any
+    calls: NDArray[np.int64]
+    report: Any
+    scales: NDArray[np.float64]  # by step: C times the width of what can be earned from there on
+    rollout: bool  # play at random below the tree, which grows by one node per episode
 
 
-@kernel
-def run(
-    search: Search, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Play episodes from `state` until one of the reasons in `pacplan.search.kernel` to return."""
-    tree, rules, promise = search.tree, search.rules[0], search.promises[0]
-    plant(search, state)
-    for _ in range(most_episodes):
-        status = must_return(tree, search.report, search.rules[0].horizon, most_calls)
-        if status != CHUNK_DONE:
-            return status
-        length, calls, value, status = _episode(
-            search, model, most_calls - search.report[0].calls, rng, ties
-        )
-        if status == BROKEN:
-            return status
-        if calls > 0:
-            note_episode(search.report, search.calls, tree.pairs[search.path[0].pair].action, calls)
-        if status != CHUNK_DONE:
-            return status
-        for h in range(length - 1, -1, -1):
-            step = search.path[h]
-            value = promise.lowest + promise.width * step.reward + rules.gamma * value
-            count_return(tree.pairs[step.pair], value)
-            if step.child != NONE:
-                tree.nodes[step.child].count += 1
-        tree.nodes[0].count += 1
-    return CHUNK_DONE
+@answers(episodes.choose, Search)
+def _choose(search: Search, at: int, h: int, ties: Any) -> int:
+    node = search.tree.nodes[at]
+    if node.tried < node.actions:
+        return add_pair(search.tree, at, untried_action(search.tree, at, ties))
+    return best_bound(search.tree, at, search.scales[h], ties)
+
+
+@answers(episodes.arrive, Search)
+def _arrive(
+    search: Search,
+    model: Any,
+    at: int,
+    link: int,
+    h: int,
+    successor: int,
+    reward: float,
+    ended: bool,
+    ties: Any,
+) -> tuple[int, int]:
+    if h + 1 == search.terms[0].horizon:
+        return NONE, CHUNK_DONE
+    child, new, status = follow(search, model, at, link, successor, ended, h, 0.0, 0.0)
+    if new and search.rollout and status == CHUNK_DONE:
+        status = episodes.LEAVE
+    return child, status
+
+
+@answers(episodes.learn_return, Search)
+def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
+    tree, terms = search.tree, search.terms[0]
+    value = rest
+    for h in range(length - 1, -1, -1):
+        step = search.path[h]
+        value = terms.lowest + terms.width * step.reward + terms.gamma * value
+        count_return(tree.pairs[step.pair], value)
+        if step.child != NONE:
+            tree.nodes[step.child].count += 1
+    tree.nodes[0].count += 1
 
 
 class UCT(Planner):
@@ -137,31 +111,34 @@ class UCT(Planner):
         super().__init__(chunk=chunk)
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
         if isinstance(exploration, str):
-            _checks.choice("exploration", exploration, ("ucb1",))
+            checks.choice("exploration", exploration, ("ucb1",))
             exploration = 2.0**0.5
-        self.exploration = _checks.real("exploration", exploration)
+        self.exploration = checks.real("exploration", exploration)
         if self.exploration < 0.0:
             raise ValueError(f"exploration must be at least 0, got {exploration}")
-        self.rollout = _checks.choice("rollout", rollout, ("tree", "random"))
-        self.recommend = _checks.choice("recommend", recommend, ("value", "visits"))
+        self.rollout = checks.choice("rollout", rollout, ("tree", "random"))
+        self.recommend = checks.choice("recommend", recommend, ("value", "visits"))
 
-    def _check_reuse(self, model: Model) -> None:
+    def check_reuse(self, model: Model) -> None:
         check_stationary(model)
 
-    def _check_query(self, query: Query, limits: Limits) -> None:
+    def check_query(self, query: Query, limits: Limits) -> None:
         check_anytime(self, query, limits, horizon_for(self.horizon, self.gamma, limits.budget))
 
-    def _start(self, query: Query, session: Session) -> MeanSearch:
+    def start(self, query: Query, session: Session) -> MeanSearch:
+        horizon = horizon_for(self.horizon, self.gamma, query.budget)
+        low, high = query.model.reward_range
+        earned = np.cumsum(self.gamma ** np.arange(horizon))[::-1]
         return MeanSearch(
-            run,
+            Search,
             query,
             session,
             gamma=self.gamma,
-            horizon=horizon_for(self.horizon, self.gamma, query.budget),
-            exploration=self.exploration,
-            rollout=self.rollout == "random",
+            horizon=horizon,
             by_visits=self.recommend == "visits",
+            scales=self.exploration * (high - low) * earned,
+            rollout=self.rollout == "random",
         )
 
-    def _finish(self, query: Query, search: MeanSearch, stopped_by: str, seconds: float) -> Plan:
+    def finish(self, query: Query, search: MeanSearch, stopped_by: str, seconds: float) -> Plan:
         return estimates_plan(self, query, search, stopped_by, seconds)

@@ -8,33 +8,26 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan import _checks
-from pacplan._jit import inlined, kernel, records
-from pacplan.algorithms.base import Planner, Query
-from pacplan.algorithms.confidence import check_accuracy, check_stops
-from pacplan.algorithms.episodes import EpisodeSearch, bounded_plan
+from pacplan.algorithms.common.base import Planner
+from pacplan.algorithms.common.confidence import check_accuracy, check_stops
+from pacplan.algorithms.common.plans import bounded_plan
 from pacplan.bounds.bernoulli import kl_upper_from
-from pacplan.models.protocol import Session
-from pacplan.result import Plan
-from pacplan.search.driver import Limits, Snapshot
-from pacplan.search.kernel import (
+from pacplan.compiled.jit import inlined, records
+from pacplan.compiled.questions import answers
+from pacplan.core import checks
+from pacplan.core.words import at_least, at_most, complement, exactly
+from pacplan.engine import episodes
+from pacplan.engine.arms import argmax_at_random, best_and_challenger, gap_of, wider
+from pacplan.engine.calls import (
     CHUNK_DONE,
-    ENDLESS_GAME,
-    MOVE_PAYS,
-    RULE,
-    SPENT,
-    TOO_MANY_SUCCESSORS,
-    argmax_at_random,
-    best_and_challenger,
     break_promise,
-    call_model,
     count_actions,
-    gap_of,
-    must_return,
-    note_episode,
-    wider,
 )
-from pacplan.search.tree import (
+from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.promises import ENDLESS_GAME, MOVE_PAYS, TOO_MANY_SUCCESSORS
+from pacplan.engine.query import Query
+from pacplan.engine.search import KernelSearch
+from pacplan.engine.tree import (
     LINKS,
     NONE,
     Evidence,
@@ -45,7 +38,8 @@ from pacplan.search.tree import (
     link_child,
     untried_action,
 )
-from pacplan.words import at_least, at_most, complement, exactly
+from pacplan.models.protocol import Session
+from pacplan.result import Plan
 
 # A move. Payoffs are scaled to [0, 1]. One that ends the game has visits and no child.
 PAIR = np.dtype(
@@ -65,7 +59,6 @@ ROOT = np.dtype(
         ("upper", np.float64),
         ("lower", np.float64),
         ("estimate", np.float64),  # the middle of the payoffs until there is one
-        ("calls", np.int64),
         ("pair", np.int64),
     ]
 )
@@ -74,7 +67,6 @@ RULES = np.dtype(
     [
         ("epsilon", np.float64),
         ("level", np.float64),  # log(1/delta)
-        ("most_moves", np.int64),
         ("lucb", np.bool_),
     ],
     align=True,
@@ -87,15 +79,16 @@ _TIE = 1e-10
 
 
 class Search(NamedTuple):
-    """Everything a chunk of games works on."""
+    """What the games work on. A move whose outcome is known is not asked for again."""
 
     tree: TreeArrays
+    terms: Any
+    path: Any
+    calls: NDArray[np.int64]
+    report: Any
     rules: Any  # one record of RULES
-    promises: Any  # one record of PROMISES
     root: Any  # records of ROOT
     decision: Any  # one record of DECISION
-    path: Any  # records of STEP
-    report: Any  # one record of REPORT
 
 
 @inlined
@@ -127,114 +120,126 @@ def _representative(tree: TreeArrays, at: int, maximises: bool, rng: Any) -> int
     return chosen
 
 
+@answers(episodes.plant, Search)
+def _plant(search: Search, model: Any, state: int, ties: Any) -> int:
+    add_node(search.tree, state, search.root.size, 1.0, 0.0)
+    for action in range(search.root.size):
+        arm = search.root[action]
+        arm.upper = 1.0
+        arm.estimate = 0.5
+        arm.pair = NONE
+    return CHUNK_DONE
+
+
+@answers(episodes.choose, Search)
+def _choose(search: Search, at: int, h: int, ties: Any) -> int:
+    """Go to the representative leaf of the move that was decided on."""
+    tree, play = search.tree, search.decision[0].play
+    link = search.root[play].pair if h == 0 else _representative(tree, at, h % 2 == 0, ties)
+    if link == NONE:
+        link = add_pair(tree, at, play if h == 0 else untried_action(tree, at, ties))
+        tree.pairs[link].upper = 1.0
+        # Until the first game over it ends, and is backed up.
+        tree.pairs[link].estimate = np.nan
+        if h == 0:
+            search.root[play].pair = link
+    return int(link)
+
+
+@answers(episodes.foreseen, Search)
+def _foreseen(search: Search, link: int) -> int:
+    return int(search.tree.pairs[link].child)
+
+
+@answers(episodes.arrive, Search)
+def _arrive(
+    search: Search,
+    model: Any,
+    at: int,
+    link: int,
+    h: int,
+    successor: int,
+    reward: float,
+    ended: bool,
+    ties: Any,
+) -> tuple[int, int]:
+    """A game that is over pays; a new position enters the tree."""
+    tree, terms = search.tree, search.terms[0]
+    pair = tree.pairs[link]
+    if ended:
+        pair.n += 1
+        pair.payoffs += reward
+        return NONE, CHUNK_DONE
+    paid = terms.lowest + terms.width * reward
+    broken = 0
+    if pair.n > 0:
+        broken = TOO_MANY_SUCCESSORS
+    elif h + 1 == terms.horizon:
+        broken = ENDLESS_GAME
+    elif abs(paid) > 1e-9 * terms.width:
+        broken = MOVE_PAYS
+    if broken:
+        return NONE, break_promise(search, broken, tree.nodes[at].state, pair.action, h, paid)
+    actions, status = count_actions(search, model, successor, h + 1)
+    if status != CHUNK_DONE:
+        return NONE, status
+    child = add_node(tree, successor, actions, 1.0, 0.0)
+    link_child(tree, link, child)
+    return child, CHUNK_DONE
+
+
 @inlined
-def _simulate(
-    search: Search, model: Any, play: int, most: int, rng: Any, ties: Any
-) -> tuple[int, int, int]:
-    """Go to the representative leaf of a move of the root and draw its payoff.
-
-    Moves whose outcome is known are not asked for again.
-
-    Returns:
-        Number of moves, number of calls, and CHUNK_DONE or why it was cut short.
-    """
-    tree, promises, report, path = search.tree, search.promises, search.report, search.path
-    promise = promises[0]
-    at = 0
-    h = 0
-    calls = 0
-    while True:
-        node = tree.nodes[at]
-        link = search.root[play].pair
-        if h > 0:
-            link = _representative(tree, at, h % 2 == 0, ties)
-        if link == NONE:
-            action = play if h == 0 else untried_action(tree, at, ties)
-            link = add_pair(tree, at, action)
-            tree.pairs[link].upper = 1.0
-            # Until the first game over it ends, and is backed up.
-            tree.pairs[link].estimate = np.nan
-            if h == 0:
-                search.root[play].pair = link
-        pair = tree.pairs[link]
-        path[h].node = at
-        path[h].pair = link
-        if pair.child == NONE:
-            if calls == most:
-                return h, calls, SPENT
-            successor, reward, ended, status = call_model(
-                promises, report, model, node.state, pair.action, h, rng
-            )
-            if status != CHUNK_DONE:
-                return h, calls, status
-            calls += 1
-            if ended:
-                pair.n += 1
-                pair.payoffs += reward
-                return h + 1, calls, CHUNK_DONE
-            if pair.n > 0:
-                broken = TOO_MANY_SUCCESSORS
-            elif h + 1 == search.rules[0].most_moves:
-                broken = ENDLESS_GAME
-            elif abs(promise.lowest + promise.width * reward) > 1e-9 * promise.width:
-                broken = MOVE_PAYS
-            else:
-                broken = 0
-            if broken:
-                paid = promise.lowest + promise.width * reward
-                return h, calls, break_promise(report, broken, node.state, pair.action, h, paid)
-            actions, status = count_actions(promises, report, model, successor, h + 1)
-            if status != CHUNK_DONE:
-                return h, calls, status
-            link_child(tree, link, add_node(tree, successor, actions, 1.0, 0.0))
-        at = pair.child
-        h += 1
+def _back_up_node(search: Search, h: int) -> None:
+    """Bounds and estimate of the move that leads to step h: maximum or minimum over what follows it."""
+    tree, path = search.tree, search.path
+    node = tree.nodes[path[h].node]
+    above = tree.pairs[path[h - 1].pair]
+    maximises = h % 2 == 0
+    # Payoffs lie in [0, 1], so these change nothing below.
+    upper = lower = estimate = 0.0 if maximises else 1.0
+    link = node.first
+    while link != NONE:
+        move = tree.pairs[link]
+        if maximises:
+            upper = max(upper, move.upper)
+            lower = max(lower, move.lower)
+            estimate = max(estimate, move.estimate)
+        else:
+            upper = min(upper, move.upper)
+            lower = min(lower, move.lower)
+            estimate = min(estimate, move.estimate)
+        link = move.sibling
+    if node.tried < node.actions:
+        if maximises:
+            upper = 1.0
+        else:
+            lower = 0.0
+    above.upper = upper
+    above.lower = lower
+    above.estimate = estimate
 
 
-@inlined
-def _backward(search: Search, moves: int) -> None:
+@answers(episodes.learn_return, Search)
+def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
     """Bounds and estimates of what was visited, from the last move to the first."""
     tree, path = search.tree, search.path
     price = search.rules[0].level
-    for h in range(moves):
+    for h in range(length):
         price += log(tree.nodes[path[h].node].actions)
-    pair = tree.pairs[path[moves - 1].pair]
+    pair = tree.pairs[path[length - 1].pair]
     mean = min(max(pair.payoffs / pair.n, 0.0), 1.0)
     radius = (price + 1.0 + log(1.0 + pair.n)) / pair.n
     pair.estimate = mean
     pair.upper = min(pair.upper, kl_upper_from(mean, radius, 0.0))
     pair.lower = max(pair.lower, 1.0 - kl_upper_from(1.0 - mean, radius, 0.0))
-    for h in range(moves - 1, 0, -1):
-        node = tree.nodes[path[h].node]
-        above = tree.pairs[path[h - 1].pair]
-        maximises = h % 2 == 0
-        # Payoffs lie in [0, 1], so these change nothing below.
-        upper = lower = estimate = 0.0 if maximises else 1.0
-        link = node.first
-        while link != NONE:
-            move = tree.pairs[link]
-            if maximises:
-                upper = max(upper, move.upper)
-                lower = max(lower, move.lower)
-                estimate = max(estimate, move.estimate)
-            else:
-                upper = min(upper, move.upper)
-                lower = min(lower, move.lower)
-                estimate = min(estimate, move.estimate)
-            link = move.sibling
-        if node.tried < node.actions:
-            if maximises:
-                upper = 1.0
-            else:
-                lower = 0.0
-        above.upper = upper
-        above.lower = lower
-        above.estimate = estimate
+    for h in range(length - 1, 0, -1):
+        _back_up_node(search, h)
     top = tree.pairs[path[0].pair]
     arm = search.root[top.action]
     arm.upper = top.upper
     arm.lower = top.lower
     arm.estimate = top.estimate
+    search.decision[0].stands = 0
 
 
 @inlined
@@ -253,38 +258,11 @@ def _decide(search: Search, ties: Any) -> None:
     decision.play = wider(upper, lower, best, challenger, _TIE, ties)
 
 
-@kernel
-def run(
-    search: Search, model: Any, state: int, most_games: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Play until one of the reasons in `pacplan.search.kernel` to return."""
-    tree, root, rules, report = search.tree, search.root, search.rules[0], search.report
-    decision = search.decision[0]
-    if tree.used[0] == 0:
-        add_node(tree, state, root.size, 1.0, 0.0)
-        for action in range(root.size):
-            arm = root[action]
-            arm.upper = 1.0
-            arm.estimate = 0.5
-            arm.pair = NONE
-    games = 0
-    while True:
-        _decide(search, ties)
-        if gap_of(root.upper, root.lower, decision.best) <= rules.epsilon:
-            return RULE
-        if games == most_games:
-            return CHUNK_DONE
-        status = must_return(tree, report, rules.most_moves, most_calls)
-        if status != CHUNK_DONE:
-            return status
-        left = most_calls - report[0].calls
-        moves, calls, status = _simulate(search, model, decision.play, left, rng, ties)
-        note_episode(report, root.calls, decision.play, calls)
-        if status != CHUNK_DONE:
-            return status
-        _backward(search, moves)
-        decision.stands = 0
-        games += 1
+@answers(episodes.finished, Search)
+def _finished(search: Search, model: Any, most_calls: int, ties: Any) -> bool:
+    _decide(search, ties)
+    gap = gap_of(search.root.upper, search.root.lower, search.decision[0].best)
+    return bool(gap <= search.rules[0].epsilon)
 
 
 class UGapEMCTS(Planner):
@@ -330,11 +308,11 @@ class UGapEMCTS(Planner):
     ) -> None:
         super().__init__(chunk=chunk)
         self.epsilon = check_accuracy(epsilon)
-        self.delta = _checks.probability("delta", delta)
-        self.rule = _checks.choice("rule", rule, ("ugape", "lucb"))
-        self.horizon = _checks.integer("horizon", horizon, least=1, most=_checks.LARGEST)
+        self.delta = checks.probability("delta", delta)
+        self.rule = checks.choice("rule", rule, ("ugape", "lucb"))
+        self.horizon = checks.integer("horizon", horizon, least=1, most=checks.LARGEST)
 
-    def _check_query(self, query: Query, limits: Limits) -> None:
+    def check_query(self, query: Query, limits: Limits) -> None:
         check_stops(self.epsilon, limits)
         if query.model.successors != 1:
             raise ValueError(
@@ -342,10 +320,10 @@ class UGapEMCTS(Planner):
                 f"promise successors=1, not {query.model.successors}"
             )
 
-    def _start(self, query: Query, session: Session) -> "_GameSearch":
+    def start(self, query: Query, session: Session) -> "_GameSearch":
         return _GameSearch(self, query, session)
 
-    def _finish(self, query: Query, search: "_GameSearch", stopped_by: str, seconds: float) -> Plan:
+    def finish(self, query: Query, search: "_GameSearch", stopped_by: str, seconds: float) -> Plan:
         snapshot = search.snapshot(seconds)
         assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
         low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
@@ -368,32 +346,25 @@ class UGapEMCTS(Planner):
         )
 
 
-class _GameSearch(EpisodeSearch):
+class _GameSearch(KernelSearch):
     """One search: the tree of positions, and the root's moves."""
 
     def __init__(self, planner: UGapEMCTS, query: Query, session: Session) -> None:
-        super().__init__(run, query, session, PAIR, gamma=1.0, horizon=planner.horizon)
+        super().__init__(query, session, PAIR, gamma=1.0, horizon=planner.horizon)
         self.target = planner.epsilon
         low, high = query.model.reward_range
         self._low, self._width = low, high - low
-        level = -log(planner.delta)
-        rules = (planner.epsilon / self._width, level, planner.horizon, planner.rule == "lucb")
+        rules = (planner.epsilon / self._width, -log(planner.delta), planner.rule == "lucb")
+        self._rules = records(np.array([rules], RULES))
         self.root = records(np.zeros(len(query.actions), ROOT))
-        self.calls = self.root["calls"]
         self._decision = records(np.zeros(1, DECISION))
-        self._fixed = {
-            "rules": records(np.array([rules], RULES)),
-            "promises": self.promises,
-            "root": self.root,
-            "decision": self._decision,
-            "path": self.path,
-            "report": self.reports,
-        }
         self.reserve()
 
     def kernel_state(self) -> Search:
         """What the kernel works on."""
-        return Search(tree=self.tree.arrays(), **self._fixed)
+        return Search(
+            **self.engine_fields(), rules=self._rules, root=self.root, decision=self._decision
+        )
 
     def in_units(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
         """Payoffs in the user's units."""

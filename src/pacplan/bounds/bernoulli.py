@@ -10,7 +10,7 @@ therefore gives a bound of fourth order that cannot fall inside the interval.
 
 from math import exp, expm1, log, log1p, sqrt
 
-from pacplan._jit import inlined, kernel
+from pacplan.compiled.jit import inlined, kernel
 
 # Quartic error term below which the step just made is the last one.
 _TOLERANCE = 1e-11

@@ -2,7 +2,7 @@
 
 from math import log
 
-from pacplan._jit import inlined
+from pacplan.compiled.jit import inlined
 
 _HALF_LOG_TWO_PI = 0.9189385332046727
 # From here on the series is exact to double precision.

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pacplan import _checks
 from pacplan.bounds.bernoulli import kl_lower, kl_upper
 from pacplan.bounds.simplex import kl_ball_max, kl_ball_min
+from pacplan.core import checks
 
 
 def mean_interval(mean: float, radius: float) -> tuple[float, float]:
@@ -15,7 +15,7 @@ def mean_interval(mean: float, radius: float) -> tuple[float, float]:
         mean: a mean of draws in [0, 1].
         radius: threshold / n, at least 0.
     """
-    p, c = _checks.real("mean", mean), _radius(radius)
+    p, c = checks.real("mean", mean), _radius(radius)
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"mean must lie in [0, 1], got {mean}")
     return float(kl_lower(p, c)), float(kl_upper(p, c))
@@ -47,7 +47,7 @@ def expectation_interval(
     hidden = f[~seen].tolist()
     p, f = p[seen].copy(), f[seen].copy()
     if unseen is not None:
-        hidden += [_checks.real("unseen", value) for value in unseen]
+        hidden += [checks.real("unseen", value) for value in unseen]
     low, high = min(hidden, default=np.inf), max(hidden, default=-np.inf)
     c = _radius(radius)
     return (
@@ -57,7 +57,7 @@ def expectation_interval(
 
 
 def _radius(radius: float) -> float:
-    c = _checks.real("radius", radius)
+    c = checks.real("radius", radius)
     if c < 0.0:
         raise ValueError(f"radius must be at least 0, got {radius}")
     return c

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan._jit import inlined, records
 from pacplan.bounds.bernoulli import kl_upper_from
+from pacplan.compiled.jit import inlined, records
 
 # Intervals of more visits than this are not kept: there, the last solution makes a good start.
 MOST_VISITS = 128

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan._jit import inlined
+from pacplan.compiled.jit import inlined
 
 # Stakes a_j = 1 + scale * span, span being the largest value at that depth. The last one limits what
 # can be proven: numbers with variance v keep M(y) small up to about v / 2a above their mean.

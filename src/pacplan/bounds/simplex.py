@@ -19,7 +19,7 @@ unseen outcome, and p puts mass on it (Filippi, Cappé, Garivier 2010, appendix 
 from math import exp, expm1, log, log1p, sqrt
 from typing import Any
 
-from pacplan._jit import inlined, kernel
+from pacplan.compiled.jit import inlined, kernel
 
 # Relative error of v - max f at which the search ends; it enters the bound squared.
 _TOLERANCE = 2e-6

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pacplan import _checks
+from pacplan.core import checks
 from pacplan.models.tabular import TabularMDP
 
 
@@ -71,7 +71,7 @@ def _check_position(position: Any, path: tuple[int, ...]) -> None:
 
 
 def _mean(leaf: Any, path: tuple[int, ...]) -> float:
-    mean = _checks.real(f"the mean payoff after the moves {path}", leaf)
+    mean = checks.real(f"the mean payoff after the moves {path}", leaf)
     if not 0.0 <= mean <= 1.0:
         raise ValueError(f"the mean payoff after the moves {path} must lie in [0, 1], got {mean}")
     return mean

@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from pacplan import _checks
+from pacplan.core import checks
 from pacplan.models.tabular import TabularMDP
 
 
@@ -32,16 +32,16 @@ def garnet(
         noise: "none": a pair always pays its mean, as in the paper's runs; "bernoulli": it pays 0 or
             1 with that mean.
     """
-    s = _checks.integer("states", states, least=1)
-    k = _checks.integer("actions", actions, least=1)
-    b = _checks.integer("successors", successors, least=1)
+    s = checks.integer("states", states, least=1)
+    k = checks.integer("actions", actions, least=1)
+    b = checks.integer("successors", successors, least=1)
     if b > s:
         raise ValueError(f"successors={b} must be distinct states, but there are only {s}")
-    density = _checks.real("reward_density", reward_density)
+    density = checks.real("reward_density", reward_density)
     if not 0.0 <= density <= 1.0:
         raise ValueError(f"reward_density must lie in [0, 1], got {reward_density}")
     if seed is not None:
-        _checks.integer("seed", seed, least=0)
+        checks.integer("seed", seed, least=0)
     rng = np.random.default_rng(seed)
     if s * k * s <= 10_000_000:
         order = rng.permuted(np.broadcast_to(np.arange(s), (s, k, s)), axis=-1)

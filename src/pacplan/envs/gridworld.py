@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pacplan import _checks
+from pacplan.core import checks
 from pacplan.models.tabular import TabularMDP
 
 _FREE, _WALL, _GOAL, _PIT, _START = ".#GXS"
@@ -46,11 +46,11 @@ def gridworld(
         pit: reward for entering a pit.
     """
     cells = _cells(drawing)
-    slips = _checks.real("slip", slip)
+    slips = checks.real("slip", slip)
     if not 0.0 <= slips <= 1.0:
         raise ValueError(f"slip must lie in [0, 1], got {slip}")
     each_move, at_goal, in_pit = (
-        _checks.real(name, value) for name, value in (("step", step), ("goal", goal), ("pit", pit))
+        checks.real(name, value) for name, value in (("step", step), ("goal", goal), ("pit", pit))
     )
     height, width = cells.shape
     state = np.arange(cells.size).reshape(height, width)

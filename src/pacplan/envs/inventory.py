@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pacplan import _checks
+from pacplan.core import checks
 from pacplan.models.tabular import TabularMDP
 
 
@@ -36,12 +36,12 @@ def inventory(
         unit: cost of a unit ordered.
         holding: cost of storing a unit for a month.
     """
-    room = _checks.integer("capacity", capacity, least=1, most=10_000)
-    asked = np.array([_checks.real("a probability of demand", p) for p in demand])
+    room = checks.integer("capacity", capacity, least=1, most=10_000)
+    asked = np.array([checks.real("a probability of demand", p) for p in demand])
     if not len(asked) or (asked < 0.0).any() or abs(asked.sum() - 1.0) > 1e-8:
         raise ValueError(f"demand must be probabilities that sum to 1, got {demand!r}")
     earns, to_order, a_unit, to_hold = (
-        _checks.real(name, value)
+        checks.real(name, value)
         for name, value in (("price", price), ("order", order), ("unit", unit), ("holding", holding))
     )
     stock, ordered, left = np.ogrid[: room + 1, : room + 1, : room + 1]

@@ -7,7 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from pacplan import _checks
+from pacplan.core import checks
 from pacplan.models.simulator import Simulator
 
 # Jobs waiting in a queue are counted in so many bits of the state, and no more can wait.
@@ -57,7 +57,7 @@ def queues(
     )
     if sum(comes) >= 1.0:
         raise ValueError(f"arrivals must sum to less than 1, got {sum(comes)}")
-    waiting = [_checks.integer("a number of waiting jobs", n, least=0, most=MOST) for n in initial]
+    waiting = [checks.integer("a number of waiting jobs", n, least=0, most=MOST) for n in initial]
     return Simulator(
         _step(comes, done, pays),
         actions=len(comes),
@@ -68,7 +68,7 @@ def queues(
 
 
 def _probability(name: str, value: float) -> float:
-    number = _checks.real(f"an entry of {name}", value)
+    number = checks.real(f"an entry of {name}", value)
     if not 0.0 <= number <= 1.0:
         raise ValueError(f"{name} must lie in [0, 1], got {value}")
     return number

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from pacplan import _checks
+from pacplan.core import checks
 from pacplan.models.tabular import TabularMDP
 
 LEFT, RIGHT = range(2)
@@ -22,7 +22,7 @@ def riverswim(states: int = 6) -> TabularMDP:
     Args:
         states: places along the river, 6 in the paper.
     """
-    n = _checks.integer("states", states, least=2, most=_checks.LARGEST)
+    n = checks.integer("states", states, least=2, most=checks.LARGEST)
     last = n - 1
     place = np.arange(n)
     back, ahead = np.maximum(place - 1, 0), np.minimum(place + 1, last)

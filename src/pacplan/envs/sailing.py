@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from pacplan import _checks
+from pacplan.core import checks
 from pacplan.models.tabular import TabularMDP
 
 # The eight directions, clockwise from north, as steps (east, north).
@@ -66,10 +66,10 @@ def sailing(
         goal: point to reach, which ends the episode; the corner in the north-east by default.
         wind: where the wind blows to in the default initial state.
     """
-    n = _checks.integer("size", size, least=2, most=200)
+    n = checks.integer("size", size, least=2, most=200)
     start_x, start_y = _point("start", start, n)
     goal_x, goal_y = _point("goal", (n - 1, n - 1) if goal is None else goal, n)
-    blows = DIRECTIONS.index(_checks.choice("wind", wind, DIRECTIONS))
+    blows = DIRECTIONS.index(checks.choice("wind", wind, DIRECTIONS))
     states = n * n * 24
     state = np.arange(states)
     x, y, tack, old = state // 24 // n, state // 24 % n, state // 8 % 3, state % 8
@@ -111,6 +111,6 @@ def _point(name: str, point: tuple[int, int], size: int) -> tuple[int, int]:
     except (TypeError, ValueError):
         raise TypeError(f"{name} must be a point (x, y), got {point!r}") from None
     return (
-        _checks.integer(f"x of {name}", x, least=0, most=size - 1),
-        _checks.integer(f"y of {name}", y, least=0, most=size - 1),
+        checks.integer(f"x of {name}", x, least=0, most=size - 1),
+        checks.integer(f"y of {name}", y, least=0, most=size - 1),
     )

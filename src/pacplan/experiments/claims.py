@@ -7,7 +7,7 @@ import numpy as np
 
 from pacplan import envs, theory
 from pacplan.algorithms import SmoothCruiser, SparseSampling, StOP, TrailBlazer
-from pacplan.algorithms.horizons import default_horizon
+from pacplan.algorithms.common.horizons import default_horizon
 from pacplan.experiments.paper import DELTA, GAMMA, TABLE_EPSILONS, Reproduction
 
 EPSILON = 1.0

@@ -8,8 +8,9 @@ from importlib import resources
 
 import numpy as np
 
-from pacplan import _checks, theory
+from pacplan import theory
 from pacplan.bounds import thresholds as exploration
+from pacplan.core import checks
 from pacplan.experiments.records import Record
 from pacplan.experiments.summary import Estimate, mean
 from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
@@ -57,7 +58,7 @@ class Reproduction:
     def __post_init__(self) -> None:
         if self.what not in (*PARTS, "all"):
             raise ValueError(f"there is no {self.what!r} to reproduce; try {', '.join(PARTS)} or all")
-        _checks.integer("mdps", self.mdps, least=1)
+        checks.integer("mdps", self.mdps, least=1)
         for name in self.thresholds:
             exploration.check(name)
         if not self.planners:

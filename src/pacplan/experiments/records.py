@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pacplan
-from pacplan._sources import source_digest
+from pacplan.compiled.sources import source_digest
 from pacplan.experiments.lines import Lines, appending
 from pacplan.experiments.sweep import Sweep
 

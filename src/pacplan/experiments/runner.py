@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan import _checks, exact
+from pacplan import exact
+from pacplan.core import checks
 from pacplan.experiments.executors import InProcess, process_pool
 from pacplan.experiments.progress import bar
 from pacplan.experiments.records import Record, Store, store
@@ -66,7 +67,7 @@ def run(
     """
     if workers is None:
         workers = os.cpu_count() or 1
-    _checks.integer("workers", workers, least=1)
+    checks.integer("workers", workers, least=1)
     prepare(sweep)
     with nullcontext(Store()) if folder is None else store(sweep, Path(folder)) as rows:
         return complete(sweep, rows, workers, executor, progress)

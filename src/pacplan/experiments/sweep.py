@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from pacplan import _checks
 from pacplan.algorithms import Planner
-from pacplan.algorithms.base import check_model
+from pacplan.algorithms.common.base import check_model
+from pacplan.core import checks
 from pacplan.registry import planner_imports, planner_of, problem_imports, problem_maker
 
 
@@ -166,7 +166,7 @@ class Sweep:
 
     def __post_init__(self) -> None:
         if isinstance(self.seeds, int):
-            _checks.integer("seeds", self.seeds, least=1)
+            checks.integer("seeds", self.seeds, least=1)
         for what, given in (
             ("planners", self.planners),
             ("problems", self.problems),
@@ -174,13 +174,13 @@ class Sweep:
             ("seeds", self.problem_seeds),
         ):
             _check_list(what, given)
-        _checks.integer("seed", self.seed, least=0)
+        checks.integer("seed", self.seed, least=0)
         for number in self.problem_seeds:
-            _checks.integer("seeds", number, least=0)
+            checks.integer("seeds", number, least=0)
         for planner in self.planners:
             for budget in _check_list("budgets", self._budgets(planner)):
                 if budget is not None:
-                    _checks.integer("budgets", budget, least=1)
+                    checks.integer("budgets", budget, least=1)
 
     def check(self) -> None:
         """Raise what is wrong with planners and problems, before any of the user's code is called.

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan import _checks
-from pacplan._jit import call_python
-from pacplan._notes import add_note, shown
+from pacplan.compiled.jit import call_python
+from pacplan.compiled.questions import answers
+from pacplan.core import checks
+from pacplan.core.notes import add_note, shown
 from pacplan.models import handles
 from pacplan.models.protocol import BrokenPromiseError, Session
 
@@ -41,8 +42,8 @@ class ValueBounds:
         states = self._session.states
         state = key if states is None else states[key]
         try:
-            low = _checks.real("the lower value bound", self._lower(state, h) + 0.0)
-            high = _checks.real("the upper value bound", self._upper(state, h) + 0.0)
+            low = checks.real("the lower value bound", self._lower(state, h) + 0.0)
+            high = checks.real("the upper value bound", self._upper(state, h) + 0.0)
             if low > high:
                 raise BrokenPromiseError(
                     f"value_bounds of state {shown(state)} after {h} steps: the lower one, {low}, is "
@@ -67,27 +68,27 @@ def check_bounds(bounds: Any) -> Bounds | None:
     return bounds
 
 
-@handles.implements(handles.value_bounds, BoundedHandle)
+@answers(handles.value_bounds, BoundedHandle)
 def _value_bounds(handle: Any, state: Any, h: Any) -> Any:
     call_python(handle.ask, state, h, 0)
     return handle.answer[0], handle.answer[1]
 
 
-@handles.implements(handles.action_count, BoundedHandle)
+@answers(handles.action_count, BoundedHandle)
 def _action_count(handle: Any, state: Any, h: Any) -> Any:
     return handles.action_count(handle.inner, state, h)
 
 
-@handles.implements(handles.draw, BoundedHandle)
+@answers(handles.draw, BoundedHandle)
 def _draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
     return handles.draw(handle.inner, state, action, h, rng)
 
 
-@handles.implements(handles.mean_reward, BoundedHandle)
+@answers(handles.mean_reward, BoundedHandle)
 def _mean_reward(handle: Any, state: Any, action: Any, h: Any) -> Any:
     return handles.mean_reward(handle.inner, state, action, h)
 
 
-@handles.implements(handles.probability, BoundedHandle)
+@answers(handles.probability, BoundedHandle)
 def _probability(handle: Any, state: Any, action: Any, h: Any, successor: Any, ended: Any) -> Any:
     return handles.probability(handle.inner, state, action, h, successor, ended)

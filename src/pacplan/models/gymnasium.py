@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan import _checks
+from pacplan.core import checks
 from pacplan.models.preflight import Preflight, examine
 from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.simulator import PythonSession, Simulator
@@ -131,7 +131,7 @@ def from_gymnasium(
     if key is not None and key != "observation" and not callable(key):
         raise TypeError(f"key must be a function of the observation or 'observation', got {key!r}")
     ignored = _names_of("ignore", ignore)
-    promised = None if reward_range is None else _checks.reward_range(reward_range)
+    promised = None if reward_range is None else checks.reward_range(reward_range)
     published = None if table is False else _published(env)
     if table and published is None:
         raise ValueError(
@@ -158,7 +158,7 @@ def from_gymnasium(
         convert=convert,
         key=observation_key if key == "observation" else key,
         ignore=ignored,
-        time_limit=_checks.flag("time_limit", time_limit),
+        time_limit=checks.flag("time_limit", time_limit),
         save=save,
         restore=restore,
         redraw=redraw,
@@ -503,7 +503,7 @@ def _own_range(env: Any) -> tuple[float, float] | None:
     stated = vars(env.unwrapped).get("reward_range", getattr(type(env.unwrapped), "reward_range", None))
     if stated is None or not np.isfinite(stated).all():
         return None
-    return _checks.reward_range(stated)
+    return checks.reward_range(stated)
 
 
 def _tried(

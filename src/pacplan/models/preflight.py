@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pacplan import _checks
+from pacplan.core import checks
 from pacplan.models import forms
 from pacplan.models.snapshots import EnvState, Workbench
 
@@ -324,5 +324,5 @@ def _outside(reward: float, reward_range: tuple[float, float] | None) -> bool:
     if reward_range is None:
         return False
     low, high = reward_range
-    rounding = _checks.REWARD_ROUNDING * (high - low)
+    rounding = checks.REWARD_ROUNDING * (high - low)
     return not low - rounding <= reward <= high + rounding

@@ -13,13 +13,14 @@ from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 from numpy.typing import NDArray
 
-from pacplan import _checks
-from pacplan._jit import call_python, caller, records
-from pacplan._notes import add_note, shown
-from pacplan.identity import described
+from pacplan.compiled.jit import call_python, caller, records
+from pacplan.compiled.questions import answers
+from pacplan.compiled.streams import STREAM, streams
+from pacplan.core import checks
+from pacplan.core.identity import described
+from pacplan.core.notes import add_note, shown
 from pacplan.models import handles, states
 from pacplan.models.protocol import BrokenPromiseError, CompiledSession
-from pacplan.streams import STREAM, streams
 
 
 class Simulator:
@@ -69,7 +70,7 @@ class Simulator:
             raise TypeError(f"step must be a function, got {step!r}")
         self._step = step
         if max_actions is not None:
-            max_actions = _checks.integer("max_actions", max_actions, least=1, most=_checks.LARGEST)
+            max_actions = checks.integer("max_actions", max_actions, least=1, most=checks.LARGEST)
         self._actions: int | Callable[[Any], Any]
         if _is_list(actions):
             listed = labels(actions, "any state", max_actions)
@@ -81,7 +82,7 @@ class Simulator:
             self.max_actions = max_actions
         else:
             try:
-                self._actions = _checks.integer("actions", actions, least=1, most=_checks.LARGEST)
+                self._actions = checks.integer("actions", actions, least=1, most=checks.LARGEST)
             except TypeError:
                 raise TypeError(
                     "actions must be a whole number, a list, or a function of the state that returns "
@@ -95,12 +96,12 @@ class Simulator:
         self.same_actions = not callable(actions) or isinstance(actions, _SameActions)
         self.successors = successors
         if successors is not None:
-            self.successors = _checks.integer("successors", successors, least=1, most=_checks.LARGEST)
-        self.reward_range = _checks.reward_range(reward_range)
+            self.successors = checks.integer("successors", successors, least=1, most=checks.LARGEST)
+        self.reward_range = checks.reward_range(reward_range)
         self.random_rewards = False
-        self.stationary = _checks.flag("stationary", stationary)
-        self.may_end = _checks.flag("may_end", may_end)
-        self.two_player = _checks.flag("two_player", two_player)
+        self.stationary = checks.flag("stationary", stationary)
+        self.may_end = checks.flag("may_end", may_end)
+        self.two_player = checks.flag("two_player", two_player)
         self.steps: int | None = None
         self._initial = initial
         self.jitted = bool(is_jitted(step))
@@ -124,7 +125,7 @@ class Simulator:
 
     def _check_state(self, state: Any, name: str) -> None:
         if self.jitted:
-            _checks.integer(name, state, least=-(2**63), most=2**63 - 1)
+            checks.integer(name, state, least=-(2**63), most=2**63 - 1)
             return
         try:
             hash(state)
@@ -178,7 +179,7 @@ class _SameActions:
 
 def labels(given: Any, state: Any, most: int | None) -> tuple[Hashable, ...]:
     """The actions of a state from what the user's function said: their number or their list."""
-    limit = _checks.LARGEST if most is None else most
+    limit = checks.LARGEST if most is None else most
     if isinstance(given, np.ndarray) and given.ndim == 0:
         given = given.item()
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
@@ -251,7 +252,7 @@ class PythonHandle(NamedTuple):
     answer: Any  # one record of ANSWER
 
 
-@handles.implements(handles.action_count, PythonHandle)
+@answers(handles.action_count, PythonHandle)
 def _python_action_count(handle: Any, state: Any, h: Any) -> Any:
     if handle.actions != 0:
         return handle.actions
@@ -259,7 +260,7 @@ def _python_action_count(handle: Any, state: Any, h: Any) -> Any:
     return handle.answer[0].actions
 
 
-@handles.implements(handles.draw, PythonHandle)
+@answers(handles.draw, PythonHandle)
 def _python_draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
     call_python(handle.step, state, action, h)
     answer = handle.answer[0]
@@ -561,27 +562,14 @@ class JittedHandle(NamedTuple):
     actions: int
 
 
-@handles.implements(handles.action_count, JittedHandle)
+@answers(handles.action_count, JittedHandle)
 def _jitted_action_count(handle: Any, state: Any, h: Any) -> Any:
     return _run_count(handle.actions, (np.int64(state),))
 
 
-@handles.implements(handles.draw, JittedHandle)
+@answers(handles.draw, JittedHandle)
 def _jitted_draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
     return _run_step(handle.step, (np.int64(state), np.int64(action), rng, np.int64(h)))
-
-
-for _handle_class in (PythonHandle, JittedHandle):
-
-    @handles.implements(handles.mean_reward, _handle_class)
-    def _no_mean_reward(handle: Any, state: Any, action: Any, h: Any) -> Any:
-        return np.nan
-
-    @handles.implements(handles.probability, _handle_class)
-    def _no_probability(
-        handle: Any, state: Any, action: Any, h: Any, successor: Any, ended: Any
-    ) -> Any:
-        return np.nan
 
 
 @cache

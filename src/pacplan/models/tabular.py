@@ -5,12 +5,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pacplan import _checks
-from pacplan._jit import records
-from pacplan.identity import described
+from pacplan.compiled.jit import records
+from pacplan.compiled.questions import answers
+from pacplan.compiled.streams import Stream
+from pacplan.core import checks
+from pacplan.core.identity import described
 from pacplan.models import handles
 from pacplan.models.protocol import CompiledSession, Session
-from pacplan.streams import Stream
 
 OUTCOME = np.dtype(
     [
@@ -36,12 +37,12 @@ class TabularHandle(NamedTuple):
     width: float
 
 
-@handles.implements(handles.action_count, TabularHandle)
+@answers(handles.action_count, TabularHandle)
 def _action_count(handle: Any, state: Any, h: Any) -> Any:
     return handle.action_counts[state]
 
 
-@handles.implements(handles.draw, TabularHandle)
+@answers(handles.draw, TabularHandle)
 def _draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
     step = h if handle.per_step else 0
     row = handle.outcomes[step, state, action]
@@ -67,7 +68,7 @@ def _draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
     return np.int64(outcome.state), reward, np.int64(outcome.ended)
 
 
-@handles.implements(handles.mean_reward, TabularHandle)
+@answers(handles.mean_reward, TabularHandle)
 def _mean_reward(handle: Any, state: Any, action: Any, h: Any) -> Any:
     step = h if handle.per_step else 0
     row = handle.outcomes[step, state, action]
@@ -79,7 +80,7 @@ def _mean_reward(handle: Any, state: Any, action: Any, h: Any) -> Any:
     return mean
 
 
-@handles.implements(handles.probability, TabularHandle)
+@answers(handles.probability, TabularHandle)
 def _probability(handle: Any, state: Any, action: Any, h: Any, successor: Any, ended: Any) -> Any:
     step = h if handle.per_step else 0
     row = handle.outcomes[step, state, action]
@@ -143,10 +144,10 @@ class TabularMDP:
         initial: int = 0,
         two_player: bool = False,
     ) -> None:
-        self.two_player = _checks.flag("two_player", two_player)
-        self.noise = _checks.choice("noise", noise, ("none", "bernoulli"))
+        self.two_player = checks.flag("two_player", two_player)
+        self.noise = checks.choice("noise", noise, ("none", "bernoulli"))
         self.random_rewards = self.noise != "none"
-        self.reward_range = _checks.reward_range(reward_range)
+        self.reward_range = checks.reward_range(reward_range)
         p = _numbers("transitions", transitions)
         if p.ndim not in (3, 4) or 0 in p.shape:
             raise ValueError(
@@ -191,7 +192,7 @@ class TabularMDP:
         _check_finite("rewards", r, offered)
         r[:, ~offered] = self.reward_range[0]
         low, high = self.reward_range
-        rounding = _checks.REWARD_ROUNDING * (high - low)
+        rounding = checks.REWARD_ROUNDING * (high - low)
         wrong = ~((r >= low - rounding) & (r <= high + rounding))
         if wrong.any():
             step, s, a, k = (int(i) for i in np.argwhere(wrong)[0])
@@ -226,7 +227,7 @@ class TabularMDP:
         )
 
     def _check_state(self, state: Any, name: str = "state") -> int:
-        index = _checks.integer(name, state, least=0)
+        index = checks.integer(name, state, least=0)
         if index >= self.states:
             raise ValueError(f"{name} must be one of 0..{self.states - 1}, got {index}")
         return index

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import exact
+from pacplan.engine.values import step_width
 from pacplan.models.tabular import TabularMDP
-from pacplan.search.values import step_width
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import exact
+from pacplan.engine.driver import Snapshot
 from pacplan.result import Plan
-from pacplan.search.driver import Snapshot
 from pacplan.testing.cases import Case
 
 CHECKS = ("wrong", "below", "above", "value")

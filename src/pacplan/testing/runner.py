@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pacplan
-from pacplan import _checks
-from pacplan._sources import source_digest
+from pacplan.compiled.sources import source_digest
+from pacplan.core import checks
 from pacplan.experiments.executors import InProcess, process_pool
 from pacplan.experiments.progress import bar
 from pacplan.result import Plan
@@ -81,9 +81,9 @@ def verify(
         RuntimeError: a process was lost; what was finished is in the file.
         TypeError: an argument of the wrong type.
     """
-    _checks.integer("plans", plans, least=1)
-    _checks.integer("seed", seed, least=0)
-    _checks.integer("workers", workers, least=1)
+    checks.integer("plans", plans, least=1)
+    checks.integer("seed", seed, least=0)
+    checks.integer("workers", workers, least=1)
     chosen = [_family(entry) for entry in (FAMILIES if families is None else families)]
     entrants = _entrants(planner, promise)
     pairs = [(family, one) for family in chosen for one in entrants if one.suits(family)]

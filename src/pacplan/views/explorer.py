@@ -6,12 +6,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from pacplan import _checks
+from pacplan.core import checks
+from pacplan.core.words import at_least, at_most, estimated
+from pacplan.engine.tree import Evidence, SearchTree
 from pacplan.result import Plan
-from pacplan.search.tree import Evidence, SearchTree
 from pacplan.views.outline import Box, Outline, outline
 from pacplan.views.style import check_target, library, short
-from pacplan.words import at_least, at_most, estimated
 
 # Levels that are shown at once; a click goes deeper.
 _LEVELS = 9
@@ -59,7 +59,7 @@ def explore(plan: Plan, path: str | os.PathLike[str], *, most: int = 5000) -> Pa
         ValueError: the plan has no tree, or the file cannot be written.
     """
     target = check_page(path)
-    _checks.integer("most", most, least=1)
+    checks.integer("most", most, least=1)
     if plan.tree is None:
         raise ValueError(f"there is no search tree to explore: {plan.planner} keeps none")
     shown = outline(plan.tree, most)

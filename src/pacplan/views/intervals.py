@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from pacplan.core.words import at_most
 from pacplan.result import Plan
 from pacplan.views.style import CHALLENGER, OTHER, TAKEN, axes_for, plain
-from pacplan.words import at_most
 
 # More names than this would overlap on the tallest figure that is drawn.
 _MOST_NAMES = 40

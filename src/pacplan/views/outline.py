@@ -8,8 +8,8 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan._jit import kernel
-from pacplan.search.tree import NONE, SearchTree
+from pacplan.compiled.jit import kernel
+from pacplan.engine.tree import NONE, SearchTree
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.search.driver import Snapshot
+from pacplan.core.words import at_most
+from pacplan.engine.driver import Snapshot
 from pacplan.views.style import CHALLENGER, OTHER, TAKEN, axes_for, plain
-from pacplan.words import at_most
 
 
 class Trace:

@@ -1,0 +1,1 @@
+"""Bracket: settings, search, and its compiled parts. docs/bracket.md has the proof."""

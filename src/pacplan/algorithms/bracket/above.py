@@ -1,0 +1,227 @@
+"""Bracket from above: W of pairs, f of nodes, U of the root's actions (docs/bracket.md, "Above")."""
+
+from math import log
+from typing import Any
+
+import numpy as np
+
+from pacplan.algorithms.bracket.records import Search
+from pacplan.bounds.gamma import log_gamma
+from pacplan.bounds.product import log_stake, penalised_max
+from pacplan.bounds.simplex import kl_ball_max
+from pacplan.compiled.jit import inlined
+from pacplan.engine.graph import Graph, canonical, pools
+from pacplan.engine.tree import NONE, TreeArrays
+from pacplan.models import handles
+
+
+@inlined
+def column(search: Search, h: int) -> int:
+    """Where the bounds of depth h are kept."""
+    return h if pools(search.graph) else 0
+
+
+@inlined
+def depths(search: Search, h: int) -> tuple[int, int]:
+    """The depths, from and up to, that a node first seen at depth h stands for."""
+    return (0, int(search.rules[0].horizon)) if pools(search.graph) else (h, h + 1)
+
+
+@inlined
+def goes_on(search: Search, h: int) -> bool:
+    """Whether it matters where a call at depth h leads: after the last step it tells other depths."""
+    return bool(pools(search.graph) or h + 1 < search.rules[0].horizon)
+
+
+@inlined
+def unseen_value(search: Search, h: int) -> float:
+    """The f of an outcome never seen after a call at depth h."""
+    return float(search.levels[h + 1].span) if h + 1 < search.rules[0].horizon else 0.0
+
+
+@inlined
+def outcome_value(search: Search, outcome: int, h: int) -> float:
+    """The f of an outcome after a call at depth h: the largest W of its state at the next depth."""
+    at = canonical(search.graph, outcome)
+    return float(search.bounds.nodes[at, column(search, h + 1)])
+
+
+@inlined
+def best_outcome(search: Search, link: int, h: int) -> tuple[float, int]:
+    """The largest f over the outcomes of a pair at depth h, seen or not, and how many were seen."""
+    tree = search.tree
+    top = -np.inf
+    seen = 0
+    step = tree.pairs[link].child
+    while step != NONE:
+        top = max(top, outcome_value(search, step, h))
+        seen += 1
+        step = tree.nodes[step].sibling
+    if seen < search.terms[0].successors:
+        top = max(top, unseen_value(search, h))
+    return top, seen
+
+
+@inlined
+def add_drifts(search: Search, link: int, h: int, top: float, seen: int) -> None:
+    """Add d = gamma (max f - f), fixed before a call, to the sums of all outcomes of a pair."""
+    tree, gamma = search.tree, search.rules[0].gamma
+    pair = tree.pairs[link]
+    step = pair.child
+    while step != NONE:
+        node = tree.nodes[step]
+        node.drift += gamma * (top - outcome_value(search, step, h))
+        step = node.sibling
+    if seen < search.terms[0].successors:
+        pair.drift += gamma * (top - unseen_value(search, h))
+
+
+@inlined
+def bet(search: Search, link: int, h: int, x: float) -> None:
+    """A call of a pair at depth h gave x = r - d(s') <= 1: S_j += log(a_j - x)."""
+    for j in range(search.stakes.shape[1]):
+        search.bets[link, j] += log_stake(search.stakes[h, j], x)
+
+
+@inlined
+def _first_maximum(
+    search: Search, link: int, h: int, penalty: float, renewed: bool
+) -> tuple[float, float]:
+    """max_y [ y - lambda weight_h log M(y) ], and log M where it was found.
+
+    `renewed` says that nothing was bet since it was found, with the same lambda.
+    """
+    level, pair = search.levels[h], search.tree.pairs[link]
+    if not renewed:
+        pair.stake, pair.guess = penalised_max(
+            search.bets[link],
+            search.stakes[h],
+            pair.n,
+            level.cash,
+            penalty * level.weight,
+            pair.guess,
+            level.tolerance,
+            search.scratch.term,
+        )
+    return pair.stake, (pair.guess - pair.stake) / (penalty * level.weight)
+
+
+@inlined
+def _count_term(entropies: Any, n: int) -> float:
+    """What n visits add to the complexity: n log n - lgamma(n + 1/2)."""
+    if n < entropies.size:
+        return float(entropies[n])
+    return n * log(n) - log_gamma(n + 0.5)
+
+
+@inlined
+def _second_maximum(search: Search, link: int, h: int, top: float, seen: int) -> float:
+    """The largest value over the ball of p.(mean d - d now), never too small."""
+    tree, rules, ball = search.tree, search.rules[0], search.scratch
+    pair, outcomes = tree.pairs[link], search.terms[0].successors
+    n = pair.n
+    kappa = log_gamma(n + 0.5 * outcomes) - n * log(n) - rules.normaliser
+    k = 0
+    step = pair.child
+    while step != NONE:
+        node = tree.nodes[step]
+        ball[k].p = node.count / n
+        ball[k].f = node.drift / n - rules.gamma * (top - outcome_value(search, step, h))
+        kappa += _count_term(search.entropies, node.count)
+        k += 1
+        step = node.sibling
+    unseen = -np.inf
+    if seen < outcomes:
+        unseen = pair.drift / n - rules.gamma * (top - unseen_value(search, h))
+        kappa += (outcomes - seen) * search.entropies[0]
+    radius = max((search.levels[h].price + kappa) / n, 0.0)
+    return kl_ball_max(ball.p, ball.f, seen, unseen, radius)
+
+
+@inlined
+def _known_expectation(search: Search, model: Any, at: int, link: int, h: int) -> float:
+    """p.f by the model's own probabilities."""
+    tree = search.tree
+    state, action = tree.nodes[at].state, tree.pairs[link].action
+    expected = 0.0
+    left = 1.0
+    step = tree.pairs[link].child
+    while step != NONE:
+        node = tree.nodes[step]
+        p = handles.probability(model, state, action, h, node.state, node.actions == 0)
+        expected += p * outcome_value(search, step, h)
+        left -= p
+        step = node.sibling
+    return expected + max(left, 0.0) * unseen_value(search, h)
+
+
+@inlined
+def _with_evidence_below(tree: TreeArrays, graph: Graph | None, link: int, evidence: float) -> float:
+    """The evidence on a pair, and on average below it; the latter in trees only."""
+    if graph is not None:
+        return evidence
+    pair = tree.pairs[link]
+    step = pair.child
+    while step != NONE:
+        node = tree.nodes[step]
+        evidence += node.count / pair.n * node.evidence
+        step = node.sibling
+    return evidence
+
+
+@inlined
+def refresh_pair(
+    search: Search, model: Any, at: int, link: int, h: int, penalty: float, renewed: bool
+) -> None:
+    """W(e) = gamma max f + max_y [ y - lambda weight_h log M(y) ] + max_p p.(mean d - d now).
+
+    Cut to [0, cap + lambda weight_h C_h]. For `renewed` see `_first_maximum`.
+    """
+    rules, level = search.rules[0], search.levels[h]
+    pair = search.tree.pairs[link]
+    random_next = goes_on(search, h) and rules.learns
+    value = pair.reward if rules.told else 0.0
+    evidence = 0.0
+    if random_next or not rules.told:
+        found, evidence = _first_maximum(search, link, h, penalty, renewed)
+        # Where the reward is told, the bets are on 1 - d.
+        value += found - (1.0 if rules.told else 0.0)
+    if goes_on(search, h) and rules.known_transitions:
+        value += rules.gamma * _known_expectation(search, model, at, link, h)
+    elif goes_on(search, h):
+        top, seen = best_outcome(search, link, h)
+        value += rules.gamma * top
+        if random_next:
+            value += _second_maximum(search, link, h, top, seen)
+    if goes_on(search, h):
+        evidence = _with_evidence_below(search.tree, search.graph, link, evidence)
+    # No evidence can carry W further: log M >= log cash at every depth below.
+    most = search.bounds.caps[at, column(search, h)] + penalty * level.excess
+    pair.evidence = evidence if value <= most else 0.0
+    search.bounds.pairs[link, column(search, h)] = max(0.0, min(value, most))
+
+
+@inlined
+def refresh_node(search: Search, at: int, h: int) -> None:
+    """f: the largest W of a node at depth h, that of an action never tried included."""
+    tree, bounds, place = search.tree, search.bounds, column(search, h)
+    node = tree.nodes[at]
+    upper = bounds.caps[at, place] if node.tried < node.actions else -np.inf
+    evidence = 0.0
+    link = node.first
+    while link != NONE:
+        if bounds.pairs[link, place] > upper:
+            upper = bounds.pairs[link, place]
+            evidence = tree.pairs[link].evidence
+        link = tree.pairs[link].sibling
+    bounds.nodes[at, place] = upper
+    node.evidence = evidence
+
+
+@inlined
+def refresh_arm(search: Search, action: int) -> None:
+    """U(a) = min over time of lambda log(1/delta_s) + W(a), whose W are all up to date."""
+    arm = search.root[action]
+    if arm.pair != NONE:
+        bound = arm.penalty * search.rules[0].log_share + search.bounds.pairs[arm.pair, 0]
+        arm.upper = min(arm.upper, bound)

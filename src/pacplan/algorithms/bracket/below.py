@@ -1,0 +1,135 @@
+"""Bracket from below: bets on the returns of episodes that were declared beforehand.
+
+docs/bracket.md, "Below". In units in which a step pays between 0 and 1.
+"""
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from pacplan.algorithms.bracket.constants import (
+    BETTOR_SHARE,
+    FIRST_BET,
+    LARGEST_FRACTION,
+    LEAN,
+    MOST_STAKE,
+    MOST_WEALTH,
+    NEWEST,
+)
+from pacplan.algorithms.bracket.records import Search
+from pacplan.compiled.jit import inlined
+
+
+@inlined
+def bet_exploit(search: Search, action: int, earned: float) -> None:
+    """One return of an exploit episode, declared as one before it began: bet, then learn from it.
+
+    Its conditional mean is at most Q, so for every m >= Q the wealth at m, staked on returns above m,
+    is a supermartingale. The stakes are not monotone in m, so a point of the grid counts as proven only
+    when every lower one is: then L > Q needs the first point above Q to have been reached.
+    """
+    arm, moments = search.root[action], search.moments[action]
+    if arm.exploits == FIRST_BET:
+        _open_account(search, action)
+    if arm.exploits >= FIRST_BET:
+        _stake_on_grid(search, action, earned)
+    for q in range(NEWEST.size):
+        _learn_moments(moments[q], NEWEST[q], arm.exploits, earned)
+    arm.returns += earned
+    arm.exploits += 1
+
+
+@inlined
+def _open_account(search: Search, action: int) -> None:
+    """Shares go by the order of the first bet, and are fixed before it."""
+    rules, arm = search.rules[0], search.root[action]
+    share = rules.delta_exploit * BETTOR_SHARE * (1.0 - BETTOR_SHARE) ** rules.bettors
+    arm.threshold = 1.0 / share
+    arm.account = rules.bettors
+    rules.bettors += 1
+    search.wealth[arm.account] = 1.0
+
+
+@inlined
+def _trusted_mean(moment: Any, newest: float, seen: int) -> float:
+    """The mean that a bettor goes by after so many returns: a little above what it saw."""
+    return float(moment.centre + LEAN * sqrt(moment.spread * newest / seen))
+
+
+@inlined
+def _stake_on_grid(search: Search, action: int, earned: float) -> None:
+    """Bet at all grid points that are not proven and that some bettor trusts the return to exceed."""
+    rules, arm, moments = search.rules[0], search.root[action], search.moments[action]
+    wealth = search.wealth[arm.account]
+    reach = -np.inf
+    for q in range(NEWEST.size):
+        reach = max(reach, _trusted_mean(moments[q], NEWEST[q], arm.exploits))
+    last = min(int(reach / rules.step) + 1, wealth.shape[0])
+    proven = arm.proven
+    for i in range(arm.proven + 1, last):
+        m = i * rules.step
+        total = 0.0
+        for q in range(NEWEST.size):
+            stake = _stake(moments[q], NEWEST[q], arm.exploits, m)
+            if stake > 0.0:
+                wealth[i, q] = min(wealth[i, q] * (1.0 + stake * (earned - m)), MOST_WEALTH)
+            total += wealth[i, q]
+        if i == proven + 1 and total >= NEWEST.size * arm.threshold:
+            proven = i
+    arm.proven = proven
+    arm.lower = max(arm.lower, proven * rules.step)
+
+
+@inlined
+def _stake(moment: Any, newest: float, seen: int, m: float) -> float:
+    """What a bettor stakes on a return above m; 0 where it sees no advantage.
+
+    Kelly's stake for two values with these moments, or that of a law without skew, whichever is
+    smaller: a rare loss is the larger one where returns lean down.
+    """
+    edge = _trusted_mean(moment, newest, seen) - m
+    if edge <= 0.0:
+        return 0.0
+    wide = moment.spread - edge * moment.skew / moment.spread - edge * edge
+    return float(min(edge / max(wide, moment.spread + edge * edge), MOST_STAKE / m))
+
+
+@inlined
+def _learn_moments(moment: Any, newest: float, seen: int, earned: float) -> None:
+    """Learn from a return, which counts for `newest` against one for each before."""
+    error = earned - moment.centre
+    if seen == 0:
+        moment.centre = earned
+        return
+    moment.centre += newest / (seen + newest) * error
+    share = newest / (seen + 1 + newest)
+    moment.spread += share * (error * error - moment.spread)
+    moment.skew += share * (error * error * error - moment.skew)
+
+
+@inlined
+def bet_forced(search: Search, action: int, earned: float) -> None:
+    """One return of a forced episode into an account of its own, for the proof of termination."""
+    rules, arm = search.rules[0], search.root[action]
+    if arm.forces == 0:
+        arm.forced_account = rules.forcers
+        rules.forcers += 1
+        search.forced_wealth[arm.forced_account] = 1.0
+    wealth = search.forced_wealth[arm.forced_account]
+    arm.forces += 1
+    step = rules.stride * rules.step
+    count = wealth.shape[1]
+    proven = arm.forced
+    for i in range(arm.forced + 1, wealth.shape[0]):
+        odds = earned / (i * step) - 1.0
+        total = 0.0
+        fraction = LARGEST_FRACTION
+        for j in range(count):
+            wealth[i, j] = min(wealth[i, j] * (1.0 + fraction * odds), MOST_WEALTH)
+            total += wealth[i, j]
+            fraction *= 0.5
+        if i == proven + 1 and total * rules.delta_forced >= count * search.root.size:
+            proven = i
+    arm.forced = proven
+    arm.lower = max(arm.lower, proven * step)

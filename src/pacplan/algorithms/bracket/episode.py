@@ -1,0 +1,246 @@
+"""Bracket's episodes, as answers to the engine's questions."""
+
+from typing import Any
+
+import numpy as np
+
+from pacplan.algorithms.bracket.above import (
+    add_drifts,
+    best_outcome,
+    bet,
+    column,
+    goes_on,
+    outcome_value,
+    refresh_arm,
+    refresh_node,
+    refresh_pair,
+    unseen_value,
+)
+from pacplan.algorithms.bracket.below import bet_exploit, bet_forced
+from pacplan.algorithms.bracket.constants import TIE
+from pacplan.algorithms.bracket.estimates import (
+    refresh_arm_estimate,
+    refresh_estimates,
+    score_actions,
+)
+from pacplan.algorithms.bracket.expansion import add_unvisited, plant_root, settle
+from pacplan.algorithms.bracket.pool import ENDED, find_place, pool_has_room, record, sweep
+from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
+from pacplan.algorithms.bracket.schedule import adapt, decide, satisfied, sweep_if_due
+from pacplan.compiled.jit import inlined
+from pacplan.compiled.questions import answers
+from pacplan.engine import episodes
+from pacplan.engine.arms import argmax_at_random
+from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
+from pacplan.engine.graph import canonical, find, graph_has_room
+from pacplan.engine.promises import REWARD_VARIES
+from pacplan.engine.tree import NONE, untried_action
+
+
+@answers(episodes.plant, Search)
+def _plant(search: Search, model: Any, state: int, ties: Any) -> int:
+    return plant_root(search, model, state)
+
+
+@answers(episodes.has_room, Search)
+def _has_room(search: Search) -> bool:
+    rules = search.rules[0]
+    return bool(
+        search.bets.shape[0] >= search.tree.pairs.size
+        and graph_has_room(search.graph, rules.horizon)
+        and pool_has_room(search.pool, rules.horizon, rules.most_actions)
+        and not search.wealth.shape[0] <= rules.bettors < search.root.size
+        and not search.forced_wealth.shape[0] <= rules.forcers < search.root.size
+    )
+
+
+@answers(episodes.finished, Search)
+def _finished(search: Search, model: Any, most_calls: int, ties: Any) -> bool:
+    sweep_if_due(search, search.graph, model, most_calls)
+    return satisfied(search)
+
+
+@answers(episodes.decide, Search)
+def _decide(search: Search, model: Any, ties: Any) -> None:
+    steps = search.steps
+    sweep(search, search.rules[0].gamma, steps.sigma, steps.prior, steps.ended)
+    decide(search, search.graph, ties)
+    adapt(search, search.graph, model)
+
+
+@answers(episodes.choose, Search)
+def _choose(search: Search, at: int, h: int, ties: Any) -> int:
+    """The action decided on at the root; below it the best estimate, or the largest W."""
+    decision = search.decision[0]
+    if h == 0:
+        if search.root[decision.play].pair == NONE:
+            return add_unvisited(search, at, decision.play, 0)
+        return int(search.root[decision.play].pair)
+    count = score_actions(search, at, h) if decision.kind == EXPLOIT else 0
+    if count > 0:
+        action = argmax_at_random(search.scratch.score[:count], NONE, TIE, ties)
+        link = search.scratch.link[action]
+        return int(link) if link != NONE else add_unvisited(search, at, action, h)
+    link = _optimistic(search, at, h, ties)
+    if link == NONE:
+        link = add_unvisited(search, at, untried_action(search.tree, at, ties), h)
+    return int(link)
+
+
+@inlined
+def _optimistic(search: Search, at: int, h: int, ties: Any) -> int:
+    """The pair with the largest W, NONE for an action never tried; ties at random."""
+    tree, bounds, place = search.tree, search.bounds, column(search, h)
+    node = tree.nodes[at]
+    tied = node.actions - node.tried
+    best = bounds.caps[at, place] if tied > 0 else -np.inf
+    chosen = NONE
+    link = node.first
+    while link != NONE:
+        upper = bounds.pairs[link, place]
+        if upper > best + TIE:
+            best = upper
+            chosen = link
+            tied = 1
+        elif upper >= best - TIE:
+            tied += 1
+            if ties.random() * tied < 1.0:
+                chosen = link
+        link = tree.pairs[link].sibling
+    return chosen
+
+
+@answers(episodes.arrive, Search)
+def _arrive(
+    search: Search,
+    model: Any,
+    at: int,
+    link: int,
+    h: int,
+    successor: int,
+    reward: float,
+    ended: bool,
+    ties: Any,
+) -> tuple[int, int]:
+    """Add what a call tells to the bets of its pair: on r - d(s'), reward and successor together.
+
+    d = gamma (max f - f) and whether the episode is cut off after this call are fixed by what was known
+    before it.
+    """
+    rules, pair = search.rules[0], search.tree.pairs[link]
+    cut = search.decision[0].kind == EXPLORE and pair.n < rules.cut
+    x = rules.offset + rules.slope * reward
+    status = _note_reward(search, at, link, h, reward, x)
+    if status != CHUNK_DONE:
+        return NONE, status
+    child = NONE
+    drift = 0.0
+    if goes_on(search, h):
+        child, drift, status = _note_outcome(search, model, at, link, h, successor, ended)
+        if status != CHUNK_DONE:
+            return NONE, status
+    bet(search, link, h, (1.0 if rules.told else x) - drift)
+    pair.n += 1
+    _note_in_pool(search, at, pair.action, h, successor, ended, child, x)
+    return child, episodes.BREAK_OFF if cut else CHUNK_DONE
+
+
+@inlined
+def _note_reward(search: Search, at: int, link: int, h: int, reward: float, x: float) -> int:
+    """Keep a reward, in Bracket's units x; returns a status."""
+    rules, terms, pair = search.rules[0], search.terms[0], search.tree.pairs[link]
+    if not rules.told:
+        pair.reward += x
+    if rules.fixed_rewards:
+        if pair.n > 0 and abs(pair.reward - x) > 1e-9:
+            state, paid = search.tree.nodes[at].state, terms.lowest + terms.width * reward
+            return break_promise(search, REWARD_VARIES, state, pair.action, h, paid)
+        pair.reward = x
+    return CHUNK_DONE
+
+
+@inlined
+def _note_outcome(
+    search: Search, model: Any, at: int, link: int, h: int, successor: int, ended: bool
+) -> tuple[int, float, int]:
+    """The node of an outcome, made if it is new; its d; and a status."""
+    learns, gamma = search.rules[0].learns, search.rules[0].gamma
+    top, seen = best_outcome(search, link, h)
+    if learns:
+        add_drifts(search, link, h, top, seen)
+    after = unseen_value(search, h)
+    child, new, status = follow(search, model, at, link, successor, ended, h, after, 0.0)
+    if status != CHUNK_DONE:
+        return NONE, 0.0, status
+    drift = 0.0
+    if learns:
+        # A new outcome was an unseen one when d was fixed.
+        drift = gamma * (top - (after if new else outcome_value(search, child, h)))
+    if new:
+        status = settle(search, model, child, h, link, ended)
+    search.tree.nodes[child].count += 1
+    return child, drift, status
+
+
+@inlined
+def _note_in_pool(
+    search: Search, at: int, action: int, h: int, successor: int, ended: bool, child: int, x: float
+) -> None:
+    """Count the call in the pool of what was seen by state."""
+    rules, pool = search.rules[0], search.pool
+    last = h + 1 == rules.horizon
+    place = ENDED
+    if child != NONE:
+        place = search.tree.nodes[child].place
+    elif not ended and rules.same_actions:
+        place = find_place(pool, successor, search.root.size, search.steps.prior)
+    elif not ended:
+        # Nothing is done in this state, so its actions are not asked for.
+        place = find(pool.places, successor, 0)
+    # After the last step a state may be new to the pool, and then does not count as an outcome that
+    # has no place: later draws would be told apart from it.
+    if place != NONE or not last:
+        record(pool, search.tree.nodes[at].place, action, x, place)
+
+
+@answers(episodes.acting_node, Search)
+def _acting_node(search: Search, node: int) -> int:
+    return canonical(search.graph, node)
+
+
+@answers(episodes.learn_steps, Search)
+def _learn_steps(search: Search, model: Any, length: int, ties: Any) -> None:
+    """Renew W and the estimates on the path, from the last step to the first, and U of its action."""
+    play = search.decision[0].play
+    for h in range(length - 1, -1, -1):
+        at, link = search.path[h].node, search.path[h].pair
+        refresh_pair(search, model, at, link, h, search.root[play].penalty, False)
+        refresh_node(search, at, h)
+        refresh_estimates(search, at, link, h)
+    refresh_arm_estimate(search, play)
+    _refresh_tree_arm(search, search.graph, play)
+
+
+@inlined
+def _refresh_tree_arm(search: Search, graph: Any, play: int) -> None:
+    """In a tree all W are up to date after a visit; see `sweep_if_due` for the others."""
+    if graph is None:
+        refresh_arm(search, play)
+
+
+@answers(episodes.learn_return, Search)
+def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
+    """Bet on the return, if the episode was declared to exploit, or forced, before it began."""
+    rules, decision = search.rules[0], search.decision[0]
+    if decision.kind == EXPLORE:
+        return
+    earned = 0.0
+    discount = 1.0
+    for h in range(length):
+        earned += discount * (rules.offset + rules.slope * search.path[h].reward)
+        discount *= rules.gamma
+    earned += discount * search.steps.ended[rules.horizon - length]
+    if decision.kind == EXPLOIT:
+        bet_exploit(search, decision.play, earned)
+    elif decision.kind == FORCED:
+        bet_forced(search, decision.play, earned)

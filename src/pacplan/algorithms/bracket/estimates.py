@@ -1,0 +1,101 @@
+"""Plug-in estimates of Bracket's pairs and nodes: they steer, and no bound rests on them."""
+
+import numpy as np
+
+from pacplan.algorithms.bracket.constants import POOL_WEIGHT
+from pacplan.algorithms.bracket.pool import pooled_value, refresh
+from pacplan.algorithms.bracket.records import Search
+from pacplan.compiled.jit import inlined
+from pacplan.engine.arms import largest
+from pacplan.engine.graph import canonical, pools
+from pacplan.engine.tree import NONE
+
+
+@inlined
+def score_actions(search: Search, at: int, h: int) -> int:
+    """Estimates of a node's actions, tree and pool together, and their pairs, in `scratch`.
+
+    Returns how many; 0 where there are too many for the room there is.
+    """
+    tree, rules = search.tree, search.rules[0]
+    node = tree.nodes[at]
+    if node.actions > search.scratch.score.size:
+        return 0
+    for action in range(node.actions):
+        search.scratch.score[action] = _pooled(search, node.place, action, rules.horizon - h)
+        search.scratch.link[action] = NONE
+    link = node.first
+    while link != NONE:
+        pair = tree.pairs[link]
+        if not pools(search.graph):
+            # What was seen after this history counts for more than what the pool says of its state.
+            pooled = search.scratch.score[pair.action]
+            weight = pair.n + POOL_WEIGHT
+            search.scratch.score[pair.action] = (pair.n * pair.estimate + POOL_WEIGHT * pooled) / weight
+        search.scratch.link[pair.action] = link
+        link = pair.sibling
+    return int(node.actions)
+
+
+@inlined
+def _pooled(search: Search, place: int, action: int, left: int) -> float:
+    """What the pool says of an action with so many steps to go."""
+    gamma, steps = search.rules[0].gamma, search.steps
+    return pooled_value(search.pool, place, action, left, gamma, steps.prior, steps.ended)
+
+
+@inlined
+def _estimate_pair(search: Search, link: int, h: int) -> None:
+    """Of a pair that was visited."""
+    tree, rules = search.tree, search.rules[0]
+    pair = tree.pairs[link]
+    estimate = pair.reward if rules.told else (pair.reward + search.steps.prior[1]) / (pair.n + 1)
+    if h + 1 < rules.horizon:
+        total = 0.0
+        step = pair.child
+        while step != NONE:
+            node = tree.nodes[step]
+            total += node.count * tree.nodes[canonical(search.graph, step)].estimate
+            step = node.sibling
+        estimate += rules.gamma * total / pair.n
+    pair.estimate = estimate
+
+
+@inlined
+def _estimate_node(search: Search, at: int, h: int) -> None:
+    """The largest estimate of a node's actions."""
+    tree, node = search.tree, search.tree.nodes[at]
+    count = score_actions(search, at, h)
+    if count > 0:
+        node.estimate = largest(search.scratch.score[:count])
+        return
+    best = search.steps.prior[search.rules[0].horizon - h] if node.tried < node.actions else -np.inf
+    link = node.first
+    while link != NONE:
+        best = max(best, tree.pairs[link].estimate)
+        link = tree.pairs[link].sibling
+    node.estimate = best
+
+
+@inlined
+def refresh_estimates(search: Search, at: int, link: int, h: int) -> None:
+    """Renew what is estimated of a node at depth h and of the pair that was visited in it."""
+    place = search.tree.nodes[at].place
+    if place >= 0:
+        gamma, steps = search.rules[0].gamma, search.steps
+        left = search.rules[0].horizon - h
+        refresh(search.pool, place, left, gamma, steps.prior, steps.ended)
+    if not pools(search.graph):
+        _estimate_pair(search, link, h)
+        _estimate_node(search, at, h)
+
+
+@inlined
+def refresh_arm_estimate(search: Search, action: int) -> None:
+    """Renew the estimate of an action of the root that was played."""
+    arm = search.root[action]
+    if pools(search.graph):
+        place = search.tree.nodes[0].place
+        arm.estimate = _pooled(search, place, action, search.rules[0].horizon)
+    else:
+        arm.estimate = search.tree.pairs[arm.pair].estimate

@@ -1,0 +1,146 @@
+"""New nodes and pairs of Bracket's tree, with the bounds that they have before any visit."""
+
+from typing import Any
+
+import numpy as np
+
+from pacplan.algorithms.bracket.above import column, depths, refresh_node
+from pacplan.algorithms.bracket.constants import PRIOR
+from pacplan.algorithms.bracket.pool import ENDED, find_place
+from pacplan.algorithms.bracket.records import Search
+from pacplan.compiled.jit import inlined
+from pacplan.engine.calls import CHUNK_DONE, break_promise
+from pacplan.engine.graph import join, pools
+from pacplan.engine.promises import BAD_BOUNDS
+from pacplan.engine.tree import NONE, add_node, add_pair
+from pacplan.models import handles
+
+
+@inlined
+def plant_root(search: Search, model: Any, state: int) -> int:
+    """Make the root; returns a status."""
+    rules, tree = search.rules[0], search.tree
+    actions = search.root.size
+    add_node(tree, state, actions, 0.0, 0.0)
+    status = _cap(search, model, 0, 0)
+    span = search.bounds.caps[0, 0]
+    root = tree.nodes[0]
+    root.place = find_place(search.pool, state, actions, search.steps.prior)
+    root.branch = NONE
+    join(search.graph, 0, state, 0, False)
+    for action in range(actions):
+        arm = search.root[action]
+        arm.upper = span
+        arm.estimate = PRIOR * span
+        arm.penalty = rules.least
+        arm.pair = NONE
+    if rules.known_rewards:
+        _expand_known(search, model, 0, 0)
+        for link in range(actions):
+            pair = tree.pairs[link]
+            arm = search.root[pair.action]
+            arm.pair = link
+            arm.upper = min(span, search.bounds.pairs[link, 0])
+            arm.estimate = pair.estimate
+    return status
+
+
+@inlined
+def _cap(search: Search, model: Any, at: int, first: int) -> int:
+    """Limit the value of a new node by what the user knows; returns a status."""
+    state, rules, bounds = search.tree.nodes[at].state, search.rules[0], search.bounds
+    start, stop = depths(search, first)
+    for h in range(start, stop):
+        # Whatever the user's function does, what is left behind holds.
+        bounds.caps[at, column(search, h)] = search.levels[h].span
+        bounds.nodes[at, column(search, h)] = search.levels[h].span
+    for h in range(start, stop):
+        span = search.levels[h].span
+        _, high = handles.value_bounds(model, state, h)
+        if np.isnan(high):
+            return break_promise(search, BAD_BOUNDS, state, 0, h, 0.0)
+        # Where nodes are merged, the span is larger than any value by what evidence may add.
+        largest_value = search.steps.sigma[rules.horizon - h]
+        known = (high - rules.low * largest_value) / rules.width
+        cap = max(0.0, min(span, known + span - largest_value))
+        bounds.caps[at, column(search, h)] = cap
+        bounds.nodes[at, column(search, h)] = cap
+    return CHUNK_DONE
+
+
+@inlined
+def _expand_known(search: Search, model: Any, at: int, first: int) -> None:
+    """Give every action of a new node its pair: where rewards are known, each is worth its own."""
+    tree, rules, terms = search.tree, search.rules[0], search.terms[0]
+    node, bounds = tree.nodes[at], search.bounds
+    start, stop = depths(search, first)
+    node.estimate = -np.inf
+    for action in range(node.actions):
+        raw = handles.mean_reward(model, node.state, action, first)
+        reward = rules.offset + rules.slope * (raw - terms.lowest) / terms.width
+        link = add_pair(tree, at, action)
+        pair = tree.pairs[link]
+        pair.reward = reward
+        pair.estimate = reward + rules.gamma * search.steps.prior[rules.horizon - first - 1]
+        pair.guess = 1.0
+        node.estimate = max(node.estimate, pair.estimate)
+        for h in range(start, stop):
+            after = search.levels[h + 1].span if h + 1 < rules.horizon else 0.0
+            place = column(search, h)
+            bounds.pairs[link, place] = min(reward + rules.gamma * after, bounds.caps[at, place])
+    for h in range(start, stop):
+        refresh_node(search, at, h)
+
+
+@inlined
+def add_unvisited(search: Search, at: int, action: int, h: int) -> int:
+    """A pair for an action that is tried for the first time, at depth h."""
+    link = add_pair(search.tree, at, action)
+    pair, bounds = search.tree.pairs[link], search.bounds
+    for place in range(bounds.caps.shape[1]):
+        bounds.pairs[link, place] = bounds.caps[at, place]
+    cap = bounds.caps[at, column(search, h)]
+    pair.estimate = min(cap, search.steps.prior[search.rules[0].horizon - h])
+    pair.guess = 1.0
+    if at == 0:
+        search.root[action].pair = link
+    return link
+
+
+@inlined
+def settle(search: Search, model: Any, child: int, h: int, link: int, ended: bool) -> int:
+    """Fill in a new node, an outcome of pair `link` at depth h; returns a status."""
+    tree, rules = search.tree, search.rules[0]
+    node = tree.nodes[child]
+    left = rules.horizon - h - 1
+    node.depth = 0 if pools(search.graph) else h + 1
+    node.branch = search.decision[0].play
+    # All outcomes never seen share one history of d.
+    node.drift = tree.pairs[link].drift
+    if ended:
+        join(search.graph, child, 0, node.depth, True)
+        _end(search, child, left)
+        return CHUNK_DONE
+    node.place = find_place(search.pool, node.state, node.actions, search.steps.prior)
+    if not join(search.graph, child, node.state, node.depth, False):
+        return CHUNK_DONE
+    status = _cap(search, model, child, node.depth)
+    node.estimate = search.steps.prior[left]
+    if node.place != NONE:
+        node.estimate = search.pool.values[node.place, left]
+    node.estimate = min(search.bounds.caps[child, 0], node.estimate)
+    if rules.known_rewards:
+        _expand_known(search, model, child, node.depth)
+    return status
+
+
+@inlined
+def _end(search: Search, child: int, left: int) -> None:
+    """Fill in a node that ends the episode, with so many steps to go."""
+    node = search.tree.nodes[child]
+    node.place = ENDED
+    node.estimate = search.steps.ended[left]
+    start, stop = depths(search, node.depth)
+    for depth in range(start, stop):
+        worth = search.steps.ended[search.rules[0].horizon - depth]
+        search.bounds.nodes[child, column(search, depth)] = worth

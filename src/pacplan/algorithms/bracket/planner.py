@@ -1,0 +1,191 @@
+"""Bracket: proven answers from optimism along one policy above and bets on returns below."""
+
+import math
+from typing import Literal
+
+from pacplan.algorithms.bracket.constants import LEAST_DISCOUNT, TAIL
+from pacplan.algorithms.bracket.search import BracketSearch
+from pacplan.algorithms.common.base import Planner, check_stationary
+from pacplan.algorithms.common.confidence import (
+    certificate,
+    check_accuracy,
+    check_stops,
+    check_successors,
+    declared,
+    planned_steps,
+    tail,
+)
+from pacplan.algorithms.common.horizons import (
+    check_endless,
+    check_gamma_and_horizon,
+    check_steps,
+    default_horizon,
+)
+from pacplan.algorithms.common.knowledge import KNOWLEDGE, Knowledge, check_known
+from pacplan.algorithms.common.plans import bounded_plan
+from pacplan.core import checks
+from pacplan.core.words import at_most, exactly
+from pacplan.engine.driver import Limits
+from pacplan.engine.query import Query
+from pacplan.engine.values import step_width
+from pacplan.models.bounded import Bounds, check_bounds
+from pacplan.models.protocol import Model, Session
+from pacplan.result import Plan
+
+
+class Bracket(Planner):
+    """Proven for a fraction of the calls: bounds only where a proof needs them.
+
+    Above, U(a) holds for the optimal action because the evidence holds along one optimal policy,
+    whichever it is: that of all its pairs is one product of bets, each raised to the probability of
+    reaching it, so that there is no union over the tree. Below, L(a) comes from bets on the returns
+    of episodes that were declared beforehand to do what seems best. The search stops when
+    max_{a != b} U(a) - L(b) <= epsilon for some b, which it returns. The documentation has the proof.
+
+    **What is guaranteed.** With probability at least 1 - delta, at all times, L(a) <= Q(a) for every
+    action of the state, and Q(a*) <= U(a*) for an optimal one (the upper bound of another action may
+    lie below its value). So max L <= V <= max U, and whenever the search ends, the action returned is
+    `plan.gap`-optimal in the problem of H steps. For the infinite horizon add w gamma^H / (1 - gamma),
+    w the width of the rewards; `target="infinite"` does so and stops at epsilon in all.
+
+    Args:
+        epsilon: how far from optimal the answer may be, in the model's reward units. 0 never stops
+            before the action is known to be optimal, so it needs a budget or a deadline.
+        delta: probability with which the guarantee may fail.
+        gamma: discount in [0, 1]; 1 needs an explicit horizon.
+        horizon: number of steps H; by default as for `MDPGapE`, and for `target="infinite"` the least
+            whose tail is at most 15 % of epsilon. With epsilon = 0 it follows from the budget.
+        goal: "action", or "value": stops when the interval of the state's value is at most 2 epsilon
+            wide, so that its middle, `plan.value`, is within epsilon.
+        merge: "tree": a node for every history; "depth": one for all histories that lead to the same
+            state at the same depth; "stationary": one for each state, and what is seen of it at any
+            depth is evidence for all (so actions and `value_bounds` are asked for every
+            state seen, also after the last step, and for every number of steps). The upper bounds of
+            merged nodes are renewed at intervals only, whenever the calls have grown by 5 %, and by a
+            sweep over the whole graph.
+        rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit tells it
+            (checked on every visit); "known": taken from the model's table.
+        transitions: "unknown"; "deterministic": every pair has one successor (checked); "known": taken
+            from the model's table.
+        target: "horizon": epsilon-optimal in the problem of H steps; "infinite": in the
+            infinite-horizon discounted problem.
+        value_bounds: what you know: (lower, upper), functions of a state and the number h of steps
+            taken that bound its optimal value over the H - h steps left, in the model's units. A state
+            is then worth no more than that, whatever was tried in it. (Only the upper one helps
+            Bracket.) The guarantee rests on it.
+        chunk: see `Planner`.
+    """
+
+    name = "bracket"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float,
+        gamma: float,
+        horizon: int | None = None,
+        goal: Literal["action", "value"] = "action",
+        merge: Literal["tree", "depth", "stationary"] = "tree",
+        rewards: Knowledge = "unknown",
+        transitions: Knowledge = "unknown",
+        target: Literal["horizon", "infinite"] = "horizon",
+        value_bounds: Bounds | None = None,
+        chunk: int | None = None,
+    ) -> None:
+        super().__init__(chunk=chunk)
+        self.epsilon = check_accuracy(epsilon)
+        self.delta = checks.probability("delta", delta)
+        self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
+        self.goal = checks.choice("goal", goal, ("action", "value"))
+        self.merge = checks.choice("merge", merge, ("tree", "depth", "stationary"))
+        self.rewards = checks.choice("rewards", rewards, KNOWLEDGE)
+        self.transitions = checks.choice("transitions", transitions, KNOWLEDGE)
+        self.target = checks.choice("target", target, ("horizon", "infinite"))
+        self.value_bounds = check_bounds(value_bounds)
+        if self.target == "infinite" and self.gamma == 1.0:
+            raise ValueError('target="infinite" needs gamma < 1')
+        if self.target == "infinite" and self.goal == "value":
+            raise ValueError(
+                'goal="value" is for the problem of H steps; for an infinite horizon use '
+                'target="horizon" and add what the tail can be worth'
+            )
+        if self.target == "infinite" and self.epsilon == 0.0:
+            raise ValueError('target="infinite" needs epsilon > 0: a horizon cuts off something')
+        if horizon is None:
+            _ = self.horizon  # Raises where the default would be out of reach.
+
+    @property
+    def horizon(self) -> int | None:
+        """The number of steps it will plan; None where that follows from the budget.
+
+        For rewards of another width than 1 the default is `horizon_for(model)`.
+        """
+        return self._horizon if self._horizon is not None else self._default_horizon(1.0)
+
+    def horizon_for(self, model: Model, budget: int | None = None) -> int:
+        """The number of steps it will plan in `model`.
+
+        Raises:
+            ValueError: the horizon follows from the budget, and there is none.
+        """
+        if self._horizon is not None:
+            return self._horizon
+        default = self._default_horizon(step_width(model.reward_range, model.may_end))
+        without = "epsilon=0"
+        return planned_steps(default, self.gamma, budget, without)
+
+    def _default_horizon(self, width: float) -> int | None:
+        if self.epsilon == 0.0:
+            return None
+        # The paper's default leaves a tail of epsilon / 2.
+        part = 2.0 * TAIL if self.target == "infinite" else 1.0
+        return default_horizon(part * self.epsilon / width, self.gamma)
+
+    def check_query(self, query: Query, limits: Limits) -> None:
+        model = query.model
+        check_stops(self.epsilon, limits)
+        check_successors(self, model)
+        check_known(model, self.rewards, self.transitions)
+        if self.merge == "stationary":
+            check_stationary(
+                model, "a state and action may have another law at every step; use merge='depth'"
+            )
+        horizon = self.horizon_for(model, limits.budget)
+        if self.target == "infinite":
+            check_endless(model)
+            rest = tail(model, self.gamma, horizon)
+            if rest >= self.epsilon:
+                raise ValueError(
+                    f"horizon={horizon} cuts off up to {at_most(rest)}, not less than epsilon; "
+                    "give a longer horizon, or none"
+                )
+        check_steps(model, horizon)
+        if self.gamma > 0.0 and self.gamma ** (horizon - 1) < LEAST_DISCOUNT:
+            most = 1 + int(math.log(LEAST_DISCOUNT) / math.log(self.gamma))
+            raise ValueError(
+                f"horizon={horizon} with gamma={exactly(self.gamma)} has steps that count for less "
+                f"than {LEAST_DISCOUNT:g}; give a horizon of at most {most}"
+            )
+
+    def start(self, query: Query, session: Session) -> "BracketSearch":
+        return BracketSearch(self, query, session)
+
+    def finish(self, query: Query, search: "BracketSearch", stopped_by: str, seconds: float) -> Plan:
+        snapshot = search.snapshot(seconds)
+        assert snapshot.lower is not None and snapshot.upper is not None
+        middle = 0.5 * float(snapshot.lower.max() + snapshot.upper.max())
+        return bounded_plan(
+            self,
+            query,
+            search,
+            snapshot,
+            stopped_by,
+            guarantee=(
+                f"{certificate(self, query.model, search.horizon, snapshot)} "
+                "Of the upper bounds only that of the best action is sure."
+            ),
+            assumptions=declared(self, query.model),
+            values=search.estimates(),
+            value=middle if self.goal == "value" else None,
+        )

@@ -1,0 +1,232 @@
+"""A model of what was seen, pooled by state: it steers Bracket's episodes, and no bound rests on it."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.algorithms.bracket.constants import (
+    MOST_POOLED,
+    POOL_CALLS,
+    POOL_GROWTH,
+    PRIOR_COUNT,
+    PRIOR_LEAST,
+    PRIOR_REWARDS,
+    PRIOR_SLOPE,
+    SPARSE_GROWTH,
+)
+from pacplan.compiled.jit import inlined, records
+from pacplan.engine.calls import halted
+from pacplan.engine.graph import MergeTable, empty_table, find, grown, merge
+from pacplan.engine.room import Room
+from pacplan.engine.tree import NONE
+
+# In place of a successor: the end of the episode.
+ENDED = -2
+
+STATE = np.dtype([("first", np.int64), ("actions", np.int64)])
+# A state and action; its outcomes are a list, in the order in which they were first seen.
+PAIR = np.dtype([("reward", np.float64), ("n", np.int64), ("outcome", np.int64)])
+OUTCOME = np.dtype([("place", np.int32), ("count", np.int32), ("next", np.int32)])
+
+_FIRST_ROOM = 4096  # records
+
+
+class Pool(NamedTuple):
+    """States by their place, each with a block of pairs, each with a list of outcomes."""
+
+    states: Any  # records of STATE
+    pairs: Any  # records of PAIR
+    outcomes: Any  # records of OUTCOME
+    values: NDArray[np.float64]  # values[place, k]: of k steps to go
+    places: MergeTable  # by state, all at depth 0
+    # [states, pairs, outcomes, calls at the next sweep, 1 if there is no more room]
+    used: NDArray[np.int64]
+
+
+class PoolArrays:
+    """Owns the arrays, and makes room as states and their outcomes are seen.
+
+    An episode finds at most one state and one outcome per step, and `actions` pairs with each state.
+    (Where a model does not say how many, states that have more may not be pooled.)
+    """
+
+    def __init__(self, actions: int, horizon: int) -> None:
+        self._most_found = horizon + 1, (horizon + 1) * actions, horizon + 1
+        self._used = np.zeros(5, np.int64)
+        self._states = np.zeros(0, STATE)
+        self._pairs = np.zeros(0, PAIR)
+        self._outcomes = np.zeros(0, OUTCOME)
+        self._values = np.zeros((0, horizon + 1))
+        self._places = empty_table(16)
+
+    def arrays(self) -> Pool:
+        """What the kernels see; valid until the next `reserve`."""
+        return Pool(
+            records(self._states),
+            records(self._pairs),
+            records(self._outcomes),
+            self._values,
+            self._places,
+            self._used,
+        )
+
+    def reserve(self, room: Room) -> None:
+        """Make room for another episode at least, up to a limit."""
+        found = self._used[:3].tolist()
+        needed = [used + more for used, more in zip(found, self._most_found, strict=True)]
+        steps = self._values.shape[1]
+        rows = [
+            _rows(len(self._states), needed[0], MOST_POOLED // steps),
+            _rows(len(self._pairs), needed[1], MOST_POOLED),
+            _rows(len(self._outcomes), needed[2], MOST_POOLED),
+        ]
+        for table, wanted in zip((self._states, self._pairs, self._outcomes), rows, strict=True):
+            room.extend(table, wanted)
+        if rows[0] > len(self._values):
+            room.extend(self._values, rows[0])
+            self._places = grown(self._places, rows[0] - int(self._used[0]), room)
+        self._used[4] = any(more > most for more, most in zip(needed, rows, strict=True))
+
+
+def _rows(rows: int, needed: int, most: int) -> int:
+    """How many records there shall be room for."""
+    return rows if needed <= rows else max(rows, min(max(needed, _FIRST_ROOM), most))
+
+
+@inlined
+def pool_has_room(pool: Pool, horizon: int, actions: int) -> bool:
+    """Whether another episode of so many steps finds room in the pool, or never will."""
+    used = pool.used
+    return bool(
+        used[4] != 0
+        or (
+            used[0] + horizon < pool.states.size
+            and used[1] + (horizon + 1) * actions <= pool.pairs.size
+            and used[2] + horizon < pool.outcomes.size
+        )
+    )
+
+
+@inlined
+def find_place(pool: Pool, state: int, actions: int, prior: Any) -> int:
+    """The place of a state, a new one if it was never seen; NONE where there is no room.
+
+    `prior[k]` is the value of a new state with k steps to go.
+    """
+    if pool.used[0] >= pool.states.size or pool.used[1] + actions > pool.pairs.size:
+        return find(pool.places, state, 0)
+    place = merge(pool.places, state, 0, pool.used[0])
+    if place < pool.used[0]:
+        return place
+    pool.states[place].first = pool.used[1]
+    pool.states[place].actions = actions
+    for k in range(prior.size):
+        pool.values[place, k] = prior[k]
+    pool.used[0] = place + 1
+    pool.used[1] += actions
+    return place
+
+
+@inlined
+def record(pool: Pool, place: int, action: int, reward: float, after: int) -> None:
+    """Count a draw of a state and action; `after` is a place, ENDED, or NONE if it is not pooled."""
+    if place == NONE:
+        return
+    pair = pool.pairs[pool.states[place].first + action]
+    last = NONE
+    at = pair.outcome if pair.n > 0 else NONE
+    while at != NONE and pool.outcomes[at].place != after:
+        last = at
+        at = pool.outcomes[at].next
+    if at == NONE:
+        at = pool.used[2]
+        if at == pool.outcomes.size:
+            return  # It is not pooled.
+        pool.used[2] = at + 1
+        pool.outcomes[at].place = after
+        pool.outcomes[at].next = NONE
+        if last == NONE:
+            pair.outcome = at
+        else:
+            pool.outcomes[last].next = at
+    pool.outcomes[at].count += 1
+    pair.reward += reward
+    pair.n += 1
+
+
+@inlined
+def pooled_value(
+    pool: Pool,
+    place: int,
+    action: int,
+    k: int,
+    gamma: float,
+    prior: Any,
+    ended: Any,
+) -> float:
+    """Plug-in estimate of an action with k steps to go.
+
+    `prior[k]` and `ended[k]` are the values of an unknown state and of the end.
+    """
+    if place == NONE:
+        return float(prior[k])
+    link = pool.states[place].first + action
+    pair = pool.pairs[link]
+    if pair.n == 0:
+        return float(prior[k])
+    after = 0.0
+    at = pair.outcome
+    while at != NONE:
+        outcome = pool.outcomes[at]
+        if outcome.place >= 0:
+            value = pool.values[outcome.place, k - 1]
+        elif outcome.place == ENDED:
+            value = ended[k - 1]
+        else:
+            value = prior[k - 1]
+        after += outcome.count * value
+        at = outcome.next
+    return float((pair.reward + prior[1]) / (pair.n + 1) + gamma * after / pair.n)
+
+
+@inlined
+def refresh(pool: Pool, place: int, k: int, gamma: float, prior: Any, ended: Any) -> None:
+    """Renew the value of a state with k steps to go."""
+    best = -np.inf
+    for action in range(pool.states[place].actions):
+        best = max(best, pooled_value(pool, place, action, k, gamma, prior, ended))
+    pool.values[place, k] = best
+
+
+@inlined
+def _learn_prior(pool: Pool, sigma: Any, prior: Any) -> None:
+    """Value what was never seen by what was: rewards are rarer in some problems than in others."""
+    total, count = PRIOR_REWARDS, PRIOR_COUNT
+    for link in range(pool.used[1]):
+        pair = pool.pairs[link]
+        if pair.n > 0:
+            total += pair.reward / pair.n
+            count += 1.0
+    step = min(PRIOR_LEAST + PRIOR_SLOPE * total / count, 1.0)
+    for k in range(prior.size):
+        prior[k] = step * sigma[k]
+
+
+@inlined
+def sweep(search: Any, gamma: float, sigma: Any, prior: Any, ended: Any) -> None:
+    """Dynamic programming over all that was seen, anew whenever the calls have grown by a tenth.
+
+    Less often where most states were seen only a few times: there is little to learn from it.
+    """
+    pool, calls = search.pool, search.report[0].calls
+    if calls < pool.used[3]:
+        return
+    growth = POOL_GROWTH if pool.used[0] * 2 <= calls else SPARSE_GROWTH
+    pool.used[3] = int(calls * growth) + POOL_CALLS
+    _learn_prior(pool, sigma, prior)
+    for k in range(1, prior.size):
+        for place in range(pool.used[0]):
+            if halted(search):
+                return
+            refresh(pool, place, k, gamma, prior, ended)

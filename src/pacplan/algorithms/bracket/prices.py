@@ -1,0 +1,134 @@
+"""What Bracket's evidence costs at each depth: cash, stakes, penalties, sets of transitions.
+
+In units in which a step pays between 0 and 1. docs/bracket.md has the reasons.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.algorithms.bracket.constants import (
+    LEAST_RISK,
+    PENALTY,
+    POOLED_CASH,
+    PRODUCT_SHARE,
+    RISK,
+    RISK_DECAY,
+    SETTLED,
+    SOLVER_LEAST,
+    SOLVER_OPEN,
+    STAKES_OPEN,
+)
+from pacplan.algorithms.bracket.records import LEVEL
+from pacplan.bounds.product import opening, scales
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """What the bounds from above are made with.
+
+    Attributes:
+        levels: records of `LEVEL`, by depth.
+        stakes: stakes[h, j] is a_j.
+        opening: what each S_j starts from.
+        kappa: the least lambda, relative to the resolution.
+        log_share: log(1/delta_s), or 0 where nothing is left to chance.
+    """
+
+    levels: Any
+    stakes: NDArray[np.float64]
+    opening: NDArray[np.float64]
+    kappa: float
+    log_share: float
+
+
+def prices(
+    delta: float,
+    gamma: float,
+    horizon: int,
+    resolution: float,
+    *,
+    merge: str,
+    successors: int,
+    states: float,
+    random_next: bool,
+    random_rewards: bool,
+) -> Prices:
+    """The prices of bounds that fail with probability at most `delta`.
+
+    Args:
+        delta: of the bounds from above.
+        gamma: discount.
+        horizon: H.
+        resolution: epsilon, or what stands for it.
+        merge: what nodes stand for.
+        successors: B.
+        states: S, infinite if it is not known. It counts only where nodes are merged.
+        random_next: whether transitions are to be learnt.
+        random_rewards: whether rewards are.
+    """
+    pooled = merge == "stationary"
+    depth = np.arange(horizon)
+    discount = np.power(float(gamma), depth)
+    levels = np.zeros(horizon, LEVEL)
+    span = np.cumsum(discount)[::-1]
+    levels["span"] = span
+    levels["tolerance"] = min(SOLVER_LEAST, SOLVER_OPEN / horizon) * resolution
+    if pooled:
+        # The exponent of a pair is the discounted number of the optimal policy's visits, over sigma_H:
+        # all exponents sum to one, however often a pair is visited.
+        levels["cash"] = POOLED_CASH
+        levels["weight"] = 1.0 / span[0]
+        levels["excess"] = -math.log(POOLED_CASH) * span / span[0]
+    else:
+        levels["cash"] = 1.0 - RISK * np.maximum(RISK_DECAY**depth, LEAST_RISK)
+        levels["weight"] = 1.0 / discount
+        levels["excess"] = np.cumsum(-np.log(levels["cash"][::-1]))[::-1] / discount
+        levels["tolerance"] /= discount
+    if random_next:
+        # How many states an optimal policy can reach in h steps.
+        reachable = depth * math.log(successors)
+        if merge != "tree":
+            reachable = np.minimum(reachable, math.log(states))
+        # Where the last step leads matters only if it tells of other steps.
+        share = (1.0 - PRODUCT_SHARE) * delta / (horizon if pooled else horizon - 1)
+        levels["price"] = reachable - math.log(share)
+    log_share = -math.log(PRODUCT_SHARE * delta if random_next else delta)
+    kappa = PENALTY[merge] / (log_share + float(levels["excess"][0]))
+    least = kappa * resolution
+    # What a bet is on ranges over at most this; lambda ends below SETTLED times its least.
+    reach = span + SETTLED * least * gamma * np.append(levels["excess"][1:], 0.0)
+    if pooled:
+        span, reach = np.full(horizon, span[0]), np.full(horizon, reach.max())
+    chosen = scales(_largest_scale(span, reach, discount, STAKES_OPEN * resolution))
+    if merge != "tree":
+        # What a pair was never seen to lead to may have been called all the same, by another way, and
+        # its evidence counts.
+        levels["span"][1:] += least * levels["excess"][1:]
+        levels["excess"][1:] = 0.0
+    return Prices(
+        levels=levels,
+        stakes=1.0 + (span if pooled else levels["span"])[:, np.newaxis] * chosen,
+        opening=opening(chosen),
+        kappa=kappa,
+        log_share=log_share if random_next or random_rewards else 0.0,
+    )
+
+
+def _largest_scale(
+    span: NDArray[Any], reach: NDArray[Any], discount: NDArray[Any], left_open: float
+) -> float:
+    """The scale of the last stake, such that all pairs of a path leave at most so much open.
+
+    The mean of what has a range of R is found to within R^2 / 4 (a - 1), if that is at most R / 4.
+    """
+    scale = 1.0
+    while True:
+        room = scale * span
+        found = np.where(room >= reach, reach**2 / (4.0 * room), reach)
+        if (found * discount).sum() <= left_open:
+            return scale
+        scale *= 2.0

@@ -1,0 +1,166 @@
+"""The records of a Bracket search, and the named tuple that its kernels work on.
+
+Everything is in units in which a step pays between 0 and 1 (docs/bracket.md, "Units").
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.algorithms.bracket.pool import Pool
+from pacplan.engine.graph import Graph
+from pacplan.engine.tree import LINKS, NODE_FIELDS, TreeArrays
+
+# A state of the tree. Its bounds lie in a table of their own.
+NODE = np.dtype(
+    [
+        *NODE_FIELDS,
+        ("estimate", np.float64),
+        ("drift", np.float64),  # sum over the parent's draws of d
+        ("evidence", np.float64),  # in trees: of the action with the largest W
+        ("place", np.int32),  # in the pool
+        ("branch", np.int32),  # action of the root that leads here
+        ("depth", np.int32),
+    ],
+    align=True,
+)
+
+# A state and action, e. Its W and the bets on it lie in tables of their own.
+PAIR = np.dtype(
+    [
+        ("estimate", np.float64),
+        ("reward", np.float64),  # sum of rewards; the reward itself where one visit tells it
+        ("stake", np.float64),  # max_y [ y - penalty log M(y) ], as found last ...
+        ("guess", np.float64),  # ... and where
+        ("drift", np.float64),  # sum of d of an outcome never seen
+        ("evidence", np.float64),  # in trees: log M here and, on average, below
+        *LINKS,
+    ],
+    align=True,
+)
+
+# An action of the root, and the bets on its returns.
+ARM = np.dtype(
+    [
+        ("upper", np.float64),  # U
+        ("lower", np.float64),  # L
+        ("estimate", np.float64),
+        ("penalty", np.float64),  # lambda
+        ("returns", np.float64),  # sum over its exploit episodes
+        ("threshold", np.float64),  # wealth that proves a bound
+        ("exploits", np.int64),
+        ("proven", np.int64),  # grid points proven by exploit episodes ...
+        ("forced", np.int64),  # ... and, on a coarser grid, by forced ones
+        ("forces", np.int64),  # forced episodes
+        ("account", np.int64),  # row of its wealth, once it has begun to bet ...
+        ("forced_account", np.int64),  # ... and of that of its forced episodes
+        ("rebuilt", np.int64),  # calls when `penalty` was set last
+        ("pair", np.int64),
+    ]
+)
+
+# Of the returns of an action, as a bettor sees them: mean, and mean squares and cubes of errors.
+MOMENTS = np.dtype([("centre", np.float64), ("spread", np.float64), ("skew", np.float64)])
+
+# By depth h = 0..H-1.
+LEVEL = np.dtype(
+    [
+        ("span", np.float64),  # sigma_(H-h), the largest value
+        ("cash", np.float64),  # c_h
+        ("weight", np.float64),  # of lambda: gamma^-h, or 1/sigma_H where evidence is pooled
+        ("excess", np.float64),  # weight times C_h: by how much W may exceed the span, over lambda
+        ("tolerance", np.float64),  # of the first maximum
+        ("price", np.float64),  # of the set of transitions: log( (H-1) B^h / delta_p )
+    ]
+)
+
+# What was settled before the search began, and, at the end, how it stands.
+RULES = np.dtype(
+    [
+        ("gamma", np.float64),
+        ("epsilon", np.float64),  # the gap to stop at
+        ("resolution", np.float64),  # epsilon, or a small part of the range where that is 0
+        ("low", np.float64),  # what 0 and 1 stand for, in the user's units
+        ("width", np.float64),
+        ("offset", np.float64),  # a reward scaled to [0, 1] by the model's range, x, becomes ...
+        ("slope", np.float64),  # ... offset + slope x
+        ("least", np.float64),  # least lambda, lambda_0
+        ("kappa", np.float64),  # the same over the resolution
+        ("log_share", np.float64),  # log(1/delta_s)
+        ("delta_exploit", np.float64),
+        ("delta_forced", np.float64),
+        ("step", np.float64),  # of the grid of bounds
+        ("stride", np.int64),  # of it to one of the grid of forced bets
+        ("normaliser", np.float64),  # lgamma(B/2) - B lgamma(1/2)
+        ("horizon", np.int64),
+        ("cut", np.int64),  # an exploring episode ends after a pair visited fewer times
+        ("most_actions", np.int64),  # of a state; where that is not known, what there is room for
+        ("told", np.bool_),  # whether rewards are, by the model or by one visit
+        ("fixed_rewards", np.bool_),  # by one visit
+        ("known_rewards", np.bool_),  # by the model
+        ("learns", np.bool_),  # whether transitions are to be learnt
+        ("known_transitions", np.bool_),
+        ("same_actions", np.bool_),
+        ("value_goal", np.bool_),
+        ("bettors", np.int64),  # actions that have begun to bet ...
+        ("forcers", np.int64),  # ... and on forced episodes
+        ("due", np.int64),  # calls at the next sweep of a graph ...
+        ("swept", np.int64),  # ... and at the last one ...
+        ("sweeps", np.int64),  # ... and how many there were
+        ("forced", np.bool_),  # whether the next episode is, where nodes are merged
+    ],
+    align=True,
+)
+
+# By the number of steps to go, 0..H: the largest value, that of an unknown state (learnt), of the end.
+STEPS = np.dtype([("sigma", np.float64), ("prior", np.float64), ("ended", np.float64)])
+
+# Room to work in: a distribution and values on it; scores of actions, and their pairs; terms of a sum.
+SCRATCH = np.dtype(
+    [
+        ("p", np.float64),
+        ("f", np.float64),
+        ("score", np.float64),
+        ("link", np.int64),
+        ("term", np.float64),
+    ]
+)
+
+EXPLORE, EXPLOIT, FORCED = 0, 1, 2
+
+# What the next episode does.
+DECISION = np.dtype([("best", np.int64), ("kind", np.int64), ("play", np.int64)])
+
+
+class Bounds(NamedTuple):
+    """Upper bounds, by depth where nodes and pairs stand for all depths; column 0 is all otherwise."""
+
+    nodes: NDArray[np.float64]  # f: the largest W of a state's actions
+    caps: NDArray[np.float64]  # largest value of a state: the span, or less where the user knows
+    pairs: NDArray[np.float64]  # W
+
+
+class Search(NamedTuple):
+    """Everything that Bracket's episodes work on."""
+
+    tree: TreeArrays
+    terms: Any
+    path: Any
+    calls: NDArray[np.int64]
+    report: Any
+    graph: Graph | None  # None where nodes are not merged
+    bounds: Bounds
+    bets: NDArray[np.float64]  # bets[pair, j]: S_j, on its weight
+    stakes: NDArray[np.float64]  # stakes[h, j]: a_j
+    pool: Pool
+    rules: Any  # one record of RULES
+    levels: Any  # records of LEVEL
+    steps: Any  # records of STEPS
+    entropies: NDArray[np.float64]  # n log n - lgamma(n + 1/2) for small n
+    root: Any  # records of ARM
+    moments: Any  # moments[action, q], records of MOMENTS
+    wealth: NDArray[np.float64]  # wealth[account, grid point, q]
+    forced_wealth: NDArray[np.float64]  # forced_wealth[account, grid point, fraction]
+    decision: Any  # one record of DECISION
+    scratch: Any  # records of SCRATCH

@@ -1,0 +1,195 @@
+"""What Bracket does next, with which lambda, and when it is done (docs/bracket.md, "The rule")."""
+
+from math import sqrt
+from typing import Any
+
+from pacplan.algorithms.bracket.above import refresh_arm, refresh_node, refresh_pair
+from pacplan.algorithms.bracket.constants import (
+    EXPLOIT_COST,
+    EXPLORE_GAIN,
+    EXPLORE_START,
+    FORCED_EVERY,
+    FORCED_SWEEPS,
+    LEAST_WIDTH,
+    MOST_CHANGE,
+    NEAR,
+    REBUILD_GROWTH,
+    SETTLED,
+    SETTLING_CALLS,
+    SWEEP_CALLS,
+    SWEEP_GROWTH,
+    TIE,
+    TIED,
+)
+from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
+from pacplan.compiled.jit import inlined
+from pacplan.engine.arms import argmax_at_random, largest, least_gap
+from pacplan.engine.calls import halted
+from pacplan.engine.graph import Graph, pools
+from pacplan.engine.tree import NONE
+
+
+@inlined
+def satisfied(search: Search) -> bool:
+    """The stopping rule: max_{a != b} U(a) - L(b) <= epsilon for some b, which is then the answer.
+
+    For the value goal, max U - max L <= 2 epsilon.
+    """
+    root, rules = search.root, search.rules[0]
+    if rules.value_goal:
+        return bool(largest(root.upper) - largest(root.lower) <= 2.0 * rules.epsilon)
+    best, least = least_gap(root.upper, root.lower)
+    if least <= rules.epsilon:
+        search.decision[0].best = best
+        return True
+    return False
+
+
+@inlined
+def decide(search: Search, graph: Graph | None, ties: Any) -> None:
+    """Which episode comes next: exploit the best estimate, or explore what keeps the gap open."""
+    root, rules, decision = search.root, search.rules[0], search.decision[0]
+    episodes = search.report[0].episodes
+    best = argmax_at_random(root.estimate, NONE, TIE, ties)
+    decision.best = best
+    rival = NONE
+    # With one action there is nothing to choose, but its value may be asked for.
+    if root.size > 1 or rules.value_goal:
+        rival = argmax_at_random(root.upper, NONE if rules.value_goal else best, TIE, ties)
+    if graph is None:
+        rules.forced = (episodes + 1) % FORCED_EVERY == 0
+    if rules.forced:
+        rules.forced = False
+        decision.kind = FORCED
+        decision.play = argmax_at_random(root.upper, NONE, TIE, ties)
+    elif rival == NONE:
+        decision.kind = EXPLOIT
+        decision.play = best
+    elif rules.epsilon == 0.0 and episodes % 2 != 0:
+        # There is no gap to stop at: exploring the wider of the two serves the choice more.
+        decision.kind = EXPLORE
+        wide = root[best].upper - root[best].estimate > root[rival].upper - root[rival].estimate
+        decision.play = best if wide else rival
+    else:
+        exploit = _cost_below(search, best) < _cost_above(search, best, rival)
+        decision.kind = EXPLOIT if exploit else EXPLORE
+        decision.play = best if exploit else rival
+
+
+@inlined
+def _cost_below(search: Search, best: int) -> float:
+    """Calls for which the gap closes by one from below, about: those of another exploit episode."""
+    rules, arm = search.rules[0], search.root[best]
+    hope = arm.estimate
+    if arm.exploits > 0:
+        hope = max(hope, arm.returns / arm.exploits)
+    least = LEAST_WIDTH * min(1.0, rules.resolution)
+    return float(EXPLOIT_COST * rules.horizon * (arm.exploits + 1) / max(hope - arm.lower, least))
+
+
+@inlined
+def _cost_above(search: Search, best: int, rival: int) -> float:
+    """Calls for which it closes by one from above: all with about the largest U must come down."""
+    root, rules = search.root, search.rules[0]
+    least = LEAST_WIDTH * min(1.0, rules.resolution)
+    calls = 0.0
+    for a in range(root.size):
+        near = root[a].upper >= root[rival].upper - TIED * rules.resolution
+        if near and (a != best or rules.value_goal):
+            width = max(root[a].upper - root[a].estimate, least)
+            calls += (search.calls[a] + EXPLORE_START) / (EXPLORE_GAIN * width)
+    return calls
+
+
+@inlined
+def _wanted_penalty(search: Search, action: int) -> float:
+    """The lambda that an action should have: U is least where the evidence equals log(1/delta_s).
+
+    (U = lambda log(1/delta_s) + W, and W falls with lambda as fast as evidence against it is large.)
+    """
+    rules, arm = search.rules[0], search.root[action]
+    evidence = search.tree.pairs[arm.pair].evidence
+    change = min(max(evidence / rules.log_share, 1.0 / MOST_CHANGE), MOST_CHANGE)
+    settling = sqrt(1.0 + search.calls[action] / SETTLING_CALLS)
+    most = rules.kappa * search.levels[0].span / settling
+    return float(max(rules.least, min(arm.penalty * change, most)))
+
+
+@inlined
+def adapt(search: Search, graph: Graph | None, model: Any) -> None:
+    """Let lambda of the action that is played next follow the evidence; in a graph it is fixed.
+
+    Every lambda is valid at every time, on one event; but all W of the branch must be of one lambda, so
+    they are renewed, children before parents.
+    """
+    if graph is not None:
+        return
+    tree, rules, play = search.tree, search.rules[0], search.decision[0].play
+    arm = search.root[play]
+    if rules.log_share == 0.0 or arm.pair == NONE or tree.pairs[arm.pair].n == 0:
+        return
+    if search.calls[play] < REBUILD_GROWTH * arm.rebuilt:
+        return
+    wanted = _wanted_penalty(search, play)
+    ratio = arm.penalty / wanted
+    if 1.0 / NEAR <= ratio <= NEAR and not (wanted <= rules.least and ratio > SETTLED):
+        return
+    arm.penalty = wanted
+    arm.rebuilt = search.calls[play]
+    for at in range(tree.used[0] - 1, -1, -1):
+        if halted(search):
+            return
+        node = tree.nodes[at]
+        if at == 0 or (node.branch == play and node.actions > 0):
+            first = arm.pair if at == 0 else node.first
+            _renew(search, model, at, first, at > 0, node.depth, wanted, False)
+    refresh_arm(search, play)
+
+
+@inlined
+def _renew(
+    search: Search,
+    model: Any,
+    at: int,
+    first: int,
+    others: bool,
+    h: int,
+    penalty: float,
+    renewed: bool,
+) -> None:
+    """Renew W of a pair of a node at depth h, and of the `others` after it in the list; then f."""
+    tree = search.tree
+    link = first
+    while link != NONE:
+        if tree.pairs[link].n > 0:
+            refresh_pair(search, model, at, link, h, penalty, renewed)
+        link = tree.pairs[link].sibling if others else NONE
+    refresh_node(search, at, h)
+
+
+@inlined
+def sweep_if_due(search: Search, graph: Graph | None, model: Any, most_calls: int) -> None:
+    """Renew all W of a merged graph, from the last step to the first, and U with them.
+
+    The evidence behind one bound must be of one time. In a tree all W above a visit are renewed with
+    it; where nodes are merged, those on other ways to the same state are not.
+    """
+    if graph is None:
+        return
+    rules, calls = search.rules[0], search.report[0].calls
+    if calls < min(rules.due, most_calls) or calls == rules.swept:
+        return
+    rules.swept = calls
+    rules.due = int(SWEEP_GROWTH * calls) + SWEEP_CALLS
+    rules.sweeps += 1
+    rules.forced = rules.sweeps % FORCED_SWEEPS == 0
+    for h in range(rules.horizon - 1, -1, -1):
+        at = graph.heads[0 if pools(graph) else h]
+        while at != NONE:
+            if halted(search):
+                return
+            # Every visit renewed its own first maximum.
+            _renew(search, model, at, search.tree.nodes[at].first, True, h, rules.least, True)
+            at = graph.peer[at]
+    for action in range(search.root.size):
+        refresh_arm(search, action)

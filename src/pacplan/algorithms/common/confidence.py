@@ -1,0 +1,119 @@
+"""What the planners of fixed confidence share: settings, refusals, and the certificate in words."""
+
+from typing import Any, Protocol
+
+from pacplan.algorithms.common.horizons import allocation
+from pacplan.algorithms.common.knowledge import known_assumptions
+from pacplan.core import checks
+from pacplan.core.words import at_least, at_most, complement, exactly
+from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.values import step_width
+from pacplan.models.protocol import Model
+
+
+class Certifying(Protocol):
+    """The settings of a planner that certifies actions or values of a problem of H steps."""
+
+    delta: float
+    gamma: float
+    goal: str
+    merge: str
+    rewards: str
+    transitions: str
+    value_bounds: Any
+
+
+def check_accuracy(epsilon: Any) -> float:
+    """Epsilon, at least 0."""
+    accuracy = checks.real("epsilon", epsilon)
+    if accuracy < 0.0:
+        raise ValueError(f"epsilon must be at least 0, got {epsilon}")
+    return accuracy
+
+
+def check_stops(epsilon: float, limits: Limits) -> None:
+    """Refuse a search that nothing would end."""
+    endless = limits.budget is None and limits.time_limit is None and limits.callback is None
+    if epsilon == 0.0 and endless:
+        raise ValueError("epsilon=0 may never stop by itself; give a budget or a time_limit")
+
+
+def check_successors(planner: Certifying, model: Model) -> None:
+    """Refuse a model that does not say how many successors a pair can have."""
+    if model.successors is None and planner.transitions != "deterministic":
+        raise ValueError(
+            f"{type(planner).__name__} needs B, the largest number of successors of a state and "
+            "action: pass successors= to the model (or transitions='deterministic' to the planner if "
+            "it is 1). For a Gymnasium environment, model.check() tells how many were seen"
+        )
+
+
+def planned_steps(default: int | None, gamma: float, budget: int | None, without: str) -> int:
+    """The default horizon, or what the budget affords.
+
+    Raises:
+        ValueError: there is neither, because of what `without` says.
+    """
+    if default is not None:
+        return default
+    if budget is None:
+        raise ValueError(
+            f"there is no default horizon with {without}; pass horizon= to the planner, or a budget to "
+            "plan()"
+        )
+    return allocation(budget, gamma)[1]
+
+
+def tail(model: Model, gamma: float, horizon: int) -> float:
+    """By how much actions can differ after H steps: w gamma^H / (1 - gamma), for gamma < 1."""
+    return step_width(model.reward_range, model.may_end) * gamma**horizon / (1.0 - gamma)
+
+
+def certificate(planner: Certifying, model: Model, horizon: int, snapshot: Snapshot) -> str:
+    """What is proven when the search stands as the snapshot says."""
+    assert snapshot.gap is not None and snapshot.lower is not None and snapshot.upper is not None
+    loss = max(0.0, snapshot.gap)
+    problem = f"the {horizon}-step problem"
+    surely = f"with probability at least {complement(planner.delta)}"
+    if planner.goal == "value":
+        low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
+        return (
+            f"The optimal value of {problem} lies in [{at_least(low)}, {at_most(high)}], within "
+            f"{at_most(0.5 * (high - low))} of its middle, and action {snapshot.action!r} is within "
+            f"{at_most(loss)} of optimal in it, {surely}."
+        )
+    ever = ""
+    if planner.gamma < 1.0 and model.steps is None:
+        whole = loss + tail(model, planner.gamma, horizon)
+        ever = f" and within {at_most(whole)} over an infinite horizon"
+    return (
+        f"Action {snapshot.action!r} is within {at_most(loss)} of optimal in {problem}{ever}, {surely}."
+    )
+
+
+def declared(planner: Certifying, model: Model) -> tuple[str, ...]:
+    """What the certificate rests on, in words."""
+    successors = 1 if planner.transitions == "deterministic" else model.successors
+    low, high = model.reward_range
+    said = [
+        f"every state and action has at most {successors} successor{'s' * (successors != 1)}",
+        f"rewards lie in [{exactly(low)}, {exactly(high)}]",
+        *known_assumptions(planner.rewards, planner.transitions),
+    ]
+    if planner.value_bounds is not None:
+        said.append("value_bounds bound the values")
+    if planner.merge != "tree":
+        said.append("equal states have equal futures")
+    if planner.merge == "stationary":
+        said.append("a state and action have the same law at every step")
+    return tuple(said)
+
+
+def size_assumptions(model: Model) -> tuple[str, ...]:
+    """What a guarantee rests on that counts pairs: B, K and the rewards."""
+    low, high = model.reward_range
+    return (
+        f"every state and action has at most {model.successors} successors",
+        f"no state has more than {model.max_actions} actions",
+        f"rewards lie in [{exactly(low)}, {exactly(high)}]",
+    )

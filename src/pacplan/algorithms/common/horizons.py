@@ -1,0 +1,119 @@
+"""How far to look ahead: the horizon that an accuracy needs, or that a budget affords."""
+
+import math
+from typing import Any
+
+from pacplan.core import checks
+from pacplan.models.protocol import Model
+
+# Without an accuracy or a budget, look ahead until a reward counts for no more than this.
+_NEGLIGIBLE = 0.01
+
+
+def check_gamma_and_horizon(gamma: Any, horizon: Any) -> tuple[float, int | None]:
+    """Both, checked: gamma in [0, 1], a horizon of at least 1 or None, which gamma = 1 forbids."""
+    discount = checks.real("gamma", gamma)
+    if not 0.0 <= discount <= 1.0:
+        raise ValueError(f"gamma must lie in [0, 1], got {gamma}")
+    if horizon is None:
+        if discount == 1.0:
+            raise ValueError("gamma=1 needs an explicit horizon: pass horizon=")
+        return discount, None
+    return discount, checks.integer("horizon", horizon, least=1, most=checks.LARGEST)
+
+
+def horizon_for(given: int | None, gamma: float, budget: int | None) -> int:
+    """The horizon of a planner without an accuracy: its own, what the budget affords, or enough."""
+    if given is not None:
+        return given
+    if budget is not None:
+        return allocation(budget, gamma)[1]
+    steps = 1 if gamma == 0.0 else math.ceil(math.log(_NEGLIGIBLE) / math.log(gamma))
+    if steps > checks.LARGEST:
+        raise ValueError(
+            f"gamma={gamma} would need a horizon of {steps:.3g} steps before rewards count for less "
+            f"than {_NEGLIGIBLE}; pass a horizon"
+        )
+    return steps
+
+
+def check_steps(model: Model, horizon: int) -> None:
+    """Refuse a horizon beyond the steps that a non-stationary model is defined for."""
+    if model.steps is not None and horizon > model.steps:
+        raise ValueError(
+            f"the model is defined for {model.steps} steps, but the planner's horizon is {horizon}; "
+            f"pass horizon={model.steps} or fewer"
+        )
+
+
+def default_horizon(epsilon: float, gamma: float) -> int:
+    """The paper's H = ceil( log_gamma( epsilon (1-gamma) / 2 ) ), at least 1, for gamma < 1."""
+    if gamma == 0.0:
+        return 1
+    if epsilon == 0.0:
+        raise ValueError("epsilon is too small beside the width of the rewards; pass a horizon")
+    exact = (math.log(epsilon) + math.log1p(-gamma) - math.log(2.0)) / math.log(gamma)
+    if exact > checks.LARGEST:
+        raise ValueError(
+            f"epsilon={epsilon} with gamma={gamma} would need a horizon of {exact:.3g} steps; "
+            "pass a horizon"
+        )
+    return max(1, math.ceil(exact - 1e-9))
+
+
+def allocation(budget: int, gamma: float) -> tuple[int, int]:
+    """The paper's split of a budget n (section 5): tau episodes of H steps.
+
+    tau is the largest number with tau H(tau) <= n, where H(tau) = ceil( log tau / (2 log 1/gamma) ),
+    at least 1.
+
+    Raises:
+        ValueError: H would be out of reach.
+    """
+
+    def steps(episodes: int) -> int:
+        if gamma == 0.0:
+            return 1
+        return max(1, math.ceil(math.log(episodes) / (2.0 * math.log(1.0 / gamma)) - 1e-9))
+
+    fits, too_many = 1, budget + 1
+    while too_many - fits > 1:
+        middle = (fits + too_many) // 2
+        if middle * steps(middle) <= budget:
+            fits = middle
+        else:
+            too_many = middle
+    horizon = steps(fits)
+    if horizon > checks.LARGEST:
+        raise ValueError(
+            f"a budget of {budget} calls with gamma={gamma} would be split into {fits} episodes of "
+            f"{horizon} steps; pass a horizon"
+        )
+    return fits, horizon
+
+
+def check_gamma_below_one(gamma: Any) -> float:
+    """The discount of a planner for the infinite horizon: in [0, 1)."""
+    discount = checks.real("gamma", gamma)
+    if not 0.0 <= discount < 1.0:
+        raise ValueError(f"gamma must lie in [0, 1) for an infinite horizon, got {gamma}")
+    return discount
+
+
+def check_endless(model: Model) -> None:
+    """Refuse a model that is defined for some steps only."""
+    if model.steps is not None:
+        raise ValueError(
+            f"the model is defined for {model.steps} steps, and this planner looks at an infinite "
+            "horizon; use one that takes a horizon, such as MDPGapE"
+        )
+
+
+def most_actions(planner: Any, model: Model) -> int:
+    """K, for planners that cannot do without it."""
+    if model.max_actions is None:
+        raise ValueError(
+            f"{type(planner).__name__} needs K, the largest number of actions of a state: pass "
+            "max_actions= to the model"
+        )
+    return model.max_actions

@@ -1,0 +1,143 @@
+"""The making of plans: from estimates alone, or from bounds."""
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.algorithms.common.base import Planner
+from pacplan.engine.driver import Snapshot
+from pacplan.engine.query import Query
+from pacplan.result import Plan
+
+
+def within(
+    values: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Estimates brought into their bounds; NaN, for none, stays NaN.
+
+    An upper bound may lie below the lower one: where the guarantee failed, or in Bracket's, whose upper
+    bound holds for the best action only. Then the lower bound is the estimate.
+    """
+    return np.maximum(np.minimum(values, upper), lower)
+
+
+def best_estimate(values: NDArray[Any], order: NDArray[np.int64]) -> int:
+    """Index of the largest estimate; ties, and no estimates (NaN) at all, are broken by `order`."""
+    scores = np.where(np.isnan(values), -np.inf, values)
+    return int(max(order, key=lambda action: scores[action]))
+
+
+def estimates_plan(
+    planner: Planner,
+    query: Query,
+    search: Any,
+    stopped_by: str,
+    seconds: float,
+    *,
+    guarantee: str | None = None,
+    value: float | None = None,
+    sequence: tuple[Hashable, ...] = (),
+) -> Plan:
+    """The plan of a planner that has estimates of the root's actions and no bounds on them.
+
+    Args:
+        planner: who plans.
+        query: what it was asked.
+        search: its search, with `values`, `calls` and `recommended()`.
+        stopped_by: what ended it.
+        seconds: time it took.
+        guarantee: what is known; by default nothing.
+        value: estimate of the state's value; by default that of the action recommended.
+        sequence: actions to take one after the other.
+    """
+    values = search.values.copy()
+    best = search.recommended()
+    search.tree.close(search.reader())
+    action = query.actions[best]
+    proof = f"{type(planner).__name__} proves nothing." if guarantee is None else guarantee
+    return Plan(
+        action=action,
+        actions=query.actions,
+        lower=None,
+        upper=None,
+        values=values,
+        calls=search.calls.copy(),
+        gap=None,
+        value=float(values[best]) if value is None else value,
+        certified=False,
+        stopped_by=stopped_by,
+        guarantee=f"Action {action!r} is the best guess. {proof}",
+        assumptions=(),
+        samples=int(search.report["calls"]),
+        episodes=int(search.report["episodes"]),
+        seconds=seconds,
+        horizon=search.horizon,
+        planner=repr(planner),
+        tree=search.tree if len(search.tree) else None,
+        sequence=sequence,
+        memory=search.room.held,
+    )
+
+
+def bounded_plan(
+    planner: Planner,
+    query: Query,
+    search: Any,
+    snapshot: Snapshot,
+    stopped_by: str,
+    *,
+    guarantee: str,
+    assumptions: tuple[str, ...],
+    values: NDArray[np.float64],
+    value: float | None = None,
+    proven: bool = True,
+) -> Plan:
+    """The plan of a planner that has bounds on the values of the root's actions.
+
+    Args:
+        planner: who plans.
+        query: what it was asked.
+        search: its search, with `calls` and `horizon`.
+        snapshot: how it stands.
+        stopped_by: what ended it.
+        guarantee: what is known.
+        assumptions: what that rests on.
+        values: estimates of the root's actions, NaN for those of which nothing was seen. In the plan
+            they are brought into their bounds.
+        value: estimate of the state's value; by default the largest of the estimates, brought into
+            [max L, max U], and the middle of that if there are none.
+        proven: whether its own rule is a certificate.
+    """
+    assert snapshot.lower is not None and snapshot.upper is not None
+    values = within(values, snapshot.lower, snapshot.upper)
+    low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
+    if value is None:
+        found = values[~np.isnan(values)]
+        best = float(found.max()) if len(found) else 0.5 * (low + high)
+        value = max(min(best, high), low)
+    if stopped_by == "rule" and proven:
+        stopped_by = "certified"
+    search.tree.close(search.reader())
+    return Plan(
+        action=snapshot.action,
+        actions=query.actions,
+        lower=snapshot.lower,
+        upper=snapshot.upper,
+        values=values,
+        calls=search.calls.copy(),
+        gap=snapshot.gap,
+        value=value,
+        certified=stopped_by == "certified",
+        stopped_by=stopped_by,
+        guarantee=guarantee,
+        assumptions=assumptions,
+        samples=snapshot.samples,
+        episodes=snapshot.episodes,
+        seconds=snapshot.seconds,
+        horizon=search.horizon,
+        planner=repr(planner),
+        tree=search.tree if len(search.tree) else None,
+        memory=search.room.held,
+    )

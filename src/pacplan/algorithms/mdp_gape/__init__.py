@@ -1,0 +1,1 @@
+"""MDP-GapE: settings, search, and its compiled parts."""

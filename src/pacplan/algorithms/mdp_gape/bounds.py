@@ -1,0 +1,263 @@
+"""Bounds of pairs and nodes: U_h = u_h + gamma max p.U_{h+1}, and L_h likewise (section 3)."""
+
+from math import exp
+from typing import Any
+
+import numpy as np
+
+from pacplan.algorithms.mdp_gape.records import Search
+from pacplan.bounds.bernoulli import kl_upper_from, warm_start
+from pacplan.bounds.memo import MOST_VISITS, mean_bounds, share_upper
+from pacplan.bounds.simplex import kl_ball_max, kl_ball_min, one_seen_max
+from pacplan.bounds.thresholds import Radii
+from pacplan.compiled.jit import inlined
+from pacplan.engine.graph import Graph
+from pacplan.engine.tree import NONE, TreeArrays
+from pacplan.models import handles
+
+# Columns of the table of radii.
+_REWARD, _REWARD_SHRINK, _REWARD_DECAY, _TRANSITION, _TRANSITION_SHRINK, _TRANSITION_DECAY = Radii()
+
+
+@inlined
+def told(rules: Any) -> bool:
+    """Whether mean rewards are told, by the model or by one visit, and not estimated."""
+    return bool(rules.known_rewards or rules.fixed_rewards)
+
+
+@inlined
+def bound_unvisited(search: Search, pair: Any, h: int) -> None:
+    """Bounds of a pair of step h that was never visited: its reward if that is known, and the rest."""
+    rules, values, terms = search.rules[0], search.values, search.terms[0]
+    steps = terms.horizon - h
+    pair.upper = values[steps].node_upper
+    pair.lower = values[steps].node_lower
+    if rules.known_rewards:
+        reward = terms.lowest + terms.width * pair.reward
+        pair.upper = reward + terms.gamma * values[steps - 1].outcome_upper + rules.slack
+        pair.lower = reward + terms.gamma * values[steps - 1].outcome_lower - rules.slack
+
+
+@inlined
+def _reward_bounds(search: Search, h: int, price: float, discount: float) -> tuple[float, float]:
+    """The confidence interval of the mean reward of the pair at step h of the path, scaled to [0, 1].
+
+    `price` is what the path adds to the radius, and `discount` is e^-price.
+    """
+    rules, step = search.rules[0], search.path[h]
+    pair = search.tree.pairs[step.pair]
+    if told(rules):
+        return pair.reward, pair.reward
+    row = search.radii[pair.n]
+    share = 1.0 / pair.n
+    # Exact at both ends, where the bounds are closed.
+    mean = 1.0 if pair.reward >= pair.n else pair.reward * share
+    radius = row[_REWARD] + price
+    decay = row[_REWARD_DECAY] * discount
+    if mean == 0.0:
+        return 1.0 - decay, 0.0
+    if mean == 1.0:
+        return 1.0, decay
+    if pair.n <= MOST_VISITS and not rules.per_path:
+        return mean_bounds(search.memo, mean, pair.n, radius)
+    shrink = row[_REWARD_SHRINK]
+    drift = (step.reward - mean) * share
+    bend = 1.0 / (mean * (1.0 - mean))
+    guess = warm_start(mean, pair.reward_up, drift, shrink, bend)
+    up = kl_upper_from(mean, radius, guess)
+    pair.reward_up = up
+    guess = warm_start(1.0 - mean, pair.reward_down, -drift, shrink, bend)
+    far = kl_upper_from(1.0 - mean, radius, guess)
+    pair.reward_down = far
+    return up, 1.0 - far
+
+
+@inlined
+def _look_up(tree: TreeArrays, graph: Graph | None, link: int) -> None:
+    """Where nodes are merged: copy to the outcomes of a pair the bounds of their states."""
+    if graph is None:
+        return
+    step = tree.pairs[link].child
+    while step != NONE:
+        node = tree.nodes[step]
+        state = tree.nodes[graph.canonical[step]]
+        node.upper = state.upper
+        node.lower = state.lower
+        step = node.sibling
+
+
+@inlined
+def _known_transitions(search: Search, model: Any, h: int) -> tuple[float, float]:
+    """The expected bounds of what follows the pair at step h of the path, by the model's table."""
+    tree = search.tree
+    after = search.values[search.terms[0].horizon - h - 1]
+    pair = tree.pairs[search.path[h].pair]
+    state = tree.nodes[search.path[h].node].state
+    up = 0.0
+    down = 0.0
+    left = 1.0
+    step = pair.child
+    while step != NONE:
+        child = tree.nodes[step]
+        p = handles.probability(model, state, pair.action, h, child.state, child.actions == 0)
+        up += p * child.upper
+        down += p * child.lower
+        left -= p
+        step = child.sibling
+    left = max(left, 0.0)
+    return up + left * after.outcome_upper, down + left * after.outcome_lower
+
+
+@inlined
+def _two_outcomes(search: Search, h: int, radius: float, shrink: float) -> tuple[float, float]:
+    """The KL ball of two outcomes that were both seen is an interval for the share of the first."""
+    tree = search.tree
+    pair = tree.pairs[search.path[h].pair]
+    child = tree.nodes[pair.child]
+    other = tree.nodes[child.sibling]
+    # To the side of the better outcome above, away from it below.
+    rise = child.upper - other.upper
+    fall = child.lower - other.lower
+    k = child.count if rise >= 0.0 else other.count
+    j = other.count if fall >= 0.0 else child.count
+    if pair.n <= MOST_VISITS and not search.rules[0].per_path:
+        above = share_upper(search.memo, k, pair.n, radius)
+        below = share_upper(search.memo, j, pair.n, radius)
+    else:
+        # How much the last draw moved the shares, and how much that bends their intervals.
+        share = 1.0 / pair.n
+        latest = search.path[h].child
+        bend = pair.n / (child.count * (1.0 - child.count * share))
+        x = k * share
+        drift = ((1.0 if (latest == pair.child) == (rise >= 0.0) else 0.0) - x) * share
+        above = kl_upper_from(x, radius, warm_start(x, pair.next_up, drift, shrink, bend))
+        pair.next_up = above
+        x = j * share
+        drift = ((1.0 if (latest == pair.child) == (fall < 0.0) else 0.0) - x) * share
+        below = kl_upper_from(x, radius, warm_start(x, pair.next_down, drift, shrink, bend))
+        pair.next_down = below
+    up = other.upper + rise * above if rise >= 0.0 else child.upper - rise * above
+    down = child.lower - fall * below if fall >= 0.0 else other.lower + fall * below
+    return up, down
+
+
+@inlined
+def _many_outcomes(search: Search, h: int, radius: float) -> tuple[float, float]:
+    """Over the KL ball of any number of outcomes, one of which may never have been seen."""
+    tree, ball = search.tree, search.ball
+    after = search.values[search.terms[0].horizon - h - 1]
+    high, low = after.outcome_upper, after.outcome_lower
+    pair = tree.pairs[search.path[h].pair]
+    seen = 0
+    step = pair.child
+    while step != NONE:
+        child = tree.nodes[step]
+        ball.p[seen] = child.count / pair.n
+        ball.upper[seen] = child.upper
+        ball.lower[seen] = child.lower
+        seen += 1
+        step = child.sibling
+    if seen == search.terms[0].successors:
+        high, low = -np.inf, np.inf
+    return (
+        kl_ball_max(ball.p, ball.upper, seen, high, radius),
+        kl_ball_min(ball.p, ball.lower, seen, low, radius, ball.scratch),
+    )
+
+
+@inlined
+def _next_bounds(
+    search: Search, model: Any, h: int, price: float, discount: float
+) -> tuple[float, float]:
+    """Largest and smallest expected value after the pair at step h, over the KL ball of transitions."""
+    tree, terms = search.tree, search.terms[0]
+    pair = tree.pairs[search.path[h].pair]
+    if search.rules[0].known_transitions:
+        return _known_transitions(search, model, h)
+    row = search.radii[pair.n]
+    child = tree.nodes[pair.child]
+    if child.sibling == NONE:
+        if terms.successors == 1:
+            return child.upper, child.lower
+        after = search.values[terms.horizon - h - 1]
+        decay = row[_TRANSITION_DECAY] * discount
+        return (
+            one_seen_max(child.upper, after.outcome_upper, decay),
+            -one_seen_max(-child.lower, -after.outcome_lower, decay),
+        )
+    radius = row[_TRANSITION] + price
+    if terms.successors == 2:
+        return _two_outcomes(search, h, radius, row[_TRANSITION_SHRINK])
+    return _many_outcomes(search, h, radius)
+
+
+@inlined
+def _tightest(graph: Graph | None, pair: Any, upper: float, lower: float) -> tuple[float, float]:
+    """Where nodes are merged: the tighter of the bounds before and now.
+
+    All bounds hold on one event, so the tightest do as well, and a sweep loosens none. (Outside of that
+    event they may cross, and then the latest count.)
+    """
+    if graph is None:
+        return upper, lower
+    if max(lower, pair.lower) > min(upper, pair.upper):
+        return upper, lower
+    return min(upper, pair.upper), max(lower, pair.lower)
+
+
+@inlined
+def refresh_pair(search: Search, model: Any, h: int) -> None:
+    """Renew the bounds of the pair at step h of the path, which was visited."""
+    rules, terms, step = search.rules[0], search.terms[0], search.path[h]
+    pair = search.tree.pairs[step.pair]
+    steps = terms.horizon - h
+    price = step.price * (1.0 / pair.n)
+    discount = exp(-price) if rules.per_path else 1.0
+    up, down = _reward_bounds(search, h, price, discount)
+    upper = terms.lowest + terms.width * up + rules.slack
+    lower = terms.lowest + terms.width * down - rules.slack
+    if steps > 1:
+        _look_up(search.tree, search.graph, step.pair)
+        up, down = _next_bounds(search, model, h, price, discount)
+        upper += terms.gamma * up
+        lower += terms.gamma * down
+    # What no policy can earn needs no evidence.
+    upper = min(upper, search.values[steps].node_upper + rules.slack)
+    lower = max(lower, search.values[steps].node_lower - rules.slack)
+    pair.upper, pair.lower = _tightest(search.graph, pair, upper, lower)
+    if rules.bounded:
+        pair.upper = min(pair.upper, search.tree.nodes[step.node].upper)
+
+
+@inlined
+def refresh_node(search: Search, at: int, h: int, ties: Any) -> None:
+    """Renew max U and max L over the actions of a node, and the action to try next: argmax U."""
+    tree, rules = search.tree, search.rules[0]
+    node = tree.nodes[at]
+    untried = node.actions - node.tried
+    steps = search.terms[0].horizon - h
+    upper = search.values[steps].node_upper if untried > 0 else -np.inf
+    lower = search.values[steps].node_lower
+    if rules.bounded:
+        # What was known of the node before, to begin with from the user, stays known.
+        upper = min(upper, node.upper)
+        lower = max(lower, node.lower)
+    tied = untried
+    favourite = NONE
+    link = node.first
+    while link != NONE:
+        pair = tree.pairs[link]
+        lower = max(lower, pair.lower)
+        if pair.upper > upper + rules.tie:
+            upper = pair.upper
+            favourite = link
+            tied = 1
+        elif pair.upper >= upper - rules.tie:
+            upper = max(upper, pair.upper)
+            tied += 1
+            if ties.random() * tied < 1.0:
+                favourite = link
+        link = pair.sibling
+    node.upper = min(upper, node.upper) if rules.bounded else upper
+    node.lower = lower
+    node.favourite = favourite

@@ -1,0 +1,143 @@
+"""MDP-GapE's episodes (the paper's Algorithm 1), as answers to the engine's questions.
+
+Where nodes are merged (the graph of the paper's appendix A), a visit renews the bounds on its own way
+only; those on other ways to the same states hold all the same, and are renewed by sweeps.
+"""
+
+from math import log
+from typing import Any
+
+from pacplan.algorithms.mdp_gape.bounds import refresh_node, refresh_pair
+from pacplan.algorithms.mdp_gape.expansion import add_unvisited, expand_known, tighten
+from pacplan.algorithms.mdp_gape.records import Search
+from pacplan.algorithms.mdp_gape.root import decide, renew_root, reset_root, satisfied
+from pacplan.algorithms.mdp_gape.sweep import sweep_graph
+from pacplan.compiled.jit import inlined
+from pacplan.compiled.questions import answers
+from pacplan.engine import episodes
+from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
+from pacplan.engine.graph import canonical, graph_has_room, join
+from pacplan.engine.promises import REWARD_VARIES
+from pacplan.engine.tree import NONE, add_node, untried_action
+
+
+@answers(episodes.plant, Search)
+def _plant(search: Search, model: Any, state: int, ties: Any) -> int:
+    values = search.values[search.terms[0].horizon]
+    add_node(search.tree, state, search.root.size, values.node_upper, values.node_lower)
+    status = tighten(search, model, 0, 0)
+    join(search.graph, 0, state, 0, False)
+    reset_root(search, search.tree.nodes[0].upper)
+    if search.rules[0].known_rewards:
+        expand_known(search, model, 0, 0, ties)
+        renew_root(search)
+    return status
+
+
+@answers(episodes.has_room, Search)
+def _has_room(search: Search) -> bool:
+    visits = search.tree.nodes[0].count + search.report[0].episodes
+    return bool(
+        visits + 2 <= search.radii.shape[0] and graph_has_room(search.graph, search.terms[0].horizon)
+    )
+
+
+@answers(episodes.finished, Search)
+def _finished(search: Search, model: Any, most_calls: int, ties: Any) -> bool:
+    # Before the decision, so that its draws do not depend on how episodes are cut into chunks.
+    if search.report[0].calls >= min(search.rules[0].due, most_calls):
+        sweep_graph(search, model, ties)
+    decide(search, ties)
+    return satisfied(search)
+
+
+@answers(episodes.choose, Search)
+def _choose(search: Search, at: int, h: int, ties: Any) -> int:
+    """The action decided on at the root, argmax U below it."""
+    if h == 0:
+        play = search.decision[0].play
+        if search.root[play].pair == NONE:
+            search.root[play].pair = add_unvisited(search, at, play, 0)
+        return int(search.root[play].pair)
+    link = search.tree.nodes[at].favourite
+    if link == NONE:
+        link = add_unvisited(search, at, untried_action(search.tree, at, ties), h)
+    return int(link)
+
+
+@answers(episodes.arrive, Search)
+def _arrive(
+    search: Search,
+    model: Any,
+    at: int,
+    link: int,
+    h: int,
+    successor: int,
+    reward: float,
+    ended: bool,
+    ties: Any,
+) -> tuple[int, int]:
+    """Write down the step. Nothing is counted yet: the episode is backed up as far as it comes."""
+    tree, rules, terms = search.tree, search.rules[0], search.terms[0]
+    pair = tree.pairs[link]
+    if rules.fixed_rewards and pair.n > 0 and abs(pair.reward - reward) > 1e-9:
+        paid = terms.lowest + terms.width * reward
+        return NONE, break_promise(search, REWARD_VARIES, tree.nodes[at].state, pair.action, h, paid)
+    price = 0.0
+    if rules.per_path:
+        price = log(tree.nodes[at].actions * (terms.successors if h > 0 else 1))
+        if h > 0:
+            price += search.path[h - 1].price
+    search.path[h].price = price
+    steps = terms.horizon - h
+    if steps == 1 and not rules.keep_last:
+        return NONE, CHUNK_DONE
+    return _outcome(search, model, at, link, h, successor, ended, ties)
+
+
+@inlined
+def _outcome(
+    search: Search, model: Any, at: int, link: int, h: int, successor: int, ended: bool, ties: Any
+) -> tuple[int, int]:
+    """The node of an outcome, made if it is new."""
+    after = search.values[search.terms[0].horizon - h - 1]
+    child, new, status = follow(
+        search, model, at, link, successor, ended, h, after.node_upper, after.node_lower
+    )
+    if status != CHUNK_DONE or not new:
+        return child, status
+    if not ended:
+        status = tighten(search, model, child, h + 1)
+    first = join(search.graph, child, successor, h + 1, ended)
+    if first and not ended and search.rules[0].known_rewards and h + 1 < search.terms[0].horizon:
+        expand_known(search, model, child, h + 1, ties)
+    return child, status
+
+
+@answers(episodes.acting_node, Search)
+def _acting_node(search: Search, node: int) -> int:
+    return canonical(search.graph, node)
+
+
+@answers(episodes.learn_steps, Search)
+def _learn_steps(search: Search, model: Any, length: int, ties: Any) -> None:
+    """Count the steps of the path and renew the bounds on it, from the last step to the first."""
+    tree, rules = search.tree, search.rules[0]
+    for h in range(length - 1, -1, -1):
+        step = search.path[h]
+        pair = tree.pairs[step.pair]
+        pair.n += 1
+        if rules.fixed_rewards:
+            pair.reward = step.reward if pair.n == 1 else pair.reward
+        elif not rules.known_rewards:
+            pair.reward += step.reward
+        if step.child != NONE:
+            tree.nodes[step.child].count += 1
+        refresh_pair(search, model, h)
+        if h > 0:
+            refresh_node(search, step.node, h, ties)
+        else:
+            arm = search.root[pair.action]
+            arm.upper = pair.upper
+            arm.lower = pair.lower
+    search.decision[0].stands = 0

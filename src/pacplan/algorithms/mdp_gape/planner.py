@@ -1,0 +1,235 @@
+"""MDP-GapE (Jonsson, Kaufmann, Ménard, Darwiche Domingues, Leurent, Valko; NeurIPS 2020)."""
+
+from math import log
+from typing import Any, Literal
+
+from pacplan.algorithms.common.base import Planner, check_stationary
+from pacplan.algorithms.common.confidence import (
+    certificate,
+    check_accuracy,
+    check_stops,
+    check_successors,
+    declared,
+    planned_steps,
+)
+from pacplan.algorithms.common.horizons import (
+    check_gamma_and_horizon,
+    check_steps,
+    default_horizon,
+)
+from pacplan.algorithms.common.knowledge import KNOWLEDGE, Knowledge, check_known
+from pacplan.algorithms.common.plans import bounded_plan
+from pacplan.algorithms.mdp_gape.search import GapSearch
+from pacplan.bounds import thresholds as exploration
+from pacplan.bounds.thresholds import Thresholds
+from pacplan.core import checks
+from pacplan.core.words import at_most
+from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.query import Query
+from pacplan.engine.values import step_width
+from pacplan.models.bounded import Bounds, check_bounds
+from pacplan.models.protocol import Model, Session
+from pacplan.result import Plan
+
+
+class MDPGapE(Planner):
+    """Optimistic episodes below the root, best-arm identification at it, bounds from both sides.
+
+    The planner keeps confidence bounds L <= Q <= U for every state-action pair of a search tree of
+    H steps, takes b, the action with the smallest bound on its gap, and its challenger c, explores
+    the one with the wider interval, and stops when U(c) - L(b) <= epsilon (sections 3 and 4).
+
+    **What is guaranteed.** With `thresholds="lemma"`, with probability at least 1 - delta, all
+    bounds hold at all times (Lemma 2). So whenever the search ends, the action is `plan.gap`-optimal
+    in the problem of H steps, and epsilon-optimal there if the planner stopped by its own rule. For
+    the infinite-horizon discounted problem the truncation costs at most w gamma^H / (1 - gamma),
+    where w is the width of the reward range (of the range and 0, if episodes may end), since the
+    part of a return after step H lies in an interval of that length. The default horizon makes this
+    at most epsilon / 2: the action is then 1.5 epsilon-optimal in the infinite-horizon problem.
+    (The paper says 2 epsilon.) The other thresholds are heuristic and guarantee nothing.
+
+    The four settings of the paper's Table 1:
+
+    * fixed confidence, action: `MDPGapE(epsilon=.5, delta=.1, gamma=.7)`;
+    * fixed confidence, value: `goal="value"`, which stops when the interval of the root's value is
+      at most 2 epsilon wide, so that its middle, `plan.value`, is within epsilon;
+    * fixed budget: `epsilon=0, thresholds="sharp"` and `plan(..., budget=n)`, which splits n into tau
+      episodes of H steps as the paper's section 5 does, tau the largest number with tau H <= n and
+      H = ceil( log tau / (2 log 1/gamma) ). `"budget"` is what the paper's text gives, `"sharp"` a
+      fifth of it, which on the paper's MDPs leaves less regret;
+    * anytime: `epsilon=0` with a horizon and a budget, a deadline, a callback or Ctrl-C.
+
+    Args:
+        epsilon: how far from optimal the answer may be, in the model's reward units. 0 never stops
+            before the action is known to be optimal, so it needs a budget or a deadline.
+        delta: probability with which the guarantee may fail.
+        gamma: discount in [0, 1]; 1 needs an explicit horizon.
+        horizon: number of steps H. By default the paper's ceil( log_gamma( epsilon (1-gamma) / 2 ) )
+            for rewards of width 1, with epsilon / w in place of epsilon for rewards of width w. With
+            thresholds for a fixed budget, or with epsilon = 0 and a budget, it follows from the
+            budget.
+        thresholds: "lemma" (proven); "paper" (the paper's experiments); for a fixed budget "budget"
+            (the paper's text), "published" (its runs) or "sharp" (less regret); a pair of your own
+            functions (reward, transition) of n or of (n, delta), or a `bounds.Thresholds`.
+        goal: "action" or "value".
+        merge: "tree": a node for every history; "depth": one for all histories that lead to the same
+            state after as many steps, so that each learns from the others. All bounds are then renewed
+            by a sweep over the whole graph at intervals, whenever the calls have grown by 5 %, and at
+            the end. In a `TabularMDP` of S states, Lemma 2 is then for the
+            K sum_{h < H} min((BK)^h, S) pairs that there are instead of (BK)^H, if these are fewer.
+        rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit tells
+            it (checked on every visit); "known": taken from the model's table.
+        transitions: "unknown"; "deterministic": every pair has one successor (checked); "known":
+            taken from the model's table.
+        value_bounds: what you know: (lower, upper), functions of a state and the number h of steps
+            taken that bound its optimal value over the H - h steps left, in the model's units. The
+            guarantee rests on it.
+        chunk: see `Planner`.
+    """
+
+    name = "mdp-gape"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float,
+        gamma: float,
+        horizon: int | None = None,
+        thresholds: str | Thresholds | tuple[Any, Any] = "lemma",
+        goal: Literal["action", "value"] = "action",
+        merge: Literal["tree", "depth"] = "tree",
+        rewards: Knowledge = "unknown",
+        transitions: Knowledge = "unknown",
+        value_bounds: Bounds | None = None,
+        chunk: int | None = None,
+    ) -> None:
+        super().__init__(chunk=chunk)
+        self.epsilon = check_accuracy(epsilon)
+        self.delta = checks.probability("delta", delta)
+        self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
+        exploration.check(thresholds)
+        self.thresholds = thresholds
+        if horizon is None:
+            _ = self.horizon  # Raises where the default would be out of reach.
+        self.goal = checks.choice("goal", goal, ("action", "value"))
+        self.merge = checks.choice("merge", merge, ("tree", "depth"))
+        self.rewards = checks.choice("rewards", rewards, KNOWLEDGE)
+        self.transitions = checks.choice("transitions", transitions, KNOWLEDGE)
+        self.value_bounds = check_bounds(value_bounds)
+
+    @property
+    def horizon(self) -> int | None:
+        """The number of steps it will plan; None where that follows from the budget.
+
+        For rewards of another width than 1 the default is `horizon_for(model)`.
+        """
+        return self._horizon if self._horizon is not None else self._default_horizon(1.0)
+
+    def horizon_for(self, model: Model, budget: int | None = None) -> int:
+        """The number of steps it will plan in `model`.
+
+        Raises:
+            ValueError: the horizon follows from the budget, and there is none.
+        """
+        if self._horizon is not None:
+            return self._horizon
+        default = self._default_horizon(step_width(model.reward_range, model.may_end))
+        without = "epsilon=0 or thresholds for a fixed budget"
+        return planned_steps(default, self.gamma, budget, without)
+
+    def _default_horizon(self, width: float) -> int | None:
+        if self.epsilon == 0.0 or exploration.for_a_budget(self.thresholds):
+            return None
+        return default_horizon(self.epsilon / width, self.gamma)
+
+    def check_reuse(self, model: Model) -> None:
+        check_stationary(model)
+        if self.value_bounds is not None:
+            raise ValueError("value_bounds depend on the steps since the root; pass reuse=False")
+        if self.merge == "depth":
+            raise ValueError(
+                'a graph of merge="depth" cannot start the next search: below one of its nodes lies '
+                'what was seen on the way to others; pass reuse=False, or merge="tree"'
+            )
+        if isinstance(self.thresholds, Thresholds) and self.thresholds.proven:
+            raise ValueError(
+                "a search that starts from an earlier tree needs bounds for a smaller delta, and the "
+                f"thresholds {self.thresholds.name!r} are for one delta; pass reuse=False"
+            )
+
+    @property
+    def _estimates(self) -> bool:
+        """Whether a proven guarantee depends on draws at all."""
+        return self.thresholds == "lemma" and "unknown" in (self.rewards, self.transitions)
+
+    def price_of_reuse(self, model: Model, budget: int | None, share: float) -> float:
+        if not self._estimates:
+            return 0.0
+        horizon = self.horizon_for(model, budget)
+        pairs = horizon * log((model.successors or 1) * (model.max_actions or 1))
+        return -log(share) / (log(3.0 / self.delta) + pairs)
+
+    def check_query(self, query: Query, limits: Limits) -> None:
+        model = query.model
+        check_stops(self.epsilon, limits)
+        if exploration.for_a_budget(self.thresholds) and limits.budget is None:
+            raise ValueError(f"thresholds={self.thresholds!r} needs a budget: plan(..., budget=n)")
+        check_successors(self, model)
+        given = self.thresholds
+        if isinstance(given, Thresholds):
+            per_path = given.per_path
+        else:
+            per_path = given == "lemma" and model.max_actions is None
+        if self.merge == "depth" and per_path:
+            raise ValueError(
+                'merge="depth" needs confidence sets that do not depend on the way to a state, and '
+                "those of these thresholds do; pass max_actions= to the model if it declares none, or "
+                'merge="tree" to the planner'
+            )
+        check_known(model, self.rewards, self.transitions)
+        check_steps(model, self.horizon_for(model, limits.budget))
+
+    def start(self, query: Query, session: Session) -> "GapSearch":
+        return GapSearch(self, query, session)
+
+    def finish(self, query: Query, search: "GapSearch", stopped_by: str, seconds: float) -> Plan:
+        search.sweep_now()
+        snapshot = search.snapshot(seconds)
+        assert snapshot.lower is not None and snapshot.upper is not None
+        middle = 0.5 * float(snapshot.lower.max() + snapshot.upper.max())
+        exploration.forget_large_tables()
+        return bounded_plan(
+            self,
+            query,
+            search,
+            snapshot,
+            stopped_by,
+            guarantee=self._guarantee(query, search, snapshot),
+            assumptions=self._assumptions(query.model, search),
+            values=search.estimates(),
+            value=middle if self.goal == "value" else None,
+            proven=search.thresholds.proven,
+        )
+
+    def _guarantee(self, query: Query, search: "GapSearch", snapshot: Snapshot) -> str:
+        if search.thresholds.proven:
+            return certificate(self, query.model, search.horizon, snapshot)
+        assert snapshot.gap is not None
+        return (
+            f"Action {snapshot.action!r} is the best guess. The thresholds "
+            f"{search.thresholds.name!r} are heuristic: nothing is proven, though their bounds put it "
+            f"within {at_most(max(0.0, snapshot.gap))} of optimal in the {search.horizon}-step problem."
+        )
+
+    def _assumptions(self, model: Model, search: "GapSearch") -> tuple[str, ...]:
+        stated = list(declared(self, model))
+        if isinstance(self.thresholds, Thresholds) and self.thresholds.proven:
+            stated.append(f"the thresholds {self.thresholds.name!r} hold with probability 1 - delta")
+        if search.share < 1.0:
+            stated.append(
+                "the world knows of the simulator's draws only the actions it was given (the tree was "
+                f"kept, and delta divided by {round(1.0 / search.share):,} to cover all choices of "
+                "them)"
+            )
+        return tuple(stated)

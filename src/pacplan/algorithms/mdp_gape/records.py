@@ -1,0 +1,89 @@
+"""The records of an MDP-GapE search, and the named tuple that its kernels work on."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.bounds.memo import Memo
+from pacplan.engine.calls import STEP_FIELDS
+from pacplan.engine.graph import Graph
+from pacplan.engine.tree import LINKS, TreeArrays
+
+# Records are few arguments where named tuples of arrays would be many: a kernel unpacks each array
+# of its arguments on every call. A field of an array of records is an array.
+
+# What stays fixed during a search.
+RULES = np.dtype(
+    [
+        ("epsilon", np.float64),
+        ("tie", np.float64),  # bounds that differ by less are tied
+        ("slack", np.float64),  # covers the rounding of a sum of bounds
+        ("due", np.int64),  # calls at the next sweep, where nodes are merged ...
+        ("swept", np.int64),  # ... and episodes at the last one
+        ("value_goal", np.bool_),
+        ("fixed_rewards", np.bool_),  # rewards are deterministic: the first one tells
+        ("known_rewards", np.bool_),
+        ("known_transitions", np.bool_),
+        ("per_path", np.bool_),  # see Thresholds.per_path
+        ("bounded", np.bool_),  # the user knows bounds on values
+        ("keep_last", np.bool_),  # outcomes of the last step enter the tree, for the next search
+    ],
+    align=True,
+)
+
+STEP = np.dtype([*STEP_FIELDS, ("price", np.float64)])  # what confidence sets pay for the path so far
+
+# What the search knows of an action that was tried.
+PAIR = np.dtype(
+    [
+        # Sum of rewards scaled to [0, 1]; the mean itself where one visit tells it, or the model.
+        ("reward", np.float64),
+        ("upper", np.float64),
+        ("lower", np.float64),
+        # Where the last solutions lay, for warm_start: of the reward's and of the transitions' sets.
+        ("reward_up", np.float32),
+        ("reward_down", np.float32),
+        ("next_up", np.float32),
+        ("next_down", np.float32),
+        *LINKS,
+    ],
+    align=True,
+)
+
+# The root's actions, side by side.
+ROOT = np.dtype([("upper", np.float64), ("lower", np.float64), ("pair", np.int64)])
+
+# What will be played next. It is decided once after every episode, so the draws that break ties do
+# not depend on how episodes are cut into chunks.
+DECISION = np.dtype(
+    [
+        ("stands", np.int64),
+        ("best", np.int64),
+        ("challenger", np.int64),
+        ("play", np.int64),
+    ]
+)
+
+# Workspace for a KL ball of more than two outcomes.
+BALL = np.dtype(
+    [("p", np.float64), ("upper", np.float64), ("lower", np.float64), ("scratch", np.float64)]
+)
+
+
+class Search(NamedTuple):
+    """Everything that MDP-GapE's episodes work on."""
+
+    tree: TreeArrays
+    terms: Any
+    path: Any  # records of STEP
+    calls: NDArray[np.int64]
+    report: Any
+    graph: Graph | None  # None where nodes are not merged
+    rules: Any  # one record of RULES
+    values: Any  # records of VALUE_RANGE
+    radii: NDArray[np.float64]  # rows of a ThresholdTable
+    memo: Memo
+    root: Any  # records of ROOT
+    decision: Any  # one record of DECISION
+    ball: Any  # records of BALL

@@ -1,0 +1,59 @@
+"""The decision at the root: UGapE's best action, its challenger, and when to stop (section 3)."""
+
+from typing import Any
+
+from pacplan.algorithms.mdp_gape.records import Search
+from pacplan.compiled.jit import inlined
+from pacplan.engine.arms import argmax_at_random, best_and_challenger, gap_of, largest, wider
+from pacplan.engine.tree import NONE
+
+
+@inlined
+def decide(search: Search, rng: Any) -> None:
+    """UGapE at the root: play the wider of b and its challenger c. For the value goal, argmax U."""
+    root, rules, decision = search.root, search.rules[0], search.decision[0]
+    if decision.stands:
+        return
+    upper, lower = root.upper, root.lower
+    best, challenger = best_and_challenger(upper, lower, rules.tie, rng)
+    if rules.value_goal:
+        play = argmax_at_random(upper, NONE, rules.tie, rng)
+    else:
+        play = wider(upper, lower, best, challenger, rules.tie, rng)
+    decision.stands = 1
+    decision.best = best
+    decision.challenger = challenger
+    decision.play = play
+
+
+@inlined
+def satisfied(search: Search) -> bool:
+    """The stopping rule: max_{a != b} U(a) - L(b) <= epsilon, or max U - max L <= 2 epsilon."""
+    root, rules = search.root, search.rules[0]
+    if rules.value_goal:
+        return bool(largest(root.upper) - largest(root.lower) <= 2.0 * rules.epsilon)
+    return bool(gap_of(root.upper, root.lower, search.decision[0].best) <= rules.epsilon)
+
+
+@inlined
+def reset_root(search: Search, upper: float) -> None:
+    """Nothing is known of any action but what bounds them all."""
+    for action in range(search.root.size):
+        arm = search.root[action]
+        arm.upper = upper
+        arm.lower = search.values[search.terms[0].horizon].node_lower
+        arm.pair = NONE
+
+
+@inlined
+def renew_root(search: Search) -> None:
+    """Copy the bounds of the root's pairs."""
+    tree = search.tree
+    link = tree.nodes[0].first
+    while link != NONE:
+        pair = tree.pairs[link]
+        arm = search.root[pair.action]
+        arm.pair = link
+        arm.upper = pair.upper
+        arm.lower = pair.lower
+        link = pair.sibling

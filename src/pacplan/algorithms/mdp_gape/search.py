@@ -1,0 +1,210 @@
+"""An MDP-GapE search: its arrays, the thresholds' table, and what the tree's pairs tell."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log, prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.algorithms.common.horizons import allocation
+from pacplan.algorithms.mdp_gape import episode  # noqa: F401  (answers the engine's questions)
+from pacplan.algorithms.mdp_gape.records import BALL, DECISION, PAIR, ROOT, RULES, STEP, Search
+from pacplan.algorithms.mdp_gape.sweep import plug_in, regrow, sweep
+from pacplan.bounds import thresholds as exploration
+from pacplan.bounds.intervals import mean_interval
+from pacplan.bounds.thresholds import Setting
+from pacplan.compiled.jit import records
+from pacplan.engine.driver import Snapshot
+from pacplan.engine.graph import empty_graph, grown_graph
+from pacplan.engine.query import Query
+from pacplan.engine.search import KernelSearch
+from pacplan.engine.tree import Evidence, Reader
+from pacplan.engine.values import value_range
+from pacplan.models.bounded import ValueBounds
+from pacplan.models.protocol import Session
+from pacplan.models.tabular import TabularMDP
+
+if TYPE_CHECKING:
+    from pacplan.algorithms.mdp_gape.planner import MDPGapE
+
+
+def _merged_pairs(model: TabularMDP, successors: int, horizon: int) -> int:
+    """How many triples of step, state and action there can be within the horizon."""
+    assert model.max_actions is not None
+    states, total = 1, 0
+    for h in range(horizon):
+        reached = min(states * successors * model.max_actions, model.states)
+        if reached == states:  # From here on there are no more.
+            return model.max_actions * (total + (horizon - h) * states)
+        total += states
+        states = reached
+    return model.max_actions * total
+
+
+class GapSearch(KernelSearch):
+    """One search: the thresholds' table, the root's actions and the next decision."""
+
+    seconds_a_node = 8e-8
+    derived = frozenset({"radii", "memo.shares", "memo.means"})
+
+    def __init__(self, planner: "MDPGapE", query: Query, session: Session) -> None:
+        model = query.model
+        self.target = planner.epsilon if planner.goal == "action" else None
+        horizon = planner.horizon_for(model, query.budget)
+        super().__init__(
+            query,
+            session,
+            PAIR,
+            step=STEP,
+            gamma=planner.gamma,
+            horizon=horizon,
+            deterministic=planner.transitions == "deterministic",
+            pairs_a_step=model.max_actions or 1 if planner.rewards == "known" else 1,
+        )
+        self._bounds = ValueBounds(planner.value_bounds, session) if planner.value_bounds else None
+        episodes = None if query.budget is None else max(1, query.budget // horizon)
+        if exploration.for_a_budget(planner.thresholds) and planner._horizon is None:
+            assert query.budget is not None
+            episodes = allocation(query.budget, planner.gamma)[0]
+        self.share = query.reuse.share if query.reuse is not None and planner._estimates else 1.0
+        merged = planner.merge == "depth"
+        pairs = None
+        if merged and isinstance(model, TabularMDP):
+            pairs = _merged_pairs(model, self.successors, horizon)
+        delta = planner.delta * self.share
+        self._table = exploration.table(
+            planner.thresholds,
+            Setting(delta, self.successors, model.max_actions, horizon, episodes, pairs),
+        )
+        self.thresholds = self._table.thresholds
+        values = value_range(model.reward_range, model.may_end, planner.gamma, horizon)
+        last = values[-1]
+        rules = np.zeros(1, RULES)
+        rules["epsilon"] = planner.epsilon
+        rules["tie"] = 1e-10 * (last["node_upper"] - last["node_lower"])
+        rules["slack"] = 1e-14 * max(map(abs, last.tolist()))
+        rules["value_goal"] = planner.goal == "value"
+        rules["fixed_rewards"] = planner.rewards == "deterministic"
+        rules["known_rewards"] = planner.rewards == "known"
+        rules["known_transitions"] = planner.transitions == "known"
+        rules["per_path"] = self.thresholds.per_path
+        rules["bounded"] = planner.value_bounds is not None
+        rules["keep_last"] = query.reuse is not None
+        self.root = records(np.zeros(len(query.actions), ROOT))
+        self._decision = records(np.zeros(1, DECISION))
+        self._rules = records(rules)
+        self._graph = empty_graph(horizon) if merged else None
+        self._fixed: dict[str, Any] = {
+            "rules": self._rules,
+            "values": values,
+            "root": self.root,
+            "decision": self._decision,
+            "ball": records(np.zeros(model.successors or 1, BALL)),
+        }
+        self.reserve()
+        if len(self.tree) > 0:
+            self._regrow(planner.rewards == "known")
+
+    def _regrow(self, known_rewards: bool) -> None:
+        """Renew the bounds of a tree that was grown by an earlier search."""
+        nodes = len(self.tree)
+        if known_rewards:
+            self.tree.reserve(0, nodes * self._pairs_a_step, self.room)
+        depths, prices = np.zeros(nodes, np.int64), np.zeros(nodes)
+        regrow(self.kernel_state(), self.session.handle, depths, prices, self._ties)
+
+    def kernel_state(self) -> Search:
+        """What the kernels work on."""
+        table = self._table
+        return Search(
+            **self.engine_fields(),
+            graph=self._graph,
+            radii=table.rows,
+            memo=table.memo,
+            **self._fixed,
+        )
+
+    def prepare(self) -> int:
+        """Compile the last sweep as well, where there will be one."""
+        status = super().prepare()
+        self.sweep_now()
+        return status
+
+    def sweep_now(self) -> None:
+        """Renew all bounds of a merged graph, unless they are those of the last episode."""
+        if self._graph is not None and len(self.tree) > 0:
+            sweep(self.kernel_state(), self.session.handle, self._ties)
+
+    def reserve(self) -> int:
+        """Make room, also for as many more visits to a pair in the table of radii."""
+        episodes = super().reserve()
+        if self._graph is not None:
+            more = episodes * self.horizon + 1
+            self._graph = grown_graph(self._graph, self.tree.room, more, self.room)
+        earlier = int(self.tree.nodes[0]["count"]) if len(self.tree) > 0 else 0
+        self._table.extend(earlier + int(self.report["episodes"]) + episodes + 2)
+        return episodes
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+        best = int(self._decision[0]["best"])
+        return self.standing(best, seconds, self.root["lower"].copy(), self.root["upper"].copy())
+
+    def estimates(self) -> NDArray[np.float64]:
+        """Plug-in estimates of the root's action values; NaN for actions never tried."""
+        nodes = len(self.tree)
+        estimates = np.empty(nodes + len(self.actions))
+        plug_in(self.kernel_state(), estimates)
+        return estimates[nodes:].copy()
+
+    def reader(self) -> Reader:
+        """Pairs hold the sum of their rewards, or the mean where it was told, and bounds."""
+        rules, terms = self._rules[0], self.terms[0]
+        most = int(self.tree.pairs["n"].max(initial=0))
+        return _Reader(
+            low=float(terms["lowest"]),
+            width=float(terms["width"]),
+            known=bool(rules["known_rewards"]),
+            fixed=bool(rules["fixed_rewards"]),
+            radii=self._table.rows[: most + 1, exploration.Radii().reward].copy(),
+            successors=self.successors if self.thresholds.per_path else None,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Reads a pair's record.
+
+    Attributes:
+        low: lowest reward.
+        width: of the rewards.
+        known: whether the model told the mean reward.
+        fixed: whether one visit tells it.
+        radii: by the number of visits, of the confidence set of the mean reward.
+        successors: B where the actions met on the way add to the radius; else None.
+    """
+
+    low: float
+    width: float
+    known: bool
+    fixed: bool
+    radii: NDArray[np.float64]
+    successors: int | None
+
+    def __call__(self, pair: Any, offered: Sequence[int]) -> Evidence:
+        n, total = int(pair["n"]), float(pair["reward"])
+        lower, upper = float(pair["lower"]), float(pair["upper"])
+        if self.known or (self.fixed and n > 0):
+            reward = self.low + self.width * total
+            return Evidence(reward, (reward, reward), lower=lower, upper=upper)
+        if n == 0:
+            return Evidence(lower=lower, upper=upper)
+        radius = float(self.radii[n])
+        if self.successors is not None:
+            radius += (log(prod(offered)) + (len(offered) - 1) * log(self.successors)) / n
+        mean = min(total / n, 1.0)
+        down, up = mean_interval(mean, radius)
+        interval = self.low + self.width * down, self.low + self.width * up
+        return Evidence(self.low + self.width * mean, interval, lower=lower, upper=upper)

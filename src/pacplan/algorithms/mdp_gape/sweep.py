@@ -1,0 +1,168 @@
+"""All bounds at once: of a graph that is swept, of a tree that was kept; and estimates at the end."""
+
+from math import log
+from typing import Any
+
+import numpy as np
+
+from pacplan.algorithms.mdp_gape.bounds import bound_unvisited, refresh_node, refresh_pair, told
+from pacplan.algorithms.mdp_gape.expansion import expand_known
+from pacplan.algorithms.mdp_gape.records import Search
+from pacplan.algorithms.mdp_gape.root import decide, renew_root, reset_root
+from pacplan.compiled.jit import inlined, kernel
+from pacplan.engine.calls import halted
+from pacplan.engine.graph import Graph, canonical
+from pacplan.engine.tree import NONE
+
+# Growth of the calls between two sweeps of a graph, and calls that come on top.
+_GROWTH, _MORE = 1.05, 20
+
+
+@inlined
+def _renew(search: Search, model: Any, at: int, h: int, price: float, ties: Any) -> None:
+    """Compute the bounds of a node at depth h and of its pairs, given those of what follows."""
+    tree, path = search.tree, search.path
+    link = tree.nodes[at].first
+    while link != NONE:
+        pair = tree.pairs[link]
+        if pair.n == 0:
+            bound_unvisited(search, pair, h)
+        else:
+            # As if the last visit had changed no mean.
+            path[h].node = at
+            path[h].pair = link
+            path[h].child = pair.child
+            path[h].reward = pair.reward if told(search.rules[0]) else pair.reward / pair.n
+            path[h].price = price
+            refresh_pair(search, model, h)
+        link = pair.sibling
+    refresh_node(search, at, h, ties)
+
+
+@inlined
+def _pass_on(search: Search, at: int, depths: Any, prices: Any) -> None:
+    """Tell the nodes below a node their depths, and what was paid on the way to them."""
+    tree = search.tree
+    node = tree.nodes[at]
+    h = depths[at]
+    if search.rules[0].per_path and node.actions > 0:
+        prices[at] += log(node.actions * (search.terms[0].successors if h > 0 else 1))
+    link = node.first
+    while link != NONE:
+        step = tree.pairs[link].child
+        while step != NONE:
+            depths[step] = h + 1
+            prices[step] = prices[at]
+            step = tree.nodes[step].sibling
+        link = tree.pairs[link].sibling
+
+
+@kernel
+def regrow(search: Search, model: Any, depths: Any, prices: Any, ties: Any) -> None:
+    """Compute all bounds of a tree that came with its counts, its nodes one step nearer to the root.
+
+    `depths` and `prices` have a zero for each node; they are filled with its steps from the root and
+    with what its pairs pay for the path to them (see Thresholds.per_path).
+    """
+    tree, rules = search.tree, search.rules[0]
+    nodes = tree.used[0]
+    for at in range(nodes):
+        _pass_on(search, at, depths, prices)
+    for at in range(nodes - 1, -1, -1):
+        node = tree.nodes[at]
+        if node.actions > 0 and node.first == NONE and rules.known_rewards:
+            expand_known(search, model, at, depths[at], ties)
+        elif node.actions > 0:
+            _renew(search, model, at, depths[at], prices[at], ties)
+    reset_root(search, search.values[search.terms[0].horizon].node_upper)
+    renew_root(search)
+
+
+@inlined
+def _sweep_graph(graph: Graph | None, search: Search, model: Any, ties: Any) -> None:
+    if graph is None:
+        return
+    for h in range(search.terms[0].horizon - 1, -1, -1):
+        at = graph.heads[h]
+        while at != NONE:
+            if halted(search):
+                return
+            _renew(search, model, at, h, 0.0, ties)
+            at = graph.peer[at]
+    renew_root(search)
+    search.rules[0].due = int(_GROWTH * search.report[0].calls) + _MORE
+    search.decision[0].stands = 0
+
+
+@inlined
+def sweep_graph(search: Search, model: Any, ties: Any) -> None:
+    """Renew all bounds of a merged graph, from the last step to the first, unless nothing was learnt.
+
+    Every pair then knows what was seen on any way to the states that follow it.
+    """
+    rules, report = search.rules[0], search.report[0]
+    if rules.swept < report.episodes:
+        rules.swept = report.episodes
+        _sweep_graph(search.graph, search, model, ties)
+
+
+@kernel
+def sweep(search: Search, model: Any, ties: Any) -> None:
+    """The last sweep of a search, and the decision that follows from it."""
+    sweep_graph(search, model, ties)
+    decide(search, ties)
+
+
+@inlined
+def _estimate(search: Search, at: int, estimates: Any) -> None:
+    """The plug-in estimates of a node and, for the root, of its actions; see `plug_in`."""
+    tree, terms = search.tree, search.terms[0]
+    node = tree.nodes[at]
+    best = -np.inf
+    link = node.first
+    while link != NONE:
+        pair = tree.pairs[link]
+        if pair.n > 0:
+            mean = pair.reward if told(search.rules[0]) else pair.reward / pair.n
+            value = terms.lowest + terms.width * mean
+            step = pair.child
+            while step != NONE:
+                child = tree.nodes[step]
+                state = canonical(search.graph, step)
+                value += terms.gamma * child.count / pair.n * estimates[state]
+                step = child.sibling
+            value = min(max(value, pair.lower), pair.upper)
+            best = max(best, value)
+            if at == 0:
+                estimates[tree.used[0] + pair.action] = value
+        link = pair.sibling
+    estimates[at] = best if best > -np.inf else 0.5 * (node.upper + node.lower)
+
+
+@inlined
+def _estimate_all(graph: Graph | None, search: Search, estimates: Any) -> None:
+    """Estimates of all nodes, each after those that follow it."""
+    nodes = search.tree.used[0]
+    if graph is None:
+        for at in range(nodes - 1, -1, -1):
+            _estimate(search, at, estimates)
+        return
+    # An end is worth nothing; all other nodes that are read are canonical ones.
+    estimates[:nodes] = 0.0
+    for h in range(search.terms[0].horizon - 1, -1, -1):
+        at = graph.heads[h]
+        while at != NONE:
+            _estimate(search, at, estimates)
+            at = graph.peer[at]
+
+
+@kernel
+def plug_in(search: Search, estimates: Any) -> None:
+    """Estimates of the root's Q by dynamic programming on what was seen, inside the bounds of pairs.
+
+    The value of a node is its best estimate among the actions tried; of one never tried from, the
+    middle of its bounds. Node values go to `estimates`, entry 0 on being the nodes' and, after them,
+    the root's actions', NaN for those never tried.
+    """
+    estimates[search.tree.used[0] :] = np.nan
+    _estimate_all(search.graph, search, estimates)

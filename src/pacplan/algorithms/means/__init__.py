@@ -1,0 +1,1 @@
+"""What UCT and BRUE share: a tree of mean returns."""

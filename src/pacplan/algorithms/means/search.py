@@ -1,0 +1,98 @@
+"""A search for the largest mean of returns: what UCT and BRUE share, and planners like them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.algorithms.common.base import Planner
+from pacplan.algorithms.common.horizons import check_steps
+from pacplan.algorithms.common.plans import best_estimate
+from pacplan.algorithms.means.pairs import PAIR
+from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.query import Query
+from pacplan.engine.search import KernelSearch
+from pacplan.engine.tree import Evidence, Reader
+from pacplan.models.protocol import Session
+
+
+class MeanSearch(KernelSearch):
+    """A search whose estimates are the means of its pairs.
+
+    Args:
+        kind: the class of the named tuple that the kernel works on, which answers its questions.
+        query: what is asked.
+        session: the model, ready.
+        gamma: discount.
+        horizon: steps of an episode.
+        by_visits: whether the action tried most is recommended, not the one with the largest mean.
+        fields: the planner's own fields of the named tuple.
+    """
+
+    def __init__(
+        self,
+        kind: type[Any],
+        query: Query,
+        session: Session,
+        *,
+        gamma: float,
+        horizon: int,
+        by_visits: bool = False,
+        **fields: Any,
+    ) -> None:
+        super().__init__(query, session, PAIR, gamma=gamma, horizon=horizon)
+        self._kind = kind
+        self._fields = fields
+        self._by_visits = by_visits
+        # Ties between estimates, and no estimates at all, are broken by this order.
+        self._order = query.ties.permutation(len(query.actions))
+        self.reserve()
+
+    def kernel_state(self) -> Any:
+        """What the kernel works on."""
+        return self._kind(**self.engine_fields(), **self._fields)
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """Estimates of the root's actions; NaN for those never counted."""
+        return self.estimates()[0]
+
+    def estimates(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Means and counts of the root's actions; the mean of an action never counted is NaN."""
+        means = np.full(len(self.actions), np.nan)
+        counts = np.zeros(len(self.actions), np.int64)
+        if len(self.tree) > 0:
+            for link in self.tree.tried(0):
+                pair = self.tree.pairs[link]
+                if pair["n"] > 0:
+                    means[pair["action"]], counts[pair["action"]] = pair["average"], pair["n"]
+        return means, counts
+
+    def recommended(self) -> int:
+        """Index of the action to take now."""
+        means, counts = self.estimates()
+        if self._by_visits:
+            means = np.where(counts == counts.max(), means, np.nan)
+        return best_estimate(means, self._order)
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+        return self.standing(self.recommended(), seconds)
+
+    def reader(self) -> Reader:
+        """Pairs hold the mean of their returns."""
+        return _read
+
+
+def _read(pair: Any, offered: Sequence[int]) -> Evidence:
+    return Evidence(value=float(pair["average"]) if pair["n"] > 0 else None)
+
+
+def check_anytime(planner: Planner, query: Query, limits: Limits, horizon: int) -> None:
+    """Refuse a search that nothing would end, and horizons that the model is not defined for."""
+    if limits.budget is None and limits.time_limit is None and limits.callback is None:
+        raise ValueError(
+            f"{type(planner).__name__} never stops by itself; give plan() a budget or a time_limit"
+        )
+    check_steps(query.model, horizon)

@@ -1,0 +1,150 @@
+"""Compilation of the kernels: the decorators that say how a function is compiled, and what is kept."""
+
+import ctypes
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+from numpy.typing import NDArray
+
+from pacplan.compiled.announcements import announce
+from pacplan.compiled.cache import keep_on_disk
+from pacplan.compiled.sources import imported
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def records(array: NDArray[Any]) -> NDArray[Any]:
+    """An array of records in the form in which kernels read fields as attributes.
+
+    Compiled kernels do so with any such array, and take plain ones faster.
+    """
+    return array.view(np.recarray) if numba.config.DISABLE_JIT else array
+
+
+# Kernels allocate nothing and keep no reference to an argument, so they are compiled without Numba's
+# memory management (`_nrt`): counting references would cost as much as the search itself.
+_OPTIONS = {"error_model": "numpy", "_nrt": False}
+# A part of a kernel is inlined: a call would pass every array of its arguments separately, which costs
+# more than most parts do. Nobody calls it from Python or C, and wrappers for that would take as long to
+# compile as the part itself.
+PART = {**_OPTIONS, "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def inlined(function: F) -> F:
+    """Compile `function` as a part of the kernels that call it. Python cannot call it."""
+    imported(function)
+    if numba.config.DISABLE_JIT:
+        return function
+    compiled = numba.njit(**PART)(function)
+    if not all(hasattr(compiled, name) for name in _DISPATCHER):
+        # Another Numba: kernels take longer to compile; they compute the same.
+        return numba.njit(forceinline=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+    choose = compiled.get_call_template
+
+    def choose_for(args: Any, kws: Any) -> Any:
+        return choose([_plain(kind) for kind in args], kws)
+
+    def keep(result: Any) -> None:
+        compiled.overloads[tuple(result.signature.args)] = result
+
+    def refuse(*args: Any, **kws: Any) -> None:
+        raise TypeError(f"{function.__name__} is a part of kernels: call it from one")
+
+    compiled.get_call_template = choose_for
+    # What has no wrapper must not be found by a call from Python.
+    compiled.add_overload = keep
+    compiled._compile_for_args = refuse
+    return compiled  # type: ignore[no-any-return]
+
+
+# What `inlined` changes of Numba's dispatchers.
+_DISPATCHER = ("get_call_template", "add_overload", "overloads", "_compile_for_args")
+
+
+def _plain(kind: Any) -> Any:
+    """The type of an argument, all integers being one.
+
+    A function would be compiled anew for every mixture of literals and integers of 32 and 64 bits.
+    """
+    kind = types.unliteral(kind)
+    return types.int64 if kind == types.int32 else kind
+
+
+def kernel(function: F) -> F:
+    """Compile `function` with Numba on first use, and keep the result in the user's cache folder.
+
+    It runs without the interpreter's lock, so that other threads go on: among them the one that halts
+    the search at its deadline.
+    """
+    compiled = numba.njit(nogil=True, **_OPTIONS)(function)
+    if not numba.config.DISABLE_JIT:
+        imported(function)
+        keep_on_disk(compiled)
+        announce(compiled)
+    return compiled  # type: ignore[no-any-return]
+
+
+def caller(signature: Any) -> Any:
+    """A function `call(address, (arguments...))` that kernels can call, for one signature.
+
+    At the address lies a compiled function that is not a part of the kernel (`numba.cfunc`), such as a
+    user's own. So kernels are not compiled anew for every such function, and are found in the cache.
+    """
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def call(typing: Any, address: Any, arguments: Any) -> Any:
+        def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+            returned, *taken = (
+                context.get_value_type(kind) for kind in (signature.return_type, *signature.args)
+            )
+            pointer = ir.FunctionType(returned, taken).as_pointer()
+            function = builder.inttoptr(values[0], pointer)
+            return builder.call(function, cgutils.unpack_tuple(builder, values[1]))
+
+        return signature.return_type(address, arguments), generate
+
+    return call
+
+
+def call_python(address: int, a: int, b: int, c: int) -> None:
+    """Call the Python function at an address (its `id`) from a kernel, with three whole numbers.
+
+    It leaves its answer in an array that the kernel sees. What it raises ends the kernel at once and
+    comes through. (`numba.objmode` does more, takes longer, and does not check for errors
+    on the way: an exception of a signal handler at the wrong moment would crash the interpreter.)
+    """
+    ctypes.cast(address, ctypes.py_object).value(int(a), int(b), int(c))
+
+
+@overload(call_python)  # type: ignore[untyped-decorator]
+def _compile_call_python(address: Any, a: Any, b: Any, c: Any) -> Any:
+    def call(address: Any, a: Any, b: Any, c: Any) -> Any:
+        return _call_object(np.int64(address), np.int64(a), np.int64(b), np.int64(c))
+
+    return call
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _call_object(typing: Any, address: Any, a: Any, b: Any, c: Any) -> Any:
+    def generate(context: Any, builder: Any, _: Any, values: Any) -> Any:
+        python = context.get_python_api(builder)
+        lock = python.gil_ensure()
+        function = builder.inttoptr(values[0], python.pyobj)
+        numbers = [python.long_from_longlong(value) for value in values[1:]]
+        returned = python.call_function_objargs(function, numbers)
+        for number in numbers:
+            python.decref(number)
+        with builder.if_then(cgutils.is_null(builder, returned), likely=False):
+            python.gil_release(lock)
+            context.call_conv.return_exc(builder)
+        python.decref(returned)
+        python.gil_release(lock)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64, types.int64), generate

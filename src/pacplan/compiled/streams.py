@@ -1,0 +1,304 @@
+"""Random streams that kernels draw from: xoshiro256++ (Blackman, Vigna 2021) over four words.
+
+A kernel takes a stream as it takes any array. To unbox a `numpy.random.Generator` instead would cost
+15 microseconds a call, and Numba does not check for errors while it does so: an exception raised by a
+signal handler at that moment would crash the interpreter.
+
+The methods below are compiled into kernels and jitted simulators, and run as they stand where nothing
+is compiled; both give the same numbers, to the bit.
+"""
+
+from inspect import signature
+from math import ceil, exp, floor, lgamma, log, log1p, sqrt
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.extending import (
+    NativeValue,
+    make_attribute_wrapper,
+    models,
+    overload,
+    overload_method,
+    register_jitable,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+from numpy.typing import NDArray
+
+from pacplan.compiled.jit import kernel
+
+_WORDS = 4
+_HALF_MEAN = 10.0  # above this mean, Poisson numbers are drawn by rejection
+
+
+def _add(a: Any, b: Any) -> Any:
+    """Sum of two words, modulo 2^64."""
+    return np.uint64((int(a) + int(b)) & 0xFFFFFFFFFFFFFFFF)
+
+
+@overload(_add)  # type: ignore[untyped-decorator]
+def _compile_add(a: Any, b: Any) -> Any:
+    # NumPy would warn of the overflow that is meant here; compiled code wraps around in silence.
+    def add(a: Any, b: Any) -> Any:
+        return a + b
+
+    return add
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _rotated(word: Any, bits: int) -> Any:
+    return (word << np.uint64(bits)) | (word >> np.uint64(64 - bits))
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _next_word(words: Any) -> Any:
+    """The next 64 bits."""
+    a, b, c, d = words[0], words[1], words[2], words[3]
+    result = _add(_rotated(_add(a, d), 23), a)
+    c ^= a
+    d ^= b
+    words[0] = a ^ d
+    words[1] = b ^ c
+    words[2] = c ^ (b << np.uint64(17))
+    words[3] = _rotated(d, 45)
+    return result
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _random(stream: Any) -> Any:
+    return float(_next_word(stream.words) >> np.uint64(11)) * 2.0**-53
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _uniform(stream: Any, low: float = 0.0, high: float = 1.0) -> Any:
+    return low + (high - low) * _random(stream)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _below(stream: Any, bound: int) -> Any:
+    """A uniform integer in 0..bound-1, by rejection."""
+    if bound < 1:
+        raise ValueError("integers: low must be below high")
+    mask = bound - 1
+    for shift in (1, 2, 4, 8, 16, 32):
+        mask |= mask >> shift
+    while True:
+        number = int(_next_word(stream.words) >> np.uint64(1)) & mask
+        if number < bound:
+            return number
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _integers(stream: Any, low: int, high: int | None = None) -> Any:
+    if high is None:
+        return _below(stream, int(low))
+    return int(low) + _below(stream, int(high) - int(low))
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _standard_normal(stream: Any) -> Any:
+    # Marsaglia's polar method; its second number is dropped, so that a stream is its words alone.
+    while True:
+        x = 2.0 * _random(stream) - 1.0
+        y = 2.0 * _random(stream) - 1.0
+        square = x * x + y * y
+        if 0.0 < square < 1.0:
+            return x * sqrt(-2.0 * log(square) / square)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _normal(stream: Any, loc: float = 0.0, scale: float = 1.0) -> Any:
+    return loc + scale * _standard_normal(stream)
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _exponential(stream: Any, scale: float = 1.0) -> Any:
+    return -scale * log1p(-_random(stream))
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _geometric(stream: Any, p: float) -> Any:
+    if not 0.0 < p <= 1.0:
+        raise ValueError("geometric: p must lie in (0, 1]")
+    if p == 1.0:
+        return 1
+    return max(1, ceil(log1p(-_random(stream)) / log1p(-p)))
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _binomial(stream: Any, n: int, p: float) -> Any:
+    if n < 0 or not 0.0 <= p <= 1.0:
+        raise ValueError("binomial: n must not be negative, and p must lie in [0, 1]")
+    rare = min(p, 1.0 - p)
+    count = 0
+    if rare > 0.0:
+        # From one success to the next: about n p numbers are drawn.
+        place = _geometric(stream, rare)
+        while place <= n:
+            count += 1
+            place += _geometric(stream, rare)
+    return count if p <= 0.5 else int(n) - count
+
+
+@register_jitable  # type: ignore[untyped-decorator]
+def _poisson(stream: Any, lam: float = 1.0) -> Any:
+    if not 0.0 <= lam <= 1e15:
+        raise ValueError("poisson: lam must lie between 0 and 1e15")
+    if lam < _HALF_MEAN:
+        product = _random(stream)
+        least = exp(-lam)
+        count = 0
+        while product > least:
+            product *= _random(stream)
+            count += 1
+        return count
+    # Transformed rejection, PTRS of Hörmann (1993).
+    b = 0.931 + 2.53 * sqrt(lam)
+    a = -0.059 + 0.02483 * b
+    while True:
+        u = _random(stream) - 0.5
+        v = 1.0 - _random(stream)
+        near = 0.5 - abs(u)
+        if near <= 0.0:
+            continue
+        k = floor((2.0 * a / near + b) * u + lam + 0.43)
+        if near >= 0.07 and v <= 0.9277 - 3.6224 / (b - 2.0):
+            return k
+        if k < 0 or (near < 0.013 and v > near):
+            continue
+        accepted = log(v) + log(1.1239 + 1.1328 / (b - 3.4)) - log(a / (near * near) + b)
+        if accepted <= k * log(lam) - lam - lgamma(k + 1.0):
+            return k
+
+
+class StreamType(types.Type):  # type: ignore[misc]
+    """The type of a `Stream` in compiled code."""
+
+    def __init__(self) -> None:
+        super().__init__("pacplan.Stream")
+
+
+STREAM = StreamType()
+_MEMBERS = [("words", types.Array(types.uint64, 1, "C"))]
+
+
+@kernel
+def _shuffle(stream: Any, order: Any) -> None:
+    for last in range(order.size - 1, 0, -1):
+        other = stream.integers(last + 1)
+        order[last], order[other] = order[other], order[last]
+
+
+class Stream:
+    """A stream of random numbers, with the methods of `numpy.random.Generator` that simulators need.
+
+    Drawing moves it on. It is what a jitted simulator gets as `rng`.
+
+    Attributes:
+        words: the 256 bits that are all its state.
+    """
+
+    __slots__ = ("words",)
+    _numba_type_ = STREAM  # Read by Numba without running Python code, where it can.
+
+    def __init__(self, words: NDArray[np.uint64]) -> None:
+        self.words = words
+
+    def random(self) -> float:
+        """Uniform in [0, 1)."""
+        return float(_random(self))
+
+    def uniform(self, low: float = 0.0, high: float = 1.0) -> float:
+        """Uniform in [low, high)."""
+        return float(_uniform(self, low, high))
+
+    def integers(self, low: int, high: int | None = None) -> int:
+        """A whole number in low..high-1, or in 0..low-1 if there is no `high`."""
+        return int(_integers(self, low, high))
+
+    def standard_normal(self) -> float:
+        """Normal of mean 0 and variance 1."""
+        return float(_standard_normal(self))
+
+    def normal(self, loc: float = 0.0, scale: float = 1.0) -> float:
+        """Normal of mean `loc` and standard deviation `scale`."""
+        return float(_normal(self, loc, scale))
+
+    def exponential(self, scale: float = 1.0) -> float:
+        """Exponential of mean `scale`."""
+        return float(_exponential(self, scale))
+
+    def geometric(self, p: float) -> int:
+        """Number of trials up to the first success, each one of probability p."""
+        return int(_geometric(self, p))
+
+    def binomial(self, n: int, p: float) -> int:
+        """Number of successes in n trials of probability p."""
+        return int(_binomial(self, n, p))
+
+    def poisson(self, lam: float = 1.0) -> int:
+        """Poisson of mean `lam`."""
+        return int(_poisson(self, lam))
+
+    def permutation(self, n: int) -> NDArray[np.int64]:
+        """The numbers 0..n-1 in random order; not in compiled code."""
+        order = np.arange(n)
+        _shuffle(self, order)
+        return order
+
+
+@typeof_impl.register(Stream)  # type: ignore[untyped-decorator]
+def _typeof_stream(value: Any, context: Any) -> Any:
+    return STREAM
+
+
+@register_model(StreamType)
+class _StreamModel(models.StructModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _MEMBERS)
+
+
+make_attribute_wrapper(StreamType, "words", "words")
+
+
+@unbox(StreamType)  # type: ignore[untyped-decorator]
+def _unbox_stream(kind: Any, instance: Any, c: Any) -> Any:
+    # No step of this runs Python code, so no signal handler can raise in the middle of it.
+    words = c.pyapi.object_getattr_string(instance, "words")
+    native = c.unbox(_MEMBERS[0][1], words)
+    members = cgutils.create_struct_proxy(kind)(c.context, c.builder)
+    members.words = native.value
+    c.pyapi.decref(words)
+    return NativeValue(members._getvalue(), is_error=native.is_error, cleanup=native.cleanup)
+
+
+def _compile_method(name: str, function: Any) -> None:
+    def choose(*args: Any) -> Any:
+        return function
+
+    # Numba compares the signatures of the two.
+    choose.__signature__ = signature(function)  # type: ignore[attr-defined]
+    overload_method(StreamType, name)(choose)
+
+
+for _name, _function in {
+    "random": _random,
+    "uniform": _uniform,
+    "integers": _integers,
+    "standard_normal": _standard_normal,
+    "normal": _normal,
+    "exponential": _exponential,
+    "geometric": _geometric,
+    "binomial": _binomial,
+    "poisson": _poisson,
+}.items():
+    _compile_method(_name, _function)
+
+
+def streams(seed: np.random.SeedSequence, count: int) -> list[Stream]:
+    """Independent streams from one seed."""
+    words = seed.generate_state(_WORDS * count, np.uint64).astype(np.uint64).reshape(count, _WORDS)
+    return [Stream(row.copy()) for row in words]

@@ -1,0 +1,1 @@
+"""What everybody may know: checks of arguments, wording, notes on errors, identities."""

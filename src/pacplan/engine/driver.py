@@ -1,0 +1,369 @@
+"""The driver: runs any search in chunks, and serves everything that happens between them.
+
+A search advances some episodes at a time in compiled code. Between chunks the driver looks at the
+budget, the user's callback, the display, checkpoints and Ctrl-C. Each of them ends the search in an
+orderly way, so that a plan interrupted at any point still has its best action and its valid bounds.
+A deadline does not wait for the end of a chunk: a timer halts the search at its next call.
+"""
+
+import itertools
+import signal
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from types import FrameType
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.engine.calls import BROKEN, CHUNK_DONE, FULL, RULE, SPENT
+from pacplan.engine.checkpoint import Start
+from pacplan.models.protocol import Session
+from pacplan.views.progress import live_display
+
+# A chunk should take about this long: short enough for Ctrl-C, long enough to cost nothing.
+_CHUNK_SECONDS = 0.05
+# Calls to the model of the first chunk, where calls to the model are compiled.
+_FIRST_CHUNK = 8192
+# Seconds between two looks at how long a search would take to finish.
+_LOOK_AGAIN = 0.01
+# Seconds that it takes to wake up, halt the search and return, with little to finish.
+_RETURN = 8e-4
+# Calls of the callback are this fraction of the episodes apart, so their number stays moderate.
+_CALLBACK_SPACING = 0.05
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """How a search stands: what `callback` receives.
+
+    Attributes:
+        actions: the actions of the state planned from.
+        lower: their lower bounds (None for planners without bounds).
+        upper: their upper bounds.
+        action: the one the planner would return now.
+        gap: U(c) - L(b), as in `Plan`.
+        samples: calls to the model so far.
+        episodes: episodes so far.
+        seconds: time so far.
+        search: a number that all snapshots of a search share; later searches of the process have
+            larger ones.
+    """
+
+    actions: tuple[Hashable, ...]
+    lower: NDArray[np.float64] | None
+    upper: NDArray[np.float64] | None
+    action: Hashable
+    gap: float | None
+    samples: int
+    episodes: int
+    seconds: float
+    search: int = 0
+
+
+class Search(Protocol):
+    """A search under way, as the driver sees it."""
+
+    session: Session
+    horizon: int
+    """Most calls to the model of an episode."""
+    target: float | None
+    """The gap at which the search stops by its own rule."""
+
+    def prepare(self) -> int:
+        """Compile what the search needs, or load it from the cache; say how it ended, as `advance`.
+
+        The clock stands still meanwhile.
+        """
+
+    def stop_at(self, deadline: float | None) -> None:
+        """Begin no call to the model after this reading of `time.perf_counter`."""
+
+    def finishing(self) -> float:
+        """Seconds, at most, that the plan takes to make once the search has ended."""
+
+    def halt(self) -> None:
+        """Begin no further call to the model. May come from another thread."""
+
+    def advance(self, episodes: int, calls: int) -> int:
+        """Play at most so many episodes, until so many calls in all; say how it ended."""
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+
+    def broken_promise(self) -> Exception:
+        """The error for a model that broke a promise."""
+
+
+Callback = Callable[[Snapshot], Any]
+
+
+class Keeper(Protocol):
+    """Writes checkpoints."""
+
+    every: float
+    """Seconds between two of them."""
+
+    def start(self, search: Any) -> Start:
+        """Put the search where it goes on, before its first chunk."""
+
+    def save(self, search: Any, seconds: float) -> None:
+        """Write down how the search stands between two chunks."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may end a search besides its own rule, and what happens while it runs."""
+
+    budget: int | None = None
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    callback: Callback | None = None
+    progress: bool = False
+    chunk: int | None = None
+    raise_interrupts: bool = False
+    keeper: Keeper | None = None
+
+
+class Ending(NamedTuple):
+    """How a search ended.
+
+    Attributes:
+        reason: "rule", "budget", "deadline", "memory", "callback" or "interrupt".
+        seconds: time that it took.
+        interrupted: whether Ctrl-C was pressed while it ran, whatever ended it.
+    """
+
+    reason: str
+    seconds: float
+    interrupted: bool
+
+
+def drive(search: Search, limits: Limits, began: float) -> Ending:
+    """Run a search to its end. `began` is the reading of `time.perf_counter` that time counts from."""
+    before = time.perf_counter()
+    status = search.prepare()
+    start = began + time.perf_counter() - before
+    if _reason(search, status, limits.raise_interrupts) == "interrupt":
+        return Ending("interrupt", 0.0, True)
+    earlier = Start() if limits.keeper is None else limits.keeper.start(search)
+    deadline = None if limits.time_limit is None else start + limits.time_limit
+    start -= earlier.seconds
+    search.stop_at(deadline)
+    pace = _Pace(limits, search, earlier.episodes)
+    display: AbstractContextManager[Callable[[Snapshot], None] | None] = nullcontext()
+    if limits.progress:
+        display = live_display(search.target, limits.budget)
+    reason = ""
+    raised: BaseException | None = None
+    with (
+        _interrupts(search.session, limits.raise_interrupts) as presses,
+        _alarm(search, deadline),
+        display as show,
+    ):
+        try:
+            reason = _loop(search, limits, pace, start, deadline, presses, show)
+        except BaseException as error:
+            raised = error
+    if raised is not None:
+        # Only here: a context manager writes on what passes through it, and a user's exception may be
+        # one that cannot be written on.
+        raise raised
+    if reason == "deadline":
+        search.halt()  # What is left to do, such as a last sweep, is left.
+    pressed = reason == "interrupt" or presses.any
+    _ctrl_c.absorbed = pressed
+    return Ending(reason, time.perf_counter() - start, pressed)
+
+
+def _loop(
+    search: Search,
+    limits: Limits,
+    pace: "_Pace",
+    start: float,
+    deadline: float | None,
+    presses: "_Presses",
+    show: Callable[[Snapshot], None] | None,
+) -> str:
+    """Chunks, and what happens between them; returns what ended the search."""
+    most_calls = np.iinfo(np.int64).max if limits.budget is None else limits.budget
+    saved = time.perf_counter()
+    number = next(_numbers)
+    while True:
+        began = time.perf_counter()
+        episodes = pace.episodes()
+        status = search.advance(episodes, most_calls)
+        now = time.perf_counter()
+        reason = _reason(search, status, limits.raise_interrupts or presses.insisted)
+        late = reason == "aborted" or (deadline is not None and now >= deadline)
+        if reason in ("", "aborted") and (late or presses.any):
+            reason = "interrupt" if presses.any else "deadline"
+        due = pace.record(episodes, now - began)
+        if show is not None or (limits.callback is not None and (due or reason)):
+            snapshot = replace(search.snapshot(now - start), search=number)
+            if show is not None:
+                show(snapshot)
+            if limits.callback is not None and (due or reason):
+                try:
+                    stop = bool(limits.callback(snapshot))
+                except KeyboardInterrupt:
+                    if limits.raise_interrupts or presses.insisted:
+                        raise
+                    reason = reason or "interrupt"
+                else:
+                    reason = reason or ("callback" if stop else "")
+        if not reason and presses.any:
+            reason = "interrupt"
+        # Only between whole episodes: what a halted one left behind is valid, but not repeatable.
+        keeper = limits.keeper
+        due = keeper is not None and (reason == "interrupt" or now - saved >= keeper.every)
+        if keeper is not None and due and status == CHUNK_DONE:
+            keeper.save(search, now - start)
+            saved = time.perf_counter()
+        if reason:
+            return reason
+
+
+def _reason(search: Search, status: int, raise_interrupts: bool) -> str:
+    """Why a search must end after a chunk, or "" to go on. Raises what the model raised."""
+    if status == CHUNK_DONE:
+        return ""
+    if status == RULE:
+        return "rule"
+    if status == SPENT:
+        return "budget"
+    if status == FULL:
+        return "memory"
+    if isinstance(search.session.error, KeyboardInterrupt) and not raise_interrupts:
+        return "interrupt"
+    if search.session.error is not None:
+        raise search.session.error
+    if status == BROKEN:
+        raise search.broken_promise()
+    return "aborted"
+
+
+class _Pace:
+    """How many episodes to play before looking up again.
+
+    A callback comes at the same episodes in every run; everything else only follows the clock, and
+    no result depends on it.
+    """
+
+    def __init__(self, limits: Limits, search: Search, played: int) -> None:
+        self._fixed = limits.chunk
+        self._calls_back = limits.callback is not None
+        first = 1 if search.session.slow else max(1, _FIRST_CHUNK // search.horizon)
+        self._next = first if limits.chunk is None else limits.chunk
+        self._played = played
+        self._due = 1
+        while self._due <= played:
+            self._due = _after(self._due)
+
+    def episodes(self) -> int:
+        """Size of the next chunk."""
+        return min(self._next, self._due - self._played) if self._calls_back else self._next
+
+    def record(self, episodes: int, seconds: float) -> bool:
+        """Learn from a chunk; returns whether the callback is due."""
+        self._played += episodes
+        if self._fixed is None:
+            wanted = int(episodes / max(seconds, 1e-7) * _CHUNK_SECONDS)
+            self._next = max(1, min(wanted, 4 * self._next))
+        if self._played < self._due:
+            return False
+        self._due = _after(self._played)
+        return True
+
+
+def _after(due: int) -> int:
+    """Episodes at the call of the callback after this one."""
+    return due + max(1, int(due * _CALLBACK_SPACING))
+
+
+@contextmanager
+def _alarm(search: Search, deadline: float | None) -> Iterator[None]:
+    """Halt a search at its deadline, from a thread of its own: kernels run without Python's lock."""
+    if deadline is None:
+        yield
+        return
+    over = threading.Event()
+    early = min(_RETURN, 0.3 * (deadline - time.perf_counter()))
+
+    def watch() -> None:
+        while True:
+            left = deadline - early - search.finishing() - time.perf_counter()
+            if left <= 0.0:
+                search.halt()
+                return
+            # A larger search takes longer to finish, so it looks again.
+            if over.wait(min(left, _LOOK_AGAIN)):
+                return
+
+    watcher = threading.Thread(target=watch, name="pacplan deadline", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+class _CtrlC:
+    """The one rule for Ctrl-C, in the main thread of a process.
+
+    The first one ends the plan under way, which returns what it has found and says that it was
+    interrupted. The next one raises KeyboardInterrupt, as Python does, if it comes during the same plan
+    or during the one after it; so a loop of plans is left by pressing twice. A plan that was not
+    interrupted makes the next Ctrl-C the first again.
+
+    Attributes:
+        absorbed: whether the last plan took one.
+    """
+
+    absorbed = False
+
+
+_ctrl_c = _CtrlC()
+
+
+@dataclass
+class _Presses:
+    """What became of Ctrl-C during a plan: pressed at all, and again after the first."""
+
+    any: bool = False
+    insisted: bool = False
+
+
+@contextmanager
+def _interrupts(session: Session, raises: bool) -> Iterator[_Presses]:
+    """Turn the first Ctrl-C into an orderly end (see `_CtrlC`), unless they are all to raise.
+
+    Only the main thread may handle signals; elsewhere nothing changes.
+    """
+    presses = _Presses()
+    before = signal.getsignal(signal.SIGINT)
+    if raises or threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield presses  # Ctrl-C is someone else's business here.
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        presses.insisted = presses.any or _ctrl_c.absorbed
+        presses.any = True
+        session.interrupt()
+        # A plan made inside another one's simulator ends both.
+        if presses.insisted or getattr(before, "ends_a_plan", False):
+            _ctrl_c.absorbed = False
+            before(number, frame)
+
+    handle.ends_a_plan = True  # type: ignore[attr-defined]
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield presses
+    finally:
+        signal.signal(signal.SIGINT, before)

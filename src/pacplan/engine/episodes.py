@@ -1,0 +1,272 @@
+"""The episode loop: one for all planners that play episodes from the root.
+
+A search is a named tuple of arrays. The engine owns its first fields, and with them room, budget,
+status, path, counters and what a cut-off episode means:
+
+    tree     the search tree                         path     the episode under way, one record per step
+    terms    one record: what the search goes by     calls    by action of the root
+    report   one record: counters, and what went wrong
+
+The planner answers questions (`pacplan.compiled.questions`) by the class of its tuple. `choose` it must
+answer; the others have an answer that most planners leave as it is.
+
+**Cut-off episodes.** An episode is *whole* if it took all the steps of its horizon or came to a state
+that ends it. It is *cut off* if the budget, a deadline, an interrupt, the model or the planner itself
+stopped it before that. For all planners alike:
+
+* The calls of a cut-off episode are counted, in `report` and for the first action.
+* Its transitions may enter statistics of single transitions, such as mean rewards, numbers of
+  successors, and the bounds made of them: `learn_steps` sees every episode.
+* Its return lacks a tail, so it enters no mean of returns, no bet on one and no count of them:
+  `learn_return` sees whole episodes only. What was made on its way, such as a pair, counts as untried.
+
+A search that is stopped cuts off its last episode only. So the estimates are those of the search that
+stopped before it, and bounds that hold at all times hold without it, whatever its return would have
+been.
+"""
+
+from typing import Any
+
+from pacplan.compiled.jit import inlined, kernel
+from pacplan.compiled.questions import question
+from pacplan.engine.calls import (
+    ABORTED,
+    BROKEN,
+    CHUNK_DONE,
+    NO_ROOM,
+    RULE,
+    SPENT,
+    call_model,
+    count_actions,
+    follow,
+)
+from pacplan.engine.tree import NONE, add_node
+
+# What `arrive` may say besides CHUNK_DONE, to go on from the child, and BROKEN.
+LEAVE = 10  # leave the tree: play at random from here to the horizon, storing nothing
+BREAK_OFF = 11  # the planner ends the episode here; it is not whole
+
+
+@question
+def plant(search: Any, model: Any, state: int, ties: Any) -> int:
+    """Make the root; returns CHUNK_DONE or BROKEN."""
+    add_node(search.tree, state, search.calls.size, 0.0, 0.0)
+    return CHUNK_DONE
+
+
+@question
+def has_room(search: Any) -> bool:
+    """Whether the planner's own tables have room for another episode; the tree has."""
+    return True
+
+
+@question
+def finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
+    """The planner's stopping rule, asked before every episode and at the end of a chunk.
+
+    So asking again between the same episodes must change nothing, and draw nothing from `ties`.
+    """
+    return False
+
+
+@question
+def decide(search: Any, model: Any, ties: Any) -> None:
+    """Settle what the next episode does, just before it begins."""
+
+
+@question
+def choose(search: Any, at: int, h: int, ties: Any) -> int:
+    """The pair to visit at node `at` after h steps, made if need be; NONE leaves the tree there."""
+    return NONE
+
+
+@question
+def foreseen(search: Any, link: int) -> int:
+    """The node that a pair leads to where that is known and the model need not be called, or NONE."""
+    return NONE
+
+
+@question
+def arrive(
+    search: Any,
+    model: Any,
+    at: int,
+    link: int,
+    h: int,
+    successor: int,
+    reward: float,
+    ended: bool,
+    ties: Any,
+) -> tuple[int, int]:
+    """Take in the outcome of a call: the node it leads to, or NONE, and how to go on.
+
+    The step's record in `path` holds its node, pair and reward, scaled to [0, 1]. By default outcomes
+    become nodes of their own, but those of the last step.
+    """
+    if h + 1 == search.terms[0].horizon:
+        return NONE, CHUNK_DONE
+    child, _, status = follow(search, model, at, link, successor, ended, h, 0.0, 0.0)
+    return child, status
+
+
+@question
+def acting_node(search: Any, node: int) -> int:
+    """The node that holds the actions of a node's state: itself, unless equal states are merged."""
+    return node
+
+
+@question
+def learn_steps(search: Any, model: Any, length: int, ties: Any) -> None:
+    """Learn from the single steps in `path`, of any episode that has at least one."""
+
+
+@question
+def learn_return(search: Any, length: int, rest: float, ties: Any) -> None:
+    """Learn from a whole episode: `length` steps in `path`, and the return `rest` after them.
+
+    `rest` is discounted to the first step after those, in the user's units.
+    """
+
+
+@inlined
+def _room_for_an_episode(search: Any) -> bool:
+    tree, terms = search.tree, search.terms[0]
+    return bool(
+        tree.used[0] + terms.horizon <= tree.nodes.size
+        and tree.used[1] + terms.horizon * terms.pairs_a_step <= tree.pairs.size
+        and has_room(search)
+    )
+
+
+@inlined
+def play_at_random(
+    search: Any, model: Any, state: int, h: int, most: int, rng: Any, ties: Any
+) -> tuple[float, int, int]:
+    """Play at random from a state reached after h steps, with at most so many calls, storing nothing.
+
+    Returns:
+        The discounted return from there, the calls it took, and CHUNK_DONE or why it was cut off.
+    """
+    terms = search.terms[0]
+    total = 0.0
+    discount = 1.0
+    for step in range(h, terms.horizon):
+        if step - h == most:
+            return total, step - h, SPENT
+        actions, status = count_actions(search, model, state, step)
+        if status != CHUNK_DONE:
+            return total, step - h, status
+        action = int(ties.random() * actions)
+        state, reward, ended, status = call_model(search, model, state, action, step, rng)
+        if status != CHUNK_DONE:
+            return total, step - h, status
+        total += discount * (terms.lowest + terms.width * reward)
+        discount *= terms.gamma
+        if ended:
+            return total, step - h + 1, CHUNK_DONE
+    return total, terms.horizon - h, CHUNK_DONE
+
+
+@inlined
+def _descend(search: Any, model: Any, most: int, rng: Any, ties: Any) -> tuple[int, int, int, int]:
+    """Walk down the tree, with at most so many calls.
+
+    Returns:
+        The steps taken and the calls made; the state it has come to; and CHUNK_DONE at the end of the
+        episode, LEAVE, or why it was cut off.
+    """
+    tree = search.tree
+    at = 0
+    state = tree.nodes[0].state
+    calls = 0
+    for h in range(search.terms[0].horizon):
+        if calls == most:
+            return h, calls, state, SPENT
+        link = choose(search, at, h, ties)
+        if link == NONE:
+            return h, calls, state, LEAVE
+        step = search.path[h]
+        step.node = at
+        step.pair = link
+        step.child = foreseen(search, link)
+        if step.child != NONE:
+            at = step.child
+            state = tree.nodes[at].state
+            continue
+        state, reward, ended, status = call_model(search, model, state, tree.pairs[link].action, h, rng)
+        if status != CHUNK_DONE:
+            return h, calls, state, status
+        calls += 1
+        step.reward = reward
+        child, status = arrive(search, model, at, link, h, state, reward, ended, ties)
+        step.child = child
+        if status == BROKEN:
+            return h, calls, state, BROKEN
+        if ended or status != CHUNK_DONE:
+            return h + 1, calls, state, CHUNK_DONE if ended else status
+        if child != NONE:
+            at = acting_node(search, child)
+    return int(search.terms[0].horizon), calls, state, CHUNK_DONE
+
+
+@inlined
+def _play_episode(search: Any, model: Any, most: int, rng: Any, ties: Any) -> int:
+    """Play an episode of at most so many calls, and learn from it; returns how it ended."""
+    report = search.report[0]
+    length, calls, state, status = _descend(search, model, most, rng, ties)
+    rest = 0.0
+    if status == LEAVE:
+        rest, more, status = play_at_random(search, model, state, length, most - calls, rng, ties)
+        calls += more
+    if status == BROKEN:
+        return BROKEN
+    if calls > 0:
+        search.calls[search.tree.pairs[search.path[0].pair].action] += calls
+        report.calls += calls
+        report.episodes += 1
+    if length > 0:
+        learn_steps(search, model, length, ties)
+    if status == CHUNK_DONE:
+        learn_return(search, length, rest, ties)
+    return int(status)
+
+
+@kernel
+def play(
+    search: Any, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    """Play episodes from `state` until one of the reasons in `pacplan.engine.calls` to return.
+
+    Args:
+        search: the planner's named tuple.
+        model: the handle.
+        state: of the root.
+        most_episodes: most episodes of this chunk; none just makes the root.
+        most_calls: most calls of the whole search.
+        rng: feeds the model.
+        ties: feeds the planner.
+    """
+    report = search.report[0]
+    if search.tree.used[0] == 0:
+        status = plant(search, model, state, ties)
+        if status != CHUNK_DONE:
+            return status
+    if most_episodes == 0:
+        return CHUNK_DONE
+    last = report.episodes + most_episodes
+    while True:
+        if finished(search, model, most_calls, ties):
+            return RULE
+        if report.episodes >= last:
+            return CHUNK_DONE
+        if report.calls >= most_calls:
+            return SPENT
+        if not _room_for_an_episode(search):
+            return NO_ROOM
+        decide(search, model, ties)
+        status = _play_episode(search, model, most_calls - report.calls, rng, ties)
+        if status == ABORTED:
+            # What is recommended goes by what was learnt last.
+            finished(search, model, most_calls, ties)
+        if status in (BROKEN, ABORTED):
+            return status

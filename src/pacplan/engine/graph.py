@@ -1,0 +1,167 @@
+"""Merging: one node for all histories that lead to the same state after as many steps.
+
+A search that merges over the number of steps as well gives all its nodes the same depth.
+
+An outcome of a pair keeps a node of its own, which holds its count and its place among the outcomes.
+Its `canonical` names the node that holds the state's actions and bounds: itself, or the first one that
+was made for the same state and depth.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.compiled.jit import inlined, kernel, records
+from pacplan.engine.room import HASHED, Room
+from pacplan.engine.tree import NONE
+
+SLOT = np.dtype([("state", np.int64), ("depth", np.int32), ("node", np.int32)])  # node NONE: free
+
+
+class MergeTable(NamedTuple):
+    """Canonical nodes by state and depth: a hash table with open addressing."""
+
+    slots: Any  # records of SLOT
+    used: NDArray[np.int64]
+
+
+class Graph(NamedTuple):
+    """How the nodes of a search hang together where they are merged; where they are not, it is None.
+
+    The canonical nodes of a depth are a list, since one may lie before its parents in the tree.
+    """
+
+    table: MergeTable
+    canonical: NDArray[np.int32]  # by node
+    peer: NDArray[np.int32]  # by canonical node, the next one of its depth
+    heads: NDArray[np.int32]  # by depth, the first canonical node; NONE: none yet
+    pooled: bool  # whether a node stands for its state at all depths; all are then of depth 0
+
+
+@inlined
+def join(graph: Graph | None, node: int, state: int, depth: int, ended: bool) -> bool:
+    """Give a new node its place; returns whether it is the first of its state and depth."""
+    if graph is None:
+        return True
+    graph.canonical[node] = node if ended else merge(graph.table, state, depth, node)
+    if ended or graph.canonical[node] != node:
+        return ended
+    graph.peer[node] = graph.heads[depth]
+    graph.heads[depth] = node
+    return True
+
+
+@inlined
+def canonical(graph: Graph | None, node: int) -> int:
+    """The node that holds the actions and bounds of a node's state: itself where nothing is merged."""
+    if graph is None:
+        return node
+    return int(graph.canonical[node])
+
+
+@inlined
+def pools(graph: Graph | None) -> bool:
+    """Whether a node stands for its state at all depths."""
+    if graph is None:
+        return False
+    return graph.pooled
+
+
+@inlined
+def graph_has_room(graph: Graph | None, more: int) -> bool:
+    """Whether a graph has room for so many more nodes."""
+    if graph is None:
+        return True
+    return has_room(graph.table, more)
+
+
+@inlined
+def _home(state: int, depth: int, slots: int) -> int:
+    """Where a state and depth are looked for first; `slots` is a power of two."""
+    # Both halves of a state count, each in its own way; and no sum exceeds 63 bits, whatever the state:
+    # interpreted runs would complain.
+    low, high = state & 0x7FFFFFFF, (state >> 31) & 0x7FFFFFFF
+    key = low * 0x45D9F3B + high * 0x27D4EB2F + depth * 31
+    mixed = ((key ^ (key >> 32)) & 0x7FFFFFFF) * 0x45D9F3B
+    return (mixed ^ (mixed >> 16)) & (slots - 1)
+
+
+@inlined
+def merge(table: MergeTable, state: int, depth: int, node: int) -> int:
+    """The canonical node of a state and depth: `node` itself if it is the first. There must be room."""
+    place = _home(state, depth, table.slots.size)
+    while table.slots[place].node != NONE:
+        if table.slots[place].state == state and table.slots[place].depth == depth:
+            return int(table.slots[place].node)
+        place = (place + 1) & (table.slots.size - 1)
+    slot = table.slots[place]
+    slot.state = state
+    slot.depth = depth
+    slot.node = node
+    table.used[0] += 1
+    return node
+
+
+@inlined
+def find(table: MergeTable, state: int, depth: int) -> int:
+    """The canonical node of a state and depth, or NONE."""
+    place = _home(state, depth, table.slots.size)
+    while table.slots[place].node != NONE:
+        if table.slots[place].state == state and table.slots[place].depth == depth:
+            return int(table.slots[place].node)
+        place = (place + 1) & (table.slots.size - 1)
+    return NONE
+
+
+@inlined
+def has_room(table: MergeTable, more: int) -> bool:
+    """Whether so many more nodes leave the table half empty."""
+    return bool(2 * (table.used[0] + more) <= table.slots.size)
+
+
+def empty_table(slots: int) -> MergeTable:
+    """A table of so many slots, a power of two."""
+    table = np.zeros(slots, SLOT)
+    table["node"] = NONE
+    return MergeTable(records(table), np.zeros(1, np.int64))
+
+
+def grown(table: MergeTable, needed: int, room: Room) -> MergeTable:
+    """The table, or a larger copy where `needed` more nodes would not leave it half empty."""
+    slots = len(table.slots)
+    while 2 * (int(table.used[0]) + needed) > slots:
+        slots *= 2
+    if slots == len(table.slots):
+        return table
+    room.take((slots - len(table.slots)) * SLOT.itemsize, HASHED)
+    larger = empty_table(slots)
+    _copy(table, larger)
+    return larger
+
+
+def empty_graph(horizon: int, pooled: bool = False) -> Graph:
+    """A graph of no node."""
+    none = np.zeros(0, np.int32)
+    return Graph(empty_table(16), none, none, np.full(horizon, NONE, np.int32), pooled)
+
+
+def grown_graph(graph: Graph, nodes: int, needed: int, room: Room) -> Graph:
+    """The graph, with room for so many nodes in all and for `needed` more in its table."""
+    graph = graph._replace(table=grown(graph.table, needed, room))
+    more = nodes - len(graph.canonical)
+    if more <= 0:
+        return graph
+    room.take(2 * more * graph.canonical.itemsize)
+    return graph._replace(
+        canonical=np.concatenate([graph.canonical, np.full(more, NONE, np.int32)]),
+        peer=np.concatenate([graph.peer, np.full(more, NONE, np.int32)]),
+    )
+
+
+@kernel
+def _copy(table: MergeTable, larger: MergeTable) -> None:
+    for place in range(table.slots.size):
+        slot = table.slots[place]
+        if slot.node != NONE:
+            merge(larger, slot.state, slot.depth, slot.node)

@@ -1,0 +1,79 @@
+"""What a model has promised, and the errors for promises broken."""
+
+from typing import Any
+
+import numpy as np
+
+from pacplan.core import checks
+from pacplan.core.notes import shown
+from pacplan.models.protocol import BrokenPromiseError, Session
+from pacplan.models.states import advice
+
+# Which promise a model broke.
+BAD_REWARD = 1
+TOO_MANY_SUCCESSORS = 2
+NO_ACTIONS = 3
+TOO_MANY_ACTIONS = 4
+REWARD_VARIES = 5
+ENDED_EARLY = 6
+MOVE_PAYS = 7
+ENDLESS_GAME = 8
+BAD_BOUNDS = 9
+
+
+# What a search goes by: what the model promised, and what the planner did. One record.
+TERMS = np.dtype(
+    [
+        ("lowest", np.float64),  # lowest reward
+        ("width", np.float64),  # highest reward minus lowest
+        ("gamma", np.float64),
+        ("successors", np.int64),  # B
+        ("most_actions", np.int64),  # K; 0: not declared
+        ("horizon", np.int64),  # most steps of an episode
+        ("pairs_a_step", np.int64),  # most pairs that the planner adds to the tree in one step
+        ("may_end", np.bool_),
+    ],
+    align=True,
+)
+
+
+def broken_promise(
+    report: Any, terms: Any, session: Session, deterministic: bool
+) -> BrokenPromiseError:
+    """The error for a model that broke a promise.
+
+    Args:
+        report: the record in which a kernel noted the call.
+        terms: the record of what was promised.
+        session: the model.
+        deterministic: whether the user declared that every pair has one successor.
+    """
+    promise, key, action, h = (int(report[name]) for name in ("promise", "state", "action", "h"))
+    seen = key if session.states is None else session.states[key]
+    state = shown(seen)
+    where = f"state {state}, step {h}"
+    if promise not in (NO_ACTIONS, TOO_MANY_ACTIONS):
+        where = f"state {state}, action {shown(session.label(key, action))}, step {h}"
+    excess = f"more than the promised {terms['successors']} successors were seen; raise successors="
+    if deterministic:
+        excess = "transitions were declared deterministic, but a second successor was seen"
+    low, high = float(terms["lowest"]), float(terms["lowest"] + terms["width"])
+    reward, most = report["reward"], terms["most_actions"] or checks.LARGEST
+    said = {
+        BAD_REWARD: f"the reward {reward} lies outside the promised reward_range=({low}, {high})",
+        TOO_MANY_SUCCESSORS: f"{excess}, or {advice(seen)}",
+        REWARD_VARIES: f"rewards were declared deterministic, but this pair paid {reward} after having "
+        "paid another reward",
+        ENDED_EARLY: "the episode ended, though may_end=False promised that it never does",
+        MOVE_PAYS: f"a move that did not end the game paid {reward}; only the last move of a game pays",
+        ENDLESS_GAME: f"the game is not over after {terms['horizon']} moves; raise the planner's "
+        "horizon=",
+    }
+    if promise in said:
+        return BrokenPromiseError(f"{where}: {said[promise]}")
+    return BrokenPromiseError(
+        f"the successor {state} offers no action; a state in which nothing can be done must be reached "
+        "by a transition that terminates"
+        if promise == NO_ACTIONS
+        else f"state {state} offers {action} actions, more than the promised {most}"
+    )

@@ -1,0 +1,37 @@
+"""What a planner is asked."""
+
+from collections.abc import Hashable
+from typing import Any, NamedTuple
+
+from pacplan.compiled.streams import Stream
+from pacplan.engine.tree import SearchTree
+from pacplan.models.protocol import Model
+
+
+class Reuse(NamedTuple):
+    """How a search is linked to the ones before and after it, where decisions follow one another.
+
+    Attributes:
+        tree: the tree to start from, its root the state to plan from; None: a new one.
+        share: the part of delta that is left for this search. The state was reached by actions that
+            what the tree holds may have chosen, and the guarantee has to cover every choice.
+    """
+
+    tree: SearchTree | None = None
+    share: float = 1.0
+
+
+class Query(NamedTuple):
+    """What a planner is asked: a model, a state of it, and the calls it may spend.
+
+    `reuse` is None for a search that stands alone.
+    """
+
+    model: Model
+    state: Any
+    actions: tuple[Hashable, ...]
+    budget: int | None
+    rng: Stream
+    ties: Stream
+    reuse: Reuse | None = None
+    memory_limit: int | None = None

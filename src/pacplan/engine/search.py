@@ -1,0 +1,250 @@
+"""A search by a compiled kernel, as the driver sees it: the tree, room, and the calls to the kernel."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.compiled.jit import records
+from pacplan.engine.calls import ABORTED, CHUNK_DONE, FULL, NO_ROOM, REPORT, SPENT, STEP
+from pacplan.engine.checkpoint import named_arrays
+from pacplan.engine.driver import Snapshot
+from pacplan.engine.episodes import play
+from pacplan.engine.promises import NO_ACTIONS, TERMS, broken_promise
+from pacplan.engine.query import Query
+from pacplan.engine.room import OutOfTimeError, Room
+from pacplan.engine.tree import NODE, Reader, SearchTree, read_nothing
+from pacplan.models.protocol import Session
+
+# Kernels and kinds of searches and models (classes of tuples) that are ready.
+_prepared: set[Any] = set()
+# Visits of a node or pair are counted in 32 bits; each is a call to the model.
+MOST_COUNTED = np.iinfo(np.int32).max
+
+
+class KernelSearch(ABC):
+    """A search over a tree by a compiled kernel: by default the one that plays episodes.
+
+    Args:
+        query: what is asked.
+        session: the model, ready.
+        pair: the type of the tree's pairs.
+        node: the type of its nodes.
+        step: the type of the records of an episode's steps.
+        gamma: discount.
+        horizon: most steps of an episode.
+        deterministic: whether the user declared that every pair has one successor.
+        pairs_a_step: most pairs that a step adds to the tree.
+        open_loop: whether the tree is one of action sequences.
+        run: the kernel, `run(state, model, root, most_episodes, most_calls, rng, ties) -> status`.
+    """
+
+    target: float | None = None
+    seconds_a_node: ClassVar[float] = 3e-8
+    """Time that the plan takes to make once the search is over, for each node of the tree."""
+    derived: ClassVar[frozenset[str]] = frozenset()
+    """Arrays that kernels see and that follow from the others."""
+
+    def __init__(
+        self,
+        query: Query,
+        session: Session,
+        pair: np.dtype[Any],
+        node: np.dtype[Any] = NODE,
+        step: np.dtype[Any] = STEP,
+        *,
+        gamma: float,
+        horizon: int,
+        deterministic: bool = False,
+        pairs_a_step: int = 1,
+        open_loop: bool = False,
+        run: Callable[..., int] = play,
+    ) -> None:
+        model = query.model
+        self.session = session
+        self.actions = query.actions
+        self.horizon = horizon
+        self.room = Room(query.memory_limit)
+        self.tree = SearchTree(
+            pair,
+            node,
+            gamma=gamma,
+            horizon=horizon,
+            states=session.states,
+            labels=session.labels,
+            open_loop=open_loop,
+        )
+        successors = 1 if deterministic else model.successors
+        # Where B is not known, any number that is never exceeded will do.
+        self.successors = np.iinfo(np.int32).max if successors is None else successors
+        low, high = model.reward_range
+        terms = np.zeros(1, TERMS)
+        terms["lowest"], terms["width"], terms["gamma"] = low, high - low, gamma
+        terms["successors"], terms["most_actions"] = self.successors, model.max_actions or 0
+        terms["horizon"], terms["pairs_a_step"] = horizon, pairs_a_step
+        terms["may_end"] = model.may_end
+        self.calls = np.zeros(len(query.actions), np.int64)
+        self.terms = records(terms)
+        self.path = records(np.zeros(horizon, step))
+        self.reports = records(np.zeros(1, REPORT))
+        self._deterministic = deterministic
+        self._pairs_a_step = pairs_a_step
+        self._rng, self._ties = query.rng, query.ties
+        self._root = session.encode(query.state)
+        if query.reuse is not None and query.reuse.tree is not None:
+            self.tree.adopt(query.reuse.tree, session.encode)
+        self.room.take(self.tree.nbytes)
+        earlier = int(self.tree.nodes["count"].max(initial=0))
+        self._most_calls = MOST_COUNTED - earlier
+        self._run = run
+
+    @abstractmethod
+    def kernel_state(self) -> Any:
+        """The named tuple that the kernel works on: what `engine_fields` has, and the planner's own.
+
+        The tree's arrays move when it grows, so it is made anew for every chunk.
+        """
+
+    def engine_fields(self) -> dict[str, Any]:
+        """The fields of the kernel's tuple that belong to the engine (`pacplan.engine.episodes`)."""
+        return {
+            "tree": self.tree.arrays(),
+            "terms": self.terms,
+            "path": self.path,
+            "calls": self.calls,
+            "report": self.reports,
+        }
+
+    @abstractmethod
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+
+    def standing(
+        self,
+        best: int,
+        seconds: float,
+        lower: NDArray[np.float64] | None = None,
+        upper: NDArray[np.float64] | None = None,
+    ) -> Snapshot:
+        """A snapshot that recommends action `best`; its gap is max_{a != best} U(a) - L(best)."""
+        gap = None
+        if lower is not None and upper is not None:
+            rivals = [bound for a, bound in enumerate(upper.tolist()) if a != best]
+            gap = max(rivals) - float(lower[best]) if rivals else 0.0
+        return Snapshot(
+            actions=self.actions,
+            lower=lower,
+            upper=upper,
+            action=self.actions[best],
+            gap=gap,
+            samples=int(self.report["calls"]),
+            episodes=int(self.report["episodes"]),
+            seconds=seconds,
+        )
+
+    def reader(self) -> Reader:
+        """How the tree's pairs are read when the search is over. It outlives the session."""
+        return read_nothing
+
+    @property
+    def report(self) -> Any:
+        """Counters, and the promise that was broken, if any."""
+        return self.reports[0]
+
+    def reserve(self) -> int:
+        """Make room for some more episodes; returns how many."""
+        pairs = self.horizon * self._pairs_a_step
+        episodes = max(1, 4096 // pairs, len(self.tree.pairs) // (4 * pairs))
+        self.tree.reserve(episodes * self.horizon, episodes * pairs, self.room)
+        return episodes
+
+    def prepare(self) -> int:
+        """Compile the kernel for this kind of model, or load it from the cache, once a process.
+
+        The root is made on the way, which may ask the model; so it says how it ended, as `advance`.
+        """
+        handle = self.session.handle
+        state = self.kernel_state()
+        kind = self._run, *map(type, (state, *state, handle, getattr(handle, "inner", None)))
+        if kind in _prepared:
+            return CHUNK_DONE
+        _prepared.add(kind)
+        return self.advance(0, 0)
+
+    def stop_at(self, deadline: float | None) -> None:
+        """Begin no call to the model after this reading of `time.perf_counter`."""
+        self.room.deadline = deadline
+        self.session.stop_at(deadline)
+
+    def finishing(self) -> float:
+        """Seconds, at most, that the plan takes to make once the search has ended."""
+        return self.seconds_a_node * float(self.tree.arrays().used[0])
+
+    def halt(self) -> None:
+        """Begin no further call to the model."""
+        self.report["halt"] = 1
+
+    def advance(self, episodes: int, calls: int) -> int:
+        """Play at most so many episodes, until so many calls in all; say how it ended."""
+        last = int(self.report["episodes"]) + episodes
+        countable = min(calls, self._most_calls)
+        while True:
+            status = int(
+                self._run(
+                    self.kernel_state(),
+                    self.session.handle,
+                    self._root,
+                    last - int(self.report["episodes"]),
+                    countable,
+                    self._rng,
+                    self._ties,
+                )
+            )
+            if status == SPENT and countable < calls:
+                return FULL
+            called = status == ABORTED and not self.report["refused"]
+            if called or self.report["promise"] == NO_ACTIONS:
+                asked = int(self.report["action"]) if called else None
+                self.session.diagnose(int(self.report["state"]), asked, int(self.report["h"]))
+            if status != NO_ROOM:
+                return status
+            try:
+                self.reserve()
+            except MemoryError:
+                return FULL
+            except OutOfTimeError:
+                self.report["refused"] = 1
+                return ABORTED
+
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
+        """All that the search is between two chunks, by name."""
+        own = dict(named_arrays(self.kernel_state()))
+        streams = {"streams.rng": self._rng.words, "streams.ties": self._ties.words}
+        arrays = {name: array for name, array in own.items() if name not in self.derived}
+        return arrays | streams | self.session.memory()
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Put the search where `state_arrays` found it; it was set up in the same way.
+
+        Raises:
+            ValueError: the arrays are not those of such a search.
+        """
+        self.session.recall({name: arrays[name] for name in arrays if name.startswith("session.")})
+        for name, array in self.state_arrays().items():
+            if name not in arrays or arrays[name].dtype != array.dtype:
+                raise ValueError(f"the checkpoint does not fit this planner: {name} is another")
+            saved = arrays[name]
+            if saved.shape != array.shape:
+                # Without compilation, kernels see a view of the array.
+                owner = array if array.base is None else array.base
+                self.room.take(max(0, saved.nbytes - array.nbytes))
+                owner.resize(saved.shape, refcheck=False)
+                array = dict(self.state_arrays())[name]
+            array[...] = saved
+        self.reserve()
+
+    def broken_promise(self) -> Exception:
+        """The error for a model that broke a promise."""
+        return broken_promise(self.report, self.terms[0], self.session, self._deterministic)

@@ -1,0 +1,358 @@
+"""The search tree: compact records of states and state-action pairs, linked by their indices.
+
+A *node* is a state reached by one history of actions and states; a *pair* is an action that was
+tried in a node. Only what was visited is stored, and what one visit reads lies in one record:
+
+    node --first--> pair --sibling--> pair ...       the actions tried in this node
+    pair --child--> node --sibling--> node ...       the outcomes seen after this pair
+
+Node 0 is the root. A node is made after the pair that leads to it, which is made after its own
+node, so a child has a larger index than its parent and one sweep from the last node to the first
+visits children before parents.
+"""
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.compiled.jit import inlined, records
+from pacplan.engine.room import Room
+
+NONE = -1
+
+# What every node has; planners may put their own fields after it.
+NODE_FIELDS = [
+    ("state", np.int64),
+    ("upper", np.float64),  # max over the actions of their upper bounds
+    ("lower", np.float64),  # likewise of their lower bounds
+    ("count", np.int32),  # how often the parent pair led here
+    ("sibling", np.int32),  # next outcome of the parent pair
+    ("first", np.int32),  # most recently made pair of this node
+    ("favourite", np.int32),  # pair to try next; NONE: an action not tried yet
+    ("actions", np.int32),  # how many are available; 0: the episode has ended here
+    ("tried", np.int32),  # how many have a pair
+]
+NODE = np.dtype(NODE_FIELDS, align=True)
+
+# What every pair has; planners put their own fields before it.
+LINKS = [
+    ("n", np.int32),  # visits
+    ("action", np.int32),
+    ("sibling", np.int32),  # next tried action of the same node
+    ("child", np.int32),  # first outcome seen
+]
+
+Records = NDArray[Any]
+
+# Records to begin with. Untouched ones cost no memory, and most small searches never grow.
+_FIRST_ROOM = 4096
+
+
+class TreeArrays(NamedTuple):
+    """The tree as kernels see it. `used` holds the numbers of nodes and of pairs in use."""
+
+    nodes: Records
+    pairs: Records
+    used: NDArray[np.int64]
+
+
+@inlined
+def add_node(tree: TreeArrays, state: int, actions: int, upper: float, lower: float) -> int:
+    """Append an unvisited node. The caller has made sure that there is room."""
+    index = tree.used[0]
+    tree.used[0] = index + 1
+    node = tree.nodes[index]
+    node.state = state
+    node.upper = upper
+    node.lower = lower
+    node.sibling = NONE
+    node.first = NONE
+    node.favourite = NONE
+    node.actions = actions
+    return int(index)
+
+
+@inlined
+def add_pair(tree: TreeArrays, at: int, action: int) -> int:
+    """Append an unvisited pair to node `at`, its planner's fields zero.
+
+    The caller has made sure that there is room. Records are used once, and are zero before.
+    """
+    index = tree.used[1]
+    tree.used[1] = index + 1
+    node = tree.nodes[at]
+    pair = tree.pairs[index]
+    pair.action = action
+    pair.sibling = node.first
+    pair.child = NONE
+    node.first = index
+    node.tried += 1
+    return int(index)
+
+
+@inlined
+def untried_action(tree: TreeArrays, at: int, rng: Any) -> int:
+    """A uniformly random action of node `at` among those that have no pair yet."""
+    node = tree.nodes[at]
+    rank = int(rng.random() * (node.actions - node.tried))
+    # The action of this rank among the untried: raise it by the tried actions at or below it.
+    action = rank
+    while True:
+        below = 0
+        link = node.first
+        while link != NONE:
+            if tree.pairs[link].action <= action:
+                below += 1
+            link = tree.pairs[link].sibling
+        if action == rank + below:
+            return action
+        action = rank + below
+
+
+@inlined
+def find_child(tree: TreeArrays, pair: int, state: int, ended: bool) -> tuple[int, int]:
+    """The outcome of `pair` that is `state` (or the end), or NONE, and how many were seen."""
+    link = tree.pairs[pair].child
+    seen = 0
+    while link != NONE:
+        node = tree.nodes[link]
+        # All ends are one outcome: nothing follows any of them.
+        if (node.actions == 0) == ended and (ended or node.state == state):
+            return link, seen
+        seen += 1
+        link = node.sibling
+    return NONE, seen
+
+
+@inlined
+def link_child(tree: TreeArrays, pair: int, node: int) -> None:
+    """Make `node` an outcome of `pair`."""
+    tree.nodes[node].sibling = tree.pairs[pair].child
+    tree.pairs[pair].child = node
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A successor seen after a pair: its node, how often it was seen and what it is."""
+
+    node: int
+    count: int
+    state: Any
+    ended: bool
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a search knows of a pair, in the user's units; None where it keeps no such thing.
+
+    What the bounds are worth depends on the planner: its plan's `guarantee` says.
+
+    Attributes:
+        reward: mean of the rewards.
+        reward_interval: where the search's confidence bounds put their expectation.
+        value: estimate of what the action is worth, from its step on.
+        lower: bound on that from below.
+        upper: bound on that from above.
+    """
+
+    reward: float | None = None
+    reward_interval: tuple[float, float] | None = None
+    value: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+
+
+# Reads a pair's record, given how many actions each state offered on the way to it.
+Reader = Callable[[Any, Sequence[int]], Evidence]
+
+
+def read_nothing(pair: Any, offered: Sequence[int]) -> Evidence:
+    """The reader of a planner whose pairs hold visits alone."""
+    return Evidence()
+
+
+class SearchTree:
+    """Owns the records: makes room while a search runs, and is read when it is over.
+
+    Attributes:
+        gamma: discount of the search.
+        horizon: its number of steps.
+        open_loop: whether nodes stand for sequences of actions, whatever states they led to.
+
+    `pair` and `node` are the types of the records. `states` lists the user's states by their number,
+    and `labels` the user's actions by the number of their state and their own; each is None where the
+    numbers are what the user knows.
+    """
+
+    def __init__(
+        self,
+        pair: np.dtype[Any],
+        node: np.dtype[Any] = NODE,
+        *,
+        gamma: float,
+        horizon: int,
+        states: list[Any] | None,
+        labels: Any,
+        open_loop: bool = False,
+    ) -> None:
+        self.gamma = gamma
+        self.horizon = horizon
+        self.open_loop = open_loop
+        self._states = states
+        self._labels = labels
+        self._read: Reader = read_nothing
+        self._nodes = np.zeros(_FIRST_ROOM, node)
+        self._pairs = np.zeros(_FIRST_ROOM, pair)
+        self._used = np.zeros(2, np.int64)
+
+    def arrays(self) -> TreeArrays:
+        """The records for a kernel. Valid until the next `reserve`: never keep them."""
+        return TreeArrays(records(self._nodes), records(self._pairs), self._used)
+
+    def reserve(self, nodes: int, pairs: int, room: Room) -> None:
+        """Make room for so many more records, growing by half at a time."""
+        self._nodes = _grown(self._nodes, int(self._used[0]) + nodes, room)
+        self._pairs = _grown(self._pairs, int(self._used[1]) + pairs, room)
+
+    def close(self, read: Reader) -> None:
+        """End of the search: give back the room that is not in use, and learn how to read pairs."""
+        self._read = read
+        self._nodes.resize(int(self._used[0]), refcheck=False)
+        self._pairs.resize(int(self._used[1]), refcheck=False)
+
+    def below(self, node: int) -> "SearchTree":
+        """A tree of its own of all that lies below a node, which is its root, counts and all."""
+        nodes, pairs = self.nodes, self.pairs
+        node_numbers, pair_numbers = _below(nodes, pairs, node)
+        # One entry more, which NONE = -1 finds: it stays NONE.
+        new_node, new_pair = np.full(len(nodes) + 1, NONE), np.full(len(pairs) + 1, NONE)
+        new_node[node_numbers] = np.arange(len(node_numbers))
+        new_pair[pair_numbers] = np.arange(len(pair_numbers))
+        cut = copy.copy(self)
+        cut._nodes, cut._pairs = nodes[node_numbers], pairs[pair_numbers]
+        cut._used = np.array([len(node_numbers), len(pair_numbers)])
+        for group, link, new in (
+            (cut._nodes, "sibling", new_node),
+            (cut._nodes, "first", new_pair),
+            (cut._nodes, "favourite", new_pair),
+            (cut._pairs, "sibling", new_pair),
+            (cut._pairs, "child", new_node),
+        ):
+            group[link] = new[group[link]]
+        return cut
+
+    def adopt(self, other: "SearchTree", encode: Callable[[Any], int]) -> None:
+        """Take over the records of another tree, whose states `encode` numbers as this tree does."""
+        self._nodes, self._pairs = other.nodes.copy(), other.pairs.copy()
+        self._used = other._used.copy()
+        if other._states is not None:
+            goes_on = self._nodes["actions"] > 0  # The end of an episode is no state.
+            keys, which = np.unique(self._nodes["state"][goes_on], return_inverse=True)
+            numbers = np.array([encode(other._states[key]) for key in keys], np.int64)
+            self._nodes["state"][goes_on] = numbers[which]
+            if self._labels is not None and other._labels is not None:
+                known = zip(keys.tolist(), numbers.tolist(), strict=True)
+                self._labels.update((n, other._labels[k]) for k, n in known if k in other._labels)
+
+    @property
+    def nodes(self) -> Records:
+        """The node records in use (fields of `NODE`); node 0 is the root."""
+        return self._nodes[: int(self._used[0])]
+
+    @property
+    def pairs(self) -> Records:
+        """The pair records in use: fields of the planner's own, then `LINKS`."""
+        return self._pairs[: int(self._used[1])]
+
+    @property
+    def room(self) -> int:
+        """Number of nodes that there is room for."""
+        return len(self._nodes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the records, used or not."""
+        return int(self._nodes.nbytes + self._pairs.nbytes)
+
+    def __len__(self) -> int:
+        """Number of nodes."""
+        return int(self._used[0])
+
+    def state(self, node: int) -> Any:
+        """The user's state of a node."""
+        key = int(self.nodes[node]["state"])
+        return key if self._states is None else self._states[key]
+
+    def action(self, node: int, pair: int) -> Any:
+        """The user's action of a pair of a node."""
+        index = int(self.pairs[pair]["action"])
+        if self._labels is None:
+            return index
+        label = self._labels[int(self.nodes[node]["state"])][index]
+        return label.item() if isinstance(label, np.generic) else label
+
+    def evidence(self, pair: int, path: Sequence[int]) -> Evidence:
+        """What the search knows of a pair; `path` are the nodes from the root to the pair's own."""
+        return self._read(self.pairs[pair], [int(self.nodes[node]["actions"]) for node in path])
+
+    def tried(self, node: int) -> Iterator[int]:
+        """Indices of the pairs of a node, the most recently tried action first."""
+        link = int(self.nodes[node]["first"])
+        while link != NONE:
+            yield link
+            link = int(self.pairs[link]["sibling"])
+
+    def outcomes(self, pair: int) -> Iterator[Outcome]:
+        """What was seen after a pair; nothing after the last step, where nothing follows."""
+        link = int(self.pairs[pair]["child"])
+        while link != NONE:
+            node = self.nodes[link]
+            ended = bool(node["actions"] == 0)
+            yield Outcome(link, int(node["count"]), None if ended else self.state(link), ended)
+            link = int(node["sibling"])
+
+    def successor(self, action: int, state: Any) -> int | None:
+        """The node of a state seen after an action of the root, by its index; None if it was not."""
+        for pair in self.tried(0):
+            if self.pairs[pair]["action"] == action:
+                for outcome in self.outcomes(pair):
+                    if not outcome.ended and outcome.state == state:
+                        return outcome.node
+        return None
+
+    def __repr__(self) -> str:
+        return f"<SearchTree: {len(self)} nodes, {len(self.pairs)} pairs, horizon {self.horizon}>"
+
+
+def _below(nodes: Records, pairs: Records, node: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Numbers of the nodes and pairs below a node, itself included, in their order.
+
+    In their order, so that children still come after their parents.
+    """
+    level = np.array([node])
+    found_nodes, found_pairs = [level], [level[:0]]
+    while level.size:
+        found_pairs.append(_chained(nodes["first"][level], pairs["sibling"]))
+        level = _chained(pairs["child"][found_pairs[-1]], nodes["sibling"])
+        found_nodes.append(level)
+    return np.sort(np.concatenate(found_nodes)), np.sort(np.concatenate(found_pairs))
+
+
+def _chained(link: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:
+    """All members of some linked lists, given by their first ones."""
+    found = [link[:0]]
+    while link.size:
+        link = link[link != NONE]
+        found.append(link)
+        link = after[link]
+    return np.concatenate(found)
+
+
+def _grown(records: Records, needed: int, room: Room) -> Records:
+    if needed > np.iinfo(np.int32).max:
+        raise MemoryError("the search tree has reached 2**31 records")
+    return room.extend(records, needed)
