@@ -16,11 +16,20 @@ from dataclasses import replace
 from typing import Any
 from unittest import mock
 
-from pacplan.algorithms.bracket import search as bracket
+from pacplan.algorithms.bracket import setting as bracket
 from pacplan.bounds import thresholds
 from pacplan.testing import ENTRANTS, FALSE_ALARM, FAMILIES, Verdict, clopper_pearson, verify
 
 _STEP = 25
+
+
+@contextmanager
+def _bracket_with(name: str, value: Any) -> Iterator[None]:
+    """Bracket set up with something else; plans remember no setting from before, and none after."""
+    with mock.patch.object(bracket, name, value):
+        bracket.setting_of.cache_clear()
+        yield
+    bracket.setting_of.cache_clear()
 
 
 @contextmanager
@@ -32,7 +41,7 @@ def bracket_above(nats: float) -> Iterator[None]:
         found = honest(*args, **settings)
         return replace(found, log_share=found.log_share - nats)
 
-    with mock.patch.object(bracket, "prices", cut):
+    with _bracket_with("prices", cut):
         yield
 
 
@@ -47,14 +56,14 @@ def bracket_sets(nats: float) -> Iterator[None]:
         levels["price"] -= nats
         return replace(found, levels=levels)
 
-    with mock.patch.object(bracket, "prices", cut):
+    with _bracket_with("prices", cut):
         yield
 
 
 @contextmanager
 def bracket_below(nats: float) -> Iterator[None]:
     """Bracket's bounds from below: bets on returns need to win too little."""
-    with mock.patch.object(bracket, "EXPLOIT_SHARE", bracket.EXPLOIT_SHARE * math.exp(nats)):
+    with _bracket_with("EXPLOIT_SHARE", bracket.EXPLOIT_SHARE * math.exp(nats)):
         yield
 
 

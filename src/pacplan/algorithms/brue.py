@@ -59,19 +59,12 @@ def _choose(search: Search, at: int, h: int, ties: Any) -> int:
 
 @answers(episodes.arrive, Search)
 def _arrive(
-    search: Search,
-    model: Any,
-    at: int,
-    link: int,
-    h: int,
-    successor: int,
-    reward: float,
-    ended: bool,
-    ties: Any,
+    search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     """Only the steps that explore make nodes."""
     if h + 1 == search.terms[0].horizon:
         return NONE, CHUNK_DONE
+    at, link = search.path[h].node, search.path[h].pair
     if h < search.switch[0]:
         child, _, status = follow(search, model, at, link, successor, ended, h, 0.0, 0.0)
         if status == CHUNK_DONE:

@@ -122,17 +122,9 @@ def _choose(search: Search, at: int, h: int, ties: Any) -> int:
 
 @answers(episodes.arrive, Search)
 def _arrive(
-    search: Search,
-    model: Any,
-    at: int,
-    link: int,
-    h: int,
-    successor: int,
-    reward: float,
-    ended: bool,
-    ties: Any,
+    search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
-    return _next_sequence(search, link, h), CHUNK_DONE
+    return _next_sequence(search, search.path[h].pair, h), CHUNK_DONE
 
 
 @inlined

@@ -43,19 +43,12 @@ def _choose(search: Search, at: int, h: int, ties: Any) -> int:
 
 @answers(episodes.arrive, Search)
 def _arrive(
-    search: Search,
-    model: Any,
-    at: int,
-    link: int,
-    h: int,
-    successor: int,
-    reward: float,
-    ended: bool,
-    ties: Any,
+    search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     if h + 1 == search.terms[0].horizon:
         return NONE, CHUNK_DONE
-    child, new, status = follow(search, model, at, link, successor, ended, h, 0.0, 0.0)
+    step = search.path[h]
+    child, new, status = follow(search, model, step.node, step.pair, successor, ended, h, 0.0, 0.0)
     if new and search.rollout and status == CHUNK_DONE:
         status = episodes.LEAVE
     return child, status

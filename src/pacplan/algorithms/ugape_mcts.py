@@ -153,24 +153,16 @@ def _foreseen(search: Search, link: int) -> int:
 
 @answers(episodes.arrive, Search)
 def _arrive(
-    search: Search,
-    model: Any,
-    at: int,
-    link: int,
-    h: int,
-    successor: int,
-    reward: float,
-    ended: bool,
-    ties: Any,
+    search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     """A game that is over pays; a new position enters the tree."""
-    tree, terms = search.tree, search.terms[0]
-    pair = tree.pairs[link]
+    tree, terms, step = search.tree, search.terms[0], search.path[h]
+    pair = tree.pairs[step.pair]
     if ended:
         pair.n += 1
-        pair.payoffs += reward
+        pair.payoffs += step.reward
         return NONE, CHUNK_DONE
-    paid = terms.lowest + terms.width * reward
+    paid = terms.lowest + terms.width * step.reward
     broken = 0
     if pair.n > 0:
         broken = TOO_MANY_SUCCESSORS
@@ -179,12 +171,12 @@ def _arrive(
     elif abs(paid) > 1e-9 * terms.width:
         broken = MOVE_PAYS
     if broken:
-        return NONE, break_promise(search, broken, tree.nodes[at].state, pair.action, h, paid)
+        return NONE, break_promise(search, broken, tree.nodes[step.node].state, pair.action, h, paid)
     actions, status = count_actions(search, model, successor, h + 1)
     if status != CHUNK_DONE:
         return NONE, status
     child = add_node(tree, successor, actions, 1.0, 0.0)
-    link_child(tree, link, child)
+    link_child(tree, step.pair, child)
     return child, CHUNK_DONE
 
 

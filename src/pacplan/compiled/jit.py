@@ -27,6 +27,15 @@ def records(array: NDArray[Any]) -> NDArray[Any]:
     return array.view(np.recarray) if numba.config.DISABLE_JIT else array
 
 
+def zeros(rows: int, kind: np.dtype[Any]) -> NDArray[Any]:
+    """So many records of zeros, as `records` has them, that can be resized in place."""
+    if not numba.config.DISABLE_JIT:
+        return np.zeros(rows, kind)
+    array = np.recarray(rows, kind)
+    array[...] = np.zeros((), kind)
+    return array
+
+
 # Kernels allocate nothing and keep no reference to an argument, so they are compiled without Numba's
 # memory management (`_nrt`): counting references would cost as much as the search itself.
 _OPTIONS = {"error_model": "numpy", "_nrt": False}

@@ -87,25 +87,16 @@ def foreseen(search: Any, link: int) -> int:
 
 
 @question
-def arrive(
-    search: Any,
-    model: Any,
-    at: int,
-    link: int,
-    h: int,
-    successor: int,
-    reward: float,
-    ended: bool,
-    ties: Any,
-) -> tuple[int, int]:
-    """Take in the outcome of a call: the node it leads to, or NONE, and how to go on.
+def arrive(search: Any, model: Any, h: int, successor: int, ended: bool, ties: Any) -> tuple[int, int]:
+    """Take in the outcome of the call at step h: the node it leads to, or NONE; and how to go on.
 
-    The step's record in `path` holds its node, pair and reward, scaled to [0, 1]. By default outcomes
-    become nodes of their own, but those of the last step.
+    `path[h]` holds its node, its pair and its reward, scaled to [0, 1]. By default outcomes become
+    nodes of their own, but those of the last step.
     """
     if h + 1 == search.terms[0].horizon:
         return NONE, CHUNK_DONE
-    child, _, status = follow(search, model, at, link, successor, ended, h, 0.0, 0.0)
+    step = search.path[h]
+    child, _, status = follow(search, model, step.node, step.pair, successor, ended, h, 0.0, 0.0)
     return child, status
 
 
@@ -198,7 +189,7 @@ def _descend(search: Any, model: Any, most: int, rng: Any, ties: Any) -> tuple[i
             return h, calls, state, status
         calls += 1
         step.reward = reward
-        child, status = arrive(search, model, at, link, h, state, reward, ended, ties)
+        child, status = arrive(search, model, h, state, ended, ties)
         step.child = child
         if status == BROKEN:
             return h, calls, state, BROKEN

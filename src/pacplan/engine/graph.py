@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.compiled.jit import inlined, kernel, records
+from pacplan.compiled.jit import inlined, kernel, zeros
 from pacplan.engine.room import HASHED, Room
 from pacplan.engine.tree import NONE
 
-SLOT = np.dtype([("state", np.int64), ("depth", np.int32), ("node", np.int32)])  # node NONE: free
+# A canonical node by state and depth, one more than its number: 0 is a free slot.
+SLOT = np.dtype([("state", np.int64), ("depth", np.int32), ("node", np.int32)])
 
 
 class MergeTable(NamedTuple):
@@ -88,17 +89,26 @@ def _home(state: int, depth: int, slots: int) -> int:
 
 
 @inlined
+def _place(table: MergeTable, state: int, depth: int) -> int:
+    """The slot of a state and depth, or the free one where it belongs."""
+    place = _home(state, depth, table.slots.size)
+    while table.slots[place].node != 0:
+        if table.slots[place].state == state and table.slots[place].depth == depth:
+            break
+        place = (place + 1) & (table.slots.size - 1)
+    return place
+
+
+@inlined
 def merge(table: MergeTable, state: int, depth: int, node: int) -> int:
     """The canonical node of a state and depth: `node` itself if it is the first. There must be room."""
-    place = _home(state, depth, table.slots.size)
-    while table.slots[place].node != NONE:
-        if table.slots[place].state == state and table.slots[place].depth == depth:
-            return int(table.slots[place].node)
-        place = (place + 1) & (table.slots.size - 1)
+    place = _place(table, state, depth)
     slot = table.slots[place]
+    if slot.node != 0:
+        return int(slot.node) - 1
     slot.state = state
     slot.depth = depth
-    slot.node = node
+    slot.node = node + 1
     table.used[0] += 1
     return node
 
@@ -106,12 +116,8 @@ def merge(table: MergeTable, state: int, depth: int, node: int) -> int:
 @inlined
 def find(table: MergeTable, state: int, depth: int) -> int:
     """The canonical node of a state and depth, or NONE."""
-    place = _home(state, depth, table.slots.size)
-    while table.slots[place].node != NONE:
-        if table.slots[place].state == state and table.slots[place].depth == depth:
-            return int(table.slots[place].node)
-        place = (place + 1) & (table.slots.size - 1)
-    return NONE
+    # A free slot holds 0, so this is NONE.
+    return int(table.slots[_place(table, state, depth)].node) - 1
 
 
 @inlined
@@ -122,9 +128,7 @@ def has_room(table: MergeTable, more: int) -> bool:
 
 def empty_table(slots: int) -> MergeTable:
     """A table of so many slots, a power of two."""
-    table = np.zeros(slots, SLOT)
-    table["node"] = NONE
-    return MergeTable(records(table), np.zeros(1, np.int64))
+    return MergeTable(zeros(slots, SLOT), np.zeros(1, np.int64))
 
 
 def grown(table: MergeTable, needed: int, room: Room) -> MergeTable:
@@ -136,32 +140,33 @@ def grown(table: MergeTable, needed: int, room: Room) -> MergeTable:
         return table
     room.take((slots - len(table.slots)) * SLOT.itemsize, HASHED)
     larger = empty_table(slots)
-    _copy(table, larger)
+    if table.used[0] > 0:
+        _copy(table, larger)
     return larger
 
 
 def empty_graph(horizon: int, pooled: bool = False) -> Graph:
     """A graph of no node."""
-    none = np.zeros(0, np.int32)
-    return Graph(empty_table(16), none, none, np.full(horizon, NONE, np.int32), pooled)
+    return Graph(
+        empty_table(16),
+        np.zeros(0, np.int32),
+        np.zeros(0, np.int32),
+        np.full(horizon, NONE, np.int32),
+        pooled,
+    )
 
 
 def grown_graph(graph: Graph, nodes: int, needed: int, room: Room) -> Graph:
     """The graph, with room for so many nodes in all and for `needed` more in its table."""
     graph = graph._replace(table=grown(graph.table, needed, room))
-    more = nodes - len(graph.canonical)
-    if more <= 0:
-        return graph
-    room.take(2 * more * graph.canonical.itemsize)
-    return graph._replace(
-        canonical=np.concatenate([graph.canonical, np.full(more, NONE, np.int32)]),
-        peer=np.concatenate([graph.peer, np.full(more, NONE, np.int32)]),
-    )
+    room.extend(graph.canonical, nodes)
+    room.extend(graph.peer, nodes)
+    return graph
 
 
 @kernel
 def _copy(table: MergeTable, larger: MergeTable) -> None:
     for place in range(table.slots.size):
         slot = table.slots[place]
-        if slot.node != NONE:
-            merge(larger, slot.state, slot.depth, slot.node)
+        if slot.node != 0:
+            merge(larger, slot.state, slot.depth, slot.node - 1)

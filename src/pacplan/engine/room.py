@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 # Growth below this is granted without asking how much memory the machine has left.
@@ -65,7 +64,7 @@ class Room:
         rows = len(array)
         if needed <= rows:
             return array
-        size = array.itemsize * int(np.prod(array.shape[1:], dtype=np.int64))
+        size = array.strides[0]
         wanted = max(needed, rows * 3 // 2)
         try:
             self.take((wanted - rows) * size)

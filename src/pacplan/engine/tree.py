@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.compiled.jit import inlined, records
+from pacplan.compiled.jit import inlined, zeros
 from pacplan.engine.room import Room
 
 NONE = -1
@@ -205,13 +205,13 @@ class SearchTree:
         self._states = states
         self._labels = labels
         self._read: Reader = read_nothing
-        self._nodes = np.zeros(_FIRST_ROOM, node)
-        self._pairs = np.zeros(_FIRST_ROOM, pair)
+        self._nodes = zeros(_FIRST_ROOM, node)
+        self._pairs = zeros(_FIRST_ROOM, pair)
         self._used = np.zeros(2, np.int64)
 
     def arrays(self) -> TreeArrays:
         """The records for a kernel. Valid until the next `reserve`: never keep them."""
-        return TreeArrays(records(self._nodes), records(self._pairs), self._used)
+        return TreeArrays(self._nodes, self._pairs, self._used)
 
     def reserve(self, nodes: int, pairs: int, room: Room) -> None:
         """Make room for so many more records, growing by half at a time."""

@@ -5,32 +5,34 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.bracket.records import Search
+from pacplan.algorithms.bracket.records import Bounds, Search
 from pacplan.bounds.gamma import log_gamma
 from pacplan.bounds.product import log_stake, penalised_max
 from pacplan.bounds.simplex import kl_ball_max
 from pacplan.compiled.jit import inlined
-from pacplan.engine.graph import Graph, canonical, pools
+from pacplan.engine.graph import Graph, pools
 from pacplan.engine.tree import NONE, TreeArrays
 from pacplan.models import handles
 
 
 @inlined
-def column(search: Search, h: int) -> int:
+def column(graph: Graph | None, h: int) -> int:
     """Where the bounds of depth h are kept."""
-    return h if pools(search.graph) else 0
+    if graph is None:
+        return 0
+    return h if graph.pooled else 0
 
 
 @inlined
-def depths(search: Search, h: int) -> tuple[int, int]:
+def depths(graph: Graph | None, horizon: int, h: int) -> tuple[int, int]:
     """The depths, from and up to, that a node first seen at depth h stands for."""
-    return (0, int(search.rules[0].horizon)) if pools(search.graph) else (h, h + 1)
+    return (0, int(horizon)) if pools(graph) else (h, h + 1)
 
 
 @inlined
 def goes_on(search: Search, h: int) -> bool:
     """Whether it matters where a call at depth h leads: after the last step it tells other depths."""
-    return bool(pools(search.graph) or h + 1 < search.rules[0].horizon)
+    return bool(h + 1 < search.rules[0].horizon or pools(search.graph))
 
 
 @inlined
@@ -40,10 +42,11 @@ def unseen_value(search: Search, h: int) -> float:
 
 
 @inlined
-def outcome_value(search: Search, outcome: int, h: int) -> float:
+def outcome_value(graph: Graph | None, bounds: Bounds, outcome: int, h: int) -> float:
     """The f of an outcome after a call at depth h: the largest W of its state at the next depth."""
-    at = canonical(search.graph, outcome)
-    return float(search.bounds.nodes[at, column(search, h + 1)])
+    if graph is None:
+        return float(bounds.nodes[outcome, 0])
+    return float(bounds.nodes[graph.canonical[outcome], h + 1 if graph.pooled else 0])
 
 
 @inlined
@@ -54,7 +57,7 @@ def best_outcome(search: Search, link: int, h: int) -> tuple[float, int]:
     seen = 0
     step = tree.pairs[link].child
     while step != NONE:
-        top = max(top, outcome_value(search, step, h))
+        top = max(top, outcome_value(search.graph, search.bounds, step, h))
         seen += 1
         step = tree.nodes[step].sibling
     if seen < search.terms[0].successors:
@@ -70,7 +73,7 @@ def add_drifts(search: Search, link: int, h: int, top: float, seen: int) -> None
     step = pair.child
     while step != NONE:
         node = tree.nodes[step]
-        node.drift += gamma * (top - outcome_value(search, step, h))
+        node.drift += gamma * (top - outcome_value(search.graph, search.bounds, step, h))
         step = node.sibling
     if seen < search.terms[0].successors:
         pair.drift += gamma * (top - unseen_value(search, h))
@@ -126,7 +129,9 @@ def _second_maximum(search: Search, link: int, h: int, top: float, seen: int) ->
     while step != NONE:
         node = tree.nodes[step]
         ball[k].p = node.count / n
-        ball[k].f = node.drift / n - rules.gamma * (top - outcome_value(search, step, h))
+        ball[k].f = node.drift / n - rules.gamma * (
+            top - outcome_value(search.graph, search.bounds, step, h)
+        )
         kappa += _count_term(search.entropies, node.count)
         k += 1
         step = node.sibling
@@ -149,7 +154,7 @@ def _known_expectation(search: Search, model: Any, at: int, link: int, h: int) -
     while step != NONE:
         node = tree.nodes[step]
         p = handles.probability(model, state, action, h, node.state, node.actions == 0)
-        expected += p * outcome_value(search, step, h)
+        expected += p * outcome_value(search.graph, search.bounds, step, h)
         left -= p
         step = node.sibling
     return expected + max(left, 0.0) * unseen_value(search, h)
@@ -178,33 +183,34 @@ def refresh_pair(
     Cut to [0, cap + lambda weight_h C_h]. For `renewed` see `_first_maximum`.
     """
     rules, level = search.rules[0], search.levels[h]
-    pair = search.tree.pairs[link]
-    random_next = goes_on(search, h) and rules.learns
+    pair, place = search.tree.pairs[link], column(search.graph, h)
+    next_matters = goes_on(search, h)
+    random_next = next_matters and rules.learns
     value = pair.reward if rules.told else 0.0
     evidence = 0.0
     if random_next or not rules.told:
         found, evidence = _first_maximum(search, link, h, penalty, renewed)
         # Where the reward is told, the bets are on 1 - d.
         value += found - (1.0 if rules.told else 0.0)
-    if goes_on(search, h) and rules.known_transitions:
+    if next_matters and rules.known_transitions:
         value += rules.gamma * _known_expectation(search, model, at, link, h)
-    elif goes_on(search, h):
+    elif next_matters:
         top, seen = best_outcome(search, link, h)
         value += rules.gamma * top
         if random_next:
             value += _second_maximum(search, link, h, top, seen)
-    if goes_on(search, h):
+    if next_matters:
         evidence = _with_evidence_below(search.tree, search.graph, link, evidence)
     # No evidence can carry W further: log M >= log cash at every depth below.
-    most = search.bounds.caps[at, column(search, h)] + penalty * level.excess
+    most = search.bounds.caps[at, place] + penalty * level.excess
     pair.evidence = evidence if value <= most else 0.0
-    search.bounds.pairs[link, column(search, h)] = max(0.0, min(value, most))
+    search.bounds.pairs[link, place] = max(0.0, min(value, most))
 
 
 @inlined
 def refresh_node(search: Search, at: int, h: int) -> None:
     """f: the largest W of a node at depth h, that of an action never tried included."""
-    tree, bounds, place = search.tree, search.bounds, column(search, h)
+    tree, bounds, place = search.tree, search.bounds, column(search.graph, h)
     node = tree.nodes[at]
     upper = bounds.caps[at, place] if node.tried < node.actions else -np.inf
     evidence = 0.0

@@ -90,7 +90,7 @@ def _choose(search: Search, at: int, h: int, ties: Any) -> int:
 @inlined
 def _optimistic(search: Search, at: int, h: int, ties: Any) -> int:
     """The pair with the largest W, NONE for an action never tried; ties at random."""
-    tree, bounds, place = search.tree, search.bounds, column(search, h)
+    tree, bounds, place = search.tree, search.bounds, column(search.graph, h)
     node = tree.nodes[at]
     tied = node.actions - node.tried
     best = bounds.caps[at, place] if tied > 0 else -np.inf
@@ -112,21 +112,14 @@ def _optimistic(search: Search, at: int, h: int, ties: Any) -> int:
 
 @answers(episodes.arrive, Search)
 def _arrive(
-    search: Search,
-    model: Any,
-    at: int,
-    link: int,
-    h: int,
-    successor: int,
-    reward: float,
-    ended: bool,
-    ties: Any,
+    search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     """Add what a call tells to the bets of its pair: on r - d(s'), reward and successor together.
 
     d = gamma (max f - f) and whether the episode is cut off after this call are fixed by what was known
     before it.
     """
+    at, link, reward = search.path[h].node, search.path[h].pair, search.path[h].reward
     rules, pair = search.rules[0], search.tree.pairs[link]
     cut = search.decision[0].kind == EXPLORE and pair.n < rules.cut
     x = rules.offset + rules.slope * reward
@@ -175,7 +168,7 @@ def _note_outcome(
     drift = 0.0
     if learns:
         # A new outcome was an unseen one when d was fixed.
-        drift = gamma * (top - (after if new else outcome_value(search, child, h)))
+        drift = gamma * (top - (after if new else outcome_value(search.graph, search.bounds, child, h)))
     if new:
         status = settle(search, model, child, h, link, ended)
     search.tree.nodes[child].count += 1

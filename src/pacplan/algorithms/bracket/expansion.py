@@ -49,11 +49,11 @@ def plant_root(search: Search, model: Any, state: int) -> int:
 def _cap(search: Search, model: Any, at: int, first: int) -> int:
     """Limit the value of a new node by what the user knows; returns a status."""
     state, rules, bounds = search.tree.nodes[at].state, search.rules[0], search.bounds
-    start, stop = depths(search, first)
+    start, stop = depths(search.graph, search.rules[0].horizon, first)
     for h in range(start, stop):
         # Whatever the user's function does, what is left behind holds.
-        bounds.caps[at, column(search, h)] = search.levels[h].span
-        bounds.nodes[at, column(search, h)] = search.levels[h].span
+        bounds.caps[at, column(search.graph, h)] = search.levels[h].span
+        bounds.nodes[at, column(search.graph, h)] = search.levels[h].span
     for h in range(start, stop):
         span = search.levels[h].span
         _, high = handles.value_bounds(model, state, h)
@@ -63,8 +63,8 @@ def _cap(search: Search, model: Any, at: int, first: int) -> int:
         largest_value = search.steps.sigma[rules.horizon - h]
         known = (high - rules.low * largest_value) / rules.width
         cap = max(0.0, min(span, known + span - largest_value))
-        bounds.caps[at, column(search, h)] = cap
-        bounds.nodes[at, column(search, h)] = cap
+        bounds.caps[at, column(search.graph, h)] = cap
+        bounds.nodes[at, column(search.graph, h)] = cap
     return CHUNK_DONE
 
 
@@ -73,35 +73,43 @@ def _expand_known(search: Search, model: Any, at: int, first: int) -> None:
     """Give every action of a new node its pair: where rewards are known, each is worth its own."""
     tree, rules, terms = search.tree, search.rules[0], search.terms[0]
     node, bounds = tree.nodes[at], search.bounds
-    start, stop = depths(search, first)
+    start, stop = depths(search.graph, search.rules[0].horizon, first)
     node.estimate = -np.inf
     for action in range(node.actions):
         raw = handles.mean_reward(model, node.state, action, first)
         reward = rules.offset + rules.slope * (raw - terms.lowest) / terms.width
-        link = add_pair(tree, at, action)
+        link = _open_pair(search, at, action)
         pair = tree.pairs[link]
         pair.reward = reward
         pair.estimate = reward + rules.gamma * search.steps.prior[rules.horizon - first - 1]
-        pair.guess = 1.0
         node.estimate = max(node.estimate, pair.estimate)
         for h in range(start, stop):
             after = search.levels[h + 1].span if h + 1 < rules.horizon else 0.0
-            place = column(search, h)
+            place = column(search.graph, h)
             bounds.pairs[link, place] = min(reward + rules.gamma * after, bounds.caps[at, place])
     for h in range(start, stop):
         refresh_node(search, at, h)
 
 
 @inlined
+def _open_pair(search: Search, at: int, action: int) -> int:
+    """A new pair, on which nothing was bet."""
+    link = add_pair(search.tree, at, action)
+    search.tree.pairs[link].guess = 1.0
+    for j in range(search.opening.size):
+        search.bets[link, j] = search.opening[j]
+    return link
+
+
+@inlined
 def add_unvisited(search: Search, at: int, action: int, h: int) -> int:
     """A pair for an action that is tried for the first time, at depth h."""
-    link = add_pair(search.tree, at, action)
+    link = _open_pair(search, at, action)
     pair, bounds = search.tree.pairs[link], search.bounds
     for place in range(bounds.caps.shape[1]):
         bounds.pairs[link, place] = bounds.caps[at, place]
-    cap = bounds.caps[at, column(search, h)]
+    cap = bounds.caps[at, column(search.graph, h)]
     pair.estimate = min(cap, search.steps.prior[search.rules[0].horizon - h])
-    pair.guess = 1.0
     if at == 0:
         search.root[action].pair = link
     return link
@@ -140,7 +148,7 @@ def _end(search: Search, child: int, left: int) -> None:
     node = search.tree.nodes[child]
     node.place = ENDED
     node.estimate = search.steps.ended[left]
-    start, stop = depths(search, node.depth)
+    start, stop = depths(search.graph, search.rules[0].horizon, node.depth)
     for depth in range(start, stop):
         worth = search.steps.ended[search.rules[0].horizon - depth]
-        search.bounds.nodes[child, column(search, depth)] = worth
+        search.bounds.nodes[child, column(search.graph, depth)] = worth

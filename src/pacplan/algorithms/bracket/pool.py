@@ -15,7 +15,7 @@ from pacplan.algorithms.bracket.constants import (
     PRIOR_SLOPE,
     SPARSE_GROWTH,
 )
-from pacplan.compiled.jit import inlined, records
+from pacplan.compiled.jit import inlined, zeros
 from pacplan.engine.calls import halted
 from pacplan.engine.graph import MergeTable, empty_table, find, grown, merge
 from pacplan.engine.room import Room
@@ -54,22 +54,15 @@ class PoolArrays:
     def __init__(self, actions: int, horizon: int) -> None:
         self._most_found = horizon + 1, (horizon + 1) * actions, horizon + 1
         self._used = np.zeros(5, np.int64)
-        self._states = np.zeros(0, STATE)
-        self._pairs = np.zeros(0, PAIR)
-        self._outcomes = np.zeros(0, OUTCOME)
+        self._states = zeros(0, STATE)
+        self._pairs = zeros(0, PAIR)
+        self._outcomes = zeros(0, OUTCOME)
         self._values = np.zeros((0, horizon + 1))
         self._places = empty_table(16)
 
     def arrays(self) -> Pool:
         """What the kernels see; valid until the next `reserve`."""
-        return Pool(
-            records(self._states),
-            records(self._pairs),
-            records(self._outcomes),
-            self._values,
-            self._places,
-            self._used,
-        )
+        return Pool(self._states, self._pairs, self._outcomes, self._values, self._places, self._used)
 
     def reserve(self, room: Room) -> None:
         """Make room for another episode at least, up to a limit."""

@@ -152,6 +152,7 @@ class Search(NamedTuple):
     graph: Graph | None  # None where nodes are not merged
     bounds: Bounds
     bets: NDArray[np.float64]  # bets[pair, j]: S_j, on its weight
+    opening: NDArray[np.float64]  # what S_j starts from
     stakes: NDArray[np.float64]  # stakes[h, j]: a_j
     pool: Pool
     rules: Any  # one record of RULES

@@ -11,47 +11,30 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.bracket import episode  # noqa: F401  (answers the engine's questions)
 from pacplan.algorithms.bracket.constants import (
-    ANYTIME_CUT,
-    BELOW,
-    CUT,
     EXPECTED_ACTIONS,
-    EXPLOIT_SHARE,
-    FINE,
-    FINEST,
-    FIRST_SPREAD,
-    FORCED_GRID,
-    GRID,
-    LARGEST_FRACTION,
-    LEAST_FRACTION,
-    MOST_POINTS,
+    FIRST_ACCOUNTS,
     NEWEST,
-    PRIOR,
     SMALL_COUNTS,
 )
 from pacplan.algorithms.bracket.pool import PoolArrays
-from pacplan.algorithms.bracket.prices import prices
 from pacplan.algorithms.bracket.records import (
     ARM,
     DECISION,
-    MOMENTS,
     NODE,
     PAIR,
-    RULES,
     SCRATCH,
-    STEPS,
     Bounds,
     Search,
 )
+from pacplan.algorithms.bracket.setting import Task, setting_of
 from pacplan.algorithms.common.confidence import tail
 from pacplan.algorithms.common.plans import within
-from pacplan.compiled.jit import records
-from pacplan.core.words import at_most, exactly
+from pacplan.compiled.jit import records, zeros
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_graph, grown_graph
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
-from pacplan.engine.values import step_range
 from pacplan.models.bounded import ValueBounds
 from pacplan.models.protocol import Session
 from pacplan.models.tabular import TabularMDP
@@ -80,101 +63,55 @@ class BracketSearch(KernelSearch):
         self._value_bounds = (
             ValueBounds(planner.value_bounds, session) if planner.value_bounds else None
         )
-        low, high = step_range(model.reward_range, model.may_end)
-        self._sigma = np.concatenate([[0.0], np.cumsum(gamma ** np.arange(horizon))])
-        self._low, self._width = low, high - low
-        lowest, highest = model.reward_range
         target = planner.epsilon
         if planner.target == "infinite":
-            target -= tail(model, planner.gamma, horizon)
+            target -= tail(model, gamma, horizon)
         self.target = target if planner.goal == "action" else None
-        span = float(self._sigma[-1])
-        epsilon = target / self._width
-        if planner.epsilon > 0.0 and span > FINEST * epsilon:
-            raise ValueError(
-                f"epsilon={exactly(planner.epsilon)} is too small for values in a range of "
-                f"{at_most(span * self._width)}; give at least "
-                f"{at_most(span * self._width / FINEST)}, or 0"
-            )
-        # An epsilon beyond the range of values is met before the first call.
-        resolution = min(epsilon, span) if epsilon > 0.0 else FINE * span
-        b = self.successors
         # At the root of one step nothing can recur.
         merge = planner.merge if horizon > 1 else "tree"
-        cost = prices(
-            (1.0 - BELOW) * planner.delta,
-            gamma,
-            horizon,
-            resolution,
-            merge=merge,
-            successors=b,
-            states=model.states if isinstance(model, TabularMDP) else math.inf,
-            random_next=b > 1 and planner.transitions == "unknown" and horizon > 1,
-            random_rewards=planner.rewards == "unknown",
-        )
-        coarse = FORCED_GRID * resolution
-        step = max(resolution / GRID, min(coarse, span / MOST_POINTS))
-        stride = max(1, int(coarse / step + 1e-9))
-        points = int(span / step) + 2
-        least = min(0.5, LEAST_FRACTION * resolution / span)
-        # Halves of the largest fraction, until one is small enough.
-        fractions = 1 + max(0, math.ceil(math.log2(LARGEST_FRACTION / least)))
-        nothing = -low / self._width
-        rules = np.zeros(1, RULES)
-        rules["gamma"], rules["epsilon"], rules["resolution"] = gamma, epsilon, resolution
-        rules["low"], rules["width"] = low, self._width
-        rules["offset"] = (lowest - low) / self._width
-        rules["slope"] = (highest - lowest) / self._width
-        rules["kappa"], rules["least"] = cost.kappa, cost.kappa * resolution
-        rules["log_share"] = cost.log_share
-        below = BELOW * planner.delta
-        rules["delta_exploit"], rules["delta_forced"] = (
-            EXPLOIT_SHARE * below,
-            (1.0 - EXPLOIT_SHARE) * below,
-        )
-        rules["step"], rules["stride"], rules["horizon"] = step, stride, horizon
-        rules["normaliser"] = math.lgamma(0.5 * b) - b * math.lgamma(0.5)
-        rules["cut"] = CUT if epsilon > 0.0 else ANYTIME_CUT
-        rules["value_goal"] = planner.goal == "value"
-        rules["fixed_rewards"] = planner.rewards == "deterministic"
-        rules["known_rewards"] = planner.rewards == "known"
-        rules["known_transitions"] = planner.transitions == "known"
-        rules["told"] = planner.rewards != "unknown"
-        rules["learns"] = b > 1 and planner.transitions == "unknown"
-        rules["swept"] = -1
-        rules["same_actions"] = model.same_actions
         actions = len(query.actions)
-        self.root = records(np.zeros(actions, ARM))
-        self._decision = records(np.zeros(1, DECISION))
-        bettors = len(NEWEST)
         room = max(actions, model.max_actions or EXPECTED_ACTIONS)
-        steps = np.zeros(horizon + 1, STEPS)
-        steps["sigma"] = self._sigma
-        steps["prior"] = PRIOR * self._sigma
-        steps["ended"] = nothing * self._sigma
-        moments = np.zeros((actions, bettors), MOMENTS)
-        moments["spread"] = (FIRST_SPREAD * span) ** 2
+        self._setting = setting = setting_of(
+            Task(
+                epsilon=target,
+                delta=planner.delta,
+                gamma=gamma,
+                horizon=horizon,
+                value_goal=planner.goal == "value",
+                merge=merge,
+                rewards=planner.rewards,
+                transitions=planner.transitions,
+                reward_range=model.reward_range,
+                may_end=model.may_end,
+                successors=self.successors,
+                states=model.states if isinstance(model, TabularMDP) else math.inf,
+                same_actions=model.same_actions,
+                most_actions=room,
+            )
+        )
+        cost = setting.prices
+        self.root = zeros(actions, ARM)
+        self._decision = zeros(1, DECISION)
         self._pool = PoolArrays(room, horizon)
-        rules["most_actions"] = room
-        # Accounts are opened with the first bet of an action; few actions ever bet.
-        self._wealth = np.zeros((0, points, bettors))
-        self._forced_wealth = np.zeros((0, points // stride + 2, fractions))
-        self._opening = cost.opening
+        self._wealth = np.zeros((0, setting.points, len(NEWEST)))
+        self._forced_wealth = np.zeros((0, setting.forced_points, setting.fractions))
         self._bets = np.zeros((0, len(cost.opening)))
         # Where evidence is pooled, a column for every depth, and one for what is after the last step.
         columns = horizon + 1 if merge == "stationary" else 1
         self._bounds = Bounds(*(np.zeros((0, columns)) for _ in range(3)))
         self._graph = empty_graph(horizon, merge == "stationary") if merge != "tree" else None
+        self._rules = records(setting.rules.copy())
         self._fixed: dict[str, Any] = {
+            "opening": cost.opening,
             "stakes": cost.stakes,
-            "rules": records(rules),
+            "rules": self._rules,
             "levels": records(cost.levels),
-            "steps": records(steps),
+            "steps": records(setting.steps.copy()),
             "entropies": _entropies(),
             "root": self.root,
-            "moments": records(moments),
+            "moments": records(np.tile(setting.moments, (actions, 1))),
             "decision": self._decision,
-            "scratch": records(np.zeros(max(room, b, len(cost.opening)), SCRATCH)),
+            "scratch": zeros(max(room, self.successors, len(cost.opening)), SCRATCH),
         }
         self.reserve()
 
@@ -194,29 +131,27 @@ class BracketSearch(KernelSearch):
     def reserve(self) -> int:
         """Make room, also for the bets on new pairs and on returns, and for new states in the pool."""
         episodes = super().reserve()
-        nodes, pairs = self.tree.room, len(self.tree.arrays().pairs)
-        known = len(self._bets)
-        self._bets = self.room.extend(self._bets, pairs)
-        self._bets[known:] = self._opening
+        tree, room = self.tree.arrays(), self.room
+        nodes, pairs = len(tree.nodes), len(tree.pairs)
+        room.extend(self._bets, pairs)
         for table, rows in zip(self._bounds, (nodes, nodes, pairs), strict=True):
-            self.room.extend(table, rows)
-        self._pool.reserve(self.room)
-        rules = self._fixed["rules"][0]
-        self._wealth = self._opened(self._wealth, int(rules["bettors"]))
-        self._forced_wealth = self._opened(self._forced_wealth, int(rules["forcers"]))
+            room.extend(table, rows)
+        self._pool.reserve(room)
+        rules = self._rules[0]
+        self._open_accounts(self._wealth, int(rules["bettors"]))
+        self._open_accounts(self._forced_wealth, int(rules["forcers"]))
         if self._graph is not None:
-            self._graph = grown_graph(self._graph, nodes, episodes * self.horizon + 1, self.room)
+            self._graph = grown_graph(self._graph, nodes, episodes * self.horizon + 1, room)
         return episodes
 
-    def _opened(self, accounts: NDArray[np.float64], used: int) -> NDArray[np.float64]:
-        """The accounts, or twice as many where all are in use."""
-        if used < len(accounts):
-            return accounts
-        return self.room.extend(accounts, min(max(2 * used, 1), len(self.actions)))
+    def _open_accounts(self, accounts: NDArray[np.float64], used: int) -> None:
+        """Room for a few actions to begin betting, and for twice as many where all are in use."""
+        if used == len(accounts):
+            self.room.extend(accounts, min(max(2 * used, FIRST_ACCOUNTS), len(self.actions)))
 
     def in_units(self, scaled: Any) -> Any:
         """Values of H steps in the user's units."""
-        return self._low * self._sigma[-1] + self._width * scaled
+        return self._setting.low * self._setting.sigma[-1] + self._setting.width * scaled
 
     def estimates(self) -> NDArray[np.float64]:
         """Estimates of the root's actions; NaN for those never tried, whose estimates are a prior."""
@@ -229,12 +164,12 @@ class BracketSearch(KernelSearch):
 
     def reader(self) -> Reader:
         """Pairs hold the sum of their rewards, or the reward that was told, and an estimate."""
-        rules = self._fixed["rules"][0]
+        rules, setting = self._rules[0], self._setting
         lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
         return _Reader(
-            low=self._low,
-            width=self._width,
-            sigma=self._sigma,
+            low=setting.low,
+            width=setting.width,
+            sigma=setting.sigma,
             known=bool(rules["known_rewards"]),
             fixed=bool(rules["fixed_rewards"]),
             pooled=self._graph is not None and self._graph.pooled,

@@ -67,32 +67,23 @@ def _choose(search: Search, at: int, h: int, ties: Any) -> int:
 
 @answers(episodes.arrive, Search)
 def _arrive(
-    search: Search,
-    model: Any,
-    at: int,
-    link: int,
-    h: int,
-    successor: int,
-    reward: float,
-    ended: bool,
-    ties: Any,
+    search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     """Write down the step. Nothing is counted yet: the episode is backed up as far as it comes."""
-    tree, rules, terms = search.tree, search.rules[0], search.terms[0]
-    pair = tree.pairs[link]
-    if rules.fixed_rewards and pair.n > 0 and abs(pair.reward - reward) > 1e-9:
-        paid = terms.lowest + terms.width * reward
-        return NONE, break_promise(search, REWARD_VARIES, tree.nodes[at].state, pair.action, h, paid)
+    rules, terms, step = search.rules[0], search.terms[0], search.path[h]
+    node, pair = search.tree.nodes[step.node], search.tree.pairs[step.pair]
+    if rules.fixed_rewards and pair.n > 0 and abs(pair.reward - step.reward) > 1e-9:
+        paid = terms.lowest + terms.width * step.reward
+        return NONE, break_promise(search, REWARD_VARIES, node.state, pair.action, h, paid)
     price = 0.0
     if rules.per_path:
-        price = log(tree.nodes[at].actions * (terms.successors if h > 0 else 1))
+        price = log(node.actions * (terms.successors if h > 0 else 1))
         if h > 0:
             price += search.path[h - 1].price
-    search.path[h].price = price
-    steps = terms.horizon - h
-    if steps == 1 and not rules.keep_last:
+    step.price = price
+    if h + 1 == terms.horizon and not rules.keep_last:
         return NONE, CHUNK_DONE
-    return _outcome(search, model, at, link, h, successor, ended, ties)
+    return _outcome(search, model, step.node, step.pair, h, successor, ended, ties)
 
 
 @inlined

@@ -1,0 +1,163 @@
+"""What a Bracket search is set up with, before its first call: grids, shares of delta, prices.
+
+All of it follows from the planner's settings and from what the model promised, so plans alike share it.
+In units in which a step pays between 0 and 1 (docs/bracket.md, "Units").
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.algorithms.bracket.constants import (
+    ANYTIME_CUT,
+    BELOW,
+    CUT,
+    EXPLOIT_SHARE,
+    FINE,
+    FINEST,
+    FIRST_SPREAD,
+    FORCED_GRID,
+    GRID,
+    LARGEST_FRACTION,
+    LEAST_FRACTION,
+    MOST_POINTS,
+    NEWEST,
+    PRIOR,
+)
+from pacplan.algorithms.bracket.prices import Prices, prices
+from pacplan.algorithms.bracket.records import MOMENTS, RULES, STEPS
+from pacplan.core.words import at_most, exactly
+from pacplan.engine.values import step_range
+
+
+class Task(NamedTuple):
+    """What is asked: the planner's settings and the model's promises, in the user's units."""
+
+    epsilon: float  # the gap to stop at
+    delta: float
+    gamma: float
+    horizon: int
+    value_goal: bool
+    merge: str
+    rewards: str
+    transitions: str
+    reward_range: tuple[float, float]
+    may_end: bool
+    successors: int
+    states: float  # infinite where it is not known how many there are
+    same_actions: bool
+    most_actions: int
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What a search starts from. It copies what it writes to.
+
+    Attributes:
+        low: what 0 stands for, in the user's units.
+        width: what 1 does, above that.
+        sigma: 1 + gamma + ... + gamma^(k-1), by k.
+        rules: one record of `RULES`.
+        steps: records of `STEPS`.
+        moments: one record of `MOMENTS` per bettor.
+        prices: of the bounds from above.
+        points: of the grid of bounds.
+        forced_points: of the grid of forced bets.
+        fractions: of the wealth that forced bets stake, how many.
+    """
+
+    low: float
+    width: float
+    sigma: NDArray[np.float64]
+    rules: NDArray[Any]
+    steps: NDArray[Any]
+    moments: NDArray[Any]
+    prices: Prices
+    points: int
+    forced_points: int
+    fractions: int
+
+
+@lru_cache(maxsize=64)
+def setting_of(task: Task) -> Setting:
+    """The setting of a search.
+
+    Raises:
+        ValueError: epsilon is too small beside the range of values.
+    """
+    low, high = step_range(task.reward_range, task.may_end)
+    width = high - low
+    sigma = np.concatenate([[0.0], np.cumsum(task.gamma ** np.arange(task.horizon))])
+    span, epsilon = float(sigma[-1]), task.epsilon / width
+    if task.epsilon > 0.0 and span > FINEST * epsilon:
+        raise ValueError(
+            f"epsilon={exactly(task.epsilon)} is too small for values in a range of "
+            f"{at_most(span * width)}; give at least {at_most(span * width / FINEST)}, or 0"
+        )
+    # An epsilon beyond the range of values is met before the first call.
+    resolution = min(epsilon, span) if epsilon > 0.0 else FINE * span
+    learns = task.successors > 1 and task.transitions == "unknown"
+    above = prices(
+        (1.0 - BELOW) * task.delta,
+        task.gamma,
+        task.horizon,
+        resolution,
+        merge=task.merge,
+        successors=task.successors,
+        states=task.states,
+        random_next=learns and task.horizon > 1,
+        random_rewards=task.rewards == "unknown",
+    )
+    coarse = FORCED_GRID * resolution
+    step = max(resolution / GRID, min(coarse, span / MOST_POINTS))
+    stride = max(1, int(coarse / step + 1e-9))
+    points = int(span / step) + 2
+    least = min(0.5, LEAST_FRACTION * resolution / span)
+    rules = _rules(task, low, width, above)
+    rules["epsilon"], rules["resolution"], rules["learns"] = epsilon, resolution, learns
+    rules["least"], rules["step"], rules["stride"] = above.kappa * resolution, step, stride
+    steps = np.zeros(task.horizon + 1, STEPS)
+    steps["sigma"], steps["prior"], steps["ended"] = sigma, PRIOR * sigma, -low / width * sigma
+    moments = np.zeros(len(NEWEST), MOMENTS)
+    moments["spread"] = (FIRST_SPREAD * span) ** 2
+    return Setting(
+        low=low,
+        width=width,
+        sigma=sigma,
+        rules=rules,
+        steps=steps,
+        moments=moments,
+        prices=above,
+        points=points,
+        forced_points=points // stride + 2,
+        # Halves of the largest fraction, until one is small enough.
+        fractions=1 + max(0, math.ceil(math.log2(LARGEST_FRACTION / least))),
+    )
+
+
+def _rules(task: Task, low: float, width: float, above: Prices) -> NDArray[Any]:
+    """The record of rules, but for the grid."""
+    lowest, highest = task.reward_range
+    below, b = BELOW * task.delta, task.successors
+    rules = np.zeros(1, RULES)
+    rules["gamma"], rules["horizon"] = task.gamma, task.horizon
+    rules["low"], rules["width"] = low, width
+    rules["offset"], rules["slope"] = (lowest - low) / width, (highest - lowest) / width
+    rules["kappa"], rules["log_share"] = above.kappa, above.log_share
+    rules["delta_exploit"] = EXPLOIT_SHARE * below
+    rules["delta_forced"] = (1.0 - EXPLOIT_SHARE) * below
+    rules["normaliser"] = math.lgamma(0.5 * b) - b * math.lgamma(0.5)
+    rules["cut"] = CUT if task.epsilon > 0.0 else ANYTIME_CUT
+    rules["value_goal"] = task.value_goal
+    rules["told"] = task.rewards != "unknown"
+    rules["fixed_rewards"] = task.rewards == "deterministic"
+    rules["known_rewards"] = task.rewards == "known"
+    rules["known_transitions"] = task.transitions == "known"
+    rules["same_actions"] = task.same_actions
+    rules["most_actions"] = task.most_actions
+    rules["swept"] = -1
+    return rules
