@@ -8,12 +8,15 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
+from pacplan.algorithms.common.plans import best_estimate
+from pacplan.algorithms.common.stepwise import StepSearch
 from pacplan.algorithms.opd import certain_plan, check_limits, tails_of
-from pacplan.compiled.jit import inlined, kernel, records
-from pacplan.engine.calls import ABORTED, CHUNK_DONE, NO_ROOM, RULE, SPENT, halted
+from pacplan.compiled.jit import inlined, records
+from pacplan.compiled.questions import answers
+from pacplan.engine import steps
+from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, SPENT
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
-from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import (
     LINKS,
     NONE,
@@ -24,8 +27,7 @@ from pacplan.engine.tree import (
     add_pair,
     link_child,
 )
-from pacplan.models.protocol import Session
-from pacplan.models.tabular import TabularMDP
+from pacplan.models.protocol import Session, facts
 from pacplan.result import Plan
 
 PAIR = np.dtype(
@@ -52,7 +54,6 @@ RULES = np.dtype(
     [
         ("gamma", np.float64),
         ("horizon", np.int64),  # 0: no end
-        ("successors", np.int64),
         ("per_step", np.bool_),
     ],
     align=True,
@@ -113,87 +114,90 @@ def _refresh_node(search: Search, at: int) -> None:
 
 
 @inlined
-def _expand(search: Search, model: Any, at: int, h: int) -> None:
-    """Give a leaf at depth h all its actions and their successors."""
-    tree, rules = search.tree, search.rules[0]
-    state = tree.nodes[at].state
-    after = search.tails[min(h + 1, search.tails.size - 1)]
-    over = h + 1 == rules.horizon
-    for action in range(tree.nodes[at].actions):
-        link = add_pair(tree, at, action)
-        row = model.outcomes[h if rules.per_step else 0, state, action]
-        reward = 0.0
-        before = 0.0
-        for k in range(row.size):
-            outcome = row[k]
-            p = outcome.cumulative - before
-            before = outcome.cumulative
-            if p > 0.0:
-                reward += p * outcome.reward
-                if not outcome.ended and not over:
-                    actions = model.action_counts[outcome.state]
-                    child = add_node(tree, outcome.state, actions, after.upper, after.lower)
-                    search.extra[child].p = p
-                    search.extra[child].spread = after.upper - after.lower
-                    link_child(tree, link, child)
-        tree.pairs[link].reward = reward
-        tree.pairs[link].n = 1
-        _refresh_pair(search, link)
-    _refresh_node(search, at)
+def _add_child(search: Search, link: int, state: int, actions: int, p: float, tail: Any) -> None:
+    """Add an outcome of a pair that can go on, as a leaf; the first of all is the root."""
+    child = add_node(search.tree, state, actions, tail.upper, tail.lower)
+    search.extra[child].p = p
+    search.extra[child].spread = tail.upper - tail.lower
+    if link != NONE:
+        link_child(search.tree, link, child)
 
 
-@kernel
-def run(
-    search: Search, model: Any, state: int, most_expansions: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Expand leaves until one of the reasons in `pacplan.engine.calls` to return."""
-    tree, report = search.tree, search.report[0]
-    if tree.used[0] == 0:
-        add_node(tree, state, search.calls.size, search.tails[0].upper, search.tails[0].lower)
-        search.extra[0].p = 1.0
-        search.extra[0].spread = search.tails[0].upper - search.tails[0].lower
-    for _ in range(most_expansions):
-        if search.extra[0].spread <= 0.0:
-            return RULE
-        if halted(search):
-            search.report[0].refused = 1
-            return ABORTED
-        at = 0
-        h = 0
-        while tree.nodes[at].first != NONE:
-            if h == search.path.shape[0]:
-                return NO_ROOM
-            link = tree.nodes[at].favourite
-            search.path[h, 0] = at
-            search.path[h, 1] = link
-            h += 1
-            at = NONE
-            step = tree.pairs[link].child
-            while step != NONE:
-                reach = search.extra[step].p * search.extra[step].spread
-                if at == NONE or reach > search.extra[at].p * search.extra[at].spread:
-                    at = step
-                step = tree.nodes[step].sibling
-        actions = tree.nodes[at].actions
-        if report.calls + actions > most_calls:
-            return SPENT
-        if (
-            tree.used[0] + actions * search.rules[0].successors > tree.nodes.size
-            or tree.used[1] + actions > tree.pairs.size
-        ):
+@inlined
+def _read_row(search: Search, model: Any, link: int, state: int, h: int) -> None:
+    """Give a pair all its outcomes, from the model's table."""
+    pair, rules = search.tree.pairs[link], search.rules[0]
+    row = model.outcomes[h if rules.per_step else 0, state, pair.action]
+    tail = search.tails[min(h + 1, search.tails.size - 1)]
+    reward = 0.0
+    before = 0.0
+    for k in range(row.size):
+        outcome = row[k]
+        p = outcome.cumulative - before
+        before = outcome.cumulative
+        if p > 0.0:
+            reward += p * outcome.reward
+            if not outcome.ended and h + 1 != rules.horizon:
+                actions = model.action_counts[outcome.state]
+                _add_child(search, link, outcome.state, actions, p, tail)
+    pair.reward = reward
+    pair.n = 1
+
+
+@inlined
+def _widest_child(search: Search, link: int) -> int:
+    """The outcome of a pair through which the widest leaf is reached."""
+    extra = search.extra
+    widest = search.tree.pairs[link].child
+    step = widest
+    while step != NONE:
+        if extra[step].p * extra[step].spread > extra[widest].p * extra[widest].spread:
+            widest = step
+        step = search.tree.nodes[step].sibling
+    return int(widest)
+
+
+@answers(steps.begin, Search)
+def _begin(search: Search, state: int) -> None:
+    if search.tree.used[0] == 0:
+        _add_child(search, NONE, state, search.calls.size, 1.0, search.tails[0])
+
+
+@answers(steps.advance, Search)
+def _advance(search: Search, model: Any, ties: Any) -> int:
+    return RULE if search.extra[0].spread <= 0.0 else steps.CALL
+
+
+@answers(steps.call, Search)
+def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
+    """Give the widest leaf of the optimistic policy all its actions and their outcomes."""
+    tree, path = search.tree, search.path
+    at = 0
+    h = 0
+    while tree.nodes[at].first != NONE:
+        if h == path.shape[0]:
             return NO_ROOM
-        _expand(search, model, at, h)
-        search.deepest[0] = max(search.deepest[0], h + 1)
-        for step in range(h - 1, -1, -1):
-            _refresh_pair(search, search.path[step, 1])
-            _refresh_node(search, search.path[step, 0])
-        if h > 0:
-            search.calls[tree.pairs[search.path[0, 1]].action] += actions
-        else:
-            for action in range(actions):
-                search.calls[action] += 1
-        report.calls += actions
-        report.episodes += 1
+        path[h, 0] = at
+        path[h, 1] = tree.nodes[at].favourite
+        at = _widest_child(search, path[h, 1])
+        h += 1
+    actions = tree.nodes[at].actions
+    if actions > most:
+        return SPENT
+    nodes = actions * model.outcomes.shape[-1]
+    if tree.used[0] + nodes > tree.nodes.size or tree.used[1] + actions > tree.pairs.size:
+        return NO_ROOM
+    for action in range(actions):
+        link = add_pair(tree, at, action)
+        _read_row(search, model, link, tree.nodes[at].state, h)
+        _refresh_pair(search, link)
+        search.calls[action if h == 0 else tree.pairs[path[0, 1]].action] += 1
+    search.report[0].calls += actions
+    search.deepest[0] = max(search.deepest[0], h + 1)
+    _refresh_node(search, at)
+    for step in range(h - 1, -1, -1):
+        _refresh_pair(search, path[step, 1])
+        _refresh_node(search, path[step, 0])
     return CHUNK_DONE
 
 
@@ -221,40 +225,38 @@ class OPMDP(Planner):
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
 
     def check_query(self, query: Query, limits: Limits) -> None:
-        if not isinstance(query.model, TabularMDP):
+        if not facts(query.model).known:
             raise ValueError(
-                "OPMDP plans with known probabilities and rewards, so it needs a TabularMDP; "
-                f"got {type(query.model).__name__}"
+                "OPMDP plans with known probabilities and rewards, so it needs a TabularMDP, or a "
+                f"model that publishes its table like one; got {type(query.model).__name__}"
             )
-        check_limits(self, limits, query.model, self.horizon)
+        check_limits(self, limits, query.model)
 
     def start(self, query: Query, session: Session) -> "_PolicySearch":
         return _PolicySearch(self, query, session)
 
     def finish(self, query: Query, search: "_PolicySearch", stopped_by: str, seconds: float) -> Plan:
         assumed = ("the tables of the model are true",)
-        return certain_plan(self, query, search, stopped_by, seconds, self.horizon, assumed)
+        return certain_plan(self, query, search, stopped_by, seconds, assumed)
 
 
-class _PolicySearch(KernelSearch):
+class _PolicySearch(StepSearch):
     """The tree; an episode is an expansion."""
 
     def __init__(self, planner: OPMDP, query: Query, session: Session) -> None:
-        super().__init__(query, session, PAIR, gamma=planner.gamma, horizon=1, run=run)
+        super().__init__(planner, query, session, PAIR)
         model = query.model
         self._rows = int(session.handle.outcomes.shape[-1])
-        rules = (planner.gamma, planner.horizon or 0, self._rows, model.steps is not None)
+        rules = (planner.gamma, planner.horizon or 0, model.steps is not None)
         self._rules = records(np.array([rules], RULES))
         self._tails = tails_of(planner.gamma, planner.horizon, model)
         self._extra = np.zeros(0, EXTRA)
         self._way = np.zeros((64, 2), np.int64)
         self._deepest = np.zeros(1, np.int64)
-        self._order = query.ties.permutation(len(query.actions))
         self._most_actions = model.max_actions or len(query.actions)
         self.reserve()
 
     def kernel_state(self) -> Search:
-        """What the kernel works on. The arrays move when they grow, so it is made anew."""
         return Search(
             tree=self.tree.arrays(),
             extra=records(self._extra),
@@ -292,11 +294,9 @@ class _PolicySearch(KernelSearch):
 
     def recommended(self) -> int:
         """Index of the action with the largest lower bound."""
-        lower, _ = self._bounds()
-        return int(max(self._order, key=lambda action: lower[action]))
+        return best_estimate(self._bounds()[0], self.order)
 
     def snapshot(self, seconds: float) -> Snapshot:
-        """How the search stands."""
         return self.standing(self.recommended(), seconds, *self._bounds())
 
     def reader(self) -> Reader:

@@ -7,15 +7,16 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_steps
-from pacplan.algorithms.common.plans import bounded_plan
-from pacplan.compiled.jit import kernel, records
+from pacplan.algorithms.common.plans import best_estimate, bounded_plan
+from pacplan.algorithms.common.stepwise import StepSearch
+from pacplan.compiled.jit import records
+from pacplan.compiled.questions import answers
 from pacplan.core.words import at_most
-from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, SPENT, call_model, count_actions
+from pacplan.engine import steps
+from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, SPENT, count_actions, draw_counted
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.heap import pop, push
 from pacplan.engine.query import Query
-from pacplan.engine.search import KernelSearch
-from pacplan.engine.tree import LINKS
 from pacplan.engine.values import value_range
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
@@ -46,79 +47,78 @@ class Search(NamedTuple):
     leaves: Any  # records of LEAF
     keys: NDArray[np.float64]  # the heap: earned + discount * upper tail ...
     items: NDArray[np.int64]  # ... and which leaf
-    sizes: NDArray[np.int64]  # [leaves, heap, action of the leaf under way to extend next]
+    sizes: NDArray[np.int64]  # [leaves, heap, next action of the expansion under way]
     tails: Any  # records of TAIL, a depth each; the last serves all deeper ones
     terms: Any  # one record of TERMS
-    gamma: float
     horizon: int  # 0: no end
     lower: NDArray[np.float64]  # of the root's actions: best sequence so far
     calls: NDArray[np.int64]
     report: Any  # one record of REPORT
 
 
-@kernel
-def run(
-    search: Search, model: Any, state: int, most_expansions: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Expand leaves until one of the reasons in `pacplan.engine.calls` to return."""
-    leaves, sizes, report = search.leaves, search.sizes, search.report
-    promise = search.terms[0]
-    if sizes[0] == 0:
-        root = leaves[0]
+@answers(steps.begin, Search)
+def _begin(search: Search, state: int) -> None:
+    """Make the empty sequence."""
+    if search.sizes[0] == 0:
+        root = search.leaves[0]
         root.state = state
         root.discount = 1.0
         root.open = 1
-        sizes[0] = 1
-        sizes[1] = push(search.keys, search.items, 0, search.tails[0].upper, 0)
-    for _ in range(most_expansions):
-        if sizes[1] == 0:
-            return RULE
-        leaf = leaves[search.items[0]]
-        actions = search.calls.size
-        if leaf.depth > 0:
-            actions, status = count_actions(search, model, leaf.state, leaf.depth)
-            if status != CHUNK_DONE:
-                return status
-        if sizes[0] + actions > leaves.size:
-            return NO_ROOM
-        # An expansion that was cut short goes on where it was.
-        while sizes[2] < actions:
-            if report[0].calls >= most_calls:
-                return SPENT
-            action = sizes[2]
-            successor, reward, ended, status = call_model(
-                search, model, leaf.state, action, leaf.depth, rng
-            )
-            if status != CHUNK_DONE:
-                return status
-            first = action if leaf.depth == 0 else leaf.first
-            search.calls[first] += 1
-            report[0].calls += 1
-            index = sizes[0]
-            sizes[0] = index + 1
-            sizes[2] = action + 1
-            new = leaves[index]
-            new.state = successor
-            new.earned = leaf.earned + leaf.discount * (promise.lowest + promise.width * reward)
-            new.discount = leaf.discount * search.gamma
-            new.depth = leaf.depth + 1
-            new.first = first
-            tail = search.tails[min(new.depth, search.tails.size - 1)]
-            value = new.earned
-            if not ended and new.depth != search.horizon:
-                new.open = 1
-                value += new.discount * tail.lower
-            search.lower[first] = max(search.lower[first], value)
-        leaf.open = 0
-        sizes[1] = pop(search.keys, search.items, sizes[1])
-        for index in range(sizes[0] - actions, sizes[0]):
-            new = leaves[index]
-            if new.open:
-                tail = search.tails[min(new.depth, search.tails.size - 1)]
-                key = new.earned + new.discount * tail.upper
-                sizes[1] = push(search.keys, search.items, sizes[1], key, index)
-        sizes[2] = 0
-        report[0].episodes += 1
+        search.sizes[0] = 1
+        search.sizes[1] = push(search.keys, search.items, 0, search.tails[0].upper, 0)
+
+
+@answers(steps.advance, Search)
+def _advance(search: Search, model: Any, ties: Any) -> int:
+    return RULE if search.sizes[1] == 0 else steps.CALL
+
+
+@answers(steps.call, Search)
+def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
+    """Extend the most promising sequence by every action."""
+    leaves, sizes, tails, terms = search.leaves, search.sizes, search.tails, search.terms[0]
+    leaf = leaves[search.items[0]]
+    actions = search.calls.size
+    if leaf.depth > 0:
+        actions, status = count_actions(search, model, leaf.state, leaf.depth)
+        if status != CHUNK_DONE:
+            return status
+    # An expansion that was cut short goes on where it was.
+    begun = sizes[2]
+    if sizes[0] + actions - begun > leaves.size:
+        return NO_ROOM
+    depth = leaf.depth + 1
+    tail = tails[min(depth, tails.size - 1)]
+    for action in range(begun, actions):
+        if action - begun == most:
+            return SPENT
+        first = action if leaf.depth == 0 else leaf.first
+        successor, reward, ended, status = draw_counted(
+            search, model, leaf.state, action, leaf.depth, first, rng
+        )
+        if status != CHUNK_DONE:
+            return status
+        new = leaves[sizes[0]]
+        sizes[0] += 1
+        sizes[2] = action + 1
+        new.state = successor
+        new.earned = leaf.earned + leaf.discount * (terms.lowest + terms.width * reward)
+        new.discount = leaf.discount * terms.gamma
+        new.depth = depth
+        new.first = first
+        value = new.earned
+        if not ended and depth != search.horizon:
+            new.open = 1
+            value += new.discount * tail.lower
+        search.lower[first] = max(search.lower[first], value)
+    leaf.open = 0
+    sizes[1] = pop(search.keys, search.items, sizes[1])
+    for index in range(sizes[0] - actions, sizes[0]):
+        new = leaves[index]
+        if new.open:
+            key = new.earned + new.discount * tail.upper
+            sizes[1] = push(search.keys, search.items, sizes[1], key, index)
+    sizes[2] = 0
     return CHUNK_DONE
 
 
@@ -157,41 +157,35 @@ class OPD(Planner):
             )
         if model.random_rewards:
             raise ValueError("OPD plans where nothing is random, and this model's rewards are")
-        check_limits(self, limits, model, self.horizon)
+        check_limits(self, limits, model)
 
     def start(self, query: Query, session: Session) -> "_LeafSearch":
         return _LeafSearch(self, query, session)
 
     def finish(self, query: Query, search: "_LeafSearch", stopped_by: str, seconds: float) -> Plan:
         assumed = ("every state and action has one successor", "rewards are deterministic")
-        return certain_plan(self, query, search, stopped_by, seconds, self.horizon, assumed)
+        return certain_plan(self, query, search, stopped_by, seconds, assumed)
 
 
-def check_limits(planner: Planner, limits: Limits, model: Model, horizon: int | None) -> None:
+def check_limits(planner: Any, limits: Limits, model: Model) -> None:
     """Refuse a search that nothing would end, and steps that the model is not defined for."""
     if limits.budget is None and limits.time_limit is None and limits.callback is None:
         name = type(planner).__name__
         raise ValueError(f"{name} rarely stops by itself; give plan() a budget or a time_limit")
-    if horizon is not None:
-        check_steps(model, horizon)
+    if planner.horizon is not None:
+        check_steps(model, planner.horizon)
     elif model.steps is not None:
         raise ValueError(f"the model is defined for {model.steps} steps: pass a horizon")
 
 
 def certain_plan(
-    planner: Planner,
-    query: Query,
-    search: Any,
-    stopped_by: str,
-    seconds: float,
-    horizon: int | None,
-    assumptions: tuple[str, ...],
+    planner: Any, query: Query, search: Any, stopped_by: str, seconds: float, assumed: tuple[str, ...]
 ) -> Plan:
     """The plan of a planner whose bounds are certain."""
     snapshot: Snapshot = search.snapshot(seconds)
     assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
     best = search.recommended()
-    problem = "" if horizon is None else f" in the {horizon}-step problem"
+    problem = "" if planner.horizon is None else f" in the {planner.horizon}-step problem"
     search.horizon = search.deepest()
     return bounded_plan(
         planner,
@@ -203,30 +197,28 @@ def certain_plan(
             f"Action {snapshot.action!r} is within {at_most(max(0.0, snapshot.gap))} of "
             f"optimal{problem}, for certain."
         ),
-        assumptions=assumptions,
+        assumptions=assumed,
         values=np.where(search.calls > 0, snapshot.lower, np.nan),
         value=float(snapshot.lower[best]),
     )
 
 
-class _LeafSearch(KernelSearch):
+class _LeafSearch(StepSearch):
     """The sequences played; an episode is an expansion."""
 
     def __init__(self, planner: OPD, query: Query, session: Session) -> None:
-        super().__init__(query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1, run=run)
+        super().__init__(planner, query, session)
         self._tails = tails_of(planner.gamma, planner.horizon, query.model)
         self._lower = np.full(len(query.actions), self._tails["lower"][0])
-        self._order = query.ties.permutation(len(query.actions))
         self._most_actions = query.model.max_actions or len(query.actions)
         self._sizes = np.zeros(3, np.int64)
         self._leaves = np.zeros(1024, LEAF)
         self._keys = np.zeros(1024)
         self._items = np.zeros(1024, np.int64)
-        self._gamma, self._steps = planner.gamma, planner.horizon or 0
+        self._steps = planner.horizon or 0
         self.reserve()
 
     def kernel_state(self) -> Search:
-        """What the kernel works on. The arrays move when they grow, so it is made anew."""
         return Search(
             leaves=records(self._leaves),
             keys=self._keys,
@@ -234,7 +226,6 @@ class _LeafSearch(KernelSearch):
             sizes=self._sizes,
             tails=records(self._tails),
             terms=self.terms,
-            gamma=self._gamma,
             horizon=self._steps,
             lower=self._lower,
             calls=self.calls,
@@ -270,10 +261,9 @@ class _LeafSearch(KernelSearch):
 
     def recommended(self) -> int:
         """Index of the action that is surely worth most."""
-        return int(max(self._order, key=lambda action: self._lower[action]))
+        return best_estimate(self._lower, self.order)
 
     def snapshot(self, seconds: float) -> Snapshot:
-        """How the search stands."""
         return self.standing(self.recommended(), seconds, self._lower.copy(), self._upper())
 
 

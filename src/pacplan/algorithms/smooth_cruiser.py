@@ -9,22 +9,17 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_endless, check_gamma_below_one, most_actions
-from pacplan.algorithms.common.plans import best_estimate, estimates_plan
+from pacplan.algorithms.common.plans import estimates_plan
+from pacplan.algorithms.common.stepwise import StepSearch
 from pacplan.algorithms.common.units import units
-from pacplan.compiled.jit import inlined, kernel, records
+from pacplan.compiled.jit import inlined, records
+from pacplan.compiled.questions import answers
 from pacplan.core import checks
 from pacplan.core.words import at_most, complement, exactly
-from pacplan.engine.calls import (
-    CHUNK_DONE,
-    NO_ROOM,
-    RULE,
-    count_actions,
-    draw_counted,
-)
-from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine import steps
+from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, count_actions, draw_counted
+from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
-from pacplan.engine.search import KernelSearch
-from pacplan.engine.tree import LINKS
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
 
@@ -41,7 +36,9 @@ FRAME = np.dtype(
         ("level", np.float64),  # accuracy of estimateQ
         ("width", np.int64),  # N, draws of every action
         ("draws", np.int64),  # complete rounds over the actions
-        ("action", np.int64),  # whose turn it is
+        ("action", np.int64),  # whose turn it is, or the one that sampleV has chosen
+        ("chosen", np.int64),  # whether it has
+        ("rest", np.float64),  # F(Q) - Q . grad F(Q), if so
         ("reward", np.float64),  # of the draw whose successor is being valued
     ]
 )
@@ -68,7 +65,7 @@ _FIRST_FRAMES = 32
 
 
 class Search(NamedTuple):
-    """The recursion as it stands: it can be left at any call, and taken up again."""
+    """The recursion as it stands."""
 
     rules: Any  # one record of RULES
     terms: Any  # one record of TERMS
@@ -80,14 +77,10 @@ class Search(NamedTuple):
 
 
 @inlined
-def _begin(search: Search, model: Any, at: int, state: int, h: int, level: float) -> int:
-    """Start estimateQ in a frame; returns a status."""
+def _begin_q(search: Search, at: int, state: int, actions: int, h: int, level: float) -> None:
+    """Begin estimateQ in a frame."""
+    search.depth[0] = at
     frame = search.frames[at]
-    actions = search.calls.size
-    if h > 0:
-        actions, status = count_actions(search, model, state, h)
-        if status != CHUNK_DONE:
-            return int(status)
     frame.state = state
     frame.actions = actions
     frame.h = h
@@ -95,22 +88,38 @@ def _begin(search: Search, model: Any, at: int, state: int, h: int, level: float
     frame.width = int(min(np.ceil(search.rules[0].constant / (level * level)), _MOST_DRAWS))
     frame.draws = 0
     frame.action = 0
+    frame.chosen = 0
     search.sums[at, :actions] = 0.0
-    return CHUNK_DONE
 
 
 @inlined
-def _accuracy_of_q(accuracy: float, kappa: float) -> float:
-    return accuracy if accuracy >= kappa else np.sqrt(kappa * accuracy)
+def _begin_v(search: Search, model: Any, at: int, state: int, h: int) -> int:
+    """Begin a term of sampleV: by the estimateQ that it needs. Returns a status."""
+    kappa, accuracy = search.rules[0].kappa, search.frames[at].accuracy
+    level = accuracy if accuracy >= kappa else np.sqrt(kappa * accuracy)
+    actions, status = count_actions(search, model, state, h)
+    if status == CHUNK_DONE:
+        _begin_q(search, at, state, actions, h, level)
+    return int(status)
 
 
 @inlined
-def _advance(frame: Any) -> None:
-    """On to the next action, and to the next round after the last."""
+def _add_draw(search: Search, at: int, value: float) -> None:
+    """Add a draw to estimateQ; on to the next action, and to the next round after the last."""
+    frame = search.frames[at]
+    search.sums[at, frame.action] += value
     frame.action += 1
     if frame.action == frame.actions:
         frame.action = 0
         frame.draws += 1
+    search.depth[0] = at
+
+
+@inlined
+def _return_v(search: Search, at: int) -> None:
+    """The value of a sampleV completes a draw of the estimateQ above."""
+    value = search.rules[0].gamma * search.frames[at].total
+    _add_draw(search, at - 1, search.frames[at - 1].reward + value)
 
 
 @inlined
@@ -138,76 +147,78 @@ def _smooth_max(search: Search, at: int, pick: float) -> tuple[float, float, int
     return top + rules.temperature * np.log(mass), inner / mass, chosen
 
 
-@kernel
-def run(
-    search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Go on with the recursion until one of the reasons in `pacplan.engine.calls` to return."""
-    rules, depth = search.rules[0], search.depth
-    if depth[0] < 0:
-        depth[0] = 0
-        _begin(search, model, 0, state, 0, rules.accuracy)
-    drawn = 0
-    while True:
-        at = depth[0]
-        frame = search.frames[at]
-        sampling = frame.draws < frame.width
-        if not sampling and at == 0:
-            return RULE
-        finished = False
-        if sampling or frame.accuracy < rules.kappa:
-            if drawn == most_draws:
-                return CHUNK_DONE
-            if at + 1 == search.frames.size:
-                return NO_ROOM
-            action = frame.action
-            smooth = inner = 0.0
-            if not sampling:
-                smooth, inner, action = _smooth_max(search, at, ties.random())
-            successor, reward, ended, status = draw_counted(
-                search, model, frame.state, action, frame.h, search.frames[0].action, most_calls, rng
-            )
-            if status != CHUNK_DONE:
-                return status
-            drawn += 1
-            x = rules.offset + rules.slope * reward
-            if sampling:
-                below = frame.level / rules.root
-                if ended or below >= rules.top:
-                    search.sums[at, action] += x + (rules.gamma * rules.ended if ended else 0.0)
-                    _advance(frame)
-                else:
-                    frame.reward = x
-                    depth[0] = at + 1
-                    new = search.frames[at + 1]
-                    new.accuracy = below
-                    new.total = 0.0
-                    new.discount = 1.0
-                    level = _accuracy_of_q(below, rules.kappa)
-                    status = _begin(search, model, at + 1, successor, frame.h + 1, level)
-                    if status != CHUNK_DONE:
-                        return status
-            else:
-                frame.total += frame.discount * (smooth - inner + x)
-                frame.discount *= rules.gamma
-                frame.accuracy /= rules.root
-                if ended:
-                    frame.total += frame.discount * rules.ended
-                finished = ended or frame.accuracy >= rules.top
-                if not finished:
-                    level = _accuracy_of_q(frame.accuracy, rules.kappa)
-                    status = _begin(search, model, at, successor, frame.h + 1, level)
-                    if status != CHUNK_DONE:
-                        return status
-        else:
-            smooth, inner, action = _smooth_max(search, at, 0.0)
-            frame.total += frame.discount * smooth
-            finished = True
-        if finished:
-            above = search.frames[at - 1]
-            search.sums[at - 1, above.action] += above.reward + rules.gamma * frame.total
-            _advance(above)
-            depth[0] = at - 1
+@answers(steps.begin, Search)
+def _begin(search: Search, state: int) -> None:
+    if search.depth[0] < 0:
+        _begin_q(search, 0, state, search.calls.size, 0, search.rules[0].accuracy)
+
+
+@answers(steps.advance, Search)
+def _advance(search: Search, model: Any, ties: Any) -> int:
+    """Once there is an estimate of Q, go on with the sampleV that waits for it."""
+    at = search.depth[0]
+    frame = search.frames[at]
+    if frame.draws < frame.width or frame.chosen:
+        return steps.CALL
+    if at == 0:
+        return RULE
+    if frame.accuracy < search.rules[0].kappa:
+        smooth, inner, action = _smooth_max(search, at, ties.random())
+        frame.rest = smooth - inner
+        frame.action = action
+        frame.chosen = 1
+    else:
+        smooth, inner, action = _smooth_max(search, at, 0.0)
+        frame.total += frame.discount * smooth
+        _return_v(search, at)
+    return CHUNK_DONE
+
+
+@answers(steps.call, Search)
+def _draw(search: Search, model: Any, most: int, rng: Any) -> int:
+    rules, at = search.rules[0], search.depth[0]
+    if at + 1 == search.frames.size:
+        return NO_ROOM
+    frame, first = search.frames[at], search.frames[0].action
+    successor, reward, ended, status = draw_counted(
+        search, model, frame.state, frame.action, frame.h, first, rng
+    )
+    if status != CHUNK_DONE:
+        return status
+    x = rules.offset + rules.slope * reward
+    if frame.chosen:
+        return _sample_v(search, model, at, successor, x, ended)
+    return _sample_q(search, model, at, successor, x, ended)
+
+
+@inlined
+def _sample_q(search: Search, model: Any, at: int, successor: int, x: float, ended: bool) -> int:
+    """A draw of estimateQ: its successor needs a sampleV of its own, unless 0 is accurate enough."""
+    rules, frame, below = search.rules[0], search.frames[at], search.frames[at + 1]
+    accuracy = frame.level / rules.root
+    if ended or accuracy >= rules.top:
+        _add_draw(search, at, x + (rules.gamma * rules.ended if ended else 0.0))
+        return CHUNK_DONE
+    frame.reward = x
+    below.accuracy = accuracy
+    below.total = 0.0
+    below.discount = 1.0
+    return _begin_v(search, model, at + 1, successor, frame.h + 1)
+
+
+@inlined
+def _sample_v(search: Search, model: Any, at: int, successor: int, x: float, ended: bool) -> int:
+    """A draw of sampleV's own: add its term, and go on from the successor."""
+    rules, frame = search.rules[0], search.frames[at]
+    frame.total += frame.discount * (frame.rest + x)
+    frame.discount *= rules.gamma
+    frame.accuracy /= rules.root
+    if ended:
+        frame.total += frame.discount * rules.ended
+    if ended or frame.accuracy >= rules.top:
+        _return_v(search, at)
+        return CHUNK_DONE
+    return _begin_v(search, model, at, successor, frame.h + 1)
 
 
 class SmoothCruiser(Planner):
@@ -273,13 +284,7 @@ class SmoothCruiser(Planner):
                 f"epsilon={self.epsilon} or temperature={self.temperature} is too small to compute "
                 "with beside the width of the rewards"
             )
-        return _shape(
-            epsilon,
-            self.delta,
-            self.gamma,
-            temperature,
-            most_actions(self, model),
-        )
+        return _shape(epsilon, self.delta, self.gamma, temperature, most_actions(self, model))
 
     def check_query(self, query: Query, limits: Limits) -> None:
         check_endless(query.model)
@@ -371,29 +376,20 @@ def _shape(epsilon: float, delta: float, gamma: float, temperature: float, actio
     return _Shape(top, kappa, factor * (math.log(2.0 * actions) + log_share), calls)
 
 
-class _SmoothSearch(KernelSearch):
+class _SmoothSearch(StepSearch):
     """The recursion's frames; an episode is one call."""
 
     def __init__(self, planner: SmoothCruiser, query: Query, session: Session) -> None:
-        super().__init__(query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1, run=run)
+        super().__init__(planner, query, session)
         shape = planner._shape(query.model)
-        self._units = units(query.model, planner.gamma)
-        self._temperature = planner.temperature / self._units.width
+        self._units = scale = units(query.model, planner.gamma)
+        self._temperature = planner.temperature / scale.width
         self._top = shape.top
-        rules = (
-            planner.gamma,
-            math.sqrt(planner.gamma),
-            shape.top,
-            shape.kappa,
-            self._temperature,
-            shape.constant,
-            planner.epsilon / self._units.width,
-            self._units.offset,
-            self._units.slope,
-            self._units.ended,
-        )
+        settings = (self._temperature, shape.constant, planner.epsilon / scale.width)
+        scaling = (scale.offset, scale.slope, scale.ended)
+        root = math.sqrt(planner.gamma)
+        rules = (planner.gamma, root, shape.top, shape.kappa, *settings, *scaling)
         most = max(most_actions(planner, query.model), len(query.actions))
-        self._order = query.ties.permutation(len(query.actions))
         self._frames = np.zeros(_FIRST_FRAMES, FRAME)
         self._sums = np.zeros((_FIRST_FRAMES, most))
         self._fixed = {
@@ -405,7 +401,6 @@ class _SmoothSearch(KernelSearch):
         }
 
     def kernel_state(self) -> Search:
-        """What the kernel works on. The arrays move when they grow, so it is made anew."""
         return Search(frames=records(self._frames), sums=self._sums, **self._fixed)
 
     def reserve(self) -> int:
@@ -438,11 +433,3 @@ class _SmoothSearch(KernelSearch):
             return math.nan
         scaled = self._temperature * float(np.logaddexp.reduce(means / self._temperature))
         return self._units.value(scaled)
-
-    def recommended(self) -> int:
-        """Index of the largest estimate."""
-        return best_estimate(self.values, self._order)
-
-    def snapshot(self, seconds: float) -> Snapshot:
-        """How the search stands."""
-        return self.standing(self.recommended(), seconds)

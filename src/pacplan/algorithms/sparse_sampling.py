@@ -9,23 +9,17 @@ from numpy.typing import NDArray
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.confidence import size_assumptions
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_steps, default_horizon
-from pacplan.algorithms.common.plans import best_estimate, bounded_plan, estimates_plan
-from pacplan.compiled.jit import kernel, records
+from pacplan.algorithms.common.plans import bounded_plan, estimates_plan
+from pacplan.algorithms.common.stepwise import StepSearch
+from pacplan.compiled.jit import inlined, records
+from pacplan.compiled.questions import answers
 from pacplan.core import checks
 from pacplan.core.words import at_most, complement
-from pacplan.engine.calls import (
-    CHUNK_DONE,
-    NO_ROOM,
-    RULE,
-    break_promise,
-    count_actions,
-    draw_counted,
-)
-from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine import steps
+from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, break_promise, count_actions, draw_counted
+from pacplan.engine.driver import Limits
 from pacplan.engine.promises import TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
-from pacplan.engine.search import KernelSearch
-from pacplan.engine.tree import LINKS
 from pacplan.engine.values import step_width, value_range
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
@@ -50,95 +44,102 @@ _MOST = 2**62
 # Room for distinct successors of a pair at first.
 _FIRST_ROOM = 8
 
-RULES = np.dtype([("gamma", np.float64), ("horizon", np.int64), ("width", np.int64)])
-
 
 class Search(NamedTuple):
-    """The recursion as it stands: it can be left at any call, and taken up again."""
+    """The recursion as it stands."""
 
-    rules: Any  # one record of RULES
     terms: Any  # one record of TERMS
+    width: int  # C
     frames: Any  # records of FRAME, a depth each
     depth: NDArray[np.int64]  # [the frame being worked on; -1 before the start]
-    successors: NDArray[
-        np.int64
-    ]  # of the pair of each frame, distinct ones, as many as there is room for
+    successors: NDArray[np.int64]  # distinct ones of each frame's pair, as far as there is room
     counts: NDArray[np.int64]  # how often each was drawn
     values: NDArray[np.float64]  # estimates of the root's actions
     calls: NDArray[np.int64]  # spent on each of them
     report: Any  # one record of REPORT
 
 
-@kernel
-def run(
-    search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Go on with the recursion until one of the reasons in `pacplan.engine.calls` to return."""
-    rules, terms, depth = search.rules[0], search.terms[0], search.depth
-    if depth[0] < 0:
-        depth[0] = 0
-        search.frames[0].state = state
-        search.frames[0].actions = search.values.size
-        search.frames[0].best = -np.inf
-    drawn = 0
-    while True:
-        h = depth[0]
-        frame = search.frames[h]
-        if frame.action == frame.actions:
-            if h == 0:
-                return RULE
-            above = search.frames[h - 1]
-            share = search.counts[h - 1, above.done] / rules.width
-            above.after += rules.gamma * share * frame.best
-            above.done += 1
-            depth[0] = h - 1
-        elif frame.draws < rules.width:
-            if drawn == most_draws:
-                return CHUNK_DONE
-            if frame.seen == search.counts.shape[1] and frame.seen < terms.successors:
-                return NO_ROOM
-            successor, reward, ended, status = draw_counted(
-                search, model, frame.state, frame.action, h, search.frames[0].action, most_calls, rng
-            )
-            if status != CHUNK_DONE:
-                return status
-            drawn += 1
-            frame.draws += 1
-            frame.rewards += terms.lowest + terms.width * reward
-            if not ended and h + 1 < rules.horizon:
-                k = 0
-                while k < frame.seen and search.successors[h, k] != successor:
-                    k += 1
-                if k == terms.successors:
-                    return break_promise(
-                        search, TOO_MANY_SUCCESSORS, frame.state, frame.action, h, reward
-                    )
-                if k == frame.seen:
-                    frame.seen += 1
-                    search.successors[h, k] = successor
-                    search.counts[h, k] = 0
-                search.counts[h, k] += 1
-        elif frame.done < frame.seen:
-            below = search.frames[h + 1]
-            below.state = search.successors[h, frame.done]
-            actions, status = count_actions(search, model, below.state, h + 1)
-            if status != CHUNK_DONE:
-                return status
-            below.actions = actions
-            below.action = 0
-            below.best = -np.inf
-            depth[0] = h + 1
-        else:
-            value = frame.rewards / rules.width + frame.after
-            frame.best = max(frame.best, value)
-            if h == 0:
-                search.values[frame.action] = value
-            frame.action += 1
-            frame.draws = 0
-            frame.rewards = 0.0
-            frame.after = 0.0
-            frame.seen = 0
-            frame.done = 0
+@inlined
+def _enter(search: Search, h: int, state: int, actions: int) -> None:
+    """Begin to estimate V_h of a state."""
+    search.depth[0] = h
+    frame = search.frames[h]
+    frame.state = state
+    frame.actions = actions
+    frame.action = 0
+    frame.best = -np.inf
+
+
+@answers(steps.begin, Search)
+def _begin(search: Search, state: int) -> None:
+    if search.depth[0] < 0:
+        _enter(search, 0, state, search.values.size)
+
+
+@answers(steps.advance, Search)
+def _advance(search: Search, model: Any, ties: Any) -> int:
+    h = search.depth[0]
+    frame = search.frames[h]
+    if frame.action == frame.actions:
+        if h == 0:
+            return RULE
+        # V_h of this state is known; it counts in the mean of the pair above.
+        above = search.frames[h - 1]
+        share = search.counts[h - 1, above.done] / search.width
+        above.after += search.terms[0].gamma * share * frame.best
+        above.done += 1
+        search.depth[0] = h - 1
+    elif frame.draws < search.width:
+        return steps.CALL
+    elif frame.done < frame.seen:
+        successor = search.successors[h, frame.done]
+        actions, status = count_actions(search, model, successor, h + 1)
+        if status != CHUNK_DONE:
+            return status
+        _enter(search, h + 1, successor, actions)
+    else:
+        # Q_h of this state and action is known.
+        value = frame.rewards / search.width + frame.after
+        frame.best = max(frame.best, value)
+        if h == 0:
+            search.values[frame.action] = value
+        frame.action += 1
+        frame.draws = 0
+        frame.rewards = 0.0
+        frame.after = 0.0
+        frame.seen = 0
+        frame.done = 0
+    return CHUNK_DONE
+
+
+@answers(steps.call, Search)
+def _draw(search: Search, model: Any, most: int, rng: Any) -> int:
+    """Draw a successor; equal ones are counted together."""
+    terms, h = search.terms[0], search.depth[0]
+    frame = search.frames[h]
+    if frame.seen == search.counts.shape[1] and frame.seen < terms.successors:
+        return NO_ROOM
+    first = search.frames[0].action
+    successor, reward, ended, status = draw_counted(
+        search, model, frame.state, frame.action, h, first, rng
+    )
+    if status != CHUNK_DONE:
+        return status
+    frame.draws += 1
+    frame.rewards += terms.lowest + terms.width * reward
+    if ended or h + 1 == terms.horizon:
+        return CHUNK_DONE
+    k = 0
+    while k < frame.seen and search.successors[h, k] != successor:
+        k += 1
+    if k == terms.successors:
+        return break_promise(search, TOO_MANY_SUCCESSORS, frame.state, frame.action, h, reward)
+    if k == frame.seen:
+        frame.seen += 1
+        search.successors[h, k] = successor
+        search.counts[h, k] = 0
+    search.counts[h, k] += 1
+    return CHUNK_DONE
 
 
 class SparseSampling(Planner):
@@ -210,7 +211,12 @@ class SparseSampling(Planner):
         if self.width is not None:
             return self.width, horizon
         assert self.epsilon is not None and self.delta is not None
-        k, b = _sizes(model)
+        k, b = model.max_actions, model.successors
+        if k is None or b is None:
+            raise ValueError(
+                "the width that epsilon and delta need depends on the largest numbers of actions and "
+                "of successors: pass max_actions= and successors= to the model, or give a width"
+            )
         ranges = value_range(model.reward_range, model.may_end, self.gamma, horizon)
         spans = (ranges["node_upper"] - ranges["node_lower"])[:0:-1]
         total = float((self.gamma ** np.arange(horizon) * spans).sum())
@@ -267,11 +273,10 @@ class SparseSampling(Planner):
         return _SparseSearch(self, query, session)
 
     def finish(self, query: Query, search: "_SparseSearch", stopped_by: str, seconds: float) -> Plan:
-        if stopped_by != "rule":
-            guarantee = "The recursion was not finished, so nothing is known of it."
-            return estimates_plan(self, query, search, stopped_by, seconds, guarantee=guarantee)
-        if self.epsilon is None or self.delta is None:
+        if stopped_by != "rule" or self.epsilon is None or self.delta is None:
             guarantee = "With a width of the user's choice, nothing is proven."
+            if stopped_by != "rule":
+                guarantee = "The recursion was not finished, so nothing is known of it."
             return estimates_plan(self, query, search, stopped_by, seconds, guarantee=guarantee)
         model = query.model
         ends = value_range(model.reward_range, model.may_end, self.gamma, search.horizon)[-1]
@@ -295,41 +300,31 @@ class SparseSampling(Planner):
         )
 
 
-def _sizes(model: Model) -> tuple[int, int]:
-    """K and B, which the proven width needs."""
-    if model.max_actions is None or model.successors is None:
-        raise ValueError(
-            "the width that epsilon and delta need depends on the largest numbers of actions and of "
-            "successors: pass max_actions= and successors= to the model, or give a width"
-        )
-    return model.max_actions, model.successors
-
-
-class _SparseSearch(KernelSearch):
+class _SparseSearch(StepSearch):
     """The recursion's frames; an episode is one call."""
 
     def __init__(self, planner: SparseSampling, query: Query, session: Session) -> None:
         width, horizon = planner.shape(query.model)
-        pair = np.dtype(LINKS)
-        super().__init__(query, session, pair, gamma=planner.gamma, horizon=horizon, run=run)
-        self.values = np.full(len(query.actions), np.nan)
+        super().__init__(planner, query, session, horizon=horizon)
         distinct = min(width, self.successors, _FIRST_ROOM)
-        self._order = query.ties.permutation(len(query.actions))
         self._search = Search(
-            rules=records(np.array([(planner.gamma, horizon, width)], RULES)),
             terms=self.terms,
+            width=width,
             frames=records(np.zeros(horizon, FRAME)),
             depth=np.full(1, -1),
             successors=np.zeros((horizon, distinct), np.int64),
             counts=np.zeros((horizon, distinct), np.int64),
-            values=self.values,
+            values=np.full(len(query.actions), np.nan),
             calls=self.calls,
             report=self.reports,
         )
 
     def kernel_state(self) -> Search:
-        """What the kernel works on."""
         return self._search
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        return self._search.values
 
     def reserve(self) -> int:
         """Make room for twice as many distinct successors of a pair."""
@@ -339,11 +334,3 @@ class _SparseSearch(KernelSearch):
         more[0, :, :room], more[1, :, :room] = self._search.successors, self._search.counts
         self._search = self._search._replace(successors=more[0], counts=more[1])
         return wider
-
-    def recommended(self) -> int:
-        """Index of the largest estimate, ties and no estimates at all broken at random."""
-        return best_estimate(self.values, self._order)
-
-    def snapshot(self, seconds: float) -> Snapshot:
-        """How the search stands."""
-        return self.standing(self.recommended(), seconds)

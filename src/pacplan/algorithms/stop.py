@@ -15,25 +15,18 @@ from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.confidence import size_assumptions
 from pacplan.algorithms.common.horizons import check_endless, check_gamma_below_one, most_actions
 from pacplan.algorithms.common.plans import best_estimate, bounded_plan
+from pacplan.algorithms.common.stepwise import StepSearch
 from pacplan.algorithms.opd import tails_of
-from pacplan.compiled.jit import kernel, records
+from pacplan.compiled.jit import records
+from pacplan.compiled.questions import answers
 from pacplan.core import checks
 from pacplan.core.words import at_most, complement
-from pacplan.engine.calls import (
-    ABORTED,
-    BROKEN,
-    CHUNK_DONE,
-    FULL,
-    RULE,
-    count_actions,
-    draw_counted,
-)
+from pacplan.engine import steps
+from pacplan.engine.calls import ABORTED, BROKEN, CHUNK_DONE, FULL, RULE, count_actions, draw_counted
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.promises import TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
 from pacplan.engine.room import OutOfTimeError
-from pacplan.engine.search import KernelSearch
-from pacplan.engine.tree import LINKS
 from pacplan.engine.values import step_width, value_range
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
@@ -73,32 +66,28 @@ class Draws(NamedTuple):
     report: Any  # one record of REPORT
 
 
-@kernel
-def run(
-    search: Draws, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Draw what is asked for, until one of the reasons in `pacplan.engine.calls` to return."""
-    request, promise = search.request[0], search.terms[0]
-    drawn = 0
-    while request.done < request.wanted:
-        if drawn == most_draws:
-            return CHUNK_DONE
-        successor, reward, ended, status = draw_counted(
-            search, model, request.state, request.action, request.h, request.first, most_calls, rng
-        )
-        if status != CHUNK_DONE:
-            return status
-        drawn += 1
-        search.successors[request.done] = _END
-        if not ended:
-            actions, status = count_actions(search, model, successor, request.h + 1)
-            if status != CHUNK_DONE:
-                return status
-            search.successors[request.done] = successor
-            search.actions[request.done] = actions
-        search.rewards[request.done] = promise.lowest + promise.width * reward
-        request.done += 1
-    return RULE
+@answers(steps.advance, Draws)
+def _advance(search: Draws, model: Any, ties: Any) -> int:
+    request = search.request[0]
+    return steps.CALL if request.done < request.wanted else RULE
+
+
+@answers(steps.call, Draws)
+def _draw(search: Draws, model: Any, most: int, rng: Any) -> int:
+    request, terms = search.request[0], search.terms[0]
+    successor, reward, ended, status = draw_counted(
+        search, model, request.state, request.action, request.h, request.first, rng
+    )
+    if status != CHUNK_DONE:
+        return status
+    search.successors[request.done] = _END
+    if not ended:
+        actions, status = count_actions(search, model, successor, request.h + 1)
+        search.successors[request.done] = successor
+        search.actions[request.done] = actions
+    search.rewards[request.done] = terms.lowest + terms.width * reward
+    request.done += 1
+    return status
 
 
 class _Node:
@@ -305,17 +294,16 @@ class StOP(Planner):
         )
 
 
-class _PolicySearch(KernelSearch):
+class _PolicySearch(StepSearch):
     """The policies by first action, and the draws that they share; an episode is one call."""
 
     def __init__(self, planner: StOP, query: Query, session: Session) -> None:
-        super().__init__(query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1, run=run)
+        super().__init__(planner, query, session)
         self.target = planner.epsilon
         self.deepest = 0
         self.shortage = ""
         self._planner, self._model = planner, query.model
         self._tails = tails_of(planner.gamma, None, query.model)[0]
-        self._order = query.ties.permutation(len(query.actions))
         self._draws = Draws(
             request=records(np.zeros(1, REQUEST)),
             terms=self.terms,
@@ -337,7 +325,6 @@ class _PolicySearch(KernelSearch):
         self._pair: _Pair | None = None
 
     def kernel_state(self) -> Draws:
-        """What the kernel works on."""
         return self._draws
 
     def snapshot(self, seconds: float) -> Snapshot:
@@ -345,7 +332,7 @@ class _PolicySearch(KernelSearch):
         top = int(np.argmax(self._upper))
         rivals = np.full(len(self.actions), self._upper[top])
         rivals[top] = np.delete(self._upper, top).max(initial=-np.inf)
-        best = best_estimate(self._lower - rivals, self._order)
+        best = best_estimate(self._lower - rivals, self.order)
         return self.standing(best, seconds, self._lower.copy(), self._upper.copy())
 
     def advance(self, episodes: int, calls: int) -> int:
@@ -353,26 +340,25 @@ class _PolicySearch(KernelSearch):
         last = int(self.report["calls"]) + episodes
         began = time.perf_counter()
         while True:
-            if self._pair is None:
-                try:
-                    asked = next(self._work, _DONE)
-                except OutOfTimeError:
-                    return ABORTED
-                except MemoryError as error:
-                    self.shortage = f" It stopped since {error}."
-                    return FULL
-                if asked == _DONE:
-                    return RULE
-                if asked is None:
-                    if time.perf_counter() - began > _GLANCE_SECONDS:
-                        return CHUNK_DONE
-                    continue
+            if self._pair is not None:
+                status = super().advance(last - int(self.report["calls"]), calls)
+                if status != RULE:
+                    return status
+                if not self._deliver():
+                    return BROKEN
+            try:
+                asked = next(self._work, _DONE)
+            except OutOfTimeError:
+                return ABORTED
+            except MemoryError as error:
+                self.shortage = f" It stopped since {error}."
+                return FULL
+            if asked == _DONE:
+                return RULE
+            if asked is not None:
                 self._ask(*asked)
-            status = super().advance(last - int(self.report["calls"]), calls)
-            if status != RULE:
-                return status
-            if not self._deliver():
-                return BROKEN
+            elif time.perf_counter() - began > _GLANCE_SECONDS:
+                return CHUNK_DONE
 
     def _ask(self, pair: _Pair, draws: int, first: int) -> None:
         self._pair = pair
@@ -383,8 +369,7 @@ class _PolicySearch(KernelSearch):
         """Hand the draws to the pair; False if it has more successors than promised."""
         pair = self._pair
         assert pair is not None
-        done = int(self._draws.request[0]["done"])
-        draws = self._draws
+        draws, done = self._draws, int(self._draws.request[0]["done"])
         pair.append(draws.successors[:done], draws.rewards[:done], draws.actions[:done])
         self._pair = None
         if len(pair.children) <= self.successors:
@@ -398,12 +383,12 @@ class _PolicySearch(KernelSearch):
         """StOP itself; yields what must be drawn, or None for a glance at the clock."""
         if len(self.actions) == 1:
             return
-        for action in self._order:
+        for action in self.order:
             start = _Policy(_Choice(int(action), {}), 0, self._lower[0], self._upper[0])
             yield from self._refine(start)
         while True:
             tops = [heap[0][2] for heap in self._policies]
-            ranking = sorted(self._order, key=lambda action: -tops[action].upper)
+            ranking = sorted(self.order, key=lambda action: -tops[action].upper)
             best, second = tops[ranking[0]], tops[ranking[1]]
             self._upper[:] = [policy.upper for policy in tops]
             if self._lower[best.choice.action] + self._planner.epsilon >= second.upper:

@@ -11,22 +11,16 @@ from numpy.typing import NDArray
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_endless, check_gamma_below_one, most_actions
 from pacplan.algorithms.common.plans import best_estimate, estimates_plan
+from pacplan.algorithms.common.stepwise import StepSearch
 from pacplan.algorithms.common.units import Units, units
-from pacplan.compiled.jit import inlined, kernel, records
+from pacplan.compiled.jit import inlined, records
+from pacplan.compiled.questions import answers
 from pacplan.core import checks
 from pacplan.core.words import at_most, complement, exactly
-from pacplan.engine.calls import (
-    ABORTED,
-    CHUNK_DONE,
-    NO_ROOM,
-    RULE,
-    draw_counted,
-    follow,
-    halted,
-)
-from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine import steps
+from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, draw_counted, follow
+from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
-from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import LINKS, NONE, Evidence, Reader, TreeArrays, add_node, add_pair
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
@@ -48,10 +42,10 @@ PAIR = np.dtype(
 
 SAMPLE = np.dtype([("outcome", np.int32), ("next", np.int32)])
 
-# What a frame does next.
-_DECIDE, _DRAW, _DESCEND = 0, 1, 2
+# What comes next: the MAX node begins a round, or the AVG node samples, or it values its outcomes.
+_COMPARE, _SAMPLE, _AVERAGE = 0, 1, 2
 
-# A MAX node's call and the call of one of its AVG nodes that it waits for.
+# A MAX node's call, and that of the one of its AVG nodes for which it waits.
 FRAME = np.dtype(
     [
         ("accuracy", np.float64),
@@ -59,8 +53,7 @@ FRAME = np.dtype(
         ("node", np.int64),
         ("samples", np.int64),  # m
         ("stage", np.int64),  # l of the next round
-        ("left", np.int64),  # candidates
-        ("final", np.int64),  # whether only the value of the one left is asked for
+        ("left", np.int64),  # candidates; of a single one only the value is asked for
         ("phase", np.int64),
         ("pair", np.int64),
         ("pair_samples", np.int64),
@@ -86,12 +79,10 @@ RULES = np.dtype(
 
 # More samples than this cannot be counted.
 _MOST_SAMPLES = 2.0**61
-# Steps of the recursion without a call, to each call that was asked for, before looking up.
-_STEPS_A_CALL = 64
 
 
 class Search(NamedTuple):
-    """The recursion as it stands: it can be left at any call, and taken up again."""
+    """The recursion as it stands."""
 
     tree: TreeArrays
     samples: Any  # records of SAMPLE
@@ -139,8 +130,8 @@ def _next_round(rules: Any, frame: Any, is_root: bool) -> int:
 
 
 @inlined
-def _call_node(search: Search, node: int, samples: int, accuracy: float) -> None:
-    """Begin the call of a MAX node, in a new frame. The caller has made sure that there is room."""
+def _call_max(search: Search, node: int, samples: int, accuracy: float) -> None:
+    """Call a MAX node, in a new frame. There must be room."""
     tree, at = search.tree, search.used[1]
     search.used[1] = at + 1
     search.used[2] = max(search.used[2], at + 1)
@@ -151,16 +142,14 @@ def _call_node(search: Search, node: int, samples: int, accuracy: float) -> None
     frame.spread = np.inf
     frame.stage = 1
     frame.left = tree.nodes[node].actions
-    frame.final = 0
-    frame.phase = _DECIDE
-    if tree.nodes[node].tried == 0:
-        # The last one made is the first in the list, so actions are listed in order.
-        for action in range(tree.nodes[node].actions - 1, -1, -1):
-            pair = tree.pairs[add_pair(tree, node, action)]
-            pair.value = np.nan
-            pair.oldest = NONE
-            pair.newest = NONE
-            pair.last = NONE
+    frame.phase = _COMPARE
+    # AVG nodes are made once. The last one made is the first in the list, so actions are in order.
+    for action in range(tree.nodes[node].actions - 1 - tree.nodes[node].tried, -1, -1):
+        pair = tree.pairs[add_pair(tree, node, action)]
+        pair.value = np.nan
+        pair.oldest = NONE
+        pair.newest = NONE
+        pair.last = NONE
     link = tree.nodes[node].first
     while link != NONE:
         tree.pairs[link].candidate = 1
@@ -191,16 +180,66 @@ def _drop(tree: TreeArrays, node: int, margin: float) -> int:
     """Drop the candidates more than `margin` below the best; returns how many are left."""
     least = _best(tree, node) - margin
     left = 0
-    link = tree.nodes[node].first
+    link = _candidate(tree, tree.nodes[node].first)
     while link != NONE:
         pair = tree.pairs[link]
-        if pair.candidate:
-            if pair.value < least:
-                pair.candidate = 0
-            else:
-                left += 1
-        link = pair.sibling
+        if pair.value < least:
+            pair.candidate = 0
+        else:
+            left += 1
+        link = _candidate(tree, pair.sibling)
     return left
+
+
+@inlined
+def _compare(search: Search, frame: Any) -> None:
+    """A MAX node returns the best estimate, or calls its candidates; the last one with its own m."""
+    tree, rules = search.tree, search.rules[0]
+    if frame.left > 1 and frame.spread < (1.0 - rules.eta) * frame.accuracy:
+        _return_max(search, _best(tree, frame.node))
+        return
+    frame.pair = _candidate(tree, tree.nodes[frame.node].first)
+    frame.phase = _SAMPLE
+    if frame.left > 1:
+        frame.stage = _next_round(rules, frame, search.used[1] == 1)
+        frame.spread = _spread(rules, frame.stage, frame.accuracy)
+        frame.pair_samples = frame.stage
+        frame.pair_accuracy = frame.spread * rules.eta / (1.0 - rules.eta)
+    else:
+        frame.pair_samples = frame.samples
+        frame.pair_accuracy = rules.eta * frame.accuracy
+
+
+@inlined
+def _return_max(search: Search, value: float) -> None:
+    """A MAX node returns its value: it counts as often as the outcome was sampled."""
+    search.used[1] -= 1
+    if search.used[1] == 0:
+        search.answer[0] = value
+    else:
+        above = search.frames[search.used[1] - 1]
+        outcome = search.tree.nodes[above.outcome]
+        above.total += outcome.count * value
+        above.outcome = outcome.sibling
+
+
+@inlined
+def _return_avg(search: Search, frame: Any, value: float) -> None:
+    """An AVG node returns its value; the next candidate is called, or the round ends."""
+    tree = search.tree
+    pair = tree.pairs[frame.pair]
+    pair.value = value
+    if search.used[1] == 1:
+        search.values[pair.action] = value
+    if frame.left == 1:
+        _return_max(search, value)
+        return
+    frame.pair = _candidate(tree, pair.sibling)
+    frame.phase = _SAMPLE
+    if frame.pair == NONE:
+        frame.left = _drop(tree, frame.node, 4.0 * frame.spread / (1.0 - search.rules[0].eta))
+        frame.stage += 1
+        frame.phase = _COMPARE
 
 
 @inlined
@@ -220,135 +259,82 @@ def _activate(search: Search, link: int, samples: int) -> None:
         pair.active += 1
 
 
-@kernel
-def run(
-    search: Search, model: Any, state: int, most_draws: int, most_calls: int, rng: Any, ties: Any
-) -> int:
-    """Go on with the recursion until one of the reasons in `pacplan.engine.calls` to return."""
-    tree, rules, report, used = search.tree, search.rules[0], search.report, search.used
-    if tree.used[0] == 0:
-        add_node(tree, state, search.values.size, 0.0, 0.0)
-        _call_node(search, 0, rules.samples, rules.accuracy)
-    drawn = 0
-    steps = 0
-    while True:
-        steps += 1
-        if steps > _STEPS_A_CALL * (most_draws + 1):
+@inlined
+def _average(search: Search, frame: Any) -> int:
+    """An AVG node calls its next outcome, or returns the mean of all; an end has its value already."""
+    tree, rules = search.tree, search.rules[0]
+    while frame.outcome != NONE:
+        outcome = tree.nodes[frame.outcome]
+        if outcome.actions > 0 and outcome.count > 0:
+            full = tree.used[1] + outcome.actions > tree.pairs.size
+            if full or search.used[1] == search.frames.size:
+                return NO_ROOM
+            _call_max(search, frame.outcome, outcome.count, frame.pair_accuracy / rules.gamma)
             return CHUNK_DONE
-        if halted(search):
-            report[0].refused = 1
-            return ABORTED
-        if used[1] == 0:
-            return RULE
-        frame = search.frames[used[1] - 1]
-        node = tree.nodes[frame.node]
-        returns = False
-        result = 0.0
-        estimated = False
-        estimate = 0.0
-        if frame.phase == _DECIDE:
-            if frame.left > 1 and frame.spread < (1.0 - rules.eta) * frame.accuracy:
-                returns = True
-                result = _best(tree, frame.node)
-            else:
-                frame.pair = _candidate(tree, node.first)
-                frame.phase = _DRAW
-                if frame.left > 1:
-                    frame.stage = _next_round(rules, frame, used[1] == 1)
-                    frame.spread = _spread(rules, frame.stage, frame.accuracy)
-                    frame.pair_samples = frame.stage
-                    frame.pair_accuracy = frame.spread * rules.eta / (1.0 - rules.eta)
-                else:
-                    frame.final = 1
-                    frame.pair_samples = frame.samples
-                    frame.pair_accuracy = rules.eta * frame.accuracy
-        elif frame.phase == _DRAW:
-            pair = tree.pairs[frame.pair]
-            if frame.pair_accuracy >= rules.top:
-                estimated = True
-            elif pair.n < frame.pair_samples:
-                if drawn == most_draws:
-                    return CHUNK_DONE
-                if used[0] == search.samples.size or tree.used[0] == tree.nodes.size:
-                    return NO_ROOM
-                depth = used[1] - 1
-                successor, reward, ended, status = draw_counted(
-                    search,
-                    model,
-                    node.state,
-                    pair.action,
-                    depth,
-                    tree.pairs[search.frames[0].pair].action,
-                    most_calls,
-                    rng,
-                )
-                if status != CHUNK_DONE:
-                    return status
-                outcome, _, status = follow(
-                    search, model, frame.node, frame.pair, successor, ended,
-                    depth, 0.0, 0.0,
-                )  # fmt: skip
-                if status != CHUNK_DONE:
-                    return status
-                drawn += 1
-                pair.n += 1
-                pair.rewards += rules.offset + rules.slope * reward
-                sample = used[0]
-                used[0] = sample + 1
-                search.samples[sample].outcome = outcome
-                search.samples[sample].next = NONE
-                if pair.newest == NONE:
-                    pair.oldest = sample
-                else:
-                    search.samples[pair.newest].next = sample
-                pair.newest = sample
-            else:
-                _activate(search, frame.pair, frame.pair_samples)
-                frame.outcome = pair.child
-                frame.total = 0.0
-                frame.phase = _DESCEND
-        else:
-            pair = tree.pairs[frame.pair]
-            while frame.outcome != NONE:
-                outcome_node = tree.nodes[frame.outcome]
-                if outcome_node.actions == 0:
-                    frame.total += outcome_node.count * rules.ended
-                elif outcome_node.count > 0:
-                    break
-                frame.outcome = outcome_node.sibling
-            if frame.outcome == NONE:
-                estimated = True
-                estimate = pair.rewards / pair.n + rules.gamma * frame.total / frame.pair_samples
-            else:
-                below = tree.nodes[frame.outcome]
-                full = tree.used[1] + below.actions > tree.pairs.size
-                if full or used[1] == search.frames.size:
-                    return NO_ROOM
-                _call_node(search, frame.outcome, below.count, frame.pair_accuracy / rules.gamma)
-        if estimated:
-            pair = tree.pairs[frame.pair]
-            pair.value = estimate
-            if used[1] == 1:
-                search.values[pair.action] = estimate
-            if frame.final:
-                returns = True
-                result = estimate
-            else:
-                frame.pair = _candidate(tree, pair.sibling)
-                frame.phase = _DRAW
-                if frame.pair == NONE:
-                    margin = 4.0 * frame.spread / (1.0 - rules.eta)
-                    frame.left = _drop(tree, frame.node, margin)
-                    frame.stage += 1
-                    frame.phase = _DECIDE
-        if returns:
-            used[1] -= 1
-            if used[1] == 0:
-                search.answer[0] = result
-            else:
-                above = search.frames[used[1] - 1]
-                above.total += tree.nodes[above.outcome].count * result
-                above.outcome = tree.nodes[above.outcome].sibling
+        frame.total += outcome.count * rules.ended
+        frame.outcome = outcome.sibling
+    pair = tree.pairs[frame.pair]
+    mean = pair.rewards / pair.n + rules.gamma * frame.total / frame.pair_samples
+    _return_avg(search, frame, mean)
+    return CHUNK_DONE
+
+
+@answers(steps.begin, Search)
+def _begin(search: Search, state: int) -> None:
+    if search.tree.used[0] == 0:
+        add_node(search.tree, state, search.values.size, 0.0, 0.0)
+        _call_max(search, 0, search.rules[0].samples, search.rules[0].accuracy)
+
+
+@answers(steps.advance, Search)
+def _advance(search: Search, model: Any, ties: Any) -> int:
+    if search.used[1] == 0:
+        return RULE
+    frame = search.frames[search.used[1] - 1]
+    if frame.phase == _COMPARE:
+        _compare(search, frame)
+    elif frame.phase == _AVERAGE:
+        return _average(search, frame)
+    elif frame.pair_accuracy >= search.rules[0].top:
+        _return_avg(search, frame, 0.0)
+    elif search.tree.pairs[frame.pair].n < frame.pair_samples:
+        return steps.CALL
+    else:
+        _activate(search, frame.pair, frame.pair_samples)
+        frame.outcome = search.tree.pairs[frame.pair].child
+        frame.total = 0.0
+        frame.phase = _AVERAGE
+    return CHUNK_DONE
+
+
+@answers(steps.call, Search)
+def _draw(search: Search, model: Any, most: int, rng: Any) -> int:
+    """A sample of an AVG node."""
+    tree, rules, used = search.tree, search.rules[0], search.used
+    if used[0] == search.samples.size or tree.used[0] == tree.nodes.size:
+        return NO_ROOM
+    h = used[1] - 1
+    at, link = search.frames[h].node, search.frames[h].pair
+    pair, first = tree.pairs[link], tree.pairs[search.frames[0].pair].action
+    successor, reward, ended, status = draw_counted(
+        search, model, tree.nodes[at].state, pair.action, h, first, rng
+    )
+    if status != CHUNK_DONE:
+        return status
+    outcome, _, status = follow(search, model, at, link, successor, ended, h, 0.0, 0.0)
+    if status != CHUNK_DONE:
+        return status
+    pair.n += 1
+    pair.rewards += rules.offset + rules.slope * reward
+    search.samples[used[0]].outcome = outcome
+    search.samples[used[0]].next = NONE
+    if pair.newest == NONE:
+        pair.oldest = used[0]
+    else:
+        search.samples[pair.newest].next = used[0]
+    pair.newest = used[0]
+    used[0] += 1
+    return CHUNK_DONE
 
 
 class TrailBlazer(Planner):
@@ -448,11 +434,11 @@ class TrailBlazer(Planner):
         )
 
 
-class _TrailSearch(KernelSearch):
+class _TrailSearch(StepSearch):
     """The tree, the samples and the recursion's frames; an episode is one call."""
 
     def __init__(self, planner: TrailBlazer, query: Query, session: Session) -> None:
-        super().__init__(query, session, PAIR, gamma=planner.gamma, horizon=1, run=run)
+        super().__init__(planner, query, session, PAIR)
         self._units = units(query.model, planner.gamma)
         self._rules = records(np.array([planner._rules(query.model)], RULES))
         self._most_actions = max(most_actions(planner, query.model), len(query.actions))
@@ -461,11 +447,9 @@ class _TrailSearch(KernelSearch):
         self._used = np.zeros(3, np.int64)
         self._scaled = np.full(len(query.actions), np.nan)
         self._answer = np.full(1, np.nan)
-        self._order = query.ties.permutation(len(query.actions))
         self.reserve()
 
     def kernel_state(self) -> Search:
-        """What the kernel works on."""
         return Search(
             tree=self.tree.arrays(),
             samples=records(self._samples),
@@ -508,17 +492,13 @@ class _TrailSearch(KernelSearch):
             pair = self.tree.pairs[link]
             if not pair["candidate"]:
                 scores[pair["action"]] = -np.inf
-        return best_estimate(scores, self._order)
+        return best_estimate(scores, self.order)
 
     def value(self) -> float:
         """The answer, or the largest estimate while there is none, in the user's units."""
         if np.isnan(self._answer[0]):
             return float(self.values[self.recommended()])
         return self._units.value(float(self._answer[0]))
-
-    def snapshot(self, seconds: float) -> Snapshot:
-        """How the search stands."""
-        return self.standing(self.recommended(), seconds)
 
     def reader(self) -> Reader:
         """Pairs hold the sum of their rewards and an estimate, both scaled."""

@@ -154,18 +154,11 @@ def follow(
 
 @inlined
 def draw_counted(
-    search: Any, model: Any, state: int, action: int, h: int, first: int, most_calls: int, rng: Any
+    search: Any, model: Any, state: int, action: int, h: int, first: int, rng: Any
 ) -> tuple[int, float, bool, int]:
-    """One call of a planner that plays no episodes: within the budget, and an episode of its own.
-
-    Like `call_model`; it counts for the root's action `first`. The status may also be SPENT.
-    """
-    report = search.report[0]
-    if report.calls >= most_calls:
-        return state, 0.0, False, SPENT
+    """Like `call_model`, and counted for the root's action `first`."""
     successor, reward, ended, status = call_model(search, model, state, action, h, rng)
     if status == CHUNK_DONE:
         search.calls[first] += 1
-        report.calls += 1
-        report.episodes += 1
+        search.report[0].calls += 1
     return successor, reward, ended, status

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.core import checks
 from pacplan.engine.calls import BROKEN, CHUNK_DONE, FULL, RULE, SPENT
 from pacplan.engine.checkpoint import Start
 from pacplan.models.protocol import Session
-from pacplan.views.progress import live_display
 
 # A chunk should take about this long: short enough for Ctrl-C, long enough to cost nothing.
 _CHUNK_SECONDS = 0.05
@@ -101,6 +101,8 @@ class Search(Protocol):
 
 
 Callback = Callable[[Snapshot], Any]
+Display = AbstractContextManager[Callable[[Snapshot], None] | None]
+"""Shows snapshots while it lasts; None: there is nothing to show them."""
 
 
 class Keeper(Protocol):
@@ -124,10 +126,41 @@ class Limits:
     time_limit: float | None = None
     memory_limit: int | None = None
     callback: Callback | None = None
-    progress: bool = False
     chunk: int | None = None
     raise_interrupts: bool = False
     keeper: Keeper | None = None
+
+    @classmethod
+    def checked(
+        cls,
+        budget: int | None,
+        time_limit: float | None,
+        chunk: int | None,
+        callback: Callback | None = None,
+        memory_limit: int | None = None,
+        on_interrupt: str = "return",
+    ) -> "Limits":
+        """The limits that a user gave.
+
+        Raises:
+            ValueError: one of them is out of range.
+            TypeError: one of them is of the wrong type.
+        """
+        if time_limit is not None and checks.real("time_limit", time_limit) <= 0.0:
+            raise ValueError(f"time_limit must be positive, got {time_limit}")
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be a function, got {callback!r}")
+        if memory_limit is not None:
+            memory_limit = checks.integer("memory_limit", memory_limit, least=1)
+        return cls(
+            budget=None if budget is None else checks.integer("budget", budget, least=1),
+            time_limit=None if time_limit is None else float(time_limit),
+            memory_limit=memory_limit,
+            callback=callback,
+            chunk=chunk,
+            raise_interrupts=checks.choice("on_interrupt", on_interrupt, ("return", "raise"))
+            == "raise",
+        )
 
 
 class Ending(NamedTuple):
@@ -144,7 +177,7 @@ class Ending(NamedTuple):
     interrupted: bool
 
 
-def drive(search: Search, limits: Limits, began: float) -> Ending:
+def drive(search: Search, limits: Limits, began: float, display: Display) -> Ending:
     """Run a search to its end. `began` is the reading of `time.perf_counter` that time counts from."""
     before = time.perf_counter()
     status = search.prepare()
@@ -156,14 +189,11 @@ def drive(search: Search, limits: Limits, began: float) -> Ending:
     start -= earlier.seconds
     search.stop_at(deadline)
     pace = _Pace(limits, search, earlier.episodes)
-    display: AbstractContextManager[Callable[[Snapshot], None] | None] = nullcontext()
-    if limits.progress:
-        display = live_display(search.target, limits.budget)
     reason = ""
     raised: BaseException | None = None
     with (
         _interrupts(search.session, limits.raise_interrupts) as presses,
-        _alarm(search, deadline),
+        nullcontext() if deadline is None else _alarm(search, deadline),
         display as show,
     ):
         try:
@@ -287,11 +317,8 @@ def _after(due: int) -> int:
 
 
 @contextmanager
-def _alarm(search: Search, deadline: float | None) -> Iterator[None]:
+def _alarm(search: Search, deadline: float) -> Iterator[None]:
     """Halt a search at its deadline, from a thread of its own: kernels run without Python's lock."""
-    if deadline is None:
-        yield
-        return
     over = threading.Event()
     early = min(_RETURN, 0.3 * (deadline - time.perf_counter()))
 

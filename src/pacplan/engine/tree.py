@@ -52,6 +52,10 @@ Records = NDArray[Any]
 _FIRST_ROOM = 4096
 
 
+class NoRoomError(Exception):
+    """A planner adds more records to the tree in an episode than it said, and there is no room."""
+
+
 class TreeArrays(NamedTuple):
     """The tree as kernels see it. `used` holds the numbers of nodes and of pairs in use."""
 
@@ -62,8 +66,10 @@ class TreeArrays(NamedTuple):
 
 @inlined
 def add_node(tree: TreeArrays, state: int, actions: int, upper: float, lower: float) -> int:
-    """Append an unvisited node. The caller has made sure that there is room."""
+    """Append an unvisited node; raises NoRoomError where the planner made sure of too little room."""
     index = tree.used[0]
+    if index >= tree.nodes.size:
+        raise NoRoomError
     tree.used[0] = index + 1
     node = tree.nodes[index]
     node.state = state
@@ -80,9 +86,11 @@ def add_node(tree: TreeArrays, state: int, actions: int, upper: float, lower: fl
 def add_pair(tree: TreeArrays, at: int, action: int) -> int:
     """Append an unvisited pair to node `at`, its planner's fields zero.
 
-    The caller has made sure that there is room. Records are used once, and are zero before.
+    Raises NoRoomError as `add_node` does. Records are used once, and are zero before.
     """
     index = tree.used[1]
+    if index >= tree.pairs.size:
+        raise NoRoomError
     tree.used[1] = index + 1
     node = tree.nodes[at]
     pair = tree.pairs[index]

@@ -2,9 +2,9 @@
 
 import time
 from abc import ABC, abstractmethod
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
-from importlib import metadata
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -14,11 +14,14 @@ import numpy as np
 from pacplan.compiled.streams import Stream, streams
 from pacplan.core import checks
 from pacplan.core.identity import described
+from pacplan.core.version import __version__
 from pacplan.engine.checkpoint import Checkpoint, CheckpointKeeper, plain_state
 from pacplan.engine.driver import Callback, Limits, drive
 from pacplan.engine.query import Query, Reuse
-from pacplan.models.protocol import Model
+from pacplan.engine.tree import NoRoomError
+from pacplan.models.protocol import Model, check_model, facts
 from pacplan.result import Plan
+from pacplan.views.progress import live_display
 
 
 class Planner(ABC):
@@ -85,13 +88,13 @@ class Planner(ABC):
             OSError: the first checkpoint, made at the start, cannot be written.
         """
         check_model(model)
-        limits = self._limits(budget, time_limit, progress, callback, memory_limit, on_interrupt)
+        limits = Limits.checked(budget, time_limit, self.chunk, callback, memory_limit, on_interrupt)
         root = seed_sequence(seed)
         if state is None:
             state = model.initial_state()
         if checkpoint is not None:
             header = {
-                "version": package_version(),
+                "version": __version__,
                 "planner": self._identity(),
                 "model": fingerprint(model),
                 "state": plain_state(state),
@@ -100,7 +103,7 @@ class Planner(ABC):
                 "budget": limits.budget,
             }
             limits = replace(limits, keeper=self._keeper(checkpoint, every, header))
-        return self._plan(model, state, root, limits)
+        return run(self, model, state, root, limits, progress=progress)
 
     def resume(
         self,
@@ -135,48 +138,29 @@ class Planner(ABC):
         """
         check_model(model)
         saved = Checkpoint.read(path)
-        saved.check(version=package_version(), planner=self._identity(), model=fingerprint(model))
-        limits = self._limits(saved.budget, time_limit, progress, callback, memory_limit, on_interrupt)
-        keeper = self._keeper(path, every, saved.header, saved)
-        root = np.random.SeedSequence(saved.entropy, spawn_key=saved.spawn_key)
-        return self._plan(model, saved.state(model), root, replace(limits, keeper=keeper))
-
-    def _limits(
-        self,
-        budget: int | None,
-        time_limit: float | None,
-        progress: bool = False,
-        callback: Callback | None = None,
-        memory_limit: int | None = None,
-        on_interrupt: str = "return",
-    ) -> Limits:
-        """The limits of a plan, checked."""
-        if time_limit is not None and checks.real("time_limit", time_limit) <= 0.0:
-            raise ValueError(f"time_limit must be positive, got {time_limit}")
-        if callback is not None and not callable(callback):
-            raise TypeError(f"callback must be a function, got {callback!r}")
-        if memory_limit is not None:
-            memory_limit = checks.integer("memory_limit", memory_limit, least=1)
-        return Limits(
-            budget=None if budget is None else checks.integer("budget", budget, least=1),
-            time_limit=None if time_limit is None else float(time_limit),
-            memory_limit=memory_limit,
-            callback=callback,
-            progress=checks.flag("progress", progress),
-            chunk=self.chunk,
-            raise_interrupts=checks.choice("on_interrupt", on_interrupt, ("return", "raise"))
-            == "raise",
+        saved.check(version=__version__, planner=self._identity(), model=fingerprint(model))
+        limits = Limits.checked(
+            saved.budget, time_limit, self.chunk, callback, memory_limit, on_interrupt
         )
+        limits = replace(limits, keeper=self._keeper(path, every, saved.header, saved))
+        root = np.random.SeedSequence(saved.entropy, spawn_key=saved.spawn_key)
+        return run(self, model, saved.state(model), root, limits, progress=progress)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the planner was made with, defaults left out, and `chunk`, on which nothing depends."""
+        found = {}
+        for name, parameter in _parameters(type(self)).items():
+            # Where a default follows from other settings, `name` tells it, and `_name` what was given.
+            value = getattr(self, f"_{name}" if hasattr(self, f"_{name}") else name, None)
+            if name != "chunk" and value is not parameter.default and value != parameter.default:
+                found[name] = value
+        return found
 
     def _identity(self) -> str:
-        """Everything that a plan of this planner depends on, in words."""
-        settings = {
-            name: getattr(self, f"_{name}", getattr(self, name, None))
-            for name in _parameters(type(self))
-            if name != "chunk"
-        }
-        listed = ", ".join(f"{name}={described(value)}" for name, value in settings.items())
-        return f"{type(self).__name__}({listed})"
+        """Everything that a plan of this planner depends on in a version of pacplan, in words."""
+        listed = (f"{name}={described(value)}" for name, value in self.settings.items())
+        return f"{type(self).__name__}({', '.join(listed)})"
 
     def _keeper(
         self, path: str | Path, every: float, header: dict[str, Any], saved: Checkpoint | None = None
@@ -185,45 +169,6 @@ class Planner(ABC):
         if not self.keeps_checkpoints:
             raise ValueError(f"{type(self).__name__} writes no checkpoints; leave checkpoint= out")
         return CheckpointKeeper(Path(path), checks.positive("every", every), header, saved)
-
-    def _plan(
-        self,
-        model: Model,
-        state: Any,
-        root: np.random.SeedSequence,
-        limits: Limits,
-        *,
-        reuse: Reuse | None = None,
-    ) -> Plan:
-        """Like `plan`, for a decision that may be one of several, or that goes on from a checkpoint."""
-        _load_streams()
-        began = time.perf_counter()
-        if model.two_player != self.two_player:
-            name = type(self).__name__
-            raise ValueError(
-                f"{name} plans in two-player games, which say so by two_player=True, as envs.game_tree "
-                "does; this model has one player"
-                if self.two_player
-                else f"{name} plans for one player, and this model is a game of two; use UGapEMCTS"
-            )
-        rng, ties = streams(root, 2)
-        query = Query(
-            model, state, model.actions(state), limits.budget, rng, ties, reuse, limits.memory_limit
-        )
-        self.check_query(query, limits)
-        session = model.open(root)
-        try:
-            search = self.start(query, session)
-            session.agree(query.state, query.actions)
-            ending = drive(search, limits, began)
-            plan = self.finish(query, search, ending.reason, ending.seconds)
-            session.verify()
-        finally:
-            session.close()
-        stated: tuple[str, ...] = getattr(model, "assumptions", ())
-        if stated:
-            plan = replace(plan, assumptions=(*plan.assumptions, *stated))
-        return replace(plan, interrupted=True) if ending.interrupted else plan
 
     def check_reuse(self, model: Model) -> None:
         """Raise ValueError unless the tree of one plan can start the next."""
@@ -247,37 +192,74 @@ class Planner(ABC):
 
     def __repr__(self) -> str:
         """The call that makes this planner, settings at their defaults left out."""
-        settings = []
-        for name, parameter in _parameters(type(self)).items():
-            value = getattr(self, f"_{name}", getattr(self, name, None))
-            if value is not parameter.default and value != parameter.default:
-                settings.append(f"{name}={value!r}")
-        return f"{type(self).__name__}({', '.join(settings)})"
+        listed = [f"{name}={value!r}" for name, value in self.settings.items()]
+        if self.chunk is not None:
+            listed.append(f"chunk={self.chunk}")
+        return f"{type(self).__name__}({', '.join(listed)})"
 
 
-def package_version() -> str:
-    """The version of pacplan, without an import of the whole package from within it."""
-    return metadata.version("pacplan")
+def run(
+    planner: Planner,
+    model: Model,
+    state: Any,
+    root: np.random.SeedSequence,
+    limits: Limits,
+    *,
+    reuse: Reuse | None = None,
+    progress: bool = False,
+) -> Plan:
+    """Like `Planner.plan`, for a decision that may be one of several, or go on from a checkpoint.
+
+    Args:
+        planner: who plans.
+        model: the problem, which `check_model` has seen.
+        state: where to plan from.
+        root: of all random numbers of the plan; it is used up.
+        limits: what may end the search.
+        reuse: how the search is linked to others; None: it stands alone.
+        progress: show how it stands, on the error stream.
+    """
+    shown = checks.flag("progress", progress)
+    _load_streams()
+    began = time.perf_counter()
+    if model.two_player != planner.two_player:
+        name = type(planner).__name__
+        raise ValueError(
+            f"{name} plans in two-player games, which say so by two_player=True, as envs.game_tree "
+            "does; this model has one player"
+            if planner.two_player
+            else f"{name} plans for one player, and this model is a game of two; use UGapEMCTS"
+        )
+    rng, ties = streams(root, 2)
+    query = Query(
+        model, state, model.actions(state), limits.budget, rng, ties, reuse, limits.memory_limit
+    )
+    planner.check_query(query, limits)
+    session = model.open(root)
+    try:
+        search = planner.start(query, session)
+        session.agree(query.state, query.actions)
+        display = live_display(search.target, limits.budget) if shown else nullcontext()
+        ending = drive(search, limits, began, display)
+        plan = planner.finish(query, search, ending.reason, ending.seconds)
+        session.verify()
+    except NoRoomError:
+        raise RuntimeError(
+            f"{type(planner).__name__} adds more to the tree in an episode than it said: give its "
+            "search pairs_a_step=, the most pairs that a step adds, and add one node a step at most"
+        ) from None
+    finally:
+        session.close()
+    stated = facts(model).assumptions
+    if stated:
+        plan = replace(plan, assumptions=(*plan.assumptions, *stated))
+    return replace(plan, interrupted=True) if ending.interrupted else plan
 
 
 def fingerprint(model: Model) -> str:
-    """What tells a model from others, as far as it can: see each model's `fingerprint`."""
-    told = getattr(model, "fingerprint", None)
+    """What tells a model from others, as far as it can."""
+    told = facts(model).fingerprint
     return repr(model) if told is None else str(told())
-
-
-_model_classes: set[type] = set()
-
-
-def check_model(model: Any) -> None:
-    """Raise unless `model` is one. Looking at a protocol takes a while, so it is done once a class."""
-    if type(model) not in _model_classes:
-        if not isinstance(model, Model):
-            raise TypeError(
-                "model must be a pacplan model such as TabularMDP or Simulator, "
-                f"got {type(model).__name__}"
-            )
-        _model_classes.add(type(model))
 
 
 @cache
@@ -307,5 +289,5 @@ _RENUMBERED = (
 
 def check_stationary(model: Model, why: str = _RENUMBERED) -> None:
     """Refuse a model in which what follows a state depends on the steps since the root."""
-    if model.steps is not None or not getattr(model, "stationary", True):
+    if not facts(model).stationary:
         raise ValueError(f"the model is not stationary: {why}")

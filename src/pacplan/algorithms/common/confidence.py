@@ -1,14 +1,17 @@
 """What the planners of fixed confidence share: settings, refusals, and the certificate in words."""
 
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from pacplan.algorithms.common.horizons import allocation
-from pacplan.algorithms.common.knowledge import known_assumptions
 from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.values import step_width
-from pacplan.models.protocol import Model
+from pacplan.models.protocol import Model, facts
+
+# What a user may declare about a model's rewards and transitions.
+Knowledge = Literal["unknown", "deterministic", "known"]
+KNOWLEDGE = ("unknown", "deterministic", "known")
 
 
 class Certifying(Protocol):
@@ -45,6 +48,15 @@ def check_successors(planner: Certifying, model: Model) -> None:
             f"{type(planner).__name__} needs B, the largest number of successors of a state and "
             "action: pass successors= to the model (or transitions='deterministic' to the planner if "
             "it is 1). For a Gymnasium environment, model.check() tells how many were seen"
+        )
+
+
+def check_known(planner: Certifying, model: Model) -> None:
+    """Refuse to take from a model what it does not publish."""
+    if "known" in (planner.rewards, planner.transitions) and not facts(model).known:
+        raise ValueError(
+            "rewards='known' and transitions='known' need a model that publishes its tables, "
+            f"such as TabularMDP; {type(model).__name__} does not"
         )
 
 
@@ -98,12 +110,17 @@ def declared(planner: Certifying, model: Model) -> tuple[str, ...]:
     said = [
         f"every state and action has at most {successors} successor{'s' * (successors != 1)}",
         f"rewards lie in [{exactly(low)}, {exactly(high)}]",
-        *known_assumptions(planner.rewards, planner.transitions),
     ]
+    for what, knowledge in (("rewards", planner.rewards), ("transitions", planner.transitions)):
+        if knowledge != "unknown":
+            said.append(f"{what} are {knowledge}")
     if planner.value_bounds is not None:
         said.append("value_bounds bound the values")
     if planner.merge != "tree":
         said.append("equal states have equal futures")
+        told = facts(model)
+        if told.states is not None and not told.known:
+            said.append(f"there are at most {told.states} states")
     if planner.merge == "stationary":
         said.append("a state and action have the same law at every step")
     return tuple(said)

@@ -1,6 +1,7 @@
 """How far to look ahead: the horizon that an accuracy needs, or that a budget affords."""
 
 import math
+from functools import lru_cache
 from typing import Any
 
 from pacplan.core import checks
@@ -46,6 +47,7 @@ def check_steps(model: Model, horizon: int) -> None:
         )
 
 
+@lru_cache(maxsize=64)  # A plan asks for it several times.
 def default_horizon(epsilon: float, gamma: float) -> int:
     """The paper's H = ceil( log_gamma( epsilon (1-gamma) / 2 ) ), at least 1, for gamma < 1."""
     if gamma == 0.0:

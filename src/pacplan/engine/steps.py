@@ -1,0 +1,69 @@
+"""The step loop: one for the planners that do not play episodes from the root.
+
+They recurse, on a stack of frames that they keep themselves, or expand leaves. The search is a named
+tuple of arrays here too, of which the engine needs `terms`, `calls` and `report` (see
+`pacplan.engine.episodes`), and the planner answers questions by the class of its tuple.
+
+Work and calls are kept apart: `advance` computes until it needs a call, and only `call` makes one. What
+`advance` found out is in the arrays by then, and `call` changes nothing before the outcome is there. So
+a search that is stopped at any call, for whatever reason, can go on from exactly there.
+"""
+
+from typing import Any
+
+from pacplan.compiled.jit import kernel
+from pacplan.compiled.questions import question
+from pacplan.engine.calls import ABORTED, CHUNK_DONE, RULE, SPENT, halted
+
+CALL = 12  # what `advance` says where only a call to the model can take it further
+# Steps without a call, for each episode that was asked for, before Ctrl-C is looked at.
+_STEPS_AN_EPISODE = 64
+
+
+@question
+def begin(search: Any, state: int) -> None:
+    """Make the root, or the first frame, unless it is there."""
+
+
+@question
+def advance(search: Any, model: Any, ties: Any) -> int:
+    """Take a step without a call; returns CHUNK_DONE, CALL, RULE, NO_ROOM or BROKEN."""
+    return RULE
+
+
+@question
+def call(search: Any, model: Any, most: int, rng: Any) -> int:
+    """Make the call that is needed and take in its outcome, or the calls of an expansion.
+
+    That is an episode. It takes at most so many calls, of which there is one; returns CHUNK_DONE if it
+    is whole, or SPENT, NO_ROOM, ABORTED or BROKEN.
+    """
+    return SPENT
+
+
+@kernel
+def work(
+    search: Any, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    """Take steps until one of the reasons in `pacplan.engine.calls` to return; as for `play`."""
+    report = search.report[0]
+    begin(search, state)
+    last = report.episodes + most_episodes
+    steps = _STEPS_AN_EPISODE * (most_episodes + 1)
+    while steps > 0:
+        if halted(search):
+            report.refused = 1
+            return ABORTED
+        status = advance(search, model, ties)
+        if status == CALL:
+            if report.episodes >= last:
+                return CHUNK_DONE
+            if report.calls >= most_calls:
+                return SPENT
+            status = call(search, model, most_calls - report.calls, rng)
+            report.episodes += status == CHUNK_DONE
+        else:
+            steps -= 1
+        if status != CHUNK_DONE:
+            return status
+    return CHUNK_DONE
