@@ -5,30 +5,37 @@
     python3 dev.py test                    the tests, with any arguments for pytest (-n 0: one process)
     python3 dev.py lint                    ruff
     python3 dev.py types                   mypy
+    python3 dev.py versions                some of the tests with the oldest NumPy and Numba
     python3 dev.py docs                    build the documentation
     python3 dev.py figures                 draw its pictures
     python3 dev.py python script.py        any other program of the environment
 
-Needs nothing but Python 3.11 or later. The environment is `.venv` beside this file.
+Needs nothing but Python 3.11 or later. The environment is `.venv` beside this file; for the oldest
+versions it is `.venv-oldest`.
 """
 
 import hashlib
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
-ENVIRONMENT = ROOT / ".venv"
-PROGRAMS = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
+ENVIRONMENT, OLDEST = ROOT / ".venv", ROOT / ".venv-oldest"
+PROGRAMS = "Scripts" if os.name == "nt" else "bin"
+# Files with tests that are run with the oldest versions too: the others need more than pytest.
+VERSIONS = [f"tests/test_{name}.py" for name in ("cache", "versions")]
 # Each task: the extra it needs, and its commands; arguments go to the last one.
 TASKS = {
     "test": ("dev", [["python", "-m", "pytest", "--numprocesses=auto", "--dist=loadfile"]]),
     "lint": ("dev", [["ruff", "format", "--check", "."], ["ruff", "check", "."]]),
     "types": ("dev", [["mypy"]]),
+    "versions": ("dev", [["python", "-m", "pytest", "-m", "versions", *VERSIONS]]),
     "docs": ("docs", [["mkdocs", "build", "--strict"]]),
     "figures": ("viz", [["python", "docs/figures.py"]]),
 }
@@ -42,11 +49,16 @@ def main() -> int:
         print(__doc__)
         return 0
     extra, commands = TASKS.get(sys.argv[1], ("", [[sys.argv[1]]]))
-    prepare(extra)
+    prepare(ENVIRONMENT, extra)
+    programs = ENVIRONMENT / PROGRAMS
+    if sys.argv[1] == "versions":
+        os.environ["PACPLAN_NEWEST"] = str(programs / "python")
+        prepare(OLDEST, "", "pytest", *oldest("numba", "numpy"))
+        programs = OLDEST / PROGRAMS
     if sys.argv[1] in TASKS:
         os.chdir(ROOT)
     for command in [*commands[:-1], [*commands[-1], *sys.argv[2:]]]:
-        program = shutil.which(command[0], path=PROGRAMS)
+        program = shutil.which(command[0], path=programs)
         if program is None:
             sys.exit(f"dev.py: there is no task or program {command[0]!r}; see dev.py --help")
         code = run([program, *command[1:]])
@@ -69,19 +81,27 @@ def default_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def prepare(extra: str) -> None:
-    """Install pacplan in the environment, with the extra that a task needs, unless it is there."""
-    stamp = ENVIRONMENT / f".ready{'-' + extra if extra else ''}"
+def oldest(*names: str) -> list[str]:
+    """The oldest versions of packages that pyproject.toml admits."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    bounds = dict(re.findall(r"([\w-]+)>=([\d.]+)", " ".join(project["dependencies"])))
+    return [f"{name}=={bounds[name]}" for name in names]
+
+
+def prepare(environment: Path, extra: str, *others: str) -> None:
+    """Install pacplan in an environment, with what else a task needs, unless it is there."""
+    stamp = environment / f".ready{'-' + extra if extra else ''}"
     wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
     if stamp.exists() and stamp.read_text() == wanted:
         return
-    print(f"dev.py: preparing {ENVIRONMENT.name} ...", file=sys.stderr)
+    print(f"dev.py: preparing {environment.name} ...", file=sys.stderr)
+    programs = environment / PROGRAMS
     try:
-        if not (PROGRAMS / "python").exists() and not (PROGRAMS / "python.exe").exists():
-            venv.create(ENVIRONMENT, with_pip=True)
+        if not (programs / "python").exists() and not (programs / "python.exe").exists():
+            venv.create(environment, with_pip=True)
         target = f".[{extra}]" if extra else "."
-        pip = [str(PROGRAMS / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet"]
-        subprocess.run([*pip, "install", "--editable", target], cwd=ROOT, check=True, stdout=2)
+        pip = [str(programs / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet"]
+        subprocess.run([*pip, "install", *others, "--editable", target], cwd=ROOT, check=True, stdout=2)
     except subprocess.CalledProcessError as error:
         sys.exit(
             f"dev.py: {' '.join(map(str, error.cmd))} failed. If it is about ensurepip, this Python "

@@ -1,10 +1,12 @@
 """Compiled kernels on disk: whatever happens to files and folders, plans go on and are right."""
 
 import errno
+import gc
 import importlib
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import stat
@@ -12,14 +14,25 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import numba
 import pytest
-from numba.core import compiler, serialize
+from numba.core import compiler, event, serialize
+from numba.extending import overload
 
 import pacplan
-from pacplan.compiled import cache, sources
+from pacplan.algorithms import bracket, mdp_gape, stop, uct
+from pacplan.algorithms.mdp_gape.sweep import sweep
+from pacplan.bounds.bernoulli import kl_lower
+from pacplan.compiled import announcements, cache, sources
+from pacplan.compiled.jit import kernel
+from pacplan.compiled.private import warned
+from pacplan.engine.episodes import play
+from pacplan.models.bounded import BoundedHandle
+from pacplan.models.simulator import PythonHandle
+from pacplan.models.tabular import TabularHandle
 
 needs_owners = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs owners of files")
 needs_root = pytest.mark.skipif(
@@ -48,6 +61,7 @@ HANDLES = """
 from typing import Any, NamedTuple
 import numpy as np
 from pacplan.compiled.jit import kernel
+from pacplan.compiled.questions import answers
 from pacplan.models import handles
 
 class ConstantHandle(NamedTuple):
@@ -103,8 +117,9 @@ def start(folder, script, *arguments, prefix=(), **environment):
     """A Python process that finds modules in `folder` and keeps its kernels in `folder`/cache."""
     paths = [str(folder), str(Path(pacplan.__file__).parents[1])]
     settings = {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": os.pathsep.join(paths)}
+    command = [script] if isinstance(script, Path) else ["-c", script]
     return subprocess.Popen(
-        [*prefix, sys.executable, "-c", script, *arguments],
+        [*prefix, sys.executable, *command, *arguments],
         env=os.environ | settings | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -123,7 +138,7 @@ def ask(folder, script=ASK, **settings):
     """What `run(10)` gives in a process, whether it was found in the cache, and the log."""
     output, messages = finish(start(folder, script, **settings))
     value, hits = json.loads(output)
-    assert (hits == 0) == ("compiling module.run" in messages)
+    assert (hits == 0) == ("compiling run of module" in messages)
     return value, bool(hits), [line for line in messages.splitlines() if "compiling" not in line]
 
 
@@ -145,7 +160,7 @@ def fresh(folder, monkeypatch, caplog):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder / "cache"))
 
     def again(meanwhile=lambda: None):
-        monkeypatch.setattr(cache, "_warned", set())
+        warned.clear()
         caplog.clear()
         for name in ("module", "ingredient"):
             monkeypatch.delitem(sys.modules, name, raising=False)
@@ -155,7 +170,7 @@ def fresh(folder, monkeypatch, caplog):
         value = run(10)
         messages = [record.getMessage() for record in caplog.records]
         loaded = bool(run.stats.cache_hits)
-        assert loaded != any("compiling module.run" in message for message in messages)
+        assert loaded != any("compiling run of module" in message for message in messages)
         return value, loaded, [message for message in messages if "compiling" not in message]
 
     return again
@@ -181,6 +196,7 @@ def test_cold_processes_do_not_disturb_each_other(folder):
     assert finish(start(folder, ASK_KINDS, *kinds)) == ("", "")
 
 
+@pytest.mark.versions
 def test_threads_compile_a_kernel_once(folder, fresh, caplog):
     fresh()
     kernel_file(folder).unlink()
@@ -516,6 +532,7 @@ def test_an_edited_kernel_of_the_users_own_is_compiled_again(folder):
     assert ask(folder) == (VALUE + 10, False, [])
 
 
+@pytest.mark.versions
 def test_so_is_one_that_uses_an_edited_module(folder, fresh):
     assert fresh() == (VALUE, False, [])
     (folder / "unrelated.py").write_text("x = 1\n")
@@ -563,14 +580,14 @@ def test_only_what_a_kernel_can_contain_makes_it_compile_again(folder):
     )
 
     def compiles():
-        return "compiling bernoulli.kl_lower" in finish(start(folder, SOLVE))[1]
+        return "compiling kl_lower of bernoulli" in finish(start(folder, SOLVE))[1]
 
     def edit(name):
         with open(package / name, "a") as file:
             file.write("\n# Another state\n")
 
     assert compiles()
-    for name in ("cli.py", "views/outline.py", "views/__init__.py", "algorithms/bracket_kernel.py"):
+    for name in ("cli.py", "views/outline.py", "views/__init__.py", "algorithms/bracket/episode.py"):
         edit(name)
     assert not compiles()
     edit("bounds/bernoulli.py")
@@ -602,15 +619,15 @@ def test_the_sources_of_a_kernel_are_those_of_all_that_it_calls(monkeypatch):
     handle_classes = list(sources._chosen)
     assert len(handle_classes) >= 4
     count = 0
-    for kernel in kernels():
+    for function in kernels():
         hashed = []
-        assert sources.kernel_digest(kernel, handle_classes)
+        assert sources.kernel_digest(function, handle_classes)
         names = {os.path.realpath(path) for path in hashed}
-        for function in called(kernel, set()):
-            assert os.path.realpath(function.__code__.co_filename) in names, (kernel, function)
+        for part in called(function, set()):
+            assert os.path.realpath(part.__code__.co_filename) in names, (function, part)
         modules = {Path(path).relative_to(Path(pacplan.__file__).parent).as_posix() for path in hashed}
         assert {"models/tabular.py", "models/simulator.py", "compiled/jit.py"} <= modules
-        assert not modules & {"cli.py", "agent.py", "__init__.py", "views/pictures.py"}, kernel
+        assert not modules & {"cli.py", "agent.py", "__init__.py", "views/explorer.py"}, function
         count += 1
     assert count >= 20
 
@@ -619,10 +636,10 @@ def test_what_is_registered_for_the_class_of_an_argument_counts(folder, monkeypa
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setattr(sources, "_digest", lambda path: hashed.append(path) or "")
     handled = importlib.import_module("handled")
-    kernel = next(kernels())
+    function = next(kernels())
     for kinds, expected in (([handled.ArrayHandle], True), ([], False)):
         hashed = []
-        sources.kernel_digest(kernel, kinds)
+        sources.kernel_digest(function, kinds)
         assert (str(folder / "handled.py") in hashed) == expected
     monkeypatch.delitem(sys.modules, "handled")
 
@@ -630,7 +647,7 @@ def test_what_is_registered_for_the_class_of_an_argument_counts(folder, monkeypa
 def test_functions_without_a_file_are_not_kept(folder):
     output, messages = finish(start(folder, KERNEL + "print(run(10))"))
     assert output == f"{VALUE}\n"
-    assert "compiling __main__.run" in messages and "warm" not in messages
+    assert "compiling run of __main__" in messages and "warm" not in messages
     assert everything(folder) == []
 
 
@@ -658,6 +675,36 @@ def test_values_that_a_function_encloses(fresh, folder):
         assert sys.modules["module"].other(10) == 12
 
 
+PLAN = """
+import pacplan
+from flat_monte_carlo import FlatMonteCarlo
+print(FlatMonteCarlo(gamma=0.7, horizon=2).plan(pacplan.envs.garnet(seed=0), seed=0, budget=100))
+"""
+
+
+def test_a_planner_outside_the_package(folder):
+    """Compiled once, imported or run as a script; and again when its file is edited."""
+    path = folder / "flat_monte_carlo.py"
+    text = (Path(__file__).parent.parent / "examples" / path.name).read_text()
+    path.write_text(text)
+
+    def compiles(script):
+        output, messages = finish(start(folder, script))
+        return "compiling episodes.play" in messages, re.findall(r"^>? +\d.*$", output, re.MULTILINE)
+
+    for script in (PLAN, path):
+        first, found = compiles(script)
+        again, same = compiles(script)
+        assert (first, again) == (True, False)
+        assert found == same
+    _, before = compiles(PLAN)
+    path.write_text(text.replace("].n <", "].n >"))
+    compiled, after = compiles(PLAN)
+    assert compiled
+    assert after != before
+    assert not compiles(PLAN)[0]
+
+
 # Announcements
 
 
@@ -667,9 +714,54 @@ def test_every_compilation_is_announced(folder):
     lines = finish(start(folder, log + ASK_KINDS, *kinds))[1].splitlines()
     assert len(lines) == 4
     for line, words in zip(lines[::2], ("a constant model", "a nested array model"), strict=True):
-        assert f"compiling handled.run for {words}" in line and "later runs start warm" in line
+        assert f"compiling run of handled for {words}" in line and "later runs start warm" in line
     assert all("took" in line and line.endswith("s to compile") for line in lines[1::2])
     assert finish(start(folder, log + ASK_KINDS, *kinds))[1] == ""
+
+
+@pytest.mark.versions
+def test_planners_are_announced_in_plain_words():
+    def title(function, *classes):
+        kinds = tuple(numba.types.NamedTuple((), kind) for kind in classes)
+        data = {"dispatcher": function, "args": kinds}
+        return announcements._title(event.Event("numba:compile", event.EventStatus.START, data))
+
+    python, tabular, bounded = PythonHandle, TabularHandle, BoundedHandle
+    assert title(play, uct.Search, tabular) == "uct for a tabular model"
+    assert title(play, bracket.records.Search, python) == "bracket for a Python model"
+    assert title(stop.run, stop.Draws, bounded, tabular) == "stop for a bounded tabular model"
+    assert title(sweep, mdp_gape.records.Search, tabular) == "sweep of mdp_gape for a tabular model"
+    assert title(kl_lower) == "kl_lower of bernoulli"
+
+
+@pytest.mark.versions
+@pytest.mark.parametrize("collecting", [True, False])
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_garbage_collector_rests_while_a_kernel_is_compiled(collecting, fails):
+    during = []
+
+    def asked(n):
+        """Answered by Numba while it compiles."""
+
+    @overload(asked)
+    def _answer(n):
+        during.append(gc.isenabled())
+        return None if fails else lambda n: n
+
+    @kernel
+    def run(n):
+        return asked(n)
+
+    was = gc.isenabled()
+    try:
+        (gc.enable if collecting else gc.disable)()
+        with pytest.raises(numba.TypingError) if fails else nullcontext():
+            run(1)
+        after = gc.isenabled()
+    finally:
+        (gc.enable if was else gc.disable)()
+    assert during and not any(during)
+    assert after == collecting
 
 
 # Numba's private names
@@ -693,6 +785,7 @@ def test_numba_without_what_writing_needs(folder, fresh, monkeypatch, owner, nam
     assert everything(folder) == []
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize("change", ["missing", "other arguments"])
 def test_numba_without_what_reading_needs(fresh, monkeypatch, change):
     fresh()
@@ -707,21 +800,9 @@ def test_numba_without_what_reading_needs(fresh, monkeypatch, change):
     assert fresh() == (VALUE, True, [])
 
 
-def test_numba_without_the_names_that_are_imported(folder):
-    without = (
-        "from numba.core import caching, ccallback, event\n"
-        "listener = event.Listener\n"
-        "del caching.NullCache, caching.FunctionCache, caching.CompileResultCacheImpl, event.Listener\n"
-        "import pacplan\n"
-        "event.Listener = listener\n"
-    )
-    script = without + "from module import run\nprint(run(10), run.stats.cache_hits.total())"
-    for hits in (0, 1):
-        assert finish(start(folder, script)) == (f"{VALUE} {hits}\n", "")
-
-
-def test_numba_whose_dispatchers_have_no_cache(monkeypatch, caplog):
-    monkeypatch.setattr(cache, "_warned", set())
+@pytest.mark.versions
+def test_numba_whose_dispatchers_have_no_cache(caplog):
+    warned.clear()
     for _ in range(2):
         cache.keep_on_disk(lambda: None)
     assert [numba.__version__ in record.getMessage() for record in caplog.records] == [True]

@@ -27,7 +27,7 @@ def plan_in_a_process(**environment):
 
 def test_only_the_first_process_compiles(tmp_path):
     cold, message = plan_in_a_process(NUMBA_CACHE_DIR=str(tmp_path))
-    assert "compiling gap_kernel.run for a tabular model" in message
+    assert "compiling mdp_gape for a tabular model" in message
     warm, silence = plan_in_a_process(NUMBA_CACHE_DIR=str(tmp_path))
     assert silence == "", "every compilation is announced"
     assert warm == cold

@@ -7,13 +7,13 @@ file appears under its name complete or not at all. So processes that compile th
 same time do not disturb each other, and there is nothing to go stale.
 
 Whatever is wrong with a file or a folder, the kernel is compiled again, and one line of warning says
-why. Numba's private interfaces are used for writing compiled code and reading it back; should a
-release of Numba change them, every process compiles for itself.
+why. Numba's private interfaces are used for writing compiled code and reading it back; where they have
+changed, every process compiles for itself.
 """
 
 import contextlib
 import hashlib
-import logging
+import io
 import os
 import pickle
 import re
@@ -30,14 +30,8 @@ import numba
 import numpy as np
 from platformdirs import user_cache_path
 
+from pacplan.compiled.private import warn_once, warned
 from pacplan.compiled.sources import kernel_digest
-
-try:
-    from numba.core.caching import NullCache as _NullCache
-except ImportError:
-    _NullCache = object
-
-_logger = logging.getLogger("pacplan")
 
 _MAGIC = b"pacplan kernel 1\n"
 _SUFFIX = ".kernel"
@@ -59,14 +53,13 @@ _SETTINGS = (
 _OPEN_FLAGS = sum(getattr(os, name, 0) for name in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
 
 _HAS_OWNERS = hasattr(os, "geteuid")
-_warned: set[str] = set()
 
 
 class UnusableError(Exception):
     """A file or a folder that compiled code is not taken from, and why."""
 
 
-class KernelCache(_NullCache):  # type: ignore[misc]
+class KernelCache:
     """Stands where Numba expects a dispatcher's cache. It never raises."""
 
     def __init__(self, dispatcher: Any) -> None:
@@ -110,9 +103,9 @@ class KernelCache(_NullCache):  # type: ignore[misc]
             except FileNotFoundError:
                 continue
             except (UnusableError, OSError) as error:
-                _warn_once(
+                warn_once(
                     str(path),
-                    f"pacplan: the compiled kernel {path} cannot be used ({_reason(error)}) and is "
+                    f"the compiled kernel {path} cannot be used ({_reason(error)}) and is "
                     "compiled again; if this line comes back, delete that file",
                 )
                 continue
@@ -177,9 +170,9 @@ def _surprises_from_numba() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        _warn_once(
+        warn_once(
             "numba",
-            f"pacplan: compiled kernels cannot be kept or read back with Numba {numba.__version__} "
+            f"compiled kernels cannot be kept or read back with Numba {numba.__version__} "
             f"({type(error).__name__}: {error}); each process compiles them for itself",
         )
 
@@ -189,16 +182,26 @@ def _can_be_kept(result: Any) -> bool:
 
 
 def _serialized(sig: Any, result: Any) -> bytes:
-    from numba.core import serialize
+    from numba.core.serialize import NumbaPickler
 
-    return serialize.dumps((sig, result._reduce()))  # type: ignore[no-any-return]
+    class Pickler(NumbaPickler):  # type: ignore[misc]
+        """Names the classes of a script that is run, and does not copy them: its source is known."""
+
+        def reducer_override(self, thing: Any) -> Any:
+            if isinstance(thing, type) and thing.__module__ == "__main__":
+                return getattr, (sys.modules["__main__"], thing.__name__)
+            return super().reducer_override(thing)
+
+    with io.BytesIO() as buffer:
+        Pickler(buffer, protocol=4).dump((sig, result._reduce()))
+        return buffer.getvalue()
 
 
 def _rebuilt(sig: Any, payload: bytes, target_context: Any) -> Any:
     from numba.core.compiler import CompileResult
 
     known_sig, reduced = pickle.loads(payload)
-    # A class of the main script is a new one in each process, and Numba would not find the kernel.
+    # A class that was defined anew is another one, and Numba would not find the kernel.
     return CompileResult._rebuild(target_context, *reduced) if known_sig == sig else None
 
 
@@ -316,7 +319,7 @@ def _write(name: str, identity: bytes, payload: bytes) -> None:
             _make(folder)
             _replace(folder / name, content)
         except (UnusableError, OSError) as error:
-            if str(folder / name) in _warned:
+            if str(folder / name) in warned:
                 return
             troubles.append(f"{folder} ({_reason(error)})")
         else:
@@ -326,9 +329,9 @@ def _write(name: str, identity: bytes, payload: bytes) -> None:
     else:
         troubles = troubles or ["any folder"]
     if troubles:
-        _warn_once(
+        warn_once(
             "folder",
-            f"pacplan: compiled kernels cannot be kept in {' or '.join(troubles)}; {outcome}. "
+            f"compiled kernels cannot be kept in {' or '.join(troubles)}; {outcome}. "
             "Set NUMBA_CACHE_DIR to a folder that only you can write to",
         )
 
@@ -401,16 +404,9 @@ def _reason(error: Exception) -> str:
     return str(error.strerror if isinstance(error, OSError) else error)
 
 
-def _warn_once(about: str, message: str) -> None:
-    if about not in _warned:
-        _warned.add(about)
-        _logger.warning("%s", message)
-
-
 def keep_on_disk(dispatcher: Any) -> None:
     """Give a dispatcher a cache on disk."""
-    if hasattr(dispatcher, "_cache"):
-        dispatcher._cache = KernelCache(dispatcher)
-    else:
-        with _surprises_from_numba():
+    with _surprises_from_numba():
+        if not hasattr(dispatcher, "_cache"):
             raise AttributeError("dispatchers have no _cache")
+        dispatcher._cache = KernelCache(dispatcher)

@@ -2,18 +2,19 @@
 
 import ctypes
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 from pacplan.compiled.announcements import announce
 from pacplan.compiled.cache import keep_on_disk
+from pacplan.compiled.private import known_options, missing
 from pacplan.compiled.sources import imported
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -38,11 +39,12 @@ def zeros(rows: int, kind: np.dtype[Any]) -> NDArray[Any]:
 
 # Kernels allocate nothing and keep no reference to an argument, so they are compiled without Numba's
 # memory management (`_nrt`): counting references would cost as much as the search itself.
-_OPTIONS = {"error_model": "numpy", "_nrt": False}
+_OPTIONS = {"error_model": "numpy", **known_options(_nrt=False)}
 # A part of a kernel is inlined: a call would pass every array of its arguments separately, which costs
 # more than most parts do. Nobody calls it from Python or C, and wrappers for that would take as long to
 # compile as the part itself.
-PART = {**_OPTIONS, "forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_INLINED = known_options(forceinline=True)
+PART = _OPTIONS | _INLINED | known_options(no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 
 def inlined(function: F) -> F:
@@ -51,9 +53,10 @@ def inlined(function: F) -> F:
     if numba.config.DISABLE_JIT:
         return function
     compiled = numba.njit(**PART)(function)
-    if not all(hasattr(compiled, name) for name in _DISPATCHER):
-        # Another Numba: kernels take longer to compile; they compute the same.
-        return numba.njit(forceinline=True, **_OPTIONS)(function)  # type: ignore[no-any-return]
+    lacking = [name for name in _DISPATCHER if not hasattr(compiled, name)]
+    if lacking:
+        missing(f"{', '.join(lacking)} of dispatchers", "kernels take longer to compile")
+        return numba.njit(**_OPTIONS, **_INLINED)(function)  # type: ignore[no-any-return]
     choose = compiled.get_call_template
 
     def choose_for(args: Any, kws: Any) -> Any:
@@ -114,7 +117,8 @@ def caller(signature: Any) -> Any:
             )
             pointer = ir.FunctionType(returned, taken).as_pointer()
             function = builder.inttoptr(values[0], pointer)
-            return builder.call(function, cgutils.unpack_tuple(builder, values[1]))
+            parts = [builder.extract_value(values[1], i) for i in range(len(taken))]
+            return builder.call(function, parts)
 
         return signature.return_type(address, arguments), generate
 
@@ -136,7 +140,27 @@ def _compile_call_python(address: Any, a: Any, b: Any, c: Any) -> Any:
     def call(address: Any, a: Any, b: Any, c: Any) -> Any:
         return _call_object(np.int64(address), np.int64(a), np.int64(b), np.int64(c))
 
-    return call
+    def call_by_objmode(address: Any, a: Any, b: Any, c: Any) -> Any:
+        with numba.objmode():
+            call_python(address, a, b, c)
+
+    return call if _can_call_objects() else call_by_objmode
+
+
+@cache
+def _can_call_objects() -> bool:
+    """Whether Numba's inside is what `_call_object` takes it for."""
+    try:
+        numba.njit(**_OPTIONS)(_call_nothing).compile((types.int64,))
+    except Exception as error:
+        cost = "Python simulators are called more slowly"
+        missing(f"way to call Python directly ({type(error).__name__})", cost)
+        return False
+    return True
+
+
+def _call_nothing(address: Any) -> None:
+    _call_object(address, 0, 0, 0)
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -149,7 +173,8 @@ def _call_object(typing: Any, address: Any, a: Any, b: Any, c: Any) -> Any:
         returned = python.call_function_objargs(function, numbers)
         for number in numbers:
             python.decref(number)
-        with builder.if_then(cgutils.is_null(builder, returned), likely=False):
+        failed = builder.icmp_unsigned("==", returned, returned.type(None))
+        with builder.if_then(failed, likely=False):
             python.gil_release(lock)
             context.call_conv.return_exc(builder)
         python.decref(returned)

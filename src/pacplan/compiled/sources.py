@@ -95,15 +95,16 @@ def is_chosen_by(argument_class: type) -> bool:
 def kernel_digest(function: Callable[..., Any], argument_classes: Iterable[type]) -> str | None:
     """Tells the state of all sources that `function` can contain, compiled for such arguments.
 
-    None where they cannot be known: a function typed into an interpreter, or a file that was edited
-    after this process imported it.
+    None where they cannot be known: a function or class typed into an interpreter, or a file that was
+    edited after this process imported it.
     """
     modules = {function.__module__: function.__code__.co_filename}
     for kind in argument_classes:
         for name in (kind.__module__, *_chosen.get(kind, ())):
             file = _file(name)
-            if file is not None:
-                modules[name] = file
+            if file is None:
+                return None
+            modules[name] = file
     homes = {_NAME, *map(_top, modules)}
     try:
         todo = list(modules.items())

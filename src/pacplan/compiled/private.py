@@ -1,0 +1,35 @@
+"""Numba's private names: pacplan uses some for speed, and works without them.
+
+`docs/inside.md` lists them. What is missing costs speed or time to compile, and one line of warning.
+"""
+
+import logging
+from typing import Any
+
+import numba
+
+_logger = logging.getLogger("pacplan")
+warned: set[str] = set()
+"""What was warned of."""
+
+
+def warn_once(about: str, message: str) -> None:
+    """Log a warning, one for each thing that it may be about."""
+    if about not in warned:
+        warned.add(about)
+        _logger.warning("pacplan: %s", message)
+
+
+def missing(names: str, cost: str) -> None:
+    """Say that this Numba lacks something, and what that costs."""
+    warn_once(names, f"Numba {numba.__version__} has no {names}: {cost}")
+
+
+def known_options(**wanted: Any) -> dict[str, Any]:
+    """Those of some options of `numba.njit` that this Numba knows; it would refuse the others."""
+    target = getattr(numba.njit(lambda: None), "targetdescr", None)
+    declared = getattr(target, "options", None)
+    unknown = [name for name in wanted if not hasattr(declared, name)]
+    if unknown and not numba.config.DISABLE_JIT:
+        missing(f"option {', '.join(unknown)}", "kernels take longer to compile or to run")
+    return {name: value for name, value in wanted.items() if name not in unknown}
