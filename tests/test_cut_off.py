@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import pacplan
+from pacplan.algorithms.common.base import run
+from pacplan.engine.driver import Limits
 from pacplan.engine.query import Reuse
 
 HORIZON = 20
@@ -111,8 +113,8 @@ def test_an_action_that_was_cut_off_is_untried():
         (untried,) = np.flatnonzero(np.isnan(plan.values))
         assert plan.calls[untried] == 1
         assert plan.tree.nodes[0]["tried"] == 3
-        root, limits = np.random.SeedSequence(seed), planner._limits(HORIZON, None)
-        more = planner._plan(model, 0, root, limits, reuse=Reuse(plan.tree, 1.0))
+        root = np.random.SeedSequence(seed)
+        more = run(planner, model, 0, root, Limits(HORIZON), reuse=Reuse(plan.tree, 1.0))
         assert more.calls[untried] == HORIZON
         assert not np.isnan(more.values).any()
 

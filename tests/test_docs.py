@@ -1,22 +1,21 @@
 """Every Python block of README and documentation runs, and README shows what the code prints."""
 
 import re
-from functools import cache
-from inspect import signature
+import sys
 from pathlib import Path
 
 import pytest
 
 import pacplan
-import test_conformance as conformance
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r'^```(\w+)(?: title="(.+?)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 
 
 def blocks(page, language):
-    return [code for found, code in BLOCK.findall(page.read_text("utf-8")) if found == language]
+    found = BLOCK.findall(page.read_text("utf-8"))
+    return [code for written, title, code in found if written == language and not title]
 
 
 def run(page):
@@ -27,9 +26,30 @@ def run(page):
     return names
 
 
+@pytest.fixture
+def reader(tmp_path, monkeypatch):
+    """Someone who saves the files of a page in a folder of his own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    planners, modules = dict(pacplan.planners), set(sys.modules)
+    saved = []
+
+    def save(page):
+        for _, title, code in BLOCK.findall(page.read_text("utf-8")):
+            if title:
+                (tmp_path / title).write_text(code, "utf-8")
+                saved.append(Path(title).stem)
+
+    yield save
+    pacplan.planners.clear()
+    pacplan.planners.update(planners)
+    for name in set(saved) - modules:
+        sys.modules.pop(name, None)
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "python")], ids=lambda page: page.name)
-def test_python_blocks_run(page, capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # Some write a file.
+def test_python_blocks_run(page, capsys, reader):
+    reader(page)
     run(page)
 
 
@@ -49,36 +69,7 @@ def test_readme_begins_with_the_two_commands():
     assert commands[1] in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
-@pytest.mark.parametrize(
-    "check",
-    [
-        conformance.test_same_seed_same_plan,
-        conformance.test_python_and_compiled_models_agree_call_by_call,
-        conformance.test_jitted_models,
-        conformance.test_budget_is_never_exceeded,
-        conformance.test_deadline,
-        conformance.test_callback_can_stop,
-        conformance.test_interrupt,
-        conformance.test_terminal_states_end_the_episode,
-        conformance.test_state_dependent_actions,
-        conformance.test_pickling,
-        conformance.test_a_simulator_that_raises,
-        conformance.test_repr_makes_the_planner_again,
-        conformance.test_bad_queries,
-        conformance.test_planners_without_bounds_claim_nothing,
-    ],
-)
-def test_the_planner_of_the_documentation_conforms(check, monkeypatch, request):
-    planner = flat_monte_carlo()
-    monkeypatch.setattr(pacplan, planner.__name__, planner, raising=False)
-    monkeypatch.setitem(pacplan.planners, "flat", planner)
-    monkeypatch.setitem(conformance.SETTINGS, "flat", {"gamma": 0.7, "horizon": 5})
-    needs = [name for name in signature(check).parameters if name != "name"]
-    check("flat", *map(request.getfixturevalue, needs))
-
-
-@cache
-def flat_monte_carlo():
-    planner = run(ROOT / "docs" / "new_planner.md")["FlatMonteCarlo"]
-    planner.__module__ = "pacplan"
-    return planner
+def test_the_file_of_a_page_is_an_example():
+    (saved,) = BLOCK.findall((ROOT / "docs" / "new_planner.md").read_text("utf-8"))[:1]
+    assert saved[1] == "flat_monte_carlo.py"
+    assert saved[2] == (ROOT / "examples" / saved[1]).read_text("utf-8")

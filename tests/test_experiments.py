@@ -89,7 +89,8 @@ def test_rows_say_what_the_planner_did():
         planner = planners[record.planner]
         plan = planner.plan(model, seed=record.seed, budget=record.budget)
         values = exact.discounted(model, gamma=0.7)[0]
-        assert record.parameters == repr(planner)
+        told = json.loads(record.settings)
+        assert told == {"planner": record.planner, "settings": planner.settings}
         assert record.problem == "garnet(states=20)"
         assert (record.action, record.samples) == (str(plan.action), plan.samples)
         assert (record.horizon, record.episodes) == (plan.horizon, plan.episodes)
@@ -149,7 +150,7 @@ def test_what_cannot_be_told_apart_needs_a_label():
         Sweep([own], [SMALL], budgets=[30]).runs()
     labelled = replace(own, label="flat")
     (record,) = run(Sweep([labelled], [SMALL], budgets=[30]), workers=1)
-    assert record.planner == record.parameters == "flat"
+    assert record.planner == json.loads(record.settings)["label"] == "flat"
     with pytest.raises(ValueError, match="label"):
         Sweep([UCT], [ProblemSpec(lambda seed: None)], budgets=[30]).runs()
 
@@ -424,8 +425,9 @@ def test_interrupted_reproduction_goes_on_where_it_was(tmp_path):
 # Files that cannot be written, or were not written by us ----------------------------------------------
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("most", [700, 3000, 3001, 3002, 3050])
+@pytest.mark.parametrize(
+    ("workers", "most"), [(1, 700), (2, 700), (1, 3000), (2, 3001), (1, 3002), (2, 3050)]
+)
 def test_a_full_disk_ends_it_with_a_word_and_it_goes_on_later(folder, workers, most):
     """No file may grow beyond so many bytes, which fails as on a full disk: in the midst of a line."""
     resource = pytest.importorskip("resource")
@@ -727,10 +729,37 @@ def test_another_sweep_in_the_same_folder_is_refused(tmp_path, change, word):
     assert (tmp_path / "runs.csv").read_bytes() == before
 
 
+def test_the_same_label_for_another_problem_is_another_sweep(tmp_path):
+    garnets = [ProblemSpec("garnet", {"states": states}, label="garnets") for states in (20, 21)]
+    with pytest.raises(ValueError, match="given twice"):
+        Sweep([UCT], garnets, budgets=[20]).runs()
+    run(Sweep([UCT], garnets[:1], budgets=[20]), tmp_path, workers=1)
+    with pytest.raises(ValueError, match="another sweep: problems was"):
+        run(Sweep([UCT], garnets[1:], budgets=[20]), tmp_path, workers=1)
+
+
+def test_equal_planners_are_one_however_they_are_given():
+    made = PlannerSpec(pacplan.UCT(gamma=0.7, horizon=None, chunk=5), label="another name")
+    assert made.key == UCT.key
+    with pytest.raises(ValueError, match="given twice"):
+        Sweep([UCT, made], [SMALL], budgets=[20]).runs()
+
+
+def test_rows_that_name_settings_in_words_are_refused_with_what_to_do(tmp_path):
+    run(Sweep([UCT], [SMALL], budgets=[20]), tmp_path, workers=1)
+    path = tmp_path / "runs.csv"
+    old = path.read_text().replace("planner,settings", "planner,parameters", 1)
+    path.write_text(old)
+    for again in (lambda: read(path), lambda: run(Sweep([UCT], [SMALL], budgets=[20]), tmp_path)):
+        with pytest.raises(ValueError, match=r"earlier version .* run the sweep again"):
+            again()
+    assert path.read_text() == old
+
+
 def test_another_release_in_the_same_folder_is_refused(tmp_path, monkeypatch):
     sweep = Sweep([UCT], [SMALL], budgets=[20])
     run(sweep, tmp_path, workers=1)
-    monkeypatch.setattr(pacplan, "__version__", "99")
+    monkeypatch.setattr(files, "__version__", "99")
     with pytest.raises(ValueError, match="pacplan was"):
         run(sweep, tmp_path, workers=1)
 
@@ -935,7 +964,7 @@ def test_report_of_everything(tmp_path):
     text = (out / "index.md").read_text()
     assert page.count("data:image/svg+xml") == 2
     rows = list(csv.DictReader((out / "runs.csv").read_text().splitlines()))
-    at_half = [row for row in rows if "epsilon=0.5" in row["parameters"]]
+    at_half = [row for row in rows if json.loads(row["settings"])["settings"].get("epsilon") == 0.5]
     median = np.median([int(row["samples"]) for row in at_half])
     largest = max(int(row["samples"]) for row in at_half)
     regrets = [float(r["regret"]) for r in rows if r["planner"] == "uct" and r["budget"] == "10"]
@@ -958,9 +987,7 @@ def test_report_of_everything(tmp_path):
             assert words in html.unescape(written)
         assert "Corollary 2" in written and "without constants" in written
     curves = [line for line in text.splitlines() if line.startswith("| mdp-gape (budget) | 100 |")]
-    of_text = [
-        float(r["regret"]) for r in rows if "'budget'" in r["parameters"] and r["budget"] == "100"
-    ]
+    of_text = [float(r["regret"]) for r in rows if '"budget"' in r["settings"] and r["budget"] == "100"]
     assert len(of_text) == 3 and len(curves) == 1
     assert f"| {as_written(np.mean(of_text))} (" in curves[0]
     svg = (out / "figure2.svg").read_text()

@@ -17,14 +17,14 @@ from pacplan.algorithms import (
     TrailBlazer,
     UGapEMCTS,
     planners,
+    register,
 )
 from pacplan.compiled.streams import Stream
+from pacplan.core.version import __version__
 from pacplan.engine import SearchTree, Snapshot
 from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP, from_gymnasium
 from pacplan.planning import plan
 from pacplan.result import Plan
-
-__version__ = "0.1.0"
 
 __all__ = [
     "BRUE",
@@ -50,12 +50,14 @@ __all__ = [
     "TabularMDP",
     "TrailBlazer",
     "UGapEMCTS",
+    "__version__",
     "bounds",
     "envs",
     "exact",
     "from_gymnasium",
     "plan",
     "planners",
+    "register",
     "theory",
     "views",
 ]

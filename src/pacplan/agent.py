@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pacplan.algorithms.common.base import Planner, check_model
+from pacplan.algorithms.common.base import Planner, run
 from pacplan.core import checks
+from pacplan.engine.driver import Limits
 from pacplan.engine.query import Reuse
 from pacplan.engine.tree import SearchTree
-from pacplan.models.gymnasium import GymnasiumSimulator
-from pacplan.models.protocol import Model
+from pacplan.models.protocol import Model, check_model, facts
 from pacplan.result import Plan
 
 # A tree is kept if it brings more than so many times the part of samples that its price asks for: not
@@ -162,11 +162,12 @@ class Agent:
         if delta is not None and self.spread == "union":
             planner = copy.copy(planner)
             delta = planner.delta = delta * self._part(trees, age)  # type: ignore[attr-defined]
-        plan = planner._plan(
+        plan = run(
+            planner,
             self.model,
             state,
             self._seeds.spawn(1)[0],
-            planner._limits(self.budget, self.time_limit),
+            Limits.checked(self.budget, self.time_limit, planner.chunk),
             reuse=Reuse(kept, 1.0 / choices) if self.reuse else None,
         )
         self.history.append(
@@ -187,12 +188,7 @@ class Agent:
 
     def _state(self, given: Any, observation: Any) -> Any:
         """The state of the model that is meant."""
-        if (
-            self.reuse
-            and observation is None
-            and isinstance(self.model, GymnasiumSimulator)
-            and self.model.needs_observations
-        ):
+        if self.reuse and observation is None and facts(self.model).needs_observations:
             raise ValueError(
                 "the model has a key, so its environment is recognised by what it shows: "
                 "act(env, observation), or pass reuse=False"

@@ -55,7 +55,7 @@ def plan(
         str,
         typer.Option(
             help="bracket, mdp-gape, sparse-sampling, uct, brue, olop, kl-olop, opd, op-mdp, stop, "
-            "trailblazer, smooth-cruiser or ugape-mcts."
+            "trailblazer, smooth-cruiser, ugape-mcts, or your own class as module:name."
         ),
     ] = "mdp-gape",
     epsilon: Annotated[
@@ -133,8 +133,9 @@ def plan(
     the same); 130 Ctrl-C was pressed (likewise); 1 the model failed, or a file could not be written; 2
     wrong usage.
     """
-    import pacplan
+    from pacplan.models.protocol import BrokenPromiseError
     from pacplan.registry import has_rule, planner_of, problem_maker
+    from pacplan.views.explorer import explore
 
     flags = {
         "epsilon": epsilon,
@@ -176,7 +177,7 @@ def plan(
             result = chosen.plan(
                 model, start, seed=seed, budget=budget, checkpoint=checkpoint, **limits
             )
-    except (pacplan.BrokenPromiseError, MemoryError) as error:
+    except (BrokenPromiseError, MemoryError) as error:
         raise _failure(error, Exit.ERROR) from error
     except Exception as error:
         if hasattr(error, "__notes__"):  # Raised by the user's model, which says where.
@@ -194,7 +195,7 @@ def plan(
         _show(result)
     if html is not None:
         try:
-            pacplan.views.explore(result, html)
+            explore(result, html)
         except (OSError, ValueError) as error:
             raise _failure(error, Exit.ERROR) from error
     if result.interrupted:
@@ -213,7 +214,7 @@ def compare(
         typer.Argument(help="A problem as for 'plan'; one that takes a seed is drawn anew each run."),
     ],
     planners: Annotated[
-        str, typer.Option(help="Names, separated by commas.")
+        str, typer.Option(help="Names, or your own as module:name, separated by commas.")
     ] = "bracket,mdp-gape,uct,brue,kl-olop",
     budget: Annotated[int, typer.Option(help="Calls to the model for each plan.")] = 1000,
     runs: Annotated[int, typer.Option(help="Problems, the same for every planner.")] = 50,
@@ -432,7 +433,7 @@ def _fail_if_any_failed(records: Sequence[Any]) -> None:
     failed = [record for record in records if record.error]
     if failed:
         typer.echo(
-            f"pacplan: {len(failed)} of {len(records)} runs failed; the first: {failed[0].parameters} "
+            f"pacplan: {len(failed)} of {len(records)} runs failed; the first: {failed[0].settings} "
             f"on {failed[0].problem}, seed {failed[0].problem_seed}: {failed[0].error}",
             err=True,
         )
@@ -446,7 +447,7 @@ def _names(text: str) -> list[str]:
 
 def _check_html(path: str, planner: Any) -> None:
     """Raise, before anything is planned, where no page could be written in the end."""
-    from pacplan import planners
+    from pacplan.algorithms import planners
     from pacplan.views.explorer import check_page
 
     if not planner.keeps_tree:

@@ -47,7 +47,8 @@ def compare(
     """Run every planner on problems `seed`, `seed + 1`, ... with as many calls.
 
     Args:
-        problem: the model of a number; regret needs tables, so it must be a `TabularMDP`.
+        problem: the model of a number; regret needs tables, such as a `TabularMDP`
+            has.
         planners: what to compare.
         budget: calls to the model for each plan.
         runs: number of problems.
@@ -81,13 +82,14 @@ def compare(
 def _row(planner: Planner, records: Sequence[Record]) -> Row:
     for record in records:
         if record.error:
-            raise ValueError(f"{record.parameters}: {record.error}")
+            raise ValueError(f"{planner!r}: {record.error}")
         if record.regret is None:
             raise TypeError(
-                "regret is measured against exact solutions, so the problem must be a TabularMDP"
+                "regret is measured against exact solutions, so the problem must be a TabularMDP "
+                "or publish its table like one"
             )
     columns = ([getattr(r, name) for r in records] for name in ("regret", "samples", "seconds"))
-    return Row(records[0].parameters, planner.name, *map(np.array, columns))
+    return Row(repr(planner), planner.name, *map(np.array, columns))
 
 
 def show(rows: Sequence[Row], budget: int, runs: int) -> None:

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.core import checks
-from pacplan.models.tabular import TabularMDP
+from pacplan.models.protocol import Table, facts
 
 
-def finite_horizon(model: TabularMDP, *, gamma: float, horizon: int) -> NDArray[np.float64]:
+def finite_horizon(model: Table, *, gamma: float, horizon: int) -> NDArray[np.float64]:
     """Optimal action values of the problem of H steps, the paper's Q_h (section 2).
 
         Q_h(s, a) = r_h(s, a) + gamma sum_s' p_h(s' | s, a) max_a' Q_{h+1}(s', a'),   Q_{H+1} = 0
@@ -20,7 +20,7 @@ def finite_horizon(model: TabularMDP, *, gamma: float, horizon: int) -> NDArray[
         state does not offer minus infinity.
 
     Raises:
-        TypeError: the model is no `TabularMDP`. (All functions of this module raise it.)
+        TypeError: the model publishes no table. (All functions of this module raise it.)
         ValueError: an argument out of range, or a model of two players.
     """
     check_tables(model)
@@ -39,7 +39,7 @@ def finite_horizon(model: TabularMDP, *, gamma: float, horizon: int) -> NDArray[
     return result
 
 
-def discounted(model: TabularMDP, *, gamma: float, tolerance: float = 1e-12) -> NDArray[np.float64]:
+def discounted(model: Table, *, gamma: float, tolerance: float = 1e-12) -> NDArray[np.float64]:
     """Optimal action values of the infinite-horizon discounted problem, by value iteration.
 
     Args:
@@ -54,7 +54,7 @@ def discounted(model: TabularMDP, *, gamma: float, tolerance: float = 1e-12) -> 
 
 
 def entropy_regularised(
-    model: TabularMDP, *, gamma: float, temperature: float, tolerance: float = 1e-12
+    model: Table, *, gamma: float, temperature: float, tolerance: float = 1e-12
 ) -> NDArray[np.float64]:
     """Action values of the discounted problem with an entropy bonus, by soft value iteration.
 
@@ -80,7 +80,7 @@ def entropy_regularised(
     return _iterate(model, gamma, tolerance, smooth_max)
 
 
-def gaps(model: TabularMDP, *, gamma: float, horizon: int) -> NDArray[np.float64]:
+def gaps(model: Table, *, gamma: float, horizon: int) -> NDArray[np.float64]:
     """Suboptimality gaps Delta_h(s, a) = max_b Q_h(s, b) - Q_h(s, a) (section 4), (H, S, A)."""
     values = finite_horizon(model, gamma=gamma, horizon=horizon)
     return np.asarray(values.max(-1, keepdims=True) - values)
@@ -88,10 +88,10 @@ def gaps(model: TabularMDP, *, gamma: float, horizon: int) -> NDArray[np.float64
 
 def check_tables(model: Any) -> None:
     """Raise unless the model has tables, and a single player."""
-    if not isinstance(model, TabularMDP):
+    if not facts(model).known:
         raise TypeError(
-            "exact values are computed from tables, so the model must be a TabularMDP; "
-            f"got {model!r:.120}"
+            "exact values are computed from tables, so the model must be a TabularMDP, or publish one "
+            f"in its form; got {model!r:.120}"
         )
     if model.two_player:
         raise ValueError("exact values are those of one player, and this model is a game of two")
@@ -106,7 +106,7 @@ def check_discount(gamma: float) -> float:
 
 
 def _iterate(
-    model: TabularMDP,
+    model: Table,
     gamma: float,
     tolerance: float,
     best: Callable[[NDArray[np.float64]], NDArray[np.float64]],

@@ -8,8 +8,7 @@ import numpy as np
 
 from pacplan.algorithms import Bracket, Planner, UGapEMCTS
 from pacplan.engine.driver import Callback
-from pacplan.models.protocol import Model
-from pacplan.models.tabular import TabularMDP
+from pacplan.models.protocol import Model, check_model, facts
 from pacplan.result import Plan
 
 
@@ -33,8 +32,9 @@ def plan(
 ) -> Plan:
     """Decide what to do in a state, with a proof and few calls to the model.
 
-    Uses `Bracket`, which of the planners with a guarantee needs the fewest calls, with equal states of
-    a `TabularMDP` merged (`merge="depth"`), and `UGapEMCTS` for games of two players.
+    Uses `Bracket`, which of the planners with a guarantee needs the fewest calls, and `UGapEMCTS` for
+    games of two players. Where the model says how many states there are, as a `TabularMDP` does, equal
+    ones are merged (`merge="depth"`).
     `plan.guarantee` says which it was, and why.
 
     Args:
@@ -59,8 +59,9 @@ def plan(
         ValueError: a setting out of range, or a problem that cannot be handled.
         TypeError: a setting of the wrong type, or one that the planner does not have.
     """
+    check_model(model)
     planner: Planner
-    if getattr(model, "two_player", False):
+    if model.two_player:
         if gamma is not None:
             raise ValueError("a game of two players has no discount: leave gamma out")
         planner = UGapEMCTS(epsilon=epsilon, delta=delta, **settings)
@@ -69,7 +70,7 @@ def plan(
         if gamma is None:
             raise TypeError("plan() needs gamma, the discount: pass gamma=1 and a horizon= for none")
         why = "which of all planners with a proof needs the fewest calls"
-        if isinstance(model, TabularMDP) and "merge" not in settings:
+        if "merge" not in settings and facts(model).states is not None:
             settings["merge"] = "depth"
             why += ", with equal states merged, which are told by the table"
         planner = Bracket(epsilon=epsilon, delta=delta, gamma=gamma, **settings)

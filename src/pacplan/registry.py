@@ -11,7 +11,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from pacplan import envs
-from pacplan.algorithms import Planner, planners
+from pacplan.algorithms import Planner, planners, register
 from pacplan.bounds.thresholds import NAMED, for_a_budget
 from pacplan.models import gymnasium
 from pacplan.models.protocol import Model
@@ -37,10 +37,10 @@ def planner_of(name: str, settings: Mapping[str, Any]) -> Planner:
 
     Raises:
         ValueError: there is no such planner, or it takes no such setting.
+        TypeError: what module:name stands for is no planner's class.
     """
-    if name not in planners:
-        raise ValueError(f"there is no planner {name!r}; try {', '.join(planners)}")
-    accepted = signature(planners[name]).parameters
+    planner = _planner_class(name)
+    accepted = signature(planner).parameters
     for key in settings:
         if key not in accepted:
             raise ValueError(f"{name} takes no {key}; it takes {', '.join(accepted)}")
@@ -51,12 +51,22 @@ def planner_of(name: str, settings: Mapping[str, Any]) -> Planner:
     found = {
         key: named(value) if _names_functions(key, value) else value for key, value in settings.items()
     }
-    return planners[name](**(defaults | found))
+    return planner(**(defaults | found))
 
 
-def planner_imports(settings: Mapping[str, Any]) -> bool:
-    """Whether a planner with these settings needs a module of the user's."""
-    return any(_names_functions(key, value) for key, value in settings.items())
+def _planner_class(name: str) -> type[Planner]:
+    if name in planners:
+        return planners[name]
+    if ":" not in name:
+        known = ", ".join(planners)
+        raise ValueError(f"there is no planner {name!r}; try {known}, or your own module:class")
+    found: type[Planner] = register(named(name))
+    return found
+
+
+def planner_imports(name: str, settings: Mapping[str, Any]) -> bool:
+    """Whether a planner of this name with these settings needs a module of the user's."""
+    return ":" in name or any(_names_functions(key, value) for key, value in settings.items())
 
 
 def _names_functions(key: str, value: Any) -> bool:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pacplan import exact
 from pacplan.core import checks
-from pacplan.models.tabular import TabularMDP
+from pacplan.models.protocol import Table
 
 C0 = (64.0 * math.sqrt(2.0) * (1.0 + math.sqrt(2.0))) ** 2
 """The constant of the paper's bound on pseudo-counts, from its Theorem 1."""
@@ -91,7 +91,7 @@ class Complexity:
 
 
 def table_2(
-    model: TabularMDP,
+    model: Table,
     state: int | None = None,
     *,
     gamma: float,
@@ -186,7 +186,7 @@ def exponent(epsilons: Sequence[float], samples: ArrayLike) -> Exponent:
 
 
 def gaps(
-    model: TabularMDP,
+    model: Table,
     state: int | None = None,
     *,
     gamma: float,
@@ -202,7 +202,7 @@ def gaps(
     return _gaps(model, _question(model, state, gamma, horizon, epsilon))
 
 
-def _gaps(model: TabularMDP, question: "_Question") -> NDArray[np.float64]:
+def _gaps(model: Table, question: "_Question") -> NDArray[np.float64]:
     root, epsilon = question.root, question.epsilon
     found = exact.gaps(model, gamma=question.gamma, horizon=question.horizon)
     first = found[0, root].copy()
@@ -212,7 +212,7 @@ def _gaps(model: TabularMDP, question: "_Question") -> NDArray[np.float64]:
 
 
 def pseudo_counts(
-    model: TabularMDP,
+    model: Table,
     state: int | None = None,
     *,
     gamma: float,
@@ -252,7 +252,7 @@ def _pseudo_counts(question: "_Question", c: float, widths: NDArray[np.float64])
 
 
 def corollary_1(
-    model: TabularMDP,
+    model: Table,
     state: int | None = None,
     *,
     gamma: float,
@@ -278,7 +278,7 @@ def corollary_1(
 
 
 def corollary_2(
-    model: TabularMDP,
+    model: Table,
     prefix: Sequence[tuple[int, int]],
     *,
     gamma: float,
@@ -321,7 +321,7 @@ def corollary_2(
 
 
 def all_gaps(
-    model: TabularMDP,
+    model: Table,
     state: int | None = None,
     *,
     gamma: float,
@@ -343,7 +343,7 @@ def all_gaps(
 
 
 def deterministic_theorem(
-    model: TabularMDP,
+    model: Table,
     state: int | None = None,
     *,
     gamma: float,
@@ -396,7 +396,7 @@ def _shares(question: "_Question", c: float, widths: NDArray[np.float64]) -> NDA
         )
 
 
-def _sum_of_minima(model: TabularMDP, root: int, most: NDArray[np.float64]) -> float:
+def _sum_of_minima(model: Table, root: int, most: NDArray[np.float64]) -> float:
     """The sum over all trajectories from the root of the smallest entry of `most` along each.
 
     Trajectories are not listed. The sum is the integral over t of the number of trajectories whose
@@ -433,7 +433,7 @@ def _sum_of_minima(model: TabularMDP, root: int, most: NDArray[np.float64]) -> f
 
 
 def _steepest(
-    model: TabularMDP, root: int, widths: NDArray[np.float64], scale: NDArray[np.float64]
+    model: Table, root: int, widths: NDArray[np.float64], scale: NDArray[np.float64]
 ) -> list[tuple[float, int]]:
     """max_h Delta~_h / scale_h along a trajectory, and how many trajectories have that maximum.
 
@@ -500,9 +500,7 @@ class _Question(NamedTuple):
     actions: int  # K
 
 
-def _question(
-    model: TabularMDP, state: int | None, gamma: float, horizon: int, epsilon: float
-) -> _Question:
+def _question(model: Table, state: int | None, gamma: float, horizon: int, epsilon: float) -> _Question:
     exact.check_tables(model)
     root = model.initial_state() if state is None else state
     model.actions(root)  # Raises where there is no such state, or nothing to decide in it.
@@ -517,7 +515,7 @@ def _question(
     )
 
 
-def _unit_gaps(model: TabularMDP, question: _Question) -> NDArray[np.float64]:
+def _unit_gaps(model: Table, question: _Question) -> NDArray[np.float64]:
     """The gaps as fractions of the width of the rewards."""
     low, high = model.reward_range
     return np.asarray(_gaps(model, question) / (high - low))

@@ -1,5 +1,7 @@
 """The planners, one module each."""
 
+from typing import TypeVar
+
 from pacplan.algorithms.bracket.planner import Bracket
 from pacplan.algorithms.brue import BRUE
 from pacplan.algorithms.common.base import Planner
@@ -34,6 +36,45 @@ planners: dict[str, type[Planner]] = {
 }
 """The planners by the names that the command line gives them."""
 
+P = TypeVar("P", bound=type[Planner])
+
+
+def register(planner: P) -> P:
+    """Make a planner of your own known by its name: to `pacplan.planners`, the command and sweeps.
+
+    It can be used as a decorator. A class that is defined again, in a notebook, takes its own place.
+
+    Args:
+        planner: a subclass of `Planner` with a `name`.
+
+    Returns:
+        The class.
+
+    Raises:
+        TypeError: it is no such class, or has no name.
+        ValueError: another class has that name.
+    """
+    if not (isinstance(planner, type) and issubclass(planner, Planner)):
+        raise TypeError(f"register takes a class made from pacplan.extending.Planner, got {planner!r}")
+    name = getattr(planner, "name", None)
+    if not (isinstance(name, str) and name) or set(name) & set(":, \n"):
+        raise TypeError(
+            f"{planner.__name__} needs a name of one word, without colons and commas, such as "
+            f'name = "{planner.__name__.lower()}"; it has {name!r}'
+        )
+    known = planners.get(name)
+    if known is not None and _place(known) != _place(planner):
+        raise ValueError(
+            f"the name {name!r} is taken by {'.'.join(_place(known))}; give {planner.__name__} another"
+        )
+    planners[name] = planner
+    return planner
+
+
+def _place(planner: type[Planner]) -> tuple[str, str]:
+    return planner.__module__, planner.__qualname__
+
+
 __all__ = [
     "BRUE",
     "KLOLOP",
@@ -50,4 +91,5 @@ __all__ = [
     "TrailBlazer",
     "UGapEMCTS",
     "planners",
+    "register",
 ]

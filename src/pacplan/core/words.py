@@ -30,7 +30,7 @@ def exactly(value: float) -> str:
 
 def complement(delta: float) -> str:
     """1 - delta in full; of more than 50 digits, the first 50, so that it is never too large."""
-    return str(_LONG_DOWN.subtract(Decimal(1), _decimal(delta)))
+    return str(_LONG_DOWN.subtract(Decimal(1), Decimal(repr(float(delta)))))
 
 
 def estimated(value: float) -> str:
@@ -38,12 +38,8 @@ def estimated(value: float) -> str:
     return "-" if value != value else f"{value:.{_DIGITS}g}"
 
 
-def _decimal(value: float) -> Decimal:
-    return Decimal(repr(float(value)))
-
-
 def _rounded(value: float, context: Context) -> str:
-    number = context.create_decimal(_decimal(value))
+    number = context.create_decimal(repr(float(value)))
     text = f"{float(number):.{_DIGITS}g}"
     # Where doubles are sparse, at both ends of their range, that is another number.
     return text if Decimal(text) == number else str(number)

@@ -239,8 +239,8 @@ def accuracies(reproduction: Reproduction, records: Sequence[Record]) -> list[Ac
     """How every planner did at every accuracy; those without a single plan left out."""
     found = []
     for epsilon, spec in reproduction.certifying():
-        call = spec.parameters
-        good = [record for record in records if record.parameters == call and not record.error]
+        own = spec.key
+        good = [record for record in records if record.settings == own and not record.error]
         if good:
             found.append(
                 Accuracy(
@@ -289,10 +289,10 @@ def curves(reproduction: Reproduction, records: Sequence[Record]) -> list[Curve]
     """The lines of Figure 2; planners without a single plan left out."""
     found = []
     for spec in reproduction.budgeted():
-        call = spec.parameters
+        own = spec.key
         regrets: dict[int, list[float]] = {}
         for record in records:
-            if record.parameters == call and record.budget and record.regret is not None:
+            if record.settings == own and record.budget and record.regret is not None:
                 regrets.setdefault(record.budget, []).append(record.regret)
         if regrets:
             points = {budget: mean(values) for budget, values in sorted(regrets.items())}

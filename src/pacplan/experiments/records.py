@@ -10,13 +10,16 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import pacplan
 from pacplan.compiled.sources import source_digest
+from pacplan.core.version import __version__
 from pacplan.experiments.lines import Lines, appending
 from pacplan.experiments.sweep import Sweep
 
 RUNS, CONFIGURATION = "runs.csv", "sweep.json"
-_FOREIGN = "{} does not begin with the columns of a sweep; move it away"
+_FOREIGN = (
+    "{} does not begin with the columns of a sweep as this version of pacplan writes them; move it "
+    "away. (If an earlier version wrote it, run the sweep again.)"
+)
 
 
 @dataclass(frozen=True)
@@ -25,11 +28,11 @@ class Record:
 
     Attributes:
         planner: label of the planner.
-        parameters: the call that makes it.
+        settings: what tells the planner from others, as JSON (`PlannerSpec.identity`).
         problem: name of the problem.
         problem_seed: its seed.
         budget: calls to the model that the plan was given, if any.
-        seed: of the plan; no two runs of a sweep have the same.
+        seed: of the plan.
         horizon: steps planned.
         action: what the planner chose.
         samples: calls to the model that it made.
@@ -45,7 +48,7 @@ class Record:
     """
 
     planner: str
-    parameters: str
+    settings: str
     problem: str
     problem_seed: int
     budget: int | None
@@ -60,6 +63,11 @@ class Record:
     stopped_by: str = ""
     seconds: float | None = None
     error: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, int, int | None]:
+        """Tells the run from the others of its sweep."""
+        return self.settings, self.problem, self.problem_seed, self.budget
 
 
 HEADER = tuple(entry.name for entry in fields(Record))
@@ -115,7 +123,7 @@ class Store:
 
     def __init__(self, records: Sequence[Record] = (), lines: Lines | None = None) -> None:
         self._lines = lines
-        self._seeds = {record.seed for record in records}
+        self._keys = {record.key for record in records}
         self.records = list(records)
         """The rows in it."""
 
@@ -125,11 +133,11 @@ class Store:
         Raises:
             OSError: it cannot be written. The rows before are in the file.
         """
-        if record.seed in self._seeds:
+        if record.key in self._keys:
             return False
         if self._lines is not None:
             self._lines.append(_line(getattr(record, name) for name in HEADER))
-        self._seeds.add(record.seed)
+        self._keys.add(record.key)
         self.records.append(record)
         return True
 
@@ -159,7 +167,7 @@ def store(sweep: Sweep, folder: Path) -> Iterator[Store]:
 def _check_configuration(sweep: Sweep, folder: Path) -> None:
     """Note what the folder is for; refuse it if it is for something else."""
     # Numbers of two states of the code must not mix either.
-    code = f"{pacplan.__version__} {source_digest()[:12]}"
+    code = f"{__version__} {source_digest()[:12]}"
     now = {"pacplan": code} | sweep.describe()
     path = folder / CONFIGURATION
     if path.is_dir():

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-import pacplan
 from pacplan import theory
 from pacplan.algorithms import UCT
+from pacplan.core.version import __version__
 from pacplan.experiments import claims, document, figures, paper
 from pacplan.experiments.document import Code, Heading, Paragraph, Part, Picture, Table
 from pacplan.experiments.paper import Accuracy, Curve, Reproduction
@@ -71,7 +71,7 @@ def _how(reproduction: Reproduction, folder: Path, records: Sequence[Record]) ->
             f"MDPs have the seeds {seeds[0]} to {seeds[-1]}; every plan has a seed of its own, which "
             f"{RUNS} lists with everything else about the {len(records):,} runs (written beside this "
             "page by the command; summary.csv has their means). pacplan "
-            f"{pacplan.__version__}, Python {platform.python_version()}, {packages}, "
+            f"{__version__}, Python {platform.python_version()}, {packages}, "
             f"{platform.system()} on {platform.machine()}. The same command gives the same numbers, "
             "times apart, whatever the number of workers."
         ),
@@ -80,7 +80,7 @@ def _how(reproduction: Reproduction, folder: Path, records: Sequence[Record]) ->
         parts.append(
             Paragraph(
                 f"{len(failed)} of the {len(records)} runs failed and are left out below; the first: "
-                f"{failed[0].parameters}: {failed[0].error}"
+                f"{failed[0].settings}: {failed[0].error}"
             )
         )
     return parts

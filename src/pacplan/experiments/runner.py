@@ -20,7 +20,7 @@ from pacplan.experiments.executors import InProcess, process_pool
 from pacplan.experiments.progress import bar
 from pacplan.experiments.records import Record, Store, store
 from pacplan.experiments.sweep import ProblemSpec, Run, Sweep
-from pacplan.models import TabularMDP
+from pacplan.models.protocol import facts
 
 # A batch should take about this long: long enough to be worth sending, short enough that little is
 # lost when everything is killed.
@@ -89,8 +89,8 @@ def complete(
 ) -> list[Record]:
     """Compute the runs that have no row yet; returns all of them, in the order of `sweep.runs()`."""
     runs = sweep.runs()
-    done = {record.seed for record in rows.records}
-    left = [run for run in runs if run.seed not in done]
+    done = {record.key for record in rows.records}
+    left = [run for run in runs if run.key not in done]
     if left:
         with (
             _chosen(executor, min(workers, len(left)), sweep) as chosen,
@@ -99,8 +99,8 @@ def complete(
             for record in _results(left, chosen, workers):
                 rows.add(record)
                 advance(1)
-    found = {record.seed: record for record in rows.records}
-    return [found[run.seed] for run in runs]
+    found = {record.key: record for record in rows.records}
+    return [found[run.key] for run in runs]
 
 
 def _try(problem: ProblemSpec, seed: int) -> None:
@@ -178,7 +178,7 @@ class _Batches:
         total = 0.0
         while self._left and len(batch) < _MOST_RUNS:
             first = self._left[0]
-            expected = self._seconds.get((first.parameters, first.budget), _BATCH_SECONDS)
+            expected = self._seconds.get((first.settings, first.budget), _BATCH_SECONDS)
             if batch and total + expected > _BATCH_SECONDS:
                 break
             batch.append(self._left.popleft())
@@ -187,7 +187,7 @@ class _Batches:
 
     def learn(self, timed: Timed) -> None:
         """Note how long a run took."""
-        self._seconds[timed.record.parameters, timed.record.budget] = timed.seconds
+        self._seconds[timed.record.settings, timed.record.budget] = timed.seconds
 
 
 def execute(runs: Sequence[Run]) -> list[Timed]:
@@ -207,7 +207,7 @@ def _computed(runs: Sequence[Run]) -> Iterator[Timed]:
 def _attempt(run: Run, instances: "dict[tuple[str, int], _Instance]") -> Record:
     record = Record(
         planner=run.planner.name,
-        parameters=run.parameters,
+        settings=run.settings,
         problem=run.problem.name,
         problem_seed=run.problem_seed,
         budget=run.budget,
@@ -253,7 +253,7 @@ class _Instance:
 
     def regret(self, action: Any, gamma: float | None, horizon: int) -> float | None:
         """What `Record.regret` says."""
-        if not isinstance(self.model, TabularMDP) or gamma is None:
+        if gamma is None or not facts(self.model).known:
             return None
         endless = gamma < 1.0 and self.model.steps is None
         key = (gamma, None if endless else horizon)

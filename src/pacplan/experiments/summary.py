@@ -34,7 +34,7 @@ class Group:
 
     Attributes:
         planner: its label.
-        parameters: the call that makes it.
+        settings: what tells it from others, as JSON.
         problem: the problem.
         budget: the budget, or None.
         runs: how many.
@@ -48,7 +48,7 @@ class Group:
     """
 
     planner: str
-    parameters: str
+    settings: str
     problem: str
     budget: int | None
     runs: int
@@ -65,13 +65,13 @@ def groups(records: Iterable[Record]) -> list[Group]:
     """Summaries, in the order in which their first rows come."""
     members: dict[tuple[str, str, str, int | None], list[Record]] = {}
     for record in records:
-        key = (record.planner, record.parameters, record.problem, record.budget)
+        key = (record.planner, record.settings, record.problem, record.budget)
         members.setdefault(key, []).append(record)
     return [_group(*key, found) for key, found in members.items()]
 
 
 def _group(
-    planner: str, parameters: str, problem: str, budget: int | None, records: Sequence[Record]
+    planner: str, settings: str, problem: str, budget: int | None, records: Sequence[Record]
 ) -> Group:
     good = [record for record in records if not record.error]
     regrets = [record.regret for record in good if record.regret is not None]
@@ -79,7 +79,7 @@ def _group(
     seconds = [record.seconds for record in good if record.seconds is not None]
     return Group(
         planner=planner,
-        parameters=parameters,
+        settings=settings,
         problem=problem,
         budget=budget,
         runs=len(records),
@@ -95,7 +95,7 @@ def _group(
 
 _COLUMNS = (
     "planner",
-    "parameters",
+    "settings",
     "problem",
     "budget",
     "runs",
@@ -120,7 +120,7 @@ def write(found: Iterable[Group], path: Path) -> None:
             writer.writerow(
                 [
                     group.planner,
-                    group.parameters,
+                    group.settings,
                     group.problem,
                     group.budget,
                     group.runs,

@@ -1,6 +1,7 @@
 """What to run: planners, problems, budgets and seeds, and every single run of them."""
 
 import hashlib
+import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -8,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from pacplan.algorithms import Planner
-from pacplan.algorithms.common.base import check_model
 from pacplan.core import checks
+from pacplan.core.identity import described
+from pacplan.models.protocol import check_model
 from pacplan.registry import planner_imports, planner_of, problem_imports, problem_maker
 
 
@@ -18,7 +20,7 @@ class PlannerSpec:
     """A planner of a sweep.
 
     Attributes:
-        planner: a name of `pacplan.planners`, or a planner.
+        planner: a name of `pacplan.planners`, module:name of your own, or a planner.
         settings: its settings, if it is given by name.
         label: what tables and pictures call it; by default its name.
         budgets: its own budgets, in place of the sweep's; None: until it stops by its own rule.
@@ -37,7 +39,7 @@ class PlannerSpec:
     @property
     def imports(self) -> bool:
         """Whether a module of the user's must be imported to make it."""
-        return isinstance(self.planner, str) and planner_imports(self.settings)
+        return isinstance(self.planner, str) and planner_imports(self.planner, self.settings)
 
     def check(self) -> None:
         """Raise what would make every run fail."""
@@ -56,15 +58,28 @@ class PlannerSpec:
         """What tables and pictures call it."""
         return self.label or (self.planner if isinstance(self.planner, str) else self.planner.name)
 
+    def identity(self) -> dict[str, Any]:
+        """What it is, in types that JSON has: its name, and its settings but for defaults.
+
+        JSON has no functions. Where one is among the settings, the label is a part of it.
+
+        Raises:
+            ValueError: there is no label then.
+        """
+        planner = self.build()
+        try:
+            return {"planner": planner.name, "settings": json.loads(json.dumps(planner.settings))}
+        except TypeError:
+            if self.label is None:
+                raise ValueError(
+                    f"{planner!r} cannot be told from another one like it: give it a label"
+                ) from None
+        return {"planner": planner.name, "settings": _data(planner.settings), "label": self.label}
+
     @property
-    def parameters(self) -> str:
-        """The call that makes it; the label, if the call says nothing (of functions, for instance)."""
-        text = repr(self.build())
-        if " at 0x" not in text:
-            return text
-        if self.label is None:
-            raise ValueError(f"{text} cannot be told from another one like it: give it a label")
-        return self.label
+    def key(self) -> str:
+        """Its identity as a line of JSON; equal planners have equal ones."""
+        return json.dumps(self.identity(), sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -110,6 +125,11 @@ class ProblemSpec:
             raise ValueError("settings go with a problem's name; this one is a function of the seed")
         return self.problem
 
+    def identity(self) -> dict[str, Any]:
+        """What it is, in types that JSON has: its name and settings, or what stands for a function."""
+        problem = self.problem if isinstance(self.problem, str) else self.name
+        return {"problem": problem, "settings": _data(self.settings)}
+
     @property
     def name(self) -> str:
         """What tables and pictures call it."""
@@ -130,19 +150,24 @@ class Run:
 
     Attributes:
         planner: the planner.
-        parameters: the call that makes it.
+        settings: its identity as JSON.
         problem: the problem.
         problem_seed: seed of the problem.
         budget: calls to the model, or None.
-        seed: seed of the plan, which no other run of the sweep has.
+        seed: seed of the plan.
     """
 
     planner: PlannerSpec
-    parameters: str
+    settings: str
     problem: ProblemSpec
     problem_seed: int
     budget: int | None
     seed: int
+
+    @property
+    def key(self) -> tuple[str, str, int, int | None]:
+        """Tells it from the other runs of a sweep, as `Record.key` does."""
+        return self.settings, self.problem.name, self.problem_seed, self.budget
 
 
 @dataclass(frozen=True)
@@ -206,15 +231,26 @@ class Sweep:
         Raises:
             ValueError: two of them are the same.
         """
-        entries = [(spec, spec.parameters, self._budgets(spec)) for spec in self.planners]
+        entries = [
+            # Seeds are drawn from the call in words, so that published results can be repeated.
+            (spec, spec.key, spec.identity().get("label", repr(spec.build())), self._budgets(spec))
+            for spec in self.planners
+        ]
         found = [
-            Run(spec, call, problem, number, budget, self._plan_seed(call, problem, number, budget))
+            Run(
+                planner=spec,
+                settings=settings,
+                problem=problem,
+                problem_seed=number,
+                budget=budget,
+                seed=self._plan_seed(call, problem, number, budget),
+            )
             for problem in self.problems
             for number in self.problem_seeds
-            for spec, call, budgets in entries
+            for spec, settings, call, budgets in entries
             for budget in budgets
         ]
-        if len({run.seed for run in found}) < len(found):
+        if len({run.key for run in found}) < len(found):
             raise ValueError(
                 "some runs are the same: a planner, problem, budget or seed is given twice"
             )
@@ -229,17 +265,18 @@ class Sweep:
         """Everything that the results depend on, in types that JSON has."""
         return {
             "seed": self.seed,
-            "problems": [problem.name for problem in self.problems],
+            "problems": [{"label": spec.name} | spec.identity() for spec in self.problems],
             "seeds": list(self.problem_seeds),
             "planners": [
-                {
-                    "label": spec.name,
-                    "parameters": spec.parameters,
-                    "budgets": list(self._budgets(spec)),
-                }
+                spec.identity() | {"label": spec.name, "budgets": list(self._budgets(spec))}
                 for spec in self.planners
             ],
         }
+
+
+def _data(settings: Mapping[str, Any]) -> Any:
+    """Settings in types that JSON has; what it has no type for in words that are always the same."""
+    return json.loads(json.dumps(settings, default=described))
 
 
 def _check_label(label: Any) -> None:

@@ -1,7 +1,8 @@
 """The Model protocol: what a planner may ask of a problem."""
 
-from collections.abc import Hashable
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable, Hashable
+from itertools import repeat
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,10 +123,8 @@ class Model(Protocol):
         steps: number of steps for which a non-stationary model is defined; None: any number.
         two_player: whether it is a game: two players move in turn, the first to gain the most, the
             second to let him gain the least.
-        known: whether `TabularMDP`-like tables publish mean rewards and transition probabilities.
 
-    A model may have `assumptions`, a tuple of clauses: what all that is said of it rests on. Plans
-    repeat them.
+    A model may say more of itself: see `Facts`.
     """
 
     successors: int | None
@@ -136,7 +135,6 @@ class Model(Protocol):
     may_end: bool
     steps: int | None
     two_player: bool
-    known: bool
 
     def initial_state(self) -> Any:
         """The state to plan from when the user names none; raises ValueError if there is none."""
@@ -150,3 +148,61 @@ class Model(Protocol):
         Kernels draw from a stream that the planner gives them; a model that draws outside of them does
         so from the first child of `seed`.
         """
+
+
+class Facts(NamedTuple):
+    """What a model may say of itself. What it leaves out is as here.
+
+    Attributes:
+        states: S, how many states there are at most, so that they are met again on other ways; None:
+            not known.
+        stationary: whether what follows a state is the same at every step. Where `steps` is given it is
+            not, whatever is said here.
+        known: whether the model is a `Table`.
+        needs_observations: whether the state of an environment is recognised by what it showed last.
+        assumptions: clauses: what all that is said of the model rests on. Plans repeat them.
+        fingerprint: a function that tells the model from others, for checkpoints; its repr without one.
+    """
+
+    states: int | None = None
+    stationary: bool = True
+    known: bool = False
+    needs_observations: bool = False
+    assumptions: tuple[str, ...] = ()
+    fingerprint: Callable[[], str] | None = None
+
+
+class Table(Model, Protocol):
+    """A model that publishes its probabilities and mean rewards, in the form that `TabularMDP` has.
+
+    Its states are 0, 1, ..., `known` is true, and the handle of its sessions is a `TabularHandle`.
+    """
+
+    states: int
+    known: bool
+
+    def sparse(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+        """As `TabularMDP.sparse`."""
+
+
+def facts(model: Any) -> Facts:
+    """What a model says of itself, completed."""
+    said = Facts._make(map(getattr, repeat(model), Facts._fields, Facts()))
+    return said if getattr(model, "steps", None) is None else said._replace(stationary=False)
+
+
+_members = (*Model.__annotations__, "initial_state", "actions", "open")
+_checked: set[type] = set()
+
+
+def check_model(model: Any) -> None:
+    """Raise unless `model` has all that a `Model` has. It is looked at once a class."""
+    if type(model) in _checked:
+        return
+    missing = [name for name in _members if not hasattr(model, name)]
+    if missing:
+        raise TypeError(
+            "model must be a pacplan model such as TabularMDP or Simulator, got "
+            f"{type(model).__name__}, which has no {', '.join(missing)}"
+        )
+    _checked.add(type(model))

@@ -51,8 +51,6 @@ class Simulator:
             only the move that ends the game pays.
     """
 
-    known = False
-
     def __init__(
         self,
         step: Callable[..., Any],

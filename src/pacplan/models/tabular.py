@@ -218,7 +218,7 @@ class TabularMDP:
         low, high = self.reward_range
         listed = self._listed[np.newaxis, :, :, np.newaxis]
         return TabularHandle(
-            records(np.take_along_axis(outcomes, listed, axis=2)),
+            np.take_along_axis(outcomes, listed, axis=2),
             counts,
             self.steps is not None,
             self.noise == "bernoulli",
@@ -241,7 +241,7 @@ class TabularMDP:
         index = self._check_state(state)
         if self._terminal[index]:
             raise ValueError(f"state {index} is terminal: there is nothing to decide in it")
-        return tuple(int(a) for a in np.flatnonzero(self._available[index]))
+        return tuple(np.flatnonzero(self._available[index]).tolist())
 
     def step(
         self, state: int, action: int, rng: np.random.Generator | Stream, h: int = 0
@@ -286,7 +286,9 @@ class TabularMDP:
 
     def open(self, seed: np.random.SeedSequence) -> Session:
         """Start a session for one plan."""
-        return TabularSession(self._handle, None if self.same_actions else self._listed)
+        # Here, not before: a model may have been pickled where kernels are compiled.
+        handle = self._handle._replace(outcomes=records(self._handle.outcomes))
+        return TabularSession(handle, None if self.same_actions else self._listed)
 
     def fingerprint(self) -> str:
         """What tells this model from others: its tables."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pacplan
 from pacplan.compiled.sources import source_digest
 from pacplan.core import checks
+from pacplan.core.version import __version__
 from pacplan.experiments.executors import InProcess, process_pool
 from pacplan.experiments.progress import bar
 from pacplan.result import Plan
@@ -170,7 +170,7 @@ def _entrants(
 def _configuration(seed: int, entrants: list[Entrant]) -> dict[str, Any]:
     """What batches depend on: the code, the seed, and planners that are not part of pacplan."""
     own = {one.name: _source(one.make) for one in entrants if ENTRANTS.get(one.name) is not one}
-    code = f"{pacplan.__version__} {source_digest()[:12]}"
+    code = f"{__version__} {source_digest()[:12]}"
     return {"pacplan": code, "seed": seed, "batch": _BATCH, "own planners": own}
 
 

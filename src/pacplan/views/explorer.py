@@ -4,14 +4,16 @@ import os
 from collections.abc import Hashable
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, estimated
 from pacplan.engine.tree import Evidence, SearchTree
-from pacplan.result import Plan
 from pacplan.views.outline import Box, Outline, outline
 from pacplan.views.style import check_target, library, short
+
+if TYPE_CHECKING:
+    from pacplan.result import Plan
 
 # Levels that are shown at once; a click goes deeper.
 _LEVELS = 9
@@ -39,7 +41,7 @@ p {{ margin: .25em 0; }}
 """
 
 
-def explore(plan: Plan, path: str | os.PathLike[str], *, most: int = 5000) -> Path:
+def explore(plan: "Plan", path: str | os.PathLike[str], *, most: int = 5000) -> Path:
     """Write a page on which a person walks the search tree of a plan.
 
     The page holds all it needs and asks the network for nothing. Actions and the states they led to

@@ -1,20 +1,22 @@
 """The answer in one picture: the intervals of the root's actions."""
 
 from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pacplan.core.words import at_most
-from pacplan.result import Plan
 from pacplan.views.style import CHALLENGER, OTHER, TAKEN, axes_for, plain
+
+if TYPE_CHECKING:
+    from pacplan.result import Plan
 
 # More names than this would overlap on the tallest figure that is drawn.
 _MOST_NAMES = 40
 _TALLEST = 12.0
 
 
-def intervals(plan: Plan, ax: Any = None) -> Any:
+def intervals(plan: "Plan", ax: Any = None) -> Any:
     """Draw what a plan knows of each action: [lower, upper] where there are bounds, and estimates.
 
     An action of which nothing was seen has no estimate.

@@ -7,8 +7,11 @@ from pacplan.algorithms.bracket.constants import LEAST_DISCOUNT, TAIL
 from pacplan.algorithms.bracket.search import BracketSearch
 from pacplan.algorithms.common.base import Planner, check_stationary
 from pacplan.algorithms.common.confidence import (
+    KNOWLEDGE,
+    Knowledge,
     certificate,
     check_accuracy,
+    check_known,
     check_stops,
     check_successors,
     declared,
@@ -21,7 +24,6 @@ from pacplan.algorithms.common.horizons import (
     check_steps,
     default_horizon,
 )
-from pacplan.algorithms.common.knowledge import KNOWLEDGE, Knowledge, check_known
 from pacplan.algorithms.common.plans import bounded_plan
 from pacplan.core import checks
 from pacplan.core.words import at_most, exactly
@@ -146,7 +148,7 @@ class Bracket(Planner):
         model = query.model
         check_stops(self.epsilon, limits)
         check_successors(self, model)
-        check_known(model, self.rewards, self.transitions)
+        check_known(self, model)
         if self.merge == "stationary":
             check_stationary(
                 model, "a state and action may have another law at every step; use merge='depth'"

@@ -36,8 +36,7 @@ from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
 from pacplan.models.bounded import ValueBounds
-from pacplan.models.protocol import Session
-from pacplan.models.tabular import TabularMDP
+from pacplan.models.protocol import Session, facts
 
 if TYPE_CHECKING:
     from pacplan.algorithms.bracket.planner import Bracket
@@ -84,7 +83,7 @@ class BracketSearch(KernelSearch):
                 reward_range=model.reward_range,
                 may_end=model.may_end,
                 successors=self.successors,
-                states=model.states if isinstance(model, TabularMDP) else math.inf,
+                states=facts(model).states or math.inf,
                 same_actions=model.same_actions,
                 most_actions=room,
             )

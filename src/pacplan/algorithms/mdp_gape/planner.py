@@ -5,8 +5,11 @@ from typing import Any, Literal
 
 from pacplan.algorithms.common.base import Planner, check_stationary
 from pacplan.algorithms.common.confidence import (
+    KNOWLEDGE,
+    Knowledge,
     certificate,
     check_accuracy,
+    check_known,
     check_stops,
     check_successors,
     declared,
@@ -17,7 +20,6 @@ from pacplan.algorithms.common.horizons import (
     check_steps,
     default_horizon,
 )
-from pacplan.algorithms.common.knowledge import KNOWLEDGE, Knowledge, check_known
 from pacplan.algorithms.common.plans import bounded_plan
 from pacplan.algorithms.mdp_gape.search import GapSearch
 from pacplan.bounds import thresholds as exploration
@@ -187,7 +189,7 @@ class MDPGapE(Planner):
                 "those of these thresholds do; pass max_actions= to the model if it declares none, or "
                 'merge="tree" to the planner'
             )
-        check_known(model, self.rewards, self.transitions)
+        check_known(self, model)
         check_steps(model, self.horizon_for(model, limits.budget))
 
     def start(self, query: Query, session: Session) -> "GapSearch":

@@ -23,24 +23,22 @@ from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
 from pacplan.engine.values import value_range
 from pacplan.models.bounded import ValueBounds
-from pacplan.models.protocol import Session
-from pacplan.models.tabular import TabularMDP
+from pacplan.models.protocol import Session, facts
 
 if TYPE_CHECKING:
     from pacplan.algorithms.mdp_gape.planner import MDPGapE
 
 
-def _merged_pairs(model: TabularMDP, successors: int, horizon: int) -> int:
-    """How many triples of step, state and action there can be within the horizon."""
-    assert model.max_actions is not None
+def _merged_pairs(most: int, actions: int, successors: int, horizon: int) -> int:
+    """How many triples of step, state and action there can be within the horizon, of so many states."""
     states, total = 1, 0
     for h in range(horizon):
-        reached = min(states * successors * model.max_actions, model.states)
+        reached = min(states * successors * actions, most)
         if reached == states:  # From here on there are no more.
-            return model.max_actions * (total + (horizon - h) * states)
+            return actions * (total + (horizon - h) * states)
         total += states
         states = reached
-    return model.max_actions * total
+    return actions * total
 
 
 class GapSearch(KernelSearch):
@@ -70,9 +68,9 @@ class GapSearch(KernelSearch):
             episodes = allocation(query.budget, planner.gamma)[0]
         self.share = query.reuse.share if query.reuse is not None and planner._estimates else 1.0
         merged = planner.merge == "depth"
-        pairs = None
-        if merged and isinstance(model, TabularMDP):
-            pairs = _merged_pairs(model, self.successors, horizon)
+        states, pairs = facts(model).states, None
+        if merged and states is not None and model.max_actions is not None:
+            pairs = _merged_pairs(states, model.max_actions, self.successors, horizon)
         delta = planner.delta * self.share
         self._table = exploration.table(
             planner.thresholds,

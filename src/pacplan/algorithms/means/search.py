@@ -26,6 +26,7 @@ class MeanSearch(KernelSearch):
         session: the model, ready.
         gamma: discount.
         horizon: steps of an episode.
+        pairs_a_step: most pairs that a step adds to the tree.
         by_visits: whether the action tried most is recommended, not the one with the largest mean.
         fields: the planner's own fields of the named tuple.
     """
@@ -38,10 +39,11 @@ class MeanSearch(KernelSearch):
         *,
         gamma: float,
         horizon: int,
+        pairs_a_step: int = 1,
         by_visits: bool = False,
         **fields: Any,
     ) -> None:
-        super().__init__(query, session, PAIR, gamma=gamma, horizon=horizon)
+        super().__init__(query, session, PAIR, gamma=gamma, horizon=horizon, pairs_a_step=pairs_a_step)
         self._kind = kind
         self._fields = fields
         self._by_visits = by_visits

@@ -1,0 +1,76 @@
+"""Flat Monte-Carlo: every action in turn, random play after it, the largest mean return wins."""
+
+from typing import Any, NamedTuple
+
+import pacplan
+from pacplan import extending as ext
+
+
+class Search(NamedTuple):
+    """What the episodes work on: the engine's five fields, and any arrays of your own."""
+
+    tree: Any
+    terms: Any
+    path: Any
+    calls: Any
+    report: Any
+
+
+@ext.answers(ext.choose, Search)
+def choose(search: Search, at: int, h: int, ties: Any) -> int:
+    """At the root, an action that was not tried yet, or the one tried least."""
+    tree = search.tree
+    if tree.nodes[at].tried < tree.nodes[at].actions:
+        return ext.add_pair(tree, at, ext.untried_action(tree, at, ties))
+    least = link = tree.nodes[at].first
+    while link != ext.NONE:
+        if tree.pairs[link].n < tree.pairs[least].n:
+            least = link
+        link = tree.pairs[link].sibling
+    return least
+
+
+@ext.answers(ext.arrive, Search)
+def arrive(search, model, at, link, h, successor, reward, ended, ties):
+    """Nothing below the root is stored: play at random from here to the horizon."""
+    return ext.NONE, ext.LEAVE
+
+
+@ext.answers(ext.learn_return, Search)
+def learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
+    """A whole episode of one step in the tree, and the return after it."""
+    terms, step = search.terms[0], search.path[0]
+    value = terms.lowest + terms.width * step.reward + terms.gamma * rest
+    ext.count_return(search.tree.pairs[step.pair], value)
+
+
+@pacplan.register
+class FlatMonteCarlo(ext.Planner):
+    """Every action in turn, random play after it, the largest mean return wins."""
+
+    name = "flat"
+
+    def __init__(self, *, gamma: float, horizon: int | None = None, chunk: int | None = None) -> None:
+        super().__init__(chunk=chunk)
+        self.gamma, self.horizon = ext.check_gamma_and_horizon(gamma, horizon)
+
+    def check_query(self, query: ext.Query, limits: ext.Limits) -> None:
+        """Refuse what would never end, or looks further ahead than the model goes."""
+        ext.check_anytime(self, query, limits, self._steps(query))
+
+    def start(self, query: ext.Query, session: ext.Session) -> ext.MeanSearch:
+        """Set up the search, without a call to the model."""
+        return ext.MeanSearch(Search, query, session, gamma=self.gamma, horizon=self._steps(query))
+
+    def finish(
+        self, query: ext.Query, search: ext.MeanSearch, stopped_by: str, seconds: float
+    ) -> ext.Plan:
+        """The plan, from where the search stands."""
+        return ext.estimates_plan(self, query, search, stopped_by, seconds)
+
+    def _steps(self, query: ext.Query) -> int:
+        return ext.horizon_for(self.horizon, self.gamma, query.budget)
+
+
+if __name__ == "__main__":
+    print(FlatMonteCarlo(gamma=0.7).plan(pacplan.envs.garnet(seed=0), seed=0, budget=10_000))

@@ -1,0 +1,116 @@
+"""What a planner of your own is made of: these names are stable, and `docs/new_planner.md` shows how.
+
+what it is      Planner, Query, Limits, and how it is known: `pacplan.register`
+its search      KernelSearch, or MeanSearch where estimates are mean returns; the types of its records
+its answers     `answers` to the questions that the episode loop asks (`pacplan.engine.episodes`)
+in kernels      parts that answers call, and `inlined` and `kernel` for your own
+its plan        estimates_plan, or bounded_plan where there are bounds
+"""
+
+from pacplan.algorithms.common.base import Planner
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_steps, horizon_for
+from pacplan.algorithms.common.plans import best_estimate, bounded_plan, estimates_plan
+from pacplan.algorithms.means.pairs import PAIR, best_bound, best_mean, count_return
+from pacplan.algorithms.means.search import MeanSearch, check_anytime
+from pacplan.compiled.jit import inlined, kernel, records
+from pacplan.compiled.questions import answers
+from pacplan.engine.calls import (
+    BROKEN,
+    CHUNK_DONE,
+    STEP,
+    STEP_FIELDS,
+    call_model,
+    count_actions,
+    follow,
+    halted,
+)
+from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.episodes import (
+    BREAK_OFF,
+    LEAVE,
+    acting_node,
+    arrive,
+    choose,
+    decide,
+    finished,
+    foreseen,
+    has_room,
+    learn_return,
+    learn_steps,
+    plant,
+)
+from pacplan.engine.query import Query
+from pacplan.engine.search import KernelSearch
+from pacplan.engine.tree import (
+    LINKS,
+    NODE,
+    NODE_FIELDS,
+    NONE,
+    Evidence,
+    TreeArrays,
+    add_node,
+    add_pair,
+    find_child,
+    link_child,
+    untried_action,
+)
+from pacplan.models.protocol import Model, Session
+from pacplan.result import Plan
+
+__all__ = [
+    "BREAK_OFF",
+    "BROKEN",
+    "CHUNK_DONE",
+    "LEAVE",
+    "LINKS",
+    "NODE",
+    "NODE_FIELDS",
+    "NONE",
+    "PAIR",
+    "STEP",
+    "STEP_FIELDS",
+    "Evidence",
+    "KernelSearch",
+    "Limits",
+    "MeanSearch",
+    "Model",
+    "Plan",
+    "Planner",
+    "Query",
+    "Session",
+    "Snapshot",
+    "TreeArrays",
+    "acting_node",
+    "add_node",
+    "add_pair",
+    "answers",
+    "arrive",
+    "best_bound",
+    "best_estimate",
+    "best_mean",
+    "bounded_plan",
+    "call_model",
+    "check_anytime",
+    "check_gamma_and_horizon",
+    "check_steps",
+    "choose",
+    "count_actions",
+    "count_return",
+    "decide",
+    "estimates_plan",
+    "find_child",
+    "finished",
+    "follow",
+    "foreseen",
+    "halted",
+    "has_room",
+    "horizon_for",
+    "inlined",
+    "kernel",
+    "learn_return",
+    "learn_steps",
+    "link_child",
+    "plant",
+    "records",
+    "untried_action",
+]

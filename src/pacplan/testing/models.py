@@ -1,0 +1,215 @@
+"""Does a model do what it promises? Random episodes, with the checks that every search makes."""
+
+import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pacplan.compiled.jit import kernel, records
+from pacplan.compiled.streams import Stream, streams
+from pacplan.core import checks
+from pacplan.core.notes import shown
+from pacplan.engine.calls import CHUNK_DONE, REPORT, call_model, count_actions
+from pacplan.engine.promises import TERMS, TOO_MANY_SUCCESSORS, broken_promise
+from pacplan.models import states
+from pacplan.models.preflight import Preflight
+from pacplan.models.protocol import BrokenPromiseError, Model
+from pacplan.models.protocol import check_model as check_kind
+from pacplan.testing.conformance import ConformanceError
+
+# States of which a copy is compared with the original.
+_COPIED = 100
+
+
+class _Rules(NamedTuple):
+    """What a checked call works on."""
+
+    terms: Any
+    report: Any
+
+
+@kernel
+def _count(rules: Any, model: Any, state: int, h: int) -> Any:
+    return count_actions(rules, model, state, h)
+
+
+@kernel
+def _call(rules: Any, model: Any, state: int, action: int, h: int, rng: Any) -> Any:
+    return call_model(rules, model, state, action, h, rng)
+
+
+def check_model(
+    model: Model, state: Any = None, *, episodes: int = 100, steps: int = 50, seed: int = 0
+) -> Preflight:
+    """Play random episodes, and see whether the model keeps its promises.
+
+    Seeds must reproduce; rewards lie in `reward_range`; no pair has more than `successors` successors;
+    states are hashable, equal to their copies, and left as they are; `actions(state)` gives the same
+    answer each time; and episodes end only where `may_end` allows it. An environment of Gymnasium is
+    examined by its own `check` as well. Rare successors and rewards take many episodes to see.
+
+    Args:
+        model: the model.
+        state: where episodes begin; the model's own initial state if it is left out.
+        episodes: how many.
+        steps: most steps of one.
+        seed: of actions and model.
+
+    Returns:
+        What was seen, to be printed: draws, largest number of successors, rewards, and notes.
+
+    Raises:
+        ConformanceError: names every broken promise, with state, action and what to do.
+    """
+    check_kind(model)
+    for name, number in (("episodes", episodes), ("steps", steps)):
+        checks.integer(name, number, least=1)
+    start = model.initial_state() if state is None else state
+    most = steps if model.steps is None else min(steps, model.steps)
+    first, again = (_Look(model, start, seed, most) for _ in range(2))
+    first.play(episodes)
+    if not first.problems:
+        again.play(episodes)
+        first.compare(again)
+    problems, notes = list(first.problems.values()), first.notes(episodes, most)
+    examine = getattr(model, "check", None)
+    if examine is not None:
+        found: Preflight = examine(seed=seed)
+        problems += found.problems
+        notes += found.notes
+    if problems:
+        said = f"{model!r} breaks its promises, as {len(first.log)} draws show"
+        raise ConformanceError("\n- ".join([said, *problems]))
+    rewards = [entry.reward for entry in first.log]
+    return Preflight(len(rewards), first.most, (min(rewards), max(rewards)), (), tuple(notes))
+
+
+class _Draw(NamedTuple):
+    """A call to the model and its outcome; the successor is the user's, or None after an end."""
+
+    state: int
+    action: int
+    reward: float
+    successor: Any
+
+
+class _Look:
+    """Random episodes, and what was seen in them."""
+
+    def __init__(self, model: Model, start: Any, seed: int, steps: int) -> None:
+        self._model, self._start, self._steps = model, start, steps
+        root = np.random.SeedSequence(checks.integer("seed", seed, least=0))
+        self._rng: Stream
+        self._rng, self._ties = streams(root, 2)
+        self._session = model.open(root)
+        terms, report = np.zeros(1, TERMS), np.zeros(1, REPORT)
+        low, high = model.reward_range
+        terms["lowest"], terms["width"], terms["horizon"] = low, high - low, steps
+        terms["successors"] = model.successors or checks.LARGEST
+        terms["most_actions"], terms["may_end"] = model.max_actions or 0, model.may_end
+        self._rules = _Rules(records(terms), records(report))
+        self._seen: dict[tuple[int, int, int], set[int | None]] = {}
+        self.log: list[_Draw] = []
+        self.problems: dict[object, str] = {}
+        self.most, self.ended = 1, 0
+
+    def play(self, episodes: int) -> None:
+        """Play so many episodes, or until the model raises."""
+        session = self._session
+        try:
+            session.agree(self._start, self._model.actions(self._start))
+            for _ in range(episodes):
+                self._episode()
+            for known in (session.states or [])[:_COPIED]:
+                self._compare_copy(known)
+            session.verify()
+        except Exception as error:
+            kind = "" if isinstance(error, BrokenPromiseError) else f"{type(error).__name__}: "
+            notes = [f"({note})" for note in getattr(error, "__notes__", ())]
+            self.problems["raised"] = " ".join([f"{kind}{error}", *notes])
+        finally:
+            session.close()
+
+    def _episode(self) -> None:
+        session, rules, low = self._session, self._rules, self._model.reward_range[0]
+        at = session.encode(self._start)
+        for h in range(self._steps):
+            actions, status = _count(rules, session.handle, at, h)
+            if status != CHUNK_DONE:
+                return self._note(at, None, h)
+            action = int(self._ties.random() * actions)
+            successor, scaled, ended, status = _call(rules, session.handle, at, action, h, self._rng)
+            if status != CHUNK_DONE:
+                return self._note(at, action, h)
+            reward = float(low + rules.terms[0]["width"] * scaled)
+            follows = None if ended else self._shown(int(successor))
+            self.log.append(_Draw(at, action, reward, follows))
+            # Pairs of models that are not stationary are those of their step.
+            step = 0 if getattr(self._model, "stationary", self._model.steps is None) else h
+            after = self._seen.setdefault((at, action, step), set())
+            after.add(None if ended else int(successor))
+            self.most = max(self.most, len(after))
+            if len(after) > rules.terms[0]["successors"]:
+                call = ["promise", "state", "action", "h"]
+                rules.report[call] = (TOO_MANY_SUCCESSORS, at, action, h)
+                return self._note(at, action, h)
+            if ended:
+                self.ended += 1
+                return None
+            at = int(successor)
+        if self._model.two_player:
+            self.problems["endless"] = (
+                f"a game was not over after {self._steps} moves; let it "
+                "end by `terminated`, or pass a larger steps="
+            )
+        return None
+
+    def _shown(self, key: int) -> Any:
+        return key if self._session.states is None else self._session.states[key]
+
+    def _note(self, state: int, action: int | None, h: int) -> None:
+        """Note a broken promise, once of each kind; raises what the model raised."""
+        session, report = self._session, self._rules.report[0]
+        session.diagnose(state, action, h)
+        if session.error is not None:
+            raise session.error
+        error = broken_promise(report, self._rules.terms[0], session, False)
+        self.problems.setdefault(int(report["promise"]), str(error))
+
+    def _compare_copy(self, state: Any) -> None:
+        try:
+            twin = copy.deepcopy(state)
+        except Exception:
+            return  # What cannot be copied cannot be told from its copy.
+        if twin != state or hash(twin) != hash(state):
+            self.problems["copies"] = (
+                f"a copy of state {shown(state)} is not equal to it; {states.advice(state)}"
+            )
+
+    def compare(self, again: "_Look") -> None:
+        """See whether the same seed has led to the same episodes."""
+        if again.problems:
+            self.problems["seeds"] = f"the second time only, {next(iter(again.problems.values()))}"
+        for one, two in zip(self.log, again.log, strict=False):
+            if one != two:
+                self.problems["seeds"] = (
+                    f"with the same seed, state {shown(self._shown(one.state))}, action "
+                    f"{shown(self._session.label(one.state, one.action))} had another outcome the "
+                    "second time; draw all randomness from rng, and keep nothing between calls"
+                )
+                return
+
+    def notes(self, episodes: int, steps: int) -> list[str]:
+        """What is no broken promise but good to know."""
+        notes = []
+        if self._model.may_end and not self.ended:
+            notes.append(
+                f"none of {episodes} episodes ended within {steps} steps; may_end=False, if none ever "
+                "does, makes bounds tighter where reward_range does not contain 0"
+            )
+        if self._model.successors is not None and self.most < self._model.successors:
+            notes.append(
+                f"successors={self._model.successors}, of which at most {self.most} were seen; fewer "
+                "need fewer calls, if it is certain that there are no more"
+            )
+        return notes

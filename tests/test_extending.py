@@ -1,0 +1,226 @@
+"""Planners outside the package: stable names, registration, room, and checks that find faults."""
+
+import threading
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import pacplan
+from pacplan import extending
+from pacplan.cli import app
+from pacplan.testing import PLANNER_CHECKS, ConformanceError, check_planner
+
+
+class Search(NamedTuple):
+    tree: Any
+    terms: Any
+    path: Any
+    calls: Any
+    report: Any
+
+
+@extending.answers(extending.choose, Search)
+def choose(search, at, h, ties):
+    """Makes the pairs of all actions at once."""
+    node = search.tree.nodes[at]
+    while node.tried < node.actions:
+        extending.add_pair(search.tree, at, node.tried)
+    return node.first
+
+
+class Greedy(pacplan.UCT):
+    name = "greedy"
+    pairs_a_step = 1
+
+    def start(self, query, session):
+        return extending.MeanSearch(
+            Search, query, session, gamma=0.7, horizon=20, pairs_a_step=self.pairs_a_step
+        )
+
+
+class Modest(Greedy):
+    pairs_a_step = 3
+
+
+# Every step leads to a new state, so that every step adds pairs.
+def new_state(state, action, rng):
+    return rng.integers(2**40).item(), 0.5, False
+
+
+ENDLESS = pacplan.Simulator(new_state, actions=3, successors=None)
+
+
+def test_more_pairs_than_were_said_are_refused():
+    with pytest.raises(RuntimeError, match=r"Greedy adds more .* pairs_a_step="):
+        Greedy(gamma=0.7).plan(ENDLESS, 0, seed=0, budget=50_000)
+
+
+def test_as_many_pairs_as_were_said_are_fine():
+    plan = Modest(gamma=0.7).plan(ENDLESS, 0, seed=0, budget=5000)
+    assert plan.samples == 5000
+    assert len(plan.tree.pairs) > 4096, "it has outgrown its first room"
+
+
+def test_names():
+    assert sorted(extending.__all__, key=str.lower) == sorted(set(extending.__all__), key=str.lower)
+    for name in extending.__all__:
+        assert hasattr(extending, name)
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """The planners that are known, which are the same again afterwards."""
+    before = dict(pacplan.planners)
+    yield pacplan.planners
+    pacplan.planners.clear()
+    pacplan.planners.update(before)
+
+
+def test_registration(known):
+    assert pacplan.register(Greedy) is Greedy
+    assert known["greedy"] is Greedy
+    pacplan.register(Greedy)
+    with pytest.raises(ValueError, match=r"'greedy' is taken by test_extending\.Greedy"):
+        pacplan.register(Modest)
+    again = type("Greedy", (pacplan.UCT,), {"name": "greedy", "__module__": Greedy.__module__})
+    pacplan.register(again)
+    assert known["greedy"] is again
+
+
+@pytest.mark.parametrize("wrong", ["uct", int, Greedy(gamma=0.7)])
+def test_what_is_no_planner_is_not_registered(wrong):
+    with pytest.raises(TypeError, match=r"pacplan\.extending\.Planner"):
+        pacplan.register(wrong)
+
+
+@pytest.mark.parametrize("name", [None, "", 3, "two words", "module:name", "a,b"])
+def test_what_has_no_name_is_not_registered(name):
+    with pytest.raises(TypeError, match="needs a name"):
+        pacplan.register(type("Mine", (pacplan.UCT,), {"name": name}))
+
+
+OWN = """
+import pacplan
+
+class Shallow(pacplan.UCT):
+    name = "shallow"
+
+    def __init__(self, *, gamma, chunk=None):
+        super().__init__(gamma=gamma, horizon=2, chunk=chunk)
+
+thing = 3
+"""
+
+
+def test_the_command_plans_and_compares_with_a_planner_of_ones_own(tmp_path, monkeypatch, known):
+    (tmp_path / "own_planner.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    run = CliRunner().invoke
+    done = run(app, ["plan", "garnet", "--planner", "own_planner:Shallow", "--budget", "100", "-q"])
+    assert done.exit_code == 0, done.output
+    assert "Shallow proves nothing" in done.output
+    done = run(app, ["compare", "garnet", "--planners", "own_planner:Shallow,uct", "--runs", "2"])
+    assert done.exit_code == 0, done.output
+    assert "shallow" in done.output
+    for name, words in (
+        ("own_planner:thing", "pacplan.extending.Planner"),
+        ("own_planner:Nobody", "cannot load"),
+        ("nobody", "module:class"),
+    ):
+        done = run(app, ["plan", "garnet", "--planner", name, "--budget", "100"])
+        assert done.exit_code == 2
+        assert words in done.output
+
+
+class Learns(pacplan.UCT):
+    """Remembers its last plan."""
+
+    def finish(self, *args):
+        self.exploration += 0.1
+        return super().finish(*args)
+
+
+class Miscounts(pacplan.UCT):
+    def finish(self, *args):
+        plan = super().finish(*args)
+        return replace(plan, samples=plan.samples - 1)
+
+
+class Overspends(pacplan.UCT):
+    def start(self, query, session):
+        search = super().start(query, session)
+        advance = search.advance
+        search.advance = lambda episodes, calls: advance(episodes, calls + 1)
+        return search
+
+
+class Locked(pacplan.UCT):
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        self.lock = threading.Lock()
+
+
+class Nameless(pacplan.UCT):
+    def __repr__(self):
+        return "<a planner>"
+
+
+class Boasts(pacplan.UCT):
+    def finish(self, *args):
+        plan = super().finish(*args)
+        bounds = np.nan_to_num(plan.values)
+        return replace(plan, lower=bounds, upper=bounds, gap=0.0)
+
+
+class Unlucky(pacplan.UCT):
+    def _plan(self, model, state, root, limits, *, reuse=None):
+        return super()._plan(model, state, np.random.SeedSequence(0), limits, reuse=reuse)
+
+
+class Fickle(pacplan.UCT):
+    def _plan(self, model, state, root, limits, *, reuse=None):
+        return super()._plan(model, state, np.random.SeedSequence(), limits, reuse=reuse)
+
+
+class Stubborn(pacplan.UCT):
+    """Swallows what the model raises."""
+
+    def _plan(self, model, state, root, limits, *, reuse=None):
+        try:
+            return super()._plan(model, state, root, limits, reuse=reuse)
+        except (LookupError, KeyboardInterrupt):
+            model = pacplan.envs.garnet(states=30, actions=3, seed=2)
+            return super()._plan(model, state, root, limits, reuse=reuse)
+
+
+@pytest.mark.parametrize(
+    ("planner", "checks"),
+    [
+        (Learns, ["settings", "same seed"]),
+        (Miscounts, ["budget", "callback"]),
+        (Overspends, ["budget"]),
+        (Locked, ["pickle"]),
+        (Nameless, ["repr"]),
+        (Boasts, ["bounds"]),
+        (Unlucky, ["other seeds"]),
+        (Fickle, ["same seed"]),
+        (Stubborn, ["model raises", "interrupt"]),
+    ],
+)
+def test_what_is_wrong_with_a_planner_is_found(planner, checks):
+    with pytest.raises(ConformanceError) as caught:
+        check_planner(planner(gamma=0.7, horizon=5), only=[*checks, "ends"])
+    for check in checks:
+        assert f"- {check}: " in str(caught.value)
+    assert "- ends: " not in str(caught.value)
+
+
+def test_wrong_arguments_of_check_planner():
+    with pytest.raises(TypeError, match="with its settings"):
+        check_planner(pacplan.UCT)
+    with pytest.raises(ValueError, match="only"):
+        check_planner(pacplan.UCT(gamma=0.7), only=["everything"])
+    assert len(set(PLANNER_CHECKS)) == len(PLANNER_CHECKS)
