@@ -5,24 +5,19 @@ from typing import Any, NamedTuple
 import pacplan
 from pacplan import extending as ext
 
-
-class Search(NamedTuple):
-    """What the episodes work on: the engine's five fields, and any arrays of your own."""
-
-    tree: Any
-    terms: Any
-    path: Any
-    calls: Any
-    report: Any
+# What the episodes work on: the engine's fields, and any arrays of your own after them.
+Search = NamedTuple("Search", ext.FIELDS)
 
 
 @ext.answers(ext.choose, Search)
-def choose(search: Search, at: int, h: int, ties: Any) -> int:
-    """At the root, an action that was not tried yet, or the one tried least."""
-    tree = search.tree
-    if tree.nodes[at].tried < tree.nodes[at].actions:
+def choose(search: Any, at: int, h: int, ties: Any) -> int:
+    """At the root, an action that was not tried yet, or the one tried least; then leave the tree."""
+    tree, node = search.tree, search.tree.nodes[at]
+    if h > 0:
+        return ext.NONE
+    if node.tried < node.actions:
         return ext.add_pair(tree, at, ext.untried_action(tree, at, ties))
-    least = link = tree.nodes[at].first
+    least = link = node.first
     while link != ext.NONE:
         if tree.pairs[link].n < tree.pairs[least].n:
             least = link
@@ -30,15 +25,9 @@ def choose(search: Search, at: int, h: int, ties: Any) -> int:
     return least
 
 
-@ext.answers(ext.arrive, Search)
-def arrive(search, model, at, link, h, successor, reward, ended, ties):
-    """Nothing below the root is stored: play at random from here to the horizon."""
-    return ext.NONE, ext.LEAVE
-
-
 @ext.answers(ext.learn_return, Search)
-def learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
-    """A whole episode of one step in the tree, and the return after it."""
+def learn_return(search: Any, length: int, rest: float, ties: Any) -> None:
+    """A whole episode: one step in the tree, and the return after it."""
     terms, step = search.terms[0], search.path[0]
     value = terms.lowest + terms.width * step.reward + terms.gamma * rest
     ext.count_return(search.tree.pairs[step.pair], value)

@@ -27,6 +27,7 @@ from pacplan.engine.calls import (
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.episodes import (
     BREAK_OFF,
+    FIELDS,
     LEAVE,
     acting_node,
     arrive,
@@ -61,6 +62,7 @@ __all__ = [
     "BREAK_OFF",
     "BROKEN",
     "CHUNK_DONE",
+    "FIELDS",
     "LEAVE",
     "LINKS",
     "NODE",

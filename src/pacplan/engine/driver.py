@@ -234,19 +234,14 @@ def _loop(
         if reason in ("", "aborted") and (late or presses.any):
             reason = "interrupt" if presses.any else "deadline"
         due = pace.record(episodes, now - began)
-        if show is not None or (limits.callback is not None and (due or reason)):
+        asks = limits.callback is not None and (due or reason != "")
+        if show is not None or asks:
             snapshot = replace(search.snapshot(now - start), search=number)
             if show is not None:
                 show(snapshot)
-            if limits.callback is not None and (due or reason):
-                try:
-                    stop = bool(limits.callback(snapshot))
-                except KeyboardInterrupt:
-                    if limits.raise_interrupts or presses.insisted:
-                        raise
-                    reason = reason or "interrupt"
-                else:
-                    reason = reason or ("callback" if stop else "")
+            if asks:
+                answer = _answer(limits, snapshot, presses)
+                reason = reason or answer
         if not reason and presses.any:
             reason = "interrupt"
         # Only between whole episodes: what a halted one left behind is valid, but not repeatable.
@@ -257,6 +252,17 @@ def _loop(
             saved = time.perf_counter()
         if reason:
             return reason
+
+
+def _answer(limits: Limits, snapshot: Snapshot, presses: "_Presses") -> str:
+    """What the callback says, as a reason to end the search, or ""."""
+    assert limits.callback is not None
+    try:
+        return "callback" if limits.callback(snapshot) else ""
+    except KeyboardInterrupt:
+        if limits.raise_interrupts or presses.insisted:
+            raise
+        return "interrupt"
 
 
 def _reason(search: Search, status: int, raise_interrupts: bool) -> str:

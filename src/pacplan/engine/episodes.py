@@ -27,6 +27,9 @@ been.
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pacplan.compiled.jit import inlined, kernel
 from pacplan.compiled.questions import question
 from pacplan.engine.calls import (
@@ -40,7 +43,16 @@ from pacplan.engine.calls import (
     count_actions,
     follow,
 )
-from pacplan.engine.tree import NONE, add_node
+from pacplan.engine.tree import NONE, TreeArrays, add_node
+
+# The fields of a search that belong to the engine, and their types; the planner's own come after them.
+FIELDS = [
+    ("tree", TreeArrays),
+    ("terms", Any),
+    ("path", Any),
+    ("calls", NDArray[np.int64]),
+    ("report", Any),
+]
 
 # What `arrive` may say besides CHUNK_DONE, to go on from the child, and BROKEN.
 LEAVE = 10  # leave the tree: play at random from here to the horizon, storing nothing

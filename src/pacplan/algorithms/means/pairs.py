@@ -23,18 +23,19 @@ PAIR = np.dtype(
 def best_mean(tree: TreeArrays, at: int, ties: Any) -> int:
     """The pair with the largest mean among those counted, ties at random; NONE if there is none."""
     best = NONE
+    top = -np.inf
     tied = 0
     link = tree.nodes[at].first
     while link != NONE:
         pair = tree.pairs[link]
-        if pair.n > 0:
-            if best == NONE or pair.average > tree.pairs[best].average:
+        if pair.n > 0 and (best == NONE or pair.average > top):
+            best = link
+            top = pair.average
+            tied = 1
+        elif pair.n > 0 and pair.average == top:
+            tied += 1
+            if ties.random() * tied < 1.0:
                 best = link
-                tied = 1
-            elif pair.average == tree.pairs[best].average:
-                tied += 1
-                if ties.random() * tied < 1.0:
-                    best = link
         link = pair.sibling
     return best
 
