@@ -25,13 +25,13 @@ def column(graph: Graph | None, h: int) -> int:
 
 @inlined
 def depths(graph: Graph | None, horizon: int, h: int) -> tuple[int, int]:
-    """The depths, from and up to, that a node first seen at depth h stands for."""
+    """The range of depths, its end excluded, that a node first seen at depth h stands for."""
     return (0, int(horizon)) if pools(graph) else (h, h + 1)
 
 
 @inlined
 def goes_on(search: Search, h: int) -> bool:
-    """Whether it matters where a call at depth h leads: after the last step it tells other depths."""
+    """Whether it matters where a call at depth h leads: after the last step only to other depths."""
     return bool(h + 1 < search.rules[0].horizon or pools(search.graph))
 
 
@@ -92,7 +92,7 @@ def _first_maximum(
 ) -> tuple[float, float]:
     """max_y [ y - lambda weight_h log M(y) ], and log M where it was found.
 
-    `renewed` says that nothing was bet since it was found, with the same lambda.
+    `renewed`: nothing was bet since it was last found, and lambda is the same.
     """
     level, pair = search.levels[h], search.tree.pairs[link]
     if not renewed:
@@ -119,7 +119,7 @@ def _count_term(entropies: Any, n: int) -> float:
 
 @inlined
 def _second_maximum(search: Search, link: int, h: int, top: float, seen: int) -> float:
-    """The largest value over the ball of p.(mean d - d now), never too small."""
+    """The largest p.(mean d - d now) over the ball, never too small."""
     tree, rules, ball = search.tree, search.rules[0], search.scratch
     pair, outcomes = tree.pairs[link], search.terms[0].successors
     n = pair.n
@@ -162,7 +162,7 @@ def _known_expectation(search: Search, model: Any, at: int, link: int, h: int) -
 
 @inlined
 def _with_evidence_below(tree: TreeArrays, graph: Graph | None, link: int, evidence: float) -> float:
-    """The evidence on a pair, and on average below it; the latter in trees only."""
+    """The evidence on a pair, plus, in trees only, the average evidence below it."""
     if graph is not None:
         return evidence
     pair = tree.pairs[link]
@@ -190,7 +190,7 @@ def refresh_pair(
     evidence = 0.0
     if random_next or not rules.told:
         found, evidence = _first_maximum(search, link, h, penalty, renewed)
-        # Where the reward is told, the bets are on 1 - d.
+        # If the reward is told, the bets are on 1 - d.
         value += found - (1.0 if rules.told else 0.0)
     if next_matters and rules.known_transitions:
         value += rules.gamma * _known_expectation(search, model, at, link, h)
@@ -209,7 +209,7 @@ def refresh_pair(
 
 @inlined
 def refresh_node(search: Search, at: int, h: int) -> None:
-    """f: the largest W of a node at depth h, that of an action never tried included."""
+    """f: the largest W of a node at depth h, including that of an action never tried."""
     tree, bounds, place = search.tree, search.bounds, column(search.graph, h)
     node = tree.nodes[at]
     upper = bounds.caps[at, place] if node.tried < node.actions else -np.inf
@@ -226,7 +226,7 @@ def refresh_node(search: Search, at: int, h: int) -> None:
 
 @inlined
 def refresh_arm(search: Search, action: int) -> None:
-    """U(a) = min over time of lambda log(1/delta_s) + W(a), whose W are all up to date."""
+    """U(a) = min over time of lambda log(1/delta_s) + W(a); all W of its branch are up to date."""
     arm = search.root[action]
     if arm.pair != NONE:
         bound = arm.penalty * search.rules[0].log_share + search.bounds.pairs[arm.pair, 0]
