@@ -55,11 +55,11 @@ def best_outcome(search: Search, link: int, h: int) -> tuple[float, int]:
     tree = search.tree
     top = -np.inf
     seen = 0
-    step = tree.pairs[link].child
-    while step != NONE:
-        top = max(top, outcome_value(search.graph, search.bounds, step, h))
+    outcome = tree.pairs[link].child
+    while outcome != NONE:
+        top = max(top, outcome_value(search.graph, search.bounds, outcome, h))
         seen += 1
-        step = tree.nodes[step].sibling
+        outcome = tree.nodes[outcome].sibling
     if seen < search.terms[0].successors:
         top = max(top, unseen_value(search, h))
     return top, seen
@@ -70,11 +70,11 @@ def add_drifts(search: Search, link: int, h: int, top: float, seen: int) -> None
     """Add d = gamma (max f - f), fixed before a call, to the sums of all outcomes of a pair."""
     tree, gamma = search.tree, search.rules[0].gamma
     pair = tree.pairs[link]
-    step = pair.child
-    while step != NONE:
-        node = tree.nodes[step]
-        node.drift += gamma * (top - outcome_value(search.graph, search.bounds, step, h))
-        step = node.sibling
+    outcome = pair.child
+    while outcome != NONE:
+        node = tree.nodes[outcome]
+        node.drift += gamma * (top - outcome_value(search.graph, search.bounds, outcome, h))
+        outcome = node.sibling
     if seen < search.terms[0].successors:
         pair.drift += gamma * (top - unseen_value(search, h))
 
@@ -125,16 +125,16 @@ def _second_maximum(search: Search, link: int, h: int, top: float, seen: int) ->
     n = pair.n
     kappa = log_gamma(n + 0.5 * outcomes) - n * log(n) - rules.normaliser
     k = 0
-    step = pair.child
-    while step != NONE:
-        node = tree.nodes[step]
+    outcome = pair.child
+    while outcome != NONE:
+        node = tree.nodes[outcome]
         ball[k].p = node.count / n
         ball[k].f = node.drift / n - rules.gamma * (
-            top - outcome_value(search.graph, search.bounds, step, h)
+            top - outcome_value(search.graph, search.bounds, outcome, h)
         )
         kappa += _count_term(search.entropies, node.count)
         k += 1
-        step = node.sibling
+        outcome = node.sibling
     unseen = -np.inf
     if seen < outcomes:
         unseen = pair.drift / n - rules.gamma * (top - unseen_value(search, h))
@@ -150,13 +150,13 @@ def _known_expectation(search: Search, model: Any, at: int, link: int, h: int) -
     state, action = tree.nodes[at].state, tree.pairs[link].action
     expected = 0.0
     left = 1.0
-    step = tree.pairs[link].child
-    while step != NONE:
-        node = tree.nodes[step]
+    outcome = tree.pairs[link].child
+    while outcome != NONE:
+        node = tree.nodes[outcome]
         p = handles.probability(model, state, action, h, node.state, node.actions == 0)
-        expected += p * outcome_value(search.graph, search.bounds, step, h)
+        expected += p * outcome_value(search.graph, search.bounds, outcome, h)
         left -= p
-        step = node.sibling
+        outcome = node.sibling
     return expected + max(left, 0.0) * unseen_value(search, h)
 
 
@@ -166,11 +166,11 @@ def _with_evidence_below(tree: TreeArrays, graph: Graph | None, link: int, evide
     if graph is not None:
         return evidence
     pair = tree.pairs[link]
-    step = pair.child
-    while step != NONE:
-        node = tree.nodes[step]
+    outcome = pair.child
+    while outcome != NONE:
+        node = tree.nodes[outcome]
         evidence += node.count / pair.n * node.evidence
-        step = node.sibling
+        outcome = node.sibling
     return evidence
 
 

@@ -52,11 +52,11 @@ def _estimate_pair(search: Search, link: int, h: int) -> None:
     estimate = pair.reward if rules.told else (pair.reward + search.steps.prior[1]) / (pair.n + 1)
     if h + 1 < rules.horizon:
         total = 0.0
-        step = pair.child
-        while step != NONE:
-            node = tree.nodes[step]
-            total += node.count * tree.nodes[canonical(search.graph, step)].estimate
-            step = node.sibling
+        outcome = pair.child
+        while outcome != NONE:
+            node = tree.nodes[outcome]
+            total += node.count * tree.nodes[canonical(search.graph, outcome)].estimate
+            outcome = node.sibling
         estimate += rules.gamma * total / pair.n
     pair.estimate = estimate
 

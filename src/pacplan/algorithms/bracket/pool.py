@@ -201,9 +201,9 @@ def _learn_prior(pool: Pool, sigma: Any, prior: Any) -> None:
         if pair.n > 0:
             total += pair.reward / pair.n
             count += 1.0
-    step = min(PRIOR_LEAST + PRIOR_SLOPE * total / count, 1.0)
+    reward = min(PRIOR_LEAST + PRIOR_SLOPE * total / count, 1.0)
     for k in range(prior.size):
-        prior[k] = step * sigma[k]
+        prior[k] = reward * sigma[k]
 
 
 @inlined
