@@ -245,7 +245,7 @@ def run(
         session.verify()
     except NoRoomError:
         raise RuntimeError(
-            f"{type(planner).__name__} added more to the tree in an episode than it said: give its "
+            f"{type(planner).__name__} adds more to the tree in an episode than it said: give its "
             "search pairs_a_step=, the most pairs that one step adds, and add at most one node per step"
         ) from None
     finally:

@@ -47,7 +47,7 @@ def check_successors(planner: Certifying, model: Model) -> None:
         raise ValueError(
             f"{type(planner).__name__} needs B, the largest number of successors of a state and "
             "action: pass successors= to the model (or transitions='deterministic' to the planner if "
-            "it is 1). For a Gymnasium environment, model.check() says how many were seen"
+            "it is 1). For a Gymnasium environment, model.check() tells how many were seen"
         )
 
 
