@@ -176,24 +176,23 @@ class Boasts(pacplan.UCT):
 
 
 class Unlucky(pacplan.UCT):
-    def _plan(self, model, state, root, limits, *, reuse=None):
-        return super()._plan(model, state, np.random.SeedSequence(0), limits, reuse=reuse)
+    def plan(self, model, state=None, *, seed=None, **options):
+        return super().plan(model, state, seed=0, **options)
 
 
 class Fickle(pacplan.UCT):
-    def _plan(self, model, state, root, limits, *, reuse=None):
-        return super()._plan(model, state, np.random.SeedSequence(), limits, reuse=reuse)
+    def plan(self, model, state=None, *, seed=None, **options):
+        return super().plan(model, state, **options)
 
 
 class Stubborn(pacplan.UCT):
     """Swallows what the model raises."""
 
-    def _plan(self, model, state, root, limits, *, reuse=None):
+    def plan(self, model, state=None, **options):
         try:
-            return super()._plan(model, state, root, limits, reuse=reuse)
+            return super().plan(model, state, **options)
         except (LookupError, KeyboardInterrupt):
-            model = pacplan.envs.garnet(states=30, actions=3, seed=2)
-            return super()._plan(model, state, root, limits, reuse=reuse)
+            return super().plan(pacplan.envs.garnet(states=30, actions=3, seed=2), state, **options)
 
 
 @pytest.mark.parametrize(

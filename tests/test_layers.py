@@ -17,7 +17,7 @@ views
 result
 algorithms.common
 algorithms
-planning agent exact envs theory
+planning agent exact envs theory extending
 registry
 experiments
 comparison

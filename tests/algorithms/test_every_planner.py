@@ -108,7 +108,7 @@ def test_a_halted_search_makes_no_further_call_and_its_plan_stands(name):
 
 def large(name):
     """A planner and a problem whose records outgrow the room that a search begins with."""
-    successors = 1 if name in DETERMINISTIC else 2
+    successors = 1 if name in DETERMINISTIC else 10
     model = pacplan.envs.garnet(
         states=2000, actions=3, successors=successors, seed=2, noise=problem(name).noise
     )

@@ -270,7 +270,8 @@ def _load_streams() -> None:
 
 @cache
 def _parameters(planner: type[Planner]) -> dict[str, Parameter]:
-    return dict(signature(planner).parameters)
+    named = signature(planner).parameters.items()
+    return {name: parameter for name, parameter in named if parameter.kind is not Parameter.VAR_KEYWORD}
 
 
 def seed_sequence(seed: int | np.random.SeedSequence | None) -> np.random.SeedSequence:
