@@ -29,7 +29,9 @@ ROOT = Path(__file__).resolve().parent
 ENVIRONMENT, OLDEST = ROOT / ".venv", ROOT / ".venv-oldest"
 PROGRAMS = "Scripts" if os.name == "nt" else "bin"
 # Files with tests that are run with the oldest versions too: the others need more than pytest.
-VERSIONS = [f"tests/test_{name}.py" for name in ("cache", "versions")]
+VERSIONS = [
+    f"tests/compiled/test_{name}.py" for name in ("announcements", "cache", "sources", "versions")
+]
 # Each task: the extra it needs, and its commands; arguments go to the last one.
 TASKS = {
     "test": ("dev", [["python", "-m", "pytest", "--numprocesses=auto", "--dist=loadfile"]]),

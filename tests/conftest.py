@@ -4,7 +4,6 @@ import re
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import numba
 import numpy as np
@@ -30,7 +29,10 @@ def callable_part(part):
 
 def interpreted(script, folder):
     """What a script prints where nothing is compiled. It may import from the tests."""
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path(__file__).parent)}
+    environment = os.environ | {
+        "NUMBA_DISABLE_JIT": "1",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
     command = [sys.executable, "-W", "error", "-c", script]
     done = subprocess.run(
         command, env=environment, cwd=folder, capture_output=True, text=True, check=True

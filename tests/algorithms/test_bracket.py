@@ -1,0 +1,130 @@
+"""Bracket: its bounds hold as often as they promise, and the checks of that can fail."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+import pacplan
+from hard_problems import (
+    BANDITS,
+    GAMMA,
+    TREES,
+    Kind,
+    check_bounds,
+    lens_on_searches,
+    most,
+    violations,
+)
+from pacplan import exact
+from pacplan.bounds import product
+
+lens = pytest.fixture(lens_on_searches)
+
+
+@pytest.mark.parametrize("kind", BANDITS + TREES, ids=str)
+def test_bounds_hold(lens, kind):
+    check_bounds(kind, 150, 0.5)
+
+
+MERGED = (
+    Kind(3, 2, 2),
+    Kind(4, 3, 3),
+    Kind(5, 2, 2, noise="none", ends=True, reward_range=(-1.0, 1.0)),
+)
+
+
+@pytest.mark.parametrize("merge", ["depth", "stationary"])
+@pytest.mark.parametrize("kind", MERGED, ids=str)
+def test_bounds_hold_where_nodes_are_merged(lens, kind, merge):
+    check_bounds(kind, 150, 0.5, merge=merge)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("delta", [0.1, 0.5])
+@pytest.mark.parametrize("merge", ["depth", "stationary"])
+@pytest.mark.parametrize("kind", MERGED, ids=str)
+def test_bounds_hold_in_thousands_of_merged_runs(lens, kind, merge, delta):
+    check_bounds(kind, 2000, delta, budget=3000, seed=1, merge=merge)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("delta", [0.1, 0.5])
+@pytest.mark.parametrize("kind", BANDITS + TREES, ids=str)
+def test_bounds_hold_in_thousands_of_runs(lens, kind, delta):
+    check_bounds(kind, 3000, delta, budget=3000, seed=1)
+
+
+@pytest.mark.parametrize("kind", BANDITS, ids=str)
+def test_checks_fail_when_bounds_are_sold_below_cost(lens, kind):
+    lens.above, lens.below = 6.0, 2.5
+    above, below = violations(kind, 150, delta=0.5)
+    assert above > most(150, 0.25)
+    assert below > most(150, 0.25)
+
+
+@pytest.mark.parametrize("kind", TREES, ids=str)
+def test_check_below_fails_in_trees_too(lens, kind):
+    lens.below = 3.5
+    assert violations(kind, 100, delta=0.5)[1] > most(100, 0.25)
+
+
+@pytest.mark.parametrize("kind", MERGED[:2], ids=str)
+def test_check_above_fails_where_evidence_is_pooled(lens, kind):
+    lens.above = 12.0
+    assert violations(kind, 100, delta=0.5, merge="stationary")[0] > most(100, 0.25)
+
+
+def evidence(search, model, horizon, counted=1.0):
+    """Sum over the pairs of pi* of reach log M at the truth, from what the search has recorded.
+
+    `counted` is the part of d that is taken into account.
+    """
+    rewards, probabilities, successors = model.sparse()
+    q = exact.finite_horizon(model, gamma=GAMMA, horizon=horizon)
+    tree, stakes = search.tree, search._fixed["stakes"]
+    total = 0.0
+    todo = [(0, 0, 1.0)]
+    while todo:
+        at, h, reach = todo.pop()
+        state = tree.state(at)
+        best = int(np.argmax(q[h, state]))
+        links = [i for i in tree.tried(at) if tree.pairs[i]["action"] == best]
+        if not links or tree.pairs[links[0]]["n"] == 0:
+            continue
+        link = links[0]
+        n = int(tree.pairs[link]["n"])
+        seen = {outcome.state: outcome.node for outcome in tree.outcomes(link)}
+        y = rewards[state, best]
+        for p, to in zip(probabilities[state, best], successors[state, best], strict=True):
+            if h + 1 < horizon and p > 0.0:
+                child = seen.get(int(to))
+                drift = tree.pairs[link]["drift"] if child is None else tree.nodes[child]["drift"]
+                y -= counted * p * drift / n
+                if child is not None:
+                    todo.append((child, h + 1, reach * p))
+        held = search._bets[link] > product.LOST
+        bets = search._bets[link][held] - n * np.log(stakes[h][held] - y)
+        cash = search._fixed["levels"]["cash"][h]
+        total += reach * np.logaddexp(np.log(cash), np.log((1 - cash) / len(held)) + logsumexp(bets))
+    return total
+
+
+def mean_evidence(lens, kind, runs, counted=1.0, seed=0):
+    """Mean and standard error of the product of all evidence against the truth, cut off at 50."""
+    rng = np.random.default_rng(seed)
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.5, gamma=GAMMA, horizon=kind.horizon)
+    values = []
+    for run in range(runs):
+        model = kind.draw(rng)
+        planner.plan(model, 0, seed=run, budget=800)
+        values.append(min(np.exp(evidence(lens.last[0], model, kind.horizon, counted)), 50.0))
+    return np.mean(values), np.std(values) / np.sqrt(runs)
+
+
+@pytest.mark.parametrize("kind", [Kind(2, 2, 2), Kind(2, 2, 3), Kind(3, 2, 2, noise="none")], ids=str)
+def test_evidence_against_the_truth_does_not_grow(lens, kind):
+    mean, error = mean_evidence(lens, kind, 300)
+    assert mean <= 1.0 + 5.5 * error
+    # With d forgotten it does.
+    mean, error = mean_evidence(lens, kind, 300, counted=0.0)
+    assert mean > 1.0 + 5.5 * error

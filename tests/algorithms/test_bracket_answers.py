@@ -1,0 +1,329 @@
+"""Bracket's answers: right, in the end, for every horizon, goal and promise."""
+
+import numpy as np
+import psutil
+import pytest
+
+import pacplan
+from bandits import bandit
+from conftest import interpreted
+from hard_problems import GAMMA, TREES, Kind, lens_on_searches, most
+from pacplan import BrokenPromiseError, exact
+from pacplan.algorithms.bracket import constants, records
+from pacplan.algorithms.bracket.search import BracketSearch
+from pacplan.engine.calls import CHUNK_DONE
+
+lens = pytest.fixture(lens_on_searches)
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.5])
+@pytest.mark.parametrize("actions", [2, 5])
+def test_wrong_answers_are_rare(delta, actions):
+    epsilon, runs = 0.2, 150
+    rng = np.random.default_rng(7)
+    wrong = 0
+    for run in range(runs):
+        means = np.full(actions, 0.4)
+        best = rng.integers(actions)
+        means[best] += epsilon + 0.01
+        plan = pacplan.Bracket(epsilon=epsilon, delta=delta, gamma=0.0).plan(
+            bandit(*means, noise="bernoulli"), 0, seed=run
+        )
+        assert plan.certified and plan.gap <= epsilon
+        wrong += plan.action != best
+    assert wrong <= most(runs, delta)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("delta", [0.1, 0.5])
+@pytest.mark.parametrize("kind", TREES, ids=str)
+def test_wrong_answers_are_rare_in_trees(kind, delta):
+    rng = np.random.default_rng(8)
+    runs, wrong = 1000, 0
+    for run in range(runs):
+        model = kind.draw(rng)
+        q = exact.finite_horizon(model, gamma=GAMMA, horizon=kind.horizon)[0, 0]
+        # As hard as it gets: the second best action is just not good enough.
+        epsilon = max(0.9 * float(np.diff(np.sort(q))[-1]), 0.1)
+        planner = pacplan.Bracket(epsilon=epsilon, delta=delta, gamma=GAMMA, horizon=kind.horizon)
+        plan = planner.plan(model, 0, seed=run, budget=200_000)
+        wrong += q.max() - q[plan.action] > max(0.0, plan.gap) + 1e-9
+    assert wrong <= most(runs, delta)
+
+
+@pytest.mark.parametrize(
+    ("means", "epsilon"), [((0.09, 0.09), 0.02), ((0.5, 0.5), 0.02), ((0.5, 0.5, 0.5), 0.05)]
+)
+def test_ties_end(means, epsilon):
+    plan = pacplan.Bracket(epsilon=epsilon, delta=0.1, gamma=0.0).plan(
+        bandit(*means, noise="bernoulli"), 0, seed=0, budget=2_000_000
+    )
+    assert plan.certified
+
+
+@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
+def test_ties_end_where_there_is_more_than_one_step(merge):
+    model = pacplan.TabularMDP(np.full((2, 2, 2), 0.5), np.full((2, 2), 0.5), noise="bernoulli")
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=0.9, horizon=2, merge=merge)
+    assert planner.plan(model, 0, seed=0, budget=2_000_000).certified
+
+
+@pytest.mark.parametrize("merge", ["depth", "stationary"])
+def test_forced_episodes_of_a_graph_follow_a_sweep(lens, merge, monkeypatch):
+    advance, seen = BracketSearch.advance, []
+
+    def look(search, episodes, calls):
+        sweeps = int(search._fixed["rules"][0]["sweeps"])
+        status = advance(search, episodes, calls)
+        if search._decision[0]["kind"] == records.FORCED and status == CHUNK_DONE:
+            seen.append(sweeps)
+        return status
+
+    monkeypatch.setattr(BracketSearch, "advance", look)
+    model = Kind(4, 2, 2).draw(np.random.default_rng(0))
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=GAMMA, horizon=4, merge=merge, chunk=1)
+    planner.plan(model, 0, seed=0, budget=3000)
+    every = constants.FORCED_SWEEPS
+    assert seen == [every * i for i in range(1, len(seen) + 1)]
+    assert len(seen) >= 10
+
+
+def test_forced_bets_alone_reach_the_mean(lens):
+    # Coins at 1/2, epsilon = .1: the proof of termination promises L >= 1/2 - (1/8 + 1/12) epsilon.
+    planner = pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.0, goal="value")
+    planner.plan(bandit(0.5, noise="bernoulli"), 0, seed=0, budget=1_500_000)
+    search = lens.last[0]
+    rules = search._fixed["rules"]
+    forced = search.root["forced"][0] * rules["stride"][0] * rules["step"][0]
+    assert 0.5 - (1 / 8 + 1 / 12) * 0.1 <= forced <= 0.5
+
+
+@pytest.mark.parametrize("epsilon", [0.7, 0.05, 0.004, 0.0005])
+def test_forced_grid_is_fine_enough(lens, epsilon):
+    pacplan.Bracket(epsilon=epsilon, delta=0.1, gamma=0.0).plan(
+        bandit(0.5, 0.5, noise="bernoulli"), 0, seed=0, budget=1
+    )
+    rules = lens.last[0]._fixed["rules"]
+    assert rules["stride"][0] * rules["step"][0] <= epsilon / 8 + 1e-12
+    halved = lens.last[0].kernel_state().forced_wealth.shape[2] - 1
+    assert constants.LARGEST_FRACTION * 0.5**halved <= epsilon / 24
+
+
+# What was declared.
+
+
+@pytest.mark.parametrize("rewards", ["unknown", "deterministic", "known"])
+@pytest.mark.parametrize("transitions", ["unknown", "deterministic", "known"])
+@pytest.mark.parametrize("ends", [False, True])
+def test_what_is_declared_agrees_with_dynamic_programming(rewards, transitions, ends):
+    rng = np.random.default_rng(3)
+    kind = Kind(3, 2, 1 if transitions == "deterministic" else 2, "none", ends, (-1.0, 2.0), False)
+    for seed in range(5):
+        model = kind.draw(rng)
+        q = exact.finite_horizon(model, gamma=GAMMA, horizon=3)[0, 0]
+        plan = pacplan.Bracket(
+            epsilon=0.5, delta=1e-6, gamma=GAMMA, horizon=3, rewards=rewards, transitions=transitions
+        ).plan(model, 0, seed=seed, budget=20_000)
+        assert plan.upper[np.argmax(q)] >= q.max() - 1e-9
+        assert (plan.lower <= q + 1e-9).all()
+        if plan.certified:
+            assert q[plan.action] >= q.max() - 0.5
+        if "unknown" not in (rewards, transitions):
+            assert plan.certified
+
+
+def test_known_everything_is_exact_above(lens):
+    model = Kind(3, 2, 2).draw(np.random.default_rng(0))
+    q = exact.finite_horizon(model, gamma=GAMMA, horizon=3)[0, 0]
+    plan = pacplan.Bracket(
+        epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=3, rewards="known", transitions="known"
+    ).plan(model, 0, seed=0, budget=5000)
+    np.testing.assert_allclose(plan.upper.max(), q.max(), atol=1e-9)
+
+
+def test_broken_promises_are_noticed():
+    model = Kind(2, 2, 2).draw(np.random.default_rng(0))
+    settings_ = {"epsilon": 0.1, "delta": 0.1, "gamma": GAMMA, "horizon": 2}
+    with pytest.raises(BrokenPromiseError, match="declared deterministic"):
+        pacplan.Bracket(**settings_, rewards="deterministic").plan(model, 0, seed=0)
+    with pytest.raises(BrokenPromiseError, match="second successor"):
+        pacplan.Bracket(**settings_, transitions="deterministic").plan(model, 0, seed=0)
+
+
+# Horizons and goals.
+
+
+def test_certificate_for_the_infinite_horizon():
+    rng = np.random.default_rng(5)
+    planner = pacplan.Bracket(epsilon=1.0, delta=0.01, gamma=0.5, target="infinite")
+    for seed in range(20):
+        model = Kind(2, 2, 2, noise="none", reward_range=(-1.0, 1.0)).draw(rng)
+        q = exact.discounted(model, gamma=0.5)[0]
+        plan = planner.plan(model, 0, seed=seed)
+        assert plan.certified
+        assert q[plan.action] >= q.max() - 1.0
+        tail = 2.0 * 0.5**plan.horizon / 0.5
+        assert plan.gap <= 1.0 - tail + 1e-12
+
+
+def test_infinite_horizon_is_for_actions():
+    with pytest.raises(ValueError, match="H steps"):
+        pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.5, target="infinite", goal="value")
+
+
+@pytest.mark.parametrize("kind", [Kind(1, 1, 1), Kind(1, 3, 1), Kind(2, 2, 2), Kind(2, 1, 2)], ids=str)
+def test_value_goal(kind):
+    rng = np.random.default_rng(6)
+    planner = pacplan.Bracket(epsilon=0.25, delta=0.01, gamma=1.0, horizon=kind.horizon, goal="value")
+    for seed in range(10):
+        model = kind.draw(rng)
+        q = exact.finite_horizon(model, gamma=1.0, horizon=kind.horizon)[0, 0]
+        plan = planner.plan(model, 0, seed=seed, budget=200_000)
+        assert plan.certified
+        assert abs(plan.value - q.max()) <= 0.25 + 1e-12
+        assert plan.upper.max() - plan.lower.max() <= 0.5 + 1e-12
+
+
+def test_one_action_needs_no_call():
+    plan = pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.5).plan(
+        bandit(0.5, noise="bernoulli"), 0, seed=0
+    )
+    assert plan.certified and plan.samples == 0 and plan.action == 0
+
+
+@pytest.mark.parametrize("gamma", [0.0, 1.0])
+def test_ends_of_the_discount(gamma):
+    rng = np.random.default_rng(9)
+    for seed in range(5):
+        model = Kind(3, 2, 2, noise="none").draw(rng)
+        q = exact.finite_horizon(model, gamma=gamma, horizon=3)[0, 0]
+        planner = pacplan.Bracket(epsilon=0.6, delta=0.01, gamma=gamma, horizon=3)
+        plan = planner.plan(model, 0, seed=seed, budget=100_000)
+        assert q[plan.action] >= q.max() - max(0.0, plan.gap) - 1e-9
+
+
+def test_an_absurd_horizon_is_refused():
+    model = Kind(3, 2, 2).draw(np.random.default_rng(0))
+    with pytest.raises(ValueError, match="at most 151"):
+        pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.1, horizon=400).plan(model, 0, seed=0)
+    plan = pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.1, horizon=151).plan(
+        model, 0, seed=0, budget=2000
+    )
+    assert np.isfinite(plan.upper).all()
+
+
+def test_an_absurd_accuracy_is_refused():
+    with pytest.raises(ValueError, match="at least 1e-05, or 0"):
+        pacplan.Bracket(epsilon=1e-9, delta=0.1, gamma=0.0).plan(
+            bandit(0.5, 0.5, noise="bernoulli"), 0, seed=0
+        )
+
+
+def test_many_actions_and_a_fine_grid_need_little_memory():
+    # 200 accounts of 20 fractions by 140 000 points would take more than 4 GB.
+    model = pacplan.Simulator(lambda s, a, rng: (s, 0.5, False), actions=200, successors=1)
+    planner = pacplan.Bracket(epsilon=0.006, delta=0.1, gamma=1.0, horizon=100)
+    resident, seen = psutil.Process().memory_info, []
+    before = resident().rss
+    planner.plan(model, 0, seed=0, budget=2000, callback=lambda _: seen.append(resident().rss))
+    assert max(seen) - before < 500e6
+
+
+def test_many_successors_need_no_room():
+    model = pacplan.Simulator(lambda s, a, rng: (s + 1, 0.5, False), actions=4, successors=1_000_000)
+    plan = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.5).plan(model, 0, seed=0, budget=100)
+    assert plan.samples == 100
+
+
+@pytest.mark.parametrize(
+    ("merge", "depths", "reached"),
+    [("tree", 3, [1, 3, 9]), ("depth", 3, [1, 3, 4]), ("stationary", 4, [1, 3, 4])],
+)
+def test_delta_is_shared_as_the_proof_says(lens, merge, depths, reached):
+    # Half above, nine tenths of it for the product, the rest for the sets of transitions: of all pairs
+    # that one policy can take at the depths where transitions matter.
+    model = Kind(4, 2, 3).draw(np.random.default_rng(0))
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.2, gamma=GAMMA, horizon=4, merge=merge)
+    planner.plan(model, 0, seed=0, budget=1)
+    levels, rules = lens.last[0]._fixed["levels"], lens.last[0]._fixed["rules"][0]
+    assert rules["log_share"] == pytest.approx(-np.log(0.9 * 0.1))
+    assert rules["delta_exploit"] + rules["delta_forced"] == pytest.approx(0.1)
+    np.testing.assert_allclose(levels["price"][:3], np.log(depths * np.array(reached) / 0.01))
+
+
+def test_what_is_unknown_among_merged_nodes_covers_all_evidence(lens):
+    model = Kind(3, 2, 2).draw(np.random.default_rng(0))
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=GAMMA, horizon=3, merge="depth")
+    planner.plan(model, 0, seed=0, budget=1)
+    levels, rules = lens.last[0]._fixed["levels"], lens.last[0]._fixed["rules"][0]
+    penalty = rules["kappa"] * rules["resolution"]
+    cash = -np.log(levels["cash"])
+    for h, sigma in enumerate([1 + GAMMA + GAMMA**2, 1 + GAMMA, 1.0]):
+        worst = penalty * GAMMA**-h * cash[h:].sum()
+        assert levels["span"][h] + penalty * levels["excess"][h] == pytest.approx(sigma + worst)
+    assert levels["excess"][1:].max() == 0.0
+
+
+def test_what_is_unknown_where_evidence_is_pooled_covers_all_of_it(lens):
+    model = Kind(3, 2, 2).draw(np.random.default_rng(0))
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=GAMMA, horizon=3, merge="stationary")
+    planner.plan(model, 0, seed=0, budget=1)
+    levels, rules = lens.last[0]._fixed["levels"], lens.last[0]._fixed["rules"][0]
+    penalty = rules["kappa"] * rules["resolution"]
+    sigma = np.array([1 + GAMMA + GAMMA**2, 1 + GAMMA, 1.0])
+    # The weights of evidence from depth h on sum to sigma_(H-h) / sigma_H.
+    worst = -penalty * sigma / sigma[0] * np.log(levels["cash"])
+    np.testing.assert_allclose(levels["span"] + penalty * levels["excess"], sigma + worst)
+    states = np.array([1, 2, 4])
+    np.testing.assert_allclose(levels["price"], np.log(3 * states / (0.1 * 0.05)))
+
+
+def test_long_horizons_have_something_at_stake_everywhere(lens):
+    model = Kind(3, 2, 2).draw(np.random.default_rng(0))
+    pacplan.Bracket(epsilon=5.0, delta=0.1, gamma=1.0, horizon=400).plan(model, 0, seed=0, budget=4000)
+    levels = lens.last[0]._fixed["levels"]
+    assert (levels["cash"] < 1.0).all() and (levels["tolerance"] * 400 <= 0.05 * 5.0 + 1e-12).all()
+
+
+INTERPRETED = """
+import pacplan
+model = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
+for merge in ("tree", "depth", "stationary"):
+    planner = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7, merge=merge)
+    plan = planner.plan(model, 0, seed=2, budget=400)
+    print(plan.action, plan.lower.tolist(), plan.upper.tolist(), plan.values.tolist())
+"""
+
+
+def test_compiled_and_interpreted_runs_agree(capsys, tmp_path):
+    printed = interpreted(INTERPRETED, tmp_path)
+    exec(INTERPRETED)
+    assert capsys.readouterr().out == printed
+
+
+def behind_one_action(means, steps, merge, doubled):
+    """One action, or two alike, then a choice of some at every step, of which the first is best."""
+    k = len(means)
+    available = np.ones((steps, k), bool)
+    available[0, 1 + doubled :] = False
+    model = pacplan.TabularMDP(
+        np.ones((steps, k, 1)),
+        np.array([[0.5] * k] + [means] * (steps - 1)),
+        successors=np.minimum(np.arange(steps) + 1, steps - 1)[:, None, None] * np.ones((1, k, 1), int),
+        available=available,
+    )
+    return model, {"gamma": 0.9, "horizon": steps, "merge": merge, "goal": "value", "delta": 0.1}
+
+
+@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
+def test_the_value_of_a_single_action_takes_no_more_calls_than_that_of_two_alike(merge):
+    # What exploiting never tries keeps the upper bound up: with it alone, 5 to 150 times the calls.
+    calls = []
+    for doubled in (False, True):
+        model, settings = behind_one_action([0.9] + [0.7] * 9, 2, merge, doubled)
+        planner = pacplan.Bracket(epsilon=0.03, **settings)
+        plans = [planner.plan(model, 0, seed=seed, budget=20_000) for seed in range(5)]
+        assert all(plan.certified for plan in plans)
+        assert all(abs(plan.value - (0.5 + 0.9 * 0.9)) <= 0.03 for plan in plans)
+        calls.append(np.median([plan.samples for plan in plans]))
+    assert calls[0] <= 1.5 * calls[1]

@@ -1,0 +1,211 @@
+"""Every planner through the same list."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import pacplan
+from every_planner import (
+    DETERMINISTIC,
+    FIXED_COST,
+    GAME,
+    GAMES,
+    KNOWN,
+    NAMES,
+    NOISY,
+    SAMPLING,
+    SETTINGS,
+    UNLIMITED,
+    make,
+    problem,
+    simulator,
+)
+from pacplan.compiled.streams import streams
+from pacplan.engine.calls import ABORTED
+from pacplan.engine.query import Query
+from pacplan.testing import PLANNER_CHECKS, check_planner
+
+
+def test_every_planner_is_here():
+    assert set(SETTINGS) == set(pacplan.planners)
+    for name, cls in pacplan.planners.items():
+        assert cls.name == name
+        assert getattr(pacplan, cls.__name__) is cls
+
+
+# What a planner rightly refuses, or has no use for.
+SIMULATED = ("budget", "python model", "jitted model", "ends", "state actions", "deadline", "interrupt")
+SIMULATED += ("model raises", "bad reward")
+SKIPPED = {
+    # They hold few records: of sequences, of steps, of policies; and the game is small.
+    "olop": ("state actions", "memory"),
+    "kl-olop": ("state actions", "memory"),
+    "opd": ("other seeds",),
+    "op-mdp": ("other seeds", *SIMULATED),
+    "stop": ("memory",),
+    "sparse-sampling": ("memory",),
+    "smooth-cruiser": ("memory",),
+    "ugape-mcts": ("memory",),
+}
+
+
+@pytest.mark.parametrize("check", PLANNER_CHECKS)
+@pytest.mark.parametrize("name", NAMES)
+def test_planner(name, check):
+    planner = make(name, width=4) if name in FIXED_COST else make(name)
+    random = name not in DETERMINISTIC + KNOWN
+    report = check_planner(planner, problem(name), 0, random=random, only=[check])
+    assert (check in report.skipped) == (check in SKIPPED.get(name, ())), str(report)
+
+
+@pytest.mark.parametrize("name", SAMPLING)
+def test_deadline(name, clock):
+    """A call takes 2 ms: there is time for 50 of them, and for one that begins in the last moment."""
+
+    def step(state, action, rng):
+        clock.now += 0.002
+        return problem(name).step(state, action, rng)
+
+    model = simulator(step, name)
+    planner = make(name, width=6, horizon=3) if name in FIXED_COST else make(name)
+    plan = planner.plan(model, 0, seed=0, budget=10**6, time_limit=0.1)
+    assert plan.stopped_by == "deadline"
+    assert 49 <= plan.samples <= 51
+
+
+def search_of(name, seed=0, **settings):
+    """A search of a planner that has not begun, and its query."""
+    model = problem(name)
+    root = np.random.SeedSequence(seed)
+    planner = make(name, **settings)
+    query = Query(model, 0, model.actions(0), 10**6, *streams(root, 2))
+    return planner, query, planner.start(query, model.open(root))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_halted_search_makes_no_further_call_and_its_plan_stands(name):
+    """What the deadline does to compiled models: it comes at any moment, from another thread."""
+    planner, query, search = search_of(
+        name, **({"width": 6, "horizon": 3} if name in FIXED_COST else {})
+    )
+    search.prepare()
+    search.advance(20, 10**6)
+    before = search.snapshot(0.0)
+    search.halt()
+    assert search.advance(10**6, 10**6) == ABORTED
+    after = search.snapshot(0.0)
+    assert after.samples == before.samples > 0
+    assert after.action == before.action
+    for side in ("lower", "upper"):
+        assert (
+            np.array_equal(getattr(after, side), getattr(before, side)) or getattr(before, side) is None
+        )
+    plan = planner.finish(query, search, "deadline", 0.0)
+    assert plan.action == before.action and plan.stopped_by == "deadline"
+
+
+def large(name):
+    """A planner and a problem whose records outgrow the room that a search begins with."""
+    successors = 1 if name in DETERMINISTIC else 10
+    model = pacplan.envs.garnet(
+        states=2000, actions=3, successors=successors, seed=2, noise=problem(name).noise
+    )
+    return make(name, **({"horizon": 12} if "horizon" in SETTINGS[name] else {})), model
+
+
+# Two hold as many records as they have steps, known beforehand, and the game fits the first room.
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if name not in ("sparse-sampling", "smooth-cruiser", *GAMES)]
+)
+def test_out_of_memory_the_best_action_and_its_gap_remain(name):
+    planner, model = large(name)
+    unlimited = planner.plan(model, 0, seed=0, budget=30_000)
+    if name == "stop":
+        plan = make(name, max_policies=4).plan(model, 0, seed=0, budget=30_000)
+    else:
+        root = np.random.SeedSequence(0)
+        query = Query(model, 0, model.actions(0), 30_000, *streams(root, 2))
+        least = planner.start(query, model.open(root)).room.held
+        plan = planner.plan(model, 0, seed=0, budget=30_000, memory_limit=least + 1000)
+        assert plan.memory <= least + 1000 < unlimited.memory
+    assert plan.stopped_by == "memory"
+    assert not plan.certified
+    assert 0 < plan.samples < unlimited.samples
+    assert plan.action in plan.actions
+    if plan.lower is not None:
+        # Bounds as after so many calls: wider than in the end.
+        assert plan.gap >= unlimited.gap
+    assert "memory" in str(plan)
+
+
+@pytest.mark.parametrize("name", SAMPLING)
+def test_counters_that_are_full_end_the_plan(name, monkeypatch):
+    monkeypatch.setattr("pacplan.engine.search.MOST_COUNTED", 100)
+    settings = {"width": 6, "horizon": 3} if name in FIXED_COST else {}
+    plan = make(name, **settings).plan(problem(name), 0, seed=0, budget=10**6)
+    assert plan.stopped_by == "memory"
+    assert plan.samples == 100
+
+
+@pytest.mark.parametrize("name", SAMPLING)
+@pytest.mark.parametrize("reward", [2.0, -0.1, math.nan])
+def test_a_reward_out_of_range(name, reward):
+    model = pacplan.Simulator(
+        lambda s, a, rng: (s, reward, False), actions=2, successors=1, two_player=name in GAMES
+    )
+    with pytest.raises(pacplan.BrokenPromiseError, match="reward_range"):
+        make(name).plan(model, 0, seed=0, budget=100)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("gamma", 1.1), ("gamma", -0.1), ("gamma", "x"), ("horizon", 0), ("horizon", 1.5), ("chunk", 0)],
+)
+def test_bad_settings(name, option, value):
+    with pytest.raises((TypeError, ValueError), match=option):
+        make(name, **{option: value})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bad_queries(name):
+    planner = make(name)
+    with pytest.raises((TypeError, ValueError)):
+        planner.plan(problem(name), 30, budget=10)
+    with pytest.raises(TypeError):
+        planner.plan("model", 0, budget=10)
+    if name not in FIXED_COST + UNLIMITED or name in GAMES:
+        with pytest.raises(ValueError, match="budget"):
+            planner.plan(problem(name), 0)
+    tables = np.full((2, 1, 2, 1), 1.0), np.zeros((2, 1, 2))
+    short = pacplan.TabularMDP(*tables, successors=np.zeros((2, 1, 2, 1), int))
+    with pytest.raises(ValueError, match="steps" if name not in GAMES else "one player"):
+        (make(name, horizon=3) if name in FIXED_COST else planner).plan(short, 0, budget=10_000)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n for n in NAMES if n not in ("bracket", "mdp-gape", "opd", "op-mdp", "stop", "ugape-mcts")],
+)
+def test_planners_without_bounds_claim_nothing(name):
+    plan = make(name).plan(problem(name), 0, seed=0, budget=300)
+    assert plan.lower is None
+    assert plan.upper is None
+    assert plan.gap is None
+    assert not plan.certified
+    assert "best guess" in plan.guarantee
+    assert "nan" not in json.dumps(plan.to_dict()).lower()
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_planners_of_known_models_refuse_simulators(name):
+    with pytest.raises(ValueError, match="TabularMDP"):
+        make(name).plan(simulator(NOISY.step, name), 0, budget=100)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in GAMES])
+def test_planners_for_one_player_refuse_games(name):
+    with pytest.raises(ValueError, match="UGapEMCTS"):
+        make(name).plan(GAME, 0, budget=100)

@@ -1,0 +1,177 @@
+"""MDP-GapE in corners: few actions, extreme discounts, episodes that end, actions that vary."""
+
+import numpy as np
+import pytest
+
+import pacplan
+from bandits import bandit
+from conftest import random_small
+from pacplan import exact
+from pacplan.compiled.streams import streams
+
+MDPGapE = pacplan.MDPGapE
+
+
+def test_one_action_leaves_nothing_to_decide():
+    plan = MDPGapE(epsilon=0.1, delta=0.1, gamma=0.9).plan(bandit(0.3), 0, seed=0)
+    assert (plan.action, plan.samples, plan.gap) == (0, 0, 0.0)
+    assert plan.certified
+
+
+def test_one_action_still_has_a_value():
+    planner = MDPGapE(epsilon=0.2, delta=0.1, gamma=0.5, horizon=4, goal="value")
+    plan = planner.plan(bandit(0.3, noise="bernoulli"), 0, seed=0)
+    assert plan.certified
+    assert abs(plan.value - 0.3 * 1.875) <= 0.2
+    assert plan.samples > 0
+
+
+def test_gamma_zero_is_a_bandit():
+    model = pacplan.envs.garnet(states=10, actions=3, seed=2)
+    planner = MDPGapE(epsilon=0.05, delta=0.1, gamma=0.0)
+    assert planner.horizon == 1
+    plan = planner.plan(model, 0, seed=0)
+    rewards = model.sparse()[0][0]
+    assert rewards.max() - rewards[plan.action] <= 0.05
+
+
+def test_gamma_one_with_a_horizon():
+    model = random_small(np.random.default_rng(0))
+    plan = MDPGapE(epsilon=0.8, delta=0.1, gamma=1.0, horizon=3).plan(model, 0, seed=0)
+    truth = exact.finite_horizon(model, gamma=1.0, horizon=3)[0, 0]
+    assert plan.certified
+    assert truth.max() - truth[plan.action] <= 0.8
+
+
+def test_many_successors():
+    model = random_small(np.random.default_rng(1), states=6, successors=5)
+    plan = MDPGapE(epsilon=0.8, delta=0.1, gamma=0.6, horizon=3).plan(model, 0, seed=0)
+    truth = exact.finite_horizon(model, gamma=0.6, horizon=3)[0, 0]
+    assert plan.certified
+    assert (plan.lower <= truth).all()
+    assert (truth <= plan.upper).all()
+
+
+def test_absorbing_state():
+    successors = np.array([[[0], [1]], [[1], [1]]])
+    model = pacplan.TabularMDP(
+        np.ones((2, 2, 1)), [[0.3, 1.0], [0.0, 0.0]], successors=successors, noise="bernoulli"
+    )
+    plan = MDPGapE(epsilon=0.3, delta=0.1, gamma=0.9, horizon=8).plan(model, 0, seed=0)
+    truth = exact.finite_horizon(model, gamma=0.9, horizon=8)[0, 0]
+    assert plan.certified
+    assert truth.max() - truth[plan.action] <= 0.3
+
+
+def pay_and_end():
+    """Paying .5 once and ending beats paying .1 for ten steps."""
+
+    def step(state, action, rng):
+        return (state, -0.5, True) if action == 0 else (state, -0.1, False)
+
+    return step
+
+
+@pytest.mark.parametrize("rewards", ["unknown", "deterministic"])
+def test_the_end_of_an_episode_earns_nothing_more(rewards):
+    model = pacplan.Simulator(pay_and_end(), actions=2, successors=1, reward_range=(-1.0, 0.0))
+    planner = MDPGapE(epsilon=0.3, delta=0.1, gamma=1.0, horizon=10, rewards=rewards)
+    # Ending at once is worth -.5; waiting first costs .1 a step, and never ending costs 1.
+    plan = planner.plan(model, "here", seed=0, budget=300_000)
+    assert plan.lower[0] <= -0.5 <= plan.upper[0]
+    assert plan.lower[1] <= -0.6 <= plan.upper[1]
+    assert plan.values[0] == pytest.approx(-0.5)
+    if rewards == "deterministic":
+        exactly = MDPGapE(epsilon=0.05, delta=0.1, gamma=1.0, horizon=10, rewards=rewards)
+        plan = exactly.plan(model, "here", seed=0)
+        assert plan.certified
+        assert plan.action == 0
+        np.testing.assert_allclose([plan.upper[0], plan.lower[0]], -0.5, atol=1e-9)
+
+
+def test_rewards_that_exclude_zero_with_and_without_an_end():
+    def step(state, action, rng):
+        return state, 0.6 if action else 0.4, False
+
+    for may_end, least in ((True, 0.2), (False, 0.2 * 1.75)):
+        model = pacplan.Simulator(
+            step, actions=2, successors=1, reward_range=(0.2, 1.0), may_end=may_end
+        )
+        seen = []
+        planner = MDPGapE(epsilon=0.4, delta=0.1, gamma=0.5, horizon=3)
+        plan = planner.plan(model, 0, seed=0, callback=lambda s, seen=seen: seen.append(s))
+        assert plan.certified
+        assert plan.action == 1
+        # Before anything is seen the value is at least the lowest reward, once or at every step.
+        assert seen[0].lower.min() == pytest.approx(least)
+        assert seen[0].upper.max() == pytest.approx(1.75)
+
+
+def test_states_with_different_actions():
+    def actions(state):
+        return {"start": ["left", "right"], "one": ["only"], "three": ["a", "b", "c"]}[state]
+
+    def step(state, action, rng):
+        if state == "start":
+            return ("one" if action == "left" else "three"), 0.0, False
+        assert action in actions(state)
+        return "start", {"only": 0.3, "a": 0.2, "b": 0.9, "c": 0.1}[action], False
+
+    for most in (None, 3):
+        model = pacplan.Simulator(step, actions=actions, successors=1, max_actions=most)
+        plan = MDPGapE(epsilon=0.3, delta=0.1, gamma=0.8, horizon=2).plan(model, "start", seed=0)
+        assert plan.actions == ("left", "right")
+        assert plan.action == "right"
+        assert plan.certified
+        assert (plan.lower <= [0.24, 0.72]).all()
+        assert (plan.upper >= [0.24, 0.72]).all()
+
+
+def test_a_list_of_actions_for_all_states():
+    def step(state, action, rng):
+        return state, {"left": 0.2, "right": 0.8}[action], False
+
+    model = pacplan.Simulator(step, actions=["left", "right"], successors=1)
+    assert model.max_actions == 2
+    plan = MDPGapE(epsilon=0.3, delta=0.1, gamma=0.5, horizon=2).plan(model, 0, seed=0)
+    assert plan.action == "right"
+    assert plan.actions == ("left", "right")
+    # An open-loop planner can use it too: every state offers the same.
+    plan = pacplan.KLOLOP(gamma=0.5, horizon=2).plan(model, 0, seed=0, budget=200)
+    assert plan.sequence == ("right", "right")
+    with pytest.raises(ValueError, match="twice"):
+        pacplan.Simulator(step, actions=["left", "left"], successors=1)
+
+
+def test_states_with_different_actions_in_a_table():
+    available = np.array([[True, False, True], [False, True, False], [True, True, True]])
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), size=(3, 3))
+    model = pacplan.TabularMDP(p, rng.random((3, 3)), available=available)
+    plan = MDPGapE(epsilon=0.5, delta=0.1, gamma=0.5, horizon=3).plan(model, 0, seed=0)
+    truth = exact.finite_horizon(model, gamma=0.5, horizon=3)[0, 0]
+    assert plan.actions == (0, 2)
+    assert plan.certified
+    assert truth.max() - truth[plan.action] <= 0.5
+    assert (plan.lower <= truth[[0, 2]]).all()
+    assert (truth[[0, 2]] <= plan.upper).all()
+
+
+@pytest.mark.parametrize("noise", ["none", "bernoulli"])
+def test_non_stationary_models(noise):
+    rng = np.random.default_rng(5)
+    p = rng.dirichlet(np.ones(2), size=(3, 4, 2))
+    to = rng.permuted(np.broadcast_to(np.arange(4), (3, 4, 2, 4)), axis=-1)[..., :2]
+    model = pacplan.TabularMDP(p, rng.random((3, 4, 2)), successors=to, noise=noise)
+    planner = MDPGapE(epsilon=0.5, delta=0.1, gamma=0.9, horizon=3)
+    plan = planner.plan(model, 0, seed=0)
+    truth = exact.finite_horizon(model, gamma=0.9, horizon=3)[0, 0]
+    assert (plan.lower <= truth).all()
+    assert (truth <= plan.upper).all()
+    stream, _ = streams(np.random.SeedSequence(0), 2)  # what kernels draw from the same seed
+    simulator = pacplan.Simulator(
+        lambda s, a, rng, h: model.step(s, a, stream, h), actions=2, successors=2, stationary=False
+    )
+    same = planner.plan(simulator, 0, seed=0)
+    assert same.samples == plan.samples
+    assert (same.upper == plan.upper).all()

@@ -1,0 +1,213 @@
+"""OLOP and KL-OLOP: what defines them."""
+
+import math
+from collections import defaultdict
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+import pacplan
+from bandits import bandit, pairs_of_root
+from pacplan import exact
+from pacplan.algorithms.common.horizons import allocation
+
+
+def kl_upper(mean, level):
+    """max{ q : kl(mean, q) <= level }, by bisection."""
+
+    def excess(q):
+        first = mean * math.log(mean / q) if mean > 0 else 0.0
+        second = (1 - mean) * math.log((1 - mean) / (1 - q)) if mean < 1 else 0.0
+        return first + second - level
+
+    if mean >= 1:
+        return 1.0
+    if level == 0.0:
+        return mean
+    if excess(1 - 1e-15) <= 0.0:
+        return 1.0
+    return brentq(excess, max(mean, 1e-12), 1 - 1e-15, xtol=1e-14)
+
+
+def olop_upper(episodes):
+    return lambda mean, n: mean + math.sqrt(2 * math.log(episodes) / n)
+
+
+def kl_olop_upper(episodes):
+    level = 2 * math.log(episodes) + 2 * math.log(max(math.log(episodes), 1.0))
+    return lambda mean, n: kl_upper(mean, level / n)
+
+
+UPPER = {"olop": olop_upper, "kl-olop": kl_olop_upper}
+
+
+class Sequences:
+    """OLOP from its definition: B-values of all sequences of L actions out of K, by enumeration.
+
+    The bound of a sequence to a depth to which it was never played is infinite.
+    """
+
+    def __init__(self, actions, depth, gamma, upper):
+        self.all = list(product(range(actions), repeat=depth))
+        self.gamma, self.upper = gamma, upper
+        self.n, self.rewards = defaultdict(int), defaultdict(float)
+
+    def b_value(self, sequence):
+        total, best = 0.0, math.inf
+        for h in range(1, len(sequence) + 1):
+            n = self.n[sequence[:h]]
+            if n == 0:
+                break
+            total += self.gamma ** (h - 1) * self.upper(self.rewards[sequence[:h]] / n, n)
+            best = min(best, total + self.gamma**h / (1 - self.gamma))
+        return best
+
+    def learn(self, sequence, rewards):
+        for h, reward in enumerate(rewards, 1):
+            self.n[sequence[:h]] += 1
+            self.rewards[sequence[:h]] += reward
+
+
+def recorded(table, actions):
+    """A simulator over a table, and the actions and rewards of all its calls."""
+    calls = []
+
+    def step(state, action, rng):
+        successor, reward, ended = table.step(state, action, rng)
+        calls.append((action, reward))
+        return successor, reward, ended
+
+    return pacplan.Simulator(step, actions=actions, successors=table.successors), calls
+
+
+@pytest.mark.parametrize("planner", ["olop", "kl-olop"])
+@pytest.mark.parametrize("noise", ["bernoulli", "none"])
+@pytest.mark.parametrize("gamma", [0.6, 0.95])
+def test_every_sequence_played_has_the_largest_b_value(planner, noise, gamma):
+    # Sequences and first actions never played included.
+    actions, depth, episodes = 3, 3, 40
+    table = pacplan.envs.garnet(states=20, actions=actions, seed=5, noise=noise)
+    made = pacplan.planners[planner](gamma=gamma, horizon=depth)
+    for seed in range(4):
+        model, calls = recorded(table, actions)
+        plan = made.plan(model, 0, seed=seed, budget=depth * episodes)
+        defined = Sequences(actions, depth, gamma, UPPER[planner](episodes))
+        for start in range(0, depth * episodes, depth):
+            played, rewards = zip(*calls[start : start + depth], strict=True)
+            largest = max(map(defined.b_value, defined.all))
+            own = defined.b_value(played)
+            assert own == largest or own == pytest.approx(largest, abs=1e-8)
+            defined.learn(played, rewards)
+        counts = {action: defined.n[(action,)] for action in range(actions)}
+        assert counts == {action: int(pair["n"]) for action, pair in pairs_of_root(plan).items()}
+        assert counts[plan.action] == max(counts.values())
+        for action, pair in pairs_of_root(plan).items():
+            best = max(defined.b_value(s) for s in defined.all if s[0] == action)
+            assert pair["bound"] == pytest.approx(best, abs=1e-8)
+        assert plan.sequence[0] == plan.action
+        assert len(plan.sequence) == depth
+        # The most played sequence, step by step.
+        for h in range(1, depth):
+            among = [defined.n[(*plan.sequence[:h], action)] for action in range(actions)]
+            assert defined.n[plan.sequence[: h + 1]] == max(among)
+
+
+@pytest.mark.parametrize("planner", ["olop", "kl-olop"])
+def test_equal_b_values_are_tied_at_random(planner):
+    # Everything pays 1, so that all sequences have the same B-value under KL bounds, played or not.
+    model = pacplan.TabularMDP(
+        np.ones((1, 3, 1)), [[1.0] * 3], successors=np.zeros((1, 3, 1), int), reward_range=(0, 1)
+    )
+    made = pacplan.planners[planner](gamma=0.8, horizon=2)
+    firsts, repeats = set(), 0
+    for seed in range(60):
+        plan = made.plan(model, 0, seed=seed, budget=8)
+        pairs = pairs_of_root(plan)
+        assert len(pairs) == 3  # Four episodes: every first action, and one of them again.
+        (again,) = (action for action, pair in pairs.items() if pair["n"] == 2)
+        firsts.add(again)
+        # Its second action is then any of the three, among them the one played before.
+        below = [plan.tree.pairs[i]["n"] for i in plan.tree.tried(int(pairs[again]["child"]))]
+        repeats += 2 in below
+    assert firsts == {0, 1, 2}
+    # A third of 60, or none if what was never played came first: 6 standard deviations are 22.
+    assert 0 < repeats < 42
+
+
+@pytest.mark.parametrize("planner", ["olop", "kl-olop"])
+@pytest.mark.parametrize("gamma", [0.7, 0.9])
+def test_the_best_of_five_is_found(planner, gamma):
+    model = bandit(0.7, 0.75, 0.8, 0.9, 1.0)
+    made = pacplan.planners[planner](gamma=gamma)
+    assert all(made.plan(model, 0, seed=seed, budget=1000).action == 4 for seed in range(100))
+
+
+def olop_by_definition(model, gamma, budget, rng):
+    """The first action that plain OLOP recommends: arrays over all sequences, no tree."""
+    episodes, horizon = allocation(budget, gamma)
+    k = len(model.actions(0))
+    counts = [np.zeros((k,) * h) for h in range(1, horizon + 1)]
+    sums = [np.zeros((k,) * h) for h in range(1, horizon + 1)]
+    for _ in range(episodes):
+        b_values = np.full((k,) * horizon, np.inf)
+        total = np.zeros(())
+        for h in range(1, horizon + 1):
+            n, reward = counts[h - 1], sums[h - 1]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                upper = np.where(n > 0, reward / n + np.sqrt(2 * math.log(episodes) / n), np.inf)
+            total = total[..., np.newaxis] + gamma ** (h - 1) * upper
+            bound = total + gamma**h / (1 - gamma)
+            b_values = np.minimum(b_values, bound.reshape(bound.shape + (1,) * (horizon - h)))
+        best = np.argwhere(b_values >= b_values.max() - 1e-9 if counts[0].all() else np.isinf(b_values))
+        sequence = tuple(best[rng.integers(len(best))])
+        state = 0
+        for h, action in enumerate(sequence, 1):
+            state, reward, _ = model.step(state, int(action), rng)
+            counts[h - 1][sequence[:h]] += 1
+            sums[h - 1][sequence[:h]] += reward
+    ties = np.flatnonzero(counts[0] == counts[0].max())
+    earned = [sums[0][action] / counts[0][action] for action in ties]
+    return int(ties[int(np.argmax(earned))])
+
+
+def test_regret_is_that_of_the_definition():
+    planner, gamma, budget = pacplan.OLOP(gamma=0.7), 0.7, 100
+    regrets = []
+    for seed in range(200):
+        model = pacplan.envs.garnet(seed=seed)
+        values = exact.discounted(model, gamma=gamma)[0]
+        ours = planner.plan(model, 0, seed=seed, budget=budget).action
+        plain = olop_by_definition(model, gamma, budget, np.random.default_rng(seed))
+        regrets.append(values.max() - values[[ours, plain]])
+    regrets = np.array(regrets)
+    difference = regrets[:, 0] - regrets[:, 1]
+    # Five standard errors; without its first plays of every action the difference was 0.18.
+    assert difference.mean() < 5 * difference.std() / math.sqrt(len(difference))
+    assert regrets[:, 0].mean() < 0.08
+
+
+def test_open_loop_planners_cannot_use_what_they_observe():
+    # The second action must match a coin seen on the way: worth 1 closed-loop, 1/2 open-loop.
+    def step(state, action, rng):
+        if state == "start":
+            if action == 0:
+                return "safe", 0.3, False
+            return ("heads" if rng.random() < 0.5 else "tails"), 0.0, False
+        return "end", float(state == ("heads", "tails")[action]), True
+
+    model = pacplan.Simulator(step, actions=2, successors=2)
+    closed = pacplan.UCT(gamma=0.9, horizon=2).plan(model, "start", seed=0, budget=20_000)
+    opened = pacplan.KLOLOP(gamma=0.9, horizon=2).plan(model, "start", seed=0, budget=20_000)
+    assert closed.values[1] == pytest.approx(0.9, abs=0.05)
+    assert opened.values[1] == pytest.approx(0.45, abs=0.05)
+    assert closed.action == opened.action == 1
+
+
+def test_the_default_split_of_a_budget():
+    model = pacplan.envs.garnet(seed=0)
+    plan = pacplan.KLOLOP(gamma=0.7).plan(model, 0, seed=0, budget=1000)
+    # The largest M with M L <= 1000, L = ceil(log M / (2 log 1/.7)), is 142 with L = 7.
+    assert plan.horizon == 7
+    assert plan.episodes in (142, 143)

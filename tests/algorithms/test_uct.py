@@ -1,0 +1,63 @@
+"""UCT: what defines it."""
+
+import math
+
+import numpy as np
+import pytest
+
+import pacplan
+from bandits import bandit, pairs_of_root
+
+
+def test_uct_visits_on_a_bandit_follow_ucb1():
+    # Replayed by hand: both arms once in either order, then the larger UCB1 index.
+    means = (0.2, 0.8)
+    planner = pacplan.UCT(gamma=0.5, horizon=1, exploration=0.5)
+    for budget in range(2, 40):
+        plan = planner.plan(bandit(*means), 0, seed=1, budget=budget)
+        n = [1, 1]
+        for t in range(2, budget):
+            index = [means[a] + 0.5 * math.sqrt(math.log(t) / n[a]) for a in (0, 1)]
+            n[int(np.argmax(index))] += 1
+        assert {a: int(pair["n"]) for a, pair in pairs_of_root(plan).items()} == dict(enumerate(n))
+        np.testing.assert_allclose(plan.values, means)
+
+
+def test_ucts_constant():
+    assert pacplan.UCT(gamma=0.5, exploration="ucb1").exploration == math.sqrt(2)
+    assert repr(pacplan.UCT(gamma=0.5, exploration=0.25)) == "UCT(gamma=0.5, exploration=0.25)"
+    with pytest.raises(ValueError, match="'ucb1'; got 'ucb2'"):
+        pacplan.UCT(gamma=0.5, exploration="ucb2")
+
+
+def test_uct_backs_up_discounted_returns():
+    # One action, rewards 1 from the second step on: the return is gamma + gamma^2.
+    def step(state, action, rng):
+        return state + 1, float(state > 0), False
+
+    plan = pacplan.UCT(gamma=0.5, horizon=3).plan(
+        pacplan.Simulator(step, actions=1, successors=1), 0, seed=0, budget=30
+    )
+    assert plan.value == pytest.approx(0.75)
+    assert plan.episodes == 10
+
+
+def test_uct_rollouts_grow_the_tree_by_one_node_an_episode():
+    model = pacplan.envs.garnet(states=50, seed=0)
+    plan = pacplan.UCT(gamma=0.7, horizon=10, rollout="random").plan(model, 0, seed=0, budget=5000)
+    assert plan.episodes == 500
+    assert plan.samples == 5000
+    # The root, then one node an episode, but for those that ended on the last step in the tree.
+    assert 400 <= len(plan.tree) <= 501
+    full = pacplan.UCT(gamma=0.7, horizon=10).plan(model, 0, seed=0, budget=5000)
+    assert len(full.tree) > 1500
+
+
+def test_uct_recommends_by_value_or_by_visits():
+    model = pacplan.envs.garnet(states=50, seed=3)
+    by_visits = pacplan.UCT(gamma=0.7, horizon=5, recommend="visits")
+    plan = by_visits.plan(model, 0, seed=0, budget=2000)
+    counts = {a: int(pair["n"]) for a, pair in pairs_of_root(plan).items()}
+    assert counts[plan.action] == max(counts.values())
+    plan = pacplan.UCT(gamma=0.7, horizon=5).plan(model, 0, seed=0, budget=2000)
+    assert plan.values[plan.action] == plan.values.max()

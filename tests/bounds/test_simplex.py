@@ -1,0 +1,525 @@
+"""Simplex confidence sets against independent solvers: accurate, and never too narrow."""
+
+import math
+import warnings
+from collections.abc import Iterator
+from decimal import Decimal, localcontext
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy.optimize import brentq, minimize
+
+from conftest import callable_part
+from pacplan.bounds import simplex
+from pacplan.bounds.bernoulli import kl_lower, kl_upper
+from pacplan.bounds.simplex import kl_ball_max, kl_ball_min
+from references import (
+    ACCURACY,
+    DIGITS,
+    PROPERTY,
+    REFERENCE_ERROR,
+    random_radius,
+)
+
+one_seen_max = callable_part(simplex.one_seen_max)
+
+
+class Ball(NamedTuple):
+    """Counts and values of the outcomes seen, the value of the others (None: all seen), the radius."""
+
+    counts: list[int]
+    values: list[float]
+    unseen: float | None
+    c: float
+
+    @property
+    def spread(self) -> float:
+        """Between the values that p can put mass on."""
+        every = [*self.values, self.values[0] if self.unseen is None else self.unseen]
+        return max(every) - min(every)
+
+    @property
+    def size(self) -> float:
+        return max(map(abs, [*self.values, 0.0 if self.unseen is None else self.unseen]))
+
+    @property
+    def slack(self) -> float:
+        """ACCURACY relative to the spread, and the rounding of numbers of the size of the values."""
+        return ACCURACY * self.spread + 2e-14 * self.size
+
+    def mirrored(self) -> "Ball":
+        unseen = None if self.unseen is None else -self.unseen
+        return self._replace(values=[-f for f in self.values], unseen=unseen)
+
+
+def ball_max(ball: Ball) -> float:
+    p = np.array(ball.counts) / sum(ball.counts)
+    unseen = -math.inf if ball.unseen is None else ball.unseen
+    return kl_ball_max(p, np.array(ball.values), len(p), unseen, ball.c)
+
+
+def ball_min(ball: Ball) -> float:
+    p = np.array(ball.counts) / sum(ball.counts)
+    unseen = math.inf if ball.unseen is None else ball.unseen
+    return kl_ball_min(p, np.array(ball.values), len(p), unseen, ball.c, np.empty(len(p)))
+
+
+# The optimal p is p_hat_k / (v - f_k), normalised, for the v >= max f at which KL(p_hat, p) = c; or it
+# is that at v = `unseen` > max f, scaled down to KL = c, with the rest of the mass on the unseen.
+# Written with t = v - max f, and log t as the unknown.
+_LEAST_T, _LARGEST_T = 1e-30, 1e12
+
+
+def float_max(ball: Ball) -> tuple[float, float | None]:
+    """Maximum by SciPy's root finder, and its log t (None where there is nothing to search for)."""
+    p = np.array(ball.counts) / sum(ball.counts)
+    f = np.array(ball.values)
+    best = f.max()
+    mixing = ball.unseen is not None and ball.unseen > best
+    top = ball.unseen if mixing else best
+    if ball.c == 0 or top == f.min():
+        return float(p @ f), None
+
+    def primal(t: float) -> tuple[float, float]:
+        q = p / ((top - f) + t)
+        q /= q.sum()
+        return float(p @ np.log(p / q)), float(top - q @ (top - f))
+
+    if mixing:
+        distance, value = primal(0.0)
+        if distance <= ball.c:
+            kept = math.exp(distance - ball.c)
+            return top - kept * (top - value), None
+    low, high = (math.log(x * (top - f.min())) for x in (_LEAST_T, _LARGEST_T))
+    if primal(math.exp(low))[0] <= ball.c:
+        return primal(math.exp(low))[1], None
+    z = brentq(lambda z: primal(math.exp(z))[0] - ball.c, low, high, xtol=1e-13, rtol=1e-14)
+    return primal(math.exp(z))[1], float(z)
+
+
+def exact_max(ball: Ball) -> Decimal:
+    """The same in high precision with the exact p_hat, from the root that floats give."""
+    n = sum(ball.counts)
+    p = [Decimal(k) / n for k in ball.counts]
+    f = [Decimal(x) for x in ball.values]
+    c, best = Decimal(ball.c), max(f)
+    mixing = ball.unseen is not None and Decimal(ball.unseen) > best
+    top = Decimal(ball.unseen) if mixing else best
+    if c == 0 or top == min(f):
+        return sum(a * b for a, b in zip(p, f, strict=True))
+
+    def primal(t: Decimal) -> tuple[Decimal, Decimal]:
+        q = [a / (top - b + t) for a, b in zip(p, f, strict=True)]
+        q = [x / sum(q) for x in q]
+        distance = sum(a * (a / b).ln() for a, b in zip(p, q, strict=True))
+        return distance, sum(a * b for a, b in zip(q, f, strict=True))
+
+    if mixing:
+        distance, value = primal(Decimal(0))
+        if distance <= c:
+            kept = (distance - c).exp()
+            return kept * value + (1 - kept) * top
+    # Regula falsi (with Illinois' trick, and some bisection) for log KL, nearly straight in log t.
+    near = float_max(ball)[1]
+    least, largest = ((Decimal(x) * (top - min(f))).ln() for x in (_LEAST_T, _LARGEST_T))
+    low, high = least, largest
+    if near is not None:
+        low, high = Decimal(near - 1e-6), Decimal(near + 1e-6)
+
+    def excess(z: Decimal) -> Decimal:
+        return primal(z.exp())[0].ln() - c.ln()
+
+    below, above = excess(low), excess(high)
+    if not below > 0 > above:
+        low, high = least, largest
+        below, above = excess(low), excess(high)
+    if below <= 0:
+        return primal(low.exp())[1]  # Even the least t is feasible, and it is the best.
+    side = 0
+    for k in range(300):
+        z = (low + high) / 2 if k % 5 == 4 else (low * above - high * below) / (above - below)
+        level = excess(z)
+        if abs(level) < Decimal("1e-26"):
+            return primal(z.exp())[1]
+        if level > 0:
+            low, below, above = z, level, above / 2 if side > 0 else above
+        else:
+            high, above, below = z, level, below / 2 if side < 0 else below
+        side = 1 if level > 0 else -1
+    raise AssertionError(f"the reference did not converge for {ball}")
+
+
+def random_ball(rng: np.random.Generator, least: float) -> Ball:
+    outcomes = int(rng.choice([1, 2, 3, 10]))
+    seen = outcomes if rng.random() < 0.4 else int(rng.integers(1, outcomes + 1))
+    n = max(seen, int(rng.choice([1, 5, 30, 1000, 10**6])))
+    shares = rng.dirichlet(np.full(seen, rng.choice([0.1, 1.0, 10.0])))
+    counts = (1 + rng.multinomial(n - seen, shares)).tolist()
+    kind = rng.integers(6)
+    f = rng.random(seen)
+    if kind == 0:
+        f = np.round(2 * f) / 2  # Many equal values.
+    elif kind == 1:
+        f = -10 * f
+    elif kind == 2:
+        f = 1e6 + f * 10 ** -rng.uniform(0, 3)
+    elif kind == 3:
+        f = f * 10 ** rng.uniform(-8, 8)
+    elif kind == 4:
+        f = 10 ** -rng.uniform(0, 9, seen)
+    width = f.max() - f.min() or 1.0
+    unseen: float | None = None
+    if seen < outcomes:
+        unseen = float(
+            rng.choice(
+                [
+                    f.max(),
+                    f.min(),
+                    f.max() + width * rng.random(),
+                    f.max() + width * 10 ** -rng.uniform(0, 9),
+                    f.max() + width * 10 ** rng.uniform(0, 3),
+                    f.min() - width * rng.random(),
+                    rng.uniform(f.min(), f.max()),
+                ]
+            )
+        )
+    return Ball(counts, f.tolist(), unseen, random_radius(rng, least))
+
+
+def corners() -> Iterator[Ball]:
+    seen = {
+        1: [([1], [0.4]), ([50], [-3.0])],
+        2: [([1, 1], [0.0, 1.0]), ([1, 99], [0.2, 0.2]), ([999, 1], [-5.0, 2.0])],
+        3: [([1, 2, 3], [0.3, 0.1, 0.2]), ([5, 5, 5], [1e6, 1e6 + 1, 1e6 + 0.5])],
+        10: [(list(range(1, 11)), [k / 7 for k in range(10)]), ([10**6] + [1] * 9, [1.0] + [0.0] * 9)],
+    }
+    for lists in seen.values():
+        for counts, f in lists:
+            middle = (max(f) + min(f)) / 2
+            for unseen in (None, max(f) + 1, max(f) + 1e-3, max(f), middle, min(f), min(f) - 1):
+                for c in (0.0, 1e-12, 1e-3, 0.3, 1.0, 5.0, 50.0):
+                    yield Ball(counts, f, unseen, c)
+
+
+def assert_near(ball: Ball) -> None:
+    assert ball_max(ball) == pytest.approx(float_max(ball)[0], rel=0, abs=ball.slack), ball
+    expected = -float_max(ball.mirrored())[0]
+    assert ball_min(ball) == pytest.approx(expected, rel=0, abs=ball.slack), ball
+
+
+def assert_outer(ball: Ball) -> None:
+    """Exactly: not inside the true interval, and outside it by the slack at most."""
+    with localcontext(prec=DIGITS):
+        excesses = (
+            Decimal(ball_max(ball)) - exact_max(ball),
+            -exact_max(ball.mirrored()) - Decimal(ball_min(ball)),
+        )
+        # Where the solution is a closed formula, its last rounding is all that is not covered.
+        closed = len(ball.counts) == 1 or ball.c == 0 or len(set(ball.values)) == 1
+        inward = Decimal(2 * math.ulp(ball.size)) if closed else REFERENCE_ERROR * Decimal(ball.size)
+        for excess in excesses:
+            assert -inward <= excess <= Decimal(ball.slack), ball
+
+
+def test_ball_agrees_with_a_root_finder():
+    rng = np.random.default_rng(6)
+    for _ in range(4000):
+        # Smaller radii are beyond this reference, which computes KL in plain floats.
+        assert_near(random_ball(rng, least=1e-9)._replace(c=random_radius(rng, 1e-9) or 1e-9))
+
+
+def test_ball_errs_outwards_in_exact_arithmetic():
+    rng = np.random.default_rng(7)
+    for _ in range(800):
+        assert_outer(random_ball(rng, least=1e-14))
+
+
+def test_ball_errs_outwards_at_the_corners():
+    for ball in corners():
+        assert_outer(ball)
+
+
+def balls_with_an_unseen_value_just_beyond_the_best() -> Iterator[Ball]:
+    rng = np.random.default_rng(8)
+    for _ in range(3000):
+        seen = int(rng.integers(2, 6))
+        counts = (1 + rng.multinomial(int(rng.integers(0, 60)), np.full(seen, 1 / seen))).tolist()
+        f = rng.random(seen)
+        f[rng.integers(seen)] = 1 - 10 ** -rng.uniform(1, 6)
+        yield Ball(counts, f.tolist(), 1.0, float(2 * rng.random()))
+
+
+def test_ball_with_an_unseen_value_just_beyond_the_best_one():
+    # As early in a search, when bounds of values are close to the largest value possible. The
+    # stationarity condition is then flat near v = unseen, and steep just after.
+    for ball in balls_with_an_unseen_value_just_beyond_the_best():
+        assert_near(ball)
+
+
+@pytest.mark.parametrize(
+    "ball",
+    [
+        Ball([5, 7, 8], [0.978, 0.204, 0.327], 1.0, 0.6334977115731812),
+        Ball([5, 9, 6], [0.99, 0.77, 0.72], 1.0, 0.8558506674716682),
+        Ball([1, 1, 2, 1], [0.22, 0.99, 0.12, 0.24], 1.0, 0.8382613077987711),
+        Ball([7, 16, 7, 10, 10], [0.958, 0.08, 0.533, 0.043, 0.171], 1.0, 0.499916878632842),
+        Ball([1, 260984, 16320], [2.38e-14, 5.84e-14, 8.77e-10], None, 10.443219986565495),
+        Ball([1, 1211, 2379651, 1], [0.9999999999964382, 0.99975, 0.99154, 0.99997], None, 1.954),
+    ],
+    ids=lambda ball: "-".join(map(str, ball.counts)),
+)
+def test_ball_where_the_steps_of_newton_go_astray(ball):
+    assert_outer(ball)
+
+
+def test_ball_at_the_switch_to_the_unseen_outcome():
+    # Radii around the one from which on the unseen outcome gets mass.
+    rng = np.random.default_rng(9)
+    for _ in range(300):
+        seen = int(rng.integers(2, 5))
+        counts = rng.integers(1, 30, seen).tolist()
+        p, f = np.array(counts) / sum(counts), rng.random(seen)
+        unseen = float(f.max() + rng.random())
+        q = p / (unseen - f)
+        switch = float(p @ np.log(p / (q / q.sum())))
+        if switch > 1e-9:
+            c = switch * (1 + rng.choice([-1, 1]) * 10 ** -rng.uniform(1, 16))
+            assert_outer(Ball(counts, f.tolist(), unseen, float(c)))
+
+
+def primal_search(ball: Ball) -> tuple[float, bool]:
+    """Expectation under the feasible p that SciPy's optimiser finds, and whether it converged."""
+    p = np.array(ball.counts, float) / sum(ball.counts)
+    f = np.array(ball.values)
+    if ball.unseen is not None:
+        # Unseen outcomes have the same value: one stands for all.
+        p, f = np.append(p, 0.0), np.append(f, ball.unseen)
+    seen = p > 0
+
+    def distance(q: np.ndarray) -> float:
+        return float(p[seen] @ np.log(p[seen] / q[seen]))
+
+    def feasible(q: np.ndarray) -> np.ndarray:
+        # KL is convex and 0 at p_hat: moving towards p_hat makes any point feasible.
+        q = np.clip(q, np.where(seen, 1e-300, 0.0), 1.0)
+        q = q / q.sum()
+        if distance(q) <= ball.c:
+            return q
+        share = brentq(lambda x: distance(x * q + (1 - x) * p) - ball.c, 0.0, 1.0, xtol=1e-13)
+        share = max(0.0, share - 1e-12)
+        return share * q + (1 - share) * p
+
+    point = 0.99 * p + 0.01 / len(p)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # Steps beyond the bounds are clipped.
+        for _ in range(2):  # Once more from where it thought to be done.
+            found = minimize(
+                lambda q: -(q @ f),
+                point,
+                jac=lambda q: -f,
+                bounds=[(1e-9 if s else 0.0, 1.0) for s in seen],
+                constraints=[
+                    {"type": "eq", "fun": lambda q: q.sum() - 1, "jac": lambda q: np.ones(len(q))},
+                    {
+                        "type": "ineq",
+                        "fun": lambda q: ball.c - distance(q),
+                        "jac": lambda q: np.where(seen, p / q.clip(1e-300), 0.0),
+                    },
+                ],
+                method="SLSQP",
+                options={"ftol": 1e-14, "maxiter": 300},
+            )
+            point = feasible(found.x)
+    return float(point @ f), bool(found.success)
+
+
+def test_ball_agrees_with_a_general_optimiser():
+    rng = np.random.default_rng(10)
+    converged = 0
+    for _ in range(250):
+        outcomes = int(rng.choice([2, 3, 10]))
+        seen = int(rng.integers(1, outcomes + 1))
+        counts = rng.integers(1, 40, seen).tolist()
+        f = rng.uniform(-1, 2, seen)
+        unseen = None if seen == outcomes else float(rng.uniform(-2, 3))
+        ball = Ball(counts, f.tolist(), unseen, float(10 ** rng.uniform(-3, 0.3)))
+        for value, ours in (
+            (primal_search(ball), ball_max(ball)),
+            (primal_search(ball.mirrored()), -ball_min(ball)),
+        ):
+            assert ours >= value[0] - 1e-12  # A feasible point cannot be better than the maximum.
+            if value[1]:
+                converged += 1
+                assert ours <= value[0] + 1e-7, ball
+    assert converged > 400
+
+
+def test_ball_of_radius_zero_is_the_mean():
+    ball = Ball([1, 2, 5], [0.5, -1.0, 0.25], 7.0, 0.0)
+    assert ball_max(ball) == pytest.approx((0.5 - 2 + 1.25) / 8, rel=1e-15)
+    assert ball_min(ball) == pytest.approx((0.5 - 2 + 1.25) / 8, rel=1e-15)
+
+
+@pytest.mark.parametrize("c", [0.0, 1e-12, 0.3, 50.0])
+def test_ball_with_a_single_possible_outcome_is_a_point(c):
+    ball = Ball([17], [0.3], None, c)
+    assert ball_max(ball) == 0.3
+    assert ball_min(ball) == 0.3
+
+
+@pytest.mark.parametrize("c", [1e-12, 1e-3, 0.3, 2.0, 50.0])
+def test_ball_with_one_outcome_seen_puts_the_rest_on_the_unseen(c):
+    # KL(p_hat, p) = -log p(seen), so p(seen) >= e^-c.
+    moved = -math.expm1(-c)
+    ball = Ball([9], [0.25], 2.0, c)
+    assert ball_max(ball) == pytest.approx(0.25 + 1.75 * moved, rel=1e-14)
+    assert ball_min(ball) == 0.25
+    assert one_seen_max(0.25, 2.0, math.exp(-c)) == pytest.approx(0.25 + 1.75 * moved, rel=1e-14)
+    worse = ball._replace(unseen=-1.0)
+    assert ball_max(worse) == 0.25
+    assert ball_min(worse) == pytest.approx(0.25 - 1.25 * moved, rel=1e-14)
+
+
+def test_ball_of_equal_values_is_that_value():
+    for value in (0.0, 0.1, -3.7, 1e6):
+        for unseen in (None, value):
+            ball = Ball([3, 4, 9], [value] * 3, unseen, 0.5)
+            assert ball_max(ball) == pytest.approx(value, rel=1e-15)
+            assert ball_min(ball) == pytest.approx(value, rel=1e-15)
+
+
+def test_ball_of_a_huge_radius_reaches_the_best_and_the_worst_value():
+    ball = Ball([3, 4, 9], [0.1, 0.2, 0.9], 1.5, 700.0)
+    assert ball_max(ball) == pytest.approx(1.5, rel=1e-12)
+    assert ball_min(ball) == pytest.approx(0.1, rel=1e-9)
+    seen = ball._replace(unseen=None)
+    assert ball_max(seen) == pytest.approx(0.9, rel=1e-9)
+    assert ball_max(seen) <= 0.9
+
+
+@st.composite
+def balls(draw: st.DrawFn) -> Ball:
+    seen = draw(st.integers(1, 6))
+    # On a grid, so that differences of values are exact, and equal values and unseen ones occur.
+    grid = st.integers(-64, 64).map(lambda k: k / 64)
+    counts = draw(st.lists(st.integers(1, 1000), min_size=seen, max_size=seen))
+    values = draw(st.lists(grid, min_size=seen, max_size=seen))
+    c = draw(st.one_of(st.just(0.0), st.floats(-12, 1.7).map(lambda x: 10.0**x)))
+    return Ball(counts, values, draw(st.one_of(st.none(), grid)), c)
+
+
+def grown(ball: Ball, c: float) -> Ball:
+    return ball._replace(c=ball.c + c)
+
+
+@PROPERTY
+@given(balls())
+def test_ball_interval_contains_the_mean_and_stays_between_the_values(ball):
+    mean = sum(k * f for k, f in zip(ball.counts, ball.values, strict=True)) / sum(ball.counts)
+    every = [*ball.values, ball.values[0] if ball.unseen is None else ball.unseen]
+    assert min(every) - 1e-15 <= ball_min(ball) <= mean + 1e-15
+    assert mean - 1e-15 <= ball_max(ball) <= max(every) + 1e-15
+
+
+@PROPERTY
+@given(balls(), st.floats(-12, 1).map(lambda x: 10.0**x))
+def test_ball_grows_with_the_radius(ball, more):
+    assert ball_max(ball) <= ball_max(grown(ball, more)) + ball.slack
+    assert ball_min(ball) >= ball_min(grown(ball, more)) - ball.slack
+
+
+@PROPERTY
+@given(balls(), st.integers(-100, 100), st.integers(-20, 20))
+def test_ball_is_invariant_under_shift_and_scale(ball, shift, power):
+    scale = 2.0**power
+    image = ball._replace(
+        values=[scale * (f + shift) for f in ball.values],
+        unseen=None if ball.unseen is None else scale * (ball.unseen + shift),
+    )
+    assert ball_max(image) == pytest.approx(scale * (ball_max(ball) + shift), rel=0, abs=image.slack)
+    assert ball_min(image) == pytest.approx(scale * (ball_min(ball) + shift), rel=0, abs=image.slack)
+
+
+@PROPERTY
+@given(balls(), st.randoms(use_true_random=False))
+def test_ball_does_not_depend_on_the_order_of_outcomes(ball, random):
+    order = list(range(len(ball.counts)))
+    random.shuffle(order)
+    shuffled = ball._replace(
+        counts=[ball.counts[k] for k in order], values=[ball.values[k] for k in order]
+    )
+    assert ball_max(shuffled) == pytest.approx(ball_max(ball), rel=0, abs=ball.slack)
+    assert ball_min(shuffled) == pytest.approx(ball_min(ball), rel=0, abs=ball.slack)
+
+
+@PROPERTY
+@given(balls(), st.integers(1, 500))
+def test_ball_does_not_tell_outcomes_of_equal_value_apart(ball, count):
+    # By convexity the best p splits mass between them as p_hat does.
+    split = ball._replace(counts=[*ball.counts, count], values=[*ball.values, ball.values[0]])
+    merged = ball._replace(counts=[ball.counts[0] + count, *ball.counts[1:]])
+    assert ball_max(split) == pytest.approx(ball_max(merged), rel=0, abs=ball.slack)
+    assert ball_min(split) == pytest.approx(ball_min(merged), rel=0, abs=ball.slack)
+
+
+@PROPERTY
+@given(balls(), st.integers(0, 5), st.floats(0, 1))
+def test_ball_grows_with_each_value(ball, index, more):
+    values = list(ball.values)
+    values[index % len(values)] += more
+    better = ball._replace(values=values)
+    assert ball_max(ball) <= ball_max(better) + better.slack + ball.slack
+    assert ball_min(ball) <= ball_min(better) + better.slack + ball.slack
+
+
+@PROPERTY
+@given(balls())
+def test_an_unseen_outcome_counts_only_where_it_is_extreme(ball):
+    all_seen = ball._replace(unseen=None)
+    best, worst = max(ball.values), min(ball.values)
+    for unseen in (best, worst, (best + worst) / 2):
+        inside = ball._replace(unseen=unseen)
+        assert ball_max(inside) == pytest.approx(ball_max(all_seen), rel=0, abs=ball.slack)
+        assert ball_min(inside) == pytest.approx(ball_min(all_seen), rel=0, abs=ball.slack)
+    assert ball_max(ball._replace(unseen=best + 0.5)) >= ball_max(all_seen) - ball.slack
+    assert ball_min(ball._replace(unseen=worst - 0.5)) <= ball_min(all_seen) + ball.slack
+
+
+@PROPERTY
+@given(st.integers(1, 10**4), st.integers(1, 10**4), st.floats(-11, 1.7).map(lambda x: 10.0**x))
+@example(1, 1, 1e-12)
+@example(1, 10**7, 50.0)
+def test_ball_of_two_outcomes_is_the_bernoulli_interval(zeros, ones, c):
+    ball = Ball([zeros, ones], [0.0, 1.0], None, c)
+    mean = ones / (zeros + ones)
+    assert ball_max(ball) == pytest.approx(kl_upper(mean, c), rel=0, abs=2 * ACCURACY)
+    assert ball_min(ball) == pytest.approx(kl_lower(mean, c), rel=0, abs=2 * ACCURACY)
+    only_zeros = Ball([zeros], [0.0], 1.0, c)
+    assert ball_max(only_zeros) == pytest.approx(kl_upper(0.0, c), rel=0, abs=ACCURACY)
+    assert ball_min(only_zeros) == 0.0
+
+
+def test_ball_shrinks_to_the_mean_as_fast_as_pinsker_says():
+    rng = np.random.default_rng(11)
+    for n in (10**3, 10**6, 10**9, 10**12):
+        for _ in range(20):
+            ball = random_ball(rng, least=1e-9)._replace(c=5.0 / n)
+            p = np.array(ball.counts) / sum(ball.counts)
+            mean = float(p @ np.array(ball.values))
+            # |p.f - p_hat.f| <= spread |p - p_hat|_1 / 2, and Pinsker's inequality.
+            width = ball.spread * math.sqrt(ball.c / 2) + ball.slack
+            assert ball_max(ball) - mean <= width
+            assert mean - ball_min(ball) <= width
+
+
+def test_ball_reads_only_the_outcomes_seen():
+    p, f = np.array([0.5, 0.5, 9.0]), np.array([0.0, 1.0, 9.0])
+    scratch = np.empty(2)
+    assert kl_ball_max(p, f, 2, -math.inf, 0.1) == kl_ball_max(p[:2], f[:2], 2, -math.inf, 0.1)
+    assert kl_ball_min(p, f, 2, math.inf, 0.1, scratch) == -kl_ball_max(
+        p[:2], -f[:2], 2, -math.inf, 0.1
+    )
+    assert f.tolist() == [0.0, 1.0, 9.0]

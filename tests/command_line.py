@@ -1,0 +1,172 @@
+"""The command, run in this process or in one of its own, on models of a user's."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from pacplan.cli import app
+
+COMMAND = Path(sys.executable).with_name("pacplan")
+FAST = ("--epsilon", "1", "--delta", "0.1", "--gamma", "0.7", "--seed", "0")
+
+MODELS = '''
+import time
+from pathlib import Path
+
+import numpy as np
+import pacplan
+
+table = pacplan.TabularMDP(np.full((3, 2, 3), 1 / 3), np.full((3, 2), 0.5), terminal=[2])
+
+
+def stay(state, action, rng):
+    return state, 0.5, False
+
+
+simulator = pacplan.Simulator(stay, actions=2, successors=1, initial="here")
+
+
+def make(successors=1, initial=None, word=None):
+    """A model that says where it was asked to plan from, through the names of its actions."""
+    def actions(state):
+        return [f"{type(state).__name__} {state}", f"word {word!r}"]
+    return pacplan.Simulator(stay, actions=actions, successors=successors, initial=initial)
+
+
+def odd_names():
+    names = ["[red]", "[/up]", "[bold]x", "two words"]
+    return pacplan.Simulator(stay, actions=lambda state: names, successors=1, initial=0)
+
+
+def tuples():
+    names = [(0, 1), (1, 0)]
+    return pacplan.Simulator(stay, actions=lambda state: names, successors=1, initial=0)
+
+
+def too_rich(state, action, rng):
+    return state, 2.0, False
+
+
+broken = pacplan.Simulator(too_rich, actions=2, successors=1, initial="vault")
+
+
+def raising(kind="ZeroDivisionError"):
+    import builtins
+
+    def step(state, action, rng):
+        raise getattr(builtins, kind)("own words")
+
+    return pacplan.Simulator(step, actions=2, successors=1, initial=0)
+
+
+def broken_factory():
+    raise RuntimeError("no model today")
+
+
+def slow_step(state, action, rng):
+    Path("started").touch()
+    time.sleep(0.01)
+    return state, 0.5, False
+
+
+slow = pacplan.Simulator(slow_step, actions=2, successors=1, initial=0)
+
+
+def slow_factory():
+    Path("started").touch()
+    time.sleep(3600)
+
+
+def slow_third(seed=0):
+    """A table for two problems; the third takes long to make."""
+    if seed == 2:
+        slow_factory()
+    return pacplan.envs.garnet(states=20, seed=seed)
+
+
+def called():
+    Path("called").touch()
+    return table
+
+
+def pressing(last=200):
+    """A simulator during whose call of that number Ctrl-C is pressed, the first time that it is run."""
+    import os
+    import signal
+
+    calls = []
+
+    def step(state, action, rng):
+        calls.append(state)
+        if len(calls) == last and not Path("pressed").exists():
+            Path("pressed").touch()
+            os.kill(os.getpid(), signal.SIGINT)
+        return state, 0.5, False
+
+    return pacplan.Simulator(step, actions=2, successors=1, initial=0)
+
+
+bounds = (lambda state, h: 0.0, lambda state, h: 5.0)
+flat = (lambda n: 1.0, lambda n: 1.0)
+
+
+number = 3
+
+
+def nothing():
+    return None
+'''
+
+
+def folder_of_models(tmp_path, monkeypatch):
+    """A fixture: a current folder with a user's module, whose name no other test has imported."""
+    name = "user_" + re.sub(r"\W", "_", tmp_path.name)
+    (tmp_path / f"{name}.py").write_text(MODELS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield name
+    sys.modules.pop(name, None)
+
+
+class Outcome:
+    """What a run left behind; the note that kernels are being compiled is no part of it."""
+
+    def __init__(self, code, stdout, stderr):
+        self.code = code
+        self.stdout = stdout
+        self.stderr = "".join(
+            line for line in stderr.splitlines(keepends=True) if "pacplan: compiling" not in line
+        )
+
+    @property
+    def words(self):
+        """The output with line breaks and runs of blanks made one blank."""
+        return " ".join(self.stdout.split())
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return Outcome(result.exit_code, result.stdout, result.stderr)
+
+
+def run_process(*arguments, cwd=None):
+    done = subprocess.run(
+        [COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=600
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def assert_refused(outcome, code, *words):
+    """Nothing on stdout, one line on stderr that has the words, and this exit code."""
+    assert outcome.stdout == ""
+    assert "Traceback" not in outcome.stderr
+    assert len(outcome.stderr.splitlines()) == 1
+    assert outcome.stderr.startswith("pacplan: ")
+    for word in words:
+        assert word in outcome.stderr
+    assert outcome.code == code

@@ -1,0 +1,478 @@
+"""The driver and the tree: limits, interrupts, determinism, growth, reading."""
+
+import io
+import json
+import pickle
+import signal
+import threading
+import tracemalloc
+
+import numba
+import numpy as np
+import pytest
+
+import pacplan
+from conftest import interpreted
+from every_planner import answer
+from pacplan.compiled.streams import streams
+from pacplan.core.words import at_least, at_most
+from pacplan.engine.driver import _ctrl_c
+from pacplan.engine.room import OutOfTimeError, Room
+
+MODEL = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
+PLANNER = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, thresholds="paper")
+ANYTIME = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.7, horizon=6)
+
+
+def test_same_seed_same_plan_whatever_the_chunks():
+    first = PLANNER.plan(MODEL, 0, seed=7)
+    for chunk in (None, 1, 2, 7, 10_000):
+        planner = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, thresholds="paper", chunk=chunk)
+        again = planner.plan(MODEL, 0, seed=7, callback=None if chunk else lambda snapshot: False)
+        assert answer(again) == answer(first)
+        assert (again.tree.pairs == first.tree.pairs).all()
+        assert (again.tree.nodes == first.tree.nodes).all()
+    assert answer(PLANNER.plan(MODEL, 0, seed=8)) != answer(first)
+    assert answer(PLANNER.plan(MODEL, 0, seed=np.random.SeedSequence(7))) == answer(first)
+
+
+def test_a_seed_sequence_can_be_used_twice():
+    seed = np.random.SeedSequence(3)
+    assert answer(PLANNER.plan(MODEL, 0, seed=seed)) == answer(PLANNER.plan(MODEL, 0, seed=seed))
+
+
+def recording(model, calls, seed=None):
+    """A Python model of a table; with a seed, it draws what kernels draw in a plan of that seed."""
+    stream = None if seed is None else streams(np.random.SeedSequence(seed), 2)[0]
+
+    def step(state, action, rng):
+        drawn = model.step(state, action, stream or rng)
+        calls.append((state, action, *drawn))
+        return drawn
+
+    return pacplan.Simulator(step, actions=5, successors=2)
+
+
+def test_compiled_python_and_jitted_models_agree_call_by_call():
+    compiled = PLANNER.plan(MODEL, 0, seed=2)
+    calls = []
+    python = PLANNER.plan(recording(MODEL, calls, seed=2), 0, seed=2)
+    assert answer(python) == answer(compiled)
+    assert (python.tree.pairs == compiled.tree.pairs).all()
+    assert len(calls) == compiled.samples
+    p, r, to = (table[0] for table in (MODEL._probabilities, MODEL._rewards, MODEL._to))
+
+    @numba.njit
+    def step(state, action, rng):
+        k = 0 if rng.random() < p[state, action, 0] else 1
+        reward = 1.0 if rng.random() < r[state, action, k] else 0.0
+        return to[state, action, k], reward, False
+
+    jitted = PLANNER.plan(pacplan.Simulator(step, actions=5, successors=2), 0, seed=2)
+    assert answer(jitted) == answer(compiled)
+
+
+INTERPRETED = """
+import json, pacplan
+from test_driver import recording
+model = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
+planner = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, thresholds="paper")
+calls = []
+models = model, recording(model, calls, seed=2)
+plans = [planner.plan(m, 0, seed=2, budget=1200).to_dict() for m in models]
+print(json.dumps([plans, calls]))
+"""
+
+
+def test_compiled_and_interpreted_runs_agree_call_by_call(tmp_path):
+    printed = interpreted(INTERPRETED, tmp_path)
+    (tabular, python), interpreted_calls = json.loads(printed)
+    calls = []
+    compiled = answer(PLANNER.plan(recording(MODEL, calls, seed=2), 0, seed=2, budget=1200))
+    assert [list(call) for call in calls] == interpreted_calls
+    for plan in (tabular, python):
+        del plan["seconds"], plan["planner"], plan["memory"]
+        assert plan == compiled
+
+
+def test_budget_is_spent_to_the_last_call_and_never_exceeded():
+    calls = []
+    model = recording(MODEL, calls)
+    for budget in (1, 5, 6, 7, 100, 1001):
+        calls.clear()
+        plan = ANYTIME.plan(model, 0, seed=0, budget=budget)
+        assert len(calls) == plan.samples == budget
+        assert plan.stopped_by == "budget"
+
+
+def test_deadline(clock):
+    def tick(snapshot):
+        clock.now += 0.01
+
+    plan = ANYTIME.plan(MODEL, 0, seed=0, time_limit=0.195, callback=tick)
+    assert plan.stopped_by == "deadline"
+    assert plan.samples > 0
+    assert 0.195 <= plan.seconds < 0.22
+
+
+def test_time_counts_from_the_call_of_plan_without_compilation(clock, monkeypatch):
+    prepare = pacplan.algorithms.mdp_gape.search.GapSearch.prepare
+
+    def compiling(search):
+        clock.now += 100.0
+        return prepare(search)
+
+    monkeypatch.setattr("pacplan.algorithms.mdp_gape.search.GapSearch.prepare", compiling)
+
+    def step(state, action, rng):
+        clock.now += 0.25
+        return state, 0.5, False
+
+    plan = ANYTIME.plan(pacplan.Simulator(step, actions=2, successors=1), 0, time_limit=2.0)
+    assert plan.samples in (8, 9)
+    assert plan.seconds == 0.25 * plan.samples
+
+
+def test_time_does_not_count_the_loading_of_random_streams(clock, monkeypatch):
+    shuffle = pacplan.compiled.streams._shuffle
+
+    def loading(stream, order):
+        monkeypatch.setattr("pacplan.compiled.streams._shuffle", shuffle)
+        clock.now += 100.0
+        shuffle(stream, order)
+
+    def step(state, action, rng):
+        clock.now += 0.25
+        return state, 0.5, False
+
+    pacplan.algorithms.common.base._load_streams.cache_clear()
+    monkeypatch.setattr("pacplan.compiled.streams._shuffle", loading)
+    model = pacplan.Simulator(step, actions=2, successors=1)
+    plan = pacplan.UCT(gamma=0.7, horizon=3).plan(model, 0, seed=0, time_limit=2.0)
+    assert plan.samples in (8, 9)
+
+
+def test_deadline_in_the_middle_of_a_slow_episode(clock):
+    def step(state, action, rng):
+        clock.now += 0.005
+        return state, 0.5, False
+
+    planner = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.99, horizon=1000)
+    plan = planner.plan(pacplan.Simulator(step, actions=2, successors=1), 0, time_limit=0.1)
+    assert plan.stopped_by == "deadline"
+    assert 19 <= plan.samples <= 21
+    assert plan.episodes == 1
+    assert plan.tree.pairs["n"].sum() == plan.samples
+
+
+def test_no_room_is_made_that_cannot_be_filled_in_time(clock):
+    room = Room()
+    room.deadline = 1.0
+    array = room.extend(np.zeros(0, np.int64), 10)
+    assert len(array) == 10 and room.held == 80
+    clock.now = 1.0
+    with pytest.raises(OutOfTimeError):
+        room.extend(array, 1000)
+    assert len(array) == 10 and room.held == 80
+
+
+def test_room_grows_by_half_while_it_can():
+    room = Room(limit=1000)
+    array = room.extend(np.arange(80.0), 90)
+    assert len(array) == 120 and room.held == 320
+    assert array[:80].tolist() == list(range(80)) and not array[80:].any()
+    array = room.extend(array, 200)
+    assert len(array) == 200 and room.held == 960
+    with pytest.raises(MemoryError, match="memory_limit=1000"):
+        room.extend(array, 210)
+
+
+def test_an_interrupt_ends_a_plan_inside_a_plan_and_the_outer_one():
+    def inner(state, action, rng):
+        signal.raise_signal(signal.SIGINT)
+        return state, 0.5, False
+
+    def outer(state, action, rng):
+        ANYTIME.plan(pacplan.Simulator(inner, actions=2, successors=1), 0, budget=100)
+        return state, 0.5, False
+
+    model = pacplan.Simulator(outer, actions=2, successors=1)
+    plan = ANYTIME.plan(model, 0, budget=10_000)
+    assert plan.stopped_by == "interrupt"
+    assert plan.samples <= 1
+
+
+def test_callback_sees_intervals_close_in_and_can_stop():
+    seen = []
+
+    def callback(snapshot):
+        seen.append(snapshot)
+        return snapshot.samples >= 600
+
+    plan = ANYTIME.plan(MODEL, 0, seed=0, budget=100_000, callback=callback)
+    assert plan.stopped_by == "callback"
+    assert [s.episodes for s in seen[:5]] == [1, 2, 3, 4, 5]
+    assert seen[-1].samples == plan.samples < 700
+    assert (seen[-1].upper == plan.upper).all()
+    assert seen[-1].action == plan.action
+    assert seen[-1].gap == plan.gap < seen[0].gap
+    again = []
+    ANYTIME.plan(MODEL, 0, seed=0, budget=2000, callback=again.append)
+    assert [s.episodes for s in again[: len(seen)]] == [s.episodes for s in seen]
+
+
+def test_callback_that_raises_comes_through():
+    def callback(snapshot):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        PLANNER.plan(MODEL, 0, callback=callback)
+
+
+@pytest.mark.usefixtures("fresh_ctrl_c")
+@pytest.mark.parametrize("how", ["signal in a step", "exception in a step", "signal", "exception"])
+def test_interrupt_returns_the_plan_so_far(how):
+    handler = signal.getsignal(signal.SIGINT)
+    calls = []
+
+    def step(state, action, rng):
+        calls.append(1)
+        if len(calls) == 100:
+            if how == "signal in a step":
+                signal.raise_signal(signal.SIGINT)
+            if how == "exception in a step":
+                raise KeyboardInterrupt
+        return MODEL.step(state, action, rng)
+
+    def callback(snapshot):
+        if snapshot.episodes == 20:
+            if how == "signal":
+                signal.raise_signal(signal.SIGINT)
+            if how == "exception":
+                raise KeyboardInterrupt
+
+    plan = ANYTIME.plan(
+        pacplan.Simulator(step, actions=5, successors=2),
+        0,
+        seed=0,
+        budget=10_000,
+        callback=callback,
+    )
+    assert plan.stopped_by == "interrupt"
+    assert not plan.certified
+    assert 90 <= plan.samples <= 125
+    assert plan.samples == plan.tree.pairs["n"].sum()
+    assert np.isfinite(plan.gap)
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert ANYTIME.plan(MODEL, 0, seed=0, budget=60).samples == 60
+
+
+def pressing(times):
+    """A model in which Ctrl-C is pressed during the calls of these numbers."""
+    calls = []
+
+    def step(state, action, rng):
+        calls.append(1)
+        if len(calls) in times:
+            signal.raise_signal(signal.SIGINT)
+        return state, 0.5, False
+
+    return pacplan.Simulator(step, actions=2, successors=1)
+
+
+@pytest.fixture
+def fresh_ctrl_c():
+    """As if no plan had been interrupted before, and after."""
+    _ctrl_c.absorbed = False
+    yield
+    _ctrl_c.absorbed = False
+
+
+@pytest.mark.usefixtures("fresh_ctrl_c")
+def test_a_ctrl_c_in_the_last_slice_is_not_lost():
+    plan = ANYTIME.plan(pressing({12}), 0, budget=12)
+    assert plan.stopped_by in ("budget", "interrupt")
+    assert plan.interrupted
+    assert not ANYTIME.plan(pressing(set()), 0, budget=12).interrupted
+
+
+@pytest.mark.usefixtures("fresh_ctrl_c")
+def test_a_loop_of_plans_is_left_by_pressing_twice():
+    model = pressing({5, 8})
+    assert ANYTIME.plan(model, 0, budget=12).interrupted
+    with pytest.raises(KeyboardInterrupt):
+        ANYTIME.plan(model, 0, budget=12)
+    # After a plan that was not interrupted, the next Ctrl-C is a first one again.
+    model = pressing({5, 20, 40})
+    interrupted = [ANYTIME.plan(model, 0, budget=12).interrupted for _ in range(6)]
+    assert interrupted == [True, False, True, False, True, False]
+
+
+@pytest.mark.usefixtures("fresh_ctrl_c")
+def test_agents_follow_the_same_rule():
+    agent = pacplan.Agent(ANYTIME, pressing({5, 8}), budget=12)
+    agent.act(0)
+    assert agent.history[-1].plan.interrupted
+    with pytest.raises(KeyboardInterrupt):
+        agent.act(0)
+    assert len(agent.history) == 1
+
+
+@pytest.mark.usefixtures("fresh_ctrl_c")
+def test_a_second_interrupt_raises():
+    def step(state, action, rng):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        return state, 0.5, False
+
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        ANYTIME.plan(pacplan.Simulator(step, actions=2, successors=1), 0, budget=100)
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
+def test_planning_from_several_threads():
+    models = MODEL, pacplan.Simulator(MODEL.step, actions=5, successors=2)
+    expected = [answer(PLANNER.plan(models[i % 2], 0, seed=i)) for i in range(6)]
+    found = {}
+
+    def work(i):
+        found[i] = answer(PLANNER.plan(models[i % 2], 0, seed=i))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [found[i] for i in range(6)] == expected
+
+
+def test_planning_inside_a_simulator():
+    inner = pacplan.Simulator(MODEL.step, actions=5, successors=2)
+
+    def step(state, action, rng):
+        value = PLANNER.plan(inner, state, seed=0, budget=60).value
+        return state, min(1.0, value / 4), False
+
+    plan = ANYTIME.plan(pacplan.Simulator(step, actions=2, successors=1), 0, seed=0, budget=12)
+    assert plan.samples == 12
+
+
+@pytest.mark.parametrize("model", [MODEL, pacplan.Simulator(MODEL.step, actions=5, successors=2)])
+def test_pickling(model):
+    plan = pickle.loads(pickle.dumps(PLANNER)).plan(pickle.loads(pickle.dumps(model)), 0, seed=1)
+    copy = pickle.loads(pickle.dumps(plan))
+    assert answer(copy) == answer(plan) == answer(PLANNER.plan(model, 0, seed=1))
+    assert copy.tree.state(0) == 0
+
+
+def test_plan_is_frozen_printable_and_json():
+    plan = PLANNER.plan(MODEL, 0, seed=1)
+    with pytest.raises(AttributeError):
+        plan.action = 3
+    with pytest.raises(ValueError, match="read-only"):
+        plan.upper[0] = 0.0
+    record = json.loads(json.dumps(plan.to_dict()))
+    assert record["action"] == plan.action
+    assert record["upper"] == plan.upper.tolist()
+    assert "tree" not in record
+    text = str(plan)
+    assert f"{plan.samples:,}" in text
+    assert plan.guarantee in text
+    for upper in plan.upper:
+        assert at_most(upper) in text
+    assert repr(plan.action) in repr(plan)
+
+
+def test_actions_without_a_json_type_become_their_repr():
+    model = pacplan.Simulator(
+        lambda s, a, rng: (s, float(a[0]), False), actions=lambda s: [(0, 1), (1, 0)], successors=1
+    )
+    plan = ANYTIME.plan(model, 0, seed=0, budget=100)
+    assert plan.action == (1, 0)
+    assert json.loads(json.dumps(plan.to_dict()))["actions"] == ["(0, 1)", "(1, 0)"]
+
+
+def test_the_certificate_is_honest():
+    proven = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7).plan(MODEL, 0, seed=0)
+    assert proven.certified
+    assert "probability at least 0.9" in proven.guarantee
+    guess = PLANNER.plan(MODEL, 0, seed=0)
+    assert not guess.certified
+    assert "nothing is proven" in guess.guarantee
+    early = ANYTIME.plan(MODEL, 0, seed=0, budget=100)
+    assert not early.certified
+    assert "probability" in early.guarantee
+    mine = pacplan.bounds.Thresholds(
+        lambda n: 30.0 + np.log(n), lambda n: 30.0 + np.log(n), proven=True, name="mine"
+    )
+    stated = pacplan.MDPGapE(epsilon=2.0, delta=0.1, gamma=0.5, thresholds=mine)
+    plan = stated.plan(MODEL, 0, seed=0)
+    assert plan.certified
+    assert any("'mine'" in assumption for assumption in plan.assumptions)
+
+
+def test_the_tree_is_consistent():
+    plan = ANYTIME.plan(MODEL, 0, seed=0, budget=60_000)
+    tree = plan.tree
+    assert len(tree) > 4096, "the tree must have grown"
+    todo, nodes, pairs = [(0, 0)], 0, 0
+    while todo:
+        node, depth = todo.pop()
+        nodes += 1
+        record = tree.nodes[node]
+        tried = list(tree.tried(node))
+        assert len(tried) == record["tried"] <= record["actions"]
+        assert len({int(tree.pairs[i]["action"]) for i in tried}) == len(tried)
+        if node > 0:
+            assert sum(int(tree.pairs[i]["n"]) for i in tried) == record["count"]
+        for i in tried:
+            pairs += 1
+            outcomes = list(tree.outcomes(i))
+            assert depth < 6
+            if depth < 5:
+                assert sum(o.count for o in outcomes) == tree.pairs[i]["n"]
+                assert 1 <= len(outcomes) <= 2
+                assert len({o.state for o in outcomes}) == len(outcomes)
+            else:
+                assert not outcomes
+            assert all(o.node > node for o in outcomes)
+            todo += [(o.node, depth + 1) for o in outcomes]
+    assert nodes == len(tree)
+    assert pairs == len(tree.pairs)
+    assert tree.pairs["n"].sum() == plan.samples
+    assert sum(int(tree.pairs[i]["n"]) for i in tree.tried(0)) == plan.episodes
+
+
+def test_memory_stays_below_150_bytes_a_call_and_growth_below_twice_the_tree():
+    ANYTIME.plan(MODEL, 0, seed=0, budget=200_000)
+    tracemalloc.start()
+    plan = ANYTIME.plan(MODEL, 0, seed=0, budget=200_000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert plan.tree.nbytes / plan.samples < 150
+    assert peak < 2 * plan.tree.nbytes
+
+
+def test_progress_is_shown_on_the_error_stream(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # Rich then takes the stream for a terminal.
+    plan = PLANNER.plan(MODEL, 0, seed=0, progress=True)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert f"{plan.samples:,} calls" in captured.err
+
+
+def test_progress_table_shows_every_action():
+    from rich.console import Console
+
+    from pacplan.views.progress import progress_table
+
+    seen = []
+    plan = PLANNER.plan(MODEL, 0, seed=0, callback=seen.append)
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(progress_table(seen[-1], 1.0, None))
+    text = console.export_text()
+    for lower, upper in zip(plan.lower, plan.upper, strict=True):
+        assert at_least(lower) in text
+        assert at_most(upper) in text
+    assert f"{plan.samples:,} calls" in text

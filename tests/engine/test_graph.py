@@ -1,0 +1,289 @@
+"""Merged searches: one node for all ways to a state, bounds that hold, fewer calls."""
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pacplan
+from conftest import callable_part, interpreted
+from pacplan import bounds, exact
+from pacplan.algorithms.mdp_gape.search import _merged_pairs
+from pacplan.compiled.streams import streams
+from pacplan.engine import graph
+from pacplan.engine.room import Room
+from pacplan.engine.tree import NONE
+from pacplan.views.outline import outline
+
+find, merge = callable_part(graph.find), callable_part(graph.merge)
+has_room = callable_part(graph.has_room)
+
+GAMMA, HORIZON = 0.9, 6
+# Small enough for no bound of a correct search to fail in any run of this file.
+DELTA = 1e-9
+
+
+def recurring(seed, *, states=5, actions=2, successors=2, noise="bernoulli", ends=False, low=0.0):
+    """An MDP with so few states that most are met again and again."""
+    rng = np.random.default_rng(seed)
+    shape = (states, actions)
+    to = rng.permuted(np.broadcast_to(np.arange(states), (*shape, states)), axis=-1)
+    return pacplan.TabularMDP(
+        rng.dirichlet(np.ones(successors), size=shape),
+        low + rng.random(shape),
+        successors=to[..., :successors],
+        noise=noise,
+        reward_range=(low, low + 1.0),
+        terminal=[states - 1] if ends else None,
+    )
+
+
+CASES = {
+    "two outcomes": ({}, {}),
+    "three outcomes, three actions": ({"actions": 3, "successors": 3}, {}),
+    "ends": ({"ends": True, "low": -2.0}, {}),
+    "goal value": ({}, {"goal": "value"}),
+    "one outcome": ({"successors": 1}, {"transitions": "deterministic"}),
+    "fixed rewards": ({"noise": "none", "ends": True}, {"rewards": "deterministic"}),
+    "known rewards": ({"ends": True}, {"rewards": "known"}),
+    "known transitions": ({"successors": 3, "ends": True}, {"transitions": "known"}),
+}
+
+
+def merged(planner=pacplan.MDPGapE, *, epsilon=0.8, delta=DELTA, **options):
+    return planner(
+        epsilon=epsilon, delta=delta, gamma=GAMMA, **{"horizon": HORIZON, "merge": "depth"} | options
+    )
+
+
+def nodes_with_actions(tree):
+    """(depth, node) of all nodes that had an action tried, each once, from the root on."""
+    level = [0]
+    for depth in range(tree.horizon):
+        yield from ((depth, node) for node in level if tree.nodes[node]["first"] != NONE)
+        pairs = [pair for node in level for pair in tree.tried(node)]
+        level = [outcome.node for pair in pairs for outcome in tree.outcomes(pair)]
+
+
+@pytest.mark.parametrize(("problem", "options"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_of_all_pairs_hold_at_all_times_and_answers_are_right(problem, options, seed):
+    model = recurring(seed, **problem)
+    values = exact.finite_horizon(model, gamma=GAMMA, horizon=HORIZON)
+    q = values[0, 0]
+    seen = []
+
+    def look(snapshot):
+        seen.append(snapshot)
+        assert (snapshot.lower <= q + 1e-9).all()
+        assert (snapshot.upper >= q - 1e-9).all()
+
+    plan = merged(**options).plan(model, 0, seed=seed, callback=look)
+    assert plan.certified
+    assert len(seen) > 10
+    assert q[plan.action] >= q.max() - 0.8
+    if options.get("goal") == "value":
+        assert abs(plan.value - q.max()) <= 0.8
+    for depth, node in nodes_with_actions(plan.tree):
+        for pair in plan.tree.tried(node):
+            record = plan.tree.pairs[pair]
+            value = values[depth, plan.tree.state(node), record["action"]]
+            assert record["lower"] - 1e-9 <= value <= record["upper"] + 1e-9
+
+
+@pytest.mark.parametrize(("problem", "options"), CASES.values(), ids=CASES)
+def test_a_state_has_one_node_a_depth_and_nothing_reported_is_stale(problem, options):
+    plan = merged(**{"epsilon": 0.0} | options).plan(recurring(3, **problem), 0, seed=3, budget=4001)
+    tree = plan.tree
+    canonical = {}
+    for depth, node in nodes_with_actions(tree):
+        assert canonical.setdefault((depth, tree.state(node)), node) == node
+    visits = 0
+    for (depth, _), node in canonical.items():
+        for pair in tree.tried(node):
+            visits += tree.pairs[pair]["n"]
+            for outcome in tree.outcomes(pair):
+                state = canonical.get((depth + 1, outcome.state))
+                if not outcome.ended and state is not None:
+                    for bound in ("lower", "upper"):
+                        assert tree.nodes[outcome.node][bound] == tree.nodes[state][bound]
+    assert visits == plan.samples
+    for pair in tree.tried(0):
+        record = tree.pairs[pair]
+        assert record["upper"] == plan.upper[record["action"]]
+        assert record["lower"] == plan.lower[record["action"]]
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_estimates_are_those_of_the_empirical_model(ends):
+    plan = merged(epsilon=0.0).plan(recurring(5, ends=ends), 0, seed=5, budget=3000)
+    tree = plan.tree
+    at = {(depth, tree.state(node)): node for depth, node in nodes_with_actions(tree)}
+
+    @cache
+    def worth(depth, state):
+        return max(of_pair(depth, pair) for pair in tree.tried(at[depth, state]))
+
+    def of_pair(depth, pair):
+        record = tree.pairs[pair]
+        value = record["reward"] / record["n"]
+        for outcome in tree.outcomes(pair):
+            if not outcome.ended:
+                value += GAMMA * outcome.count / record["n"] * worth(depth + 1, outcome.state)
+        return min(max(value, record["lower"]), record["upper"])
+
+    for pair in tree.tried(0):
+        action = tree.pairs[pair]["action"]
+        assert plan.values[action] == pytest.approx(of_pair(0, pair), rel=0, abs=1e-12)
+
+
+def test_where_states_recur_merging_needs_far_fewer_calls():
+    calls = {"tree": 0, "depth": 0}
+    for merge in calls:
+        planner = merged(epsilon=1.0, delta=0.1, merge=merge)
+        for seed in range(5):
+            plan = planner.plan(recurring(seed), 0, seed=seed)
+            assert plan.certified
+            calls[merge] += plan.samples
+    assert 2 * calls["depth"] < calls["tree"]
+
+
+INTERPRETED = """
+import json
+from test_graph import both_ways
+print(json.dumps(both_ways()))
+"""
+
+
+def both_ways():
+    """A merged search, on a table and on a simulator that draws alike, in short and in long chunks."""
+    model = recurring(1, noise="none")
+    p, rewards, to = model._probabilities[0], model._rewards[0, :, :, 0], model._to[0]
+
+    stream, _ = streams(np.random.SeedSequence(2), 2)
+
+    def step(state, action, rng):
+        k = 0 if stream.random() < p[state, action, 0] else 1
+        return int(to[state, action, k]), float(rewards[state, action]), False
+
+    simulator = pacplan.Simulator(step, actions=2, successors=2)
+    wide = (lambda n: 3.0 + np.log(n), lambda n: 3.0 + np.log(n))
+    found = []
+    for problem, chunk in ((model, None), (model, 7), (simulator, None)):
+        planner = merged(epsilon=0.1, thresholds=wide, chunk=chunk)
+        plan = planner.plan(problem, 0, seed=2, budget=1500).to_dict()
+        found.append({key: plan[key] for key in plan if key not in ("seconds", "planner", "memory")})
+    return found
+
+
+def test_compiled_interpreted_chunked_and_python_runs_agree(tmp_path):
+    printed = interpreted(INTERPRETED, tmp_path)
+    compiled = both_ways()
+    assert json.loads(printed) == json.loads(json.dumps(compiled))
+    assert compiled[0] == compiled[1] == compiled[2]
+
+
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize(("actions", "successors", "horizon"), [(2, 2, 6), (3, 1, 4), (2, 5, 3)])
+def test_delta_is_shared_by_all_pairs_in_reach(actions, successors, horizon, ends):
+    model = recurring(0, actions=actions, successors=successors, ends=ends)
+    _, p = model.dense()
+    states, reached = {0}, 0
+    for _ in range(horizon):
+        reached += actions * len(states)
+        states = set(np.flatnonzero(p[sorted(states)].any(axis=(0, 1))).tolist())
+    bound = _merged_pairs(model, model.successors, horizon)
+    assert reached <= bound <= actions * model.states * horizon
+
+
+def test_fewer_pairs_make_smaller_sets():
+    many = bounds.thresholds.Setting(0.1, 2, 5, 8, None)
+    few = many._replace(pairs=70)
+    n = np.arange(1.0, 50.0)
+    wide, narrow = (bounds.thresholds.resolve("lemma", setting) for setting in (many, few))
+    less = 8 * np.log(10.0) - np.log(70.0)
+    np.testing.assert_allclose(wide.reward(n) - narrow.reward(n), less)
+    np.testing.assert_allclose(wide.transition(n) - narrow.transition(n), less)
+    assert bounds.thresholds.resolve("lemma", many._replace(pairs=10**9)).reward(n) == pytest.approx(
+        wide.reward(n)
+    )
+
+
+def test_sets_that_depend_on_the_way_are_refused():
+    model = pacplan.Simulator(lambda s, a, rng: (0, 0.5, False), actions=lambda s: (0, 1), successors=1)
+    with pytest.raises(ValueError, match="max_actions="):
+        merged().plan(model, 0, budget=10)
+    assert merged(thresholds="paper").plan(model, 0, seed=0, budget=10).samples == 10
+    way = bounds.Thresholds(np.log1p, np.log1p, proven=False, name="mine", per_path=True)
+    with pytest.raises(ValueError, match="way to a state"):
+        merged(thresholds=way).plan(recurring(0), 0, budget=10)
+
+
+def test_a_graph_does_not_start_the_next_search():
+    with pytest.raises(ValueError, match="reuse=False"):
+        pacplan.Agent(merged(), recurring(0), budget=100, reuse=True)
+
+
+def test_a_graph_can_be_walked_as_a_tree():
+    plan = merged(epsilon=0.0).plan(recurring(2, ends=True), 0, seed=2, budget=3000)
+    tree = plan.tree
+    shown = outline(tree, 10**6)
+    pairs = [box for box in shown.boxes if box.pair is not None]
+    assert sorted(box.pair for box in pairs) == list(range(len(tree.pairs)))
+    for box in pairs:
+        record, evidence = tree.pairs[box.pair], tree.evidence(box.pair, box.path)
+        assert (evidence.lower, evidence.upper) == (record["lower"], record["upper"])
+        assert evidence.reward == pytest.approx(record["reward"] / record["n"])
+
+
+def test_what_merging_assumes_is_stated():
+    said = "equal states have equal futures"
+    model = recurring(0)
+    assert said in merged().plan(model, 0, seed=0, budget=50).assumptions
+    assert said not in merged(merge="tree").plan(model, 0, seed=0, budget=50).assumptions
+    with pytest.raises(ValueError, match="merge"):
+        merged(merge="graph")
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("merge", ["depth", "stationary"])
+@pytest.mark.parametrize("seed", range(2))
+def test_bracket_merged_is_right_too(case, merge, seed):
+    problem, options = CASES[case]
+    model = recurring(seed, **problem)
+    q = exact.finite_horizon(model, gamma=GAMMA, horizon=HORIZON)[0, 0]
+    best = np.argmax(q)
+
+    def look(snapshot):
+        assert (snapshot.lower <= q + 1e-9).all()
+        assert snapshot.upper[best] >= q[best] - 1e-9
+
+    planner = merged(pacplan.Bracket, epsilon=0.5, merge=merge, **options)
+    plan = planner.plan(model, 0, seed=seed, callback=look)
+    assert plan.certified
+    assert q[plan.action] >= q.max() - 0.5
+
+
+NUMBERS = st.one_of(
+    st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1), st.integers(0, 40).map(lambda k: k << 32)
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(NUMBERS, st.integers(0, 5)), max_size=120))
+def test_the_table_is_a_dictionary(keys):
+    table, known, room = graph.empty_table(2), {}, Room()
+    for node, (state, depth) in enumerate(keys):
+        table = graph.grown(table, 1, room)
+        assert has_room(table, 1)
+        assert find(table, state, depth) == known.get((state, depth), NONE)
+        assert merge(table, state, depth, node) == known.setdefault((state, depth), node)
+    assert table.used[0] == len(known)
+    for (state, depth), node in known.items():
+        assert find(table, state, depth) == node
+    # A key of another depth is another key.
+    for state, depth in known:
+        assert find(table, state, depth + 6) == NONE

@@ -1,0 +1,91 @@
+"""Who computes: processes and clusters, which all find the same."""
+
+import os
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import psutil
+import pytest
+
+from pacplan.experiments import (
+    ProblemSpec,
+    Sweep,
+    dask_cluster,
+    process_pool,
+    read,
+    run,
+)
+from sweeps import GAPE, SMALL, UCT, count_lines, deadly, slow, started_by, timeless
+
+
+def test_any_number_of_workers_gives_the_same_rows(tmp_path):
+    sweep = Sweep([UCT, GAPE], [SMALL], budgets=[20, 500], seeds=15)
+    alone = run(sweep, tmp_path / "one", workers=1)
+    pool = run(sweep, tmp_path / "two", workers=2)
+    assert timeless(alone) == timeless(pool)
+    assert [record.seed for record in alone] == [r.seed for r in sweep.runs()]
+    for name in ("one", "two"):
+        assert timeless(read(tmp_path / name / "runs.csv")) == timeless(alone)
+    with ThreadPoolExecutor(2) as threads:
+        assert timeless(run(sweep, executor=threads, workers=2)) == timeless(alone)
+
+
+def test_workers_end_with_their_context():
+    def leave():
+        with process_pool(2) as pool:
+            futures = [pool.submit(time.sleep, 60) for _ in range(4)]
+            while not any(future.running() for future in futures):
+                time.sleep(0.01)
+            children.extend(started_by(os.getpid()))
+            raise ZeroDivisionError
+
+    before = started_by(os.getpid())
+    children = []
+    with pytest.raises(ZeroDivisionError):
+        leave()
+    assert not psutil.wait_procs([child for child in children if child not in before], timeout=300)[1]
+
+
+def test_a_worker_that_dies_is_explained(tmp_path):
+    sweep = Sweep([UCT], [ProblemSpec(deadly)], budgets=[20], seeds=3)
+    with pytest.raises(RuntimeError, match="run the same again"):
+        run(sweep, tmp_path, workers=2)
+
+
+def test_what_cannot_be_sent_is_refused():
+    sweep = Sweep([UCT], [ProblemSpec(lambda seed: slow(seed), label="own")], budgets=[20], seeds=3)
+    with pytest.raises(TypeError, match="workers=1"):
+        run(sweep, workers=2)
+    assert len(run(sweep, workers=1)) == 3
+
+
+def test_dask_cluster_loses_a_worker_and_no_run(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    sweep = Sweep([UCT, GAPE], [ProblemSpec(slow)], budgets=[20, 500], seeds=30)
+    lines_at_kill = []
+
+    def kill_one(pids):
+        while not (tmp_path / "runs.csv").exists() or count_lines(tmp_path) < 15:
+            time.sleep(0.01)
+        lines_at_kill.append(count_lines(tmp_path))
+        os.kill(pids[0], signal.SIGKILL)
+
+    with distributed.LocalCluster(
+        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster:
+        with distributed.Client(cluster) as client:
+            before = sorted(client.run(os.getpid).values())
+        assert len(before) == 3 and os.getpid() not in before
+        killer = threading.Thread(target=kill_one, args=(before,))
+        killer.start()
+        with dask_cluster(cluster.scheduler_address) as (executor, at_once):
+            assert at_once == 3
+            records = run(sweep, tmp_path, executor=executor, workers=at_once)
+        killer.join()
+        assert not psutil.pid_exists(before[0])
+    assert lines_at_kill[0] < len(records) == 120
+    written = read(tmp_path / "runs.csv")
+    assert len(written) == 120 and len({record.seed for record in written}) == 120
+    assert timeless(written) == timeless(run(sweep, workers=1))

@@ -1,0 +1,175 @@
+"""Sweeps that are killed or interrupted, or fill the disk, and go on."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from pacplan.experiments import (
+    read,
+    read_sweep,
+    run,
+)
+from sweeps import COMMAND, command, count_lines, started_by, timeless
+
+SWEEP = """
+seeds = 60
+budgets = [50, 2000]
+[[problems]]
+name = "{module}:problem"
+[[planners]]
+name = "uct"
+gamma = 0.7
+[[planners]]
+name = "mdp-gape"
+gamma = 0.7
+epsilon = 0.0
+thresholds = "sharp"
+"""
+PROBLEM = """
+import time
+import pacplan
+
+def problem(seed):
+    time.sleep(0.01)
+    return pacplan.envs.garnet(states=20, seed=seed)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A current folder with a sweep of 240 runs in it, on a problem of the user's own."""
+    module = "sweep_" + re.sub(r"\W", "_", tmp_path.name)
+    (tmp_path / f"{module}.py").write_text(PROBLEM)
+    (tmp_path / "my.toml").write_text(SWEEP.format(module=module))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield tmp_path
+    sys.modules.pop(module, None)
+
+
+def start(folder, workers=2):
+    return subprocess.Popen(
+        [COMMAND, "sweep", "my.toml", "--workers", str(workers)],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+
+
+def stop(process, folder, lines, end):
+    """End it when so many lines are written; returns the processes it had started."""
+    while count_lines(folder / "my") < lines:
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.005)
+    children = started_by(process.pid)
+    end()
+    return children
+
+
+def test_killed_at_any_moment_it_goes_on_where_it_was(folder):
+    written = b""
+    for lines in (2, 90):
+        process = start(folder)
+        children = stop(process, folder, lines, process.kill)
+        process.communicate()
+        _, alive = psutil.wait_procs(children, timeout=300)
+        assert not alive
+        content = (folder / "my" / "runs.csv").read_bytes()
+        assert content.startswith(written)
+        written = content[: content.rfind(b"\n") + 1]
+    assert lines <= written.count(b"\n") < 241
+    process = start(folder)
+    output, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
+    assert "240 runs" in output
+    assert (folder / "my" / "runs.csv").read_bytes().startswith(written)
+    records = read(folder / "my" / "runs.csv")
+    assert len(records) == len({record.seed for record in records}) == 240
+    assert timeless(records) == timeless(run(read_sweep(folder / "my.toml"), workers=1))
+
+
+@pytest.mark.parametrize(("lines", "workers"), [(0, 2), (40, 2), (40, 1)])
+def test_interrupted_it_ends_cleanly_and_says_how_to_go_on(folder, lines, workers):
+    process = start(folder, workers)
+    while workers > 1 and len(started_by(process.pid)) < workers:
+        assert process.poll() is None, process.stderr.read()
+    # Ctrl-C goes to all processes of a terminal, here while they are starting and later.
+    children = stop(process, folder, lines, lambda: os.killpg(process.pid, signal.SIGINT))
+    output, errors = process.communicate(timeout=600)
+    assert process.returncode == 130
+    assert output == ""
+    assert "Traceback" not in errors
+    assert "the same command continues" in errors
+    assert not psutil.wait_procs(children, timeout=300)[1]
+    assert lines <= count_lines(folder / "my") < 241
+
+
+def test_interrupted_again_and_again_it_still_ends_cleanly(folder):
+    process = start(folder)
+    children = stop(process, folder, 10, lambda: None)
+    while process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.02)
+    process.communicate()
+    assert process.returncode == 130
+    assert not psutil.wait_procs(children, timeout=300)[1]
+    assert len(read(folder / "my" / "runs.csv")) >= 9
+
+
+def test_interrupted_reproduction_goes_on_where_it_was(tmp_path):
+    arguments = ["figure2", "--mdps", "40", "--planners", "uct", "--workers", "1", "--out", "out"]
+    process = subprocess.Popen(
+        [COMMAND, "reproduce", *arguments],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    while count_lines(tmp_path / "out") < 5:
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=600)
+    assert process.returncode == 130
+    assert output == "" and "Traceback" not in errors
+    assert "the same command continues from out" in errors
+    assert 4 <= len(read(tmp_path / "out" / "runs.csv")) < 360
+    assert not (tmp_path / "out" / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("workers", "most"), [(1, 700), (2, 700), (1, 3000), (2, 3001), (1, 3002), (2, 3050)]
+)
+def test_a_full_disk_ends_it_with_a_word_and_it_goes_on_later(folder, workers, most):
+    """No file may grow beyond so many bytes, which fails as on a full disk: in the midst of a line."""
+    resource = pytest.importorskip("resource")
+    process = subprocess.run(
+        [COMMAND, "sweep", "my.toml", "--workers", str(workers), "--quiet"],
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)),
+    )
+    assert process.returncode == 1
+    assert process.stdout == ""
+    assert "Traceback" not in process.stderr
+    last = process.stderr.splitlines()[-1]
+    assert last.startswith("pacplan: cannot write my") and "File too large" in last
+    assert "the same command continues" in last
+    content = (folder / "my" / "runs.csv").read_bytes()
+    assert content == b"" or content.endswith(b"\n")
+    if most > 1000:
+        assert most - 400 < len(content) <= most
+        assert len(read(folder / "my" / "runs.csv")) > 5
+    assert command("sweep", "my.toml", "--workers", 1, "--quiet").exit_code == 0
+    assert (folder / "my" / "runs.csv").read_bytes().startswith(content)
+    assert len(read(folder / "my" / "runs.csv")) == 240

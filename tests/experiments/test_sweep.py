@@ -1,0 +1,191 @@
+"""Sweeps in TOML, and the code of the user's in them."""
+
+import csv
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pacplan.experiments import (
+    PlannerSpec,
+    Sweep,
+    read,
+    read_sweep,
+)
+from sweeps import COMMAND, SMALL, UCT, command
+
+WATCHED = """
+from pathlib import Path
+import pacplan
+
+Path("imported").touch()
+number = 3
+model = pacplan.envs.garnet(states=20)
+bounds = (lambda state, h: 0.0, lambda state, h: 5.0)
+
+
+def make(states=20, seed=0):
+    Path("called").touch()
+    return pacplan.envs.garnet(states=states, seed=seed)
+
+
+def strict(states):
+    return make(states)
+
+
+def nothing():
+    return None
+
+
+def unlucky(seed):
+    raise OSError(2, "no data today")
+"""
+GOOD = '[[problems]]\nname = "{m}:make"\n[[planners]]\nname = "uct"\n'
+
+
+@pytest.fixture
+def watched(tmp_path, monkeypatch):
+    """The name of a module of the user's, which notes that it was imported, and called."""
+    module = "watched_" + re.sub(r"\W", "_", tmp_path.name)
+    (tmp_path / f"{module}.py").write_text(WATCHED)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield module
+    sys.modules.pop(module, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "imported"),
+    [
+        (GOOD + '[[planners]]\nname = "nonsense"', "nonsense", False),
+        (GOOD + '[[planners]]\nname = "uct"\ncolour = 1', "colour", False),
+        (GOOD + '[[planners]]\nname = "brue"\ngamma = 7', "gamma", False),
+        (GOOD + '[[planners]]\nname = "uct"', "twice", True),
+        (GOOD + '[[problems]]\nname = "nowhere"', "nowhere", False),
+        (GOOD + '[[problems]]\nname = "garnet"\ncolour = 1', "colour", False),
+        ("budgets = [0]\n" + GOOD, "budgets", False),
+        ("budgets = 5\n" + GOOD, "budgets must be a list, got 5", False),
+        ("seeds = 1.5\n" + GOOD, "seeds must be a list, got 1.5", False),
+        (GOOD + 'label = "two\\nlines"', "label", False),
+        (GOOD + "label = 3", "label", False),
+        (GOOD + "budgets = []", "budgets", False),
+        (GOOD + '[[problems]]\nname = "{m}:make"\ncolour = 1', "it takes (states=20, seed=0)", True),
+        (GOOD + '[[problems]]\nname = "{m}:strict"', "missing a required argument: 'states'", True),
+        (GOOD + '[[problems]]\nname = "{m}:number"', "neither a model nor a function", True),
+        (GOOD + '[[problems]]\nname = "{m}:model"\nstates = 3', "not callable", True),
+        (GOOD + '[[problems]]\nname = "{m}:nowhere"', "nowhere", True),
+        (GOOD + '[[problems]]\nname = "gym:Nowhere-v1"', "Nowhere-v1", True),
+        (GOOD + '[[planners]]\nname = "bracket"\nvalue_bounds = "{m}:number"', "value_bounds", True),
+    ],
+)
+def test_all_entries_are_checked_before_any_code_is_called(watched, text, word, imported):
+    Path("my.toml").write_text(text.replace("{m}", watched))
+    result = command("sweep", "my.toml", "--workers", 1)
+    assert result.exit_code == 2
+    assert word in result.stderr and len(result.stderr.splitlines()) == 1
+    assert not Path("called").exists()
+    if not imported:
+        assert not Path("imported").exists()
+
+
+def test_what_the_users_code_makes_and_raises(watched):
+    for name, code, word in (("nothing", 2, "NoneType"), ("unlucky", 1, "no data today")):
+        Path("my.toml").write_text(GOOD.replace("{m}:make", f"{watched}:{name}"))
+        done = subprocess.run(
+            [COMMAND, "sweep", "my.toml", "--workers", "1"], capture_output=True, text=True
+        )
+        assert done.returncode == code
+        assert word in done.stderr
+        assert ("raised when the problem" in done.stderr) == (code == 1)
+        assert not Path("my").exists()
+
+
+def test_functions_of_the_users_as_settings(watched):
+    planner = (
+        '[[planners]]\nname = "bracket"\nlabel = "told"\nvalue_bounds = "{m}:bounds"\nepsilon = 0.0'
+    )
+    text = 'budgets = [50]\n[[problems]]\nname = "{m}:make"\n' + planner
+    Path("my.toml").write_text(text.replace("{m}", watched))
+    result = command("sweep", "my.toml", "--workers", 1, "--quiet")
+    assert result.exit_code == 0, result.stderr
+    assert [record.samples for record in read(Path("my/runs.csv"))] == [50]
+
+
+def test_help_says_that_sweeps_are_code():
+    text = " ".join(command("sweep", "--help").stdout.split())
+    assert "is code, like a script" in text and "Run only those you trust" in text
+
+
+def test_toml_says_the_same_as_python(tmp_path):
+    (tmp_path / "my.toml").write_text(
+        'seed = 4\nseeds = [1, 5]\nbudgets = [30]\n[[problems]]\nname = "garnet"\nstates = 20\n'
+        '[[planners]]\nname = "uct"\ngamma = 0.7\nlabel = "U"\nbudgets = [10, 20]\n'
+        '[[planners]]\nname = "brue"\ngamma = 0.7\n'
+    )
+    planners = [replace(UCT, label="U", budgets=[10, 20]), PlannerSpec("brue", {"gamma": 0.7})]
+    assert read_sweep(tmp_path / "my.toml") == Sweep(planners, [SMALL], [30], [1, 5], 4)
+    result = command("sweep", tmp_path / "my.toml", "--workers", 1, "--quiet")
+    assert result.exit_code == 0
+    assert len(read(tmp_path / "my" / "runs.csv")) == 6
+    with open(tmp_path / "my" / "summary.csv") as file:
+        summary = list(csv.DictReader(file))
+    assert [(row["planner"], row["budget"], row["runs"]) for row in summary] == [
+        ("U", "10", "2"),
+        ("U", "20", "2"),
+        ("brue", "30", "2"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("seeds =", "not TOML"),
+        ("colour = 1", "'colour'"),
+        ("seeds = 2", "planners"),
+        ("planners = 3", "[[planners]]"),
+        ("[[planners]]\ngamma = 0.7", "name"),
+        ('[[planners]]\nname = "uct"\ngamma = 0.7', "problems"),
+        ('[[planners]]\nname = "uct"\ngamma = 7\n[[problems]]\nname = "garnet"', "gamma"),
+    ],
+)
+def test_wrong_toml(tmp_path, text, word):
+    (tmp_path / "my.toml").write_text(text)
+    result = command("sweep", tmp_path / "my.toml")
+    assert result.exit_code == 2
+    assert word in result.stderr and len(result.stderr.splitlines()) == 1
+    assert not (tmp_path / "my").exists()
+
+
+def test_a_missing_file():
+    result = command("sweep", "nowhere.toml")
+    assert result.exit_code == 2 and "nowhere.toml" in result.stderr
+
+
+def test_failed_runs_show_in_the_exit_code(tmp_path):
+    (tmp_path / "my.toml").write_text(
+        'budgets = [30]\n[[problems]]\nname = "garnet"\n[[planners]]\nname = "opd"\ngamma = 0.7\n'
+    )
+    result = command("sweep", tmp_path / "my.toml", "--workers", 1, "--quiet")
+    assert result.exit_code == 1
+    assert "1 of 1 runs failed" in result.stderr and "one successor" in result.stderr
+
+
+def test_progress_goes_to_the_error_stream(tmp_path):
+    (tmp_path / "my.toml").write_text(
+        'budgets = [30]\n[[problems]]\nname = "garnet"\n[[planners]]\nname = "uct"\ngamma = 0.7\n'
+    )
+    result = command("sweep", tmp_path / "my.toml", "--workers", 1)
+    assert "1/1 runs" in result.stderr and "left" in result.stderr
+    assert "left" not in result.stdout
+
+
+def test_no_scheduler_at_the_address(tmp_path):
+    pytest.importorskip("distributed")
+    (tmp_path / "my.toml").write_text(
+        'budgets = [30]\n[[problems]]\nname = "garnet"\n[[planners]]\nname = "uct"\ngamma = 0.7\n'
+    )
+    result = command("sweep", tmp_path / "my.toml", "--dask", "nonsense://x")
+    assert result.exit_code == 2 and "nonsense://x" in result.stderr

@@ -1,0 +1,200 @@
+"""A jitted simulator that breaks a promise is told which one, and what it raises comes through."""
+
+import numba
+import numpy as np
+import pytest
+
+from conftest import short
+from faulty import (
+    BITS,
+    CROWDED,
+    DIVIDES,
+    EDGES,
+    ENDS,
+    FAITHFUL,
+    NO_ACTIONS,
+    NO_COUNT,
+    NO_LUCK,
+    NOT_A_NUMBER,
+    RAISES,
+    STUCK,
+    THREE_ACTIONS,
+    THREE_WAYS,
+    TOO_HIGH,
+    TWO_WAYS,
+    VARIES,
+    jitted,
+    jitted_actions,
+    jitted_step,
+    plan_jitted,
+)
+from pacplan import MDPGapE, Simulator
+from refusals import NAN, PLANNER, SHARP, broken, refused
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (TOO_HIGH, ["2.0", "reward_range=(0.0, 1.0)", "action"]),
+        (NOT_A_NUMBER, ["nan", "reward_range=(0.0, 1.0)", "action"]),
+        (THREE_WAYS, ["2", "successors", "action"]),
+    ],
+)
+def test_jitted_promises(state, words):
+    broken(lambda: plan_jitted(state), f"state {state}", *words)
+
+
+def test_jitted_state_without_actions():
+    broken(lambda: plan_jitted(STUCK), str(NO_ACTIONS), "no action")
+    broken(lambda: plan_jitted(NO_ACTIONS), str(NO_ACTIONS), "no action")
+
+
+def test_jitted_state_with_too_many_actions():
+    broken(lambda: plan_jitted(CROWDED), f"state {THREE_ACTIONS}", "3", "2")
+    broken(lambda: plan_jitted(THREE_ACTIONS), str(THREE_ACTIONS), "3", "max_actions=2")
+
+
+def test_jitted_rewards_that_vary_though_declared_deterministic():
+    planner = MDPGapE(**SHARP, rewards="deterministic")
+    broken(lambda: plan_jitted(VARIES, planner), f"state {VARIES}", "action", "deterministic")
+
+
+def test_jitted_second_successor_though_declared_deterministic():
+    planner = MDPGapE(**SHARP, transitions="deterministic")
+    broken(lambda: plan_jitted(TWO_WAYS, planner), f"state {TWO_WAYS}", "action", "deterministic")
+
+
+def test_jitted_end_though_it_was_ruled_out():
+    broken(lambda: plan_jitted(ENDS, may_end=False), f"state {ENDS}", "may_end")
+
+
+@pytest.mark.parametrize("ends", EDGES, ids=str)
+def test_jitted_ends_of_the_reward_range(ends):
+    def bits(reward):
+        return int(np.float64(reward).view(np.int64))
+
+    for reward in ends:
+        if abs(bits(reward)) > BITS:
+            assert plan_jitted(bits(reward), reward_range=ends).samples > 0
+    beyond = 1e-8 * (ends[1] - ends[0])
+    for reward in (ends[0] - beyond, ends[1] + beyond):
+        if abs(bits(reward)) > BITS:
+            broken(lambda r=reward: plan_jitted(bits(r), reward_range=ends), "reward_range")
+
+
+@pytest.mark.parametrize(
+    "state", [True, 1.0, "0", (0,), [0], NAN, 2**63, -(2**63) - 1, 10**30], ids=short
+)
+def test_jitted_states_are_64_bit_integers(state):
+    refused(lambda: plan_jitted(state), "state", repr(state))
+
+
+@pytest.mark.parametrize("state", [1.0, "0", (0,), 2**63], ids=short)
+def test_jitted_initial_state(state):
+    refused(lambda: jitted(initial=state), repr(state))
+
+
+@numba.njit
+def unsigned(state, action, rng):
+    # States of 64 bits without a sign, as of a board of bits: 2^60 and 2^60 + 1 are two.
+    base = np.uint64(1 << 60)
+    if state == 0:
+        return base + np.uint64(1 - action), 0.3 * action, False
+    return base, 1.0 if np.uint64(state) == base + np.uint64(1) else 0.0, False
+
+
+def test_jitted_states_without_a_sign_are_told_apart():
+    model = Simulator(unsigned, actions=2, successors=1)
+    planner = MDPGapE(epsilon=0.2, delta=0.1, gamma=1.0, horizon=2, transitions="deterministic")
+    plan = planner.plan(model, 0, seed=0, budget=2000)
+    assert plan.action == 0 and plan.upper[0] >= 1.0
+
+
+def test_jitted_step_needs_jitted_actions():
+    refused(lambda: jitted(actions=lambda s: 2), "actions", "jitted")
+
+
+@numba.njit
+def takes_two(state, action):
+    return state, 0.5, False
+
+
+@numba.njit
+def gives_two(state, action, rng):
+    return state, 0.5
+
+
+@numba.njit
+def gives_none(state, action, rng):
+    return None
+
+
+@numba.njit
+def gives_word(state, action, rng):
+    return state, "0.5", False
+
+
+@numba.njit
+def gives_pair_as_state(state, action, rng):
+    return (state, state), 0.5, False
+
+
+@numba.njit
+def gives_float_as_state(state, action, rng):
+    # Cut to an integer it would be another state.
+    return state + 0.5, 0.5, False
+
+
+@numba.njit
+def gives_complex_reward(state, action, rng):
+    return state, 0.5j, False
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        takes_two,
+        gives_two,
+        gives_none,
+        gives_word,
+        gives_pair_as_state,
+        gives_float_as_state,
+        gives_complex_reward,
+    ],
+)
+def test_jitted_step_of_other_types(step):
+    model = Simulator(step, actions=jitted_actions, successors=2)
+    refused(lambda: PLANNER.plan(model, 0, seed=0, budget=10), "step", "state", "reward")
+
+
+@numba.njit
+def counts_in_floats(state):
+    return 2.5
+
+
+@numba.njit
+def counts_in_words(state):
+    return "2"
+
+
+@pytest.mark.parametrize("actions", [counts_in_floats, counts_in_words])
+def test_jitted_actions_of_other_types(actions):
+    model = Simulator(jitted_step, actions=actions, successors=2)
+    with pytest.raises((ValueError, TypeError), match="actions"):
+        PLANNER.plan(model, 0, seed=0, budget=10)
+
+
+@pytest.mark.parametrize(
+    ("state", "kind", "message"),
+    [
+        (RAISES, LookupError, "the simulator's own message"),
+        (DIVIDES, ZeroDivisionError, "division by zero"),
+        (NO_LUCK, LookupError, "no luck"),
+        (NO_COUNT, LookupError, "cannot count"),
+    ],
+)
+def test_what_a_jitted_simulator_raises_comes_through(state, kind, message):
+    with pytest.raises(kind, match=message) as caught:
+        plan_jitted(state)
+    assert type(caught.value) is kind
+    assert plan_jitted(FAITHFUL).samples > 0

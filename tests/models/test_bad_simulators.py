@@ -1,0 +1,344 @@
+"""A simulator that breaks a promise is told which one, and what it raises comes through."""
+
+import numpy as np
+import pytest
+
+import pacplan
+from conftest import short
+from faulty import EDGES, NoHash, OwnError, P, plan_drawn
+from pacplan import BrokenPromiseError, MDPGapE, Simulator, TabularMDP
+from refusals import (
+    HUGE,
+    INF,
+    NAN,
+    NOT_FLAG,
+    NOT_WHOLE,
+    PLANNER,
+    SETTINGS,
+    SHARP,
+    Counting,
+    broken,
+    no_session_stays_open,
+    refused,
+)
+
+_sessions = pytest.fixture(autouse=True)(no_session_stays_open)
+
+
+# Simulators, before the first call --------------------------------------------------------------------
+
+
+def simulator(**settings):
+    given = {"step": lambda s, a, rng: (s, 0.5, False), "actions": 2, "successors": 1}
+    return Simulator(**{**given, **settings})
+
+
+@pytest.mark.parametrize("value", [None, 1, True, "step", (0, 0.5, False), []], ids=short)
+def test_simulator_step(value):
+    refused(lambda: simulator(step=value), "step", repr(value))
+
+
+# A list or an array is the list of the actions.
+NO_ACTIONS = [value for value in NOT_WHOLE if not isinstance(value, list | np.ndarray)]
+
+
+@pytest.mark.parametrize("value", [*NO_ACTIONS, None, 0, -1], ids=short)
+def test_simulator_actions(value):
+    refused(lambda: simulator(actions=value), "actions", repr(value))
+
+
+@pytest.mark.parametrize("value", [*NOT_WHOLE, 0, -1], ids=short)
+def test_simulator_successors(value):
+    refused(lambda: simulator(successors=value), "successors", repr(value))
+
+
+@pytest.mark.parametrize("value", [*NOT_WHOLE, 0, -1], ids=short)
+def test_simulator_max_actions(value):
+    refused(lambda: simulator(actions=lambda s: 2, max_actions=value), "max_actions", repr(value))
+
+
+@pytest.mark.parametrize(
+    ("actions", "value"), [(2, 3), (2, 1), (2, "2"), (2, 2.0), (1, True), (1, np.True_), (1, 1.0)]
+)
+def test_simulator_max_actions_beside_a_number_of_actions(actions, value):
+    refused(lambda: simulator(actions=actions, max_actions=value), "max_actions", repr(value))
+
+
+@pytest.mark.parametrize("name", ["stationary", "may_end"])
+@pytest.mark.parametrize("value", NOT_FLAG, ids=short)
+def test_simulator_flags(name, value):
+    refused(lambda: simulator(**{name: value}), name, repr(value))
+
+
+@pytest.mark.parametrize("value", [[1], {}, np.zeros(2), ([],)], ids=short)
+def test_simulator_initial(value):
+    refused(lambda: simulator(initial=value), repr(value), "hashable")
+
+
+@pytest.mark.parametrize("offered", [0, [], (), -1, 3, ["a", "b", "c"]], ids=short)
+def test_first_state_with_a_wrong_number_of_actions(offered):
+    counting = Counting(actions=lambda s: offered, max_actions=2, initial="here")
+    broken(lambda: PLANNER.plan(counting.model, seed=0), "'here'", "action")
+    assert counting.calls == 0
+
+
+def broken_at_start(call, *words):
+    """Broken in the state 'start', by one of its actions."""
+    with pytest.raises(BrokenPromiseError) as caught:
+        call()
+    message = str(caught.value)
+    assert "'start'" in message
+    assert "'left'" in message or "'right'" in message
+    for word in words:
+        assert word in message
+
+
+@pytest.mark.parametrize("reward", [NAN, INF, -INF, 2.0, -0.1, 1.0000001, -1e-8, 10**30, np.float32(7)])
+def test_reward_outside_its_range(reward):
+    broken_at_start(
+        lambda: plan_drawn(("start", reward, False)), str(float(reward)), "reward_range=(0.0, 1.0)"
+    )
+    broken_at_start(lambda: plan_drawn(("start", reward, True)), "reward_range=(0.0, 1.0)")
+
+
+@pytest.mark.parametrize(
+    "reward", ["0.5", None, 0.5j, [0.5], np.array([0.5, 0.5]), {}, HUGE], ids=short
+)
+def test_reward_that_is_no_number(reward):
+    broken_at_start(lambda: plan_drawn(("start", reward, False)), "reward")
+
+
+@pytest.mark.parametrize(
+    "drawn",
+    [
+        None,
+        0.5,
+        "abc",
+        (),
+        ("start", 0.5),
+        ("start", 0.5, False, False),
+        ("start", 0.5, False, False, {}),
+        {"state": 1},
+        (0.5, "start", False),
+        (False, "start", 0.5),
+    ],
+    ids=short,
+)
+def test_step_that_returns_something_else(drawn):
+    broken_at_start(lambda: plan_drawn(drawn), "(next_state, reward, terminated)", repr(drawn))
+
+
+@pytest.mark.parametrize("terminated", ["False", np.array([True, False])], ids=short)
+def test_terminated_that_is_no_truth_value(terminated):
+    broken_at_start(lambda: plan_drawn(("start", 0.5, terminated)), "terminated")
+
+
+@pytest.mark.parametrize("state", [[1], {}, set(), np.zeros(2), ("a", [])], ids=short)
+def test_unhashable_successor(state):
+    broken_at_start(lambda: plan_drawn((state, 0.5, False)), "hashable", repr(state))
+
+
+class NoRepr:
+    __hash__ = None
+
+    def __repr__(self):
+        raise RuntimeError("no repr today")
+
+
+class NeverEqual:
+    def __hash__(self):
+        return 1
+
+    def __eq__(self, other):
+        raise RuntimeError("no comparison today")
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda s, a, rng: (NoHash(), 0.5, False),
+        lambda s, a, rng: (NoRepr(), 0.5, False),
+        lambda s, a, rng: ("start", NoRepr(), False),
+        lambda s, a, rng: (NeverEqual(), 0.5, False),
+    ],
+    ids=["hash", "repr", "repr of a reward", "eq"],
+)
+def test_states_whose_own_methods_raise(step):
+    # What they raise may come through or be wrapped; the model must be usable afterwards.
+    with pytest.raises((RuntimeError, BrokenPromiseError)):
+        plan_drawn(step)
+    assert plan_drawn(("start", 0.5, False)).samples > 0
+
+
+def test_more_successors_than_promised():
+    def step(state, action, rng):
+        return ("start", "b", "c")[rng.integers(3)], 0.5, False
+
+    broken_at_start(lambda: plan_drawn(step), "2", "successors")
+    assert plan_drawn(step, successors=3).samples > 0
+
+
+def test_the_end_of_an_episode_counts_as_a_successor():
+    def step(state, action, rng):
+        return "start", 0.5, rng.random() < 0.5
+
+    broken_at_start(lambda: plan_drawn(step, successors=1), "1", "successors")
+    assert plan_drawn(step, successors=2).samples > 0
+
+
+def test_states_that_are_never_equal():
+    broken_at_start(lambda: plan_drawn(lambda s, a, rng: (float("nan"), 0.5, False)), "successors")
+
+
+def test_an_end_though_it_was_ruled_out():
+    def step(state, action, rng):
+        return state, 1.5, rng.random() < 0.2
+
+    settings = {"may_end": False, "reward_range": (1.0, 2.0)}
+    broken_at_start(lambda: plan_drawn(step, **settings), "may_end")
+    broken_at_start(lambda: plan_drawn(("start", 1.5, True), **settings), "may_end")
+
+
+def test_rewards_that_vary_though_declared_deterministic():
+    planner = MDPGapE(**SHARP, rewards="deterministic")
+    broken_at_start(
+        lambda: plan_drawn(lambda s, a, rng: (s, rng.random(), False), planner), "deterministic"
+    )
+
+
+@pytest.mark.parametrize("successors", [None, 1, 2])
+def test_second_successor_though_declared_deterministic(successors):
+    planner = MDPGapE(**SHARP, transitions="deterministic")
+
+    def step(state, action, rng):
+        return ("start", "b")[rng.integers(2)], 0.5, False
+
+    broken_at_start(lambda: plan_drawn(step, planner, successors=successors), "deterministic")
+
+
+@pytest.mark.parametrize(
+    ("offered", "words"),
+    [
+        (0, ["no action"]),
+        ([], ["no action"]),
+        (-1, ["no action"]),
+        (3, ["3", "max_actions=2"]),
+        (["a", "b", "c"], ["3", "max_actions=2"]),
+        (2.0, ["2.0", "number"]),
+        (True, ["True", "number"]),
+        (None, ["None", "number"]),
+        ("ab", ["'ab'", "number"]),
+        ({1, 2}, ["{1, 2}", "number"]),
+    ],
+    ids=short,
+)
+def test_later_state_with_wrong_actions(offered, words):
+    def actions(state):
+        return offered if state == "later" else ["left", "right"]
+
+    call = lambda: plan_drawn(("later", 0.5, False), actions=actions, max_actions=2)  # noqa: E731
+    broken(call, "'later'", *words)
+
+
+@pytest.mark.parametrize("actions", [list(np.eye(2)), [[1], [2]], ["a", "a"]], ids=str)
+def test_actions_that_cannot_be_told_apart(actions):
+    model = simulator(actions=lambda s: actions, initial=0)
+    with pytest.raises(pacplan.BrokenPromiseError, match=r"actions\(0\)"):
+        PLANNER.plan(model, seed=0, budget=100)
+
+
+@pytest.mark.parametrize("ends", EDGES, ids=str)
+def test_ends_of_the_reward_range(ends):
+    low, high = ends
+    for reward in ends:
+        plan = plan_drawn(("start", reward, False), reward_range=ends)
+        assert plan.samples > 0
+        plan = PLANNER.plan(
+            TabularMDP(P, np.full((2, 3), reward), reward_range=ends), seed=0, budget=100
+        )
+        assert plan.samples > 0
+    for reward in (low - 1e-8 * (high - low), high + 1e-8 * (high - low)):
+        broken_at_start(
+            lambda r=reward: plan_drawn(("start", r, False), reward_range=ends), "reward_range"
+        )
+        refused(lambda r=reward: TabularMDP(P, np.full((2, 3), r), reward_range=ends), "reward_range")
+
+
+@pytest.mark.parametrize("ends", EDGES, ids=str)
+def test_bernoulli_rewards_stay_in_their_range(ends):
+    model = TabularMDP(P, np.full((2, 3), ends[1]), noise="bernoulli", reward_range=ends)
+    rng = np.random.default_rng(0)
+    paid = [model.step(0, 0, rng)[1] for _ in range(50)]
+    assert paid == pytest.approx([ends[1]] * 50, abs=1e-9 * (ends[1] - ends[0]))
+
+
+RAISED = [
+    OwnError("what", 7),
+    ZeroDivisionError("zero"),
+    KeyError("key"),
+    ValueError("value"),
+    TypeError("type"),
+    BrokenPromiseError("of its own"),
+    StopIteration(3),
+    AssertionError(),
+    MemoryError("memory"),
+    RecursionError("deep"),
+    SystemExit(4),
+    GeneratorExit(),
+]
+
+
+@pytest.mark.parametrize("error", RAISED, ids=repr)
+@pytest.mark.parametrize("where", ["step", "late step", "actions", "late actions"])
+def test_what_a_simulator_raises_comes_through(error, where):
+    calls = 0
+    armed = True
+
+    def raise_at(place, n):
+        if armed and place == where.split()[-1] and (n > 100 or "late" not in where):
+            raise error
+
+    def step(state, action, rng):
+        nonlocal calls
+        calls += 1
+        raise_at("step", calls)
+        return calls, 0.5, False
+
+    def actions(state):
+        raise_at("actions", state)
+        return 2
+
+    planner = MDPGapE(**SETTINGS, transitions="deterministic")
+    model = Simulator(lambda s, a, rng: (s + 1, *step(s, a, rng)[1:]), actions=actions, successors=1)
+    start = 97 if where == "late actions" else 0
+    with pytest.raises(type(error)) as caught:
+        planner.plan(model, start, seed=0, budget=3000)
+    assert caught.value is error
+    armed = False
+    first = planner.plan(model, 0, seed=0, budget=300)
+    fresh = MDPGapE(**SETTINGS, transitions="deterministic")
+    assert first.action == fresh.plan(model, 0, seed=0, budget=300).action
+
+
+def test_endless_recursion_in_a_simulator():
+    def step(state, action, rng):
+        return step(state, action, rng)
+
+    with pytest.raises(RecursionError):
+        plan_drawn(step)
+
+
+def test_step_of_the_wrong_arity():
+    with pytest.raises(TypeError, match="positional argument"):
+        plan_drawn(lambda s, a: (s, 0.5, False))
+
+
+def test_callback_that_raises():
+    error = OwnError("callback", 1)
+
+    def callback(snapshot):
+        raise error
+
+    with pytest.raises(OwnError) as caught:
+        PLANNER.plan(Counting().model, seed=0, callback=callback)
+    assert caught.value is error

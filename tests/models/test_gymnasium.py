@@ -1,0 +1,331 @@
+"""Gymnasium environments as models: exact tables, drawing, the command line."""
+
+import copy
+import itertools
+import math
+import sys
+from functools import cache
+
+import gymnasium
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import pacplan
+from pacplan.cli import app
+from pacplan.exact import finite_horizon
+from pacplan.models.snapshots import observation_key
+from worlds import CLIFF, KNOWN, TAXI, made, recent_taxi, sampled, steps_of
+
+# --------------------------------------------------------------------------------------- Tables
+
+
+def values_of_table(table, gamma, horizon):
+    """Q of a Gymnasium table by the textbook loop, action by action."""
+    values = dict.fromkeys(table, 0.0)
+    for _ in range(horizon):
+        q = {
+            s: [
+                sum(p * (r + (0.0 if end else gamma * values[to])) for p, to, r, end in table[s][a])
+                for a in sorted(table[s])
+            ]
+            for s in table
+        }
+        values = {s: max(q[s]) for s in q}
+    return np.array([q[s] for s in sorted(q)])
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("FrozenLake-v1", {}),
+        ("FrozenLake-v1", {"is_slippery": False}),
+        (CLIFF, {}),
+        (CLIFF, {"is_slippery": True}),
+        (TAXI, {}),
+        pytest.param(TAXI, {"is_rainy": True}, marks=recent_taxi),
+    ],
+)
+def test_tables_are_exact(name, settings):
+    env = made(name, **settings)
+    model = pacplan.from_gymnasium(env)
+    assert isinstance(model, pacplan.TabularMDP)
+    table = env.unwrapped.P
+    q = finite_horizon(model, gamma=0.9, horizon=25)[0]
+    assert q[:-1] == pytest.approx(values_of_table(table, 0.9, 25))
+    outcomes = [o for row in table.values() for action in row.values() for o in action if o[0] > 0]
+    assert model.reward_range == (min(o[2] for o in outcomes), max(o[2] for o in outcomes))
+    most = max(
+        len({None if end else to for p, to, _, end in action if p > 0})
+        for row in table.values()
+        for action in row.values()
+    )
+    assert model.successors == most
+    assert model.initial_state() == env.unwrapped.s
+
+
+@pytest.mark.parametrize(
+    ("name", "states", "epsilon", "horizon"),
+    [
+        ("FrozenLake-v1", (0, 8, 10, 14), 0.1, 6),
+        (CLIFF, (36, 24, 35, 0), 1.0, 10),
+        (TAXI, (16, 97, 418, 479), 1.0, 10),
+    ],
+)
+def test_certified_plans_are_within_epsilon_of_dynamic_programming(name, states, epsilon, horizon):
+    model = pacplan.from_gymnasium(made(name))
+    q = finite_horizon(model, gamma=0.95, horizon=horizon)[0]
+    planner = pacplan.MDPGapE(epsilon=epsilon, delta=1e-7, gamma=0.95, horizon=horizon, **KNOWN)
+    for state in states:
+        plan = planner.plan(model, state, seed=0, time_limit=60)
+        assert plan.certified
+        assert q[state].max() - q[state, plan.action] <= epsilon
+        assert (plan.lower <= q[state] + 1e-9).all() and (q[state] <= plan.upper + 1e-9).all()
+
+
+def test_a_newcomer_reaches_a_plan_in_five_lines():
+    env = gymnasium.make("FrozenLake-v1", is_slippery=False)
+    env.reset(seed=0)
+    planner = pacplan.MDPGapE(epsilon=0.1, delta=0.1, gamma=0.95, horizon=6, **KNOWN)
+    plan = planner.plan(pacplan.from_gymnasium(env), seed=0)
+    observation, *_ = env.step(plan.action)
+    assert plan.certified and observation in (1, 4)
+
+
+def test_plans_follow_the_live_environment():
+    env = made("FrozenLake-v1", is_slippery=False)
+    model = pacplan.from_gymnasium(env)
+    planner = pacplan.MDPGapE(epsilon=0.02, delta=0.1, gamma=0.95, horizon=6, **KNOWN)
+    for _ in range(6):
+        _, reward, terminated, _, _ = env.step(planner.plan(model, seed=0).action)
+    assert terminated and reward == 1.0
+
+
+def test_masks_of_a_table():
+    env = made(TAXI)
+    model = pacplan.from_gymnasium(env, mask=True)
+    for state in range(500):
+        allowed = np.flatnonzero(env.unwrapped.action_mask(state))
+        assert model.actions(state) == tuple(allowed)
+    with pytest.raises(ValueError, match="has none"):
+        pacplan.from_gymnasium(made("FrozenLake-v1"), mask=True)
+
+
+@recent_taxi
+def test_the_table_of_a_fickle_taxi_is_not_used():
+    fickle = made(TAXI, fickle_passenger=True)
+    with pytest.raises(ValueError, match="publishes no table"):
+        pacplan.from_gymnasium(fickle, table=True)
+    model = pacplan.from_gymnasium(fickle, successors=5, reward_range=(-10, 20))
+    assert isinstance(model, pacplan.Simulator)
+
+
+def test_a_table_that_does_not_hold_is_not_used():
+    doubled = gymnasium.wrappers.TransformReward(made("FrozenLake-v1"), lambda r: 2 * r)
+    model = pacplan.from_gymnasium(doubled, successors=3, reward_range=(0, 2))
+    assert isinstance(model, pacplan.Simulator)
+    wrong = made("FrozenLake-v1", is_slippery=False)
+    wrong.unwrapped.step = lambda action: (3, 0.0, False, False, {})
+    with pytest.raises(pacplan.BrokenPromiseError, match="table of FrozenLakeEnv"):
+        pacplan.from_gymnasium(wrong)
+    with pytest.raises(ValueError, match="successors=2, but"):
+        pacplan.from_gymnasium(made("FrozenLake-v1"), successors=2)
+    with pytest.raises(ValueError, match="no clock"):
+        pacplan.from_gymnasium(made("FrozenLake-v1"), table=True, time_limit=True)
+
+
+# ------------------------------------------------------------------------------------ Snapshots
+
+
+@pytest.mark.parametrize(("name", "actions"), [("CartPole-v1", 2), ("MountainCar-v0", 3)])
+def test_draws_are_what_the_environment_does(name, actions):
+    env = made(name)
+    model = pacplan.from_gymnasium(env, successors=1, reward_range=(-1, 1))
+    state = model.initial_state()
+    before = copy.deepcopy((env.unwrapped.state, env.unwrapped.np_random.bit_generator.state))
+    for sequence in itertools.product(range(actions), repeat=4):
+        twin = copy.deepcopy(env)
+        expected = []
+        for action in sequence:
+            observation, reward, terminated, _, _ = twin.step(action)
+            expected.append((observation_key(observation), reward, terminated))
+        assert steps_of(model, state, sequence) == expected
+    # The environment itself has not moved.
+    after = (env.unwrapped.state, env.unwrapped.np_random.bit_generator.state)
+    assert np.array_equal(before[0], after[0]) and before[1] == after[1]
+    assert env.step(0)[0].shape == env.observation_space.shape
+
+
+def test_mountain_car_plans_like_exhaustive_search():
+    env = made("MountainCar-v0", seed=3)
+    env.unwrapped.state = (0.42, 0.045)
+    model = pacplan.from_gymnasium(env, successors=1, reward_range=(-1, 0))
+
+    def best(twin, steps):
+        if steps == 0:
+            return 0.0
+        returns = []
+        for action in range(3):
+            follower = copy.deepcopy(twin)
+            _, reward, terminated, _, _ = follower.step(action)
+            returns.append(reward + (0.0 if terminated else best(follower, steps - 1)))
+        return max(returns)
+
+    planner = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=1.0, horizon=4, rewards="deterministic")
+    plan = planner.plan(model, seed=0, budget=50_000)
+    assert plan.value == pytest.approx(best(env, 4)) and plan.value > -4.0
+
+
+def test_copies_do_not_share_their_luck():
+    env = made("FrozenLake-v1")
+    model = pacplan.from_gymnasium(env, table=False, successors=3, reward_range=(0, 1))
+    exact = pacplan.from_gymnasium(env)
+    assert isinstance(model, pacplan.Simulator)
+    env.unwrapped.s = 14
+    rng = np.random.default_rng(0)
+    draws = [model._step(model.initial_state(), 2, rng) for _ in range(3000)]
+    ends = [reward for _, reward, ended in draws if ended]
+    # A third each for the goal, for staying and for going up: six standard deviations.
+    assert abs(len(ends) / 3000 - 1 / 3) < 6 * math.sqrt(2 / 9 / 3000)
+    assert set(ends) == {1.0}
+    assert {state.saved[-1]["s"] for state, _, ended in draws if not ended} == {10, 14}
+    assert len({state for state, _, ended in draws if not ended}) == 2
+    q = finite_horizon(exact, gamma=1.0, horizon=2)[0]
+    assert sampled(model, horizon=2, width=120) == pytest.approx(q[14], abs=0.25)
+    assert sampled(model, horizon=1) == pytest.approx(
+        finite_horizon(exact, gamma=1.0, horizon=1)[0][14], abs=6 * 0.5 / math.sqrt(20_000)
+    )
+
+
+def test_taxi_as_snapshots_agrees_with_its_table():
+    env = made(TAXI, seed=5)
+    exact = pacplan.from_gymnasium(env)
+    model = pacplan.from_gymnasium(env, table=False, successors=1, reward_range=(-10, 20), mask=True)
+    planner = pacplan.MDPGapE(epsilon=0.5, delta=0.1, gamma=0.9, horizon=5, rewards="deterministic")
+    plan = planner.plan(model, seed=0, budget=100_000)
+    assert plan.actions == tuple(np.flatnonzero(env.unwrapped.action_mask(env.unwrapped.s)))
+    q = finite_horizon(exact, gamma=0.9, horizon=5)[0][env.unwrapped.s]
+    assert plan.certified and q.max() - q[plan.action] <= 0.5
+
+
+# The cards of an endless deck, ace first.
+CARDS = {**dict.fromkeys(range(1, 10), 1 / 13), 10: 4 / 13}
+
+
+def total(hand):
+    return sum(hand) + (10 if 1 in hand and sum(hand) <= 11 else 0)
+
+
+@cache
+def dealt(hand):
+    """Distribution of the dealer's final score, who draws to 17; 0 for bust."""
+    if total(hand) > 21:
+        return {0: 1.0}
+    if total(hand) >= 17:
+        return {total(hand): 1.0}
+    result = {}
+    for card, p in CARDS.items():
+        for score, q in dealt(tuple(sorted((*hand, card)))).items():
+            result[score] = result.get(score, 0.0) + p * q
+    return result
+
+
+def blackjack_values(player, shown, steps):
+    """Q of sticking and hitting for a player who has not seen the dealer's second card."""
+    if steps == 0:
+        return (0.0, 0.0)
+    stick = 0.0
+    for hidden, p in CARDS.items():
+        for score, q in dealt((min(shown, hidden), max(shown, hidden))).items():
+            stick += p * q * np.sign(total(player) - score)
+    hit = 0.0
+    for card, p in CARDS.items():
+        hand = (*player, card)
+        hit += p * (-1.0 if total(hand) > 21 else max(blackjack_values(hand, shown, steps - 1)))
+    return stick, hit
+
+
+def test_blackjack():
+    env = made("Blackjack-v1", seed=1)
+    base = env.unwrapped
+    base.player, base.dealer = [10, 6], [10, 9]
+    settings = {"successors": 10, "reward_range": (-1, 1)}
+    # A snapshot knows the card that the observation hides.
+    seeing = pacplan.from_gymnasium(env, **settings)
+    assert sampled(seeing, width=100)[0] == -1.0
+
+    def redraw(unwrapped, rng):
+        unwrapped.dealer[1] = min(int(rng.integers(1, 14)), 10)
+
+    model = pacplan.from_gymnasium(env, redraw=redraw, **settings)
+    exact = blackjack_values((10, 6), 10, 1)
+    assert sampled(model) == pytest.approx(exact, abs=6 / math.sqrt(20_000))
+    plan = pacplan.MDPGapE(epsilon=0.0, delta=1e-7, gamma=1.0, horizon=2).plan(
+        model, seed=0, budget=20_000
+    )
+    exact = blackjack_values((10, 6), 10, 2)
+    assert (plan.lower <= exact).all() and (exact <= plan.upper).all()
+    assert base.dealer == [10, 9] and base.player == [10, 6]
+
+
+def test_same_seed_same_plan():
+    model = pacplan.from_gymnasium(
+        made("FrozenLake-v1"), table=False, successors=3, reward_range=(0, 1)
+    )
+    planner = pacplan.UCT(gamma=0.9, horizon=8)
+
+    def answer(seed):
+        plan = planner.plan(model, seed=seed, budget=2000)
+        return plan.values.tolist(), plan.calls.tolist()
+
+    assert answer(1) == answer(1) != answer(2)
+
+
+# --------------------------------------------------------------------------------- Command line
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "words"),
+    [
+        (["gym:FrozenLake-v1", "--set", "is_slippery=False", "--horizon", "6"], 0, "Action"),
+        (["gym:CartPole-v1", "--set", "successors=1", "--set", "reward_range=(0,1)"], 3, "Action"),
+        (["gym:Nowhere-v1"], 2, "cannot make 'Nowhere-v1'"),
+        (["gym:CartPole-v1"], 2, "pass reward_range"),
+    ],
+)
+def test_from_the_command_line(command, code, words):
+    options = ["--epsilon", "0.3", "--gamma", "0.9", "--seed", "0", "--budget", "3000", "-q"]
+    if "FrozenLake" in command[0]:
+        options += ["--option", "rewards=known", "--option", "transitions=known"]
+    outcome = CliRunner().invoke(app, ["plan", *command, *options])
+    assert outcome.exit_code == code, outcome.output
+    assert words in outcome.output
+
+
+def test_without_gymnasium(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    outcome = CliRunner().invoke(app, ["plan", "gym:FrozenLake-v1"])
+    assert outcome.exit_code == 2
+    assert "pip install pacplan[gym]" in outcome.output
+
+
+# ---------------------------------------------------------------------------------- Highway-env
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_highway():
+    highway_env = pytest.importorskip("highway_env")
+    gymnasium.register_envs(highway_env)
+    env = made("highway-fast-v0", config={"vehicles_count": 5, "simulation_frequency": 5})
+    model = pacplan.from_gymnasium(env, successors=1, reward_range=(0, 1), mask=True)
+    state = model.initial_state()
+    expected = []
+    twin = copy.deepcopy(env)
+    for action in (1, 0, 3):
+        observation, reward, terminated, _, _ = twin.step(action)
+        key = None if terminated else observation_key(observation)
+        expected.append((key, pytest.approx(reward), terminated))
+    assert steps_of(model, state, [1, 0, 3]) == expected
+    assert model.actions(state) == tuple(sorted(env.unwrapped.get_available_actions()))
+    plan = pacplan.OPD(gamma=0.8).plan(model, seed=0, budget=30)
+    assert plan.action in model.actions(state)

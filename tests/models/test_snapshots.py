@@ -1,0 +1,356 @@
+"""Environments of all kinds as snapshots, and what is said when that does not work."""
+
+import math
+import random
+import threading
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+import pacplan
+from pacplan.models.snapshots import observation_key
+from worlds import WALK, Walk, made, started, steps_of
+
+
+class OwnMethods(Walk):
+    """Saves and restores itself, with its random state, and cannot be looked into."""
+
+    def move(self, action):
+        return super().move(action) if self.np_random.random() < 0.5 else 0
+
+    def get_state(self):
+        return self.place, self.np_random.bit_generator.state
+
+    def set_state(self, state):
+        self.place, self.np_random.bit_generator.state = state
+
+
+class OwnGenerators(Walk):
+    """Draws from generators of its own, one of them in an object that changes."""
+
+    def reset(self, **options):
+        self.dice = {"a": random.Random(1), "rolls": 0}
+        self.legacy = np.random.RandomState(1)
+        return super().reset(**options)
+
+    def move(self, action):
+        self.dice["rolls"] += 1
+        lucky = self.dice["a"].random() + self.legacy.random_sample() < 1.0
+        return super().move(action) if lucky else 0
+
+
+class Ezpickle(Walk, gymnasium.utils.EzPickle):
+    """To copy it is to make a new one."""
+
+    def __init__(self):
+        gymnasium.utils.EzPickle.__init__(self)
+
+    def move(self, action):
+        return super().move(action) if self.np_random.random() < 0.5 else 0
+
+
+@pytest.mark.parametrize("kind", [OwnMethods, OwnGenerators, Ezpickle])
+def test_luck_is_drawn_anew_in_every_copy(kind):
+    env = started(kind())
+    while env.place != 3:
+        env.step(1)
+    model = pacplan.from_gymnasium(env, **WALK)
+    state = model.initial_state()
+    rng = np.random.default_rng(0)
+    draws = [model._bench.observe(state, 1, rng) for _ in range(400)]
+    seen = [observation for observation, _, _, _ in draws]
+    assert set(seen) == {3, 4} and len({successor for _, successor, _, _ in draws}) == 2
+    assert abs(seen.count(4) / 400 - 0.5) < 6 * 0.5 / math.sqrt(400)
+    answers = [pacplan.UCT(gamma=0.9, horizon=5).plan(model, seed=1, budget=500) for _ in range(2)]
+    assert answers[0].values.tolist() == answers[1].values.tolist()
+    assert env.place == 3
+
+
+class TwoArguments(Walk):
+    """MuJoCo's way: setting takes two arguments, so it is no pair with getting."""
+
+    def get_state(self):
+        raise AssertionError("not to be called")
+
+    def set_state(self, positions, velocities):
+        raise AssertionError("not to be called")
+
+
+def test_methods_that_do_not_fit_are_left_alone():
+    env = started(TwoArguments())
+    model = pacplan.from_gymnasium(env, **WALK)
+    assert steps_of(model, model.initial_state(), [1, 1, 1]) == [(3, 0, 0), (4, 0, 0), (None, 1, 1)]
+
+
+class Board(Walk):
+    """Keeps a board of nested lists and a tally that changes late, both changed in place."""
+
+    def __init__(self):
+        self.board = [[0, 0], [0, 0]]
+        self.late = []
+        self.same = self.board[0]
+
+    def reset(self, **options):
+        self.board[0][:] = [0, 0]
+        self.late.clear()
+        return super().reset(**options)
+
+    def step(self, action):
+        self.board[0][action] += 1
+        if self.board[0][action] == 6:
+            self.late.append(action)
+        super().step(action)
+        return self.same[0] * 100 + self.same[1] * 10 + len(self.late), 0.0, False, False, {}
+
+
+def test_what_changes_in_place_is_copied_even_if_it_changes_late():
+    env = started(Board())
+    model = pacplan.from_gymnasium(env, **WALK)
+    state = model.initial_state()
+    sequence = [0, 1, 0, 0, 0, 0, 0, 1]
+    expected = [env.step(action)[0] for action in sequence]
+    for _ in range(3):
+        assert [key for key, _, _ in steps_of(model, state, sequence)] == expected
+    later = model.state_of(env)
+    for action in sequence:
+        state, _, _ = model._step(state, action, np.random.default_rng(0))
+    assert later == state
+    assert steps_of(model, later, [1]) == [(env.step(1)[0], 0.0, False)]
+
+
+def test_time_limits():
+    env = made("CartPole-v1", max_episode_steps=4)
+    env.step(0)
+    settings = {"successors": 1, "reward_range": (0, 1)}
+    planner = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=1.0, horizon=6, rewards="deterministic")
+    endless = planner.plan(pacplan.from_gymnasium(env, **settings), seed=0, budget=5000)
+    assert endless.value == pytest.approx(6.0)
+    limited = pacplan.from_gymnasium(env, time_limit=True, **settings)
+    assert planner.plan(limited, seed=0, budget=5000).value == pytest.approx(3.0)
+    state = limited.initial_state()
+    ended = [end for _, _, end in steps_of(limited, state, [0, 1, 0, 1])]
+    assert ended == [False, False, True]
+    assert limited._step(state, 0, np.random.default_rng(0))[0].saved[0]["_elapsed_steps"] == 2
+
+
+def test_wrappers_apply():
+    env = gymnasium.wrappers.TransformReward(made("CartPole-v1"), lambda r: 0.25 * r)
+    env = gymnasium.wrappers.FrameStackObservation(env, 2)
+    env.reset(seed=0)
+    model = pacplan.from_gymnasium(env, successors=1, reward_range=(0, 1))
+    state = model.initial_state()
+    first = steps_of(model, state, [0, 1])
+    observation, reward, _, _, _ = env.step(0)
+    assert first[0] == (observation_key(observation), 0.25, False) and reward == 0.25
+    assert first[1][0] == observation_key(env.step(1)[0])
+    with pytest.raises(ValueError, match=r"the model is one of .*FrameStackObservation"):
+        model.state_of(made("CartPole-v1"))
+
+
+def test_action_spaces():
+    pendulum = made("Pendulum-v1")
+    settings = {"successors": 1, "reward_range": (-17, 0)}
+    with pytest.raises(ValueError, match="list the actions"):
+        pacplan.from_gymnasium(pendulum, **settings)
+    model = pacplan.from_gymnasium(pendulum, actions=[(-2.0,), (0.0,), (2.0,)], **settings)
+    plan = pacplan.UCT(gamma=0.9, horizon=5).plan(model, seed=0, budget=500)
+    assert plan.action in {(-2.0,), (0.0,), (2.0,)}
+
+    class Switches(Walk):
+        action_space = spaces.MultiBinary(2)
+
+        def move(self, action):
+            assert isinstance(action, np.ndarray)
+            return int(action[0]) - int(action[1])
+
+    model = pacplan.from_gymnasium(started(Switches()), **WALK)
+    assert model.actions(model.initial_state()) == ((0, 0), (0, 1), (1, 0), (1, 1))
+
+    class Shifted(Walk):
+        action_space = spaces.Discrete(2, start=1)
+
+        def move(self, action):
+            return super().move(action - 1)
+
+    model = pacplan.from_gymnasium(started(Shifted()), **WALK)
+    assert pacplan.UCT(gamma=0.9, horizon=5).plan(model, seed=0, budget=500).action == 2
+
+
+def test_keys():
+    array = np.array([1.0, 2.0], np.float32)
+    same = {"b": (array.copy(), 3), "a": [np.int64(4), "x"]}
+    assert observation_key(same) == observation_key({"a": (4, "x"), "b": [array, np.int8(3)]})
+    assert observation_key(array) != observation_key(array.astype(np.float64))
+    assert observation_key(array) != observation_key(array.reshape(2, 1))
+    image = np.zeros((50, 50), np.uint8)
+    other = image.copy()
+    other[49, 49] = 1
+    assert observation_key(image) == observation_key(image.copy()) != observation_key(other)
+    assert len(observation_key(image)[-1]) == 20
+    with pytest.raises(TypeError, match="pass key="):
+        observation_key({1, 2})
+    own = pacplan.from_gymnasium(started(Walk()), key=lambda place: f"place {place}", **WALK)
+    state = own.initial_state()
+    assert own._step(state, 0, np.random.default_rng(0))[0].key == "place 1"
+    for key in ("observed", 3):
+        with pytest.raises(TypeError, match="key must be a function"):
+            pacplan.from_gymnasium(started(Walk()), key=key, **WALK)
+
+
+# --------------------------------------------------------------------------- What is refused, how
+
+
+class Rich(Walk):
+    def step(self, action):
+        observation, _, *rest = super().step(action)
+        return observation, 2.0, *rest
+
+
+class Wild(Walk):
+    def move(self, action):
+        return int(self.np_random.integers(-2, 3))
+
+
+class Elsewhere(Walk):
+    """Its randomness belongs to nobody."""
+
+    source = np.random.default_rng(0)
+
+    def move(self, action):
+        return int(Elsewhere.source.integers(-1, 2))
+
+
+class Leaky(Walk):
+    """Gives itself away instead of a copy."""
+
+    def reset(self, **options):
+        self.memory = [2]
+        return super().reset(**options)
+
+    def move(self, action):
+        self.memory[0] += 1
+        return self.memory[0] % 3
+
+    def save_state(self):
+        return self.memory, self.place
+
+    def load_state(self, state):
+        self.memory, self.place = state
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        (Rich(), r"paid 2.0, outside reward_range=\(0.0, 1.0\)"),
+        (Wild(), r"different states, but successors=2"),
+        (Elsewhere(), r"replayed with the same random numbers"),
+        (Leaky(), r"replayed with the same random numbers"),
+    ],
+)
+def test_broken_promises_are_found_before_planning(env, message):
+    with pytest.raises(pacplan.BrokenPromiseError, match=message):
+        pacplan.from_gymnasium(started(env), **WALK)
+    pacplan.from_gymnasium(started(env), check=False, **WALK)
+
+
+@pytest.mark.parametrize("key", [lambda place: [place], lambda place: np.array([place])])
+def test_keys_that_do_not_hash(key):
+    with pytest.raises(pacplan.BrokenPromiseError, match="does not hash and compare"):
+        pacplan.from_gymnasium(started(Walk()), key=key, **WALK)
+
+
+class Bell(Walk):
+    """Rings a bell far from where it starts, and hears it from then on."""
+
+    def __init__(self):
+        self.bell = []
+
+    def step(self, action):
+        self.place += self.move(action)
+        if self.place == 30:
+            self.bell.append("rung")
+        return self.place, 0.01 * len(self.bell), False, False, {}
+
+
+def test_what_changes_too_late_to_be_found_is_noticed_after_the_plan():
+    env = started(Bell())
+    model = pacplan.from_gymnasium(env, **WALK)
+    planner = pacplan.UCT(gamma=0.9, horizon=4)
+    planner.plan(model, seed=0, budget=100)
+    env.place = 28
+    with pytest.raises(pacplan.BrokenPromiseError, match=r"bell of Bell changed.*changing=\['bell'\]"):
+        planner.plan(model, seed=0, budget=100)
+    told = pacplan.from_gymnasium(env, changing=["bell"], **WALK)
+    planner.plan(told, seed=0, budget=100)
+    assert [reward for _, reward, _ in steps_of(told, told.initial_state(), [1, 1, 1])] == [
+        0,
+        0.01,
+        0.01,
+    ]
+    assert env.bell == []
+
+
+def test_missing_promises():
+    env = started(Walk())
+    with pytest.raises(ValueError, match=r"pass reward_range=.*draws paid from 0 to 1"):
+        pacplan.from_gymnasium(env)
+    model = pacplan.from_gymnasium(env, reward_range=(0, 1))
+    with pytest.raises(ValueError, match=r"needs B.*model.check\(\) tells"):
+        pacplan.MDPGapE(epsilon=0.5, delta=0.1, gamma=0.9).plan(model)
+    report = model.check()
+    assert report.successors == 1 and report.rewards == (0.0, 1.0)
+    assert not report.problems and not report.notes
+    assert "at most 1 successors" in str(report)
+    wild = pacplan.from_gymnasium(started(Wild()), reward_range=(0, 1)).check()
+    assert 3 <= wild.successors <= 5
+
+
+class Locked(Walk):
+    def __init__(self, render_mode=None):
+        self.lock = threading.Lock()
+
+
+def put_back(env, place):
+    env.place = place
+
+
+def test_environments_that_cannot_be_copied():
+    env = started(Locked())
+    with pytest.raises(ValueError, match=r"Locked\.lock, a lock.*Pass save= and restore="):
+        pacplan.from_gymnasium(env, **WALK)
+    own = {"save": lambda env: env.place, "restore": put_back}
+    with pytest.raises(ValueError, match=r"Locked cannot be copied.*gymnasium.make"):
+        pacplan.from_gymnasium(env, **own, **WALK)
+    gymnasium.register("pacplan/Locked-v0", entry_point=Locked)
+    env = made("pacplan/Locked-v0")
+    env.step(1)
+    model = pacplan.from_gymnasium(env, **own, **WALK)
+    assert steps_of(model, model.initial_state(), [1, 0]) == [(4, 0, 0), (3, 0, 0)]
+    assert env.unwrapped.place == 3
+
+
+def test_own_functions_to_save_and_restore():
+    env = started(Walk())
+    model = pacplan.from_gymnasium(env, save=lambda env: env.place, restore=put_back, **WALK)
+    assert steps_of(model, model.initial_state(), [1, 0]) == [(3, 0, 0), (2, 0, 0)]
+    assert model.initial_state().saved[-1] == 2
+    with pytest.raises(ValueError, match="together"):
+        pacplan.from_gymnasium(env, save=lambda env: env.place, **WALK)
+
+
+def test_states_that_are_none():
+    fresh = gymnasium.make("CartPole-v1")
+    model = pacplan.from_gymnasium(fresh, successors=1, reward_range=(0, 1))
+    planner = pacplan.UCT(gamma=0.9, horizon=5)
+    with pytest.raises(ValueError, match=r"call env.reset\(\)"):
+        planner.plan(model, budget=10)
+    with pytest.raises(TypeError, match=r"model.state_of\(env\)"):
+        planner.plan(model, fresh, budget=10)
+    with pytest.raises(ValueError, match=r"call env.reset\(\)|env.reset\(\) before"):
+        planner.plan(pacplan.from_gymnasium(gymnasium.make("FrozenLake-v1")), budget=10)
+    with pytest.raises(TypeError, match="Gymnasium environment, got int"):
+        pacplan.from_gymnasium(3)
+    with pytest.raises(TypeError, match="vector of environments"):
+        pacplan.from_gymnasium(gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="sync"))

@@ -1,0 +1,136 @@
+"""Ctrl-C: what the command leaves behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from command_line import (
+    COMMAND,
+    FAST,
+    Outcome,
+    folder_of_models,
+    run_process,
+)
+
+folder = pytest.fixture(folder_of_models)
+
+
+def interrupted(*arguments):
+    """Start the command, send Ctrl-C once a slow model has begun, and say how it ended.
+
+    Without it, the slow models would keep it busy for hours.
+    """
+    process = subprocess.Popen(
+        [COMMAND, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that runs tests in the background makes them ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        while not os.path.exists("started"):
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=600)
+    finally:
+        process.kill()
+        process.wait()
+    return Outcome(process.returncode, stdout, stderr)
+
+
+@pytest.mark.parametrize("extra", [(), ("--quiet",)], ids=["progress", "quiet"])
+def test_interrupt_prints_the_plan_so_far(folder, extra):
+    outcome = interrupted("plan", f"{folder}:slow", *FAST, *extra)
+    assert outcome.code == 130
+    assert "Traceback" not in outcome.stderr
+    assert "estimate" in outcome.stdout and "Action" in outcome.stdout
+    assert "Stopped by an interrupt" in outcome.words
+
+
+def test_interrupt_with_json(folder):
+    outcome = interrupted("plan", f"{folder}:slow", *FAST, "--json")
+    assert outcome.code == 130
+    record = json.loads(outcome.stdout)
+    assert record["stopped_by"] == "interrupt"
+    assert record["certified"] is False
+    assert record["interrupted"] is True
+
+
+def test_interrupt_before_the_search(folder):
+    outcome = interrupted("plan", f"{folder}:slow_factory", *FAST)
+    assert outcome.code == 130
+    assert outcome.stdout == ""
+    assert "Traceback" not in outcome.stderr
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals between processes")
+def test_interrupt_during_the_last_call_of_a_plan(folder, tmp_path):
+    command = ["plan", f"{folder}:pressing", "--planner", "uct", "--budget", "200", "--json"]
+    outcome = run_process(*command, cwd=tmp_path)
+    record = json.loads(outcome.stdout)
+    assert (record["samples"], record["interrupted"]) == (200, True)
+    assert outcome.code == 130
+
+
+def test_interrupted_comparison_shows_what_is_done(folder):
+    command = ["compare", f"{folder}:slow_third", "--planners", "uct,brue", "--budget", "50"]
+    outcome = interrupted(*command, "--runs", "9")
+    assert outcome.code == 130
+    assert "2 problems, 50 calls each" in outcome.stdout
+    for name in ("uct", "brue"):
+        assert name in outcome.stdout
+    assert outcome.stderr == "pacplan: stopped after 2 of 9 problems\n"
+
+
+def test_interrupted_before_any_problem_is_compared(folder):
+    outcome = interrupted("compare", f"{folder}:slow_factory", "--planners", "uct")
+    assert outcome.code == 130
+    assert outcome.stdout == ""
+    assert "Traceback" not in outcome.stderr
+
+
+AGENT = """
+import os, signal, sys
+import pacplan
+
+presses = int(sys.argv[1])
+table = pacplan.envs.garnet(states=20, seed=0)
+
+def step(state, action, rng):
+    global presses
+    if presses:
+        presses -= 1
+        os.kill(os.getpid(), signal.SIGINT)
+    return table.step(state, action, rng)
+
+model = pacplan.Simulator(step, actions=5, successors=2, initial=0)
+agent = pacplan.Agent(pacplan.UCT(gamma=0.7), model, budget=100, seed=0)
+try:
+    for _ in range(3):
+        agent.act(0)
+finally:
+    print([decision.plan.interrupted for decision in agent.history])
+"""
+
+
+@pytest.mark.parametrize(
+    ("presses", "decisions", "code"), [(1, [True, False, False], 0), (2, [True], -signal.SIGINT)]
+)
+def test_interrupted_agents_follow_the_rule_of_plans(presses, decisions, code):
+    """One press ends a decision; a second one during the next decision leaves the loop."""
+    done = subprocess.run(
+        [sys.executable, "-c", AGENT, str(presses)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert done.stdout == f"{decisions}\n"
+    assert done.returncode == code

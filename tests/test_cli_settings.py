@@ -1,0 +1,133 @@
+"""Settings of planners, limits and checkpoints on the command line."""
+
+import json
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+import pacplan
+from command_line import (
+    assert_refused,
+    folder_of_models,
+    run,
+    run_process,
+)
+from pacplan.cli import app
+
+folder = pytest.fixture(folder_of_models)
+
+
+@pytest.mark.parametrize(
+    ("planner", "arguments", "expected"),
+    [
+        ("sparse-sampling", ["--option", "width=3", "--horizon", "2"], "horizon=2, width=3"),
+        ("sparse-sampling", ["--option", "width=3", "--option", "horizon=2"], "horizon=2, width=3"),
+        ("sparse-sampling", ["--epsilon", "4", "--horizon", "1"], "epsilon=4.0, delta=0.1"),
+        ("sparse-sampling", ["--option", "epsilon=4", "--horizon", "1"], "epsilon=4.0, delta=0.1"),
+        ("mdp-gape", ["--option", "value_bounds={m}:bounds", "--epsilon", "4"], "value_bounds="),
+        ("mdp-gape", ["--option", "thresholds={m}:flat", "--epsilon", "4"], "thresholds="),
+        ("mdp-gape", ["--thresholds", "{m}:flat", "--epsilon", "4"], "thresholds="),
+        ("bracket", ["--option", "goal=value", "--option", "epsilon=4"], "goal='value'"),
+        ("smooth-cruiser", ["--option", "temperature=0.1"], "temperature=0.1"),
+        ("uct", ["--option", "chunk=7"], "chunk=7"),
+    ],
+)
+def test_every_setting_of_a_planner(folder, planner, arguments, expected):
+    arguments = [argument.format(m=folder) for argument in arguments]
+    command = ["plan", f"{folder}:table", "--planner", planner, "--budget", "200", "--json"]
+    outcome = run(*command, *arguments)
+    assert outcome.code in (0, 3), outcome.stderr
+    assert expected in json.loads(outcome.stdout)["planner"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--epsilon", "1", "--option", "epsilon=1"], ["epsilon", "twice"]),
+        (["--option", "merge=depth", "--option", "merge=tree"], ["--option merge=", "twice"]),
+        (["--set", "states=20", "--set", "states=30"], ["--set states=", "twice"]),
+        (["--option", "merge"], ["--option takes NAME=VALUE"]),
+        (["--option", "colour=red"], ["takes no colour", "value_bounds"]),
+        (["--option", "epsilon=None"], ["epsilon", "None"]),
+        (["--planner", "sparse-sampling", "--option", "width=3"], ["width needs a horizon"]),
+        (
+            ["--planner", "sparse-sampling", "--option", "width=3", "--epsilon", "1"],
+            ["width", "epsilon", "not both"],
+        ),
+        (["--memory-limit", "much"], ["--memory-limit", "500M", "'much'"]),
+        (["--memory-limit=-5"], ["--memory-limit", "'-5'"]),
+        (["--memory-limit", "0"], ["memory_limit", "0"]),
+        (["--resume"], ["--checkpoint"]),
+        (["--every", "5"], ["--checkpoint"]),
+        (["--checkpoint", "no/such/file"], ["no/such/file", "no such folder"]),
+        (["--checkpoint", "."], ["'.'", "is a folder"]),
+        (["--checkpoint", "file", "--every", "0"], ["every", "0"]),
+        (["--checkpoint", "no-such-file", "--resume"], ["no-such-file", "No such file"]),
+    ],
+    ids=" ".join,
+)
+def test_wrong_settings(folder, arguments, words):
+    assert_refused(run("plan", "garnet", *arguments), 2, *words)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--thresholds", "sharp"], 0),
+        (["--option", "thresholds=sharp"], 0),
+        (["--thresholds", "lemma"], 3),
+        (["--option", "thresholds=lemma"], 3),
+        (["--option", "epsilon=0.0", "--option", "thresholds=lemma"], 0),
+        (["--planner", "sparse-sampling", "--option", "width=2", "--option", "horizon=1"], 0),
+        (["--planner", "sparse-sampling", "--option", "width=2", "--horizon", "1"], 0),
+        (["--planner", "uct"], 0),
+    ],
+)
+def test_the_exit_code_follows_from_the_planner_however_it_was_given(arguments, code):
+    assert run("plan", "garnet", "--seed", "0", "--budget", "200", "-q", *arguments).code == code
+
+
+@pytest.mark.parametrize("planner", ["mdp-gape", "uct"])
+@pytest.mark.parametrize("limit", ["1M", "1048576", "1024 KiB", "0.001g"])
+def test_memory_limit(planner, limit):
+    command = ["plan", "garnet", "--planner", planner, "--seed", "0", "--budget", "10000000", "--json"]
+    outcome = run(*command, "--memory-limit", limit)
+    record = json.loads(outcome.stdout)
+    assert record["stopped_by"] == "memory" and record["memory"] <= 1.1 * 2**20
+    assert outcome.code == 3
+
+
+def test_resuming_from_the_command(folder, tmp_path):
+    model = f"{folder}:pressing"
+    command = ["plan", model, "--set", "last=50", "--planner", "uct", "--json", "--checkpoint", "saved"]
+    command += ["--every", "1e-9"]
+    wanted = ["--seed", "3", "--budget", "120"]
+    first = run_process(*command, *wanted, cwd=tmp_path)
+    assert first.code == 130
+    assert first.stderr == "pacplan: stopped; --resume goes on from saved\n"
+    for extra, words in (
+        (["--seed", "4"], ["--seed 4", "has seed 3"]),
+        (["--budget", "60"], ["--budget 60", "has budget 120"]),
+        (["--state", "1"], ["--state 1", "has state 0"]),
+        (["--option", "exploration=1.0"], ["another planner"]),
+    ):
+        assert_refused(run_process(*command, *extra, "--resume", cwd=tmp_path), 2, *words)
+    saved = (tmp_path / "saved").read_bytes()
+    records = []
+    # With all that the checkpoint knows already, without it, and from the beginning.
+    for extra in ([*wanted, "--state", "0", "--resume"], ["--resume"], wanted):
+        (tmp_path / "saved").write_bytes(saved)
+        done = run_process(*command, *extra, cwd=tmp_path)
+        assert done.code == 0, done.stderr
+        record = json.loads(done.stdout)
+        del record["seconds"], record["memory"]
+        records.append(record)
+    assert records[0] == records[1] == records[2]
+    assert records[0]["samples"] == 120
+
+
+def test_help_names_every_planner():
+    shown = CliRunner().invoke(app, ["plan", "--help"], env={"COLUMNS": "200"}).stdout
+    for name in pacplan.planners:
+        assert re.search(rf"\b{name}\b", shown), name

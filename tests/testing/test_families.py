@@ -1,0 +1,105 @@
+"""The cases of the verification: their answers, by brute force."""
+
+import numpy as np
+import pytest
+
+from pacplan.testing import FAMILIES
+from pacplan.testing import families as family_module
+
+
+def outcomes(table, state, action, h):
+    """What can happen, from the table that draws are made from: probability, reward, next state."""
+    row = table._handle.outcomes[h if table.steps is not None else 0, state, action]
+    return [
+        (float(p), float(outcome["reward"]), None if outcome["ended"] else int(outcome["state"]))
+        for p, outcome in zip(np.diff(row["cumulative"], prepend=0.0), row, strict=True)
+        if p > 0.0
+    ]
+
+
+def chain_outcomes(model, state, action, h):
+    """Those of the jitted simulator, by calling it with every one of the eighths it distinguishes."""
+
+    class Fixed:
+        def __init__(self, x):
+            self.random = lambda: x
+
+    drawn = [family_module._chain.py_func(state, action, Fixed((i + 0.5) / 8)) for i in range(8)]
+    return [(1 / 8, reward, None if ended else after) for after, reward, ended in drawn]
+
+
+def by_recursion(model, follow, state, gamma, left, h=0):
+    """Values of the actions of a state, with every future enumerated."""
+    found = []
+    for action in range(len(model.actions(state))):
+        value = 0.0
+        for p, reward, after in follow(model, state, action, h):
+            rest = 0.0
+            if after is not None and left > 1:
+                rest = max(by_recursion(model, follow, after, gamma, left - 1, h + 1))
+            value += p * (reward + gamma * rest)
+        found.append(value)
+    return found
+
+
+def minimax(model, state, maximises=True):
+    found = []
+    for action in range(len(model.actions(state))):
+        ((_, reward, after),) = outcomes(model, state, action, 0)
+        found.append(reward if after is None else minimax(model, after, not maximises))
+    return found if state == 0 else max(found) if maximises else min(found)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_answers_are_those_of_brute_force(name):
+    family = FAMILIES[name]
+    for seed in range(15):
+        case = family.case(seed)
+        assert case.delta == family.delta
+        assert set(case.settings) == family.settings
+        assert not family.one_step or case.horizon == 1
+        if family.game:
+            expected = minimax(case.model, 0)
+        elif name == "jitted":
+            expected = by_recursion(case.model, chain_outcomes, case.state, case.gamma, case.horizon)
+        else:
+            expected = by_recursion(case.table, outcomes, case.state, case.gamma, case.horizon)
+        np.testing.assert_allclose(case.values, expected, rtol=0.0, atol=1e-12)
+
+
+def test_answers_for_an_infinite_horizon():
+    for seed in range(15):
+        case = FAMILIES["endless"].case(seed)
+        steps = 3 + int(np.log(1e-7) / np.log(case.gamma))
+        values = np.zeros(3)
+        for _ in range(steps):
+            actions = [
+                [
+                    sum(
+                        p * (r + case.gamma * (0.0 if after is None else values[after]))
+                        for p, r, after in outcomes(case.table, state, action, 0)
+                    )
+                    for action in range(2)
+                ]
+                if not case.table._terminal[state]
+                else [0.0, 0.0]
+                for state in range(3)
+            ]
+            values = np.max(actions, axis=1)
+        np.testing.assert_allclose(case.endless, actions[0], atol=1e-6)
+
+
+def test_cases_come_in_every_kind():
+    drawn = {name: [family.case(seed) for seed in range(60)] for name, family in FAMILIES.items()}
+    mixed = drawn["mixed"]
+    assert {case.horizon for case in mixed} == {1, 2, 3, 4}
+    assert {1, 2, 3, 8} <= {case.model.successors for case in mixed}
+    assert 1.0 in {case.gamma for case in mixed} and len({case.gamma for case in mixed}) > 1
+    assert {case.model.noise for case in mixed} == {"none", "bernoulli"}
+    assert any(case.model.reward_range[1] < 0.0 for case in drawn["ends"])
+    assert {case.adversary for case in drawn["stopped"]} == {"hope", "truth"}
+    said = {tuple(case.settings.values()) for name in ("declared", "told") for case in drawn[name]}
+    assert len(said) == 8  # All pairs of what can be declared, but for nothing at all.
+    ties = [np.sort(case.values)[::-1] for case in drawn["ties"]]
+    loss = [(q[0] - q[1]) / case.epsilon for q, case in zip(ties, drawn["ties"], strict=True)]
+    assert min(loss) == pytest.approx(1.0, abs=1e-9) and max(loss) > 1.0 + 1e-9

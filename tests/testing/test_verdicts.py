@@ -1,0 +1,184 @@
+"""The verification judges as its statistics say, and catches planners that promise too much."""
+
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pacplan import testing
+from pacplan.testing import ENTRANTS, FALSE_ALARM, FAMILIES, Promise, clopper_pearson, replay, verify
+from pacplan.testing.checks import attempt, examine
+from promisers import Answer, Broken, modest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+import sabotage
+
+
+@pytest.mark.parametrize("tail", [0.3, 0.025, 1e-9])
+@pytest.mark.parametrize("trials", [1, 7, 300, 100_000])
+def test_clopper_pearson_is_scipys(trials, tail):
+    for failures in sorted({0, 1, 2, trials // 3, trials - 1, trials}):
+        if not 0 <= failures <= trials:
+            continue
+        low, high = clopper_pearson(failures, trials, tail)
+        expected = (
+            stats.beta.ppf(tail, failures, trials - failures + 1) if failures else 0.0,
+            stats.beta.isf(tail, failures + 1, trials - failures) if failures < trials else 1.0,
+        )
+        assert (low, high) == pytest.approx(expected, rel=1e-9)
+
+
+def test_clopper_pearson_refuses_impossible_counts():
+    with pytest.raises(ValueError, match="3 failures in 2 trials"):
+        clopper_pearson(3, 2, 0.1)
+
+
+def test_a_claim_is_held_against_the_truth():
+    case = FAMILIES["ties"].case(0)
+    worst, best = int(case.values.argmin()), int(case.values.argmax())
+    loss = float(case.values[best] - case.values[worst])
+    promise = Promise(below=1.0, above=1.0, value=1.0)
+
+    def found(promise=promise, case=case, **claim):
+        make = modest({"action": case.model.actions(0)[worst]} | claim)
+        return attempt(promise, case, lambda one: make(epsilon=0, delta=0, gamma=0, horizon=0), 0)[1]
+
+    assert found() == {}  # Nothing is claimed.
+    assert found(gap=loss) == {"wrong": False}
+    assert found(gap=0.99 * loss) == {"wrong": True}
+    # Its own rule claims epsilon, whatever the gap.
+    assert found(gap=loss, stopped_by="rule", value=99.0)["wrong"] == (loss > case.epsilon + 1e-9)
+    assert found(stopped_by="certified", value=case.values.max() + case.epsilon)["value"] is False
+    assert found(stopped_by="certified", value=case.values.max() + 1.01 * case.epsilon)["value"] is True
+    assert found(stopped_by="certified", value=np.nan)["value"] is True
+    assert found(lower=case.values, upper=case.values) == {"below": False, "above": False}
+    assert found(lower=case.values + 1e-3, upper=case.values) == {"below": True, "above": False}
+    low = case.values.copy()
+    low[worst] -= 1e-3
+    assert found(lower=low, upper=low) == {"below": False, "above": True}
+    kind = Promise(below=0.5, above=0.5, upper="best")
+    assert found(kind, lower=low, upper=low) == {"below": False, "above": False}
+    low = case.values.copy()
+    low[best] -= 1e-3
+    assert found(kind, lower=low, upper=low) == {"below": False, "above": True}
+
+
+def test_the_infinite_horizon_is_claimed_too():
+    case = next(
+        case
+        for case in map(FAMILIES["endless"].case, range(100))
+        if np.ptp(case.endless) > np.ptp(case.values) + 0.01
+    )
+    worst = int(case.values.argmin())
+    loss = float(np.ptp(case.values))
+    claim = {"action": worst, "gap": loss}
+    assert examine(Promise(), case, plan_of(case, claim)) == {"wrong": False}
+    certified = claim | {"stopped_by": "certified", "certified": True}
+    wrong = float(np.ptp(case.endless)) > case.epsilon
+    assert examine(Promise(), case, plan_of(case, certified)) == {"wrong": wrong}
+    alone = {"action": worst, "gap": float(np.ptp(case.endless)) - 1e-3}
+    assert examine(Promise(endless=True), case, plan_of(case, alone)) == {"wrong": True}
+
+
+def plan_of(case, claim):
+    maker = Answer(epsilon=0, delta=0, gamma=0, horizon=0, claim=claim)
+    return maker.plan(case.model, case.state, seed=0, budget=None)
+
+
+def test_what_fails_while_it_is_watched_counts():
+    family = FAMILIES["lucky"]
+    shown = {"lower": np.array([0.9]), "upper": np.array([1.0])}
+    promise = Promise(below=1.0, above=1.0)
+    make = partial(Answer, claim={"gap": 0.0}, shown=shown)
+
+    def build(case):
+        return make(epsilon=0, delta=0, gamma=0, horizon=0)
+
+    assert attempt(promise, family.case(0), build, 0)[1] == {
+        "wrong": False,
+        "below": True,
+        "above": False,
+    }
+
+
+def test_a_planner_that_lies_is_caught():
+    report = verify(Answer, families=["ties", "anytime"], plans=400)
+    assert not report.ok and report.complete
+    assert {(v.family, v.check) for v in report.violations} == {
+        ("ties", "wrong"),
+        ("anytime", "wrong"),
+    }
+    assert "VIOLATED: Answer on ties, wrong" in str(report)
+    # It has no bounds, so nothing is said of them.
+    assert {v.check for v in report.verdicts} == {"wrong"}
+    case, plan, found = replay("ties", testing.entrant_of(Answer), report.violations[0].cases[0])
+    assert found["wrong"] and np.ptp(case.values) > 0.0 and plan.gap == 0.0
+
+
+def test_a_planner_that_claims_nothing_is_not():
+    report = verify(modest({}), families=["ties"], plans=50)
+    assert report.ok and report.verdicts == ()
+    assert verify(modest({"gap": 1.0}), families=["ties"], plans=50).ok
+
+
+def test_errors_are_told():
+    report = verify(Broken, families=["ties"], plans=100)
+    assert not report.ok
+    number = report.errors[0][2]
+    assert report.errors[0] == ("ties", "Broken", number, "ZeroDivisionError: own words")
+    assert f"ERROR: Broken on ties, case {number}: ZeroDivisionError" in str(report)
+
+
+def test_a_promise_of_never_is_broken_by_once():
+    promise = Promise(wrong=0.0)
+    report = verify(Answer, promise=promise, families=["ties"], plans=25)
+    assert report.violations[0].promised == 0.0
+    assert verify(modest({"gap": 1.0}), promise=promise, families=["ties"], plans=25).ok
+
+
+def test_violations_are_those_of_the_corrected_interval():
+    report = verify(Answer, families=["ties", "anytime"], plans=400)
+    judged = 6  # Two families, three promises each.
+    for verdict in report.verdicts:
+        low = stats.beta.ppf(
+            FALSE_ALARM / judged, verdict.failures, verdict.plans - verdict.failures + 1
+        )
+        assert verdict.surely == pytest.approx(low, rel=1e-6)
+        assert verdict.violated == (low > verdict.promised)
+        assert verdict.rate == verdict.failures / verdict.plans
+        assert verdict.promised == FAMILIES[verdict.family].delta
+
+
+@pytest.mark.parametrize(
+    ("cut", "planner", "family", "plans", "check"),
+    [
+        (sabotage.bracket_above, "bracket", "anytime", 400, "above"),
+        (sabotage.bracket_below, "bracket", "anytime", 400, "below"),
+        (sabotage.mdp_gape_rewards, "mdp-gape", "lucky", 1000, "below"),
+        (sabotage.mdp_gape_rewards, "mdp-gape", "unlucky", 1500, "above"),
+    ],
+)
+def test_two_nats_too_cheap_are_caught_and_honest_planners_pass(cut, planner, family, plans, check):
+    assert verify(planner, families=[family], plans=plans).ok
+    with cut(2.0):
+        report = verify(planner, families=[family], plans=plans)
+    assert [verdict.check for verdict in report.violations] == [check]
+    # What was spoilt is whole again.
+    assert verify(planner, families=[family], plans=25).ok
+
+
+def test_the_whole_is_run_in_small():
+    report = verify(plans=2000)
+    assert report.ok and report.plans >= 2000
+    # Every planner and family takes part, and something is claimed about everything promised.
+    assert {cell.planner for cell in report.cells} == set(ENTRANTS)
+    assert {cell.family for cell in report.cells} == set(FAMILIES)
+    for cell in report.cells:
+        missing = {
+            c for c in testing.CHECKS if cell.promise.share(c) is not None and not cell.claims[c]
+        }
+        # Where epsilon is 0 no planner comes to the end of its own rule.
+        assert missing <= ({"value"} if cell.family in ("lucky", "unlucky") else set())

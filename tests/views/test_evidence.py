@@ -1,0 +1,150 @@
+"""What the tree tells of a pair is what the search saw."""
+
+import math
+import pickle
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import entropy
+
+import pacplan
+from every_planner import make, problem
+from pacplan import exact
+from trees import HIGH, LOW, WITH_TREE, Recorder, pairs_of
+
+
+def kl_interval(mean, radius):
+    """All q with kl(mean, q) <= radius, by bisection on SciPy's entropy."""
+
+    def excess(q):
+        return entropy([mean, 1 - mean], [q, 1 - q]) - radius
+
+    tiny = 1e-12
+    low = brentq(excess, tiny, mean) if mean > 0 and excess(tiny) > 0 else 0.0
+    high = brentq(excess, mean, 1 - tiny) if mean < 1 and excess(1 - tiny) > 0 else 1.0
+    return low, high
+
+
+@pytest.mark.parametrize("max_actions", [None, 3])
+def test_the_evidence_of_mdp_gape_is_what_the_model_did(max_actions):
+    seen = Recorder()
+    planner = pacplan.MDPGapE(epsilon=0.1, delta=0.1, gamma=0.9, horizon=3)
+    plan = planner.plan(seen.model(max_actions=max_actions), (), seed=0, budget=3000)
+    checked = 0
+    for path, pair in pairs_of(plan.tree):
+        state, action = plan.tree.state(path[-1]), plan.tree.action(path[-1], pair)
+        rewards = seen.rewards[state, action]
+        n = len(rewards)
+        assert plan.tree.pairs[pair]["n"] == n
+        outcomes = {outcome.state: outcome.count for outcome in plan.tree.outcomes(pair)}
+        assert outcomes == ({} if len(path) == 3 else seen.successors[state, action])
+        # The thresholds of the paper's Lemma 2, and their form where K is not declared.
+        size = math.log(3 / 0.1) + 3 * math.log(2 * 3)
+        if max_actions is None:
+            ways = [len(seen.actions(plan.tree.state(node))) for node in path]
+            size = math.log(3 * 3 / 0.1) + math.log(math.prod(ways) * 2 ** (len(path) - 1))
+        mean = (np.mean(rewards) - LOW) / (HIGH - LOW)
+        low, high = kl_interval(mean, (size + math.log(math.e * (1 + n))) / n)
+        known = plan.tree.evidence(pair, path)
+        assert known.reward == pytest.approx(np.mean(rewards))
+        expected = LOW + (HIGH - LOW) * low, LOW + (HIGH - LOW) * high
+        assert known.reward_interval == pytest.approx(expected, abs=1e-6)
+        if len(path) == 3:  # After the last step nothing is earned: the reward is the value.
+            assert (known.lower, known.upper) == pytest.approx(expected, abs=1e-6)
+        checked += 1
+    assert checked > 50
+    roots = {plan.tree.action(0, pair): plan.tree.evidence(pair, (0,)) for pair in plan.tree.tried(0)}
+    assert [roots[a].lower for a in plan.actions] == plan.lower.tolist()
+    assert [roots[a].upper for a in plan.actions] == plan.upper.tolist()
+
+
+@pytest.mark.parametrize("rewards", ["known", "deterministic"])
+def test_rewards_that_are_told_have_no_interval(rewards):
+    model = pacplan.envs.garnet(states=20, actions=3, seed=1)
+    truth = exact.discounted(model, gamma=0.0)
+    planner = pacplan.MDPGapE(epsilon=0.1, delta=0.1, gamma=0.7, horizon=3, rewards=rewards)
+    tree = planner.plan(model, 0, seed=0, budget=300).tree
+    for path, pair in pairs_of(tree):
+        known = tree.evidence(pair, path)
+        expected = truth[tree.state(path[-1]), tree.action(path[-1], pair)]
+        assert known.reward == pytest.approx(expected)
+        assert known.reward_interval == (known.reward, known.reward)
+
+
+@pytest.mark.parametrize("name", ["bracket", "trailblazer", "olop", "kl-olop"])
+def test_mean_rewards_of_other_planners(name):
+    seen = Recorder()
+    model = pacplan.Simulator(
+        seen.step, actions=["left", "right"], successors=2, reward_range=(LOW, HIGH)
+    )
+    options = {} if name == "trailblazer" else {"gamma": 0.7, "horizon": 3}
+    plan = make(name, **options).plan(model, (), seed=0, budget=600)
+    # A sequence of actions earned what all states that it led to paid.
+    by_sequence = defaultdict(list)
+    for (state, action), rewards in seen.rewards.items():
+        by_sequence[(*state[::2], action)] += rewards
+    checked = 0
+    for path, pair in pairs_of(plan.tree):
+        if not plan.tree.open_loop:
+            action = plan.tree.action(path[-1], pair)
+            rewards = seen.rewards.get((plan.tree.state(path[-1]), action), [])
+            known = plan.tree.evidence(pair, path)
+            assert known.reward == (pytest.approx(np.mean(rewards)) if rewards else None)
+            checked += len(rewards)
+    if plan.tree.open_loop:
+        waiting = [((0,), ())]
+        while waiting:
+            path, before = waiting.pop()
+            for pair in plan.tree.tried(path[-1]):
+                sequence = (*before, plan.tree.action(path[-1], pair))
+                known = plan.tree.evidence(pair, path)
+                assert known.reward == pytest.approx(np.mean(by_sequence[sequence]))
+                assert known.upper >= known.reward + 0.7 * LOW / 0.3
+                checked += len(by_sequence[sequence])
+                waiting += [((*path, below.node), sequence) for below in plan.tree.outcomes(pair)]
+    assert checked == 600
+
+
+def test_the_evidence_of_op_mdp_holds_the_truth():
+    model = pacplan.envs.garnet(states=20, actions=3, seed=1)
+    truth = exact.discounted(model, gamma=0.7)
+    tree = make("op-mdp").plan(model, 0, budget=900).tree
+    checked = 0
+    for path, pair in pairs_of(tree):
+        known = tree.evidence(pair, path)
+        value = truth[tree.state(path[-1]), tree.action(path[-1], pair)]
+        assert known.lower - 1e-9 <= value <= known.upper + 1e-9
+        checked += 1
+    assert checked == 900
+
+
+@pytest.mark.parametrize("name", WITH_TREE)
+def test_the_root_tells_what_the_plan_tells(name):
+    plan = make(name).plan(problem(name), 0, seed=3, budget=2000)
+    copy = pickle.loads(pickle.dumps(plan))
+    for pair in plan.tree.tried(0):
+        known = plan.tree.evidence(pair, (0,))
+        assert copy.tree.evidence(pair, (0,)) == known
+        i = plan.actions.index(plan.tree.action(0, pair))
+        assert (known.lower is None) == (plan.lower is None)
+        if plan.lower is not None:
+            assert (known.lower, known.upper) == pytest.approx((plan.lower[i], plan.upper[i]))
+        if known.value is not None:
+            assert known.value == pytest.approx(plan.values[i])
+
+
+def test_a_plan_outlives_a_model_that_cannot_be_pickled():
+    model = pacplan.Simulator(lambda s, a, rng: (s + 1, 0.5, False), actions=["a", "b"], successors=1)
+    plan = make("uct").plan(model, 0, seed=0, budget=100)
+    tree = pickle.loads(pickle.dumps(plan)).tree
+    assert {tree.action(0, pair) for pair in tree.tried(0)} == {"a", "b"}
+
+
+def test_actions_of_masked_tables_go_by_their_own_numbers():
+    offered = np.array([[False, True, True], [True, False, True]])
+    model = pacplan.TabularMDP(np.full((2, 3, 2), 0.5), np.full((2, 3), 0.5), available=offered)
+    tree = make("uct").plan(model, 0, seed=0, budget=200).tree
+    for path, pair in pairs_of(tree):
+        assert offered[tree.state(path[-1]), tree.action(path[-1], pair)]

@@ -1,0 +1,59 @@
+"""What of a tree is shown."""
+
+import pytest
+
+import pacplan
+from every_planner import make, problem
+from pacplan import views
+from pacplan.views.outline import outline
+from trees import WITH_TREE
+
+
+def all_visits(tree):
+    """Visits of all boxes by plain recursion, zeros included; the root first."""
+
+    def of_node(node):
+        below = [of_pair(pair) for pair in tree.tried(node)]
+        own = max(int(tree.nodes[node]["count"]), sum(x[0] for x in below))
+        own_box = [] if tree.open_loop and node > 0 else [own]
+        return own, [*own_box, *(x for _, boxes in below for x in boxes)]
+
+    def of_pair(pair):
+        below = [of_node(outcome.node) for outcome in tree.outcomes(pair)]
+        own = max(int(tree.pairs[pair]["n"]), sum(x[0] for x in below))
+        return own, [own, *(x for _, boxes in below for x in boxes)]
+
+    return of_node(0)[1]
+
+
+@pytest.mark.parametrize("name", WITH_TREE)
+def test_the_most_visited_boxes_are_shown(name):
+    tree = make(name).plan(problem(name), 0, seed=3, budget=2000).tree
+    expected = sorted(all_visits(tree), reverse=True)
+    visited = [visits for visits in expected if visits > 0]
+    for most in (1, 30, 10**6):
+        shown = outline(tree, most)
+        assert sorted((box.visits for box in shown.boxes), reverse=True) == visited[:most]
+        assert (shown.total, shown.unvisited) == (len(visited), len(expected) - len(visited))
+        names, widths = {""}, {}
+        for box in shown.boxes:
+            assert box.parent in names, "parents come before children"
+            names.add(box.name)
+            widths[box.parent] = widths.get(box.parent, 0) + box.visits
+        assert len(names) == len(shown.boxes) + 1
+        for box in shown.boxes:
+            assert widths.get(box.name, 0) <= box.visits, "boxes fit into those above them"
+    assert sum(shown.below.values()) == len(visited) - 1
+
+
+def test_a_large_tree_is_cut_to_a_page(tmp_path):
+    model = pacplan.envs.garnet(states=1000, actions=10, successors=10, seed=0)
+    planner = pacplan.UCT(gamma=0.7, horizon=12, exploration="ucb1")
+    plan = planner.plan(model, 0, seed=0, budget=700_000)
+    assert len(plan.tree) + len(plan.tree.pairs) > 1_000_000
+    page = views.explore(plan, tmp_path / "tree.html")
+    assert page.stat().st_size < 10e6
+    shown = outline(plan.tree, 5000)
+    text = page.read_text("utf-8")
+    assert f"5,000 of {shown.total:,} boxes" in text
+    assert f"down to {shown.boxes[-1].visits:,} visits" in text
