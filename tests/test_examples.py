@@ -14,9 +14,9 @@ EXPECTED = {
     "certified_decision": (None, ["wear 0: run", "wear 4: repair", "with probability at least 0.95"]),
     "cluster_sweep": ("distributed", ["120 runs on 2 workers", "MDP-GapE", "none computed"]),
     "compare_planners": (None, ["40 problems, 1,000 calls each", "kl-olop", "None of these"]),
-    "flat_monte_carlo": (None, ["FlatMonteCarlo proves nothing"]),
+    "flat_monte_carlo": (None, ["FlatMonteCarlo gives no guarantee"]),
     "gymnasium_agent": ("gymnasium", ["The pole stood after 100 of 100 steps"]),
-    "jitted_model": (None, ["jitted: send the crew", "python: send the crew", "million a second"]),
+    "jitted_model": (None, ["jitted: send the crew", "python: send the crew", "million per second"]),
     "sailing": (None, ["Across in", "The best sailor needs"]),
 }
 

@@ -180,7 +180,7 @@ def test_long_forms_are_digests():
     long = [0.0] * 10_000
     assert len(form(long)) == 20
     assert form(long) == form(list(long)) != form([*long[:-1], -0.0])
-    with pytest.raises(UnidentifiedError, match="more parts"):
+    with pytest.raises(UnidentifiedError, match="too many parts"):
         form([[i] for i in range(1000)], most=100)
 
 

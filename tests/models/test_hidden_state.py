@@ -228,9 +228,9 @@ class Nested(Memory):
         (Shared, r"Shared\.memory changed|replayed with the same random numbers"),
         (Counting, r"Counting\.steps changed"),
         (Outside, "replayed with the same random numbers"),
-        (Forgetful, "replayed with the same random numbers|when played in a go"),
-        (View, "when played in a go"),
-        (Nested, "when played in a go"),
+        (Forgetful, "replayed with the same random numbers|when played in one go"),
+        (View, "when played in one go"),
+        (Nested, "when played in one go"),
     ],
 )
 def test_state_out_of_the_reach_of_copies_is_found_out(kind, message):

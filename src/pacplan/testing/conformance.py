@@ -18,7 +18,6 @@ from typing import Any
 import numba
 import numpy as np
 
-import pacplan
 from pacplan import envs, exact
 from pacplan.algorithms import Planner
 from pacplan.compiled.streams import streams
@@ -378,7 +377,7 @@ def _pickle(trial: _Trial) -> None:
 
 def _repr(trial: _Trial) -> None:
     kind = type(trial.planner)
-    again = eval(repr(trial.planner), vars(pacplan) | {kind.__name__: kind})
+    again = eval(repr(trial.planner), {kind.__name__: kind})
     plan = again.plan(trial.problem, trial.state, seed=4, budget=trial.budget)
     _expect(
         repr(again) == repr(trial.planner) and _answer(plan) == trial.answer(),
