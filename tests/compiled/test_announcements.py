@@ -15,6 +15,7 @@ from pacplan.bounds.bernoulli import kl_lower
 from pacplan.compiled import announcements
 from pacplan.compiled.jit import kernel
 from pacplan.engine.episodes import play
+from pacplan.engine.steps import work
 from pacplan.models.bounded import BoundedHandle
 from pacplan.models.simulator import PythonHandle
 from pacplan.models.tabular import TabularHandle
@@ -44,7 +45,7 @@ def test_planners_are_announced_in_plain_words():
     python, tabular, bounded = PythonHandle, TabularHandle, BoundedHandle
     assert title(play, uct.Search, tabular) == "uct for a tabular model"
     assert title(play, bracket.records.Search, python) == "bracket for a Python model"
-    assert title(stop.run, stop.Draws, bounded, tabular) == "stop for a bounded tabular model"
+    assert title(work, stop.Draws, bounded, tabular) == "stop for a bounded tabular model"
     assert title(sweep, mdp_gape.records.Search, tabular) == "sweep of mdp_gape for a tabular model"
     assert title(kl_lower) == "kl_lower of bernoulli"
 

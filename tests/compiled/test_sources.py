@@ -186,7 +186,7 @@ def test_a_planner_outside_the_package(folder):
 
     def compiles(script):
         output, messages = finish(start(folder, script))
-        return "compiling episodes.play" in messages, re.findall(r"^>? +\d.*$", output, re.MULTILINE)
+        return " for a tabular model" in messages, re.findall(r"^>? +\d.*$", output, re.MULTILINE)
 
     for script in (PLAN, path):
         first, found = compiles(script)

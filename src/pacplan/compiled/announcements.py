@@ -23,7 +23,7 @@ _logger = logging.getLogger("pacplan")
 _kernels: set[Callable[..., Any]] = set()
 _PLANNERS = "pacplan.algorithms."
 # The names of kernels that are all of a planner's search: they are named after the planner.
-_WHOLE_SEARCHES = ("play", "run")
+_WHOLE_SEARCHES = ("play", "work")
 
 
 def announce(dispatcher: Any) -> None:
