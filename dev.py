@@ -70,7 +70,7 @@ def main() -> int:
 
 
 def run(command: list[str]) -> int:
-    """Run a program to its end. It shares our terminal, so Ctrl-C is its own to handle."""
+    """Run a program to its end. It shares our terminal, so it handles Ctrl-C itself."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         return subprocess.call(command, preexec_fn=None if os.name == "nt" else default_interrupts)
@@ -84,14 +84,14 @@ def default_interrupts() -> None:
 
 
 def oldest(*names: str) -> list[str]:
-    """The oldest versions of packages that pyproject.toml admits."""
+    """The oldest versions of packages that pyproject.toml supports."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     bounds = dict(re.findall(r"([\w-]+)>=([\d.]+)", " ".join(project["dependencies"])))
     return [f"{name}=={bounds[name]}" for name in names]
 
 
 def prepare(environment: Path, extra: str, *others: str) -> None:
-    """Install pacplan in an environment, with what else a task needs, unless it is there."""
+    """Install pacplan in an environment, with what else a task needs, unless that was done."""
     stamp = environment / f".ready{'-' + extra if extra else ''}"
     wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
     if stamp.exists() and stamp.read_text() == wanted:

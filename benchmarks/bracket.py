@@ -1,4 +1,4 @@
-"""Bracket on fresh MDPs of the paper's family: calls, beside MDP-GapE's and the paper's own table.
+"""Bracket on fresh MDPs of the paper's family: calls, beside those of MDP-GapE and the paper's table.
 
     python3 dev.py python benchmarks/bracket.py             200 MDPs, about ten minutes
     python3 dev.py python benchmarks/bracket.py --mdps 20   a first look

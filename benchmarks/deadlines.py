@@ -3,7 +3,7 @@
     python3 dev.py python benchmarks/deadlines.py
 
 Prints the median and the largest overrun in milliseconds over repeated plans; a negative one means that
-the plan was back before its deadline. On a busy machine the largest ones show who else was running.
+the plan was back before its deadline. On a busy machine the largest ones show what else was running.
 """
 
 import argparse

@@ -5,14 +5,13 @@
 
 The constants that steer Bracket were chosen on the families of the first table, with other seeds, and
 on the paper's (benchmarks/bracket.py). Nothing was chosen on those of the second. Each family is run
-with rewards that are random and, "fixed", with their means paid for certain, unless it has rewards of
-its own.
+with random rewards and, "fixed", with their means paid for certain, unless it has its own rewards.
 
 A ratio is that of an MDP's mean calls, over several runs of each planner, to those of MDP-GapE with
-the thresholds of the paper's experiments, which prove nothing: in problems of one step some of its
+the thresholds of the paper's experiments, which give no guarantee: in problems of one step some of its
 runs stop after a handful of calls and others after thousands, so these are run 20 times as often.
-"wrong" counts Bracket's answers worse than epsilon, in the H-step problem, among all runs; no table
-tells for queues.
+"wrong" counts Bracket's answers worse than epsilon, in the H-step problem, among all runs; for queues,
+which have no table, it is not known.
 """
 
 import argparse
@@ -31,7 +30,7 @@ WINDS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
 
 class Family(NamedTuple):
-    """Problems made by `make(seed)`, or `make(seed, noise)` where two epsilons are given."""
+    """Problems made by `make(seed)`, or `make(seed, noise)` if two epsilons are given."""
 
     name: str
     make: Any
@@ -119,7 +118,7 @@ HELD_OUT = (
 
 
 def worse(model, plan, family, epsilon):
-    """Whether an answer is worse than epsilon; not a number where no table tells."""
+    """Whether an answer is worse than epsilon; NaN if there is no table to tell."""
     if not isinstance(model, pacplan.TabularMDP):
         return np.nan
     q = exact.finite_horizon(model, gamma=family.gamma, horizon=plan.horizon)[0, model.initial_state()]

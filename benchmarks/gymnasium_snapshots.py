@@ -2,12 +2,12 @@
 
     python3 dev.py python benchmarks/gymnasium_snapshots.py
 
-A plan's calls to the model are written down. Then, in the same process and by turns, the plan is made
-again, everything included (bringing back, stepping, telling states apart, the planner), and the same
+A plan's calls to the model are recorded. Then, in the same process and alternately, the plan is made
+again, everything included (bringing back, stepping, identifying states, the planner), and the same
 calls are made by hand: bring back the attributes that change, seed the generator anew, step, save the
-attributes. Printed are microseconds of processor time a call, the least of some rounds, and the ratio
-of the two. The last column is a deep copy of the environment and a step, what it takes who does not
-know what changes.
+attributes. It prints microseconds of processor time per call, the least of several rounds, and the
+ratio of the two. The last column is a deep copy of the environment and a step: the cost without
+knowing what changes.
 """
 
 import copy

@@ -56,9 +56,9 @@ def samples_and_regret(console, mdps):
 
 
 def speed(console, repeats):
-    """Calls a second of plan(), everything included, against the baseline, in turn."""
+    """Calls per second of plan(), everything included, against the baseline, in turn."""
     table = Table(
-        "epsilon", "pacplan, M calls/s", "in the kernel", "baseline", "ratio", "bytes a call",
+        "epsilon", "pacplan, M calls/s", "in the kernel", "baseline", "ratio", "bytes per call",
         title="Speed on one core and memory, median of alternating runs",
     )  # fmt: skip
     for epsilon, count in ((1.0, 30), (0.5, 30), (0.2, 8)):
@@ -107,7 +107,7 @@ def python_simulator(console):
             step(5, 1, rng)
         overheads.append((plan.seconds - (time.perf_counter() - start)) / plan.samples)
     console.print(
-        f"Python simulator: {np.median(overheads) * 1e6:.2f} µs a call on top of its own time"
+        f"Python simulator: {np.median(overheads) * 1e6:.2f} µs per call on top of its own time"
     )
 
 
@@ -135,7 +135,7 @@ def interpreted(console):
     slow = seconds(3000, NUMBA_DISABLE_JIT="1")
     fast = seconds(300_000)
     console.print(
-        f"Interpreted (NUMBA_DISABLE_JIT=1): {slow * 1e6:.0f} µs a call; compiled: "
+        f"Interpreted (NUMBA_DISABLE_JIT=1): {slow * 1e6:.0f} µs per call; compiled: "
         f"{fast * 1e9:.0f} ns, {slow / fast:.0f} times faster"
     )
 

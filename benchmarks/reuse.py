@@ -3,9 +3,9 @@
     python3 dev.py python benchmarks/reuse.py            three minutes
     python3 dev.py python benchmarks/reuse.py --quick    fewer episodes
 
-Every agent takes up to ten decisions in a world that is as the model says. Both kinds have the same
-seeds and meet the same world, so that an episode is the same as long as they decide alike. Calls are
-counted for a decision, as the lengths of episodes may differ.
+Every agent makes up to ten decisions in a world that is as the model says. Both kinds have the same
+seeds and meet the same world, so an episode is the same as long as they decide alike. Calls are counted
+per decision, as the lengths of episodes may differ.
 """
 
 import argparse

@@ -19,7 +19,7 @@ import pacplan
 from pacplan.algorithms.common.horizons import default_horizon
 from pacplan.experiments.paper import DELTA, GAMMA, paper_table
 
-# Nodes; a search that needs more ends there, which the median does not see.
+# Nodes; a search that needs more ends there, which does not affect the median.
 ROOM = {1.0: 10_000, 0.5: 100_000, 0.2: 500_000}
 
 

@@ -4,7 +4,7 @@
     python3 dev.py python benchmarks/sabotage.py --plans 300     a first look
 
 A bound that may fail with probability delta costs log(1/delta) nats of evidence. Each sabotage takes
-some nats off one of the costs. The table tells on which family it is caught first, by which check, and
+some nats off one of the costs. The table shows on which family it is caught first, by which check, and
 after how many plans of that planner on that family, at the confidence of a whole run.
 """
 
@@ -25,7 +25,7 @@ _STEP = 25
 
 @contextmanager
 def _bracket_with(name: str, value: Any) -> Iterator[None]:
-    """Bracket set up with something else; plans remember no setting from before, and none after."""
+    """Set up Bracket with something else; plans use no cached setting from before, and leave none."""
     with mock.patch.object(bracket, name, value):
         bracket.setting_of.cache_clear()
         yield
@@ -79,7 +79,7 @@ def _lemma(rewards: float, transitions: float) -> Iterator[None]:
             transition=lambda n: (found.transition(n) - transitions).clip(min=0.0),
         )
 
-    # Tables of thresholds are kept; none may be left of the honest ones, or afterwards of these.
+    # Tables of thresholds are cached; none of the honest ones may be left, nor afterwards of these.
     with (
         mock.patch.dict(thresholds.NAMED, lemma=cut),
         mock.patch.object(thresholds._tables, "known", {}),
@@ -120,7 +120,7 @@ def checks_of_a_run() -> int:
 
 
 def caught_after(verdict: Verdict) -> int | None:
-    """The plans after which a check was sure, at the confidence of a whole run; None: it never was."""
+    """The plans after which a check was sure, at the confidence of a whole run; None: never."""
     tail = FALSE_ALARM / checks_of_a_run()
     for plans in range(_STEP, verdict.plans + 1, _STEP):
         failures = sum(case < plans for case in verdict.cases)

@@ -6,10 +6,10 @@
 
 The families are those of benchmarks/families.py, each with its own horizon and discount, with rewards
 that are random and with their means paid for certain. For each family and budget the mean regret of a
-constant is divided by the mean over all constants, so that hard and easy problems count alike; families
+constant is divided by the mean over all constants, so hard and easy problems count equally; families
 in which no constant ever errs are left out. A score is the mean of these ratios. The default of
 `pacplan.UCT` is the constant with the smallest score on the training families. Held-out families, and
-the paper's MDPs with seeds of their own, show what the choice is worth where nothing was chosen.
+the paper's MDPs with other seeds, show what the choice is worth where nothing was tuned.
 """
 
 import argparse

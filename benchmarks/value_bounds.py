@@ -2,8 +2,8 @@
 
     python3 dev.py python benchmarks/value_bounds.py      a minute
 
-The bounds are what anyone knows of these problems without solving them: a leg takes a minute at least,
-and nobody gets to a goal in fewer steps than its distance.
+The bounds are what is known of these problems without solving them: a leg takes at least a minute, and
+no goal is reached in fewer steps than its distance.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ RUNS = 10
 
 
 def sailing():
-    """From a far corner; every leg costs at least a minute, and so many legs are needed at least."""
+    """From a far corner; every leg costs at least a minute, and the distance is the fewest legs."""
     size, gamma, horizon = 5, 0.9, 5
     model = pacplan.envs.sailing(size=size)
 

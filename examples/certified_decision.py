@@ -1,7 +1,7 @@
-"""A certified decision in a simulator of your own: run the machine for another day, or repair it?
+"""A certified decision in your own simulator: run the machine for another day, or repair it?
 
 Shows what a planner needs (a function that draws one transition, and two promises about it), what it
-gives back (an action, bounds, and a guarantee in words), and what is left of that within a budget.
+returns (an action, bounds, and a guarantee in words), and what is left of that within a budget.
 
     python examples/certified_decision.py
 """
@@ -39,10 +39,10 @@ def main():
 
     print("\nThe machine at wear 3, in full:\n")
     print(planner.plan(model, 3, seed=0))
-    print("\nIt rests on:", "; ".join(plan.assumptions) + ".")
+    print("\nIt depends on:", "; ".join(plan.assumptions) + ".")
 
     hasty = planner.plan(model, 3, seed=0, budget=1000)
-    print(f"\nWith 1,000 calls only: {hasty.guarantee}")
+    print(f"\nWith only 1,000 calls: {hasty.guarantee}")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """A sweep on a cluster: every planner on every problem with every budget, on two workers of Dask.
 
-Shows sweeps whose rows are written as they end, so that the same call goes on where it was killed, and
-whose results do not depend on who computes them. Put the address of your scheduler, such as
-"tcp://host:8786", in the place of "local". Needs `pip install pacplan[cluster]`.
+Shows sweeps whose rows are written as runs end, so that the same call continues after a crash, and
+whose results do not depend on where they are computed. Put the address of your scheduler, such as
+"tcp://host:8786", in place of "local". Needs `pip install pacplan[cluster]`.
 
     python examples/cluster_sweep.py
 """

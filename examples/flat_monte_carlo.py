@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import pacplan
 from pacplan import extending as ext
 
-# What the episodes work on: the engine's fields, and any arrays of your own after them.
+# What the episodes work on: the engine's fields, and after them any arrays of your own.
 Search = NamedTuple("Search", ext.FIELDS)
 
 

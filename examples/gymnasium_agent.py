@@ -1,4 +1,4 @@
-"""Control of a Gymnasium environment: an agent balances a pole by planning alone, nothing is learnt.
+"""Control of a Gymnasium environment: an agent balances a pole by planning alone, without learning.
 
 Shows `from_gymnasium` on an environment without tables (it is copied and put back, not changed), and
 an agent as the policy in Gymnasium's usual loop. Needs `pip install pacplan[gym]`.

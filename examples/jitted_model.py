@@ -1,4 +1,4 @@
-"""A simulator at compiled speed: 24 machines, 16 million states, a few million calls a second.
+"""A simulator at compiled speed: 24 machines, 16 million states, a few million calls per second.
 
 Shows a step function jitted with Numba, which runs inside the search: states are integers, here one
 bit for each machine. The same function in plain Python makes the same model, slower.
@@ -47,7 +47,7 @@ def main():
         values = " ".join(f"{value:.2f}" for value in plan.values)
         print(
             f"{kind}: send the crew to group {plan.action} (values {values}), {plan.samples:,} calls, "
-            f"{plan.samples / plan.seconds / 1e6:.2f} million a second (the first took {warm:.1f} s)"
+            f"{plan.samples / plan.seconds / 1e6:.2f} million per second (the first took {warm:.1f} s)"
         )
 
 

@@ -16,8 +16,8 @@ from pacplan.engine.tree import SearchTree
 from pacplan.models.protocol import Model, check_model, facts
 from pacplan.result import Plan
 
-# A tree is kept if it brings more than so many times the part of samples that its price asks for: not
-# all that it brings is needed where the search goes next.
+# A tree is kept if it brings more than this many times the samples that its price costs: not all that
+# it brings is useful where the search goes next.
 _WORTH = 2.0
 
 
@@ -26,7 +26,7 @@ class Decision:
     """One decision of an agent.
 
     Attributes:
-        state: where it was taken.
+        state: where it was made.
         action: what was chosen.
         plan: the plan, without its tree.
         delta: probability with which the plan's guarantee may fail; None for planners without one.
@@ -45,7 +45,7 @@ class Decision:
 
 
 class Agent:
-    """A planner in a loop: `act` plans from where things stand, and returns what to do.
+    """A planner in a loop: `act` plans from the current state, and returns what to do.
 
         agent = pacplan.Agent(planner, pacplan.from_gymnasium(env))
         (observation, _), over = env.reset(seed=0), False
@@ -53,8 +53,8 @@ class Agent:
             observation, reward, terminated, truncated, _ = env.step(agent.act(env, observation))
             over = terminated or truncated
 
-    **What is guaranteed over an episode.** Each decision is a problem of its own: H steps from the
-    state that it is taken in. With `spread="union"`, with probability at least 1 - delta, the
+    **What is guaranteed over an episode.** Each decision is its own problem: H steps from the state
+    that it is made in. With `spread="union"`, with probability at least 1 - delta, the
     guarantees of *all* plans of the episode hold together: every certified action is epsilon-optimal in
     its own problem, every other one `plan.gap`-optimal. With `spread="none"` each guarantee holds with
     probability at least 1 - delta by itself, and over an episode the probabilities of failure add up.
@@ -62,26 +62,26 @@ class Agent:
     of whose actions are eta-optimal over an infinite horizon loses at most eta / (1 - gamma) of the
     expected return, and eta is epsilon and what the horizon cuts off, w gamma^H / (1 - gamma).
 
-    **Reuse.** With `reuse=True`, what the search has seen below the state that is then reached starts
-    the next search. The actions that led there may have been chosen by the same samples, so MDPGapE
+    **Reuse.** With `reuse=True`, the next search starts from what the last one saw below the state that
+    was then reached. The actions that led there may have been chosen by the same samples, so MDPGapE
     with proven thresholds divides delta by the number of actions in every state that the tree was kept
     through. The certificate then holds with the probability it states, given all that happened before
-    the tree was planted, provided that the world does not know the simulator's draws. Where the samples
+    the tree was planted, provided that the world does not know the simulator's draws. If the samples
     are not worth this price, a new tree is planted. UCT keeps its means, of returns that were cut off
-    one step earlier; it proves nothing anyway. Other planners, and models that are not stationary, are
-    refused. The proofs: `docs/agents.md`.
+    one step earlier; it gives no guarantee anyway. Other planners, and models that are not stationary,
+    are refused. The proofs: `docs/agents.md`.
 
     Args:
-        planner: who plans.
-        model: what it plans in.
-        budget: most calls to the model for a decision.
-        time_limit: most seconds for a decision.
-        reuse: whether to start from the tree of the last decision where that pays.
+        planner: the planner.
+        model: the problem.
+        budget: most calls to the model per decision.
+        time_limit: most seconds per decision.
+        reuse: whether to start from the tree of the last decision if that pays.
         spread: "none": every plan has the planner's delta; "union": all plans of an episode share it.
             The m-th tree gets 6 / (pi m)^2 of it, or 1 / `steps`, and with `reuse` the plans on a tree
             get 1/2, 1/4, 1/8, ... of that.
-        steps: most decisions of an episode, for `spread="union"`.
-        seed: for all plans; None draws a fresh one. The world must have another.
+        steps: most decisions in an episode, for `spread="union"`.
+        seed: for all plans; None draws a fresh one. The world must have a different one.
 
     Attributes:
         history: the decisions since the last `reset`, a list of `Decision`.
@@ -132,20 +132,20 @@ class Agent:
         self._tree: SearchTree | None = None
         self._trees = 0  # planted in this episode
         self._age = 0  # earlier decisions on the tree
-        self._choices = 1  # ways in which actions could have gone since it was planted
+        self._choices = 1  # sequences of actions that were possible since it was planted
 
     def act(self, state: Any = None, observation: Any = None) -> Hashable:
-        """Decide what to do. The next call expects that it was done.
+        """Decide what to do. The next call assumes that it was done.
 
         Args:
-            state: where things stand: a state of the model; or an environment, if the model was made by
+            state: the current state: one of the model; or an environment, if the model was made by
                 `from_gymnasium`. By default the model's initial state, which for those models is the
                 state that their own environment is in now.
-            observation: what the environment showed last. Only for `reuse` with an environment behind
-                snapshots that is recognised by it, since the model was given a `key`.
+            observation: what the environment showed last. Only needed for `reuse` if the model has a
+                `key`, which recognises states by it.
 
         Returns:
-            The action, as the model calls it. `history[-1].plan` has the evidence for it.
+            The action, as the model names it. `history[-1].plan` has the evidence for it.
         """
         if self.steps is not None and len(self.history) == self.steps:
             raise ValueError(
@@ -181,7 +181,7 @@ class Agent:
                 reused_samples=0 if kept is None else int(kept.pairs["n"].sum()),
             )
         )
-        # Not before the plan has succeeded: what it raises changes nothing.
+        # Not before the plan has succeeded: if it raises, nothing changes.
         self._tree = plan.tree if self.reuse else None
         self._trees, self._age, self._choices = trees, age, choices * len(plan.actions)
         return plan.action
@@ -199,7 +199,7 @@ class Agent:
             return given
         if not hasattr(self.model, "state_of"):
             raise TypeError(
-                f"act() got an environment, {given!r}, and {self.model!r} is not made of one; make the "
+                f"act() got an environment, {given!r}, but {self.model!r} is not made of one; make the "
                 "model with pacplan.from_gymnasium(env), or pass a state"
             )
         return self.model.state_of(given, observation)

@@ -30,7 +30,7 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-_WORKERS = typer.Option(help="Processes; by default one a core. 1 starts none.")
+_WORKERS = typer.Option(help="Processes; by default one per core. 1 starts none.")
 _DASK = typer.Option(
     help="Run on a Dask cluster: the address of its scheduler, or 'local' to start one here."
 )
@@ -48,7 +48,7 @@ def plan(
         typer.Argument(
             help="A problem of pacplan.envs, such as 'garnet', a Gymnasium environment, such as "
             "'gym:FrozenLake-v1', or your own model as module:name, found from the current folder. "
-            "A name that is callable is called."
+            "If it is callable, it is called."
         ),
     ],
     planner: Annotated[
@@ -63,7 +63,7 @@ def plan(
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(help="Probability that the guarantee may fail; 0.1 by default."),
+        typer.Option(help="Probability with which the guarantee may fail; 0.1 by default."),
     ] = None,
     gamma: Annotated[float | None, typer.Option(help="Discount factor; 0.7 by default.")] = None,
     horizon: Annotated[
@@ -93,7 +93,7 @@ def plan(
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="File to write now and then what --resume needs, should all be killed."),
+        typer.Option(help="File that receives, now and then, what --resume needs after a crash."),
     ] = None,
     every: Annotated[
         float | None, typer.Option(help="Seconds between two checkpoints; 60 by default.")
@@ -113,7 +113,7 @@ def plan(
     option: Annotated[
         list[str] | None,
         typer.Option(
-            help="Setting of the planner, NAME=VALUE, e.g. rewards=known (repeat): any that its class "
+            help="Setting of the planner, NAME=VALUE, e.g. rewards=known (repeat): any its class "
             "takes, functions as module:name."
         ),
     ] = None,
@@ -123,14 +123,14 @@ def plan(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
     html: Annotated[
         str | None,
-        typer.Option(help="Page to write, for walking the search tree, e.g. tree.html (pacplan[viz])."),
+        typer.Option(help="Page of the search tree to write, e.g. tree.html (needs pacplan[viz])."),
     ] = None,
 ) -> None:
     """Decide what to do in a state, with a certificate.
 
-    Exit codes: 0 the planner stopped by its own rule, or has none; 3 a budget, a deadline or a want of
-    memory stopped it before its rule, or a want of memory before its limits (the plan is printed all
-    the same); 130 Ctrl-C was pressed (likewise); 1 the model failed, or a file could not be written; 2
+    Exit codes: 0 the planner stopped by its own rule, or has none; 3 a budget, a deadline or a lack of
+    memory stopped it before its rule, or a lack of memory before its limits (the plan is still
+    printed); 130 Ctrl-C was pressed (the same); 1 the model failed, or a file could not be written; 2
     wrong usage.
     """
     from pacplan.models.protocol import BrokenPromiseError
@@ -201,7 +201,7 @@ def plan(
     if result.interrupted:
         kept = checkpoint is not None and checkpoint.exists()
         raise _interrupted(f"stopped; --resume goes on from {checkpoint}" if kept else "stopped")
-    # Planners without a rule of their own end by the budget or the deadline, as they should.
+    # Planners without their own rule end by the budget or the deadline, as they should.
     reached = ("certified", "rule") if has_rule(chosen) else ("certified", "rule", "budget", "deadline")
     if result.stopped_by not in reached:
         raise typer.Exit(Exit.NOT_REACHED)
@@ -229,7 +229,7 @@ def compare(
 ) -> None:
     """Compare planners within a budget, on the same problems and seeds: regret, calls, time.
 
-    Ctrl-C ends it; the problems on which every planner was done are shown, and the exit code is 130.
+    Ctrl-C ends it; the problems that every planner has finished are shown, and the exit code is 130.
     """
     from pacplan import comparison
     from pacplan.registry import FIXED_BUDGET, planner_of, problem_maker
@@ -286,7 +286,7 @@ def reproduce(
 ) -> None:
     """Run the MDP-GapE paper's experiments, and write a report with the paper's numbers beside ours.
 
-    Stopped or killed, the same command continues where it was. Exit codes as those of 'sweep'.
+    If it is stopped or killed, the same command continues. Exit codes as those of 'sweep'.
     """
     from pacplan.experiments import Reproduction
     from pacplan.experiments.report import check_report, write_report
@@ -311,12 +311,12 @@ def sweep(
     dask: Annotated[str | None, _DASK] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
-    """Run planners on problems as a TOML file says; a CSV row for every run, and a summary.
+    """Run planners on problems as a TOML file says; writes a CSV row for every run, and a summary.
 
     Such a file is code, like a script: it names modules to import and functions to call. Run only
     those you trust.
 
-    Stopped or killed, the same command continues where it was. Exit codes: 0 all runs have a plan; 1
+    If it is stopped or killed, the same command continues. Exit codes: 0 all runs have a plan; 1
     some failed, and their rows say why, or a file could not be written; 2 wrong usage; 130 Ctrl-C.
     """
     from pacplan.experiments import groups, read_sweep, summary
@@ -334,7 +334,7 @@ def sweep(
 @app.command()
 def verify(
     plans: Annotated[
-        int, typer.Option(help="How many in all, shared out among families and planners.")
+        int, typer.Option(help="How many in all, shared among families and planners.")
     ] = 100_000,
     families: Annotated[
         str | None, typer.Option(help="Names, separated by commas; by default all.")
@@ -355,9 +355,9 @@ def verify(
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
-    """Hold what planners promise against exact answers, in many small plans made to catch them.
+    """Check what planners promise against exact answers, in many small plans made to catch errors.
 
-    Exit codes: 0 no promise was seen to be broken; 1 one was, a plan raised an error, or the file of
+    Exit codes: 0 no promise was found broken; 1 one was, a plan raised an error, or the file of
     --out could not be written; 130 Ctrl-C ended it (the table so far is printed, and the file of --out
     continues from there); 2 wrong usage.
     """
@@ -425,7 +425,7 @@ def _sweeping(folder: Path) -> Iterator[None]:
 def _unwritten(error: OSError, place: Path | None) -> str:
     return (
         f"cannot write {error.filename or place}: {error.strerror or error}. What was finished is "
-        "kept: once this is mended, the same command continues"
+        "kept: once this is fixed, the same command continues"
     )
 
 
@@ -446,7 +446,7 @@ def _names(text: str) -> list[str]:
 
 
 def _check_html(path: str, planner: Any) -> None:
-    """Raise, before anything is planned, where no page could be written in the end."""
+    """Raise, before anything is planned, if no page could be written in the end."""
     from pacplan.algorithms import planners
     from pacplan.views.explorer import check_page
 
@@ -469,7 +469,7 @@ def _interrupted(words: str) -> typer.Exit:
 
 
 def _literal(text: str) -> Any:
-    """A Python literal, or the text itself where it is none."""
+    """A Python literal, or the text itself if it is none."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

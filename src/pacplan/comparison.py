@@ -44,17 +44,16 @@ def compare(
     seed: int = 0,
     on_interrupt: Literal["return", "raise"] = "raise",
 ) -> list[Row]:
-    """Run every planner on problems `seed`, `seed + 1`, ... with as many calls.
+    """Run every planner on problems `seed`, `seed + 1`, ... with the same number of calls.
 
     Args:
-        problem: the model of a number; regret needs tables, such as a `TabularMDP`
-            has.
+        problem: makes the model of a number; regret needs tables, such as a `TabularMDP` has.
         planners: what to compare.
         budget: calls to the model for each plan.
         runs: number of problems.
         seed: number of the first problem, and seed of the plans.
         on_interrupt: "raise": Ctrl-C raises KeyboardInterrupt. "return": it ends the comparison, and
-            the rows have the problems on which every planner was done; it raises if there is none.
+            the rows hold the problems that every planner has finished; it raises if there are none.
     """
     checks.choice("on_interrupt", on_interrupt, ("return", "raise"))
     sweep = Sweep(
@@ -102,7 +101,7 @@ def show(rows: Sequence[Row], budget: int, runs: int) -> None:
         "mean regret",
         "95 % interval",
         "mean calls",
-        "ms a plan",
+        "ms per plan",
         title=f"{runs} problems, {budget:,} calls each",
         box=None,
         title_justify="left",
@@ -120,7 +119,7 @@ def show(rows: Sequence[Row], budget: int, runs: int) -> None:
 
 
 def plot(rows: Sequence[Row], path: str, budget: int) -> None:
-    """Draw mean regret with its interval, one line a planner, to a picture file."""
+    """Draw mean regret with its interval, one line per planner, to a picture file."""
     check_picture(path)
     plt = library("matplotlib.pyplot")
     ordered = sorted(rows, key=lambda row: float(row.regrets.mean()), reverse=True)
@@ -132,7 +131,7 @@ def plot(rows: Sequence[Row], path: str, budget: int) -> None:
     axes.set_yticks(range(len(rows)), [row.name for row in ordered])
     axes.set_ylim(-0.6, len(rows) - 0.4)
     axes.set_xlim(left=0.0)
-    axes.set_xlabel(f"mean regret and its 95 % interval, {budget:,} calls a plan")
+    axes.set_xlabel(f"mean regret and its 95 % interval, {budget:,} calls per plan")
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=150)
     plt.close(figure)

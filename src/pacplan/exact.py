@@ -111,7 +111,7 @@ def _iterate(
     tolerance: float,
     best: Callable[[NDArray[np.float64]], NDArray[np.float64]],
 ) -> NDArray[np.float64]:
-    """The fixed point of Q = r + gamma P best(Q), for a `best` that moves by no more than Q does."""
+    """The fixed point of Q = r + gamma P best(Q), for a `best` that changes by no more than Q does."""
     check_tables(model)
     discount = check_discount(gamma)
     if discount == 1.0:

@@ -32,14 +32,13 @@ def plan(
 ) -> Plan:
     """Decide what to do in a state, with a proof and few calls to the model.
 
-    Uses `Bracket`, which of the planners with a guarantee needs the fewest calls, and `UGapEMCTS` for
-    games of two players. Where the model says how many states there are, as a `TabularMDP` does, equal
-    ones are merged (`merge="depth"`).
-    `plan.guarantee` says which it was, and why.
+    Uses `Bracket`, the planner with a guarantee that needs the fewest calls, and `UGapEMCTS` for games
+    of two players. If the model says how many states there are, as a `TabularMDP` does, equal ones are
+    merged (`merge="depth"`). `plan.guarantee` says which planner it was, and why.
 
     Args:
         model: the problem.
-        state: where to plan from; the model's own initial state if it is left out.
+        state: where to plan from; by default the model's own initial state.
         epsilon: how far from optimal the action may be, in the model's reward units.
         delta: probability with which the guarantee may fail.
         gamma: discount; games have none.
@@ -50,8 +49,8 @@ def plan(
         callback: called with a `Snapshot` now and then; a true result stops the search.
         memory_limit: most bytes for the records of the search.
         on_interrupt: what Ctrl-C does, as for `Planner.plan`.
-        checkpoint: a file to write now and then what is needed to go on; `plan.planner` names the
-            planner to `resume` with.
+        checkpoint: a file that receives, now and then, what is needed to go on; `plan.planner` names
+            the planner to `resume` with.
         every: seconds between two checkpoints.
         settings: further settings of the planner, such as `horizon=` or `rewards="deterministic"`.
 
@@ -69,10 +68,10 @@ def plan(
     else:
         if gamma is None:
             raise TypeError("plan() needs gamma, the discount: pass gamma=1 and a horizon= for none")
-        why = "which of all planners with a proof needs the fewest calls"
+        why = "the planner with a proof that needs the fewest calls"
         if "merge" not in settings and facts(model).states is not None:
             settings["merge"] = "depth"
-            why += ", with equal states merged, which are told by the table"
+            why += ", with equal states merged, since the model says how many there are"
         planner = Bracket(epsilon=epsilon, delta=delta, gamma=gamma, **settings)
     found = planner.plan(
         model,

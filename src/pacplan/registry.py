@@ -1,6 +1,6 @@
 """Planners and problems by name, as the command line and sweeps give them.
 
-A name of the form module:name is code of the user's: its module is imported, and what is found there is
+A name of the form module:name is the user's code: its module is imported, and what is found there is
 called. Both happen late. `planner_of` and `problem_maker` check all that can be checked without a call.
 """
 
@@ -16,7 +16,7 @@ from pacplan.bounds.thresholds import NAMED, for_a_budget
 from pacplan.models import gymnasium
 from pacplan.models.protocol import Model
 
-# What a planner takes and was not given; and what takes the place of some of it.
+# Defaults for what a planner takes and was not given; and what replaces some of them.
 _DEFAULTS = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7}
 _INSTEAD = {"width": ("epsilon", "delta")}
 # Settings that may be functions, which a text can only name.
@@ -27,17 +27,17 @@ FIXED_BUDGET: dict[str, dict[str, Any]] = {
     "bracket": {"epsilon": 0.0},
     "kl-olop": {"threshold": "log"},
 }
-"""Settings for planning within a budget, where a planner's own defaults are meant for another use."""
+"""Settings for planning within a budget, for planners whose own defaults are meant for another use."""
 
 
 def planner_of(name: str, settings: Mapping[str, Any]) -> Planner:
-    """The planner of a name, with these settings and defaults for what it needs besides.
+    """The planner of a name, with these settings, and defaults for what else it needs.
 
     Functions among the settings (thresholds, value_bounds) can be given as text, module:name.
 
     Raises:
         ValueError: there is no such planner, or it takes no such setting.
-        TypeError: what module:name stands for is no planner's class.
+        TypeError: what module:name stands for is not a planner's class.
     """
     planner = _planner_class(name)
     accepted = signature(planner).parameters
@@ -74,14 +74,14 @@ def _names_functions(key: str, value: Any) -> bool:
 
 
 def has_rule(planner: Planner) -> bool:
-    """Whether a planner stops by a rule of its own; those without one are stopped by a limit."""
+    """Whether a planner has its own stopping rule; those without one are stopped by a limit."""
     if for_a_budget(getattr(planner, "thresholds", None)):
         return False
     return bool(getattr(planner, "epsilon", None)) or getattr(planner, "width", None) is not None
 
 
 def problem_imports(name: str) -> bool:
-    """Whether a problem of this name is one of the user's modules or environments."""
+    """Whether a problem of this name comes from the user's modules or environments."""
     return ":" in name
 
 
@@ -93,15 +93,15 @@ def problem_maker(
     Args:
         name: a callable is called with the settings, a model is taken as it is.
         settings: its arguments.
-        seeded: whether the maker gets a seed, which is given on to a callable that takes one, unless
+        seeded: whether the maker gets a seed, which is passed on to a callable that takes one, unless
             the settings have it.
 
     Returns:
-        A function of the seed, or of None. Nothing was called yet; the user's module was imported.
+        A function of the seed, or of None. Nothing is called yet; the user's module is imported.
 
     Raises:
         ValueError: there is no such problem, or it does not take these settings.
-        TypeError: what is there is no model, and nothing that could make one.
+        TypeError: what is there is neither a model nor something that could make one.
     """
     module, separator, attribute = name.partition(":")
     if module == "gym" and separator:
@@ -118,7 +118,7 @@ def problem_maker(
     else:
         known = ", ".join(envs.__all__)
         raise ValueError(f"there is no problem {name!r}; try {known}, or your own module:name")
-    # A class has the attributes of its instances, but is none.
+    # A class has the attributes of its instances, but is not one.
     if isinstance(found, Model) and not isinstance(found, type):
         if settings:
             raise ValueError(
@@ -145,13 +145,13 @@ def _check_arguments(
     try:
         takes = signature(function)
     except ValueError:
-        return False  # Built into an extension module, it does not say what it takes.
+        return False  # Functions of extension modules do not say what they take.
     seed = takes.parameters.get("seed")
     takes_seed = seed is not None and seed.kind is not Parameter.POSITIONAL_ONLY
     try:
         takes.bind(**_with_seed(0 if seeded and takes_seed else None, settings))
     except TypeError as error:
-        raise ValueError(f"{name!r} cannot be called so: {error}; it takes {takes}") from None
+        raise ValueError(f"{name!r} cannot be called like this: {error}; it takes {takes}") from None
     return takes_seed
 
 

@@ -1,4 +1,4 @@
-"""Plan: what a planner answers."""
+"""Plan: a planner's answer."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, fields
@@ -22,22 +22,22 @@ class Plan:
         actions: the actions that the state offers; the arrays below have one entry for each.
         lower: lower bounds on the optimal values Q(state, a), or None for planners without bounds. They
             hold with the probability that `guarantee` states, if it states one.
-        upper: upper bounds, likewise. Those of all actions hold together, except with `Bracket`: there
+        upper: upper bounds, as above. Those of all actions hold together, except with `Bracket`: there
             the bound of a best action holds, and that of another may lie below its value, even below
             its lower bound. So max L <= max Q <= max U holds for all planners.
-        values: estimates of Q; NaN for an action of which nothing was seen. Where there are bounds, an
-            estimate is at most `upper` and at least `lower`; where these cross, it is `lower`.
+        values: estimates of Q; NaN for an action that was never seen. If there are bounds, an estimate
+            is at most `upper` and at least `lower`; if these cross, it is `lower`.
         calls: calls to the model spent on episodes that began with each action.
         gap: the largest U of the other actions minus L(action): how much worse than the best action
             `action` can be at most. (Below 0 it means that `action` is the best one.)
-        value: estimate of the state's optimal value, max over a of Q(state, a). Where there are bounds,
+        value: estimate of the state's optimal value, max over a of Q(state, a). If there are bounds,
             it lies in [max L, max U].
         certified: True if the planner stopped by its own rule under proven thresholds.
         stopped_by: "certified" (own rule, proven), "rule" (own rule, heuristic), "budget",
-            "deadline", "memory" (the limit, the machine's, or 2^31 visits, which is all that a counter
+            "deadline", "memory" (the limit, the machine's, or 2^31 visits, the most that a counter
             holds), "callback" or "interrupt".
         guarantee: what is known about `action`, in words.
-        assumptions: what the guarantee rests on: what the user stated, and what the model does.
+        assumptions: what the guarantee depends on: what the user stated, and what the model does.
         samples: calls to the model.
         episodes: episodes played.
         seconds: wall time of the search, without compilation.
@@ -77,7 +77,7 @@ class Plan:
                 array.setflags(write=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the tree, in types that `json.dumps` takes.
+        """Everything except the tree, in types that `json.dumps` takes.
 
         Actions that JSON has no type for become their `repr`.
         """
@@ -89,7 +89,7 @@ class Plan:
         record["actions"] = [_plain(action) for action in self.actions]
         record["sequence"] = [_plain(action) for action in self.sequence]
         record["assumptions"] = list(self.assumptions)
-        # JSON has no NaN, which says that there is no estimate.
+        # JSON has no NaN, which stands for no estimate.
         record["values"] = [None if np.isnan(value) else value for value in record["values"]]
         record["value"] = None if np.isnan(self.value) else self.value
         return record
@@ -135,7 +135,7 @@ class Plan:
             "rule": "by its own rule",
             "budget": "by the budget",
             "deadline": "by the deadline",
-            "memory": "for want of memory",
+            "memory": "for lack of memory",
             "callback": "by the callback",
             "interrupt": "by an interrupt",
         }[self.stopped_by]

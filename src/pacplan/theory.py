@@ -35,7 +35,7 @@ class Bound:
 
     Attributes:
         order: the expression inside the O() of the paper's statement. It has no constant: only its
-            growth means something.
+            growth is meaningful.
         proven: the same with the constants of the paper's proof; it holds with probability at least
             1 - delta for the thresholds `lemma`.
     """
@@ -73,12 +73,12 @@ class Complexity:
     """A line of the paper's Table 2, evaluated: orders, without constants and logarithms.
 
     Attributes:
-        planner: our name of it.
+        planner: our name for it.
         setting: "action" or "value" for fixed confidence, "budget" or "anytime".
         formula: the expression.
         least: calls by the expression, kappa at its smallest. (A kappa below 1 would make a power of
             epsilon fall as epsilon does; the smallest is taken as 1.)
-        most: the same with the largest kappa, B K or K; equal to `least` where there is no kappa.
+        most: the same with the largest kappa, B K or K; equal to `least` if there is no kappa.
         remark: what the bound is for.
     """
 
@@ -101,10 +101,10 @@ def table_2(
     """The paper's Table 2 (sample complexities in the literature) evaluated on a known MDP.
 
     Everything is an order as the paper prints it, in calls: constants, logarithms and o(1) in exponents
-    are left out, so only the growth of a line means something; lines can be compared neither with each
+    are left out, so only the growth of a line is meaningful; lines can be compared neither with each
     other nor with calls that were counted. kappa, a branching factor of nearly optimal nodes that each
     planner's paper defines in its own way, is not computed; both ends of its range are evaluated.
-    Infinite for BRUE where the two best actions tie, or there is one action only.
+    Infinite for BRUE if the two best actions tie, or there is only one action.
     """
     question = _question(model, state, gamma, horizon, epsilon)
     rate = _log_inverse(gamma)
@@ -220,15 +220,15 @@ def pseudo_counts(
     epsilon: float,
     delta: float,
 ) -> NDArray[np.float64]:
-    """How often MDP-GapE is expected to visit each pair at most, an array of shape (H, S, A).
+    """Bounds on how often MDP-GapE is expected to visit each pair, an array of shape (H, S, A).
 
-    The bound that section 4 derives from Theorem 1, constants and all: with D = Delta~_h(s, a),
+    The bound that section 4 derives from Theorem 1, including constants: with D = Delta~_h(s, a),
     m = C0 (BK)^(H-h) / D^2 and c = log(3 (BK)^H / delta),
 
         m [ c + 2 (B-1) log( m ( c / sqrt(B-1) + 2 sqrt(e (B-1)) ) ) + (B-1) ]
 
     It bounds the pseudo-counts, sums over episodes of the probability of a visit, which at the root
-    are the counts themselves. Infinite where the gap is 0, and 0 for actions that are not offered.
+    are the counts themselves. Infinite if the gap is 0, and 0 for actions that are not offered.
     At B = 1 the terms with B - 1 vanish, and the bound is only as good as the paper's threshold
     there, which then lacks the reward's log(e (1 + n)): use `deterministic_theorem`.
     """
@@ -291,7 +291,7 @@ def corollary_2(
         O( min_(l <= h) (BK)^(H-l) / Delta~_l(s_l, a_l)^2 log( 3 (BK)^H / delta ) )
 
     bounds the pseudo-count of (s_1, a_1, ..., s_h, a_h), the sum over episodes of the probability that
-    the episode begins so. `proven` is the smallest of the pseudo-counts of its pairs, from which the
+    the episode begins like that. `proven` is the smallest pseudo-count of its pairs, from which the
     paper derives it.
 
     Args:
@@ -300,7 +300,7 @@ def corollary_2(
         gamma: discount.
         horizon: H.
         epsilon: accuracy.
-        delta: risk.
+        delta: probability of failure.
     """
     exact.check_tables(model)
     steps = checks.integer("horizon", horizon, least=1)
@@ -426,7 +426,7 @@ def _sum_of_minima(model: Table, root: int, most: NDArray[np.float64]) -> float:
                     for outcome in range(going_on.shape[2]):
                         following = above[successors[at][:, action, outcome]]
                         count += going_on[:, action, outcome, np.newaxis] * following
-                # Of the first step only the root counts, whose entries are the only numbers there.
+                # In the first step only the root counts; its entries are the only numbers there.
                 alive += np.where(most[h, :, action, np.newaxis] > level, count, 0.0)
         total += float(((values - levels)[chunk] * alive[root]).sum())
     return total
@@ -437,7 +437,7 @@ def _steepest(
 ) -> list[tuple[float, int]]:
     """max_h Delta~_h / scale_h along a trajectory, and how many trajectories have that maximum.
 
-    Trajectories are not listed: those in the same state with the same maximum so far go on alike.
+    Trajectories are not listed: those in the same state with the same maximum so far are merged.
     """
     _, probabilities, successors = model.sparse()
     here: dict[tuple[int, float], int] = {(root, 0.0): 1}
@@ -479,7 +479,7 @@ def _price(question: "_Question", delta: float) -> float:
 
 
 def _second_gap(found: NDArray[np.float64]) -> float:
-    """Delta, the gap of the second best action; 0 where there is one action, and nothing to decide."""
+    """Delta, the gap of the second best action; 0 if there is one action, and nothing to decide."""
     offered = np.sort(found[np.isfinite(found)])
     return float(offered[1]) if len(offered) > 1 else 0.0
 
@@ -503,7 +503,7 @@ class _Question(NamedTuple):
 def _question(model: Table, state: int | None, gamma: float, horizon: int, epsilon: float) -> _Question:
     exact.check_tables(model)
     root = model.initial_state() if state is None else state
-    model.actions(root)  # Raises where there is no such state, or nothing to decide in it.
+    model.actions(root)  # Raises if there is no such state, or nothing to decide in it.
     assert model.successors is not None and model.max_actions is not None
     return _Question(
         root=int(root),

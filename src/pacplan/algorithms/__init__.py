@@ -34,15 +34,15 @@ planners: dict[str, type[Planner]] = {
         UGapEMCTS,
     )
 }
-"""The planners by the names that the command line gives them."""
+"""The planners by their names on the command line."""
 
 P = TypeVar("P", bound=type[Planner])
 
 
 def register(planner: P) -> P:
-    """Make a planner of your own known by its name: to `pacplan.planners`, the command and sweeps.
+    """Make your own planner known by its name: to `pacplan.planners`, the command and sweeps.
 
-    It can be used as a decorator. A class that is defined again, in a notebook, takes its own place.
+    It can be used as a decorator. A class that is defined again, as in a notebook, replaces the old.
 
     Args:
         planner: a subclass of `Planner` with a `name`.
@@ -51,7 +51,7 @@ def register(planner: P) -> P:
         The class.
 
     Raises:
-        TypeError: it is no such class, or has no name.
+        TypeError: it is not such a class, or has no name.
         ValueError: another class has that name.
     """
     if not (isinstance(planner, type) and issubclass(planner, Planner)):

@@ -51,7 +51,7 @@ def _decide(search: Search, model: Any, ties: Any) -> None:
 
 @answers(episodes.choose, Search)
 def _choose(search: Search, at: int, h: int, ties: Any) -> int:
-    """Explore uniformly, then follow the estimates; where there are none, leave the tree."""
+    """Explore uniformly, then follow the estimates; if there are none, leave the tree."""
     if h < search.switch[0]:
         return _pair_of(search.tree, at, int(ties.random() * search.tree.nodes[at].actions))
     return best_mean(search.tree, at, ties)
@@ -61,7 +61,7 @@ def _choose(search: Search, at: int, h: int, ties: Any) -> int:
 def _arrive(
     search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
-    """Only the steps that explore make nodes."""
+    """Only exploring steps make nodes."""
     if h + 1 == search.terms[0].horizon:
         return NONE, CHUNK_DONE
     at, link = search.path[h].node, search.path[h].pair
@@ -76,7 +76,7 @@ def _arrive(
 
 @answers(episodes.learn_return, Search)
 def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
-    """The return from the switching step on tells of its pair, unless the episode ended before."""
+    """Learn about the pair at the switching step from the return, unless the episode ended before."""
     terms = search.terms[0]
     start = search.switch[0]
     if length < start:
@@ -102,8 +102,8 @@ class BRUE(Planner):
     Args:
         gamma: discount in [0, 1]; 1 needs an explicit horizon.
         horizon: steps of an episode. By default a third of the H that section 5 of the MDP-GapE
-            paper gives the other planners for the same budget, since only one iteration in H tells
-            of the root; without a budget, the smallest H with gamma^H <= 1/100.
+            paper gives the other planners for the same budget, since only one iteration in H
+            informs the root; without a budget, the smallest H with gamma^H <= 1/100.
         chunk: see `Planner`.
     """
 

@@ -36,8 +36,8 @@ from pacplan.engine.values import step_range
 from pacplan.models.protocol import Session
 from pacplan.result import Plan
 
-# A sequence of actions that was played. Its `upper` is the largest B-value of those that begin so, from
-# the next step on.
+# A sequence of actions that was played. Its `upper` is the largest B-value, from the next step on, of
+# the sequences that begin with it.
 NODE = np.dtype(
     [
         *NODE_FIELDS,
@@ -59,7 +59,7 @@ RULES = np.dtype(
     [
         ("lowest", np.float64),  # of the rewards, and of 0 if episodes may end
         ("width", np.float64),
-        ("tail", np.float64),  # 1 / (1 - gamma): most that can be earned from a step on
+        ("tail", np.float64),  # 1 / (1 - gamma): the most that can be earned from a step on
         ("level", np.float64),  # the threshold, over T visits
         ("kl", np.bool_),
     ],
@@ -129,7 +129,7 @@ def _arrive(
 
 @inlined
 def _play_out(search: Search, length: int, ties: Any) -> None:
-    """After the end of an episode the rest of its sequence earns nothing, and calls nothing."""
+    """After the end of an episode the rest of its sequence earns nothing and makes no calls."""
     at = search.path[length - 1].child
     for h in range(length, search.terms[0].horizon):
         link = _next_pair(search, at, ties)
@@ -175,7 +175,7 @@ def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
 def _refresh_node(search: Search, at: int, most: float, ties: Any) -> None:
     """Renew the largest B-value of a node's actions and which to play next, ties at random.
 
-    No bound to a larger depth counts for more than `most`, the one to this depth: infinite at the root,
+    No bound to a larger depth may exceed `most`, the one to this depth: infinite at the root,
     so that every first action is played once, and the tail below it. There an action never played has
     no other bound, so it is tied with those whose own bounds reach the tail.
     """
@@ -210,11 +210,11 @@ class OLOP(Planner):
 
         sum_{t <= h} gamma^(t-1) ( m_t + sqrt(2 log M / T_t) ) + gamma^h / (1 - gamma)
 
-    (infinite where T_h = 0) and its B-value the smallest of these over h = 1 .. L. Every episode plays
+    (infinite if T_h = 0) and its B-value the smallest of these over h = 1 .. L. Every episode plays
     a sequence with the largest B-value, ties broken at random; so every action is played first once
-    before any is played first again. Recommends the most played first action (of several, the one that
+    before any is played first again. Recommends the most played first action (on a tie, the one that
     earned most); `plan.sequence` is the most played sequence. It plans for sequences of actions, not
-    for policies: where the best action depends on what was observed on the way, it may miss it. An
+    for policies: if the best action depends on what was observed on the way, it may miss it. An
     episode that the budget or a deadline cut off counts nowhere but in `plan.calls`.
 
     Args:
@@ -370,7 +370,7 @@ class _SequenceSearch(KernelSearch):
         return means
 
     def recommended(self) -> int:
-        """Index of the most played first action, of several that of the largest estimate."""
+        """Index of the most played first action, on a tie the one with the largest estimate."""
         n = self.tree.pairs["n"]
         counts = {action: int(n[link]) for action, link in self._played().items()}
         most = max(counts.values(), default=0)

@@ -1,4 +1,4 @@
-"""OP-MDP (Buşoniu, Munos 2012): optimistic planning where the model is known."""
+"""OP-MDP (Buşoniu, Munos 2012): optimistic planning in a known model."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -61,13 +61,13 @@ RULES = np.dtype(
 
 
 class Search(NamedTuple):
-    """The tree of what can happen, the optimistic policy marked in it."""
+    """The tree of what can happen, with the optimistic policy marked in it."""
 
     tree: TreeArrays
-    extra: Any  # records of EXTRA, a node each
+    extra: Any  # records of EXTRA, one per node
     rules: Any  # one record of RULES
-    tails: Any  # records of TAIL, a depth each; the last serves all deeper ones
-    path: Any  # [node, pair] of each step of the way to the leaf
+    tails: Any  # records of TAIL, one per depth; the last serves all deeper ones
+    path: Any  # [node, pair] of each step on the way to the leaf
     calls: NDArray[np.int64]
     deepest: NDArray[np.int64]
     report: Any  # one record of REPORT
@@ -80,14 +80,14 @@ def _refresh_pair(search: Search, link: int) -> None:
     upper = 0.0
     lower = 0.0
     spread = 0.0
-    step = pair.child
-    while step != NONE:
-        node = search.tree.nodes[step]
-        extra = search.extra[step]
+    outcome = pair.child
+    while outcome != NONE:
+        node = search.tree.nodes[outcome]
+        extra = search.extra[outcome]
         upper += extra.p * node.upper
         lower += extra.p * node.lower
         spread = max(spread, extra.p * extra.spread)
-        step = node.sibling
+        outcome = node.sibling
     gamma = search.rules[0].gamma
     pair.upper = pair.reward + gamma * upper
     pair.lower = pair.reward + gamma * lower
@@ -149,11 +149,11 @@ def _widest_child(search: Search, link: int) -> int:
     """The outcome of a pair through which the widest leaf is reached."""
     extra = search.extra
     widest = search.tree.pairs[link].child
-    step = widest
-    while step != NONE:
-        if extra[step].p * extra[step].spread > extra[widest].p * extra[widest].spread:
-            widest = step
-        step = search.tree.nodes[step].sibling
+    outcome = widest
+    while outcome != NONE:
+        if extra[outcome].p * extra[outcome].spread > extra[widest].p * extra[widest].spread:
+            widest = outcome
+        outcome = search.tree.nodes[outcome].sibling
     return int(widest)
 
 
@@ -209,8 +209,8 @@ class OPMDP(Planner):
     largest upper bound everywhere. Among its leaves the one with the largest reach probability times
     gamma^d / (1-gamma) is expanded. Recommends the action with the largest lower bound.
 
-    A call to the model is one reading of a state and action in its table, so an expansion takes as
-    many as the state has actions.
+    A call to the model reads one state and action from its table, so an expansion takes one call per
+    action of the state.
 
     Args:
         gamma: discount in [0, 1); 1 with a horizon.
@@ -269,7 +269,7 @@ class _PolicySearch(StepSearch):
         )
 
     def reserve(self) -> int:
-        """Make room for one expansion at least and half as many nodes again, and for a longer way."""
+        """Make room for at least one expansion, half as many nodes again, and a longer path."""
         pairs = self._most_actions + len(self.tree.pairs) // 2
         nodes = self._most_actions * self._rows + len(self.tree) // 2
         self.tree.reserve(nodes, pairs, self.room)

@@ -29,7 +29,7 @@ LEAF = np.dtype(
         ("discount", np.float64),  # gamma^depth
         ("depth", np.int32),
         ("first", np.int32),  # its first action
-        ("open", np.int32),  # 1 if it can be extended and was not
+        ("open", np.int32),  # 1 if it can still be extended
     ],
     align=True,
 )
@@ -48,7 +48,7 @@ class Search(NamedTuple):
     keys: NDArray[np.float64]  # the heap: earned + discount * upper tail ...
     items: NDArray[np.int64]  # ... and which leaf
     sizes: NDArray[np.int64]  # [leaves, heap, next action of the expansion under way]
-    tails: Any  # records of TAIL, a depth each; the last serves all deeper ones
+    tails: Any  # records of TAIL, one per depth; the last serves all deeper ones
     terms: Any  # one record of TERMS
     horizon: int  # 0: no end
     lower: NDArray[np.float64]  # of the root's actions: best sequence so far
@@ -123,7 +123,7 @@ def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
 
 
 class OPD(Planner):
-    """Optimistic planning where nothing is random: extend the most promising sequence of actions.
+    """Optimistic planning if nothing is random: extend the most promising sequence of actions.
 
     A sequence of d actions that has earned u (discounted) can earn at most
     b = u + gamma^d / (1 - gamma) in all, for rewards in [0, 1] (with a finite horizon,
@@ -153,7 +153,7 @@ class OPD(Planner):
         if model.successors != 1:
             raise ValueError(
                 "OPD plans where every state and action has one successor; this model promises "
-                f"{'no number of them' if model.successors is None else model.successors}"
+                f"{'no such number' if model.successors is None else model.successors}"
             )
         if model.random_rewards:
             raise ValueError("OPD plans where nothing is random, and this model's rewards are")

@@ -47,7 +47,7 @@ RULES = np.dtype(
     [
         ("gamma", np.float64),
         ("root", np.float64),  # square root of gamma
-        ("top", np.float64),  # largest value; accuracy that 0 has
+        ("top", np.float64),  # largest value; the accuracy of 0 as an estimate
         ("kappa", np.float64),
         ("temperature", np.float64),
         ("constant", np.float64),  # N(level) = ceil(constant / level^2)
@@ -105,7 +105,7 @@ def _begin_v(search: Search, model: Any, at: int, state: int, h: int) -> int:
 
 @inlined
 def _add_draw(search: Search, at: int, value: float) -> None:
-    """Add a draw to estimateQ; on to the next action, and to the next round after the last."""
+    """Add a draw to estimateQ; go on to the next action, and after the last one to the next round."""
     frame = search.frames[at]
     search.sums[at, frame.action] += value
     frame.action += 1
@@ -193,7 +193,7 @@ def _draw(search: Search, model: Any, most: int, rng: Any) -> int:
 
 @inlined
 def _sample_q(search: Search, model: Any, at: int, successor: int, x: float, ended: bool) -> int:
-    """A draw of estimateQ: its successor needs a sampleV of its own, unless 0 is accurate enough."""
+    """A draw of estimateQ: its successor needs its own sampleV, unless 0 is accurate enough."""
     rules, frame, below = search.rules[0], search.frames[at], search.frames[at + 1]
     accuracy = frame.level / rules.root
     if ended or accuracy >= rules.top:
@@ -273,7 +273,7 @@ class SmoothCruiser(Planner):
         self.temperature = checks.positive("temperature", temperature)
 
     def calls(self, model: Model) -> float:
-        """Calls that a plan in `model` takes, fewer only where episodes end. May be infinite."""
+        """Calls that a plan in `model` takes; fewer only if episodes end. May be infinite."""
         return self._shape(model).calls
 
     def _shape(self, model: Model) -> "_Shape":
@@ -300,7 +300,7 @@ class SmoothCruiser(Planner):
 
     def finish(self, query: Query, search: "_SmoothSearch", stopped_by: str, seconds: float) -> Plan:
         value = search.smooth_value()
-        guarantee = "The recursion was not finished, so nothing is known of its value."
+        guarantee = "The recursion was not finished, so nothing is known about its value."
         if stopped_by == "rule":
             guarantee = (
                 f"The state's value in the problem regularised by the entropy at temperature "
@@ -324,7 +324,7 @@ def _shape(epsilon: float, delta: float, gamma: float, temperature: float, actio
     """What follows from the settings for rewards in [0, 1]."""
     entropy = temperature * math.log(actions)
     root = math.sqrt(gamma)
-    # 1 - sqrt(gamma), also where the root is rounded to 1.
+    # 1 - sqrt(gamma), even if the root is rounded to 1.
     rest = -math.expm1(0.5 * math.log(gamma)) if gamma > 0.0 else 1.0
     top = (1.0 + entropy) / (1.0 - gamma)
     kappa = rest * temperature / actions
@@ -365,7 +365,7 @@ def _shape(epsilon: float, delta: float, gamma: float, temperature: float, actio
     calls = math.inf
     while frames < _ENDLESS:
         # The more estimates there are, the smaller is each one's share of delta, and the more calls it
-        # takes. The shares decrease to a fixed point, of which the last step makes sure.
+        # takes. The shares decrease to a fixed point, which the last step makes sure of.
         calls, estimates = sizes(log_share)
         if not math.isfinite(calls):
             break
@@ -406,13 +406,13 @@ class _SmoothSearch(StepSearch):
     def reserve(self) -> int:
         """Make room for a recursion of twice the depth."""
         more, most = self._sums.shape
-        # Nobody else sees these arrays while a search runs, so moving them is safe.
+        # Nothing else refers to these arrays while a search runs, so moving them is safe.
         self._frames.resize(2 * more, refcheck=False)
         self._sums.resize((2 * more, most), refcheck=False)
         return more
 
     def _scaled(self) -> NDArray[np.float64]:
-        """Means of the draws of the root's actions so far, NaN for none."""
+        """Means of the draws of the root's actions so far, NaN if there are none."""
         count = len(self.actions)
         frame = self._frames[0]
         draws = int(frame["draws"]) + (np.arange(count) < int(frame["action"]))

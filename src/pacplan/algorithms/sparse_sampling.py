@@ -30,7 +30,7 @@ FRAME = np.dtype(
         ("state", np.int64),
         ("actions", np.int64),
         ("action", np.int64),
-        ("best", np.float64),  # largest estimate of the actions before
+        ("best", np.float64),  # largest estimate among the earlier actions
         ("draws", np.int64),
         ("rewards", np.float64),  # sum over the draws
         ("after", np.float64),  # gamma times the mean value of the successors estimated so far
@@ -50,7 +50,7 @@ class Search(NamedTuple):
 
     terms: Any  # one record of TERMS
     width: int  # C
-    frames: Any  # records of FRAME, a depth each
+    frames: Any  # records of FRAME, one per depth
     depth: NDArray[np.int64]  # [the frame being worked on; -1 before the start]
     successors: NDArray[np.int64]  # distinct ones of each frame's pair, as far as there is room
     counts: NDArray[np.int64]  # how often each was drawn
@@ -146,7 +146,7 @@ class SparseSampling(Planner):
     """Draw C successors of every pair, H steps deep, and average.
 
     Q_h(s, a) is the mean over C draws of r + gamma V_{h+1}(s'), V the largest Q. Equal successors of
-    one pair share one estimate. How many calls it takes at most is known before the first one.
+    one pair share one estimate. The largest number of calls is known before the first one.
 
     Give either `width` (C), or `epsilon` and `delta`, from which C follows by the argument of Lemma 1
     of the MDP-GapE paper with its constants written out: with N = sum_h K^h B^(h-1) pairs, rewards of
@@ -160,7 +160,7 @@ class SparseSampling(Planner):
 
     Args:
         gamma: discount in [0, 1].
-        horizon: H; by default as for `MDPGapE` where epsilon is given.
+        horizon: H; by default as for `MDPGapE` if epsilon is given.
         width: C.
         epsilon: how far from optimal the action may be, in the model's reward units.
         delta: probability with which the guarantee may fail.
@@ -235,7 +235,7 @@ class SparseSampling(Planner):
     def calls(self, model: Model) -> float:
         """Most calls that a plan in `model` can take: K C (1 + BK + ... + (BK)^(H-1)).
 
-        B is replaced by C where it is larger or not known. More than 2^62 are infinitely many.
+        B is replaced by C if it is larger or not known. More than 2^62 count as infinitely many.
         """
         width, horizon = self.shape(model)
         if model.max_actions is None:
@@ -276,7 +276,7 @@ class SparseSampling(Planner):
         if stopped_by != "rule" or self.epsilon is None or self.delta is None:
             guarantee = "With a width of the user's choice, nothing is proven."
             if stopped_by != "rule":
-                guarantee = "The recursion was not finished, so nothing is known of it."
+                guarantee = "The recursion was not finished, so nothing is known about it."
             return estimates_plan(self, query, search, stopped_by, seconds, guarantee=guarantee)
         model = query.model
         ends = value_range(model.reward_range, model.may_end, self.gamma, search.horizon)[-1]

@@ -31,11 +31,11 @@ from pacplan.engine.values import step_width, value_range
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
 
-# Draws that are asked for at once.
+# Draws that are requested at once.
 _BLOCK = 4096
 # More draws than this are never made.
 _MOST_DRAWS = 2**62
-# Policies that are made, and seconds of work without a call, before looking up. No result depends on
+# Policies made, and seconds of work without a call, before checking the clock. No result depends on
 # them.
 _GLANCE_POLICIES = 256
 _GLANCE_SECONDS = 0.05
@@ -55,7 +55,7 @@ REQUEST = np.dtype(
 
 
 class Draws(NamedTuple):
-    """Draws of one state and action: what is asked for, and what came."""
+    """Draws of one state and action: the request, and the result."""
 
     request: Any  # one record of REQUEST
     terms: Any  # one record of TERMS
@@ -163,7 +163,7 @@ class _Pair:
 
 
 class _Choice(NamedTuple):
-    """A policy, as far as it is laid down: an action, and the same for outcomes by their numbers."""
+    """A policy, as far as it is fixed: an action, and the same for outcomes by their numbers."""
 
     action: int
     after: dict[int, "_Choice"]
@@ -191,7 +191,7 @@ class StOP(Planner):
 
         m_d = ceil( log(1/delta_d) / 2 ((1 - gamma^d) / gamma^d)^2 )
 
-    trajectories, which (Hoeffding's inequality) tell its value to within gamma^d / (1 - gamma), with
+    trajectories, which (Hoeffding's inequality) give its value to within gamma^d / (1 - gamma), with
     as much again above for the tail that was not seen. In each round, of the policies with the largest
     upper bound, one for every first action, the best and the second best are compared; the search stops
     when lower(best) + epsilon >= upper(second), and otherwise refines the shallower of the two: every
@@ -205,7 +205,7 @@ class StOP(Planner):
 
     With probability at least 1 - delta all bounds hold, so the certificate is valid whenever the search
     ends. It explodes by nature: the number of policies grows doubly exponentially in the depth. On all
-    but tiny problems it stops for want of memory, and tells how many policies the next refinement has.
+    but tiny problems it runs out of memory, and says how many policies the next refinement has.
 
     Args:
         epsilon: how far from optimal the action may be, in the model's reward units.
@@ -316,7 +316,7 @@ class _PolicySearch(StepSearch):
         tail_low, tail_high = float(self._tails["lower"]), float(self._tails["upper"])
         self._lower = np.full(len(query.actions), tail_low)
         self._upper = np.full(len(query.actions), tail_high)
-        self.evaluated = np.zeros(len(query.actions), np.bool_)  # by a policy at least
+        self.evaluated = np.zeros(len(query.actions), np.bool_)  # by at least one policy
         # For every first action a heap of policies, the largest upper bound first.
         self._policies: list[list[tuple[float, int, _Policy]]] = [[] for _ in query.actions]
         self._ages = count()
@@ -328,7 +328,7 @@ class _PolicySearch(StepSearch):
         return self._draws
 
     def snapshot(self, seconds: float) -> Snapshot:
-        """How the search stands. Of the bounds on what each action may lose, the smallest decides."""
+        """How the search stands; the action with the smallest bound on its loss is recommended."""
         top = int(np.argmax(self._upper))
         rivals = np.full(len(self.actions), self._upper[top])
         rivals[top] = np.delete(self._upper, top).max(initial=-np.inf)
@@ -336,7 +336,7 @@ class _PolicySearch(StepSearch):
         return self.standing(best, seconds, self._lower.copy(), self._upper.copy())
 
     def advance(self, episodes: int, calls: int) -> int:
-        """Draw what the search asks for, at most so many calls, until so many in all."""
+        """Draw what the search asks for: at most `episodes` calls, until `calls` in all."""
         last = int(self.report["calls"]) + episodes
         began = time.perf_counter()
         while True:
@@ -351,7 +351,7 @@ class _PolicySearch(StepSearch):
             except OutOfTimeError:
                 return ABORTED
             except MemoryError as error:
-                self.shortage = f" It stopped since {error}."
+                self.shortage = f" It stopped because {error}."
                 return FULL
             if asked == _DONE:
                 return RULE
@@ -380,7 +380,7 @@ class _PolicySearch(StepSearch):
         return False
 
     def _search(self) -> Work:
-        """StOP itself; yields what must be drawn, or None for a glance at the clock."""
+        """StOP itself; yields what must be drawn, or None to check the clock."""
         if len(self.actions) == 1:
             return
         for action in self.order:
@@ -431,11 +431,11 @@ class _PolicySearch(StepSearch):
             raise OutOfTimeError
 
     def _options(self, node: _Node, choice: _Choice | None) -> list[_Pair]:
-        """The actions that a policy may take: the one laid down, or any."""
+        """The actions that a policy may take: the one fixed, or any."""
         return node.pairs if choice is None else [node.pairs[choice.action]]
 
     def _draw(self, node: _Node, draws: int, steps: int, choice: _Choice | None, first: int) -> Work:
-        """Draw all that the policies below a node need for so many visits and steps."""
+        """Draw all that the policies below a node need for these visits and steps."""
         for pair in self._options(node, choice):
             while len(pair) < draws:
                 yield pair, draws - len(pair), first
@@ -457,7 +457,7 @@ class _PolicySearch(StepSearch):
         )
 
     def _check_number(self, draws: int, policy: _Policy) -> None:
-        """Raise if there are too many children of a policy to hold."""
+        """Raise if a policy has too many children to hold."""
         depth = policy.depth + 1
         needed = self._number(self.root, draws, depth, policy.choice)
         held = sum(map(len, self._policies))
@@ -492,5 +492,5 @@ class _PolicySearch(StepSearch):
 
 
 def _after(choice: _Choice | None, outcome: int) -> _Choice | None:
-    """What a policy has laid down after an outcome."""
+    """What a policy has fixed after an outcome."""
     return None if choice is None else choice.after.get(outcome)

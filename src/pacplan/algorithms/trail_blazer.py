@@ -1,4 +1,4 @@
-"""TrailBlazer (Grill, Valko, Munos 2016): a value, from few calls off the nearly optimal paths."""
+"""TrailBlazer (Grill, Valko, Munos 2016): a value, with few calls off the nearly optimal paths."""
 
 import math
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ PAIR = np.dtype(
         ("newest", np.int32),
         ("active", np.int32),  # how many samples the counts of its outcomes stand for ...
         ("last", np.int32),  # ... and the last of these
-        ("candidate", np.int32),  # whether it is still among those that may be the best
+        ("candidate", np.int32),  # whether it may still be the best
         *LINKS,
     ],
     align=True,
@@ -53,7 +53,7 @@ FRAME = np.dtype(
         ("node", np.int64),
         ("samples", np.int64),  # m
         ("stage", np.int64),  # l of the next round
-        ("left", np.int64),  # candidates; of a single one only the value is asked for
+        ("left", np.int64),  # candidates; if there is one, only its value is asked for
         ("phase", np.int64),
         ("pair", np.int64),
         ("pair_samples", np.int64),
@@ -212,7 +212,7 @@ def _compare(search: Search, frame: Any) -> None:
 
 @inlined
 def _return_max(search: Search, value: float) -> None:
-    """A MAX node returns its value: it counts as often as the outcome was sampled."""
+    """A MAX node returns its value, which counts as often as the outcome was sampled."""
     search.used[1] -= 1
     if search.used[1] == 0:
         search.answer[0] = value
@@ -361,7 +361,7 @@ class TrailBlazer(Planner):
     number of calls is polynomial in 1/epsilon and nevertheless very large: expect an answer for rough
     accuracies and small discounts only, and a budget or a deadline to end it otherwise.
 
-    `plan.value` is the answer; the action recommended is the one with the largest estimate, of which
+    `plan.value` is the answer; the action recommended is the one with the largest estimate, about which
     nothing is claimed.
 
     Args:
@@ -399,7 +399,7 @@ class TrailBlazer(Planner):
             extra = 2.0 * distance * distance / math.log(eta / gamma)
             extra *= max(0.0, math.log(math.log(count) / (1.0 - eta)))
         level = math.log(count) - math.log(self.delta) + gamma / (eta - gamma) + extra + 1.0
-        # Rounds of fewer samples look at nothing: U eta / (1 - eta) is not below 1/(1 - gamma).
+        # Rounds of fewer samples have no effect: U eta / (1 - eta) is not below 1/(1 - gamma).
         spread = 2.0 * eta / (1.0 - eta)
         least = (level + math.log(_MOST_SAMPLES) - math.log(0.5 * epsilon)) * spread * spread
         if count > 1 and least > _MOST_SAMPLES:
@@ -422,7 +422,7 @@ class TrailBlazer(Planner):
 
     def finish(self, query: Query, search: "_TrailSearch", stopped_by: str, seconds: float) -> Plan:
         value = search.value()
-        guarantee = "The recursion was not finished, so nothing is known of its value."
+        guarantee = "The recursion was not finished, so nothing is known about its value."
         if stopped_by == "rule":
             guarantee = (
                 f"The optimal value of the state is within {at_most(self.epsilon)} of {exactly(value)}"
@@ -475,9 +475,9 @@ class _TrailSearch(StepSearch):
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """Estimates of the root's actions in the user's units; NaN for none."""
+        """Estimates of the root's actions in the user's units; NaN if there is none."""
         seen = self._scaled.copy()
-        # The recursion values what it need not look at by 0, which is no estimate.
+        # The recursion gives the value 0 to what it need not look at, which is not an estimate.
         seen[self.calls == 0] = np.nan
         return self._units.low * self._units.rest + self._units.width * seen
 

@@ -83,8 +83,8 @@ class UCT(Planner):
             MDP-GapE paper, and without one is the smallest H with gamma^H <= 1/100.
         exploration: C, at least 0, or "ucb1" for the textbook's sqrt(2).
         rollout: "tree": every state of an episode enters the tree; "random": the tree grows by one
-            node an episode, below which actions are uniformly random.
-        recommend: "value": the largest mean; "visits": the most tried action, of several the one with
+            node per episode, below which actions are uniformly random.
+        recommend: "value": the largest mean; "visits": the most tried action, on a tie the one with
             the largest mean.
         chunk: see `Planner`.
     """

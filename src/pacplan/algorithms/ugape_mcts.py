@@ -72,7 +72,7 @@ RULES = np.dtype(
     align=True,
 )
 
-# What the next game does; `stands` until it is over, however it is cut into chunks.
+# What the next game does; `stands` until it is over, however it is divided into chunks.
 DECISION = np.dtype([("stands", np.int64), ("best", np.int64), ("play", np.int64)])
 
 _TIE = 1e-10
@@ -95,7 +95,7 @@ class Search(NamedTuple):
 def _representative(tree: TreeArrays, at: int, maximises: bool, rng: Any) -> int:
     """The move to look at: largest upper bound for MAX, smallest lower bound for MIN.
 
-    Returns the pair, or NONE for a move never tried, of which nothing is known.
+    Returns the pair, or NONE for a move never tried, about which nothing is known.
     """
     node = tree.nodes[at]
     untried = node.actions - node.tried
@@ -139,7 +139,7 @@ def _choose(search: Search, at: int, h: int, ties: Any) -> int:
     if link == NONE:
         link = add_pair(tree, at, play if h == 0 else untried_action(tree, at, ties))
         tree.pairs[link].upper = 1.0
-        # Until the first game over it ends, and is backed up.
+        # Until the first game with this move has ended and is backed up.
         tree.pairs[link].estimate = np.nan
         if h == 0:
             search.root[play].pair = link
@@ -155,7 +155,7 @@ def _foreseen(search: Search, link: int) -> int:
 def _arrive(
     search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
-    """A game that is over pays; a new position enters the tree."""
+    """A finished game pays; a new position enters the tree."""
     tree, terms, step = search.tree, search.terms[0], search.path[h]
     pair = tree.pairs[step.pair]
     if ended:
@@ -236,7 +236,7 @@ def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
 
 @inlined
 def _decide(search: Search, ties: Any) -> None:
-    """B and c by UGapE's rule or by LUCB's; look at the one with the wider interval."""
+    """Choose b and c by UGapE's rule or by LUCB's; look at the one with the wider interval."""
     decision, root = search.decision[0], search.root
     if decision.stands:
         return
@@ -363,7 +363,7 @@ class _GameSearch(KernelSearch):
         return self._low + self._width * scaled
 
     def estimates(self) -> NDArray[np.float64]:
-        """Estimates of the root's moves; NaN for those of which no game was played to its end."""
+        """Estimates of the root's moves; NaN for those after which no game was played to its end."""
         scaled = np.full(len(self.actions), np.nan)
         for link in self.tree.tried(0) if len(self.tree) else ():
             scaled[self.tree.pairs[link]["action"]] = self.tree.pairs[link]["estimate"]

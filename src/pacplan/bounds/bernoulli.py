@@ -3,7 +3,7 @@
     upper = max{ q : kl(mean, q) <= c },   lower = min{ q : kl(mean, q) <= c },   c = threshold / n
 
 (Section 3 of the MDP-GapE paper.) Every result errs outwards. The fourth derivative of
-q -> kl(p, q) is positive on (0, 1), so its cubic Taylor polynomial lies below it everywhere: where
+q -> kl(p, q) is positive on (0, 1), so its cubic Taylor polynomial lies below it everywhere: once
 the polynomial has reached the level c, so has the divergence. One evaluation of the logarithms
 therefore gives a bound of fourth order that cannot fall inside the interval.
 """
@@ -24,7 +24,7 @@ _SMALL = 1e-5
 
 @kernel
 def bernoulli_kl(p: float, q: float) -> float:
-    """kl(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)), with 0 log 0 = 0, infinite where q excludes p."""
+    """kl(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)), with 0 log 0 = 0, infinite if q excludes p."""
     total = 0.0
     if p > 0.0:
         if q <= 0.0:
@@ -55,17 +55,17 @@ def _cold_start(p: float, c: float) -> float:
 
 @inlined
 def warm_start(p: float, last: float, drift: float, shrink: float, bend: float) -> float:
-    """A guess of the upper end from the last one, or 0 for none.
+    """A guess of the upper end from the last one, or 0 for no guess.
 
     Args:
         p: the mean now.
-        last: the last solution; 0 for none.
-        drift: by how much p has grown since.
+        last: the last solution; 0 if there is none.
+        drift: how much p has grown since.
         shrink: square root of c now over c then.
         bend: 1 / (p (1 - p)).
     """
     if 1.0 - last < 0.1 * (1.0 - p) or last == 0.0:
-        return 0.0  # So far out the cold start is better.
+        return 0.0  # This far out the cold start is better.
     # The half-width is about proportional to the square root of c p (1 - p).
     return p + (last - p + drift) * shrink * (1.0 + 0.5 * drift * (1.0 - 2.0 * p) * bend)
 
@@ -111,7 +111,7 @@ def kl_upper_from(p: float, c: float, guess: float) -> float:
         step = -excess * inverse
         move = step / (1.0 + step * two)  # Halley's step.
         if abs(move) * two < 0.2 and four * move * move * move * move <= _TOLERANCE:
-            # To the root of the cubic, then beyond it by what is left: its slope there, relative to
+            # To the root of the cubic, then beyond it by the remainder: its slope there, relative to
             # the one at q, is above 1/2.
             move -= (move * (1.0 + move * (two + move * three)) - step) * (1.0 - 2.0 * move * two)
             left = abs(move * (1.0 + move * (two + move * three)) - step)

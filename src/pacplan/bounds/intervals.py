@@ -33,13 +33,13 @@ def expectation_interval(
         probabilities: empirical ones of the outcomes seen; they sum to 1.
         values: of these outcomes.
         radius: threshold / n, at least 0.
-        unseen: lowest and highest value of an outcome never seen; None if all were seen.
+        unseen: lowest and highest value of an unseen outcome; None if all were seen.
     """
     p = np.array(probabilities, np.float64)
     f = np.array(values, np.float64)
     if p.ndim != 1 or p.shape != f.shape or p.size == 0:
         raise ValueError(
-            f"probabilities and values must be lists of one length, got shapes {p.shape}, {f.shape}"
+            f"probabilities and values must be lists of equal length, got shapes {p.shape}, {f.shape}"
         )
     if not np.isfinite(f).all() or not (p >= 0.0).all() or abs(p.sum() - 1.0) > 1e-9:
         raise ValueError("probabilities must be at least 0 and sum to 1, and values be finite")

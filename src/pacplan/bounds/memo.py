@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pacplan.bounds.bernoulli import kl_upper_from
 from pacplan.compiled.jit import inlined, records
 
-# Intervals of more visits than this are not kept: there, the last solution makes a good start.
+# Intervals of more visits than this are not kept: then the last solution is a good start.
 MOST_VISITS = 128
 _MEANS = 2048
 
@@ -24,8 +24,8 @@ MEAN = np.dtype([("mean", np.float64), ("upper", np.float64), ("lower", np.float
 class Memo(NamedTuple):
     """Known solutions, for one table of radii.
 
-    `shares` holds the upper end for k of n draws at place n (n - 1) / 2 + k, 0 where it is not known
-    yet. `means` holds intervals of real means, each in the one place its question hashes to.
+    `shares` holds the upper end for k of n draws at place n (n - 1) / 2 + k, 0 if it is not known yet.
+    `means` holds intervals of real means, each in the one place that its question hashes to.
     """
 
     shares: NDArray[np.float64]
@@ -33,7 +33,7 @@ class Memo(NamedTuple):
 
 
 def new_memo() -> Memo:
-    """A memo that knows nothing."""
+    """An empty memo."""
     return Memo(np.zeros(MOST_VISITS * (MOST_VISITS + 1) // 2), records(np.zeros(_MEANS, MEAN)))
 
 

@@ -1,4 +1,4 @@
-"""Product bets against a mean: evidence that needs no variance to be known.
+"""Product bets against a mean: evidence that does not require a known variance.
 
 For numbers z_i <= 1 with conditional means y_i and a >= 1, the product of (a - z_i) / (a - y_i) is a
 martingale. Its logarithm is convex in the y_i, so with their average y in place of each it can only
@@ -7,8 +7,8 @@ decrease:
     M(y) = cash + (1 - cash) mean_j exp( S_j - n log(a_j - y) ),   S_j = sum_i log(a_j - z_i)
 
 is at most a mixture of martingales that starts at 1. (Weights of the stakes are part of the S_j, see
-`opening`.) It grows where y lies above what was seen. Part of the stake, `cash`, is never at risk, so
-that log M >= log cash.
+`opening`.) It grows if y lies above what was seen. Part of the stake, `cash`, is never at risk, so
+log M >= log cash.
 """
 
 from math import ceil, exp, log, sqrt
@@ -22,13 +22,13 @@ from pacplan.compiled.jit import inlined
 # Stakes a_j = 1 + scale * span, span being the largest value at that depth. The last one limits what
 # can be proven: numbers with variance v keep M(y) small up to about v / 2a above their mean.
 _SCALES = (0.0, 0.07, 0.3, 1.0, 4.0)
-# Weight of the stakes beyond these, against 1 for each of them.
+# Weight of each stake beyond these, against 1 for each of them.
 _FURTHER = 0.25
 
-# In place of log 0: such a stake is lost for good.
+# In place of log 0: such a stake is lost forever.
 LOST = -1e300
 
-# Halving from any interval of ordinary size ends long before.
+# Halving an interval of ordinary size ends long before this.
 _MOST_STEPS = 400
 
 
@@ -39,7 +39,7 @@ def scales(largest: float) -> NDArray[np.float64]:
 
 
 def opening(chosen: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What each S_j starts from: further scales have a smaller part of the stake.
+    """What each S_j starts from: the extra scales have a smaller part of the stake.
 
     Their weights, relative to equal ones, average to 1.
     """
@@ -69,7 +69,7 @@ def penalised_max(
 
     The function is concave (log M is the logarithm of a sum of exponentials of convex functions). With
     its maximum in [low, high], the tangent at any point of it bounds the maximum from above, so the
-    search errs outwards wherever it ends.
+    search errs outwards wherever it stops.
 
     Args:
         sums: S_j.
@@ -78,8 +78,8 @@ def penalised_max(
         cash: in (0, 1).
         penalty: positive.
         guess: where to look first.
-        tolerance: by how much the result may be too large.
-        work: room for as many numbers as there are stakes.
+        tolerance: how much too large the result may be.
+        work: room for one number per stake.
     """
     count = stakes.size
     log_cash = log(cash)
@@ -126,7 +126,7 @@ def penalised_max(
         # A little beyond the stationary point, so that the interval closes from both sides.
         beyond = 0.7 * sqrt(tolerance / bend)
         y += slope / bend + (beyond if slope >= 0.0 else -beyond)
-        # Newton's method is quick but no proof; now and then a step that surely gets on.
+        # Newton's method is quick but may stall; now and then, a step that is sure to make progress.
         sure = i >= 8 and i % 2 == 0
         if from_below:
             if sure or not low < y < high:

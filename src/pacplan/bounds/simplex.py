@@ -78,7 +78,7 @@ def kl_ball_max(p: Any, f: Any, seen: int, unseen: float, c: float) -> float:
         p: empirical probabilities of the outcomes seen; entries up to `seen` are read, and sum to 1.
         f: their values.
         seen: how many outcomes were seen.
-        unseen: the value of an outcome never seen; minus infinity where all B were seen.
+        unseen: the value of an unseen outcome; minus infinity if all B were seen.
         c: radius of the ball, threshold / n.
 
     Returns:
@@ -136,7 +136,7 @@ def kl_ball_max(p: Any, f: Any, seen: int, unseen: float, c: float) -> float:
 def kl_ball_min(p: Any, f: Any, seen: int, unseen: float, c: float, scratch: Any) -> float:
     """Smallest expectation over the ball; `scratch` holds at least `seen` numbers.
 
-    `unseen` is plus infinity where all B outcomes were seen. Never too large.
+    `unseen` is plus infinity if all B outcomes were seen. Never too large.
     """
     for k in range(seen):
         scratch[k] = -f[k]

@@ -10,8 +10,8 @@
 
 `lemma` is proven (the paper's Lemma 2), `paper` and `budget` are what its text gives for its
 experiments. The last three are for a fixed budget of tau episodes: `published` is what the published
-runs used in fact, and `sharp` leads to smaller regret than both from some 30 calls on
-(`pacplan reproduce figure2 --thresholds budget,published,sharp`). None of the three proves anything.
+runs actually used, and `sharp` leads to smaller regret than both from about 30 calls on
+(`pacplan reproduce figure2 --thresholds budget,published,sharp`). These three give no guarantee.
 """
 
 import math
@@ -32,8 +32,7 @@ Threshold = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 class Setting(NamedTuple):
     """What thresholds may depend on, besides the number n of visits to a pair.
 
-    `pairs` is a bound on the number of pairs that a search can have, where one better than (BK)^H is
-    known.
+    `pairs` bounds the number of pairs that a search can have, if a bound better than (BK)^H is known.
     """
 
     delta: float
@@ -50,12 +49,12 @@ class Thresholds:
 
     Attributes:
         reward: threshold for a mean reward, vectorised over n >= 1.
-        transition: threshold for a transition kernel, likewise.
+        transition: threshold for a transition kernel, vectorised too.
         proven: whether all sets hold together, at all times, with probability at least 1 - delta.
         per_path: whether the number of actions met on the way to a pair, and B for every step but
             the first, are still to be multiplied into the 1/delta of both functions. (Their product
             is the number of pairs that an even split of delta would leave beside this one.)
-        name: how to call it.
+        name: what to call it.
     """
 
     reward: Threshold
@@ -75,11 +74,11 @@ class Thresholds:
 def _lemma(setting: Setting) -> Thresholds:
     """The paper's Lemma 2.
 
-    Where K is not declared, (BK)^H is replaced by H times the product of the action counts on the
+    If K is not declared, (BK)^H is replaced by H times the product of the action counts on the
     way to the pair and of B^(h-1): the shares of delta at any depth then sum to at most delta / H.
     The lemma counts (BK)^H pairs. At B = 1 there are more, but two of its three events are sure, so
-    the factor 3 makes up for that; only at B = K = 1 the H pairs themselves are counted. Where the
-    setting knows of fewer pairs, these are counted.
+    the factor 3 makes up for that; only at B = K = 1 the H pairs themselves are counted. If the
+    setting knows of fewer pairs, those are counted.
     """
     b, k, h = setting.successors, setting.actions, setting.horizon
     if k is None:
@@ -147,7 +146,7 @@ NAMED: dict[str, Callable[[Setting], Thresholds]] = {
 
 
 def for_a_budget(thresholds: Any) -> bool:
-    """Whether these are defined for a fixed budget only."""
+    """Whether these are defined only for a fixed budget."""
     return isinstance(thresholds, str) and thresholds in _FIXED_BUDGET
 
 
@@ -171,7 +170,7 @@ def check(thresholds: Any) -> None:
 
 
 def resolve(thresholds: Any, setting: Setting) -> Thresholds:
-    """The exploration functions that the user meant, in one setting."""
+    """The exploration functions that the user asked for, in one setting."""
     if isinstance(thresholds, Thresholds):
         return thresholds
     if isinstance(thresholds, str):
@@ -190,7 +189,7 @@ def _takes_delta(function: Callable[..., float]) -> bool:
     try:
         parameters = signature(function).parameters.values()
     except ValueError:
-        return False  # A built-in such as math.log, which does not say.
+        return False  # A built-in such as math.log does not say.
     positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     names = [p for p in parameters if p.kind in positional]
     required = sum(p.default is Parameter.empty for p in names)
@@ -226,10 +225,10 @@ class Radii(NamedTuple):
 
 
 class _Tables(threading.local):
-    """Tables of named thresholds, which depend on their setting alone.
+    """Tables of named thresholds, which depend only on their setting.
 
-    Small ones, so that nothing large outlives the plan that needed it; and each thread has its own,
-    since searches write to their memos.
+    Only small ones are kept, so that nothing large outlives the plan that needed it. Each thread has
+    its own, since searches write to their memos.
     """
 
     def __init__(self) -> None:
@@ -242,7 +241,7 @@ _SMALL_TABLE = 1 << 16
 
 
 def table(thresholds: Any, setting: Setting) -> "ThresholdTable":
-    """The table of what the user meant by `thresholds` in a setting; plans alike share small ones."""
+    """The table of the user's `thresholds` in a setting; plans with the same share small ones."""
     if not isinstance(thresholds, str):
         return ThresholdTable(resolve(thresholds, setting))
     tables = _tables.known
@@ -282,7 +281,7 @@ class ThresholdTable:
         old = len(self.rows)
         if n < old:
             return
-        # A user's functions are called once for every n, so fewer rows are made of them ahead.
+        # A user's functions are called once for every n, so fewer rows are made in advance.
         least = 1024 if self.thresholds.name in NAMED else 256
         rows = np.zeros((max(n + 1, old * 3 // 2, least), len(Radii())))
         rows[:old] = self.rows
@@ -294,7 +293,7 @@ class ThresholdTable:
             beta = np.asarray(function(counts), np.float64)
             if beta.shape != counts.shape or not (beta >= 0.0).all() or np.isinf(beta).any():
                 raise ValueError(
-                    "thresholds must return a finite number >= 0 for every n >= 1; those called "
+                    "thresholds must return a finite number >= 0 for every n >= 1; those named "
                     f"{self.thresholds.name!r} do not"
                 )
             radius = rows[:, column]

@@ -1,6 +1,6 @@
 """Tells the user when a kernel is compiled, which takes seconds, and how long it took.
 
-Meanwhile Python's garbage collector rests. The compiler makes millions of objects that are still in
+Meanwhile Python's garbage collector is off. The compiler makes millions of objects that are still in
 use, and going through them again and again would take a fifth of the time.
 """
 
@@ -22,7 +22,7 @@ except ImportError:
 _logger = logging.getLogger("pacplan")
 _kernels: set[Callable[..., Any]] = set()
 _PLANNERS = "pacplan.algorithms."
-# The names of kernels that are all of a planner's search: they are named after the planner.
+# The names of kernels that are a planner's whole search: they are announced by the planner's name.
 _WHOLE_SEARCHES = ("play", "work")
 
 
@@ -32,7 +32,7 @@ def announce(dispatcher: Any) -> None:
 
 
 class _Announcer(Listener):  # type: ignore[misc]
-    """Numba compiles one function at a time, and inside that those it calls: only the first counts."""
+    """Numba compiles a function, and within that those it calls: only the outermost counts."""
 
     def __init__(self) -> None:
         self._depth = 0
@@ -65,7 +65,7 @@ class _Announcer(Listener):  # type: ignore[misc]
 
 
 def _kernel(event: Any) -> Any:
-    """The dispatcher that an event is about, if it is one of a kernel."""
+    """The dispatcher that an event is about, if it is a kernel's."""
     dispatcher = event.data.get("dispatcher") if isinstance(event.data, dict) else None
     return dispatcher if getattr(dispatcher, "py_func", None) in _kernels else None
 

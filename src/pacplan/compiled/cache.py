@@ -1,13 +1,13 @@
 """Compiled kernels on disk, so that a second process starts warm.
 
 Numba's own cache keeps an index of each function's files beside its source, refreshed when *that*
-file changes. Here every compiled signature is one file, and its name tells all that its code depends
+file changes. Here every compiled signature is one file, and its name covers all that its code depends
 on: the signature, the sources (`sources.py`), the processor, the versions of the compiler. A
 file appears under its name complete or not at all. So processes that compile the same kernel at the
 same time do not disturb each other, and there is nothing to go stale.
 
 Whatever is wrong with a file or a folder, the kernel is compiled again, and one line of warning says
-why. Numba's private interfaces are used for writing compiled code and reading it back; where they have
+why. Numba's private interfaces are used for writing compiled code and reading it back; if they have
 changed, every process compiles for itself.
 """
 
@@ -37,10 +37,10 @@ _MAGIC = b"pacplan kernel 1\n"
 _SUFFIX = ".kernel"
 _UNFINISHED = ".unfinished"
 _HOUR = 3600.0
-# A kernel takes some hundred kilobytes. Sources that are edited a lot leave many behind.
+# A kernel takes a few hundred kilobytes. Sources that are edited a lot leave many behind.
 _LONGEST_UNUSED = 30 * 24 * _HOUR
 _MOST_BYTES = 500_000_000
-# What else changes the code that Numba makes, beside a function's own options.
+# What else changes the code that Numba makes, besides a function's own options.
 _SETTINGS = (
     "BOUNDSCHECK",
     "DEBUGINFO_DEFAULT",
@@ -49,28 +49,28 @@ _SETTINGS = (
     "SLP_VECTORIZE",
     "USING_SVML",
 )
-# Of anything but a file, opening it could wait for ever, or lead elsewhere.
+# Opening anything but a file could block for ever, or lead elsewhere.
 _OPEN_FLAGS = sum(getattr(os, name, 0) for name in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
 
 _HAS_OWNERS = hasattr(os, "geteuid")
 
 
 class UnusableError(Exception):
-    """A file or a folder that compiled code is not taken from, and why."""
+    """Why compiled code is not taken from a file or a folder."""
 
 
 class KernelCache:
-    """Stands where Numba expects a dispatcher's cache. It never raises."""
+    """Takes the place of a dispatcher's cache in Numba. It never raises."""
 
     def __init__(self, dispatcher: Any) -> None:
         self._function = dispatcher.py_func
         self._options = sorted(dispatcher.targetoptions.items())
         self.lasting = False
-        """Whether the kernel asked for last is one that can be kept."""
+        """Whether the kernel last asked for can be kept."""
 
     @property
     def cache_path(self) -> str | None:
-        """The folder that is tried first."""
+        """The folder to try first."""
         return next(map(str, _candidates()), None)
 
     def flush(self) -> None:
@@ -96,7 +96,7 @@ class KernelCache:
     def _load(self, sig: Any, identity: bytes, target_context: Any) -> Any:
         for folder in _candidates():
             if _distrust(folder) is not None:
-                continue  # That is said when there is something to write.
+                continue  # The warning comes when there is something to write.
             path = folder / self._file_name(identity)
             try:
                 payload = _read(path, identity)
@@ -114,7 +114,7 @@ class KernelCache:
         return None
 
     def _identity(self, sig: Any, codegen: Any) -> bytes | None:
-        """Tells everything that the compiled code depends on; None where that cannot be told."""
+        """A digest of everything that the compiled code depends on; None if that cannot be known."""
         function = self._function
         signature = list(map(str, sig)) if isinstance(sig, tuple) else [str(sig)]
         kinds = sig if isinstance(sig, tuple) else sig.args
@@ -158,7 +158,7 @@ def argument_classes(kinds: Any) -> Iterator[type]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether the representation of a value tells all about it."""
+    """Whether the repr of a value describes it completely."""
     if isinstance(value, tuple):
         return all(map(_is_plain, value))
     return value is None or isinstance(value, bool | int | float | complex | str | bytes)
@@ -166,7 +166,7 @@ def _is_plain(value: Any) -> bool:
 
 @contextlib.contextmanager
 def _surprises_from_numba() -> Iterator[None]:
-    """Survive whatever Numba's inside or a file's content may bring up."""
+    """Survive whatever Numba's internals or a file's content may raise."""
     try:
         yield
     except Exception as error:
@@ -185,7 +185,7 @@ def _serialized(sig: Any, result: Any) -> bytes:
     from numba.core.serialize import NumbaPickler
 
     class Pickler(NumbaPickler):  # type: ignore[misc]
-        """Names the classes of a script that is run, and does not copy them: its source is known."""
+        """Refers to classes of a running script by name, without a copy: its source is known."""
 
         def reducer_override(self, thing: Any) -> Any:
             if isinstance(thing, type) and thing.__module__ == "__main__":
@@ -201,7 +201,7 @@ def _rebuilt(sig: Any, payload: bytes, target_context: Any) -> Any:
     from numba.core.compiler import CompileResult
 
     known_sig, reduced = pickle.loads(payload)
-    # A class that was defined anew is another one, and Numba would not find the kernel.
+    # A class that was defined again is a different one, and Numba would not find the kernel.
     return CompileResult._rebuild(target_context, *reduced) if known_sig == sig else None
 
 
@@ -218,19 +218,19 @@ def _candidates() -> list[Path]:
     folders = [user_cache_path("pacplan")]
     with contextlib.suppress(OSError):
         folders.append(Path(tempfile.gettempdir()) / f"pacplan-{user}")
-    # Where a user has no home, its folders have no absolute names.
+    # If a user has no home, its folders have no absolute names.
     return [folder for folder in folders if folder.is_absolute()]
 
 
-# Reading compiled code back means executing it. The checksums of the files tell accidents, not
+# Reading compiled code back means executing it. The checksums of the files reveal accidents, not
 # attacks: whoever can write to a file can also write a checksum that fits. What protects the user is
 # that nobody else can write to the folder, or put another one in its place.
 
 
 def _distrust(folder: Path) -> str | None:
-    """Why somebody else could have put something into a folder; None where nobody could.
+    """Why somebody else could have put something into a folder; None if nobody could.
 
-    Of a folder that is not there yet, the part of its path that exists is judged.
+    If the folder does not exist yet, the part of its path that exists is judged.
     """
     place, todo = Path(folder.anchor), list(folder.parts[1:])
     links = 0
@@ -376,9 +376,9 @@ def _touch(path: Path) -> None:
 
 
 def _tidy(folder: Path, newest: str) -> None:
-    """Remove what processes that died left half-written, and kernels that nobody uses any more.
+    """Remove half-written files of processes that died, and kernels that are no longer used.
 
-    Others may be about to read one. If it vanishes they compile it again.
+    Another process may be about to read one. If it vanishes, that process compiles it again.
     """
     now = time.time()
     kernels = []

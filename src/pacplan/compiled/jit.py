@@ -29,7 +29,7 @@ def records(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def zeros(rows: int, kind: np.dtype[Any]) -> NDArray[Any]:
-    """So many records of zeros, as `records` has them, that can be resized in place."""
+    """Records of zeros, as `records` makes them, that can be resized in place."""
     if not numba.config.DISABLE_JIT:
         return np.zeros(rows, kind)
     array = np.recarray(rows, kind)
@@ -41,7 +41,7 @@ def zeros(rows: int, kind: np.dtype[Any]) -> NDArray[Any]:
 # memory management (`_nrt`): counting references would cost as much as the search itself.
 _OPTIONS = {"error_model": "numpy", **known_options(_nrt=False)}
 # A part of a kernel is inlined: a call would pass every array of its arguments separately, which costs
-# more than most parts do. Nobody calls it from Python or C, and wrappers for that would take as long to
+# more than most parts do. It is not called from Python or C: wrappers for that would take as long to
 # compile as the part itself.
 _INLINED = known_options(forceinline=True)
 PART = _OPTIONS | _INLINED | known_options(no_cpython_wrapper=True, no_cfunc_wrapper=True)
@@ -66,10 +66,10 @@ def inlined(function: F) -> F:
         compiled.overloads[tuple(result.signature.args)] = result
 
     def refuse(*args: Any, **kws: Any) -> None:
-        raise TypeError(f"{function.__name__} is a part of kernels: call it from one")
+        raise TypeError(f"{function.__name__} is a part of kernels: call it from a kernel")
 
     compiled.get_call_template = choose_for
-    # What has no wrapper must not be found by a call from Python.
+    # A call from Python must not find a function without a wrapper.
     compiled.add_overload = keep
     compiled._compile_for_args = refuse
     return compiled  # type: ignore[no-any-return]
@@ -80,9 +80,9 @@ _DISPATCHER = ("get_call_template", "add_overload", "overloads", "_compile_for_a
 
 
 def _plain(kind: Any) -> Any:
-    """The type of an argument, all integers being one.
+    """The type of an argument, with one type for all integers.
 
-    A function would be compiled anew for every mixture of literals and integers of 32 and 64 bits.
+    Otherwise a function would be compiled for every mixture of literals, 32-bit and 64-bit integers.
     """
     kind = types.unliteral(kind)
     return types.int64 if kind == types.int32 else kind
@@ -91,7 +91,7 @@ def _plain(kind: Any) -> Any:
 def kernel(function: F) -> F:
     """Compile `function` with Numba on first use, and keep the result in the user's cache folder.
 
-    It runs without the interpreter's lock, so that other threads go on: among them the one that halts
+    It runs without the interpreter's lock, so other threads go on: among them the one that halts
     the search at its deadline.
     """
     compiled = numba.njit(nogil=True, **_OPTIONS)(function)
@@ -149,7 +149,7 @@ def _compile_call_python(address: Any, a: Any, b: Any, c: Any) -> Any:
 
 @cache
 def _can_call_objects() -> bool:
-    """Whether Numba's inside is what `_call_object` takes it for."""
+    """Whether Numba's internals are what `_call_object` expects."""
     try:
         numba.njit(**_OPTIONS)(_call_nothing).compile((types.int64,))
     except Exception as error:

@@ -1,6 +1,6 @@
 """Numba's private names: pacplan uses some for speed, and works without them.
 
-`docs/inside.md` lists them. What is missing costs speed or time to compile, and one line of warning.
+`docs/inside.md` lists them. A missing one costs speed or compile time, and one line of warning.
 """
 
 import logging
@@ -10,11 +10,11 @@ import numba
 
 _logger = logging.getLogger("pacplan")
 warned: set[str] = set()
-"""What was warned of."""
+"""The warnings given so far."""
 
 
 def warn_once(about: str, message: str) -> None:
-    """Log a warning, one for each thing that it may be about."""
+    """Log a warning, once for each thing that it may be about."""
     if about not in warned:
         warned.add(about)
         _logger.warning("pacplan: %s", message)
@@ -26,7 +26,7 @@ def missing(names: str, cost: str) -> None:
 
 
 def known_options(**wanted: Any) -> dict[str, Any]:
-    """Those of some options of `numba.njit` that this Numba knows; it would refuse the others."""
+    """The options of `numba.njit` among these that this Numba knows; it would refuse the others."""
     target = getattr(numba.njit(lambda: None), "targetdescr", None)
     declared = getattr(target, "options", None)
     unknown = [name for name in wanted if not hasattr(declared, name)]

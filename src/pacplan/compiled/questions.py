@@ -1,11 +1,11 @@
 """Questions that a kernel puts to a named tuple, answered by the class of the tuple.
 
-A kernel is compiled for the classes of its arguments, and the answers are chosen while it is: each
-combination gets a kernel of its own, without passing functions about, which would defeat the cache.
+A kernel is compiled for the classes of its arguments, which is when the answers are chosen: each
+combination gets its own kernel, without passing functions around, which would defeat the cache.
 With compilation switched off the same table of answers is looked up at run time.
 
     @question
-    def draw(handle, state, rng): ...       its body is the answer of a class that registers none
+    def draw(handle, state, rng): ...       its body is the default answer
 
     @answers(draw, MyHandle)
     def _draw(handle, state, rng): ...
@@ -29,7 +29,7 @@ def question(function: F) -> F:
     """Let the class of the first argument, a named tuple, answer `function`.
 
     Args:
-        function: its body is the answer of classes that register none.
+        function: its body is the answer of classes without one of their own.
     """
     name = f"{function.__module__}.{function.__qualname__}"
 

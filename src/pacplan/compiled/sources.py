@@ -2,7 +2,7 @@
 
 A kernel inlines functions and constants of other modules, so its own file says too little. The whole
 package says too much: a kernel need not be compiled again because the command's help was reworded.
-What counts is what the kernel's module imports, directly or not, and what was registered for the
+What matters is what the kernel's module imports, directly or not, and what was registered for the
 classes of its arguments (`chosen_by`).
 """
 
@@ -26,7 +26,7 @@ _NAME = __name__.partition(".")[0]
 
 
 class _State(NamedTuple):
-    """Tells one state of a file from the next without reading it."""
+    """Distinguishes the states of a file without reading it."""
 
     modified: int
     size: int
@@ -41,8 +41,8 @@ class _Import(NamedTuple):
     names: tuple[str, ...] | None
 
 
-# What the files were when their modules were imported. A file that was edited since then does not
-# tell what this process compiles. The code of a module is another object each time it is executed.
+# The states of the files when their modules were imported. A file that was edited since then is not
+# what this process compiles. The code of a module is a new object each time it is executed.
 _states: dict[str, _State] = {}
 _executed: dict[str, CodeType] = {}
 # The modules whose functions are chosen by the class of an argument.
@@ -51,7 +51,7 @@ _chosen: dict[type, set[str]] = {}
 
 @cache
 def source_digest() -> str:
-    """Tells the state of the sources of the whole package."""
+    """A digest of the sources of the whole package."""
     digest = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         digest.update(path.relative_to(_PACKAGE).as_posix().encode())
@@ -62,8 +62,8 @@ def source_digest() -> str:
 def imported(function: Callable[..., Any]) -> None:
     """Remember the file of a function that was defined just now, and those it can have imported.
 
-    Functions that are defined later, after the file's module was executed, do not tell its state: it
-    may have been edited. A module that is executed again does.
+    A function that is defined later, after the file's module was executed, says nothing about the file,
+    which may have been edited. A module that is executed again does.
     """
     path = function.__code__.co_filename
     frame = inspect.currentframe()
@@ -93,9 +93,9 @@ def is_chosen_by(argument_class: type) -> bool:
 
 
 def kernel_digest(function: Callable[..., Any], argument_classes: Iterable[type]) -> str | None:
-    """Tells the state of all sources that `function` can contain, compiled for such arguments.
+    """A digest of all sources that `function` can contain, compiled for such arguments.
 
-    None where they cannot be known: a function or class typed into an interpreter, or a file that was
+    None if they cannot be known: a function or class typed into an interpreter, or a file that was
     edited after this process imported it.
     """
     modules = {function.__module__: function.__code__.co_filename}
@@ -120,7 +120,7 @@ def kernel_digest(function: Callable[..., Any], argument_classes: Iterable[type]
 
 
 def _imports(name: str, path: str) -> Iterator[tuple[str, str]]:
-    """The modules that a module imports: names and files, where there are files."""
+    """The modules that a module imports: names and files, if they have files."""
     module = sys.modules.get(name)
     package = getattr(module, "__package__", None) or (
         name if Path(path).name == "__init__.py" else name.rpartition(".")[0]
@@ -143,7 +143,7 @@ def _imports(name: str, path: str) -> Iterator[tuple[str, str]]:
 
 
 class _Reader(SourceFileLoader):
-    """Gives a module's code, from its .pyc file if there is one, and leaves the disk alone."""
+    """Gives a module's code, from its .pyc file if there is one, and writes nothing to disk."""
 
     def set_data(self, *args: Any, **kwargs: Any) -> None:
         pass
@@ -179,7 +179,7 @@ def _scan(code: CodeType) -> Iterator[_Import]:
 
 
 def _file(name: str) -> str | None:
-    """The source of a module; None where it has none or, outside the package, is not imported."""
+    """The source of a module; None if it has none or, outside the package, is not imported."""
     if _top(name) == _NAME:
         return _package_file(name)
     file = getattr(sys.modules.get(name), "__file__", None)

@@ -1,11 +1,11 @@
 """Random streams that kernels draw from: xoshiro256++ (Blackman, Vigna 2021) over four words.
 
-A kernel takes a stream as it takes any array. To unbox a `numpy.random.Generator` instead would cost
-15 microseconds a call, and Numba does not check for errors while it does so: an exception raised by a
+A kernel takes a stream like any array. To unbox a `numpy.random.Generator` instead would cost
+15 microseconds per call, and Numba does not check for errors while it does so: an exception raised by a
 signal handler at that moment would crash the interpreter.
 
-The methods below are compiled into kernels and jitted simulators, and run as they stand where nothing
-is compiled; both give the same numbers, to the bit.
+The methods below are compiled into kernels and jitted simulators, and run as they are if nothing is
+compiled; both give the same numbers, to the bit.
 """
 
 from inspect import signature
@@ -41,7 +41,7 @@ def _add(a: Any, b: Any) -> Any:
 
 @overload(_add)  # type: ignore[untyped-decorator]
 def _compile_add(a: Any, b: Any) -> Any:
-    # NumPy would warn of the overflow that is meant here; compiled code wraps around in silence.
+    # NumPy would warn of the overflow that is intended here; compiled code wraps around silently.
     def add(a: Any, b: Any) -> Any:
         return a + b
 
@@ -100,7 +100,7 @@ def _integers(stream: Any, low: int, high: int | None = None) -> Any:
 
 @register_jitable  # type: ignore[untyped-decorator]
 def _standard_normal(stream: Any) -> Any:
-    # Marsaglia's polar method; its second number is dropped, so that a stream is its words alone.
+    # Marsaglia's polar method; its second number is dropped, so that the words are all of the state.
     while True:
         x = 2.0 * _random(stream) - 1.0
         y = 2.0 * _random(stream) - 1.0
@@ -135,7 +135,7 @@ def _binomial(stream: Any, n: int, p: float) -> Any:
     rare = min(p, 1.0 - p)
     count = 0
     if rare > 0.0:
-        # From one success to the next: about n p numbers are drawn.
+        # From one success to the next: this draws about n p numbers.
         place = _geometric(stream, rare)
         while place <= n:
             count += 1
@@ -198,11 +198,11 @@ class Stream:
     Drawing moves it on. It is what a jitted simulator gets as `rng`.
 
     Attributes:
-        words: the 256 bits that are all its state.
+        words: the 256 bits of its whole state.
     """
 
     __slots__ = ("words",)
-    _numba_type_ = STREAM  # Read by Numba without running Python code, where it can.
+    _numba_type_ = STREAM  # Numba reads this without running Python code, if it can.
 
     def __init__(self, words: NDArray[np.uint64]) -> None:
         self.words = words
@@ -216,31 +216,31 @@ class Stream:
         return float(_uniform(self, low, high))
 
     def integers(self, low: int, high: int | None = None) -> int:
-        """A whole number in low..high-1, or in 0..low-1 if there is no `high`."""
+        """A whole number in low..high-1, or in 0..low-1 without `high`."""
         return int(_integers(self, low, high))
 
     def standard_normal(self) -> float:
-        """Normal of mean 0 and variance 1."""
+        """Normal with mean 0 and variance 1."""
         return float(_standard_normal(self))
 
     def normal(self, loc: float = 0.0, scale: float = 1.0) -> float:
-        """Normal of mean `loc` and standard deviation `scale`."""
+        """Normal with mean `loc` and standard deviation `scale`."""
         return float(_normal(self, loc, scale))
 
     def exponential(self, scale: float = 1.0) -> float:
-        """Exponential of mean `scale`."""
+        """Exponential with mean `scale`."""
         return float(_exponential(self, scale))
 
     def geometric(self, p: float) -> int:
-        """Number of trials up to the first success, each one of probability p."""
+        """Number of trials up to the first success, each with probability p."""
         return int(_geometric(self, p))
 
     def binomial(self, n: int, p: float) -> int:
-        """Number of successes in n trials of probability p."""
+        """Number of successes in n trials with probability p."""
         return int(_binomial(self, n, p))
 
     def poisson(self, lam: float = 1.0) -> int:
-        """Poisson of mean `lam`."""
+        """Poisson with mean `lam`."""
         return int(_poisson(self, lam))
 
     def permutation(self, n: int) -> NDArray[np.int64]:

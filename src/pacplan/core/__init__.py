@@ -1,1 +1,1 @@
-"""What everybody may know: checks of arguments, wording, notes on errors, identities."""
+"""What every module may use: checks of arguments, wording, notes on errors, identities."""

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-# A reward may lie outside its promised range by this fraction of its width: rounding, no more.
+# A reward may lie outside its promised range by this fraction of its width, for rounding.
 REWARD_ROUNDING = 1e-9
 # More steps, actions or successors than this are taken for a mistake.
 LARGEST = 1_000_000
-# No probability of failure need be smaller than this.
+# No probability of failure needs to be smaller than this.
 SMALLEST = 1e-300
 
 
@@ -61,7 +61,7 @@ def choice(name: str, value: Any, allowed: tuple[str, ...]) -> str:
 
 
 def probability(name: str, value: Any) -> float:
-    """A number strictly between 0 and 1, of which a small part is not rounded to 0."""
+    """A number strictly between 0 and 1, large enough that a small part of it is not rounded to 0."""
     number = real(name, value)
     if not 0.0 < number < 1.0:
         raise ValueError(f"{name} must lie strictly between 0 and 1, got {number}")

@@ -9,7 +9,7 @@ import numpy as np
 
 
 def described(value: Any) -> str:
-    """A value in words that are the same in every process; functions by their name and their code."""
+    """A value in words that are the same in every process; functions by name and code."""
     if isinstance(value, tuple | list):
         return f"({', '.join(map(described, value))})"
     if isinstance(value, partial):

@@ -1,10 +1,10 @@
-"""Notes on exceptions, and words for objects, that are not ours: their own code may raise."""
+"""Notes on exceptions, and words for objects, of the user's: their own code may raise."""
 
 from typing import Any
 
 
 def add_note(error: BaseException, note: str) -> None:
-    """Say where an exception came from, if it can be written on: it matters more than the note."""
+    """Add a note to an exception if it takes one: the exception matters more than the note."""
     try:
         error.add_note(note)
     except Exception:

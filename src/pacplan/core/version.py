@@ -1,3 +1,3 @@
-"""Which pacplan this is."""
+"""The version of pacplan."""
 
 __version__ = "0.1.0"

@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 _DIGITS = 4
 _UP = Context(prec=_DIGITS, rounding=ROUND_CEILING)
 _DOWN = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
-# Nobody needs more of a probability, and a context of our own does not depend on the user's.
+# More digits of a probability are of no use, and our own context does not depend on the user's.
 _LONG_DOWN = Context(prec=50, rounding=ROUND_FLOOR)
 
 
@@ -29,7 +29,7 @@ def exactly(value: float) -> str:
 
 
 def complement(delta: float) -> str:
-    """1 - delta in full; of more than 50 digits, the first 50, so that it is never too large."""
+    """1 - delta with all its digits, at most the first 50, so that it is never too large."""
     return str(_LONG_DOWN.subtract(Decimal(1), Decimal(repr(float(delta)))))
 
 
@@ -41,5 +41,5 @@ def estimated(value: float) -> str:
 def _rounded(value: float, context: Context) -> str:
     number = context.create_decimal(repr(float(value)))
     text = f"{float(number):.{_DIGITS}g}"
-    # Where doubles are sparse, at both ends of their range, that is another number.
+    # Where doubles are sparse, at both ends of their range, that is a different number.
     return text if Decimal(text) == number else str(number)

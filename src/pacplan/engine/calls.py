@@ -17,13 +17,13 @@ from pacplan.engine.tree import NONE, add_node, find_child, link_child
 from pacplan.models import handles
 
 # How a chunk of episodes ended.
-CHUNK_DONE = 0  # as many episodes as were asked for
+CHUNK_DONE = 0  # all episodes that were asked for
 RULE = 1  # the planner's own stopping rule
 SPENT = 2  # the budget of calls
 NO_ROOM = 3  # the tree or a table must grow first
 ABORTED = 4  # the model gave up in the middle of an episode
 BROKEN = 5  # the model broke a promise, see Report
-FULL = 6  # there is no more memory, or a counter is at its end
+FULL = 6  # out of memory, or a counter is at its limit
 
 # The episode under way, one record per step. Planners may put their own fields after these.
 STEP_FIELDS = [
@@ -52,9 +52,9 @@ REPORT = np.dtype(
 
 @inlined
 def halted(search: Any) -> bool:
-    """Whether the search is to end now; long loops that call nothing ask, and so does every call.
+    """Whether the search is to end now; asked by every call and by long loops without one.
 
-    What was computed by then must hold: bounds that are still to be renewed keep their old values.
+    Everything must be valid at that point: bounds that were not renewed yet keep their old values.
     """
     return bool(search.report[0].halt != 0)
 
@@ -83,7 +83,7 @@ def call_model(
 ) -> tuple[int, float, bool, int]:
     """One call, checked: (next state, reward scaled to [0, 1], whether it ended, status).
 
-    The status is CHUNK_DONE, or ABORTED or BROKEN, and then `report` tells the call.
+    The status is CHUNK_DONE, or ABORTED or BROKEN; then `report` names the call.
     """
     report, terms = search.report[0], search.terms[0]
     if report.halt != 0:
@@ -132,7 +132,7 @@ def follow(
 ) -> tuple[int, bool, int]:
     """The node of an outcome of pair `link` of node `at`: (node, whether it is new, status).
 
-    A new node that goes on gets the bounds given; an end is worth nothing.
+    A new node gets the given bounds, unless the episode ended: then it is worth nothing.
     """
     tree = search.tree
     child, seen = find_child(tree, link, successor, ended)

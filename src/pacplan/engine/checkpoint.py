@@ -1,8 +1,8 @@
-"""Checkpoints: what is needed to go on with a search, in a file that survives a crash at any moment.
+"""Checkpoints: what it takes to resume a search, in a file that survives a crash at any moment.
 
 The file is a line that names the format, a SHA-256 checksum of the rest, a header in JSON and the
 arrays of the search, byte for byte; nothing in it is executed when it is read. A new one is written
-beside the old, synced, and renamed over it, so at any moment there is a whole one.
+beside the old, synced, and renamed over it, so there is a complete one at any moment.
 """
 
 import ast
@@ -26,7 +26,7 @@ _DIGEST = 64  # characters of the checksum
 
 
 class Start(NamedTuple):
-    """Where a search begins: what it has behind it."""
+    """Where a search begins: what it has done already."""
 
     seconds: float = 0.0
     episodes: int = 0
@@ -37,7 +37,7 @@ class Checkpoint:
     """A search as it stood between two chunks.
 
     Attributes:
-        header: what it was, in types that JSON has.
+        header: what was planned, in types that JSON has.
         arrays: its arrays by name.
     """
 
@@ -61,7 +61,7 @@ class Checkpoint:
         return budget
 
     def state(self, model: Any) -> Any:
-        """The state planned from; where it could not be written down, the model's initial one."""
+        """The state planned from; if it could not be written down, the model's initial one."""
         written = self.header["state"]
         return model.initial_state() if written is None else ast.literal_eval(written)
 
@@ -70,12 +70,12 @@ class Checkpoint:
         for name, value in expected.items():
             if self.header[name] != value:
                 raise ValueError(
-                    f"the checkpoint is of another {name}: it was written for {self.header[name]}, and "
-                    f"this is {value}"
+                    f"the checkpoint is from another {name}: it was written for {self.header[name]}, "
+                    f"and this is {value}"
                 )
 
     def write(self, path: Path) -> None:
-        """Replace the file at a path by this checkpoint, all or nothing."""
+        """Replace the file at a path with this checkpoint, all or nothing."""
         table = []
         parts = []
         for name, array in self.arrays.items():
@@ -108,12 +108,12 @@ class Checkpoint:
         """The checkpoint in a file.
 
         Raises:
-            ValueError: it is not one, or it is damaged.
+            ValueError: it is not a checkpoint, or it is damaged.
             OSError: it cannot be read.
         """
         content = Path(path).read_bytes()
         if not content.startswith(_MAGIC):
-            raise ValueError(f"{path} is no checkpoint of this version of pacplan")
+            raise ValueError(f"{path} is not a checkpoint of this version of pacplan")
         place = len(_MAGIC) + _DIGEST + 1
         digest, body = content[len(_MAGIC) : place - 1], content[place:]
         if hashlib.sha256(body).hexdigest().encode() != digest:
@@ -135,7 +135,7 @@ class Checkpoint:
 
 
 def _described(descr: str) -> Any:
-    """A type of records from what `repr(dtype.descr)` says; padding has no name there."""
+    """A record type from its `repr(dtype.descr)`, where padding has no name."""
     fields = ast.literal_eval(descr)
     if len(fields) == 1 and fields[0][0] == "":
         return fields[0][1]
@@ -150,7 +150,7 @@ def _described(descr: str) -> Any:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename last through a crash of the machine, where folders can be synced."""
+    """Make a rename survive a crash of the machine, if folders can be synced."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -169,7 +169,7 @@ def named_arrays(group: Any, prefix: str = "") -> Iterator[tuple[str, NDArray[An
 
 
 def plain_state(state: Any) -> str | None:
-    """A state as Python would write it, if that tells it; else None."""
+    """A state as Python would write it, if that identifies it; else None."""
     if isinstance(state, np.generic):
         state = state.item()
     text = repr(state)
@@ -180,34 +180,34 @@ def plain_state(state: Any) -> str | None:
 
 
 class CheckpointKeeper:
-    """Writes the checkpoints of one plan, and begins with one where it goes on.
+    """Writes the checkpoints of one plan, and restores the one that it resumes from.
 
     Args:
         path: the file.
-        every: seconds between two.
+        every: seconds between two checkpoints.
         header: what the plan is.
-        saved: where it goes on from; None: it begins.
+        saved: the checkpoint to resume from; None: a new plan.
     """
 
     def __init__(
         self, path: Path, every: float, header: dict[str, Any], saved: Checkpoint | None
     ) -> None:
         if not path.resolve().parent.is_dir():
-            raise ValueError(f"checkpoint={str(path)!r}: there is no such folder")
+            raise ValueError(f"checkpoint={str(path)!r}: no such folder")
         if path.is_dir():
             raise ValueError(f"checkpoint={str(path)!r} is a folder; name a file in it")
         if not os.access(path.resolve().parent, os.W_OK):
-            raise ValueError(f"checkpoint={str(path)!r}: there is no permission to write there")
+            raise ValueError(f"checkpoint={str(path)!r}: no permission to write there")
         self.every = every
         self._path = path
         self._header = header
         self._saved = saved
 
     def start(self, search: Any) -> Start:
-        """Put the search where the checkpoint says. It has not made a call yet.
+        """Put a search that has made no call yet where the checkpoint says.
 
         Raises:
-            OSError: a first checkpoint cannot be written.
+            OSError: the first checkpoint cannot be written.
         """
         search.session.remember()
         saved, self._saved = self._saved, None
@@ -218,15 +218,15 @@ class CheckpointKeeper:
         return Start(float(saved.header["seconds"]), int(search.report["episodes"]))
 
     def save(self, search: Any, seconds: float) -> None:
-        """Write down how the search stands between two chunks.
+        """Save the search between two chunks.
 
-        Where that fails, as on a full disk, the last checkpoint stays and the search goes on.
+        If that fails, as on a full disk, the last checkpoint is kept and the search goes on.
         """
         try:
             self._write(search, seconds)
         except OSError as error:
             _logger.warning(
-                "pacplan: no checkpoint after %.0f s: %s. The last one stays, and the search goes on.",
+                "pacplan: no checkpoint after %.0f s: %s. The last one is kept; the search goes on.",
                 seconds,
                 error,
             )

@@ -2,7 +2,7 @@
 
 A search advances some episodes at a time in compiled code. Between chunks the driver looks at the
 budget, the user's callback, the display, checkpoints and Ctrl-C. Each of them ends the search in an
-orderly way, so that a plan interrupted at any point still has its best action and its valid bounds.
+orderly way, so a plan interrupted at any point still has its best action and valid bounds.
 A deadline does not wait for the end of a chunk: a timer halts the search at its next call.
 """
 
@@ -26,11 +26,11 @@ from pacplan.models.protocol import Session
 
 # A chunk should take about this long: short enough for Ctrl-C, long enough to cost nothing.
 _CHUNK_SECONDS = 0.05
-# Calls to the model of the first chunk, where calls to the model are compiled.
+# Calls to the model in the first chunk, if these calls are compiled.
 _FIRST_CHUNK = 8192
 # Seconds between two looks at how long a search would take to finish.
 _LOOK_AGAIN = 0.01
-# Seconds that it takes to wake up, halt the search and return, with little to finish.
+# Seconds that it takes to wake up, halt the search and return, if there is little to finish.
 _RETURN = 8e-4
 # Calls of the callback are this fraction of the episodes apart, so their number stays moderate.
 _CALLBACK_SPACING = 0.05
@@ -51,7 +51,7 @@ class Snapshot:
         samples: calls to the model so far.
         episodes: episodes so far.
         seconds: time so far.
-        search: a number that all snapshots of a search share; later searches of the process have
+        search: a number that all snapshots of a search share; later searches in the process have
             larger ones.
     """
 
@@ -71,12 +71,12 @@ class Search(Protocol):
 
     session: Session
     horizon: int
-    """Most calls to the model of an episode."""
+    """Most calls to the model in an episode."""
     target: float | None
     """The gap at which the search stops by its own rule."""
 
     def prepare(self) -> int:
-        """Compile what the search needs, or load it from the cache; say how it ended, as `advance`.
+        """Compile what the search needs, or load it from the cache; returns how it ended, as `advance`.
 
         The clock stands still meanwhile.
         """
@@ -91,7 +91,7 @@ class Search(Protocol):
         """Begin no further call to the model. May come from another thread."""
 
     def advance(self, episodes: int, calls: int) -> int:
-        """Play at most so many episodes, until so many calls in all; say how it ended."""
+        """Play at most `episodes` more, until `calls` in all; returns how it ended."""
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
@@ -102,7 +102,7 @@ class Search(Protocol):
 
 Callback = Callable[[Snapshot], Any]
 Display = AbstractContextManager[Callable[[Snapshot], None] | None]
-"""Shows snapshots while it lasts; None: there is nothing to show them."""
+"""Shows snapshots while it is open; None: nothing shows them."""
 
 
 class Keeper(Protocol):
@@ -112,10 +112,10 @@ class Keeper(Protocol):
     """Seconds between two of them."""
 
     def start(self, search: Any) -> Start:
-        """Put the search where it goes on, before its first chunk."""
+        """Put the search where it resumes, before its first chunk."""
 
     def save(self, search: Any, seconds: float) -> None:
-        """Write down how the search stands between two chunks."""
+        """Save the search between two chunks."""
 
 
 @dataclass(frozen=True)
@@ -201,11 +201,11 @@ def drive(search: Search, limits: Limits, began: float, display: Display) -> End
         except BaseException as error:
             raised = error
     if raised is not None:
-        # Only here: a context manager writes on what passes through it, and a user's exception may be
-        # one that cannot be written on.
+        # Only here: a context manager writes to the exceptions that pass through it, and a user's may
+        # not allow that.
         raise raised
     if reason == "deadline":
-        search.halt()  # What is left to do, such as a last sweep, is left.
+        search.halt()  # Skips what is left to do, such as a last sweep.
     pressed = reason == "interrupt" or presses.any
     _ctrl_c.absorbed = pressed
     return Ending(reason, time.perf_counter() - start, pressed)
@@ -244,7 +244,7 @@ def _loop(
                 reason = reason or answer
         if not reason and presses.any:
             reason = "interrupt"
-        # Only between whole episodes: what a halted one left behind is valid, but not repeatable.
+        # Only between whole episodes: what a halted one leaves behind is valid, but not repeatable.
         keeper = limits.keeper
         due = keeper is not None and (reason == "interrupt" or now - saved >= keeper.every)
         if keeper is not None and due and status == CHUNK_DONE:
@@ -287,8 +287,8 @@ def _reason(search: Search, status: int, raise_interrupts: bool) -> str:
 class _Pace:
     """How many episodes to play before looking up again.
 
-    A callback comes at the same episodes in every run; everything else only follows the clock, and
-    no result depends on it.
+    A callback comes at the same episodes in every run; everything else follows the clock, and no
+    result depends on it.
     """
 
     def __init__(self, limits: Limits, search: Search, played: int) -> None:
@@ -334,7 +334,7 @@ def _alarm(search: Search, deadline: float) -> Iterator[None]:
             if left <= 0.0:
                 search.halt()
                 return
-            # A larger search takes longer to finish, so it looks again.
+            # A larger search takes longer to finish, so look again.
             if over.wait(min(left, _LOOK_AGAIN)):
                 return
 
@@ -366,7 +366,7 @@ _ctrl_c = _CtrlC()
 
 @dataclass
 class _Presses:
-    """What became of Ctrl-C during a plan: pressed at all, and again after the first."""
+    """Whether Ctrl-C was pressed during a plan, and whether again after the first."""
 
     any: bool = False
     insisted: bool = False
@@ -374,7 +374,7 @@ class _Presses:
 
 @contextmanager
 def _interrupts(session: Session, raises: bool) -> Iterator[_Presses]:
-    """Turn the first Ctrl-C into an orderly end (see `_CtrlC`), unless they are all to raise.
+    """Turn the first Ctrl-C into an orderly end (see `_CtrlC`), unless every one is to raise.
 
     Only the main thread may handle signals; elsewhere nothing changes.
     """

@@ -1,26 +1,26 @@
 """The episode loop: one for all planners that play episodes from the root.
 
 A search is a named tuple of arrays. The engine owns its first fields, and with them room, budget,
-status, path, counters and what a cut-off episode means:
+status, path, counters and the meaning of a cut-off episode:
 
     tree     the search tree                         path     the episode under way, one record per step
-    terms    one record: what the search goes by     calls    by action of the root
+    terms    one record: the search's ground rules   calls    by action of the root
     report   one record: counters, and what went wrong
 
-The planner answers questions (`pacplan.compiled.questions`) by the class of its tuple. `choose` it must
-answer; the others have an answer that most planners leave as it is.
+The planner answers questions (`pacplan.compiled.questions`) by the class of its tuple. It must answer
+`choose`; the others have a default answer that suits most planners.
 
 **Cut-off episodes.** An episode is *whole* if it took all the steps of its horizon or came to a state
 that ends it. It is *cut off* if the budget, a deadline, an interrupt, the model or the planner itself
-stopped it before that. For all planners alike:
+stopped it before that. For every planner:
 
 * The calls of a cut-off episode are counted, in `report` and for the first action.
 * Its transitions may enter statistics of single transitions, such as mean rewards, numbers of
   successors, and the bounds made of them: `learn_steps` sees every episode.
 * Its return lacks a tail, so it enters no mean of returns, no bet on one and no count of them:
-  `learn_return` sees whole episodes only. What was made on its way, such as a pair, counts as untried.
+  `learn_return` sees whole episodes only. A pair that it made on its way counts as untried.
 
-A search that is stopped cuts off its last episode only. So the estimates are those of the search that
+A search that is stopped cuts off its last episode only. So the estimates are those of a search that
 stopped before it, and bounds that hold at all times hold without it, whatever its return would have
 been.
 """
@@ -54,7 +54,7 @@ FIELDS = [
     ("report", Any),
 ]
 
-# What `arrive` may say besides CHUNK_DONE, to go on from the child, and BROKEN.
+# What `arrive` may return besides BROKEN and CHUNK_DONE, which goes on from the child.
 LEAVE = 10  # leave the tree: play at random from here to the horizon, storing nothing
 BREAK_OFF = 11  # the planner ends the episode here; it is not whole
 
@@ -68,7 +68,7 @@ def plant(search: Any, model: Any, state: int, ties: Any) -> int:
 
 @question
 def has_room(search: Any) -> bool:
-    """Whether the planner's own tables have room for another episode; the tree has."""
+    """Whether the planner's own tables have room for another episode; that the tree has is known."""
     return True
 
 
@@ -76,14 +76,14 @@ def has_room(search: Any) -> bool:
 def finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
     """The planner's stopping rule, asked before every episode and at the end of a chunk.
 
-    So asking again between the same episodes must change nothing, and draw nothing from `ties`.
+    So asking it twice between two episodes must change nothing, and draw nothing from `ties`.
     """
     return False
 
 
 @question
 def decide(search: Any, model: Any, ties: Any) -> None:
-    """Settle what the next episode does, just before it begins."""
+    """Decide what the next episode does, just before it begins."""
 
 
 @question
@@ -94,16 +94,16 @@ def choose(search: Any, at: int, h: int, ties: Any) -> int:
 
 @question
 def foreseen(search: Any, link: int) -> int:
-    """The node that a pair leads to where that is known and the model need not be called, or NONE."""
+    """The node that a pair leads to if that is known without a call to the model, or NONE."""
     return NONE
 
 
 @question
 def arrive(search: Any, model: Any, h: int, successor: int, ended: bool, ties: Any) -> tuple[int, int]:
-    """Take in the outcome of the call at step h: the node it leads to, or NONE; and how to go on.
+    """Take in the outcome of the call at step h; returns its node, or NONE, and how to go on.
 
-    `path[h]` holds its node, its pair and its reward, scaled to [0, 1]. By default outcomes become
-    nodes of their own, but those of the last step.
+    `path[h]` holds its node, its pair and its reward, scaled to [0, 1]. By default every outcome
+    becomes a node, except at the last step.
     """
     if h + 1 == search.terms[0].horizon:
         return NONE, CHUNK_DONE
@@ -120,14 +120,14 @@ def acting_node(search: Any, node: int) -> int:
 
 @question
 def learn_steps(search: Any, model: Any, length: int, ties: Any) -> None:
-    """Learn from the single steps in `path`, of any episode that has at least one."""
+    """Learn from the single steps in `path`, of every episode that has at least one."""
 
 
 @question
 def learn_return(search: Any, length: int, rest: float, ties: Any) -> None:
     """Learn from a whole episode: `length` steps in `path`, and the return `rest` after them.
 
-    `rest` is discounted to the first step after those, in the user's units.
+    `rest` is discounted to the first step after them, in the user's units.
     """
 
 
@@ -145,10 +145,10 @@ def _room_for_an_episode(search: Any) -> bool:
 def play_at_random(
     search: Any, model: Any, state: int, h: int, most: int, rng: Any, ties: Any
 ) -> tuple[float, int, int]:
-    """Play at random from a state reached after h steps, with at most so many calls, storing nothing.
+    """Play at random from a state reached after h steps, with at most `most` calls, storing nothing.
 
     Returns:
-        The discounted return from there, the calls it took, and CHUNK_DONE or why it was cut off.
+        The discounted return from there, the calls made, and CHUNK_DONE or why it was cut off.
     """
     terms = search.terms[0]
     total = 0.0
@@ -172,10 +172,10 @@ def play_at_random(
 
 @inlined
 def _descend(search: Any, model: Any, most: int, rng: Any, ties: Any) -> tuple[int, int, int, int]:
-    """Walk down the tree, with at most so many calls.
+    """Walk down the tree, with at most `most` calls.
 
     Returns:
-        The steps taken and the calls made; the state it has come to; and CHUNK_DONE at the end of the
+        The steps taken and the calls made; the state reached; and CHUNK_DONE at the end of the
         episode, LEAVE, or why it was cut off.
     """
     tree = search.tree
@@ -214,7 +214,7 @@ def _descend(search: Any, model: Any, most: int, rng: Any, ties: Any) -> tuple[i
 
 @inlined
 def _play_episode(search: Any, model: Any, most: int, rng: Any, ties: Any) -> int:
-    """Play an episode of at most so many calls, and learn from it; returns how it ended."""
+    """Play an episode of at most `most` calls, and learn from it; returns how it ended."""
     report = search.report[0]
     length, calls, state, status = _descend(search, model, most, rng, ties)
     rest = 0.0
@@ -244,7 +244,7 @@ def play(
         search: the planner's named tuple.
         model: the handle.
         state: of the root.
-        most_episodes: most episodes of this chunk; none just makes the root.
+        most_episodes: most episodes of this chunk; 0 only makes the root.
         most_calls: most calls of the whole search.
         rng: feeds the model.
         ties: feeds the planner.
@@ -269,7 +269,7 @@ def play(
         decide(search, model, ties)
         status = _play_episode(search, model, most_calls - report.calls, rng, ties)
         if status == ABORTED:
-            # What is recommended goes by what was learnt last.
+            # The recommendation must reflect what was learnt last.
             finished(search, model, most_calls, ties)
         if status in (BROKEN, ABORTED):
             return status

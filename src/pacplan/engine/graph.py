@@ -1,6 +1,6 @@
-"""Merging: one node for all histories that lead to the same state after as many steps.
+"""Merging: one node for all histories that lead to the same state at the same depth.
 
-A search that merges over the number of steps as well gives all its nodes the same depth.
+A search that also merges across depths gives all its nodes the same depth.
 
 An outcome of a pair keeps a node of its own, which holds its count and its place among the outcomes.
 Its `canonical` names the node that holds the state's actions and bounds: itself, or the first one that
@@ -16,7 +16,7 @@ from pacplan.compiled.jit import inlined, kernel, zeros
 from pacplan.engine.room import HASHED, Room
 from pacplan.engine.tree import NONE
 
-# A canonical node by state and depth, one more than its number: 0 is a free slot.
+# A canonical node by state and depth. It holds the node's number plus one: 0 is a free slot.
 SLOT = np.dtype([("state", np.int64), ("depth", np.int32), ("node", np.int32)])
 
 
@@ -28,7 +28,7 @@ class MergeTable(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """How the nodes of a search hang together where they are merged; where they are not, it is None.
+    """How merged nodes are linked; None in a search that does not merge.
 
     The canonical nodes of a depth are a list, since one may lie before its parents in the tree.
     """
@@ -37,7 +37,7 @@ class Graph(NamedTuple):
     canonical: NDArray[np.int32]  # by node
     peer: NDArray[np.int32]  # by canonical node, the next one of its depth
     heads: NDArray[np.int32]  # by depth, the first canonical node; NONE: none yet
-    pooled: bool  # whether a node stands for its state at all depths; all are then of depth 0
+    pooled: bool  # whether a node stands for its state at all depths; then all have depth 0
 
 
 @inlined
@@ -55,7 +55,7 @@ def join(graph: Graph | None, node: int, state: int, depth: int, ended: bool) ->
 
 @inlined
 def canonical(graph: Graph | None, node: int) -> int:
-    """The node that holds the actions and bounds of a node's state: itself where nothing is merged."""
+    """The node that holds the actions and bounds of a node's state: itself if nothing is merged."""
     if graph is None:
         return node
     return int(graph.canonical[node])
@@ -71,7 +71,7 @@ def pools(graph: Graph | None) -> bool:
 
 @inlined
 def graph_has_room(graph: Graph | None, more: int) -> bool:
-    """Whether a graph has room for so many more nodes."""
+    """Whether a graph has room for `more` nodes."""
     if graph is None:
         return True
     return has_room(graph.table, more)
@@ -80,8 +80,8 @@ def graph_has_room(graph: Graph | None, more: int) -> bool:
 @inlined
 def _home(state: int, depth: int, slots: int) -> int:
     """Where a state and depth are looked for first; `slots` is a power of two."""
-    # Both halves of a state count, each in its own way; and no sum exceeds 63 bits, whatever the state:
-    # interpreted runs would complain.
+    # Both halves of a state are hashed, each in its own way; and no sum exceeds 63 bits, whatever the
+    # state: interpreted runs would warn.
     low, high = state & 0x7FFFFFFF, (state >> 31) & 0x7FFFFFFF
     key = low * 0x45D9F3B + high * 0x27D4EB2F + depth * 31
     mixed = ((key ^ (key >> 32)) & 0x7FFFFFFF) * 0x45D9F3B
@@ -122,17 +122,17 @@ def find(table: MergeTable, state: int, depth: int) -> int:
 
 @inlined
 def has_room(table: MergeTable, more: int) -> bool:
-    """Whether so many more nodes leave the table half empty."""
+    """Whether `more` nodes would leave the table half empty."""
     return bool(2 * (table.used[0] + more) <= table.slots.size)
 
 
 def empty_table(slots: int) -> MergeTable:
-    """A table of so many slots, a power of two."""
+    """A table of `slots` slots, a power of two."""
     return MergeTable(zeros(slots, SLOT), np.zeros(1, np.int64))
 
 
 def grown(table: MergeTable, needed: int, room: Room) -> MergeTable:
-    """The table, or a larger copy where `needed` more nodes would not leave it half empty."""
+    """The table, or a larger copy if `needed` more nodes would not leave it half empty."""
     slots = len(table.slots)
     while 2 * (int(table.used[0]) + needed) > slots:
         slots *= 2
@@ -146,7 +146,7 @@ def grown(table: MergeTable, needed: int, room: Room) -> MergeTable:
 
 
 def empty_graph(horizon: int, pooled: bool = False) -> Graph:
-    """A graph of no node."""
+    """A graph without nodes."""
     return Graph(
         empty_table(16),
         np.zeros(0, np.int32),
@@ -157,7 +157,7 @@ def empty_graph(horizon: int, pooled: bool = False) -> Graph:
 
 
 def grown_graph(graph: Graph, nodes: int, needed: int, room: Room) -> Graph:
-    """The graph, with room for so many nodes in all and for `needed` more in its table."""
+    """The graph, with room for `nodes` in all and for `needed` more in its table."""
     graph = graph._replace(table=grown(graph.table, needed, room))
     room.extend(graph.canonical, nodes)
     room.extend(graph.peer, nodes)

@@ -1,4 +1,4 @@
-"""What a model has promised, and the errors for promises broken."""
+"""What a model has promised, and the errors for broken promises."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ ENDLESS_GAME = 8
 BAD_BOUNDS = 9
 
 
-# What a search goes by: what the model promised, and what the planner did. One record.
+# The ground rules of a search: what the model promised, and what the planner did. One record.
 TERMS = np.dtype(
     [
         ("lowest", np.float64),  # lowest reward

@@ -9,12 +9,12 @@ from pacplan.models.protocol import Model
 
 
 class Reuse(NamedTuple):
-    """How a search is linked to the ones before and after it, where decisions follow one another.
+    """How a search is linked to those before and after it in a sequence of decisions.
 
     Attributes:
         tree: the tree to start from, its root the state to plan from; None: a new one.
-        share: the part of delta that is left for this search. The state was reached by actions that
-            what the tree holds may have chosen, and the guarantee has to cover every choice.
+        share: the part of delta that is left for this search. What the tree holds may have chosen the
+            actions that led here, and the guarantee has to cover every choice.
     """
 
     tree: SearchTree | None = None

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 _SMALL = 1 << 26
 # Part of the memory that a search may have in all: what it holds, and what the machine has left.
 _SHARE = 0.6
-# Bytes a second, with some to spare: of memory that is cleared, and of tables that are hashed anew.
+# Bytes per second, on the safe side, at which memory is cleared, and tables are hashed anew.
 _FILLED = 1e9
 HASHED = 1e8
 
@@ -26,7 +26,7 @@ class Room:
 
     Attributes:
         limit: most bytes; None: what the machine has left.
-        deadline: reading of `time.perf_counter` by which room must be made; None: no matter when.
+        deadline: reading of `time.perf_counter` by which room must be made; None: there is none.
         held: bytes granted so far.
     """
 
@@ -36,11 +36,11 @@ class Room:
         self.held = 0
 
     def take(self, more: int, speed: float = _FILLED) -> None:
-        """Ask for so many bytes more, that are written at so many bytes a second.
+        """Ask for `more` bytes, which will be filled at `speed` bytes per second.
 
         Raises:
-            MemoryError: they are not to be had.
-            OutOfTimeError: it would take longer than there is time.
+            MemoryError: there are not so many.
+            OutOfTimeError: filling them would take until after the deadline.
         """
         if self.limit is not None and self.held + more > self.limit:
             raise MemoryError(f"the search needs more than memory_limit={self.limit} bytes")
@@ -56,10 +56,10 @@ class Room:
         self.held += more
 
     def extend(self, array: NDArray[Any], needed: int) -> NDArray[Any]:
-        """The array with at least `needed` rows, the new ones zero; half as many again if it can.
+        """The array with at least `needed` rows, the new ones zero; half as many again if possible.
 
-        It grows in place where the system can, so that there are not two copies for a time. Nobody else
-        may see the array meanwhile.
+        It grows in place if the system can, which saves a second copy; so there must be no other
+        reference to the array.
         """
         rows = len(array)
         if needed <= rows:
@@ -76,7 +76,7 @@ class Room:
 
 
 def available_memory() -> int | None:
-    """Bytes that this process can still use, as far as the system tells; None where it does not."""
+    """Bytes that this process can still use, if the system says; else None."""
     return min(_limits(), default=None)
 
 

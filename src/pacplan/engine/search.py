@@ -18,7 +18,7 @@ from pacplan.engine.room import OutOfTimeError, Room
 from pacplan.engine.tree import NODE, Reader, SearchTree, read_nothing
 from pacplan.models.protocol import Session
 
-# Kernels and kinds of searches and models (classes of tuples) that are ready.
+# Kernels that are ready, with the kinds of searches and models (classes of tuples).
 _prepared: set[Any] = set()
 # Visits of a node or pair are counted in 32 bits; each is a call to the model.
 MOST_COUNTED = np.iinfo(np.int32).max
@@ -36,7 +36,7 @@ class KernelSearch(ABC):
         gamma: discount.
         horizon: most steps of an episode.
         deterministic: whether the user declared that every pair has one successor.
-        pairs_a_step: most pairs that a step adds to the tree.
+        pairs_a_step: most pairs that one step adds to the tree.
         open_loop: whether the tree is one of action sequences.
         run: the kernel, `run(state, model, root, most_episodes, most_calls, rng, ties) -> status`.
     """
@@ -77,7 +77,7 @@ class KernelSearch(ABC):
             open_loop=open_loop,
         )
         successors = 1 if deterministic else model.successors
-        # Where B is not known, any number that is never exceeded will do.
+        # If B is not known, any number that is never exceeded will do.
         self.successors = np.iinfo(np.int32).max if successors is None else successors
         low, high = model.reward_range
         terms = np.zeros(1, TERMS)
@@ -104,7 +104,7 @@ class KernelSearch(ABC):
     def kernel_state(self) -> Any:
         """The named tuple that the kernel works on: what `engine_fields` has, and the planner's own.
 
-        The tree's arrays move when it grows, so it is made anew for every chunk.
+        The tree's arrays move when it grows, so the tuple is made anew for every chunk.
         """
 
     def engine_fields(self) -> dict[str, Any]:
@@ -145,7 +145,7 @@ class KernelSearch(ABC):
         )
 
     def reader(self) -> Reader:
-        """How the tree's pairs are read when the search is over. It outlives the session."""
+        """Reads the tree's pairs when the search is over. It outlives the session."""
         return read_nothing
 
     @property
@@ -161,9 +161,9 @@ class KernelSearch(ABC):
         return episodes
 
     def prepare(self) -> int:
-        """Compile the kernel for this kind of model, or load it from the cache, once a process.
+        """Compile the kernel for this kind of model, or load it from the cache, once per process.
 
-        The root is made on the way, which may ask the model; so it says how it ended, as `advance`.
+        This makes the root, which may ask the model; so it returns how that ended, as `advance` does.
         """
         handle = self.session.handle
         state = self.kernel_state()
@@ -187,7 +187,7 @@ class KernelSearch(ABC):
         self.report["halt"] = 1
 
     def advance(self, episodes: int, calls: int) -> int:
-        """Play at most so many episodes, until so many calls in all; say how it ended."""
+        """Play at most `episodes` more, until `calls` in all; returns how it ended."""
         last = int(self.report["episodes"]) + episodes
         countable = min(calls, self._most_calls)
         while True:
@@ -219,22 +219,22 @@ class KernelSearch(ABC):
                 return ABORTED
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
-        """All that the search is between two chunks, by name."""
+        """The whole search between two chunks: its arrays by name."""
         own = dict(named_arrays(self.kernel_state()))
         streams = {"streams.rng": self._rng.words, "streams.ties": self._ties.words}
         arrays = {name: array for name, array in own.items() if name not in self.derived}
         return arrays | streams | self.session.memory()
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Put the search where `state_arrays` found it; it was set up in the same way.
+        """Put a search that was set up in the same way where `state_arrays` found it.
 
         Raises:
-            ValueError: the arrays are not those of such a search.
+            ValueError: the arrays do not fit this search.
         """
         self.session.recall({name: arrays[name] for name in arrays if name.startswith("session.")})
         for name, array in self.state_arrays().items():
             if name not in arrays or arrays[name].dtype != array.dtype:
-                raise ValueError(f"the checkpoint does not fit this planner: {name} is another")
+                raise ValueError(f"the checkpoint does not fit this planner: {name} differs")
             saved = arrays[name]
             if saved.shape != array.shape:
                 # Without compilation, kernels see a view of the array.

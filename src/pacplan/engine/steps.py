@@ -4,9 +4,9 @@ They recurse, on a stack of frames that they keep themselves, or expand leaves. 
 tuple of arrays here too, of which the engine needs `terms`, `calls` and `report` (see
 `pacplan.engine.episodes`), and the planner answers questions by the class of its tuple.
 
-Work and calls are kept apart: `advance` computes until it needs a call, and only `call` makes one. What
-`advance` found out is in the arrays by then, and `call` changes nothing before the outcome is there. So
-a search that is stopped at any call, for whatever reason, can go on from exactly there.
+Work and calls are kept apart: `advance` computes until it needs a call, and only `call` makes one. By
+then the arrays hold what `advance` found, and `call` changes nothing before it has the outcome. So a
+search that is stopped at any call, for whatever reason, can go on from exactly there.
 """
 
 from typing import Any
@@ -15,8 +15,8 @@ from pacplan.compiled.jit import kernel
 from pacplan.compiled.questions import question
 from pacplan.engine.calls import ABORTED, CHUNK_DONE, RULE, SPENT, halted
 
-CALL = 12  # what `advance` says where only a call to the model can take it further
-# Steps without a call, for each episode that was asked for, before Ctrl-C is looked at.
+CALL = 12  # what `advance` returns if only a call to the model can take it further
+# Steps without a call, for each episode that was asked for, before checking for Ctrl-C.
 _STEPS_AN_EPISODE = 64
 
 
@@ -35,7 +35,7 @@ def advance(search: Any, model: Any, ties: Any) -> int:
 def call(search: Any, model: Any, most: int, rng: Any) -> int:
     """Make the call that is needed and take in its outcome, or the calls of an expansion.
 
-    That is an episode. It takes at most so many calls, of which there is one; returns CHUNK_DONE if it
+    That is an episode. It makes at most `most` calls, of at least 1; returns CHUNK_DONE if it
     is whole, or SPENT, NO_ROOM, ABORTED or BROKEN.
     """
     return SPENT

@@ -28,11 +28,11 @@ NONE = -1
 NODE_FIELDS = [
     ("state", np.int64),
     ("upper", np.float64),  # max over the actions of their upper bounds
-    ("lower", np.float64),  # likewise of their lower bounds
+    ("lower", np.float64),  # max over the actions of their lower bounds
     ("count", np.int32),  # how often the parent pair led here
     ("sibling", np.int32),  # next outcome of the parent pair
     ("first", np.int32),  # most recently made pair of this node
-    ("favourite", np.int32),  # pair to try next; NONE: an action not tried yet
+    ("favourite", np.int32),  # pair to try next; NONE: an untried action
     ("actions", np.int32),  # how many are available; 0: the episode has ended here
     ("tried", np.int32),  # how many have a pair
 ]
@@ -48,12 +48,12 @@ LINKS = [
 
 Records = NDArray[Any]
 
-# Records to begin with. Untouched ones cost no memory, and most small searches never grow.
+# Records at first. Untouched ones cost no memory, and most small searches never grow.
 _FIRST_ROOM = 4096
 
 
 class NoRoomError(Exception):
-    """A planner adds more records to the tree in an episode than it said, and there is no room."""
+    """A planner added more records to the tree in an episode than it had announced."""
 
 
 class TreeArrays(NamedTuple):
@@ -66,7 +66,7 @@ class TreeArrays(NamedTuple):
 
 @inlined
 def add_node(tree: TreeArrays, state: int, actions: int, upper: float, lower: float) -> int:
-    """Append an unvisited node; raises NoRoomError where the planner made sure of too little room."""
+    """Append an unvisited node; raises NoRoomError if the planner has reserved too little room."""
     index = tree.used[0]
     if index >= tree.nodes.size:
         raise NoRoomError
@@ -155,9 +155,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a search knows of a pair, in the user's units; None where it keeps no such thing.
+    """What a search knows of a pair, in the user's units; None for what it does not keep.
 
-    What the bounds are worth depends on the planner: its plan's `guarantee` says.
+    Whether the bounds are proven depends on the planner: its plan's `guarantee` says.
 
     Attributes:
         reward: mean of the rewards.
@@ -179,7 +179,7 @@ Reader = Callable[[Any, Sequence[int]], Evidence]
 
 
 def read_nothing(pair: Any, offered: Sequence[int]) -> Evidence:
-    """The reader of a planner whose pairs hold visits alone."""
+    """The reader of a planner whose pairs hold only visits."""
     return Evidence()
 
 
@@ -192,8 +192,8 @@ class SearchTree:
         open_loop: whether nodes stand for sequences of actions, whatever states they led to.
 
     `pair` and `node` are the types of the records. `states` lists the user's states by their number,
-    and `labels` the user's actions by the number of their state and their own; each is None where the
-    numbers are what the user knows.
+    and `labels` the user's actions by the number of their state and their own; each is None if the
+    user knows them by these numbers.
     """
 
     def __init__(
@@ -222,7 +222,7 @@ class SearchTree:
         return TreeArrays(self._nodes, self._pairs, self._used)
 
     def reserve(self, nodes: int, pairs: int, room: Room) -> None:
-        """Make room for so many more records, growing by half at a time."""
+        """Make room for more records, growing by half at a time."""
         self._nodes = _grown(self._nodes, int(self._used[0]) + nodes, room)
         self._pairs = _grown(self._pairs, int(self._used[1]) + pairs, room)
 
@@ -233,10 +233,10 @@ class SearchTree:
         self._pairs.resize(int(self._used[1]), refcheck=False)
 
     def below(self, node: int) -> "SearchTree":
-        """A tree of its own of all that lies below a node, which is its root, counts and all."""
+        """A copy of all that lies below a node, counts included, as a tree whose root is that node."""
         nodes, pairs = self.nodes, self.pairs
         node_numbers, pair_numbers = _below(nodes, pairs, node)
-        # One entry more, which NONE = -1 finds: it stays NONE.
+        # One more entry, the one that index NONE = -1 finds: it stays NONE.
         new_node, new_pair = np.full(len(nodes) + 1, NONE), np.full(len(pairs) + 1, NONE)
         new_node[node_numbers] = np.arange(len(node_numbers))
         new_pair[pair_numbers] = np.arange(len(pair_numbers))
@@ -258,7 +258,7 @@ class SearchTree:
         self._nodes, self._pairs = other.nodes.copy(), other.pairs.copy()
         self._used = other._used.copy()
         if other._states is not None:
-            goes_on = self._nodes["actions"] > 0  # The end of an episode is no state.
+            goes_on = self._nodes["actions"] > 0  # The end of an episode is not a state.
             keys, which = np.unique(self._nodes["state"][goes_on], return_inverse=True)
             numbers = np.array([encode(other._states[key]) for key in keys], np.int64)
             self._nodes["state"][goes_on] = numbers[which]
@@ -324,7 +324,7 @@ class SearchTree:
             link = int(node["sibling"])
 
     def successor(self, action: int, state: Any) -> int | None:
-        """The node of a state seen after an action of the root, by its index; None if it was not."""
+        """The node of a state seen after an action of the root, by its index; None if never seen."""
         for pair in self.tried(0):
             if self.pairs[pair]["action"] == action:
                 for outcome in self.outcomes(pair):

@@ -1,4 +1,4 @@
-"""How large and how small a value can be before anything was seen of it."""
+"""How large and how small a value can be before anything is known of it."""
 
 from functools import lru_cache
 from typing import Any
@@ -28,7 +28,7 @@ def value_range(
 ) -> NDArray[Any]:
     """The range of values of a model with these rewards: records of `VALUE_RANGE`.
 
-    Plans alike share it; nobody writes to it.
+    Plans with the same settings share it, so it must not be written to.
     """
     low, high = reward_range
     ups, downs = [0.0], [0.0]
@@ -49,7 +49,7 @@ def value_range(
 
 
 def step_range(reward_range: tuple[float, float], may_end: bool) -> tuple[float, float]:
-    """What a step can pay: a reward, or 0 where the episode may have ended."""
+    """What a step can pay: a reward, or 0 if the episode may have ended."""
     low, high = reward_range
     return (min(low, 0.0), max(high, 0.0)) if may_end else (low, high)
 

@@ -25,7 +25,7 @@ def gridworld(
     """Walk through a maze whose floor is slippery.
 
     A move goes where it was meant to with probability 1 - slip, and to the left or to the right of
-    that with probability slip / 2 each. Who would walk into a wall or out of the drawing stays in
+    that with probability slip / 2 each. A move into a wall or out of the drawing leaves you in
     place. By default it is the 4x3 world of Russell and Norvig ("Artificial intelligence: a modern
     approach", chapter on making complex decisions).
 
@@ -90,7 +90,7 @@ def _cells(drawing: str | Sequence[str]) -> np.ndarray[tuple[int, int], np.dtype
         )
     cells = np.array([list(row) for row in rows])
     if (cells == _START).sum() > 1:
-        raise ValueError(f"the drawing has {(cells == _START).sum()} starts 'S'; draw one at most")
+        raise ValueError(f"the drawing has {(cells == _START).sum()} starts 'S'; draw at most one")
     if not np.isin(cells, [_FREE, _START]).any():
         raise ValueError("the drawing has no place to be in; draw some '.' or 'S'")
     return cells

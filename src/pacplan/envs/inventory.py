@@ -25,7 +25,7 @@ def inventory(
     a random number of units, and what can be sold of it brings in `price` each. It pays to wait until
     stock falls below one level and then to fill it up to another: the (s, S) policies.
 
-    States are the units in stock, 0..capacity; action a orders a units, as many as there is room for.
+    States are the units in stock, 0..capacity; action a orders a units, up to what there is room for.
     Costs are negative rewards, and reward_range runs from the worst to the best month that can happen.
 
     Args:
@@ -47,7 +47,7 @@ def inventory(
     stock, ordered, left = np.ogrid[: room + 1, : room + 1, : room + 1]
     offered = stock + ordered
     sold = offered - left
-    # What is left over has the probability of its demand; nothing left, of all larger demands too.
+    # Stock left over has the probability of the demand it implies; no stock, of all larger ones too.
     chances = np.zeros(2 * room + 1)
     chances[: len(asked)] = asked[: 2 * room + 1]
     at_least = np.append(asked[::-1].cumsum()[::-1], np.zeros(2 * room + 1))

@@ -10,7 +10,7 @@ import numpy as np
 from pacplan.core import checks
 from pacplan.models.simulator import Simulator
 
-# Jobs waiting in a queue are counted in so many bits of the state, and no more can wait.
+# Bits of the state that count the jobs waiting in a queue; no more can wait.
 BITS = 15
 MOST = 2**BITS - 1
 

@@ -1,4 +1,4 @@
-"""The paper's claims beside its runs: its bounds evaluated, and the planners that it did not run."""
+"""The paper's claims besides its runs: its bounds evaluated, and the planners that it did not run."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _TRIED = (SparseSampling, SmoothCruiser, TrailBlazer, StOP)
 
 @dataclass(frozen=True)
 class TheoryLine:
-    """What a corollary of the paper says of the calls, in the median over MDPs."""
+    """What a corollary of the paper says about the calls: medians over MDPs."""
 
     epsilon: float
     horizon: int
@@ -87,16 +87,16 @@ def table_2_lines(reproduction: Reproduction) -> list[ComplexityLine]:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What a planner that the paper calls theoretical did at epsilon = 1 on one of the MDPs.
+    """How a planner that the paper calls theoretical did at epsilon = 1 on one of the MDPs.
 
     Attributes:
         planner: its name.
         seed: of the MDP.
-        predicted: calls that the planner says it would take, where it can.
+        predicted: calls that the planner says it would take, if it can.
         calls: those it made.
-        memory: bytes of its records, where these are all that it keeps.
+        memory: bytes of its records, if these are all that it keeps.
         stopped_by: why it stopped; "refused" if it did not begin.
-        words: what it says of its answer, or why it refuses.
+        words: what it says about its answer, or why it refuses.
     """
 
     planner: str

@@ -30,7 +30,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Table:
-    """Cells of plain text; the first column to the left, the others to the right."""
+    """Cells of plain text; the first column is aligned left, the others right."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -79,7 +79,7 @@ def _markdown(part: Part) -> str:
 
 
 def page(title: str, parts: Sequence[Part], folder: Path) -> str:
-    """The page as HTML, its pictures inside."""
+    """The page as HTML, with its pictures embedded."""
     body = "\n".join(_html(part, folder) for part in parts)
     name = html.escape(title)
     return (

@@ -12,10 +12,10 @@ from typing import Any
 
 
 class InProcess(Executor):
-    """Computes at once, where it is called: for debugging, and for sweeps of a second."""
+    """Computes at once, in the caller: for debugging, and for sweeps that take a second."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Call the function; what it raises is kept in the future, Ctrl-C apart."""
+        """Call the function; what it raises, except Ctrl-C, is kept in the future."""
         future: Future[Any] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
@@ -68,7 +68,7 @@ def dask_cluster(address: str, workers: int | None = None) -> Iterator[tuple[Exe
 
     Args:
         address: of the scheduler, such as tcp://host:8786, or "local" to start a cluster here.
-        workers: processes of a local cluster, by default one a core.
+        workers: processes of a local cluster, by default one per core.
     """
     try:
         from distributed import Client, LocalCluster
@@ -92,7 +92,7 @@ def dask_cluster(address: str, workers: int | None = None) -> Iterator[tuple[Exe
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Processes started meanwhile leave Ctrl-C to their parent, which gets its own a little later."""
+    """Processes started meanwhile leave Ctrl-C to their parent, which gets it a little later."""
     if not hasattr(signal, "pthread_sigmask"):
         yield  # Windows: the processes ignore it once they have begun.
         return

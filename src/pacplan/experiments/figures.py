@@ -12,7 +12,7 @@ from pacplan.experiments.paper import PAPER_EXPONENT, Accuracy, Curve, paper_cur
 from pacplan.theory import Exponent
 from pacplan.views.style import library
 
-# Okabe and Ito's palette, which the colour-blind can tell apart.
+# Okabe and Ito's palette, which colour-blind readers can tell apart.
 _COLOURS = {
     "bracket": "#000000",
     "mdp-gape": "#0072B2",
@@ -82,7 +82,7 @@ def figure2(lines: Sequence[Curve], stem: Path) -> None:
         published = paper_curves()
         budgets = {budget for line in lines for budget in line.points}
         values = [p.value for line in lines for p in line.points.values() if p.value > 0.0]
-        # Means of 0 go to the foot: a logarithmic axis has no 0.
+        # Means of 0 go to the bottom: a logarithmic axis has no 0.
         floor = float(10.0 ** np.floor(np.log10(min(values, default=1e-4))))
         names = [line.planner for line in lines]
         for place, (line, colour) in enumerate(zip(lines, _coloured(names), strict=True)):
@@ -122,7 +122,7 @@ def _curve(axes: Any, line: Curve, shift: float, colour: str, marker: str, floor
 
 
 def _coloured(planners: Sequence[str]) -> Iterator[str]:
-    """A colour for each planner: its own, or for others and for variants one of the spare ones."""
+    """A colour for each planner: its own, or a spare one for others and for variants."""
     spare = cycle(_SPARE)
     taken: set[str] = set()
     for name in planners:

@@ -13,10 +13,10 @@ _logger = logging.getLogger("pacplan")
 class Lines:
     """A file open to append to.
 
-    It is written without a buffer, so that what could not be written is not tried again later.
+    It is written without a buffer, so a write that failed is not tried again later.
 
     Attributes:
-        whole: the whole lines that it held when it was opened.
+        whole: the complete lines that it held when it was opened.
     """
 
     def __init__(self, file: FileIO, whole: bytes) -> None:
@@ -24,15 +24,15 @@ class Lines:
         self.whole = whole
 
     def append(self, line: bytes) -> None:
-        """Write a line, all or nothing; who is killed meanwhile leaves at most half a line.
+        """Write a line, all or nothing; a process killed meanwhile leaves at most half a line.
 
         Raises:
-            OSError: it cannot be written, as to a full disk. The lines before are in the file.
+            OSError: it cannot be written, as on a full disk. The lines before are in the file.
         """
         before = self._file.seek(0, os.SEEK_END)
         try:
             left = line
-            while left:  # A disk that is nearly full takes a part of it.
+            while left:  # A disk that is nearly full takes only part of it.
                 left = left[self._file.write(left) :]
         except OSError as error:
             with suppress(OSError):
@@ -44,12 +44,12 @@ class Lines:
 def appending(path: Path, lost: str, check: Callable[[bytes], None]) -> Iterator[Lines]:
     """Open a file to append to, and keep other processes from writing to it.
 
-    A writer that is killed leaves whole lines, and at most one that is not; that one is cut off.
+    A writer that is killed leaves complete lines and at most one incomplete one, which is cut off.
 
     Args:
         path: the file; it is made if there is none, and so are its folders.
         lost: what a line stands for, for the warning about half a line.
-        check: called with the whole lines before anything is changed; raises to refuse the file.
+        check: called with the complete lines before anything is changed; raises to refuse the file.
 
     Yields:
         The open file.
@@ -77,7 +77,7 @@ def appending(path: Path, lost: str, check: Callable[[bytes], None]) -> Iterator
 
 
 def _lock(file: FileIO, path: Path) -> None:
-    """Keep others out for as long as the file is open; the system lets go when a process dies."""
+    """Keep others out as long as the file is open; the system unlocks it when a process dies."""
     try:
         import fcntl
     except ImportError:  # Windows has no such locks.

@@ -26,10 +26,10 @@ _FIGURE_EPSILONS = (1.0, 0.66, 0.5, 0.33, 0.2)
 _BUDGETS = (10, 31, 100, 316, 1_000, 3_162, 10_000, 31_623, 100_000)
 _BOUNDS = ("sharp", "budget")
 _PLANNERS = ("bracket", "mdp-gape", "kl-olop", "brue", "uct")
-# Planners that stop by themselves within a time that one can wait for, on problems of this size.
+# Planners that stop by themselves within a reasonable time, on problems of this size.
 _FIXED_CONFIDENCE = ("mdp-gape", "bracket")
 _QUICK_MDPS, _QUICK_EPSILON, _QUICK_BUDGET = 20, 0.33, 10_000
-# MDPs for what takes seconds on each; calls for planners that would take more than anybody waits for.
+# MDPs for what takes seconds on each; calls for planners that would take too long.
 _FEW, _ENOUGH, _QUICK_ENOUGH = 3, 1_000_000, 10_000
 
 
@@ -41,10 +41,10 @@ class Reproduction:
         what: "table4", "figure1", "figure2" or "all".
         mdps: number of random MDPs, 200 in the paper.
         seed: of the first MDP, and of the plans.
-        thresholds: of MDP-GapE. Those for a fixed budget go to Figure 2, by default "sharp", which we
+        thresholds: of MDP-GapE. Those for a fixed budget are for Figure 2, by default "sharp", which we
             tuned, and "budget", the paper's text; the others to Table 4 and Figure 1, by default
             "paper".
-        planners: names; all of them go to Figure 2, and those that certify to Table 4 and Figure 1.
+        planners: names; all are for Figure 2, and those that certify also for Table 4 and Figure 1.
         quick: a small part of it, for a first look.
     """
 
@@ -74,7 +74,7 @@ class Reproduction:
 
     @property
     def command(self) -> str:
-        """The command that runs it, the folder apart."""
+        """The command that runs it, without the folder."""
         default = Reproduction(self.what)
         words = ["pacplan", "reproduce", self.what]
         for name in ("mdps", "seed"):
@@ -111,7 +111,7 @@ class Reproduction:
 
     @property
     def enough(self) -> int:
-        """Calls for planners that would go on for longer than anybody waits."""
+        """Calls for planners that would take too long."""
         return _QUICK_ENOUGH if self.quick else _ENOUGH
 
     def certifying(self) -> list[tuple[float, PlannerSpec]]:
@@ -191,7 +191,7 @@ def paper_table() -> dict[float, PaperAccuracy]:
 
 @cache
 def paper_curves() -> dict[str, dict[int, Estimate]]:
-    """The paper's Figure 2: mean regret by our name of the planner and by budget."""
+    """The paper's Figure 2: mean regret by our name for the planner and by budget."""
     curves: dict[str, dict[int, Estimate]] = {}
     for row in _data("figure2.csv"):
         point = Estimate(*(float(row[key]) for key in ("simple_regret", "ci95_low", "ci95_high")))
@@ -236,7 +236,7 @@ class Accuracy:
 
 
 def accuracies(reproduction: Reproduction, records: Sequence[Record]) -> list[Accuracy]:
-    """How every planner did at every accuracy; those without a single plan left out."""
+    """How every planner did at every accuracy, without those that made no plan."""
     found = []
     for epsilon, spec in reproduction.certifying():
         own = spec.key
@@ -286,7 +286,7 @@ class Curve:
 
 
 def curves(reproduction: Reproduction, records: Sequence[Record]) -> list[Curve]:
-    """The lines of Figure 2; planners without a single plan left out."""
+    """The lines of Figure 2, without planners that made no plan."""
     found = []
     for spec in reproduction.budgeted():
         own = spec.key

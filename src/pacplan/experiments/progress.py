@@ -45,6 +45,6 @@ def bar(total: int, done: int, what: str, *, show: bool) -> Iterator[Callable[[i
 
         def advance(more: int) -> None:
             speed = shown.tasks[0].speed
-            shown.update(task, advance=more, rate="" if speed is None else f"{speed:.1f} a second,")
+            shown.update(task, advance=more, rate="" if speed is None else f"{speed:.1f} per second,")
 
         yield advance

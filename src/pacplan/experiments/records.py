@@ -1,4 +1,4 @@
-"""What came of the runs: one row each, in memory and in a CSV file that survives being killed."""
+"""The results of runs: one row each, in memory and in a CSV file that survives being killed."""
 
 import csv
 import io
@@ -24,11 +24,11 @@ _FOREIGN = (
 
 @dataclass(frozen=True)
 class Record:
-    """What came of one run; a row of the CSV file.
+    """The result of one run; a row of the CSV file.
 
     Attributes:
         planner: label of the planner.
-        settings: what tells the planner from others, as JSON (`PlannerSpec.identity`).
+        settings: what identifies the planner, as JSON (`PlannerSpec.identity`).
         problem: name of the problem.
         problem_seed: its seed.
         budget: calls to the model that the plan was given, if any.
@@ -38,8 +38,8 @@ class Record:
         samples: calls to the model that it made.
         episodes: episodes that it played.
         regret: max_a Q(s, a) - Q(s, action), by exact dynamic programming: of the infinite-horizon
-            problem, or of the problem of `horizon` steps where gamma is 1 or the model not
-            stationary. None where the model has no tables.
+            problem, or of the problem of `horizon` steps if gamma is 1 or the model is not
+            stationary. None if the model has no tables.
         gap: the planner's own bound on its regret.
         certified: whether the planner stopped by its own rule under proven thresholds.
         stopped_by: why it stopped.
@@ -66,7 +66,7 @@ class Record:
 
     @property
     def key(self) -> tuple[str, str, int, int | None]:
-        """Tells the run from the others of its sweep."""
+        """Identifies the run in its sweep."""
         return self.settings, self.problem, self.problem_seed, self.budget
 
 
@@ -91,7 +91,7 @@ def read(path: str | Path) -> list[Record]:
     """The rows of a file that `store` wrote.
 
     Raises:
-        ValueError: it is another file, or damaged.
+        ValueError: it is a different kind of file, or damaged.
         OSError: it cannot be read.
     """
     return _parse(Path(path).read_bytes(), Path(path))
@@ -99,7 +99,7 @@ def read(path: str | Path) -> list[Record]:
 
 def _parse(content: bytes, path: Path) -> list[Record]:
     found: list[Record] = []
-    # A row is a line, whatever is in it.
+    # A row is one line, whatever it contains.
     for number, raw in enumerate(content.splitlines(), 1):
         try:
             (line,) = csv.reader([raw.decode()], strict=True)
@@ -119,7 +119,7 @@ def _parse(content: bytes, path: Path) -> list[Record]:
 
 
 class Store:
-    """The rows of a sweep, in memory and, where there is one, in its CSV file."""
+    """The rows of a sweep, in memory and, if there is one, in its CSV file."""
 
     def __init__(self, records: Sequence[Record] = (), lines: Lines | None = None) -> None:
         self._lines = lines
@@ -165,8 +165,8 @@ def store(sweep: Sweep, folder: Path) -> Iterator[Store]:
 
 
 def _check_configuration(sweep: Sweep, folder: Path) -> None:
-    """Note what the folder is for; refuse it if it is for something else."""
-    # Numbers of two states of the code must not mix either.
+    """Record what the folder is for; refuse it if it is for something else."""
+    # Results of two versions of the code must not mix either.
     code = f"{__version__} {source_digest()[:12]}"
     now = {"pacplan": code} | sweep.describe()
     path = folder / CONFIGURATION
@@ -192,7 +192,7 @@ def _check_configuration(sweep: Sweep, folder: Path) -> None:
 
 
 def _configuration(path: Path) -> dict[str, Any]:
-    """What the folder is for, as it was noted."""
+    """What the folder is for, as recorded."""
     advice = f"choose another folder, or delete {path.parent} to begin again"
     try:
         before = json.loads(path.read_bytes())

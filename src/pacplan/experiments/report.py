@@ -21,7 +21,7 @@ _TITLE = "The MDP-GapE paper's experiments, reproduced"
 
 
 def check_report(reproduction: Reproduction, folder: Path) -> None:
-    """Raise, before anything is run, where no report could be written in the end."""
+    """Raise, before anything is run, if no report could be written in the end."""
     if {"figure1", "figure2"} & set(reproduction.parts):
         library("matplotlib")
     for name in ("report.html", "index.md", "summary.csv"):
@@ -299,7 +299,7 @@ def _table2(reproduction: Reproduction) -> list[Part]:
 
 
 def _calls(number: float) -> str:
-    """All digits of few calls, two of many."""
+    """All digits of a small number of calls, two of a large one."""
     return f"{number:,.0f}" if number < 1e4 else _short(number)
 
 
@@ -397,7 +397,7 @@ _BOUNDS = {
 
 
 def _curves_in_words(curves: Sequence[Curve]) -> list[Part]:
-    """What the curves of a planner stand for, where its name does not say it."""
+    """What the curves of a planner stand for, if its name does not say."""
     bounds = [f"{curve.label} has {_BOUNDS[curve.thresholds]}" for curve in curves if curve.thresholds]
     names = {curve.planner for curve in curves}
     parts: list[Part] = []

@@ -1,4 +1,4 @@
-"""Running a sweep: on any executor, resumable, with the same results whoever computes them."""
+"""Running a sweep: on any executor, resumable, with the same results wherever they are computed."""
 
 import os
 import pickle
@@ -29,7 +29,7 @@ _MOST_RUNS = 200
 
 
 class Timed(NamedTuple):
-    """What came of a run, and how long all of it took."""
+    """The result of a run, and how long all of it took."""
 
     record: Record
     seconds: float
@@ -47,11 +47,11 @@ def run(
 
     Args:
         sweep: what to run.
-        folder: where rows are written as they end. The same sweep and folder again continue where it
-            stopped, even if it was killed. None: nothing is written.
-        workers: processes to start, by default one a core; 1 starts none and computes in this
+        folder: where rows are written as runs end. The same sweep with the same folder continues where
+            it stopped, even if it was killed. None: nothing is written.
+        workers: processes to start, by default one per core; 1 starts none and computes in this
             process. With an executor: how many batches of runs to give it at a time.
-        executor: who computes, for instance a Dask client's `get_executor()`.
+        executor: what computes, for instance a Dask client's `get_executor()`.
         progress: show a bar with rate and time left, on the error stream.
 
     Returns:
@@ -74,7 +74,7 @@ def run(
 
 
 def prepare(sweep: Sweep) -> None:
-    """Raise what would make every run fail, with as little of the user's code called as possible."""
+    """Raise what would make every run fail, calling as little of the user's code as possible."""
     sweep.check()
     for problem in sweep.problems:
         _try(problem, sweep.problem_seeds[0])
@@ -131,7 +131,7 @@ def _chosen(executor: Executor | None, processes: int, sweep: Sweep) -> Iterator
 
 
 def _results(runs: list[Run], executor: Executor, at_once: int) -> Iterator[Record]:
-    """The rows as they come. One batch more than can be worked on waits for whoever is free."""
+    """The rows as they come. One batch more than can be worked on is always waiting."""
     if isinstance(executor, InProcess):
         yield from (timed.record for timed in _computed(runs))
         return
@@ -159,14 +159,14 @@ def _result(future: Future[list[Timed]]) -> list[Timed]:
         return future.result()
     except Exception as error:  # What planners raise is in the rows; this is the executor's own.
         raise RuntimeError(
-            f"runs were lost with whoever computed them ({type(error).__name__}: {error}); a process "
-            "may have been killed for want of memory. What was finished is kept: run the same again "
+            f"runs were lost with the process that computed them ({type(error).__name__}: {error}); it "
+            "may have been killed for lack of memory. What was finished is kept: run the same again "
             "to continue"
         ) from error
 
 
 class _Batches:
-    """Cuts runs into batches of about equal time, as soon as it is known what a kind of run takes."""
+    """Groups runs into batches of about equal time, once it is known how long each kind takes."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self._left = deque(runs)
@@ -216,7 +216,7 @@ def _attempt(run: Run, instances: "dict[tuple[str, int], _Instance]") -> Record:
     try:
         key = (record.problem, run.problem_seed)
         if key not in instances:
-            instances.clear()  # Runs on one problem and seed come next to each other.
+            instances.clear()  # Runs on the same problem and seed are adjacent.
             instances[key] = _Instance(run.problem, run.problem_seed)
         instance = instances[key]
         planner = run.planner.build()
@@ -234,12 +234,12 @@ def _attempt(run: Run, instances: "dict[tuple[str, int], _Instance]") -> Record:
             seconds=plan.seconds,
         )
     except Exception as error:
-        # On one line, so that a line of the file is a row.
+        # On one line, since each line of the file is a row.
         return replace(record, error=" ".join(f"{type(error).__name__}: {error}".split()))
 
 
 def _one_line(action: Any) -> str:
-    """An action in words that fit in a line."""
+    """An action in words that fit on one line."""
     text = str(action)
     return text if text.isprintable() else repr(text)
 
@@ -252,7 +252,7 @@ class _Instance:
         self._values: dict[tuple[float, int | None], NDArray[np.float64]] = {}
 
     def regret(self, action: Any, gamma: float | None, horizon: int) -> float | None:
-        """What `Record.regret` says."""
+        """As in `Record.regret`."""
         if gamma is None or not facts(self.model).known:
             return None
         endless = gamma < 1.0 and self.model.steps is None

@@ -1,4 +1,4 @@
-"""Many runs in few numbers."""
+"""Many runs in a few numbers."""
 
 import csv
 from collections.abc import Iterable, Sequence
@@ -34,12 +34,12 @@ class Group:
 
     Attributes:
         planner: its label.
-        settings: what tells it from others, as JSON.
+        settings: what identifies it, as JSON.
         problem: the problem.
         budget: the budget, or None.
         runs: how many.
         failed: how many of them raised.
-        regret: mean regret of the others, where it is known.
+        regret: mean regret of the others, if it is known.
         max_regret: the largest.
         median_samples: calls to the model, median of the others.
         max_samples: the most.
@@ -141,7 +141,7 @@ def show(found: Sequence[Group]) -> None:
 
     several = len({group.problem for group in found}) > 1
     headers = ["planner", *(["problem"] if several else []), "budget", "runs", "failed"]
-    headers += ["mean regret", "max regret", "median calls", "max calls", "ms a plan"]
+    headers += ["mean regret", "max regret", "median calls", "max calls", "ms per plan"]
     table = Table(*headers, box=None, pad_edge=False)
     for group in found:
         table.add_row(

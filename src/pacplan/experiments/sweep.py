@@ -1,4 +1,4 @@
-"""What to run: planners, problems, budgets and seeds, and every single run of them."""
+"""What to run: planners, problems, budgets and seeds, and all runs of these."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ class PlannerSpec:
     """A planner of a sweep.
 
     Attributes:
-        planner: a name of `pacplan.planners`, module:name of your own, or a planner.
+        planner: a name of `pacplan.planners`, your own module:name, or a planner.
         settings: its settings, if it is given by name.
         label: what tables and pictures call it; by default its name.
         budgets: its own budgets, in place of the sweep's; None: until it stops by its own rule.
@@ -59,12 +59,12 @@ class PlannerSpec:
         return self.label or (self.planner if isinstance(self.planner, str) else self.planner.name)
 
     def identity(self) -> dict[str, Any]:
-        """What it is, in types that JSON has: its name, and its settings but for defaults.
+        """What it is, in types that JSON has: its name, and its settings except for defaults.
 
-        JSON has no functions. Where one is among the settings, the label is a part of it.
+        JSON has no functions. If one is among the settings, the label is a part of it.
 
         Raises:
-            ValueError: there is no label then.
+            ValueError: it needs a label and has none.
         """
         planner = self.build()
         try:
@@ -72,7 +72,7 @@ class PlannerSpec:
         except TypeError:
             if self.label is None:
                 raise ValueError(
-                    f"{planner!r} cannot be told from another one like it: give it a label"
+                    f"{planner!r} cannot be told apart from another like it: give it a label"
                 ) from None
         return {"planner": planner.name, "settings": _data(planner.settings), "label": self.label}
 
@@ -109,7 +109,7 @@ class ProblemSpec:
         return isinstance(self.problem, str) and problem_imports(self.problem)
 
     def check(self) -> None:
-        """Raise what can be found wrong without a call of the user's code."""
+        """Raise what can be found wrong without calling the user's code."""
         self._maker()
 
     def build(self, seed: int) -> Any:
@@ -140,7 +140,7 @@ class ProblemSpec:
             return f"{self.problem}({settings})" if settings else self.problem
         name = f"{self.problem.__module__}:{getattr(self.problem, '__qualname__', '<object>')}"
         if "<" in name:
-            raise ValueError(f"{self.problem!r} cannot be told from another one: give it a label")
+            raise ValueError(f"{self.problem!r} cannot be told apart from others: give it a label")
         return name
 
 
@@ -166,7 +166,7 @@ class Run:
 
     @property
     def key(self) -> tuple[str, str, int, int | None]:
-        """Tells it from the other runs of a sweep, as `Record.key` does."""
+        """Identifies it in its sweep, as `Record.key` does."""
         return self.settings, self.problem.name, self.problem_seed, self.budget
 
 
@@ -178,9 +178,9 @@ class Sweep:
         planners: what to run.
         problems: what to run it on.
         budgets: calls to the model for each plan; None: until the planner stops by its own rule.
-        seeds: of the problems; a number stands for 0, 1, ... as many.
-        seed: of the plans. The seed of each plan follows from this one and from what the run is, and
-            from nothing else: not from its place in the sweep, nor from who computes it.
+        seeds: of the problems; a number n stands for 0, 1, ..., n - 1.
+        seed: of the plans. The seed of each plan depends only on this one and on what the run is: not
+            on its place in the sweep, nor on where it is computed.
     """
 
     planners: Sequence[PlannerSpec]
@@ -210,7 +210,7 @@ class Sweep:
     def check(self) -> None:
         """Raise what is wrong with planners and problems, before any of the user's code is called.
 
-        What needs none of the user's modules is looked at before one of them is imported.
+        What can be checked without the user's modules is checked before one of them is imported.
         """
         specs: list[PlannerSpec | ProblemSpec] = [*self.planners, *self.problems]
         for spec in sorted(specs, key=lambda spec: spec.imports):
@@ -232,7 +232,7 @@ class Sweep:
             ValueError: two of them are the same.
         """
         entries = [
-            # Seeds are drawn from the call in words, so that published results can be repeated.
+            # Seeds are derived from the call in words, so that published results can be repeated.
             (spec, spec.key, spec.identity().get("label", repr(spec.build())), self._budgets(spec))
             for spec in self.planners
         ]
@@ -275,12 +275,12 @@ class Sweep:
 
 
 def _data(settings: Mapping[str, Any]) -> Any:
-    """Settings in types that JSON has; what it has no type for in words that are always the same."""
+    """Settings in types that JSON has; the rest in words that are always the same."""
     return json.loads(json.dumps(settings, default=described))
 
 
 def _check_label(label: Any) -> None:
-    """A label stands in a cell of a table, a line of which is a line of a file."""
+    """Raise unless a label fits in a cell of a table, whose rows are lines of a file."""
     if label is not None and (not isinstance(label, str) or not label or not label.isprintable()):
         raise ValueError(f"a label must be some printable text on one line, got {label!r}")
 
@@ -296,7 +296,7 @@ def _check_list(what: str, given: Any) -> Sequence[Any]:
 def read(path: str | Path) -> Sweep:
     """A sweep from a TOML file. It is code, like a script: run only what you trust.
 
-    The file says which modules are imported (module:name) and called. Nothing of it happens here.
+    The file says which modules are imported (module:name) and called, but not here.
 
         seed = 0
         seeds = 20                      # problems 0 .. 19; or a list
@@ -318,7 +318,7 @@ def read(path: str | Path) -> Sweep:
         gamma = 0.7
 
     Raises:
-        ValueError: the file cannot be read as one, and why.
+        ValueError: the file cannot be read as a sweep; the message says why.
     """
     try:
         with open(path, "rb") as file:

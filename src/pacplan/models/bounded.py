@@ -38,7 +38,7 @@ class ValueBounds:
         self._answer[:] = self.ask(key, h)
 
     def ask(self, key: int, h: int) -> tuple[float, float]:
-        """Bounds on the value of a state after h steps; NaN, and an error kept, where it has none."""
+        """Bounds on the value of a state after h steps; NaN after an error, which is kept."""
         states = self._session.states
         state = key if states is None else states[key]
         try:

@@ -1,16 +1,16 @@
-"""What tells objects apart: a canonical form of Python objects, the same bytes for the same content.
+"""A canonical form of Python objects: the same bytes for the same content, which tell objects apart.
 
 Objects with the same form have the same classes, the same values bit by bit (so 0.0 and -0.0 differ,
 and a NaN is equal to itself) and the same sharing of mutable parts. What is left out on purpose:
 
-* the state of random generators, which whoever restores an object seeds anew;
+* the state of random generators, which are seeded anew when an object is restored;
 * which of several equal immutable objects it is, and the order of a set;
-* how an array lies in memory, and whether it is a view of another.
+* the memory layout of an array, and whether it is a view of another.
 
-Functions, classes and modules stand for themselves: they are told by their names, or, where a name does
-not lead back to them, by their address. Forms may be compared as long as what they were made of exists.
-What cannot be seen, such as the inside of an object of a C library, has no form, rather than one that
-might be shared: `UnidentifiedError`.
+Functions, classes and modules are identified by their names or, if a name does not lead back to them,
+by their address. Forms may be compared as long as what they were made of exists. What cannot be seen,
+such as the inside of an object of a C library, has no form, rather than one that might be shared:
+`UnidentifiedError`.
 """
 
 import enum
@@ -26,15 +26,15 @@ from typing import Any
 import numpy as np
 
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
-# Marshalled without a look inside. Version 2 of the format knows neither interning nor references, so
-# that the bytes depend on values alone.
+# Marshalled without a look inside. Version 2 of the format has neither interning nor references, so
+# the bytes depend only on values.
 _PLAIN: frozenset[type] = frozenset({type(None), bool, int, float, complex, str, bytes})
 _VERSION = 2
 _SCALARS: frozenset[type] = frozenset(set(np.sctypeDict.values()) - {np.void, np.object_})
 _IMMUTABLE = (tuple, frozenset, str, bytes, int, float, complex, np.generic, type(None))
 # Forms longer than this are replaced by a digest.
 _LONG = 200
-# What a form is made of begins with a byte that tells what comes; marshalled values begin below 0x80.
+# Each part of a form begins with a byte that says what follows; marshalled values begin below 0x80.
 _AGAIN, _TUPLE, _LIST, _DICT, _SET, _FROZENSET, _ARRAY, _OBJECTS, _SCALAR, _OBJECT, _REDUCED = (
     bytes([0x80 + i]) for i in range(11)
 )
@@ -68,7 +68,7 @@ def form(value: Any, known: Mapping[int, int] | None = None, most: int | None = 
         most: parts to look at before giving up; None: all.
 
     Raises:
-        UnidentifiedError: there is none.
+        UnidentifiedError: it has none.
     """
     writer = Writer({} if known is None else known, most)
     writer.write(value)
@@ -76,7 +76,7 @@ def form(value: Any, known: Mapping[int, int] | None = None, most: int | None = 
 
 
 class Writer:
-    """Writes the form of several objects, one after the other, that may share parts.
+    """Writes the forms of several objects, one after the other, that may share parts.
 
     Args:
         known: objects that stand for themselves, by address, and the numbers that tell them apart.
@@ -87,8 +87,8 @@ class Writer:
         self._known = known
         self._most = sys.maxsize if most is None else most
         self._parts: list[bytes] = []
-        # Mutable objects met, numbered in order. Those that exist only while they are written are kept,
-        # so that no other comes to lie at their address.
+        # Mutable objects met, numbered in order. Temporary ones are kept alive, so that no other object
+        # gets their address.
         self._numbers: dict[int, int] = {}
         self._kept: list[Any] = []
 
@@ -112,10 +112,10 @@ class Writer:
         """Add the form of some attributes, by their names.
 
         Raises:
-            UnidentifiedError: one has none; the message names it.
+            UnidentifiedError: one of them has none; the message names it.
         """
         name = ""
-        # What is marshalled without a look inside is marshalled at once, with a mark for what is not.
+        # Values marshalled without a look inside are marshalled all at once, with a mark for the rest.
         plain: list[Any] = []
         try:
             for name in sorted(attributes):
@@ -137,7 +137,7 @@ class Writer:
             parts.append(dumps(value, _VERSION))
             return
         if len(parts) > self._most:
-            raise UnidentifiedError("more parts than are looked at")
+            raise UnidentifiedError("too many parts to look at")
         if id(value) in self._known:
             parts.append(_KNOWN + dumps(self._known[id(value)], _VERSION))
             return
@@ -205,7 +205,7 @@ class Writer:
             self._write(value)
 
     def _unordered(self, tag: bytes, values: Any) -> None:
-        """A set: in order of the forms, unless they number objects as they are met."""
+        """A set: sorted by the forms, unless these number objects in the order they are met."""
         outside, met = self._parts, len(self._numbers)
         forms = []
         for value in values:
@@ -227,11 +227,11 @@ class Writer:
         self._write(value.__self__)
 
     def _object(self, value: Any, kind: type) -> None:
-        """An object by its class, its attributes, and what else it says of itself if it has more."""
+        """An object by its class, its attributes, and what pickling would save if it has more."""
         parts = self._parts
         members, complete = _layout(kind)
         if kind is object:
-            raise UnidentifiedError("object(), which has nothing but an address")
+            raise UnidentifiedError("object(), which has only an address")
         parts.append(_of_class(kind))
         for member in members:
             try:
@@ -262,7 +262,7 @@ class Writer:
 
 
 def _name(value: Any) -> bytes:
-    """A function, class or module by its name, or by its address where the name leads elsewhere."""
+    """A function, class or module by its name, or by its address if the name leads elsewhere."""
     module = getattr(value, "__module__", None)
     name = getattr(value, "__qualname__", None)
     if isinstance(value, ModuleType):
@@ -282,7 +282,7 @@ def _of_class(kind: type) -> bytes:
 
 
 def _words(value: Any, error: Exception) -> str:
-    """What has no form. An object's own code may have raised, and things may be nested too deeply."""
+    """Says what has no form. An object's own code may have raised, or things be nested too deeply."""
     if isinstance(error, UnidentifiedError):
         return str(error)
     return f"{type(value).__name__} ({type(error).__name__}: {error})"
@@ -297,7 +297,7 @@ def _layout(kind: type) -> tuple[tuple[MemberDescriptorType, ...], bool]:
         for _, member in sorted(vars(base).items())
         if isinstance(member, MemberDescriptorType)
     )
-    # A class written in Python has a word for each slot; what makes an object larger is written in C.
+    # A class written in Python has one word per slot; if an object is larger, it is written in C.
     slots = sum("__slots__" in vars(member.__objclass__) for member in members)
     links = sum(getattr(kind, offset) > 0 for offset in ("__dictoffset__", "__weakrefoffset__"))
     size = object.__basicsize__ + tuple.__itemsize__ * (slots + links)

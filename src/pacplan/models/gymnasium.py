@@ -1,4 +1,4 @@
-"""Environments of Gymnasium as models: exact tables where they publish one, else snapshots."""
+"""Environments of Gymnasium as models: exact tables if they publish one, else snapshots."""
 
 import importlib
 import itertools
@@ -26,7 +26,7 @@ from pacplan.models.tabular import TabularMDP
 
 _MOST_COMBINATIONS = 1000
 _PREFLIGHT_DRAWS = 200
-# It takes more to meet states that are taken for each other.
+# It takes more draws to meet states that are taken for each other.
 _KEYED_DRAWS = 1000
 _PREFLIGHT_SECONDS = 1.0
 
@@ -69,31 +69,31 @@ def from_gymnasium(
 
     **Snapshots.** Any other environment becomes a simulator that brings a private copy of it back to
     the state asked for and steps it. Only what changes while it is played is copied, not what stays the
-    same (`benchmarks/gymnasium_snapshots.py` measures it); its own methods are used where it has
+    same (`benchmarks/gymnasium_snapshots.py` measures it); its own methods are used if it has
     them (`clone_state` and `restore_state`, `get_state` and `set_state`, `save_state` and
     `load_state`). Copies never share what is random: all draws come from one stream, which the plan's
     seed starts.
 
-    **Which states are the same.** Those of which all that is saved is the same, bit by bit, but for
-    random generators, which are seeded anew: so a clock, a count of steps or a velocity that the
-    observation leaves out makes states different, as it may make their futures. Name in `ignore` what
-    has no bearing on the future and only keeps equal states apart, or pass a `key`. Then it is your
-    word that states with the same key have the same future: they are one state, brought back as it
-    was first seen. `model.check()` looks for states of which that is not true, and
-    `plan.assumptions` says what the plan rests on.
+    **Which states are the same.** Those whose saved content is the same, bit by bit, except for random
+    generators, which are seeded anew: so a clock, a count of steps or a velocity that the observation
+    leaves out makes states different, as it may make their futures. Name in `ignore` what has no
+    bearing on the future and only keeps equal states apart, or pass a `key`. Then you promise that
+    states with the same key have the same future: they are one state, brought back as it was first
+    seen. `model.check()` looks for states for which that is not true, and `plan.assumptions` says what
+    the plan depends on.
 
     **What is hidden.** A snapshot knows what an observation hides, such as the dealer's second card in
     Blackjack or the order of a deck: the plan is one for a player who sees it, and says so, unless
     `redraw` draws it anew.
 
-    **Ends.** `terminated` ends an episode, and so does `truncated` where the environment itself says
-    so: what comes after does not count. The limit of a `TimeLimit` wrapper is left out of the problem,
-    since it is no property of a state. It makes no difference as long as the planner's horizon is at
+    **Ends.** `terminated` ends an episode, and so does `truncated` if the environment itself says so:
+    what comes after does not count. The limit of a `TimeLimit` wrapper is left out of the problem,
+    since it is not a property of a state. It makes no difference as long as the planner's horizon is at
     most the number of steps left. With `time_limit=True` it ends episodes as well, and states at
     different times are different.
 
     Args:
-        env: the environment. Wrappers apply, but those that only check, record or draw.
+        env: the environment. Wrappers apply, except those that only check, record or draw.
         successors: B, the largest number of next states of a state and action; 1 for deterministic
             environments such as CartPole and MountainCar. None: not known; `model.check().successors`
             is how many were seen in some draws.
@@ -103,7 +103,7 @@ def from_gymnasium(
         mask: True: offer only the actions that the environment's mask allows (`action_mask` of Taxi,
             `action_masks` or `get_available_actions` of others), or a function of the unwrapped
             environment that returns the mask.
-        key: a function of the observation whose result tells states apart: hashable, and equal only
+        key: a function of the observation whose result identifies states: hashable, and equal only
             for states with the same future. "observation": its content. By default all that is saved.
         ignore: names of attributes on which the future does not depend, though they change: states that
             differ in nothing else are one.
@@ -115,8 +115,8 @@ def from_gymnasium(
             draws again what the observation hides, given what it shows. What was hidden before must
             make no difference to it: sort a deck before you shuffle it.
         changing: names of attributes that change, besides those that are seen to change while the
-            environment is tried. A plan that comes across another one ends with an error.
-        check: look whether promises hold, by some hundred draws, within a second or so.
+            environment is tried. A plan that finds another one ends with an error.
+        check: check the promises by a few hundred draws, within a second or so.
 
     Raises:
         ValueError: something is missing or cannot be copied; the message says what to pass.
@@ -197,7 +197,7 @@ def _check_ignored(env: Any, names: frozenset[str]) -> None:
 def _assumptions(
     env: Any, key: Any, ignored: frozenset[str], redraw: Any, time_limit: bool
 ) -> tuple[str, ...]:
-    """What all that is said of the model rests on, in words."""
+    """What everything said about the model depends on, in words."""
     stated = ["the saved state of the environment is all that its future depends on"]
     if ignored:
         stated.append(f"its future does not depend on {', '.join(sorted(ignored))}")
@@ -217,7 +217,7 @@ _ALL_SEEING = (
 
 
 def _unlimited(env: Any) -> tuple[str, ...]:
-    """That the limits of time which a model leaves out are not met."""
+    """The assumption that the time limits which a model leaves out are not reached."""
     limits = [layer for layer in all_layers(env) if type(layer).__name__ == TIME_LIMIT]
     return tuple(
         f"the limit of {layer._max_episode_steps} steps of an episode is not reached"
@@ -250,7 +250,7 @@ class GymnasiumTable(TabularMDP):
         state = getattr(env.unwrapped, "s", None)
         if state is None:
             raise ValueError(
-                "the environment is in no state yet, or does not tell it as env.unwrapped.s; call "
+                "the environment has no state yet, or does not show it as env.unwrapped.s; call "
                 "env.reset() before planning, or name the state: plan(model, state)"
             )
         return self._check_state(int(state))
@@ -341,7 +341,7 @@ class GymnasiumSimulator(Simulator):
 
 
 class _WatchedSession(PythonSession):
-    """A session in which it is seen now and then whether what copies share has stayed the same."""
+    """A session that checks now and then that what copies share has stayed the same."""
 
     def __init__(self, model: GymnasiumSimulator, *arguments: Any) -> None:
         super().__init__(model, *arguments)
@@ -351,12 +351,12 @@ class _WatchedSession(PythonSession):
     def call(self, key: int, action: int, h: int) -> tuple[int, float, int]:
         """One call to the environment."""
         if self._log is not None:
-            # So that the generator alone tells what it draws, and a checkpoint can tell that one.
+            # So that draws depend only on the generator, which a checkpoint can save.
             self._bench.forget_stream()
         return super().call(key, action, h)
 
     def memory(self) -> dict[str, NDArray[Any]]:
-        """What a checkpoint needs: also which state of the environment it was that was planned from."""
+        """What a checkpoint needs: also the state of the environment that was planned from."""
         return super().memory() | {"session.root": self._root_mark()}
 
     def recall(self, memory: dict[str, NDArray[Any]]) -> None:
@@ -369,7 +369,7 @@ class _WatchedSession(PythonSession):
         if not (mark.size and np.array_equal(mark, memory["session.root"])):
             raise ValueError(
                 "the environment is in another state than when the plan of the checkpoint began, or it "
-                "cannot be told what it holds; plan anew"
+                "cannot be seen what it holds; plan anew"
             )
         super().recall(memory)
 
@@ -384,7 +384,7 @@ class _WatchedSession(PythonSession):
             self._see_constants()
 
     def verify(self) -> None:
-        """Raise BrokenPromiseError if what was planned is not to be trusted."""
+        """Raise BrokenPromiseError if the plan cannot be trusted."""
         super().verify()
         self._see_constants()
 
@@ -399,7 +399,7 @@ class _WatchedSession(PythonSession):
         if changed:
             raise BrokenPromiseError(
                 f"{', '.join(changed)} of {type(self._bench.base).__name__} changed during the plan, "
-                "but had not while the environment was tried, so that all states share it; pass "
+                "but had not while the environment was tried, so all states share it; pass "
                 f"changing={changed}"
             )
 
@@ -423,9 +423,9 @@ def make(name: str, seed: int | None = 0, **settings: Any) -> GymnasiumTable | G
 
 
 def check_name(name: str) -> None:
-    """Raise unless there can be an environment of this name; none is made.
+    """Raise unless there can be an environment with this name; none is made.
 
-    Which names a module of the user's or a name without a version stand for is only known to `make`.
+    Only `make` can resolve a name without a version, or a module of the user's.
     """
     gymnasium = _library(name)
     if ":" not in name and re.search(r"-v\d+$", name):
@@ -473,7 +473,7 @@ def _actions(
 
 
 def _listed(given: Sequence[Hashable]) -> tuple[Hashable, ...]:
-    """Actions of a list or an array, hashable where they are arrays or lists themselves."""
+    """Actions of a list or an array, made hashable if they are arrays or lists themselves."""
 
     def plain(action: Any) -> Any:
         if isinstance(action, np.ndarray | np.generic):
@@ -499,7 +499,7 @@ def _mask_of(env: Any) -> Callable[[Any], Any]:
 
 
 def _own_range(env: Any) -> tuple[float, float] | None:
-    """The range that older environments state themselves, where it is finite."""
+    """The range that older environments state themselves, if it is finite."""
     stated = vars(env.unwrapped).get("reward_range", getattr(type(env.unwrapped), "reward_range", None))
     if stated is None or not np.isfinite(stated).all():
         return None
@@ -555,18 +555,18 @@ def _published(env: Any) -> Table | None:
 
 
 def _numbered(rows: Any) -> Any:
-    """Pairs of a number and what is listed under it, of a dictionary or a sequence."""
+    """Pairs of a number and its entry, of a dictionary or a sequence."""
     return rows.items() if hasattr(rows, "items") else enumerate(rows)
 
 
 def _shows_states(env: Any, states: int) -> bool:
-    """Whether observations are the states of the table, as far as their space tells."""
+    """Whether observations are the states of the table, as far as their space shows."""
     space = env.observation_space
     return type(space).__name__ == "Discrete" and int(space.start) == 0 and int(space.n) == states
 
 
 def _check_table(env: Any, table: Table) -> None:
-    """Raise if the environment does what its table does not say, in some draws."""
+    """Raise if the environment departs from its table in some draws."""
     shows_states = _shows_states(env, len(table))
     tells_states = hasattr(env.unwrapped, "s")
     if not (shows_states or tells_states):
@@ -663,7 +663,7 @@ def _table(
 
 
 def _range_of(rewards: NDArray[np.float64]) -> tuple[float, float]:
-    """Lowest and highest reward, or, if they are the same, 0 and it; or 0 and 1, if that is 0."""
+    """Lowest and highest reward; 0 and the reward if there is only one, or 0 and 1 if that is 0."""
     low, high = float(rewards.min()), float(rewards.max())
     if low < high:
         return low, high
@@ -678,8 +678,8 @@ def _masks(
     if mask is not True or not callable(getattr(base, "action_mask", None)):
         raise ValueError(
             f"a table takes mask=True, for environments with a method action_mask(state); "
-            f"{_name(env)} {'has one' if hasattr(base, 'action_mask') else 'has none'}. For a mask of "
-            "your own pass table=False"
+            f"{_name(env)} {'has one' if hasattr(base, 'action_mask') else 'has none'}. For your own "
+            "mask, pass table=False"
         )
     masks = available.copy()
     for state in range(len(available) - 1):

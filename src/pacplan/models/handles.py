@@ -10,7 +10,7 @@ from typing import Any
 
 from pacplan.compiled.questions import question
 
-# How a call ended: the episode goes on, ends with this transition, or the call gave nothing.
+# How a call ended: the episode goes on or ends with this transition, or the call failed.
 CONTINUES = 0
 ENDED = 1
 ABORTED = 2
@@ -30,17 +30,17 @@ def draw(handle: Any, state: int, action: int, h: int, rng: Any) -> tuple[int, f
 
 @question
 def mean_reward(handle: Any, state: int, action: int, h: int) -> float:
-    """Expected reward of a pair, in the user's units; NaN where the model does not publish it."""
+    """Expected reward of a pair, in the user's units; NaN if the model does not publish it."""
     return nan
 
 
 @question
 def probability(handle: Any, state: int, action: int, h: int, successor: int, ended: bool) -> float:
-    """Probability of a successor, or of the end (`ended`); NaN where the model does not publish it."""
+    """Probability of a successor, or of the end (`ended`); NaN if the model does not publish it."""
     return nan
 
 
 @question
 def value_bounds(handle: Any, state: int, h: int) -> tuple[float, float]:
-    """What the user knows of a state's value; infinite where there is nothing, NaN after an error."""
+    """What the user knows of a state's value; infinite if that is nothing, NaN after an error."""
     return -inf, inf

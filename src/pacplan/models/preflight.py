@@ -15,14 +15,14 @@ from pacplan.models.snapshots import EnvState, Workbench
 _STATES_A_WALK = 8
 _REPEATS = 4
 _STEPS_BETWEEN = 2
-# States that look alike: how many of them are kept, and how many pairs are compared, at least if there
-# are any, and at most.
+# States that look alike: how many of them are kept, and the least (if there are any) and largest number
+# of pairs that are compared.
 _TWINS = 4
 _LEAST_COMPARED, _MOST_COMPARED = 2, 32
 _FUTURES = 4
 _STEPS_AHEAD = 4
-# Futures drawn where chance may have a part, and by what part the frequencies of one kind of them must
-# differ. Those of the same law do so with probability at most 4^-16 = 2e-10 in the first, quick look,
+# How many futures are drawn if chance may play a part, and how much the frequencies of one of them must
+# differ. With the same law they do so with probability at most 4^-16 = 2e-10 in the first, quick look,
 # and at most 2 exp(-256 * 0.3^2) = 2e-10 in the second.
 _LOOKS = ((16, 1.0), (256, 0.3))
 
@@ -37,7 +37,7 @@ class Preflight:
             at least this; it may have to be more, since rare successors take many draws to see.
         rewards: lowest and highest reward seen.
         problems: broken promises, in words; none if all is well.
-        notes: what is no broken promise but good to know, in words.
+        notes: what is good to know but breaks no promise, in words.
         changed: attributes that had been taken for constant and are not.
     """
 
@@ -68,9 +68,9 @@ def examine(
     seed: int,
     seconds: float = float("inf"),
 ) -> Preflight:
-    """Play along random walks, in a go and by snapshots, and draw from each state several times.
+    """Play random walks, in one go and by snapshots, and draw from each state several times.
 
-    It ends after so many draws or seconds, whichever comes first, with a whole walk at least.
+    It ends after a number of draws or seconds, whichever comes first, with at least one whole walk.
     """
     deadline = time.perf_counter() + seconds
     look = _Look(bench, actions, successors, reward_range, np.random.default_rng(seed), deadline)
@@ -89,7 +89,7 @@ def examine(
         )
     if bench.unidentified is not None:
         look.notes["unidentified"] = (
-            f"{bench.unidentified}: it cannot be told what that holds, so that no state is equal to "
+            f"{bench.unidentified}: there is no way to see what that holds, so no state is equal to "
             "another. Name it in ignore= if the future does not depend on it, or pass key="
         )
     return Preflight(
@@ -150,7 +150,7 @@ class _Look:
             if not _alike((found[0], *found[2:]), expected):
                 self.problems["snapshots"] = (
                     f"after a reset and the actions {plan[: k + 1]}, with the same random numbers, the "
-                    f"environment gave {expected} when played in a go, but {(found[0], *found[2:])} "
+                    f"environment gave {expected} when played in one go, but {(found[0], *found[2:])} "
                     f"when it was brought back to each state on the way. {_UNSEEN}"
                 )
             if found[1] is None:
@@ -189,7 +189,7 @@ class _Look:
             )
 
     def _apart(self, found: Sequence[EnvState]) -> str:
-        """In what some states differ, in words."""
+        """What some states differ in, in words."""
         if not self._bench.by_content or len(found) < 2:
             return ""
         names = {name for other in found[1:] for name in self._bench.differences(found[0], other)}
@@ -212,13 +212,13 @@ class _Look:
         )
 
     def _meet(self, observation: Any, state: EnvState) -> None:
-        """Compare a state with others that it is taken for, or that look the same."""
+        """Compare a state with others that are taken for the same, or that look the same."""
         bench = self._bench
         try:
             group = forms.form(observation) if bench.by_content else state.key
             others = self._alike.setdefault(group, [])
         except Exception:
-            return  # Has no form, or does not hash, which is a problem of its own.
+            return  # It has no form, or does not hash, which is reported elsewhere.
         mark = bench.identify(state.saved)
         if len(others) >= _TWINS or any(mark == known for known, _ in others):
             return
@@ -255,7 +255,7 @@ class _Look:
         for sequence in sequences:
             seed = int(rng.integers(2**32))
             if self._future(one, sequence, seed) != self._future(other, sequence, seed):
-                # Perhaps they only use random numbers in another way.
+                # Perhaps they only use random numbers in a different way.
                 for samples, apart in _LOOKS:
                     if samples > _LOOKS[0][0] and self.late():
                         return None
@@ -283,7 +283,7 @@ class _Look:
     def _frequencies(
         self, state: EnvState, sequence: Sequence[Any], samples: int
     ) -> tuple[Counter[Any], Counter[Any]]:
-        """How often which future, and which rewards, came in some draws."""
+        """How often each future, and each sequence of rewards, came in some draws."""
         seeds = self._rng.integers(2**32, size=samples).tolist()
         futures = [self._future(state, sequence, seed) for seed in seeds]
         rewards = [tuple(reward for _, reward in future) for future in futures]
@@ -310,7 +310,7 @@ def _equal(one: EnvState | None, other: EnvState | None) -> bool:
     try:
         return one == other
     except Exception:
-        return True  # Keys that do not compare are a problem of their own.
+        return True  # Keys that do not compare are reported elsewhere.
 
 
 def _form_or_none(observation: Any) -> bytes | None:

@@ -18,8 +18,8 @@ class Session(Protocol):
     Attributes:
         handle: the NamedTuple that kernels dispatch on (`pacplan.models.handles`).
         slow: whether a call to the model runs Python code.
-        states: the states by their integer; None where the integers are the states.
-        labels: the user's actions, labels[integer of the state][index]; None where the indices are.
+        states: the states by their integer; None if the integers are the states.
+        labels: the user's actions, labels[integer of the state][index]; None if the indices are.
         error: what the model's own code raised during the last aborted call, if anything.
     """
 
@@ -42,32 +42,32 @@ class Session(Protocol):
         """Abort calls made after this reading of `time.perf_counter`."""
 
     def interrupt(self) -> None:
-        """Abort the call under way, or the next one, where the model can."""
+        """Abort the call under way, or the next one, if the model can."""
 
     def diagnose(self, key: int, action: int | None, h: int) -> None:
-        """After a call that gave nothing, see to it that `error` tells what was raised, if anything.
+        """After a failed call, make sure that `error` holds what was raised, if anything.
 
-        `action` is None where the number of actions was asked for.
+        `action` is None if the call was for the number of actions.
         """
 
     def verify(self) -> None:
-        """Raise BrokenPromiseError if the model was seen to be other than the plan took it to be."""
+        """Raise BrokenPromiseError if the model was seen to differ from what the plan assumed."""
 
     def remember(self) -> None:
-        """Keep from now on what `memory` tells."""
+        """Record from now on what `memory` returns."""
 
     def memory(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint needs besides the search itself; names begin with "session."."""
 
     def recall(self, memory: dict[str, NDArray[Any]]) -> None:
-        """Be again as `memory` said, in a new session for the same plan."""
+        """Restore what `memory` returned, in a new session for the same plan."""
 
     def close(self) -> None:
         """Release what the plan held."""
 
 
 class CompiledSession:
-    """The part of a session that all models have whose calls are compiled: nothing is left to do."""
+    """What the sessions of all models with compiled calls share: nothing is left to do."""
 
     slow = False
     states: list[Any] | None = None
@@ -81,7 +81,7 @@ class CompiledSession:
         return int(state)
 
     def stop_at(self, deadline: float | None) -> None:
-        """Nothing: the search looks after its deadline."""
+        """Nothing: the search watches its deadline."""
 
     def interrupt(self) -> None:
         """Nothing: chunks are short."""
@@ -114,17 +114,17 @@ class Model(Protocol):
     """A Markov decision process that can be sampled: the only thing that planners see of a problem.
 
     Attributes:
-        successors: B, the largest number of successors of any pair; None where it is not known.
-        max_actions: K, the largest number of actions of any state; None where it is not known.
+        successors: B, the largest number of successors of any pair; None if it is not known.
+        max_actions: K, the largest number of actions of any state; None if it is not known.
         same_actions: whether every state offers the same actions.
         reward_range: lowest and highest reward.
         random_rewards: whether the reward of a transition is known to be random.
         may_end: whether an episode may end early; rewards after its end are zero.
         steps: number of steps for which a non-stationary model is defined; None: any number.
         two_player: whether it is a game: two players move in turn, the first to gain the most, the
-            second to let him gain the least.
+            second to let the first gain the least.
 
-    A model may say more of itself: see `Facts`.
+    A model may say more about itself: see `Facts`.
     """
 
     successors: int | None
@@ -137,7 +137,7 @@ class Model(Protocol):
     two_player: bool
 
     def initial_state(self) -> Any:
-        """The state to plan from when the user names none; raises ValueError if there is none."""
+        """The state to plan from if the user names none; raises ValueError if there is none."""
 
     def actions(self, state: Any) -> tuple[Hashable, ...]:
         """The actions available in a state; raises if the state is unknown or nothing can be done."""
@@ -151,17 +151,17 @@ class Model(Protocol):
 
 
 class Facts(NamedTuple):
-    """What a model may say of itself. What it leaves out is as here.
+    """What a model may say about itself. These are the defaults for what it leaves out.
 
     Attributes:
-        states: S, how many states there are at most, so that they are met again on other ways; None:
-            not known.
-        stationary: whether what follows a state is the same at every step. Where `steps` is given it is
+        states: S, the most states there can be, so that they are met again on other paths; None: not
+            known.
+        stationary: whether what follows a state is the same at every step. If `steps` is given it is
             not, whatever is said here.
         known: whether the model is a `Table`.
         needs_observations: whether the state of an environment is recognised by what it showed last.
-        assumptions: clauses: what all that is said of the model rests on. Plans repeat them.
-        fingerprint: a function that tells the model from others, for checkpoints; its repr without one.
+        assumptions: clauses: what everything said about the model depends on. Plans repeat them.
+        fingerprint: a function that identifies the model, for checkpoints; by default its repr.
     """
 
     states: int | None = None
@@ -186,7 +186,7 @@ class Table(Model, Protocol):
 
 
 def facts(model: Any) -> Facts:
-    """What a model says of itself, completed."""
+    """What a model says about itself, completed."""
     said = Facts._make(map(getattr, repeat(model), Facts._fields, Facts()))
     return said if getattr(model, "steps", None) is None else said._replace(stationary=False)
 
@@ -196,7 +196,7 @@ _checked: set[type] = set()
 
 
 def check_model(model: Any) -> None:
-    """Raise unless `model` has all that a `Model` has. It is looked at once a class."""
+    """Raise unless `model` has all that a `Model` has. Each class is looked at once."""
     if type(model) in _checked:
         return
     missing = [name for name in _members if not hasattr(model, name)]

@@ -28,25 +28,25 @@ class Simulator:
 
     Args:
         step: `step(state, action, rng) -> (next_state, reward, terminated)`. A plain Python function
-            takes any hashable states, and leaves them as they are. One jitted with Numba
+            takes any hashable states, and must not change them. One jitted with Numba
             (`@numba.njit`) takes integer states and runs inside the compiled search. All randomness
             must come from `rng`: a `numpy.random.Generator`, or for a jitted step a `pacplan.Stream`,
             which has its methods `random`, `integers`, `normal` and others. The reward of a transition
             that terminates counts.
         actions: how many actions every state has, K: they are 0..K-1. Or, for a Python simulator,
             the list of them (or a range, an array), any hashable objects that `step` understands. Or a
-            function of the state that returns the one or the other, and the same whenever it is asked;
+            function of the state that returns either, and always the same for the same state;
             for a jitted `step` it is jitted too and returns the number.
         successors: B, the largest number of distinct next states of any state and action (all
             transitions that terminate count as one). None: not known; planners that need it say so.
         reward_range: (lowest, highest) reward. Every reward is checked against it, and may lie
             outside by no more than rounding, 1e-9 of its width.
-        max_actions: K, where `actions` is a function. Not required; if it is given, it is checked.
+        max_actions: K, if `actions` is a function. Not required; if it is given, it is checked.
         stationary: False: the transition depends on the number h of steps taken since the root (the
             paper's p_h and r_h), and the signature is `step(state, action, rng, h)`, h = 0, 1, ...
-        may_end: False promises that `terminated` is never true, which tightens the bounds where
+        may_end: False promises that `terminated` is never true, which tightens the bounds if
             `reward_range` does not contain 0.
-        initial: state to plan from when none is given.
+        initial: state to plan from if none is given.
         two_player: True: a game, for planners of games (`UGapEMCTS`). The players move in turn, and
             only the move that ends the game pays.
     """
@@ -152,7 +152,7 @@ class Simulator:
         return PythonSession(self, self._step, self._actions, self.stationary, seed)
 
     def fingerprint(self) -> str:
-        """What tells this model from others: its promises, and the code of its functions."""
+        """What identifies this model: its promises, and the code of its functions."""
         promises = (self.stationary, self.may_end, self.two_player)
         return f"{self!r} {promises} {described(self._step)} {described(self._actions)}"
 
@@ -220,7 +220,7 @@ def _is_list(given: Any) -> bool:
 
 
 def _contradict(one: tuple[Hashable, ...], other: tuple[Hashable, ...]) -> bool:
-    """Whether two answers differ. Actions that are equal to themselves only may be made anew."""
+    """Whether two answers differ. Actions that are equal only to themselves may be made anew."""
     return len(one) != len(other) or any(
         a != b and not (states.by_identity(a) and states.by_identity(b))
         for a, b in zip(one, other, strict=True)
@@ -279,7 +279,7 @@ _REACHED = np.dtype(
 
 
 def _words(rng: np.random.Generator) -> tuple[int, ...]:
-    """What of a generator's state changes."""
+    """The part of a generator's state that changes."""
     state: Any = rng.bit_generator.state
     word = state["state"]["state"]
     return word >> 64, word & (2**64 - 1), state["has_uint32"], state["uinteger"]
@@ -296,10 +296,9 @@ class PythonSession:
     """A Python simulator during one plan.
 
     States are numbered in order of appearance. What the user's functions raise is kept in `error`, and
-    the call reports ABORTED, so that the search ends in order.
+    the call reports ABORTED, so that the search ends in an orderly way.
 
-    Now and then it is seen whether the state just called is still what it was, and offers the same
-    actions.
+    Now and then it checks that the state just called is still what it was, and offers the same actions.
     """
 
     slow = True
@@ -329,7 +328,7 @@ class PythonSession:
         self._deadline = float("inf")
         self._interrupted = False
         self._answer = records(np.zeros(1, ANSWER))
-        # Kernels know these by their addresses, so they live as long as the session.
+        # Kernels know these by their addresses, so they must live as long as the session.
         self._entries: tuple[Any, ...] = (self._answer_call, self._answer_count)
         self.handle: Any = PythonHandle(
             id(self._entries[0]),
@@ -366,7 +365,7 @@ class PythonSession:
         """Nothing to find out: errors are kept as they are raised."""
 
     def agree(self, state: Any, actions: tuple[Hashable, ...]) -> None:
-        """Offer these actions in a state, and see whether the user's function still says the same."""
+        """Offer these actions in a state, and check that the user's function still says the same."""
         if self.labels is not None:
             key = self.encode(state)
             self._compare(key, self.labels.setdefault(key, actions), actions)
@@ -393,7 +392,7 @@ class PythonSession:
             )
 
     def verify(self) -> None:
-        """Raise BrokenPromiseError if something is seen that makes the plan's evidence worthless."""
+        """Raise BrokenPromiseError if something was seen that makes the plan's evidence worthless."""
         for key in range(0, len(self.states), 1 + len(self.states) // _MOST_VERIFIED):
             self._see_unchanged(key)
 
@@ -417,11 +416,11 @@ class PythonSession:
         )
 
     def remember(self) -> None:
-        """From now on, keep how each state was reached, so that a checkpoint can tell."""
+        """From now on, record how each state was reached, for checkpoints."""
         self._log = []
 
     def memory(self) -> dict[str, NDArray[Any]]:
-        """What a checkpoint needs: how each state but the first was reached, and the generator."""
+        """What a checkpoint needs: how each state except the first was reached, and the generator."""
         log = np.array(self._log or [], _REACHED)
         return {"session.log": log, "session.rng": np.array([_words(self._rng)], _GENERATOR)}
 
@@ -439,14 +438,14 @@ class PythonSession:
                 raise self.error
             if (found, flag) != (len(self.states) - 1, handles.CONTINUES) or reward != row["reward"]:
                 raise ValueError(
-                    f"the model is not the one of the checkpoint, or does not draw from rng alone: "
+                    f"the model is not that of the checkpoint, or does not draw from rng alone: "
                     f"state {shown(self.states[key])}, action {shown(self.label(key, action))} gave "
-                    "something else then"
+                    "a different result then"
                 )
         _set_words(self._rng, memory["session.rng"][0])
 
     def close(self) -> None:
-        """Let go of what refers to itself, so that the session goes with its last user."""
+        """Break reference cycles, so that the session is freed with its last user."""
         self._entries = ()
 
     def _answer_call(self, key: int, action: int, h: int) -> None:
@@ -456,7 +455,7 @@ class PythonSession:
         self._answer["actions"][0] = self.count_actions(key)
 
     def count_actions(self, key: int) -> int:
-        """Number of actions of a state, asked of the user's function once; 0 after an error."""
+        """Number of actions of a state, from one call to the user's function; 0 after an error."""
         try:
             return len(self._labels_of(key))
         except BaseException as error:
@@ -499,7 +498,7 @@ class PythonSession:
                 return 0, 0.0, handles.ABORTED
         try:
             successor, reward, terminated = drawn
-            # float("0.5") would pass in silence, and so would bool("False").
+            # float("0.5") would pass silently, and so would bool("False").
             reward = float(reward + 0.0 if type(reward) is not float else reward)
             ended = terminated is not False and _is_true(terminated)
         except (TypeError, ValueError, ArithmeticError):
@@ -629,7 +628,7 @@ def _jitted_step(step: Any, stationary: bool) -> Any:
 def _jitted_count(actions: int | Callable[[Any], Any]) -> Any:
     """The number of actions as a compiled function of the state.
 
-    It is 0 where the user's raised, or did not say the same when it was asked twice.
+    It is 0 if the user's function raised, or gave two different answers.
     """
 
     def asked(state):  # type: ignore[no-untyped-def]
@@ -690,7 +689,7 @@ class JittedSession(CompiledSession):
         return action
 
     def agree(self, state: Any, actions: tuple[Hashable, ...]) -> None:
-        """See whether the user's function still says that the state offers so many actions."""
+        """Check that the user's function still says that the state offers as many actions."""
         if callable(self._actions):
             _compare_counts(state, len(actions), self._actions(int(state)))
 

@@ -5,11 +5,11 @@ differs from a *template*: the attributes that stay the same from reset to reset
 are held once and shared, the others belong to the snapshot. Invariants:
 
 * The user's environment is read, never stepped and never written to.
-* What a snapshot holds is never stepped either: to restore is to put duplicates on the bench. So what
-  a step leaves on the bench can be handed over to the next snapshot without another copy.
-* Random generators are no part of a snapshot. All snapshots share the bench's own, whose stream only
-  ever goes on, so draws from one snapshot differ.
-* Snapshots are one state if all that they hold is the same (`pacplan.models.forms`), or if the
+* What a snapshot holds is never stepped either: restoring puts duplicates on the bench. So what a step
+  leaves on the bench can be handed over to the next snapshot without another copy.
+* Random generators are not part of a snapshot. All snapshots share the bench's own, whose stream never
+  goes back, so draws from one snapshot differ.
+* Snapshots are the same state if all that they hold is the same (`pacplan.models.forms`), or if the
   user's key says so.
 """
 
@@ -40,7 +40,7 @@ TRANSPARENT = frozenset(
     }
 )
 TIME_LIMIT = "TimeLimit"
-# An environment's own way to save and restore: pairs of methods, the second taking what the first gave.
+# An environment's own way to save and restore: pairs of methods, the second taking the first's result.
 _OWN_METHODS = (
     ("clone_state", "restore_state"),
     ("get_state", "set_state"),
@@ -55,7 +55,7 @@ _ATOMIC: frozenset[Any] = frozenset(
 ).union({ModuleType}, set(np.sctypeDict.values()) - {np.void, np.object_})
 _GENERATORS = forms.GENERATORS
 _MISSING = object()
-# Where a snapshot lists the attributes of the template that it lacks; no attribute has this name.
+# Under this name, which no attribute has, a snapshot lists the template's attributes that it lacks.
 _LACKING = ""
 # Observations longer than this are told apart by a digest.
 _LONG = 1024
@@ -102,13 +102,13 @@ def observation_key(observation: Any) -> Hashable:
 
 
 class EnvState:
-    """A state of an environment: what tells it from others, and what brings it back.
+    """A state of an environment: what identifies it, and what brings it back.
 
     States are equal if their keys are, whatever else they hold.
 
     Attributes:
-        key: a digest of `saved`, or what the user's key made of the observation.
-        saved: the attributes that differ from the bench's template, a dictionary for each layer; then
+        key: a digest of `saved`, or the user's key of the observation.
+        saved: the attributes that differ from the bench's template, one dictionary per layer; then
             what the environment's own method of saving gave, if there is one.
     """
 
@@ -144,9 +144,9 @@ class Workbench:
         env: the environment, with its wrappers.
         actions: actions to try while looking for the attributes that change.
         convert: what to make of an action before the environment sees it.
-        key: makes something hashable of an observation, which then tells states apart; None: all that
+        key: makes something hashable of an observation, which then identifies the state; None: all that
             is saved does.
-        ignore: names of attributes that do not tell states apart.
+        ignore: names of attributes that do not distinguish states.
         time_limit: whether `TimeLimit` wrappers are a part of the problem.
         save: function of the unwrapped environment that returns what `restore` needs.
         restore: function of the unwrapped environment and of what `save` returned.
@@ -179,7 +179,7 @@ class Workbench:
         self.layers = self._detached(env)
         self.top, self.base = self.layers[0], self.layers[-1]
         self._counters = [layer for layer in self.layers if type(layer).__name__ == TIME_LIMIT]
-        # With methods of its own, the environment itself is not looked into, only its wrappers are.
+        # If the environment has its own methods, only its wrappers are looked into.
         self._copied = self.layers if save is None else self.layers[:-1]
         _ = getattr(self.base, "np_random", None)  # Made on first use, and never replaced here.
         self._numbers = {id(layer): i for i, layer in enumerate(self.layers)}
@@ -203,7 +203,7 @@ class Workbench:
         self._kept = {id(thing): thing for thing in [*self.layers, *self._generators]}
         for template in self._templates:
             self._kept |= {id(v): v for v in template.values() if type(v) not in _ATOMIC}
-        # What snapshots refer to and do not own.
+        # What snapshots refer to but do not own.
         self._known = {
             address: number
             for number, (address, thing) in enumerate(self._kept.items())
@@ -223,9 +223,9 @@ class Workbench:
         if self._save is not None:
             twin = layers_of(_another(env), time_limit=self._time_limit)
             if [type(layer) for layer in twin] != [type(layer) for layer in live]:
-                raise ValueError(f"a copy of {_names(live)} came out as {_names(twin)}")
+                raise ValueError(f"a copy of {_names(live)} turned out to be {_names(twin)}")
             return self._relinked(twin)
-        # Made without a constructor: many environments define what a copy is as starting afresh.
+        # Made without a constructor: many environments define a copy as a fresh start.
         fresh = [object.__new__(type(layer)) for layer in live]
         attributes = [_without_windows(vars(layer)) for layer in live]
         memo = self._counterparts(env, fresh)
@@ -246,7 +246,7 @@ class Workbench:
         return layers
 
     def _counterparts(self, env: Any, layers: list[Any]) -> dict[int, Any]:
-        """For every layer of `env`, also the skipped ones, the one of `layers` in its place."""
+        """For every layer of `env`, including skipped ones, the layer of `layers` in its place."""
         own = dict(zip(map(id, layers_of(env, time_limit=self._time_limit)), layers, strict=True))
         memo = {}
         following = layers[-1]
@@ -278,7 +278,7 @@ class Workbench:
         return changing
 
     def _contents(self, without: Iterable[tuple[int, str]] = ()) -> "_Forms[int]":
-        """What the attributes hold, in a form that can be kept and compared; None: cannot be told."""
+        """What the attributes hold, in a form that can be kept and compared; None: unknown."""
         left_out = set(without)
         return {
             (i, name): _form_or_none(value, self._numbers)
@@ -288,7 +288,7 @@ class Workbench:
         }
 
     def _class_contents(self) -> "_Forms[type]":
-        """Likewise what the classes of the layers hold, which no snapshot can bring back."""
+        """The same for the classes of the layers, which no snapshot can bring back."""
         return {
             (kind, name): _form_or_none(value, self._numbers)
             for kind in {kind: None for layer in self._copied for kind in type(layer).__mro__}
@@ -305,7 +305,7 @@ class Workbench:
         return [name for (i, name), seen in self._glances.items() if now[i, name] != seen]
 
     def _glanced(self) -> "_Forms[int]":
-        """What the constants hold, as quickly as can be seen whether they change in place."""
+        """A quick look at what the constants hold, to see whether they change in place."""
         return {
             (i, name): _glance(template[name], self._numbers)
             for i, template in enumerate(self._templates)
@@ -334,7 +334,7 @@ class Workbench:
         self._stream = None
 
     def seed(self, rng: np.random.Generator) -> None:
-        """Give every generator of the bench a state of its own, drawn from `rng`."""
+        """Give every generator of the bench its own state, drawn from `rng`."""
         for generator in self._current_generators():
             _seed(generator, int(rng.integers(2**32)))
 
@@ -375,7 +375,7 @@ class Workbench:
     def play(
         self, start: np.random.Generator, steps: Iterable[tuple[Any, np.random.Generator]]
     ) -> list[tuple[Any, Any, bool]]:
-        """A reset and some steps in a go, without a snapshot: (observation, reward, ended) of each.
+        """A reset and some steps in one go, without a snapshot: (observation, reward, ended) of each.
 
         Args:
             start: for the reset.
@@ -386,11 +386,11 @@ class Workbench:
             self._reset(start)
             for action, rng in steps:
                 observation, reward, ended = self._stepped(action, rng)
-                # A copy: it may be the very thing that the next step changes.
+                # A copy: the next step may change the very same object.
                 played.append((copy.deepcopy(observation), reward, ended))
                 if ended:
                     break
-            self.put(self._any)  # What is seen of the played one must not be stepped further.
+            self.put(self._any)  # What was played must not be stepped further.
         return played
 
     def reset(self, rng: np.random.Generator) -> tuple[Any, EnvState]:
@@ -456,7 +456,7 @@ class Workbench:
         return EnvState(key, saved)
 
     def _settle(self) -> None:
-        """Put what is drawn anew before every step in a state that is always the same."""
+        """Put what is drawn anew before every step into a fixed state."""
         if self._save is not None:
             for generator in self._current_generators():
                 _seed(generator, 0)
@@ -467,13 +467,13 @@ class Workbench:
 
     @property
     def by_content(self) -> bool:
-        """Whether states are told apart by all that is saved, not by a key."""
+        """Whether states are identified by all that is saved, not by a key."""
         return self._key is None
 
     def identify(self, saved: list[Any]) -> Hashable:
-        """What tells a snapshot from all others: the same for those that hold the same.
+        """What identifies a snapshot: the same for those that hold the same.
 
-        Something that is equal only to itself if it cannot be told what the snapshot holds.
+        If what it holds cannot be seen, something that is equal only to itself.
         """
         writer = forms.Writer(self._known)
         try:
@@ -499,7 +499,7 @@ class Workbench:
         return constant is not None and constant == _form_or_none(value, self._numbers)
 
     def differences(self, one: EnvState, other: EnvState) -> list[str]:
-        """Names of the attributes in which two states differ, those aside that are ignored."""
+        """Names of the attributes in which two states differ, except for those ignored."""
         names = []
         for i in range(len(self._parts)):
             here, there = one.saved[i], other.saved[i]
@@ -546,7 +546,7 @@ class Workbench:
                 f"the model is one of {_names(self.layers)}, but this environment is {_names(live)}"
             )
         if any(vars(layer).get("_has_reset") is False for layer in all_layers(env)):
-            raise ValueError("the environment is in no state yet; call env.reset() before planning")
+            raise ValueError("the environment has no state yet; call env.reset() before planning")
         memo = self._counterparts(env, self.layers)
         numbers = {address: self._numbers[id(layer)] for address, layer in memo.items()}
         attributes: list[Any] = []
@@ -575,7 +575,7 @@ class Workbench:
         if self._save is not None:
             saved.append(_own_copy(self._save(live[-1])))
         with self._lock:
-            # By way of the bench, so that it is seen just as a state that a step has led to.
+            # By way of the bench, so that it looks just like a state that a step has led to.
             self.put(EnvState(None, saved))
             unknown = self._key is not None and observation is None
             return self._taken(observation, key=object() if unknown else None)
@@ -593,7 +593,7 @@ class Workbench:
 
 
 def _another(env: Any) -> Any:
-    """A second environment like this one, in whatever state."""
+    """A second environment like this one, in any state."""
     try:
         return copy.deepcopy(env)
     except Exception as error:
@@ -623,7 +623,7 @@ def own_methods(
 
 
 def _takes(method: Any, arguments: int) -> bool:
-    """Whether it can be called with so many arguments (MuJoCo's set_state takes two, for one)."""
+    """Whether it can be called with this many arguments (MuJoCo's set_state, say, takes two)."""
     from inspect import signature
 
     if not callable(method):
@@ -647,7 +647,7 @@ def _form_or_none(value: Any, known: dict[int, int]) -> bytes | None:
 
 
 def _glance(value: Any, known: dict[int, int]) -> bytes | None:
-    """Like a form, but of no use for comparing two objects: arrays have lost their type and shape."""
+    """Like a form, but not for comparing two objects: arrays have lost their type and shape."""
     try:
         return blake2b(dumps(value, 2), digest_size=16).digest()
     except ValueError:
@@ -662,12 +662,12 @@ def _seed(generator: Any, seed: int) -> None:
 
 
 def _of_generators(name: str, value: Any) -> bool:
-    """Whether an attribute is, or goes with, a generator, which environments make on first use."""
+    """Whether an attribute is, or belongs to, a generator, which environments make on first use."""
     return isinstance(value, _GENERATORS) or name == "_np_random_seed"
 
 
 def _own_copy(saved: Any) -> Any:
-    """A copy, so that the bench cannot change what belongs to another; where there is none, itself."""
+    """A copy, so that the bench cannot change what is not its own; the thing itself if it has none."""
     try:
         return copy.deepcopy(saved)
     except Exception:

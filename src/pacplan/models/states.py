@@ -1,4 +1,4 @@
-"""What a search relies on in a user's states: that equal ones are recognised, and none is changed."""
+"""What a search requires of a user's states: that equal ones are recognised, and none is changed."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ _MOST_PARTS = 1000
 
 
 def by_identity(thing: Any) -> bool:
-    """Whether an object, or one in a tuple of them, is equal to itself only."""
+    """Whether an object, or one inside a tuple, is equal only to itself."""
     kind: Any = type(thing)
     if kind is tuple:
         return any(map(by_identity, thing))
@@ -18,9 +18,9 @@ def by_identity(thing: Any) -> bool:
 
 
 def content(state: Any) -> bytes | None:
-    """What a state holds that is equal to itself only, to be seen again later.
+    """What a state that is equal only to itself holds, to be compared later.
 
-    None for other states, whose hash changes with what they hold; and where it cannot be told.
+    None for other states, whose hash changes with what they hold; and if that cannot be seen.
     """
     if not by_identity(state):
         return None
@@ -31,16 +31,16 @@ def content(state: Any) -> bytes | None:
 
 
 def advice(state: Any) -> str:
-    """What to do if states such as this one are taken for different and are the same."""
+    """What to do if states such as this one are the same but are taken for different."""
     if isinstance(state, EnvState):
         return (
-            "have states told apart by less: they are one if all that is saved of the environment is "
+            "distinguish fewer states: they are one if all that is saved of the environment is "
             "the same; name what has no bearing on its future in ignore=, or pass key="
         )
     if by_identity(state):
         return (
             f"make equal states compare equal: an object of class {type(state).__name__} is equal to "
-            "itself only, so that every one made is a new state. Give the class __eq__ and __hash__, "
+            "itself only, so every new object is a new state. Give the class __eq__ and __hash__, "
             "or use tuples"
         )
     return "make equal states compare equal"

@@ -22,7 +22,7 @@ OUTCOME = np.dtype(
     ],
     align=True,
 )
-# Rows of at most so many outcomes are searched from the first to the last.
+# Rows of at most this many outcomes are searched from the first to the last.
 _SHORT = 8
 
 
@@ -112,8 +112,8 @@ class TabularMDP:
         transitions: probabilities. Dense: shape (S, A, S), or sparse: shape (S, A, B), entry k being
             the probability of `successors[s, a, k]`. With a leading axis of length H the model is
             non-stationary (the paper's p_h): entry h is used after h steps from the root.
-        rewards: mean rewards of shape (S, A), or (S, A, S) respectively (S, A, B) where they depend
-            on the successor; with the same leading axis as `transitions` if it has one.
+        rewards: mean rewards of shape (S, A), or of the shape of `transitions` if they depend on the
+            successor; with the same leading axis as `transitions` if it has one.
         successors: states that sparse transitions lead to, integers of the shape of `transitions`.
         terminal: states that end the episode when entered, as indices or as a mask of shape (S,).
             The reward of the transition into them counts, nothing after it does. Their own rows are
@@ -122,7 +122,7 @@ class TabularMDP:
             `reward_range` or the lowest, with that mean.
         reward_range: (lowest, highest) reward; every mean must lie in it.
         available: mask of shape (S, A) of the actions that each state offers; all by default.
-        initial: state to plan from when none is given.
+        initial: state to plan from if none is given.
         two_player: True: a game, for planners of games (`UGapEMCTS`). The players move in turn.
 
     Raises:
@@ -246,7 +246,7 @@ class TabularMDP:
     def step(
         self, state: int, action: int, rng: np.random.Generator | Stream, h: int = 0
     ) -> tuple[int, float, bool]:
-        """One draw, in Python: (next state, reward, terminated). What planners see is the same."""
+        """One draw, in Python: (next state, reward, terminated), with the same law as planners see."""
         available = self.actions(state)
         if action not in available:
             raise ValueError(f"state {state} has no action {action!r}; it has {available}")
@@ -261,7 +261,7 @@ class TabularMDP:
         """Expected rewards (..., S, A) and transition probabilities (..., S, A, S).
 
         Transitions out of the problem (into terminal states, or from them) are left out, so rows may
-        sum to less than one. The leading axis of steps is there for non-stationary models only.
+        sum to less than one. Only non-stationary models have the leading axis of steps.
         """
         rewards, probabilities, to = self.sparse()
         full = np.zeros((*probabilities.shape[:-1], self.states))
@@ -286,12 +286,12 @@ class TabularMDP:
 
     def open(self, seed: np.random.SeedSequence) -> Session:
         """Start a session for one plan."""
-        # Here, not before: a model may have been pickled where kernels are compiled.
+        # Here, not before: a model may have been pickled in a process where kernels are compiled.
         handle = self._handle._replace(outcomes=records(self._handle.outcomes))
         return TabularSession(handle, None if self.same_actions else self._listed)
 
     def fingerprint(self) -> str:
-        """What tells this model from others: its tables."""
+        """What identifies this model: its tables."""
         return f"{self!r} {self.two_player} {described(tuple(self._handle))}"
 
     def __repr__(self) -> str:
@@ -325,7 +325,7 @@ def _whole_numbers(name: str, value: ArrayLike) -> NDArray[np.int64]:
 
 
 def _check_finite(name: str, table: NDArray[np.float64], offered: NDArray[np.bool_]) -> None:
-    """Raise for a NaN or an infinity in what an offered action reads; table[step, s, a, ...]."""
+    """Raise for a NaN or an infinity in the rows of an offered action; table[step, s, a, ...]."""
     wrong = ~np.isfinite(table) & offered.reshape(offered.shape + (1,) * (table.ndim - 3))
     if wrong.any():
         s, a = (int(i) for i in np.argwhere(wrong)[0][1:3])
@@ -422,7 +422,7 @@ def _possible(
 
 
 def _most_successors(p: NDArray[np.float64], to: NDArray[np.int64], terminal: NDArray[np.bool_]) -> int:
-    """B: distinct possible successors of a pair, at most. All ends of an episode count as one."""
+    """B: most distinct possible successors of a pair. All ends of an episode count as one."""
     impossible = np.iinfo(np.int64).max
     outcome = np.where(terminal[to], -1, to)
     outcome = np.sort(np.where(p > 0, outcome, impossible), axis=-1)

@@ -1,4 +1,4 @@
-"""Checks of what planners promise, for the planners of pacplan and for one's own."""
+"""Checks of what planners promise, for the planners of pacplan and for your own."""
 
 from pacplan.testing.cases import Case, Family, tabular_case
 from pacplan.testing.checks import CHECKS, Promise

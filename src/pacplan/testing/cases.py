@@ -1,4 +1,4 @@
-"""A case: one small problem, how it is to be planned, and its exact answer."""
+"""A case: one small problem, how to plan it, and its exact answer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -26,9 +26,9 @@ class Case:
         horizon: number of steps.
         settings: what else the planner is told, such as `rewards="known"`.
         budget: most calls to the model.
-        adversary: who watches the search. "truth" knows the exact answer and stops as soon as
-            something promised does not hold; "hope" stops when the gap has become small; "nobody".
-        endless: exact values over an infinite horizon, where there are any.
+        adversary: what watches the search. "truth" knows the exact answer and stops as soon as a
+            promise does not hold; "hope" stops when the gap has become small; "nobody" never stops it.
+        endless: exact values over an infinite horizon, if there are any.
         table: the problem as a table.
     """
 
@@ -47,7 +47,7 @@ class Case:
 
     @property
     def tail(self) -> float:
-        """By how much actions can differ after the horizon, for gamma < 1."""
+        """How much actions can differ after the horizon, for gamma < 1."""
         width = step_width(self.model.reward_range, self.model.may_end)
         return width * self.gamma**self.horizon / (1.0 - self.gamma)
 
@@ -66,10 +66,10 @@ def tabular_case(
 
     Args:
         table: the problem.
-        epsilon: see `Case`, as all that follow.
-        delta: likewise.
-        gamma: likewise.
-        horizon: likewise.
+        epsilon: see `Case`.
+        delta: see `Case`.
+        gamma: see `Case`.
+        horizon: see `Case`.
         model: what the planner gets to see; by default the table itself.
         others: further attributes of `Case`.
     """
@@ -99,7 +99,7 @@ class Family:
     Attributes:
         name: what to call it.
         about: what is hard about it, in a few words.
-        delta: of all its cases, so that failures can be counted together.
+        delta: the same for all its cases, so that failures can be counted together.
         draw: makes a case.
         settings: names of what `Case.settings` tells the planner.
         one_step: whether all cases have one step.

@@ -1,4 +1,4 @@
-"""What a planner claims about a case, held against the exact answer."""
+"""What a planner claims about a case, checked against the exact answer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from pacplan.testing.cases import Case
 
 CHECKS = ("wrong", "below", "above", "value")
 """wrong: the action loses more than was claimed; below: a lower bound exceeds the value of its action;
-above: an upper bound lies below it; value: that of the state is further off than was claimed."""
+above: an upper bound lies below it; value: the state's value is further off than was claimed."""
 
 # Rounding of sums of a few rewards, relative to the values.
 _ROUNDING = 1e-9
@@ -24,7 +24,7 @@ _HOPE = 0.6
 
 @dataclass(frozen=True)
 class Promise:
-    """With what probability each check may fail, as parts of delta; None: nothing is promised of it.
+    """The probability with which each check may fail, as a part of delta; None: nothing is promised.
 
     Attributes:
         wrong: for the loss of the action returned.
@@ -53,7 +53,7 @@ class Promise:
 
 
 def examine(promise: Promise, case: Case, claim: Plan | Snapshot) -> dict[str, bool]:
-    """Hold a plan, or a search as it stands, against the truth.
+    """Check a plan, or a search as it stands, against the truth.
 
     Returns:
         For every check about which something was claimed, whether it fails.
@@ -67,7 +67,7 @@ def examine(promise: Promise, case: Case, claim: Plan | Snapshot) -> dict[str, b
         found["below"] = bool((claim.lower > values + slack).any())
     if promise.above is not None and claim.upper is not None:
         missed = claim.upper < values - slack
-        # The promise is about any optimal action that is named beforehand, such as the first.
+        # The promise is about any optimal action chosen beforehand, such as the first.
         best = int(values.argmax())
         found["above"] = bool(missed[best] if promise.upper == "best" else missed.any())
     if promise.value is not None and isinstance(claim, Plan) and _finished(claim):
@@ -154,7 +154,7 @@ class Watcher:
 def attempt(
     promise: Promise, case: Case, make: Callable[[Case], Any], seed: int
 ) -> tuple[Plan, dict[str, bool]]:
-    """Plan a case, and examine the plan, and the search while it was watched.
+    """Plan a case, and examine the plan and, if it was watched, the search.
 
     Returns:
         The plan, and for every check that something was claimed about, whether it ever failed.

@@ -1,4 +1,4 @@
-"""What can be expected of any planner: a list of checks, for the planners of pacplan and one's own."""
+"""What can be expected of any planner: a list of checks, for the planners of pacplan and your own."""
 
 import json
 import math
@@ -31,9 +31,9 @@ from pacplan.models.tabular import TabularMDP
 from pacplan.result import Plan
 from pacplan.testing.intervals import clopper_pearson
 
-# Calls before something happens: fewer than any search that is worth a check makes.
+# Calls before something happens: fewer than any search worth checking makes.
 _SOME = 40
-# Plans whose bounds are held against exact values, and how surely a planner that keeps its word passes.
+# Plans whose bounds are checked against exact values, and how surely an honest planner passes.
 _PLANS = 40
 _FALSE_ALARM = 1e-6
 _ROUNDING = 1e-9
@@ -44,7 +44,7 @@ class ConformanceError(AssertionError):
 
 
 class _RefusedError(Exception):
-    """The planner does not plan in such a problem and says so, which is its right."""
+    """The planner refuses such a problem, as it may."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class _Trial:
         return self.planner.plan(model, settings.pop("state", self.state), **settings)
 
     def answer(self, model: Any = None, **options: Any) -> str:
-        """All of a plan that must not depend on how it was made."""
+        """Everything in a plan that must not depend on how it was made."""
         return _answer(self.plan(model, **options))
 
     @cached_property
@@ -94,7 +94,7 @@ class _Trial:
         return self.problem
 
     def simulator(self, step: Callable[..., Any]) -> Simulator:
-        """A simulator of the problem, over a step of its own."""
+        """A simulator of the problem with the given step."""
         table = self.table
         actions: Any = table.max_actions if table.same_actions else table.actions
         return Simulator(
@@ -158,7 +158,7 @@ def _same_seed(trial: _Trial) -> None:
         _expect(
             again == first,
             f"plans with the same seed differ (chunk={chunk}): keep all that a search remembers in the "
-            "arrays of its tuple, draw from rng and ties alone, and let `finished` change nothing",
+            "arrays of its tuple, draw only from rng and ties, and let `finished` change nothing",
         )
 
 
@@ -182,7 +182,7 @@ def _budget(trial: _Trial) -> None:
             continue
         refused = ""
         said = f"with budget={budget} the model was called {calls[0]} times, and the plan says "
-        _expect(calls[0] <= budget, f"{said}{plan.samples}: stop before the call that is too many")
+        _expect(calls[0] <= budget, f"{said}{plan.samples}: stop before the call that exceeds it")
         _expect(plan.samples == calls[0], f"{said}samples={plan.samples}: count every call")
         _expect(
             plan.calls.sum() == calls[0], f"{said}calls={plan.calls}: count every call for its action"
@@ -192,7 +192,7 @@ def _budget(trial: _Trial) -> None:
             f"{said}stopped_by={plan.stopped_by!r}: use the whole budget unless the planner's own rule "
             "ends the search",
         )
-        _expect(plan.action in plan.actions, f"the action {plan.action!r} is none of {plan.actions}")
+        _expect(plan.action in plan.actions, f"the action {plan.action!r} is not in {plan.actions}")
     if refused:
         raise _RefusedError(refused)
 
@@ -226,7 +226,7 @@ def _agree(trial: _Trial, model: Simulator, what: str) -> None:
         raise _RefusedError(str(error)) from None
     _expect(
         found == expected,
-        f"{what} that draws what the tables draw leads to another plan: call the model through "
+        f"{what} that draws what the tables draw leads to a different plan: call the model through "
         "call_model, and do not ask what kind it is",
     )
 
@@ -254,7 +254,7 @@ def _state_actions(trial: _Trial) -> None:
         return ["left", "right"] if state == 0 else ["go"]
 
     def step(state: int, action: str, rng: Any) -> Any:
-        assert action in actions(state), f"action {action!r} is none of state {state}"
+        assert action in actions(state), f"action {action!r} is not one of state {state}"
         return 1, float(state == 1 if game else action == "right"), game and state == 1
 
     model = Simulator(step, actions=actions, successors=1, max_actions=2, two_player=game)
@@ -274,7 +274,7 @@ def _given(trial: _Trial, model: Simulator, state: Any) -> Plan:
 
 
 def _deadline(trial: _Trial) -> None:
-    # However busy the machine is, no more calls than these fit.
+    # However busy the machine is, no more calls than these fit in.
     limit, pause = 0.05, 0.002
     model, calls = trial.watched(lambda call: time.sleep(pause))
     plan = trial.in_simulator(model, calls, time_limit=limit, budget=10**6)
@@ -319,7 +319,7 @@ def _interrupt(trial: _Trial) -> None:
     _expect(
         plan.stopped_by == "interrupt" and plan.interrupted and plan.samples == _SOME - 1,
         f"interrupted in call {_SOME}, the plan says stopped_by={plan.stopped_by!r}, "
-        f"interrupted={plan.interrupted}, samples={plan.samples}: give back what status call_model "
+        f"interrupted={plan.interrupted}, samples={plan.samples}: pass on the status that call_model "
         "returns, and count the calls of the episode that it cuts off",
     )
     model, _ = trial.watched(press)
@@ -331,7 +331,7 @@ def _interrupt(trial: _Trial) -> None:
 
 
 def _model_raises(trial: _Trial) -> None:
-    mine = LookupError("of the model's own")
+    mine = LookupError("raised by the model")
 
     def fail(call: int) -> None:
         if call == _SOME:
@@ -371,9 +371,9 @@ def _pickle(trial: _Trial) -> None:
     plan = again.plan(trial.problem, trial.state, seed=4, budget=trial.budget)
     _expect(
         repr(again) == repr(trial.planner) and _answer(plan) == trial.answer(),
-        "a planner that was pickled and read back is another: keep all settings as attributes",
+        "a planner that was pickled and read back differs: keep all settings as attributes",
     )
-    _expect(_answer(pickle.loads(pickle.dumps(plan))) == _answer(plan), "a pickled plan is another")
+    _expect(_answer(pickle.loads(pickle.dumps(plan))) == _answer(plan), "a pickled plan differs")
 
 
 def _repr(trial: _Trial) -> None:
@@ -382,7 +382,7 @@ def _repr(trial: _Trial) -> None:
     plan = again.plan(trial.problem, trial.state, seed=4, budget=trial.budget)
     _expect(
         repr(again) == repr(trial.planner) and _answer(plan) == trial.answer(),
-        f"{trial.planner!r} makes another planner: keep each setting as an attribute of its name",
+        f"{trial.planner!r} makes a different planner: keep each setting as an attribute of its name",
     )
 
 
@@ -398,7 +398,7 @@ def _settings(trial: _Trial) -> None:
 
 
 def _memory(trial: _Trial) -> None:
-    # Histories that outgrow the room that a search begins with.
+    # Histories that outgrow the initial room of a search.
     game, branches = trial.problem.two_player, 1 if trial.problem.successors == 1 else 10
     noise: Any = "bernoulli" if trial.problem.random_rewards else "none"
     large = envs.garnet(states=2000, actions=3, successors=branches, seed=2, noise=noise)
@@ -413,12 +413,12 @@ def _memory(trial: _Trial) -> None:
     free = plan()
     limit = plan(callback=lambda snapshot: True).memory + 1000
     if free.memory <= limit:
-        raise _RefusedError("the search fits the room that it begins with")
+        raise _RefusedError("the search fits in its initial room")
     found = plan(memory_limit=limit)
     _expect(
         found.memory <= limit and found.stopped_by == "memory" and found.samples < free.samples,
         f"with memory_limit={limit} the plan says stopped_by={found.stopped_by!r} and "
-        f"memory={found.memory}: take room for tables of your own from `search.room`",
+        f"memory={found.memory}: take room for your own tables from `search.room`",
     )
 
 
@@ -440,7 +440,7 @@ def _bounds(trial: _Trial) -> None:
 
 
 def _holds(trial: _Trial, plan: Plan) -> bool:
-    """Whether bounds hold: those below for all actions, and those above for the best one."""
+    """Whether bounds hold: lower ones for all actions, and the upper one of the best action."""
     assert plan.lower is not None and plan.upper is not None
     if plan.lower.max() > plan.upper.max() + _ROUNDING:
         return False
@@ -450,7 +450,7 @@ def _holds(trial: _Trial, plan: Plan) -> bool:
     truths = [exact.finite_horizon(trial.problem, gamma=gamma, horizon=plan.horizon)[0][trial.state]]
     if gamma < 1.0 and trial.problem.steps is None:
         truths.append(exact.discounted(trial.problem, gamma=gamma)[trial.state])
-    for truth in truths:  # Of as many steps, or without end: the planner may mean the one or the other.
+    for truth in truths:  # Over the same steps, or an infinite horizon: the planner may mean either.
         values = truth[np.isfinite(truth)]
         slack = _ROUNDING * (1.0 + np.abs(values).max())
         best = values.argmax()
@@ -493,7 +493,7 @@ def _interpreted(trial: _Trial) -> None:
     _expect(done.returncode == 0, f"without compilation (NUMBA_DISABLE_JIT=1) it fails:\n{done.stderr}")
     _expect(
         done.stdout.strip() == answer_of(pickled),
-        "without compilation (NUMBA_DISABLE_JIT=1) the plan is another: a kernel reads past an array, "
+        "without compilation (NUMBA_DISABLE_JIT=1) the plan differs: a kernel reads past an array, "
         "or integers overflow",
     )
 
@@ -532,20 +532,20 @@ def check_planner(
     random: bool = True,
     only: Sequence[str] = PLANNER_CHECKS,
 ) -> Conformance:
-    """Check what can be expected of any planner, in some dozens of small plans.
+    """Check what can be expected of any planner, in a few dozen small plans.
 
     Its plans must be a function of the seed, whatever the kind of model; keep to budget, deadline and
     memory; survive interrupts and errors of the model; and have bounds that hold. A problem that the
     planner refuses before it calls the model is skipped.
 
     Args:
-        planner: with settings for small problems, and such that it needs more than 40 calls.
+        planner: with settings for small problems, but such that it needs more than 40 calls.
         problem: one that it can handle; by default a random one with 30 states, 3 actions, 2 successors
             and random rewards. Many checks need a `TabularMDP`.
-        state: where to plan from; the problem's own initial state if it is left out.
+        state: where to plan from; by default the problem's own initial state.
         budget: calls of most plans; the largest ones have 30 times as many.
         random: whether plans depend on the seed.
-        only: names of the checks, of `PLANNER_CHECKS`.
+        only: names of the checks to run, from `PLANNER_CHECKS`.
 
     Returns:
         What was passed and what was skipped, to be printed.
@@ -561,7 +561,7 @@ def check_planner(
         problem = envs.garnet(states=30, actions=3, seed=2, noise="bernoulli")
     state = problem.initial_state() if state is None else state
     trial = _Trial(planner, problem, state, checks.integer("budget", budget, least=200), random)
-    trial.plan()  # What it cannot plan at all is no problem for it.
+    trial.plan()  # Raises if the planner cannot plan in this problem at all.
     passed, skipped, failed = [], {}, {}
     for name in only:
         try:

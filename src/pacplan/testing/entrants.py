@@ -30,8 +30,8 @@ class Entrant:
 
     Attributes:
         name: what to call it.
-        make: makes a planner from settings; those of `epsilon`, `delta`, `gamma` and `horizon` that it
-            takes are passed, and what a family tells planners.
+        make: makes a planner from settings; it gets those of `epsilon`, `delta`, `gamma` and `horizon`
+            that it takes, and what a family tells planners.
         promise: what it promises for the cases of a family.
         settings: further settings.
         only: names of the families that it is for; None: all that it can plan in.
@@ -61,7 +61,7 @@ class Entrant:
         if getattr(self.make, "two_player", False) != family.game:
             return False
         merge = self.settings.get("merge", "tree")
-        # In a single step no state recurs, and where laws depend on the step evidence cannot be pooled.
+        # In a single step no state recurs, and if laws depend on the step evidence cannot be pooled.
         if (family.one_step and merge != "tree") or (family.per_step and merge == "stationary"):
             return False
         return all(self.accepts(name) and name not in self.settings for name in family.settings)
@@ -73,7 +73,7 @@ class Entrant:
 
 
 def _bracket(family: Family) -> Promise:
-    # Half of delta for each side; above, nothing is left to chance where everything is told.
+    # Half of delta for each side; above, nothing is left to chance if everything is told.
     return Promise(
         below=0.5,
         above=0.0 if family.told else 0.5,

@@ -34,13 +34,13 @@ def _arms(means: Sequence[float], noise: str = "bernoulli", **others: Any) -> Ta
 
 
 def _successors(rng: Generator, states: int, actions: int, count: int) -> NDArray[np.int64]:
-    """So many different successors for every state and action."""
+    """`count` different successors for every state and action."""
     shape = (states, actions, states)
     return rng.permuted(np.broadcast_to(np.arange(states), shape), axis=-1)[..., :count]
 
 
 def _sizes(rng: Generator) -> tuple[int, int, int, int]:
-    """Numbers of states, actions and successors, and a horizon, for a search of some hundred calls."""
+    """Numbers of states, actions and successors, and a horizon, for a search of a few hundred calls."""
     horizon = _choose(rng, (1, 2, 2, 3, 4))
     successors = _choose(rng, (1, 2, 3, 8) if horizon < 3 else (1, 2))
     actions = _choose(rng, (1, 2, 3, 4) if horizon < 3 else (2, 3))
@@ -75,13 +75,13 @@ def _span(gamma: float, horizon: int) -> float:
 
 
 def _accuracy(rng: Generator, gamma: float, horizon: int) -> float:
-    """An epsilon that some hundred calls can reach."""
+    """An epsilon that a few hundred calls can reach."""
     return float(_span(gamma, horizon) * rng.uniform(0.1, 0.3))
 
 
 def _tied(rng: Generator, delta: float) -> Case:
     epsilon = rng.uniform(0.1, 0.25)
-    # A loss of epsilon is allowed, one that is a little larger is not.
+    # A loss of epsilon is allowed; a slightly larger one is not.
     gap = epsilon * _choose(rng, (1.0, 1.0 + 1e-6, 1.01, 1.1))
     best = rng.uniform(gap, 1.0)
     means = [best, best - gap, *rng.uniform(0.0, best - gap, _choose(rng, (0, 1)))]
@@ -163,7 +163,7 @@ def _rare(rng: Generator, delta: float) -> Case:
 
 
 def _joint(rng: Generator, delta: float) -> Case:
-    """The reward tells which successor it was, and a high one is paid on the way to a bad state."""
+    """The reward reveals the successor, and a high one is paid on the way to a bad state."""
     horizon, successors = _choose(rng, (2, 3)), _choose(rng, (2, 3))
     states, actions = successors + 1, _choose(rng, (2, 3))
     worth = np.sort(rng.random(states))
@@ -176,7 +176,7 @@ def _joint(rng: Generator, delta: float) -> Case:
 
 
 def _ending(rng: Generator, delta: float) -> Case:
-    """Where every step costs something, to end is a gain; elsewhere it is a loss."""
+    """If every step costs something, an end is a gain; otherwise it is a loss."""
     horizon = _choose(rng, (1, 2, 3, 4))
     gamma = _choose(rng, (1.0, 0.9))
     low, high = _choose(rng, ((-1.0, 0.0), (-1.0, 1.0), (-2.0, -0.5), (0.5, 1.0)))
@@ -281,7 +281,7 @@ def _endless(rng: Generator, delta: float) -> Case:
     horizon = 2 if gamma < 0.5 else 4
     end = [2] if rng.random() < 0.5 else None
     table = _random(rng, 3, 2, 2, terminal=end)
-    # Above the tail, which is taken from it.
+    # Above the tail, which is subtracted from it.
     epsilon = gamma**horizon / (1.0 - gamma) + _accuracy(rng, gamma, horizon)
     return tabular_case(
         table,
@@ -350,7 +350,7 @@ def _in_python(rng: Generator, delta: float) -> Case:
 
 @numba.njit  # type: ignore[untyped-decorator]
 def _chain(state: int, action: int, rng: Any) -> tuple[int, float, bool]:
-    """A place from 0 to 3, from which action 1 tries to climb; the state is 4 times the odds and it."""
+    """A place from 0 to 3, where action 1 tries to climb; the state is 4 times the odds, plus it."""
     odds, place = state // 4, state % 4
     climbs = rng.random() * 8.0 < odds
     if action == 0:
@@ -449,8 +449,8 @@ FAMILIES: dict[str, Family] = {
         Family("ties", "actions differ by epsilon, or a little more", 0.3, _tied, one_step=True),
         Family("identical", "all actions are the same", 0.3, _identical),
         Family("anytime", "epsilon is 0, a budget ends it", 0.2, _anytime, one_step=True, weight=4.0),
-        Family("strict", "likewise, with a small delta", 0.02, _anytime, one_step=True, weight=4.0),
-        Family("deep", "likewise, with two steps", 0.2, _deep, weight=2.0),
+        Family("strict", "the same, with a small delta", 0.02, _anytime, one_step=True, weight=4.0),
+        Family("deep", "the same, with two steps", 0.2, _deep, weight=2.0),
         Family("lucky", "the first reward is too good", 0.9, _lucky, _GOAL, one_step=True, weight=4.0),
         Family(
             "unlucky", "the first reward is too bad", 0.9, _unlucky, _GOAL, one_step=True, weight=4.0

@@ -1,4 +1,4 @@
-"""Clopper-Pearson intervals: what a number of failures tells about their probability."""
+"""Clopper-Pearson intervals: what a number of failures says about their probability."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The results file of a verification: a line for every batch of plans, kept through interruptions."""
+"""The results file of a verification: one line per batch of plans, kept through interruptions."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from pacplan.testing.checks import CHECKS
 
 @dataclass(frozen=True)
 class Batch:
-    """What came of consecutive cases of one family, planned by one planner.
+    """The results of consecutive cases of one family, planned by one planner.
 
     Attributes:
         family: name of the family.
@@ -39,7 +39,7 @@ class Batch:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """What no two batches share."""
+        """Identifies the batch."""
         return self.family, self.planner, self.number
 
 
@@ -55,7 +55,7 @@ class Ledger:
         return key in self._keys
 
     def add(self, batch: Batch) -> None:
-        """Note a batch.
+        """Add a batch.
 
         Raises:
             OSError: it cannot be written. The batches before are in the file.
@@ -72,7 +72,7 @@ def ledger(path: str | Path | None, configuration: dict[str, Any]) -> Iterator[L
 
     Args:
         path: the file; None keeps results in memory.
-        configuration: everything that batches depend on besides their keys. Its first line says it.
+        configuration: everything that batches depend on besides their keys: the file's first line.
 
     Raises:
         ValueError: the file holds something else, is damaged, or something else is writing to it.

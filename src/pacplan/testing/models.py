@@ -41,18 +41,18 @@ def _call(rules: Any, model: Any, state: int, action: int, h: int, rng: Any) -> 
 def check_model(
     model: Model, state: Any = None, *, episodes: int = 100, steps: int = 50, seed: int = 0
 ) -> Preflight:
-    """Play random episodes, and see whether the model keeps its promises.
+    """Play random episodes, and check that the model keeps its promises.
 
     Seeds must reproduce; rewards lie in `reward_range`; no pair has more than `successors` successors;
-    states are hashable, equal to their copies, and left as they are; `actions(state)` gives the same
-    answer each time; and episodes end only where `may_end` allows it. An environment of Gymnasium is
+    states are hashable, equal to their copies, and never changed; `actions(state)` gives the same
+    answer each time; and episodes end only if `may_end` allows it. An environment of Gymnasium is
     examined by its own `check` as well. Rare successors and rewards take many episodes to see.
 
     Args:
         model: the model.
-        state: where episodes begin; the model's own initial state if it is left out.
+        state: where episodes begin; by default the model's own initial state.
         episodes: how many.
-        steps: most steps of one.
+        steps: most steps of an episode.
         seed: of actions and model.
 
     Returns:
@@ -114,7 +114,7 @@ class _Look:
         self.most, self.ended = 1, 0
 
     def play(self, episodes: int) -> None:
-        """Play so many episodes, or until the model raises."""
+        """Play episodes, until the model raises."""
         session = self._session
         try:
             session.agree(self._start, self._model.actions(self._start))
@@ -144,7 +144,7 @@ class _Look:
             reward = float(low + rules.terms[0]["width"] * scaled)
             follows = None if ended else self._shown(int(successor))
             self.log.append(_Draw(at, action, reward, follows))
-            # Pairs of models that are not stationary are those of their step.
+            # In models that are not stationary, a pair belongs to its step.
             step = 0 if getattr(self._model, "stationary", self._model.steps is None) else h
             after = self._seen.setdefault((at, action, step), set())
             after.add(None if ended else int(successor))
@@ -180,32 +180,32 @@ class _Look:
         try:
             twin = copy.deepcopy(state)
         except Exception:
-            return  # What cannot be copied cannot be told from its copy.
+            return  # What cannot be copied cannot be compared with its copy.
         if twin != state or hash(twin) != hash(state):
             self.problems["copies"] = (
                 f"a copy of state {shown(state)} is not equal to it; {states.advice(state)}"
             )
 
     def compare(self, again: "_Look") -> None:
-        """See whether the same seed has led to the same episodes."""
+        """Check that the same seed has led to the same episodes."""
         if again.problems:
             self.problems["seeds"] = f"the second time only, {next(iter(again.problems.values()))}"
         for one, two in zip(self.log, again.log, strict=False):
             if one != two:
                 self.problems["seeds"] = (
                     f"with the same seed, state {shown(self._shown(one.state))}, action "
-                    f"{shown(self._session.label(one.state, one.action))} had another outcome the "
+                    f"{shown(self._session.label(one.state, one.action))} had a different outcome the "
                     "second time; draw all randomness from rng, and keep nothing between calls"
                 )
                 return
 
     def notes(self, episodes: int, steps: int) -> list[str]:
-        """What is no broken promise but good to know."""
+        """What is good to know but breaks no promise."""
         notes = []
         if self._model.may_end and not self.ended:
             notes.append(
                 f"none of {episodes} episodes ended within {steps} steps; may_end=False, if none ever "
-                "does, makes bounds tighter where reward_range does not contain 0"
+                "does, makes bounds tighter if reward_range does not contain 0"
             )
         if self._model.successors is not None and self.most < self._model.successors:
             notes.append(

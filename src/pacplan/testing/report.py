@@ -53,8 +53,8 @@ class Verdict:
         plans: how many plans.
         claims: in how many of them something was claimed that could fail.
         failures: how many failed.
-        rate: their part of all plans, which is what promises are about.
-        low: lower end of the 95 % Clopper-Pearson interval of the probability to fail.
+        rate: their share of all plans, which is what promises are about.
+        low: lower end of the 95 % Clopper-Pearson interval of the probability of failure.
         high: its upper end.
         surely: lower end at the corrected confidence.
         promised: the probability with which it may fail; None: nothing is promised.
@@ -82,7 +82,7 @@ class Report:
     """The result of a verification. `str()` of it is a table.
 
     Attributes:
-        cells: a planner on a family each.
+        cells: one for each planner on each family.
         complete: False if Ctrl-C ended the run.
     """
 
@@ -96,7 +96,7 @@ class Report:
 
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """One for every check that something was promised and claimed about."""
+        """One for every check about which something was promised and claimed."""
         promised = [
             (cell, check)
             for cell in self.cells
@@ -175,7 +175,7 @@ class Report:
         if len(self.errors) > _NAMED:
             said.append(f"... and {len(self.errors) - _NAMED} more errors")
         if not self.violations:
-            said.append(f"None of {judged} promises was seen to be broken.")
+            said.append(f"None of {judged} promises was found broken.")
         said.append(
             f"If all promises hold, a run says otherwise with probability at most {FALSE_ALARM:g}."
         )
@@ -207,7 +207,7 @@ def _verdict(cell: Cell, check: str, tail: float) -> Verdict:
 
 
 def _shown(verdict: Verdict | None) -> str:
-    """Rate, interval and promise, in per cent."""
+    """Rate, interval and promise, in percent."""
     if verdict is None:
         return "-"
     promise = "no promise" if verdict.promised is None else f"≤ {100 * verdict.promised:.3g}"

@@ -25,7 +25,7 @@ from pacplan.testing.families import FAMILIES
 from pacplan.testing.ledger import Batch, Ledger, ledger
 from pacplan.testing.report import Cell, Report
 
-# Plans that are worth sending to another process together, and lost if it is killed.
+# Plans that are sent to another process together, and lost if it is killed.
 _BATCH = 25
 
 
@@ -40,7 +40,7 @@ class Task:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """That of the batch."""
+        """The key of the batch."""
         return self.family.name, self.entrant.name, self.number
 
 
@@ -55,7 +55,7 @@ def verify(
     out: str | Path | None = None,
     progress: bool = False,
 ) -> Report:
-    """Hold what planners promise against exact answers, in many small plans made to catch them.
+    """Check what planners promise against exact answers, in many small plans made to catch errors.
 
     Args:
         planner: your own: its class, or a function that returns it. It is called with those of
@@ -63,21 +63,21 @@ def verify(
             further settings it takes. Or names of planners of pacplan; by default all that promise
             something.
         promise: what your planner promises; by default that its action is as good as it claims and,
-            where its plans have bounds, that these hold for all actions, each with probability at least
+            if its plans have bounds, that these hold for all actions, each with probability at least
             1 - delta.
-        families: names, or families of your own; by default all.
-        plans: how many, shared out among families and planners.
+        families: names, or your own families; by default all.
+        plans: how many, shared among families and planners.
         seed: the same seed gives the same cases and plans.
         workers: processes to start; 1 starts none and computes in this one.
-        out: a file in which results are kept as they come. The same call again continues where it
-            stopped, and with more plans adds to them.
+        out: a file that keeps results as they come. The same call continues where it stopped, and with
+            more plans adds to them.
         progress: show a bar on the error stream.
 
     Returns:
         The report. Ctrl-C ends the run, and the report then covers what was finished.
 
     Raises:
-        ValueError: an argument out of range, or a file of results of something else.
+        ValueError: an argument out of range, or a file with results of something else.
         RuntimeError: a process was lost; what was finished is in the file.
         TypeError: an argument of the wrong type.
     """
@@ -109,7 +109,7 @@ def replay(
         family: its family.
         planner: which planner.
         number: of the case, as a report names it.
-        seed: that of the verification.
+        seed: the seed of the verification.
 
     Returns:
         The case, the plan, and for every check that something was claimed about, whether it fails.
@@ -123,7 +123,7 @@ def replay(
 
 
 def entrant_of(planner: Callable[..., Any], promise: Promise | None = None) -> Entrant:
-    """A planner of one's own, as it is verified."""
+    """A user's planner, as it is verified."""
     if not callable(planner):
         raise TypeError(f"planner must be a class or function that makes a planner, got {planner!r}")
     name = getattr(planner, "name", None) or getattr(planner, "__name__", type(planner).__name__)
@@ -161,7 +161,7 @@ def _entrants(
     if callable(planner):
         return [entrant_of(planner, promise)]
     if promise is not None:
-        raise ValueError("promise is for a planner of your own; those of pacplan have theirs")
+        raise ValueError("promise is for your own planner; those of pacplan have theirs")
     if planner is None:
         return list(ENTRANTS.values())
     return [_known(name) for name in ([planner] if isinstance(planner, str) else planner)]
@@ -175,7 +175,7 @@ def _configuration(seed: int, entrants: list[Entrant]) -> dict[str, Any]:
 
 
 def _source(planner: Any) -> str:
-    """Tells the state of the module of a user's planner, where it can be found."""
+    """A digest of the module of a user's planner, if it can be found."""
     try:
         text = inspect.getsource(inspect.getmodule(planner) or planner)
     except (OSError, TypeError):
@@ -184,7 +184,7 @@ def _source(planner: Any) -> str:
 
 
 def _tasks(pairs: list[tuple[Family, Entrant]], plans: int, seed: int) -> list[Task]:
-    """Batches enough for so many plans, the first ones of all pairs first."""
+    """Enough batches for these plans, the first ones of all pairs first."""
     total = sum(family.weight for family, _ in pairs)
     counts = [math.ceil(plans * family.weight / total / _BATCH) for family, _ in pairs]
     return [
@@ -200,7 +200,7 @@ def _compute(tasks: list[Task], results: Ledger, workers: int, progress: bool) -
     total, done = len(tasks) * _BATCH, (len(tasks) - len(left)) * _BATCH
     with bar(total, done, "plans", show=progress) as advance:
         if workers > 1:
-            # One plan of each kind here, so that kernels are compiled once and not by every process.
+            # One plan of each kind here, so that kernels are compiled once, not by every process.
             for task in {task.key[:2]: task for task in reversed(left)}.values():
                 with suppress(Exception):  # It is raised again, and noted, when its batch is computed.
                     _plan(task, task.number * _BATCH)
@@ -227,7 +227,7 @@ def _executor(workers: int, tasks: list[Task]) -> Iterator[Executor]:
 
 
 def _results(tasks: list[Task], executor: Executor, workers: int) -> Iterator[Batch]:
-    """The batches as they come. One more than can be worked on waits for whoever is free."""
+    """The batches as they come. One more than can be worked on is always waiting."""
     left = iter(tasks)
     most = 1 if isinstance(executor, InProcess) else workers + 1
     pending: set[Future[Batch]] = set()
@@ -251,7 +251,7 @@ def _result(future: Future[Batch]) -> Batch:
     except Exception as error:  # What planners raise is in the batches; this is the executor's own.
         raise RuntimeError(
             f"plans were lost with their process ({type(error).__name__}: {error}). It may "
-            "have been killed for want of memory. What was finished is kept in the results file, if "
+            "have been killed for lack of memory. What was finished is kept in the results file, if "
             "there is one: run the same again to continue"
         ) from error
 
@@ -286,7 +286,7 @@ def _plan(task: Task, number: int) -> tuple[Plan, dict[str, bool]]:
 
 
 def _seed_of(*parts: Any) -> int:
-    """A seed for everything that has a name of its own."""
+    """A seed for everything that has its own name."""
     text = "\n".join(map(str, parts))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 4
 

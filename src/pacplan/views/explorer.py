@@ -1,4 +1,4 @@
-"""The tree explorer: a page of its own on which a person walks a search tree."""
+"""The tree explorer: a self-contained page for walking through a search tree."""
 
 import os
 from collections.abc import Hashable
@@ -15,7 +15,7 @@ from pacplan.views.style import check_target, library, short
 if TYPE_CHECKING:
     from pacplan.result import Plan
 
-# Levels that are shown at once; a click goes deeper.
+# Levels shown at once; a click goes deeper.
 _LEVELS = 9
 _MOST_SUCCESSORS = 8
 _STATE = "#E3E3E3"
@@ -42,16 +42,16 @@ p {{ margin: .25em 0; }}
 
 
 def explore(plan: "Plan", path: str | os.PathLike[str], *, most: int = 5000) -> Path:
-    """Write a page on which a person walks the search tree of a plan.
+    """Write a page for walking through the search tree of a plan.
 
-    The page holds all it needs and asks the network for nothing. Actions and the states they led to
-    lie below one another, as wide as they were visited; a click on a box goes there, the strip above
+    The page holds all it needs and loads nothing from the network. Actions and the states they led to
+    lie below one another, in proportion to their visits; a click on a box goes there, the strip above
     leads back. Pointing at a box shows its numbers.
 
     Args:
         plan: the plan of a planner that keeps a tree.
         path: the file to write, such as "tree.html".
-        most: boxes to show at most. The most visited ones are, and the page says how many are not.
+        most: most boxes to show. The most visited ones are shown, and the page says how many are not.
 
     Returns:
         The path.
@@ -88,7 +88,7 @@ def check_page(path: str | os.PathLike[str]) -> Path:
 
 
 def _icicle(tree: SearchTree, taken: Hashable, shown: Outline) -> tuple[Any, str]:
-    """The figure, and what its colours say."""
+    """The figure, and what its colours mean."""
     evidence = {
         box.name: tree.evidence(box.pair, box.path) for box in shown.boxes if box.pair is not None
     }
@@ -119,7 +119,7 @@ def _icicle(tree: SearchTree, taken: Hashable, shown: Outline) -> tuple[Any, str
         pathbar={"thickness": 26},
         textposition="middle center",
         marker={
-            # States are grey: bounds and estimates are of actions.
+            # States are grey: bounds and estimates belong to actions.
             "colors": [_STATE if (x := numbers.get(box.name)) is None else x for box in shown.boxes],
             "colorscale": "Viridis",
             "cmin": min(scale, default=0.0),
@@ -139,7 +139,7 @@ def _icicle(tree: SearchTree, taken: Hashable, shown: Outline) -> tuple[Any, str
 
 
 def _colours(evidence: dict[str, Evidence]) -> tuple[str, dict[str, float | None]]:
-    """What to colour actions by: what is known of most of them, and its numbers."""
+    """What to colour actions by: the quantity known for most of them, and its values."""
     choices: dict[str, dict[str, float | None]] = {
         "distance between the bounds": {
             name: None if known.lower is None or known.upper is None else known.upper - known.lower
@@ -148,7 +148,7 @@ def _colours(evidence: dict[str, Evidence]) -> tuple[str, dict[str, float | None
         "value, estimated": {name: known.value for name, known in evidence.items()},
         "upper bound on the value": {name: known.upper for name, known in evidence.items()},
     }
-    # The first of those that there are most of.
+    # The first of those known for most actions.
     title = max(choices, key=lambda title: sum(x is not None for x in choices[title].values()))
     return title, choices[title]
 
@@ -197,7 +197,7 @@ def _of_action(tree: SearchTree, box: Box, known: Evidence) -> list[str]:
         lines[-1] += f", bounds {at_least(low)} and {at_most(high)}" if low < high else ", known"
     if known.value is not None:
         lines.append(f"value {estimated(known.value)}, estimated")
-    # What the bounds are worth depends on the planner, and the guarantee above tells.
+    # Whether the bounds are proven depends on the planner; the guarantee above says.
     if known.lower is not None and known.upper is not None:
         lines.append(f"bounds {at_least(known.lower)} and {at_most(known.upper)}")
     elif known.upper is not None:
@@ -226,7 +226,7 @@ def _legend(tree: SearchTree, colour: str) -> str:
         kinds = "sequences of actions, whatever states they led to"
     colours = f" Colour: {colour}." if colour else ""
     return (
-        f"From the top: {kinds}, as wide as they were visited.{colours} Point at a box for its "
+        f"From the top: {kinds}, as wide as they were often visited.{colours} Point at a box for its "
         "numbers, click on it to go there, and on the strip above the boxes to go back. Bounds hold as "
         "far as the guarantee above says."
     )

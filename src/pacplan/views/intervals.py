@@ -17,9 +17,9 @@ _TALLEST = 12.0
 
 
 def intervals(plan: "Plan", ax: Any = None) -> Any:
-    """Draw what a plan knows of each action: [lower, upper] where there are bounds, and estimates.
+    """Draw what a plan knows of each action: [lower, upper] if there are bounds, and estimates.
 
-    An action of which nothing was seen has no estimate.
+    An action that was never seen has no estimate.
 
     Args:
         plan: the plan.

@@ -1,4 +1,4 @@
-"""What of a search tree goes on a page: the most visited part of it, as boxes inside boxes."""
+"""The part of a search tree that is shown on a page: the most visited, as boxes inside boxes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ class Box:
         parent: name of the box above it; "" for the root.
         path: nodes from the root to the state, or to the state that the action was tried in.
         pair: the action's pair; None for a state.
-        visits: how often the search came here; of inner boxes whose own count is smaller, the sum of
-            those below. So boxes fit into the ones above them.
+        visits: how often the search came here, or the sum over the boxes below if that is larger. So
+            boxes fit into the ones above them.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Outline:
     Attributes:
         boxes: those shown.
         total: number of boxes of the tree that were visited.
-        unvisited: number of boxes of the tree that never were: they have no width.
+        unvisited: number of boxes of the tree that were never visited: they have no width.
         below: for each box shown, by name, how many visited boxes are right below it.
     """
 
@@ -50,14 +50,14 @@ class Outline:
 
 
 def outline(tree: SearchTree, most: int) -> Outline:
-    """The most visited boxes of a tree, at most so many.
+    """The most visited boxes of a tree, at most `most`.
 
-    No box is visited more often than the one above it, so they hang together.
+    No box is visited more often than the one above it, so these are connected.
     """
     reached, tried = _visits(tree)
     order = count()
     root = Box("s0", "", (0,), None, int(reached[0]))
-    # A tree of nothing but its root has a box all the same.
+    # A tree that is only a root still has a box.
     waiting = [(-root.visits, next(order), root)]
     boxes: list[Box] = []
     below: dict[str, int] = {}
@@ -68,7 +68,7 @@ def outline(tree: SearchTree, most: int) -> Outline:
         for child in _below(tree, box, reached, tried):
             below[box.name] += 1
             heappush(waiting, (-child.visits, next(order), child))
-    # The states of an open-loop tree are no boxes, but for the root.
+    # The states of an open-loop tree, except the root, are not boxes.
     states = reached[:1] if tree.open_loop else reached
     total = int((states[1:] > 0).sum() + (tried > 0).sum()) + 1
     return Outline(tuple(boxes), total, len(states) + len(tried) - total, below)
@@ -114,7 +114,7 @@ def _sum_up(
     reached: NDArray[np.int64],
     tried: NDArray[np.int64],
 ) -> None:
-    """One sweep from the last node to the first visits children before parents."""
+    """One pass from the last node to the first visits children before parents."""
     for at in range(first.size - 1, -1, -1):
         total = 0
         link = first[at]

@@ -27,7 +27,7 @@ def live_display(target: float | None, budget: int | None) -> "Iterator[Callable
 
 
 def progress_table(snapshot: "Snapshot", target: float | None, budget: int | None) -> "Group":
-    """A line on how far the search is, then one an action: its interval on a common scale."""
+    """A line on how far the search is, then one per action: its interval on a common scale."""
     from rich.console import Group
     from rich.markup import escape
     from rich.table import Table
@@ -50,7 +50,7 @@ def progress_table(snapshot: "Snapshot", target: float | None, budget: int | Non
 
 
 def interval_bar(lower: float, upper: float, low: float, high: float) -> str:
-    """An interval drawn to the scale of [low, high]; a dot where its bounds cross."""
+    """An interval drawn to the scale of [low, high]; a dot if its bounds cross."""
     scale = (_BAR - 1) / max(high - low, 1e-12)
     left = min(int((lower - low) * scale), _BAR - 1)
     right = max(left, int((upper - low) * scale))

@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-# From Okabe and Ito's palette, which the colour-blind can tell apart.
+# From Okabe and Ito's palette, which colour-blind readers can tell apart.
 TAKEN, CHALLENGER, OTHER = "#0072B2", "#D55E00", "#8A8A8A"
 
 
@@ -25,7 +25,7 @@ def check_target(path: str | os.PathLike[str], what: str, example: str) -> Path:
         reason = "is a folder" if target.is_dir() else f"lies in {target.parent}, which is no folder"
         raise ValueError(f"cannot write the {what}: {target} {reason}; name a file such as {example}")
     if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise ValueError(f"cannot write the {what}: there is no permission to write {target}")
+        raise ValueError(f"cannot write the {what}: no permission to write {target}")
     return target
 
 
@@ -48,12 +48,12 @@ def axes_for(ax: Any, size: tuple[float, float]) -> Any:
 
 
 def short(thing: Any, most: int = 40) -> str:
-    """The user's state or action on one line of at most so many printable characters."""
+    """The user's state or action on one line of at most `most` printable characters."""
     text = " ".join(str(thing).split())
     text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def plain(thing: Any, most: int = 24) -> str:
-    """The same where Matplotlib would read dollar signs as mathematics."""
+    """The same for Matplotlib, which would read dollar signs as mathematics."""
     return short(thing, most).replace("$", r"\$")

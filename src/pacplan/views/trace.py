@@ -13,7 +13,7 @@ from pacplan.views.style import CHALLENGER, OTHER, TAKEN, axes_for, plain
 class Trace:
     """Remembers how a search went: `planner.plan(..., callback=trace)`.
 
-    It holds one search, and starts over with the next one. Searches that run at the same time need a
+    It holds one search, and starts over with the next one. Searches that run at the same time need one
     trace each.
 
     Attributes:
@@ -27,11 +27,11 @@ class Trace:
         """Remember a snapshot, and let the search go on.
 
         Raises:
-            ValueError: it is of a search that began before the one that the trace holds by now.
+            ValueError: it belongs to a search that began before the one the trace holds now.
         """
         held = self.snapshots[-1].search if self.snapshots else snapshot.search
         if snapshot.search < held:
-            raise ValueError("two searches at a time were given the same trace; each needs its own")
+            raise ValueError("two searches at the same time were given one trace; each needs its own")
         if snapshot.search > held:
             self.snapshots.clear()
         self.snapshots.append(snapshot)
@@ -71,7 +71,7 @@ def convergence(trace: Trace, ax: Any = None) -> Any:
     the gap) stand out.
 
     Args:
-        trace: what was remembered of a search by a planner with bounds.
+        trace: the record of a search by a planner with bounds.
         ax: Matplotlib axes to draw in; by default those of a new figure.
 
     Returns:
@@ -103,7 +103,7 @@ def convergence(trace: Trace, ax: Any = None) -> Any:
         label = "others" if i == others[0] else "_"
         axes.plot(calls, lower[:, i], color=OTHER, linewidth=1.0, zorder=2, label=label)
     axes.axvline(stop.samples, color="black", linestyle=":", linewidth=1.2, label="stop")
-    # The first calls tell next to nothing.
+    # The first calls show next to nothing.
     narrower = (upper - lower).min(axis=1) < 0.99 * (upper[0] - lower[0]).max()
     start = calls[max(0, int(np.argmax(narrower)) - 1)]
     axes.set(xscale="log", xlim=(start, 1.15 * stop.samples))

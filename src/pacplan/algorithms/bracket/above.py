@@ -25,13 +25,13 @@ def column(graph: Graph | None, h: int) -> int:
 
 @inlined
 def depths(graph: Graph | None, horizon: int, h: int) -> tuple[int, int]:
-    """The depths, from and up to, that a node first seen at depth h stands for."""
+    """The range of depths, its end excluded, that a node first seen at depth h stands for."""
     return (0, int(horizon)) if pools(graph) else (h, h + 1)
 
 
 @inlined
 def goes_on(search: Search, h: int) -> bool:
-    """Whether it matters where a call at depth h leads: after the last step it tells other depths."""
+    """Whether it matters where a call at depth h leads: after the last step only to other depths."""
     return bool(h + 1 < search.rules[0].horizon or pools(search.graph))
 
 
@@ -55,11 +55,11 @@ def best_outcome(search: Search, link: int, h: int) -> tuple[float, int]:
     tree = search.tree
     top = -np.inf
     seen = 0
-    step = tree.pairs[link].child
-    while step != NONE:
-        top = max(top, outcome_value(search.graph, search.bounds, step, h))
+    outcome = tree.pairs[link].child
+    while outcome != NONE:
+        top = max(top, outcome_value(search.graph, search.bounds, outcome, h))
         seen += 1
-        step = tree.nodes[step].sibling
+        outcome = tree.nodes[outcome].sibling
     if seen < search.terms[0].successors:
         top = max(top, unseen_value(search, h))
     return top, seen
@@ -70,11 +70,11 @@ def add_drifts(search: Search, link: int, h: int, top: float, seen: int) -> None
     """Add d = gamma (max f - f), fixed before a call, to the sums of all outcomes of a pair."""
     tree, gamma = search.tree, search.rules[0].gamma
     pair = tree.pairs[link]
-    step = pair.child
-    while step != NONE:
-        node = tree.nodes[step]
-        node.drift += gamma * (top - outcome_value(search.graph, search.bounds, step, h))
-        step = node.sibling
+    outcome = pair.child
+    while outcome != NONE:
+        node = tree.nodes[outcome]
+        node.drift += gamma * (top - outcome_value(search.graph, search.bounds, outcome, h))
+        outcome = node.sibling
     if seen < search.terms[0].successors:
         pair.drift += gamma * (top - unseen_value(search, h))
 
@@ -92,7 +92,7 @@ def _first_maximum(
 ) -> tuple[float, float]:
     """max_y [ y - lambda weight_h log M(y) ], and log M where it was found.
 
-    `renewed` says that nothing was bet since it was found, with the same lambda.
+    `renewed`: nothing was bet since it was last found, and lambda is the same.
     """
     level, pair = search.levels[h], search.tree.pairs[link]
     if not renewed:
@@ -119,22 +119,22 @@ def _count_term(entropies: Any, n: int) -> float:
 
 @inlined
 def _second_maximum(search: Search, link: int, h: int, top: float, seen: int) -> float:
-    """The largest value over the ball of p.(mean d - d now), never too small."""
+    """The largest p.(mean d - d now) over the ball, never too small."""
     tree, rules, ball = search.tree, search.rules[0], search.scratch
     pair, outcomes = tree.pairs[link], search.terms[0].successors
     n = pair.n
     kappa = log_gamma(n + 0.5 * outcomes) - n * log(n) - rules.normaliser
     k = 0
-    step = pair.child
-    while step != NONE:
-        node = tree.nodes[step]
+    outcome = pair.child
+    while outcome != NONE:
+        node = tree.nodes[outcome]
         ball[k].p = node.count / n
         ball[k].f = node.drift / n - rules.gamma * (
-            top - outcome_value(search.graph, search.bounds, step, h)
+            top - outcome_value(search.graph, search.bounds, outcome, h)
         )
         kappa += _count_term(search.entropies, node.count)
         k += 1
-        step = node.sibling
+        outcome = node.sibling
     unseen = -np.inf
     if seen < outcomes:
         unseen = pair.drift / n - rules.gamma * (top - unseen_value(search, h))
@@ -150,27 +150,27 @@ def _known_expectation(search: Search, model: Any, at: int, link: int, h: int) -
     state, action = tree.nodes[at].state, tree.pairs[link].action
     expected = 0.0
     left = 1.0
-    step = tree.pairs[link].child
-    while step != NONE:
-        node = tree.nodes[step]
+    outcome = tree.pairs[link].child
+    while outcome != NONE:
+        node = tree.nodes[outcome]
         p = handles.probability(model, state, action, h, node.state, node.actions == 0)
-        expected += p * outcome_value(search.graph, search.bounds, step, h)
+        expected += p * outcome_value(search.graph, search.bounds, outcome, h)
         left -= p
-        step = node.sibling
+        outcome = node.sibling
     return expected + max(left, 0.0) * unseen_value(search, h)
 
 
 @inlined
 def _with_evidence_below(tree: TreeArrays, graph: Graph | None, link: int, evidence: float) -> float:
-    """The evidence on a pair, and on average below it; the latter in trees only."""
+    """The evidence on a pair, plus, in trees only, the average evidence below it."""
     if graph is not None:
         return evidence
     pair = tree.pairs[link]
-    step = pair.child
-    while step != NONE:
-        node = tree.nodes[step]
+    outcome = pair.child
+    while outcome != NONE:
+        node = tree.nodes[outcome]
         evidence += node.count / pair.n * node.evidence
-        step = node.sibling
+        outcome = node.sibling
     return evidence
 
 
@@ -190,7 +190,7 @@ def refresh_pair(
     evidence = 0.0
     if random_next or not rules.told:
         found, evidence = _first_maximum(search, link, h, penalty, renewed)
-        # Where the reward is told, the bets are on 1 - d.
+        # If the reward is told, the bets are on 1 - d.
         value += found - (1.0 if rules.told else 0.0)
     if next_matters and rules.known_transitions:
         value += rules.gamma * _known_expectation(search, model, at, link, h)
@@ -209,7 +209,7 @@ def refresh_pair(
 
 @inlined
 def refresh_node(search: Search, at: int, h: int) -> None:
-    """f: the largest W of a node at depth h, that of an action never tried included."""
+    """f: the largest W of a node at depth h, including that of an action never tried."""
     tree, bounds, place = search.tree, search.bounds, column(search.graph, h)
     node = tree.nodes[at]
     upper = bounds.caps[at, place] if node.tried < node.actions else -np.inf
@@ -226,7 +226,7 @@ def refresh_node(search: Search, at: int, h: int) -> None:
 
 @inlined
 def refresh_arm(search: Search, action: int) -> None:
-    """U(a) = min over time of lambda log(1/delta_s) + W(a), whose W are all up to date."""
+    """U(a) = min over time of lambda log(1/delta_s) + W(a); all W of its branch are up to date."""
     arm = search.root[action]
     if arm.pair != NONE:
         bound = arm.penalty * search.rules[0].log_share + search.bounds.pairs[arm.pair, 0]

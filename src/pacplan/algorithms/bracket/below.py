@@ -23,7 +23,7 @@ from pacplan.compiled.jit import inlined
 
 @inlined
 def bet_exploit(search: Search, action: int, earned: float) -> None:
-    """One return of an exploit episode, declared as one before it began: bet, then learn from it.
+    """Bet on the return of an episode that was declared to exploit before it began, then learn from it.
 
     Its conditional mean is at most Q, so for every m >= Q the wealth at m, staked on returns above m,
     is a supermartingale. The stakes are not monotone in m, so a point of the grid counts as proven only
@@ -42,7 +42,7 @@ def bet_exploit(search: Search, action: int, earned: float) -> None:
 
 @inlined
 def _open_account(search: Search, action: int) -> None:
-    """Shares go by the order of the first bet, and are fixed before it."""
+    """Shares of delta go to actions in the order of their first bets, and are fixed before these."""
     rules, arm = search.rules[0], search.root[action]
     share = rules.delta_exploit * BETTOR_SHARE * (1.0 - BETTOR_SHARE) ** rules.bettors
     arm.threshold = 1.0 / share
@@ -53,13 +53,13 @@ def _open_account(search: Search, action: int) -> None:
 
 @inlined
 def _trusted_mean(moment: Any, newest: float, seen: int) -> float:
-    """The mean that a bettor goes by after so many returns: a little above what it saw."""
+    """The mean that a bettor assumes after `seen` returns: a little above what it saw."""
     return float(moment.centre + LEAN * sqrt(moment.spread * newest / seen))
 
 
 @inlined
 def _stake_on_grid(search: Search, action: int, earned: float) -> None:
-    """Bet at all grid points that are not proven and that some bettor trusts the return to exceed."""
+    """Bet at all unproven grid points that some bettor expects the return to exceed."""
     rules, arm, moments = search.rules[0], search.root[action], search.moments[action]
     wealth = search.wealth[arm.account]
     reach = -np.inf
@@ -83,10 +83,10 @@ def _stake_on_grid(search: Search, action: int, earned: float) -> None:
 
 @inlined
 def _stake(moment: Any, newest: float, seen: int, m: float) -> float:
-    """What a bettor stakes on a return above m; 0 where it sees no advantage.
+    """What a bettor stakes on a return above m; 0 if it sees no advantage.
 
-    Kelly's stake for two values with these moments, or that of a law without skew, whichever is
-    smaller: a rare loss is the larger one where returns lean down.
+    The smaller of Kelly's stakes for a two-valued law with these moments and for one without skew:
+    if returns are skewed downwards, losses are rare but large.
     """
     edge = _trusted_mean(moment, newest, seen) - m
     if edge <= 0.0:
@@ -97,7 +97,7 @@ def _stake(moment: Any, newest: float, seen: int, m: float) -> float:
 
 @inlined
 def _learn_moments(moment: Any, newest: float, seen: int, earned: float) -> None:
-    """Learn from a return, which counts for `newest` against one for each before."""
+    """Learn from a return, which has weight `newest` against 1 for each before."""
     error = earned - moment.centre
     if seen == 0:
         moment.centre = earned
@@ -110,7 +110,7 @@ def _learn_moments(moment: Any, newest: float, seen: int, earned: float) -> None
 
 @inlined
 def bet_forced(search: Search, action: int, earned: float) -> None:
-    """One return of a forced episode into an account of its own, for the proof of termination."""
+    """Bet on the return of a forced episode, in an account of its own, for the proof of termination."""
     rules, arm = search.rules[0], search.root[action]
     if arm.forces == 0:
         arm.forced_account = rules.forcers

@@ -1,9 +1,9 @@
 """The constants of Bracket, in one place.
 
-None of them is part of the proof that bounds hold, but for the shares of delta, which sum to what they
-must. That the search ends rests on some, marked "ends" (docs/bracket.md, "It ends"); those that depend
-on each other are computed from each other. All were chosen on the paper's MDPs and on the families for
-it in benchmarks/families.py, which also measures others.
+The proof that the bounds hold depends on none of them, except that the shares of delta sum to what they
+must. The proof that the search ends depends on those marked "ends" (docs/bracket.md, "It ends"); those
+that depend on each other are computed from each other. All were chosen on the paper's MDPs and on the
+tuning families in benchmarks/families.py, which also measures others.
 """
 
 import numpy as np
@@ -29,23 +29,23 @@ assert _LEFT_OPEN + FORCED_GRID + 2.0 * FORCED_MARGIN < 1.0
 # The cash of a pair, which is never staked: 1 - RISK max(RISK_DECAY^h, LEAST_RISK), or POOLED_CASH.
 RISK = 0.65
 RISK_DECAY = 0.8
-LEAST_RISK = 1e-6  # as little as numbers of this size can do with
+LEAST_RISK = 1e-6  # less would be lost in rounding
 POOLED_CASH = 0.5
 
 # lambda follows the evidence (`schedule.adapt`).
 REBUILD_GROWTH = 1.15  # of an action's calls, before its lambda is changed again (ends)
-NEAR = 1.25  # factor within which lambda is left alone, unless it is to be the least one
+NEAR = 1.25  # factor within which lambda is left alone, unless it should be the least one
 MOST_CHANGE = 2.0  # factor by which it changes at once
 SETTLING_CALLS = (
     100.0  # the scale on which the largest lambda falls, as one over the square root (ends)
 )
 
 # Which episode comes next (`schedule.decide`).
-CUT = 10  # an exploring episode ends after a pair visited fewer times ...
-ANYTIME_CUT = 3  # ... or fewer than this, where there is no gap to stop at
+CUT = 10  # an exploring episode ends after a pair with fewer visits than this ...
+ANYTIME_CUT = 3  # ... or this, if there is no gap to stop at
 EXPLOIT_COST = 1.4  # calls of an exploit episode, relative to H
 EXPLORE_GAIN = 0.35  # part of the width above an estimate that exploring can take off
-EXPLORE_START = 6.0  # calls that an action counts as having had
+EXPLORE_START = 6.0  # calls credited to every action at the start
 TIED = 0.1  # part of epsilon within which upper bounds are tied
 LEAST_WIDTH = 1e-3  # part of epsilon that stands for widths below it
 FORCED_EVERY = 100  # episodes in a tree, of which the last is forced (ends) ...
@@ -55,10 +55,8 @@ TIE = 1e-12  # bounds and estimates that differ by less are tied
 
 # Bets on the returns of exploit episodes (`below`).
 FIRST_BET = 4  # episodes watched before the first bet
-NEWEST = np.array(
-    [4.0, 2.0]
-)  # of each bettor: weight of the newest return, against one for each before
-LEAN = 0.5  # standard errors by which a bettor trusts the mean
+NEWEST = np.array([4.0, 2.0])  # of each bettor: weight of the newest return, against 1 for each before
+LEAN = 0.5  # standard errors that a bettor adds to the mean
 MOST_STAKE = 0.95  # of what can be staked at all
 FIRST_SPREAD = 0.25  # standard deviation of returns before any was seen, over their range
 LARGEST_FRACTION = 0.9  # of the wealth that a forced bet stakes; others are halves of it (ends)
@@ -70,16 +68,16 @@ GRID = 32  # points within epsilon ...
 MOST_POINTS = 4096  # ... unless there would be more than this in all
 FINE = 1.0 / 64.0  # part of the range of values that stands for epsilon = 0
 FINEST = 1e5  # largest range of values relative to epsilon: the grid must fit into memory
-LEAST_DISCOUNT = 1e-150  # of the last step: what numbers of this size can do with
-TAIL = 0.15  # part of epsilon that the tail may take, where the answer is for the infinite horizon
+LEAST_DISCOUNT = 1e-150  # of the last step: less would underflow
+TAIL = 0.15  # part of epsilon that the tail may take, if the answer is for the infinite horizon
 
 # Estimates, and the pool of what was seen by state, which steers them (`pool`).
 PRIOR = 0.6  # value of what was never seen, relative to the largest, at first ...
 PRIOR_LEAST, PRIOR_SLOPE = 0.45, 0.7  # ... and then by the mean reward seen ...
-PRIOR_REWARDS, PRIOR_COUNT = 4.0, 20.0  # ... which these stand for to begin with
-POOL_WEIGHT = 4.0  # visits that the pool counts for beside those of a pair
-POOL_GROWTH, POOL_CALLS = 1.1, 20  # of the calls, between two sweeps of the pool ...
-SPARSE_GROWTH = 1.5  # ... where most states were seen a few times only
+PRIOR_REWARDS, PRIOR_COUNT = 4.0, 20.0  # ... which begins as the ratio of these
+POOL_WEIGHT = 4.0  # visits of a pair that the pool's estimate is worth
+POOL_GROWTH, POOL_CALLS = 1.1, 20  # of the calls, between two updates of the pool ...
+SPARSE_GROWTH = 1.5  # ... if most states were seen only a few times
 MOST_POOLED = 8_000_000  # pairs, outcomes and values that the pool has room for
-EXPECTED_ACTIONS = 256  # of a state, where the model does not say how many there can be
+EXPECTED_ACTIONS = 256  # of a state, if the model does not say how many there can be
 SMALL_COUNTS = 4096  # visits up to which n log n - lgamma(n + 1/2) is tabulated

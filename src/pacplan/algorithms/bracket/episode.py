@@ -24,7 +24,7 @@ from pacplan.algorithms.bracket.estimates import (
     score_actions,
 )
 from pacplan.algorithms.bracket.expansion import add_unvisited, plant_root, settle
-from pacplan.algorithms.bracket.pool import ENDED, find_place, pool_has_room, record, sweep
+from pacplan.algorithms.bracket.pool import ENDED, find_place, pool_has_room, record, update_pool
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
 from pacplan.algorithms.bracket.schedule import adapt, decide, satisfied, sweep_if_due
 from pacplan.compiled.jit import inlined
@@ -63,14 +63,14 @@ def _finished(search: Search, model: Any, most_calls: int, ties: Any) -> bool:
 @answers(episodes.decide, Search)
 def _decide(search: Search, model: Any, ties: Any) -> None:
     steps = search.steps
-    sweep(search, search.rules[0].gamma, steps.sigma, steps.prior, steps.ended)
+    update_pool(search, search.rules[0].gamma, steps.sigma, steps.prior, steps.ended)
     decide(search, search.graph, ties)
     adapt(search, search.graph, model)
 
 
 @answers(episodes.choose, Search)
 def _choose(search: Search, at: int, h: int, ties: Any) -> int:
-    """The action decided on at the root; below it the best estimate, or the largest W."""
+    """At the root the action decided on; below it the best estimate, or the largest W."""
     decision = search.decision[0]
     if h == 0:
         if search.root[decision.play].pair == NONE:
@@ -89,7 +89,7 @@ def _choose(search: Search, at: int, h: int, ties: Any) -> int:
 
 @inlined
 def _optimistic(search: Search, at: int, h: int, ties: Any) -> int:
-    """The pair with the largest W, NONE for an action never tried; ties at random."""
+    """The pair with the largest W, or NONE for an action never tried; ties at random."""
     tree, bounds, place = search.tree, search.bounds, column(search.graph, h)
     node = tree.nodes[at]
     tied = node.actions - node.tried
@@ -114,10 +114,10 @@ def _optimistic(search: Search, at: int, h: int, ties: Any) -> int:
 def _arrive(
     search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
-    """Add what a call tells to the bets of its pair: on r - d(s'), reward and successor together.
+    """Bet on the call of a pair: on r - d(s'), reward and successor together.
 
-    d = gamma (max f - f) and whether the episode is cut off after this call are fixed by what was known
-    before it.
+    What was known before the call fixes d = gamma (max f - f) and whether the episode is cut off after
+    it.
     """
     at, link, reward = search.path[h].node, search.path[h].pair, search.path[h].reward
     rules, pair = search.rules[0], search.tree.pairs[link]
@@ -167,7 +167,7 @@ def _note_outcome(
         return NONE, 0.0, status
     drift = 0.0
     if learns:
-        # A new outcome was an unseen one when d was fixed.
+        # A new outcome was still unseen when d was fixed.
         drift = gamma * (top - (after if new else outcome_value(search.graph, search.bounds, child, h)))
     if new:
         status = settle(search, model, child, h, link, ended)
@@ -188,10 +188,10 @@ def _note_in_pool(
     elif not ended and rules.same_actions:
         place = find_place(pool, successor, search.root.size, search.steps.prior)
     elif not ended:
-        # Nothing is done in this state, so its actions are not asked for.
+        # No action is taken in this state, so the model is not asked for its actions.
         place = find(pool.places, successor, 0)
-    # After the last step a state may be new to the pool, and then does not count as an outcome that
-    # has no place: later draws would be told apart from it.
+    # After the last step a state may be new to the pool. It is not counted as an outcome without a
+    # place then, since later draws of the same state may have one.
     if place != NONE or not last:
         record(pool, search.tree.nodes[at].place, action, x, place)
 
@@ -223,7 +223,7 @@ def _refresh_tree_arm(search: Search, graph: Any, play: int) -> None:
 
 @answers(episodes.learn_return, Search)
 def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
-    """Bet on the return, if the episode was declared to exploit, or forced, before it began."""
+    """Bet on the return, if the episode was declared to exploit or to be forced before it began."""
     rules, decision = search.rules[0], search.decision[0]
     if decision.kind == EXPLORE:
         return

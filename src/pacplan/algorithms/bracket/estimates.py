@@ -1,4 +1,4 @@
-"""Plug-in estimates of Bracket's pairs and nodes: they steer, and no bound rests on them."""
+"""Plug-in estimates of Bracket's pairs and nodes: they steer, and no bound depends on them."""
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from pacplan.engine.tree import NONE
 
 @inlined
 def score_actions(search: Search, at: int, h: int) -> int:
-    """Estimates of a node's actions, tree and pool together, and their pairs, in `scratch`.
+    """Put estimates of a node's actions, from tree and pool together, and their pairs, into `scratch`.
 
-    Returns how many; 0 where there are too many for the room there is.
+    Returns how many; 0 if there are too many for the room in it.
     """
     tree, rules = search.tree, search.rules[0]
     node = tree.nodes[at]
@@ -28,7 +28,7 @@ def score_actions(search: Search, at: int, h: int) -> int:
     while link != NONE:
         pair = tree.pairs[link]
         if not pools(search.graph):
-            # What was seen after this history counts for more than what the pool says of its state.
+            # What was seen after this history counts more than what the pool says of its state.
             pooled = search.scratch.score[pair.action]
             weight = pair.n + POOL_WEIGHT
             search.scratch.score[pair.action] = (pair.n * pair.estimate + POOL_WEIGHT * pooled) / weight
@@ -39,24 +39,24 @@ def score_actions(search: Search, at: int, h: int) -> int:
 
 @inlined
 def _pooled(search: Search, place: int, action: int, left: int) -> float:
-    """What the pool says of an action with so many steps to go."""
+    """The pool's estimate of an action with `left` steps to go."""
     gamma, steps = search.rules[0].gamma, search.steps
     return pooled_value(search.pool, place, action, left, gamma, steps.prior, steps.ended)
 
 
 @inlined
 def _estimate_pair(search: Search, link: int, h: int) -> None:
-    """Of a pair that was visited."""
+    """Estimate a pair that was visited."""
     tree, rules = search.tree, search.rules[0]
     pair = tree.pairs[link]
     estimate = pair.reward if rules.told else (pair.reward + search.steps.prior[1]) / (pair.n + 1)
     if h + 1 < rules.horizon:
         total = 0.0
-        step = pair.child
-        while step != NONE:
-            node = tree.nodes[step]
-            total += node.count * tree.nodes[canonical(search.graph, step)].estimate
-            step = node.sibling
+        outcome = pair.child
+        while outcome != NONE:
+            node = tree.nodes[outcome]
+            total += node.count * tree.nodes[canonical(search.graph, outcome)].estimate
+            outcome = node.sibling
         estimate += rules.gamma * total / pair.n
     pair.estimate = estimate
 
@@ -79,7 +79,7 @@ def _estimate_node(search: Search, at: int, h: int) -> None:
 
 @inlined
 def refresh_estimates(search: Search, at: int, link: int, h: int) -> None:
-    """Renew what is estimated of a node at depth h and of the pair that was visited in it."""
+    """Renew the estimates of a node at depth h and of the pair that was visited in it."""
     place = search.tree.nodes[at].place
     if place >= 0:
         gamma, steps = search.rules[0].gamma, search.steps

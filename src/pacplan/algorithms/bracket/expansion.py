@@ -51,7 +51,7 @@ def _cap(search: Search, model: Any, at: int, first: int) -> int:
     state, rules, bounds = search.tree.nodes[at].state, search.rules[0], search.bounds
     start, stop = depths(search.graph, search.rules[0].horizon, first)
     for h in range(start, stop):
-        # Whatever the user's function does, what is left behind holds.
+        # Whatever the user's function does, the node it leaves behind is valid.
         bounds.caps[at, column(search.graph, h)] = search.levels[h].span
         bounds.nodes[at, column(search.graph, h)] = search.levels[h].span
     for h in range(start, stop):
@@ -59,7 +59,7 @@ def _cap(search: Search, model: Any, at: int, first: int) -> int:
         _, high = handles.value_bounds(model, state, h)
         if np.isnan(high):
             return break_promise(search, BAD_BOUNDS, state, 0, h, 0.0)
-        # Where nodes are merged, the span is larger than any value by what evidence may add.
+        # If nodes are merged, the span exceeds every value by what evidence may add.
         largest_value = search.steps.sigma[rules.horizon - h]
         known = (high - rules.low * largest_value) / rules.width
         cap = max(0.0, min(span, known + span - largest_value))
@@ -70,7 +70,7 @@ def _cap(search: Search, model: Any, at: int, first: int) -> int:
 
 @inlined
 def _expand_known(search: Search, model: Any, at: int, first: int) -> None:
-    """Give every action of a new node its pair: where rewards are known, each is worth its own."""
+    """Give every action of a new node its pair: if rewards are known, each has its own."""
     tree, rules, terms = search.tree, search.rules[0], search.terms[0]
     node, bounds = tree.nodes[at], search.bounds
     start, stop = depths(search.graph, search.rules[0].horizon, first)
@@ -93,7 +93,7 @@ def _expand_known(search: Search, model: Any, at: int, first: int) -> None:
 
 @inlined
 def _open_pair(search: Search, at: int, action: int) -> int:
-    """A new pair, on which nothing was bet."""
+    """A new pair, without bets."""
     link = add_pair(search.tree, at, action)
     search.tree.pairs[link].guess = 1.0
     for j in range(search.opening.size):
@@ -123,7 +123,7 @@ def settle(search: Search, model: Any, child: int, h: int, link: int, ended: boo
     left = rules.horizon - h - 1
     node.depth = 0 if pools(search.graph) else h + 1
     node.branch = search.decision[0].play
-    # All outcomes never seen share one history of d.
+    # All unseen outcomes share one history of d.
     node.drift = tree.pairs[link].drift
     if ended:
         join(search.graph, child, 0, node.depth, True)
@@ -144,7 +144,7 @@ def settle(search: Search, model: Any, child: int, h: int, link: int, ended: boo
 
 @inlined
 def _end(search: Search, child: int, left: int) -> None:
-    """Fill in a node that ends the episode, with so many steps to go."""
+    """Fill in a node that ends the episode, with `left` steps to go."""
     node = search.tree.nodes[child]
     node.place = ENDED
     node.estimate = search.steps.ended[left]

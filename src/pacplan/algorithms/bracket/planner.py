@@ -36,12 +36,12 @@ from pacplan.result import Plan
 
 
 class Bracket(Planner):
-    """Proven for a fraction of the calls: bounds only where a proof needs them.
+    """Proven answers for a fraction of the calls: bounds only where a proof needs them.
 
     Above, U(a) holds for the optimal action because the evidence holds along one optimal policy,
-    whichever it is: that of all its pairs is one product of bets, each raised to the probability of
-    reaching it, so that there is no union over the tree. Below, L(a) comes from bets on the returns
-    of episodes that were declared beforehand to do what seems best. The search stops when
+    whichever it is: the evidence on all its pairs is one product of bets, each raised to the
+    probability of reaching its pair, so there is no union bound over the tree. Below, L(a) comes from
+    bets on returns of episodes declared beforehand to do what seems best. The search stops when
     max_{a != b} U(a) - L(b) <= epsilon for some b, which it returns. The documentation has the proof.
 
     **What is guaranteed.** With probability at least 1 - delta, at all times, L(a) <= Q(a) for every
@@ -61,11 +61,11 @@ class Bracket(Planner):
             wide, so that its middle, `plan.value`, is within epsilon.
         merge: "tree": a node for every history; "depth": one for all histories that lead to the same
             state at the same depth; "stationary": one for each state, and what is seen of it at any
-            depth is evidence for all (so actions and `value_bounds` are asked for every
-            state seen, also after the last step, and for every number of steps). The upper bounds of
-            merged nodes are renewed at intervals only, whenever the calls have grown by 5 %, and by a
-            sweep over the whole graph.
-        rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit tells it
+            depth is evidence for all depths (so the model is asked for the actions of every state seen,
+            and your `value_bounds` for every state and number of steps, even after the last step). The
+            upper bounds of merged nodes are renewed only at intervals, by a sweep over the whole graph
+            whenever the calls have grown by 5 %.
+        rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit reveals it
             (checked on every visit); "known": taken from the model's table.
         transitions: "unknown"; "deterministic": every pair has one successor (checked); "known": taken
             from the model's table.
@@ -74,7 +74,7 @@ class Bracket(Planner):
         value_bounds: what you know: (lower, upper), functions of a state and the number h of steps
             taken that bound its optimal value over the H - h steps left, in the model's units. A state
             is then worth no more than that, whatever was tried in it. (Only the upper one helps
-            Bracket.) The guarantee rests on it.
+            Bracket.) The guarantee depends on it.
         chunk: see `Planner`.
     """
 
@@ -115,13 +115,13 @@ class Bracket(Planner):
         if self.target == "infinite" and self.epsilon == 0.0:
             raise ValueError('target="infinite" needs epsilon > 0: a horizon cuts off something')
         if horizon is None:
-            _ = self.horizon  # Raises where the default would be out of reach.
+            _ = self.horizon  # Raises if the default would be out of reach.
 
     @property
     def horizon(self) -> int | None:
-        """The number of steps it will plan; None where that follows from the budget.
+        """The number of steps it will plan; None if that follows from the budget.
 
-        For rewards of another width than 1 the default is `horizon_for(model)`.
+        For rewards of a width other than 1 the default is `horizon_for(model)`.
         """
         return self._horizon if self._horizon is not None else self._default_horizon(1.0)
 
@@ -185,7 +185,7 @@ class Bracket(Planner):
             stopped_by,
             guarantee=(
                 f"{certificate(self, query.model, search.horizon, snapshot)} "
-                "Of the upper bounds only that of the best action is sure."
+                "Of the upper bounds, only that of the best action is guaranteed."
             ),
             assumptions=declared(self, query.model),
             values=search.estimates(),

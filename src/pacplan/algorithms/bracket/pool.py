@@ -1,4 +1,4 @@
-"""A model of what was seen, pooled by state: it steers Bracket's episodes, and no bound rests on it."""
+"""A model of what was seen, pooled by state: it steers Bracket's episodes; no bound depends on it."""
 
 from typing import Any, NamedTuple
 
@@ -38,9 +38,9 @@ class Pool(NamedTuple):
     states: Any  # records of STATE
     pairs: Any  # records of PAIR
     outcomes: Any  # records of OUTCOME
-    values: NDArray[np.float64]  # values[place, k]: of k steps to go
+    values: NDArray[np.float64]  # values[place, k]: with k steps to go
     places: MergeTable  # by state, all at depth 0
-    # [states, pairs, outcomes, calls at the next sweep, 1 if there is no more room]
+    # [states, pairs, outcomes, calls at the next update, 1 if there is no more room]
     used: NDArray[np.int64]
 
 
@@ -48,7 +48,7 @@ class PoolArrays:
     """Owns the arrays, and makes room as states and their outcomes are seen.
 
     An episode finds at most one state and one outcome per step, and `actions` pairs with each state.
-    (Where a model does not say how many, states that have more may not be pooled.)
+    (If a model does not say how many a state has, states that have more may not be pooled.)
     """
 
     def __init__(self, actions: int, horizon: int) -> None:
@@ -83,13 +83,13 @@ class PoolArrays:
 
 
 def _rows(rows: int, needed: int, most: int) -> int:
-    """How many records there shall be room for."""
+    """How many records to have room for."""
     return rows if needed <= rows else max(rows, min(max(needed, _FIRST_ROOM), most))
 
 
 @inlined
 def pool_has_room(pool: Pool, horizon: int, actions: int) -> bool:
-    """Whether another episode of so many steps finds room in the pool, or never will."""
+    """Whether the pool has room for another episode of `horizon` steps, or never will."""
     used = pool.used
     return bool(
         used[4] != 0
@@ -103,7 +103,7 @@ def pool_has_room(pool: Pool, horizon: int, actions: int) -> bool:
 
 @inlined
 def find_place(pool: Pool, state: int, actions: int, prior: Any) -> int:
-    """The place of a state, a new one if it was never seen; NONE where there is no room.
+    """The place of a state, a new one if it was never seen; NONE if there is no room.
 
     `prior[k]` is the value of a new state with k steps to go.
     """
@@ -135,7 +135,7 @@ def record(pool: Pool, place: int, action: int, reward: float, after: int) -> No
     if at == NONE:
         at = pool.used[2]
         if at == pool.outcomes.size:
-            return  # It is not pooled.
+            return  # No room: it is not pooled.
         pool.used[2] = at + 1
         pool.outcomes[at].place = after
         pool.outcomes[at].next = NONE
@@ -194,23 +194,23 @@ def refresh(pool: Pool, place: int, k: int, gamma: float, prior: Any, ended: Any
 
 @inlined
 def _learn_prior(pool: Pool, sigma: Any, prior: Any) -> None:
-    """Value what was never seen by what was: rewards are rarer in some problems than in others."""
+    """Value what was never seen by the rewards that were: some problems pay less often than others."""
     total, count = PRIOR_REWARDS, PRIOR_COUNT
     for link in range(pool.used[1]):
         pair = pool.pairs[link]
         if pair.n > 0:
             total += pair.reward / pair.n
             count += 1.0
-    step = min(PRIOR_LEAST + PRIOR_SLOPE * total / count, 1.0)
+    reward = min(PRIOR_LEAST + PRIOR_SLOPE * total / count, 1.0)
     for k in range(prior.size):
-        prior[k] = step * sigma[k]
+        prior[k] = reward * sigma[k]
 
 
 @inlined
-def sweep(search: Any, gamma: float, sigma: Any, prior: Any, ended: Any) -> None:
-    """Dynamic programming over all that was seen, anew whenever the calls have grown by a tenth.
+def update_pool(search: Any, gamma: float, sigma: Any, prior: Any, ended: Any) -> None:
+    """Dynamic programming over all that was seen, repeated whenever the calls have grown by a tenth.
 
-    Less often where most states were seen only a few times: there is little to learn from it.
+    Less often if most states were seen only a few times: then there is little to learn.
     """
     pool, calls = search.pool, search.report[0].calls
     if calls < pool.used[3]:

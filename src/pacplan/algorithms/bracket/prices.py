@@ -28,14 +28,14 @@ from pacplan.bounds.product import opening, scales
 
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """What the bounds from above are made with.
+    """What the bounds from above are computed with.
 
     Attributes:
         levels: records of `LEVEL`, by depth.
         stakes: stakes[h, j] is a_j.
         opening: what each S_j starts from.
         kappa: the least lambda, relative to the resolution.
-        log_share: log(1/delta_s), or 0 where nothing is left to chance.
+        log_share: log(1/delta_s), or 0 if nothing is random.
     """
 
     levels: Any
@@ -66,8 +66,8 @@ def prices(
         resolution: epsilon, or what stands for it.
         merge: what nodes stand for.
         successors: B.
-        states: S, infinite if it is not known. It counts only where nodes are merged.
-        random_next: whether transitions are to be learnt.
+        states: S, infinite if it is not known. It matters only if nodes are merged.
+        random_next: whether transitions must be learnt.
         random_rewards: whether rewards are.
     """
     pooled = merge == "stationary"
@@ -93,20 +93,20 @@ def prices(
         reachable = depth * math.log(successors)
         if merge != "tree":
             reachable = np.minimum(reachable, math.log(states))
-        # Where the last step leads matters only if it tells of other steps.
+        # Where the last step leads matters only if it is evidence for other steps.
         share = (1.0 - PRODUCT_SHARE) * delta / (horizon if pooled else horizon - 1)
         levels["price"] = reachable - math.log(share)
     log_share = -math.log(PRODUCT_SHARE * delta if random_next else delta)
     kappa = PENALTY[merge] / (log_share + float(levels["excess"][0]))
     least = kappa * resolution
-    # What a bet is on ranges over at most this; lambda ends below SETTLED times its least.
+    # The range of what is bet on is at most this; lambda ends below SETTLED times its least.
     reach = span + SETTLED * least * gamma * np.append(levels["excess"][1:], 0.0)
     if pooled:
         span, reach = np.full(horizon, span[0]), np.full(horizon, reach.max())
     chosen = scales(_largest_scale(span, reach, discount, STAKES_OPEN * resolution))
     if merge != "tree":
-        # What a pair was never seen to lead to may have been called all the same, by another way, and
-        # its evidence counts.
+        # A state that a pair was never seen to lead to may have been reached by another path, and the
+        # evidence on it counts.
         levels["span"][1:] += least * levels["excess"][1:]
         levels["excess"][1:] = 0.0
     return Prices(
@@ -121,9 +121,9 @@ def prices(
 def _largest_scale(
     span: NDArray[Any], reach: NDArray[Any], discount: NDArray[Any], left_open: float
 ) -> float:
-    """The scale of the last stake, such that all pairs of a path leave at most so much open.
+    """The scale of the last stake, such that all pairs of a path together leave at most this much open.
 
-    The mean of what has a range of R is found to within R^2 / 4 (a - 1), if that is at most R / 4.
+    A mean of numbers with range R is found to within R^2 / 4 (a - 1), if that is at most R / 4.
     """
     scale = 1.0
     while True:

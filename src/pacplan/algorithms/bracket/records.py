@@ -30,10 +30,10 @@ NODE = np.dtype(
 PAIR = np.dtype(
     [
         ("estimate", np.float64),
-        ("reward", np.float64),  # sum of rewards; the reward itself where one visit tells it
-        ("stake", np.float64),  # max_y [ y - penalty log M(y) ], as found last ...
+        ("reward", np.float64),  # sum of rewards; the reward itself if one visit reveals it
+        ("stake", np.float64),  # max_y [ y - penalty log M(y) ], as last found ...
         ("guess", np.float64),  # ... and where
-        ("drift", np.float64),  # sum of d of an outcome never seen
+        ("drift", np.float64),  # sum of d of an unseen outcome
         ("evidence", np.float64),  # in trees: log M here and, on average, below
         *LINKS,
     ],
@@ -55,12 +55,12 @@ ARM = np.dtype(
         ("forces", np.int64),  # forced episodes
         ("account", np.int64),  # row of its wealth, once it has begun to bet ...
         ("forced_account", np.int64),  # ... and of that of its forced episodes
-        ("rebuilt", np.int64),  # calls when `penalty` was set last
+        ("rebuilt", np.int64),  # calls when `penalty` was last set
         ("pair", np.int64),
     ]
 )
 
-# Of the returns of an action, as a bettor sees them: mean, and mean squares and cubes of errors.
+# The returns of an action as a bettor sees them: mean, and mean squares and cubes of deviations.
 MOMENTS = np.dtype([("centre", np.float64), ("spread", np.float64), ("skew", np.float64)])
 
 # By depth h = 0..H-1.
@@ -68,19 +68,19 @@ LEVEL = np.dtype(
     [
         ("span", np.float64),  # sigma_(H-h), the largest value
         ("cash", np.float64),  # c_h
-        ("weight", np.float64),  # of lambda: gamma^-h, or 1/sigma_H where evidence is pooled
+        ("weight", np.float64),  # of lambda: gamma^-h, or 1/sigma_H if evidence is pooled
         ("excess", np.float64),  # weight times C_h: by how much W may exceed the span, over lambda
         ("tolerance", np.float64),  # of the first maximum
         ("price", np.float64),  # of the set of transitions: log( (H-1) B^h / delta_p )
     ]
 )
 
-# What was settled before the search began, and, at the end, how it stands.
+# What was fixed before the search began, and, after that, how it stands.
 RULES = np.dtype(
     [
         ("gamma", np.float64),
         ("epsilon", np.float64),  # the gap to stop at
-        ("resolution", np.float64),  # epsilon, or a small part of the range where that is 0
+        ("resolution", np.float64),  # epsilon, or a small part of the range if that is 0
         ("low", np.float64),  # what 0 and 1 stand for, in the user's units
         ("width", np.float64),
         ("offset", np.float64),  # a reward scaled to [0, 1] by the model's range, x, becomes ...
@@ -91,15 +91,15 @@ RULES = np.dtype(
         ("delta_exploit", np.float64),
         ("delta_forced", np.float64),
         ("step", np.float64),  # of the grid of bounds
-        ("stride", np.int64),  # of it to one of the grid of forced bets
+        ("stride", np.int64),  # steps of it in one step of the grid of forced bets
         ("normaliser", np.float64),  # lgamma(B/2) - B lgamma(1/2)
         ("horizon", np.int64),
-        ("cut", np.int64),  # an exploring episode ends after a pair visited fewer times
-        ("most_actions", np.int64),  # of a state; where that is not known, what there is room for
-        ("told", np.bool_),  # whether rewards are, by the model or by one visit
+        ("cut", np.int64),  # an exploring episode ends after a pair with fewer visits
+        ("most_actions", np.int64),  # of a state; if that is not known, what there is room for
+        ("told", np.bool_),  # whether rewards are revealed, by the model or by one visit
         ("fixed_rewards", np.bool_),  # by one visit
         ("known_rewards", np.bool_),  # by the model
-        ("learns", np.bool_),  # whether transitions are to be learnt
+        ("learns", np.bool_),  # whether transitions must be learnt
         ("known_transitions", np.bool_),
         ("same_actions", np.bool_),
         ("value_goal", np.bool_),
@@ -108,15 +108,15 @@ RULES = np.dtype(
         ("due", np.int64),  # calls at the next sweep of a graph ...
         ("swept", np.int64),  # ... and at the last one ...
         ("sweeps", np.int64),  # ... and how many there were
-        ("forced", np.bool_),  # whether the next episode is, where nodes are merged
+        ("forced", np.bool_),  # whether the next episode is, if nodes are merged
     ],
     align=True,
 )
 
-# By the number of steps to go, 0..H: the largest value, that of an unknown state (learnt), of the end.
+# By steps to go, 0..H: the largest value, the (learnt) value of an unknown state, that of the end.
 STEPS = np.dtype([("sigma", np.float64), ("prior", np.float64), ("ended", np.float64)])
 
-# Room to work in: a distribution and values on it; scores of actions, and their pairs; terms of a sum.
+# Workspace: a distribution and values on it; scores of actions, and their pairs; terms of a sum.
 SCRATCH = np.dtype(
     [
         ("p", np.float64),
@@ -134,10 +134,10 @@ DECISION = np.dtype([("best", np.int64), ("kind", np.int64), ("play", np.int64)]
 
 
 class Bounds(NamedTuple):
-    """Upper bounds, by depth where nodes and pairs stand for all depths; column 0 is all otherwise."""
+    """Upper bounds: one column per depth if nodes and pairs stand for all depths, else a single one."""
 
     nodes: NDArray[np.float64]  # f: the largest W of a state's actions
-    caps: NDArray[np.float64]  # largest value of a state: the span, or less where the user knows
+    caps: NDArray[np.float64]  # largest value of a state: the span, or less if the user knows
     pairs: NDArray[np.float64]  # W
 
 
@@ -149,7 +149,7 @@ class Search(NamedTuple):
     path: Any
     calls: NDArray[np.int64]
     report: Any
-    graph: Graph | None  # None where nodes are not merged
+    graph: Graph | None  # None if nodes are not merged
     bounds: Bounds
     bets: NDArray[np.float64]  # bets[pair, j]: S_j, on its weight
     opening: NDArray[np.float64]  # what S_j starts from

@@ -47,7 +47,7 @@ def satisfied(search: Search) -> bool:
 
 @inlined
 def decide(search: Search, graph: Graph | None, ties: Any) -> None:
-    """Which episode comes next: exploit the best estimate, or explore what keeps the gap open."""
+    """Choose the next episode: exploit the best estimate, or explore what keeps the gap open."""
     root, rules, decision = search.root, search.rules[0], search.decision[0]
     episodes = search.report[0].episodes
     best = argmax_at_random(root.estimate, NONE, TIE, ties)
@@ -78,7 +78,7 @@ def decide(search: Search, graph: Graph | None, ties: Any) -> None:
 
 @inlined
 def _cost_below(search: Search, best: int) -> float:
-    """Calls for which the gap closes by one from below, about: those of another exploit episode."""
+    """Roughly the calls that close the gap by one from below: those of another exploit episode."""
     rules, arm = search.rules[0], search.root[best]
     hope = arm.estimate
     if arm.exploits > 0:
@@ -89,7 +89,7 @@ def _cost_below(search: Search, best: int) -> float:
 
 @inlined
 def _cost_above(search: Search, best: int, rival: int) -> float:
-    """Calls for which it closes by one from above: all with about the largest U must come down."""
+    """Roughly the calls that close it by one from above: all near the largest U must come down."""
     root, rules = search.root, search.rules[0]
     least = LEAST_WIDTH * min(1.0, rules.resolution)
     calls = 0.0
@@ -117,9 +117,9 @@ def _wanted_penalty(search: Search, action: int) -> float:
 
 @inlined
 def adapt(search: Search, graph: Graph | None, model: Any) -> None:
-    """Let lambda of the action that is played next follow the evidence; in a graph it is fixed.
+    """Let the lambda of the action to be played next follow the evidence; in a graph it is fixed.
 
-    Every lambda is valid at every time, on one event; but all W of the branch must be of one lambda, so
+    Every lambda is valid at all times, on one event; but all W of a branch must share one lambda, so
     they are renewed, children before parents.
     """
     if graph is not None:
@@ -171,8 +171,8 @@ def _renew(
 def sweep_if_due(search: Search, graph: Graph | None, model: Any, most_calls: int) -> None:
     """Renew all W of a merged graph, from the last step to the first, and U with them.
 
-    The evidence behind one bound must be of one time. In a tree all W above a visit are renewed with
-    it; where nodes are merged, those on other ways to the same state are not.
+    All evidence behind one bound must date from the same time. In a tree, all W above a visit are
+    renewed with it; in a graph, those on other paths to the same state are not.
     """
     if graph is None:
         return

@@ -1,4 +1,4 @@
-"""A Bracket search: its arrays, how they grow, and what the tree's pairs tell."""
+"""A Bracket search: its arrays, how they grow, and how the tree's pairs are read."""
 
 import math
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ class BracketSearch(KernelSearch):
 
     def __init__(self, planner: "Bracket", query: Query, session: Session) -> None:
         model, gamma = query.model, planner.gamma
-        # Nothing after the first step counts where gamma is 0.
+        # If gamma is 0, nothing after the first step counts.
         horizon = 1 if gamma == 0.0 else planner.horizon_for(model, query.budget)
         super().__init__(
             query,
@@ -66,7 +66,7 @@ class BracketSearch(KernelSearch):
         if planner.target == "infinite":
             target -= tail(model, gamma, horizon)
         self.target = target if planner.goal == "action" else None
-        # At the root of one step nothing can recur.
+        # In a single step no state can recur.
         merge = planner.merge if horizon > 1 else "tree"
         actions = len(query.actions)
         room = max(actions, model.max_actions or EXPECTED_ACTIONS)
@@ -95,7 +95,7 @@ class BracketSearch(KernelSearch):
         self._wealth = np.zeros((0, setting.points, len(NEWEST)))
         self._forced_wealth = np.zeros((0, setting.forced_points, setting.fractions))
         self._bets = np.zeros((0, len(cost.opening)))
-        # Where evidence is pooled, a column for every depth, and one for what is after the last step.
+        # If evidence is pooled, one column per depth, and one for what follows the last step.
         columns = horizon + 1 if merge == "stationary" else 1
         self._bounds = Bounds(*(np.zeros((0, columns)) for _ in range(3)))
         self._graph = empty_graph(horizon, merge == "stationary") if merge != "tree" else None
@@ -144,7 +144,7 @@ class BracketSearch(KernelSearch):
         return episodes
 
     def _open_accounts(self, accounts: NDArray[np.float64], used: int) -> None:
-        """Room for a few actions to begin betting, and for twice as many where all are in use."""
+        """Room for a few actions to begin betting, and for twice as many once all have begun."""
         if used == len(accounts):
             self.room.extend(accounts, min(max(2 * used, FIRST_ACCOUNTS), len(self.actions)))
 
@@ -162,7 +162,7 @@ class BracketSearch(KernelSearch):
         return self.standing(int(self._decision[0]["best"]), seconds, lower, upper)
 
     def reader(self) -> Reader:
-        """Pairs hold the sum of their rewards, or the reward that was told, and an estimate."""
+        """Pairs hold the sum of their rewards, or the reward that was revealed, and an estimate."""
         rules, setting = self._rules[0], self._setting
         lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
         return _Reader(
@@ -180,7 +180,7 @@ class BracketSearch(KernelSearch):
 
 @cache
 def _entropies() -> NDArray[np.float64]:
-    """The table of n log n - lgamma(n + 1/2) for small n. Plans share it; nobody writes to it."""
+    """The table of n log n - lgamma(n + 1/2) for small n. Plans share it: it must not be written to."""
     first = -math.lgamma(0.5)
     return np.array([first] + [n * math.log(n) - math.lgamma(n + 0.5) for n in range(1, SMALL_COUNTS)])
 
@@ -193,11 +193,11 @@ class _Reader:
         low: the least that a step pays.
         width: of what a step pays.
         sigma: 1 + gamma + ... + gamma^(k-1), by k.
-        known: whether the model told the mean reward.
-        fixed: whether one visit tells it.
+        known: whether the model revealed the mean reward.
+        fixed: whether one visit reveals it.
         pooled: whether a pair stands for all depths, and so has no value of its own.
-        lower: bounds of the root's actions.
-        upper: likewise.
+        lower: lower bounds of the root's actions.
+        upper: their upper bounds.
         values: their estimates, as the plan has them.
     """
 

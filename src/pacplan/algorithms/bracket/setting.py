@@ -1,6 +1,6 @@
-"""What a Bracket search is set up with, before its first call: grids, shares of delta, prices.
+"""The setting of a Bracket search, before its first call: grids, shares of delta, prices.
 
-All of it follows from the planner's settings and from what the model promised, so plans alike share it.
+All of it follows from the planner's settings and the model's promises, so plans with the same share it.
 In units in which a step pays between 0 and 1 (docs/bracket.md, "Units").
 """
 
@@ -48,18 +48,18 @@ class Task(NamedTuple):
     reward_range: tuple[float, float]
     may_end: bool
     successors: int
-    states: float  # infinite where it is not known how many there are
+    states: float  # infinite if their number is not known
     same_actions: bool
     most_actions: int
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """What a search starts from. It copies what it writes to.
+    """What a search starts from. A search copies what it writes to.
 
     Attributes:
         low: what 0 stands for, in the user's units.
-        width: what 1 does, above that.
+        width: what 1 stands for, minus that.
         sigma: 1 + gamma + ... + gamma^(k-1), by k.
         rules: one record of `RULES`.
         steps: records of `STEPS`.
@@ -67,7 +67,7 @@ class Setting:
         prices: of the bounds from above.
         points: of the grid of bounds.
         forced_points: of the grid of forced bets.
-        fractions: of the wealth that forced bets stake, how many.
+        fractions: how many fractions of the wealth forced bets stake.
     """
 
     low: float
@@ -98,7 +98,7 @@ def setting_of(task: Task) -> Setting:
             f"epsilon={exactly(task.epsilon)} is too small for values in a range of "
             f"{at_most(span * width)}; give at least {at_most(span * width / FINEST)}, or 0"
         )
-    # An epsilon beyond the range of values is met before the first call.
+    # An epsilon beyond the range of values is reached before the first call.
     resolution = min(epsilon, span) if epsilon > 0.0 else FINE * span
     learns = task.successors > 1 and task.transitions == "unknown"
     above = prices(
@@ -140,7 +140,7 @@ def setting_of(task: Task) -> Setting:
 
 
 def _rules(task: Task, low: float, width: float, above: Prices) -> NDArray[Any]:
-    """The record of rules, but for the grid."""
+    """The record of rules, except for the grid."""
     lowest, highest = task.reward_range
     below, b = BELOW * task.delta, task.successors
     rules = np.zeros(1, RULES)

@@ -1,4 +1,4 @@
-"""The Planner base: one way to ask, for every planner."""
+"""The base class of all planners: one way to ask for a plan."""
 
 import time
 from abc import ABC, abstractmethod
@@ -30,7 +30,7 @@ class Planner(ABC):
     A planner holds no state between plans: it can be used again, from several threads, and pickled.
 
     Args:
-        chunk: episodes between two returns to Python; by default as many as take about 50 ms. No
+        chunk: episodes between two returns to Python; by default what takes about 50 ms. No
             result depends on it.
     """
 
@@ -61,10 +61,10 @@ class Planner(ABC):
 
         Args:
             model: the problem.
-            state: where to plan from; the model's own initial state if it is left out.
+            state: where to plan from; by default the model's own initial state.
             seed: the same seed gives the same plan; None draws a fresh one.
             budget: most calls to the model; an episode is cut short when they are used up.
-            time_limit: most seconds. (Compilation, where it is needed, does not count.)
+            time_limit: most seconds. (Compilation, if it is needed, does not count.)
             progress: show the intervals of the state's actions closing in, on the error stream.
             callback: called with a `Snapshot` after 1, 2, ... episodes and then every 5 % more, and
                 at the end; a true result stops the search.
@@ -72,8 +72,8 @@ class Planner(ABC):
                 left. The states of a Python simulator come on top.
             on_interrupt: "return": Ctrl-C ends the search, and the plan found so far is returned, with
                 `plan.interrupted` true; a second one, during the same plan or the next, raises
-                KeyboardInterrupt. "raise": every one raises.
-            checkpoint: a file to write now and then what is needed to go on with `resume`.
+                KeyboardInterrupt. "raise": every Ctrl-C raises.
+            checkpoint: a file that receives, now and then, what `resume` needs to go on.
             every: seconds between two checkpoints.
 
         Returns:
@@ -148,10 +148,10 @@ class Planner(ABC):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the planner was made with, defaults left out, and `chunk`, on which nothing depends."""
+        """What the planner was made with, without defaults and `chunk`, on which nothing depends."""
         found = {}
         for name, parameter in _parameters(type(self)).items():
-            # Where a default follows from other settings, `name` tells it, and `_name` what was given.
+            # If a default follows from other settings, `name` holds it, and `_name` what was given.
             value = getattr(self, f"_{name}" if hasattr(self, f"_{name}") else name, None)
             if name != "chunk" and value is not parameter.default and value != parameter.default:
                 found[name] = value
@@ -165,7 +165,7 @@ class Planner(ABC):
     def _keeper(
         self, path: str | Path, every: float, header: dict[str, Any], saved: Checkpoint | None = None
     ) -> CheckpointKeeper:
-        """Who writes the checkpoints of a plan."""
+        """What writes the checkpoints of a plan."""
         if not self.keeps_checkpoints:
             raise ValueError(f"{type(self).__name__} writes no checkpoints; leave checkpoint= out")
         return CheckpointKeeper(Path(path), checks.positive("every", every), header, saved)
@@ -175,7 +175,7 @@ class Planner(ABC):
         raise ValueError(f"{type(self).__name__} starts every plan anew; pass reuse=False")
 
     def price_of_reuse(self, model: Model, budget: int | None, share: float) -> float:
-        """By what part more evidence a plan needs if it has only a share of delta."""
+        """By what fraction the evidence grows that a plan needs if it has only a share of delta."""
         return 0.0
 
     @abstractmethod
@@ -191,7 +191,7 @@ class Planner(ABC):
         """The answer, from where the search stands."""
 
     def __repr__(self) -> str:
-        """The call that makes this planner, settings at their defaults left out."""
+        """The call that makes this planner, without settings at their defaults."""
         listed = [f"{name}={value!r}" for name, value in self.settings.items()]
         if self.chunk is not None:
             listed.append(f"chunk={self.chunk}")
@@ -211,10 +211,10 @@ def run(
     """Like `Planner.plan`, for a decision that may be one of several, or go on from a checkpoint.
 
     Args:
-        planner: who plans.
+        planner: the planner.
         model: the problem, which `check_model` has seen.
         state: where to plan from.
-        root: of all random numbers of the plan; it is used up.
+        root: seed of all random numbers of the plan; it is used up.
         limits: what may end the search.
         reuse: how the search is linked to others; None: it stands alone.
         progress: show how it stands, on the error stream.
@@ -246,7 +246,7 @@ def run(
     except NoRoomError:
         raise RuntimeError(
             f"{type(planner).__name__} adds more to the tree in an episode than it said: give its "
-            "search pairs_a_step=, the most pairs that a step adds, and add one node a step at most"
+            "search pairs_a_step=, the most pairs that one step adds, and add at most one node per step"
         ) from None
     finally:
         session.close()
@@ -257,7 +257,7 @@ def run(
 
 
 def fingerprint(model: Model) -> str:
-    """What tells a model from others, as far as it can."""
+    """What identifies a model, as far as that is possible."""
     told = facts(model).fingerprint
     return repr(model) if told is None else str(told())
 
@@ -275,7 +275,7 @@ def _parameters(planner: type[Planner]) -> dict[str, Parameter]:
 
 
 def seed_sequence(seed: int | np.random.SeedSequence | None) -> np.random.SeedSequence:
-    """The root of all random numbers of a plan."""
+    """The seed of all random numbers of a plan."""
     if isinstance(seed, np.random.SeedSequence):
         # A copy, so that planning twice with one sequence gives the same plan.
         return np.random.SeedSequence(entropy=seed.entropy, spawn_key=seed.spawn_key)

@@ -1,4 +1,4 @@
-"""What the planners of fixed confidence share: settings, refusals, and the certificate in words."""
+"""What planners of fixed confidence share: settings, refusals, and the certificate in words."""
 
 from typing import Any, Literal, Protocol
 
@@ -77,7 +77,7 @@ def planned_steps(default: int | None, gamma: float, budget: int | None, without
 
 
 def tail(model: Model, gamma: float, horizon: int) -> float:
-    """By how much actions can differ after H steps: w gamma^H / (1 - gamma), for gamma < 1."""
+    """How much actions can differ after H steps: w gamma^H / (1 - gamma), for gamma < 1."""
     return step_width(model.reward_range, model.may_end) * gamma**horizon / (1.0 - gamma)
 
 
@@ -104,7 +104,7 @@ def certificate(planner: Certifying, model: Model, horizon: int, snapshot: Snaps
 
 
 def declared(planner: Certifying, model: Model) -> tuple[str, ...]:
-    """What the certificate rests on, in words."""
+    """What the certificate assumes, in words."""
     successors = 1 if planner.transitions == "deterministic" else model.successors
     low, high = model.reward_range
     said = [
@@ -127,7 +127,7 @@ def declared(planner: Certifying, model: Model) -> tuple[str, ...]:
 
 
 def size_assumptions(model: Model) -> tuple[str, ...]:
-    """What a guarantee rests on that counts pairs: B, K and the rewards."""
+    """What a guarantee assumes that counts pairs: B, K and the rewards."""
     low, high = model.reward_range
     return (
         f"every state and action has at most {model.successors} successors",

@@ -12,7 +12,7 @@ _NEGLIGIBLE = 0.01
 
 
 def check_gamma_and_horizon(gamma: Any, horizon: Any) -> tuple[float, int | None]:
-    """Both, checked: gamma in [0, 1], a horizon of at least 1 or None, which gamma = 1 forbids."""
+    """Both, checked: gamma in [0, 1], and a horizon of at least 1, or None unless gamma = 1."""
     discount = checks.real("gamma", gamma)
     if not 0.0 <= discount <= 1.0:
         raise ValueError(f"gamma must lie in [0, 1], got {gamma}")
@@ -103,7 +103,7 @@ def check_gamma_below_one(gamma: Any) -> float:
 
 
 def check_endless(model: Model) -> None:
-    """Refuse a model that is defined for some steps only."""
+    """Refuse a model that is defined only for some steps."""
     if model.steps is not None:
         raise ValueError(
             f"the model is defined for {model.steps} steps, and this planner looks at an infinite "

@@ -15,16 +15,16 @@ from pacplan.result import Plan
 def within(
     values: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Estimates brought into their bounds; NaN, for none, stays NaN.
+    """Estimates clipped to their bounds; NaN (no estimate) stays NaN.
 
-    An upper bound may lie below the lower one: where the guarantee failed, or in Bracket's, whose upper
-    bound holds for the best action only. Then the lower bound is the estimate.
+    An upper bound may lie below the lower one if the guarantee failed, or with Bracket, whose upper
+    bounds hold for the best action only. Then the lower bound is the estimate.
     """
     return np.maximum(np.minimum(values, upper), lower)
 
 
 def best_estimate(values: NDArray[Any], order: NDArray[np.int64]) -> int:
-    """Index of the largest estimate; ties, and no estimates (NaN) at all, are broken by `order`."""
+    """Index of the largest estimate; `order` breaks ties, and decides if there is no estimate (NaN)."""
     scores = np.where(np.isnan(values), -np.inf, values)
     return int(max(order, key=lambda action: scores[action]))
 
@@ -48,7 +48,7 @@ def estimates_plan(
         search: its search, with `values`, `calls` and `recommended()`.
         stopped_by: what ended it.
         seconds: time it took.
-        guarantee: what is known; by default nothing.
+        guarantee: what is guaranteed; by default nothing.
         value: estimate of the state's value; by default that of the action recommended.
         sequence: actions to take one after the other.
     """
@@ -56,7 +56,7 @@ def estimates_plan(
     best = search.recommended()
     search.tree.close(search.reader())
     action = query.actions[best]
-    proof = f"{type(planner).__name__} proves nothing." if guarantee is None else guarantee
+    proof = f"{type(planner).__name__} gives no guarantee." if guarantee is None else guarantee
     return Plan(
         action=action,
         actions=query.actions,
@@ -102,13 +102,13 @@ def bounded_plan(
         search: its search, with `calls` and `horizon`.
         snapshot: how it stands.
         stopped_by: what ended it.
-        guarantee: what is known.
-        assumptions: what that rests on.
-        values: estimates of the root's actions, NaN for those of which nothing was seen. In the plan
-            they are brought into their bounds.
-        value: estimate of the state's value; by default the largest of the estimates, brought into
-            [max L, max U], and the middle of that if there are none.
-        proven: whether its own rule is a certificate.
+        guarantee: what is guaranteed.
+        assumptions: what that depends on.
+        values: estimates of the root's actions, NaN for those never seen. In the plan they are clipped
+            to their bounds.
+        value: estimate of the state's value; by default the largest of the estimates, clipped to
+            [max L, max U], or the middle of that if there are none.
+        proven: whether the planner's own stopping rule is a certificate.
     """
     assert snapshot.lower is not None and snapshot.upper is not None
     values = within(values, snapshot.lower, snapshot.upper)

@@ -15,7 +15,7 @@ from pacplan.models.protocol import Session
 
 
 class StepSearch(KernelSearch):
-    """What the planners that work in steps share; `pair` is for those with a tree."""
+    """What planners that work in steps share; `pair` is for those with a tree."""
 
     def __init__(
         self, planner: Any, query: Query, session: Session, pair: Any = LINKS, horizon: int = 1
@@ -26,11 +26,11 @@ class StepSearch(KernelSearch):
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """Estimates of the root's actions; NaN for none."""
+        """Estimates of the root's actions; NaN if there is none."""
         return np.full(len(self.actions), np.nan)
 
     def recommended(self) -> int:
-        """Index of the largest estimate; ties, and no estimates at all, are broken at random."""
+        """Index of the largest estimate; ties are broken at random, as is the lack of any estimate."""
         return best_estimate(self.values, self.order)
 
     def snapshot(self, seconds: float) -> Snapshot:

@@ -1,4 +1,4 @@
-"""Bounds of pairs and nodes: U_h = u_h + gamma max p.U_{h+1}, and L_h likewise (section 3)."""
+"""Bounds of pairs and nodes: U_h = u_h + gamma max p.U_{h+1}, and the same for L_h (section 3)."""
 
 from math import exp
 from typing import Any
@@ -21,7 +21,7 @@ _REWARD, _REWARD_SHRINK, _REWARD_DECAY, _TRANSITION, _TRANSITION_SHRINK, _TRANSI
 
 @inlined
 def told(rules: Any) -> bool:
-    """Whether mean rewards are told, by the model or by one visit, and not estimated."""
+    """Whether mean rewards are revealed, by the model or by one visit, and not estimated."""
     return bool(rules.known_rewards or rules.fixed_rewards)
 
 
@@ -74,16 +74,16 @@ def _reward_bounds(search: Search, h: int, price: float, discount: float) -> tup
 
 @inlined
 def _look_up(tree: TreeArrays, graph: Graph | None, link: int) -> None:
-    """Where nodes are merged: copy to the outcomes of a pair the bounds of their states."""
+    """If nodes are merged, copy the bounds of their states to the outcomes of a pair."""
     if graph is None:
         return
-    step = tree.pairs[link].child
-    while step != NONE:
-        node = tree.nodes[step]
-        state = tree.nodes[graph.canonical[step]]
+    outcome = tree.pairs[link].child
+    while outcome != NONE:
+        node = tree.nodes[outcome]
+        state = tree.nodes[graph.canonical[outcome]]
         node.upper = state.upper
         node.lower = state.lower
-        step = node.sibling
+        outcome = node.sibling
 
 
 @inlined
@@ -96,14 +96,14 @@ def _known_transitions(search: Search, model: Any, h: int) -> tuple[float, float
     up = 0.0
     down = 0.0
     left = 1.0
-    step = pair.child
-    while step != NONE:
-        child = tree.nodes[step]
+    outcome = pair.child
+    while outcome != NONE:
+        child = tree.nodes[outcome]
         p = handles.probability(model, state, pair.action, h, child.state, child.actions == 0)
         up += p * child.upper
         down += p * child.lower
         left -= p
-        step = child.sibling
+        outcome = child.sibling
     left = max(left, 0.0)
     return up + left * after.outcome_upper, down + left * after.outcome_lower
 
@@ -143,20 +143,20 @@ def _two_outcomes(search: Search, h: int, radius: float, shrink: float) -> tuple
 
 @inlined
 def _many_outcomes(search: Search, h: int, radius: float) -> tuple[float, float]:
-    """Over the KL ball of any number of outcomes, one of which may never have been seen."""
+    """The same for any number of outcomes, one of which may stand for those never seen."""
     tree, ball = search.tree, search.ball
     after = search.values[search.terms[0].horizon - h - 1]
     high, low = after.outcome_upper, after.outcome_lower
     pair = tree.pairs[search.path[h].pair]
     seen = 0
-    step = pair.child
-    while step != NONE:
-        child = tree.nodes[step]
+    outcome = pair.child
+    while outcome != NONE:
+        child = tree.nodes[outcome]
         ball.p[seen] = child.count / pair.n
         ball.upper[seen] = child.upper
         ball.lower[seen] = child.lower
         seen += 1
-        step = child.sibling
+        outcome = child.sibling
     if seen == search.terms[0].successors:
         high, low = -np.inf, np.inf
     return (
@@ -193,7 +193,7 @@ def _next_bounds(
 
 @inlined
 def _tightest(graph: Graph | None, pair: Any, upper: float, lower: float) -> tuple[float, float]:
-    """Where nodes are merged: the tighter of the bounds before and now.
+    """If nodes are merged, the tighter of the bounds before and now.
 
     All bounds hold on one event, so the tightest do as well, and a sweep loosens none. (Outside of that
     event they may cross, and then the latest count.)
@@ -221,7 +221,7 @@ def refresh_pair(search: Search, model: Any, h: int) -> None:
         up, down = _next_bounds(search, model, h, price, discount)
         upper += terms.gamma * up
         lower += terms.gamma * down
-    # What no policy can earn needs no evidence.
+    # That no policy can earn more needs no evidence.
     upper = min(upper, search.values[steps].node_upper + rules.slack)
     lower = max(lower, search.values[steps].node_lower - rules.slack)
     pair.upper, pair.lower = _tightest(search.graph, pair, upper, lower)
@@ -239,7 +239,7 @@ def refresh_node(search: Search, at: int, h: int, ties: Any) -> None:
     upper = search.values[steps].node_upper if untried > 0 else -np.inf
     lower = search.values[steps].node_lower
     if rules.bounded:
-        # What was known of the node before, to begin with from the user, stays known.
+        # What was known of the node before, at first from the user, stays known.
         upper = min(upper, node.upper)
         lower = max(lower, node.lower)
     tied = untried

@@ -1,7 +1,7 @@
 """MDP-GapE's episodes (the paper's Algorithm 1), as answers to the engine's questions.
 
-Where nodes are merged (the graph of the paper's appendix A), a visit renews the bounds on its own way
-only; those on other ways to the same states hold all the same, and are renewed by sweeps.
+If nodes are merged (the graph of the paper's appendix A), a visit renews only the bounds on its own
+path; those on other paths to the same states are still valid, and are renewed by sweeps.
 """
 
 from math import log
@@ -44,7 +44,7 @@ def _has_room(search: Search) -> bool:
 
 @answers(episodes.finished, Search)
 def _finished(search: Search, model: Any, most_calls: int, ties: Any) -> bool:
-    # Before the decision, so that its draws do not depend on how episodes are cut into chunks.
+    # Before the decision, so its draws do not depend on how episodes are divided into chunks.
     if search.report[0].calls >= min(search.rules[0].due, most_calls):
         sweep_graph(search, model, ties)
     decide(search, ties)
@@ -53,7 +53,7 @@ def _finished(search: Search, model: Any, most_calls: int, ties: Any) -> bool:
 
 @answers(episodes.choose, Search)
 def _choose(search: Search, at: int, h: int, ties: Any) -> int:
-    """The action decided on at the root, argmax U below it."""
+    """At the root the action decided on, below it argmax U."""
     if h == 0:
         play = search.decision[0].play
         if search.root[play].pair == NONE:
@@ -69,7 +69,7 @@ def _choose(search: Search, at: int, h: int, ties: Any) -> int:
 def _arrive(
     search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
-    """Write down the step. Nothing is counted yet: the episode is backed up as far as it comes."""
+    """Record the step. Nothing is counted yet: the episode is backed up as far as it gets."""
     rules, terms, step = search.rules[0], search.terms[0], search.path[h]
     node, pair = search.tree.nodes[step.node], search.tree.pairs[step.pair]
     if rules.fixed_rewards and pair.n > 0 and abs(pair.reward - step.reward) > 1e-9:

@@ -29,7 +29,7 @@ def tighten(search: Search, model: Any, at: int, h: int) -> int:
 
 @inlined
 def expand_known(search: Search, model: Any, at: int, h: int, ties: Any) -> None:
-    """Give every action of a new node its pair: where rewards are known, each is worth its own."""
+    """Give every action of a new node its pair: if rewards are known, each has its own."""
     tree, terms = search.tree, search.terms[0]
     node = tree.nodes[at]
     for action in range(node.actions):

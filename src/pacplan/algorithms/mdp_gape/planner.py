@@ -48,7 +48,7 @@ class MDPGapE(Planner):
     where w is the width of the reward range (of the range and 0, if episodes may end), since the
     part of a return after step H lies in an interval of that length. The default horizon makes this
     at most epsilon / 2: the action is then 1.5 epsilon-optimal in the infinite-horizon problem.
-    (The paper says 2 epsilon.) The other thresholds are heuristic and guarantee nothing.
+    (The paper says 2 epsilon.) The other thresholds are heuristic and give no guarantee.
 
     The four settings of the paper's Table 1:
 
@@ -75,17 +75,17 @@ class MDPGapE(Planner):
             functions (reward, transition) of n or of (n, delta), or a `bounds.Thresholds`.
         goal: "action" or "value".
         merge: "tree": a node for every history; "depth": one for all histories that lead to the same
-            state after as many steps, so that each learns from the others. All bounds are then renewed
-            by a sweep over the whole graph at intervals, whenever the calls have grown by 5 %, and at
-            the end. In a `TabularMDP` of S states, Lemma 2 is then for the
-            K sum_{h < H} min((BK)^h, S) pairs that there are instead of (BK)^H, if these are fewer.
-        rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit tells
+            state at the same depth, so that each learns from the others. All bounds are then renewed
+            by a sweep over the whole graph whenever the calls have grown by 5 %, and at the end. In a
+            `TabularMDP` of S states, Lemma 2 is then for the K sum_{h < H} min((BK)^h, S) pairs that
+            exist instead of (BK)^H, if these are fewer.
+        rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit reveals
             it (checked on every visit); "known": taken from the model's table.
         transitions: "unknown"; "deterministic": every pair has one successor (checked); "known":
             taken from the model's table.
         value_bounds: what you know: (lower, upper), functions of a state and the number h of steps
             taken that bound its optimal value over the H - h steps left, in the model's units. The
-            guarantee rests on it.
+            guarantee depends on it.
         chunk: see `Planner`.
     """
 
@@ -113,7 +113,7 @@ class MDPGapE(Planner):
         exploration.check(thresholds)
         self.thresholds = thresholds
         if horizon is None:
-            _ = self.horizon  # Raises where the default would be out of reach.
+            _ = self.horizon  # Raises if the default would be out of reach.
         self.goal = checks.choice("goal", goal, ("action", "value"))
         self.merge = checks.choice("merge", merge, ("tree", "depth"))
         self.rewards = checks.choice("rewards", rewards, KNOWLEDGE)
@@ -122,9 +122,9 @@ class MDPGapE(Planner):
 
     @property
     def horizon(self) -> int | None:
-        """The number of steps it will plan; None where that follows from the budget.
+        """The number of steps it will plan; None if that follows from the budget.
 
-        For rewards of another width than 1 the default is `horizon_for(model)`.
+        For rewards of a width other than 1 the default is `horizon_for(model)`.
         """
         return self._horizon if self._horizon is not None else self._default_horizon(1.0)
 
@@ -185,7 +185,7 @@ class MDPGapE(Planner):
             per_path = given == "lemma" and model.max_actions is None
         if self.merge == "depth" and per_path:
             raise ValueError(
-                'merge="depth" needs confidence sets that do not depend on the way to a state, and '
+                'merge="depth" needs confidence sets that do not depend on the path to a state, and '
                 "those of these thresholds do; pass max_actions= to the model if it declares none, or "
                 'merge="tree" to the planner'
             )

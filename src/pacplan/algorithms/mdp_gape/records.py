@@ -10,8 +10,8 @@ from pacplan.engine.calls import STEP_FIELDS
 from pacplan.engine.graph import Graph
 from pacplan.engine.tree import LINKS, TreeArrays
 
-# Records are few arguments where named tuples of arrays would be many: a kernel unpacks each array
-# of its arguments on every call. A field of an array of records is an array.
+# Arrays of records instead of many arrays, since a kernel unpacks each array of its arguments on
+# every call. A field of an array of records is an array.
 
 # What stays fixed during a search.
 RULES = np.dtype(
@@ -19,10 +19,10 @@ RULES = np.dtype(
         ("epsilon", np.float64),
         ("tie", np.float64),  # bounds that differ by less are tied
         ("slack", np.float64),  # covers the rounding of a sum of bounds
-        ("due", np.int64),  # calls at the next sweep, where nodes are merged ...
+        ("due", np.int64),  # calls at the next sweep, if nodes are merged ...
         ("swept", np.int64),  # ... and episodes at the last one
         ("value_goal", np.bool_),
-        ("fixed_rewards", np.bool_),  # rewards are deterministic: the first one tells
+        ("fixed_rewards", np.bool_),  # rewards are deterministic: the first reveals the mean
         ("known_rewards", np.bool_),
         ("known_transitions", np.bool_),
         ("per_path", np.bool_),  # see Thresholds.per_path
@@ -37,7 +37,7 @@ STEP = np.dtype([*STEP_FIELDS, ("price", np.float64)])  # what confidence sets p
 # What the search knows of an action that was tried.
 PAIR = np.dtype(
     [
-        # Sum of rewards scaled to [0, 1]; the mean itself where one visit tells it, or the model.
+        # Sum of rewards scaled to [0, 1]; the mean itself if one visit or the model reveals it.
         ("reward", np.float64),
         ("upper", np.float64),
         ("lower", np.float64),
@@ -55,7 +55,7 @@ PAIR = np.dtype(
 ROOT = np.dtype([("upper", np.float64), ("lower", np.float64), ("pair", np.int64)])
 
 # What will be played next. It is decided once after every episode, so the draws that break ties do
-# not depend on how episodes are cut into chunks.
+# not depend on how episodes are divided into chunks.
 DECISION = np.dtype(
     [
         ("stands", np.int64),
@@ -79,7 +79,7 @@ class Search(NamedTuple):
     path: Any  # records of STEP
     calls: NDArray[np.int64]
     report: Any
-    graph: Graph | None  # None where nodes are not merged
+    graph: Graph | None  # None if nodes are not merged
     rules: Any  # one record of RULES
     values: Any  # records of VALUE_RANGE
     radii: NDArray[np.float64]  # rows of a ThresholdTable

@@ -1,4 +1,4 @@
-"""An MDP-GapE search: its arrays, the thresholds' table, and what the tree's pairs tell."""
+"""An MDP-GapE search: its arrays, the thresholds' table, and how the tree's pairs are read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 def _merged_pairs(most: int, actions: int, successors: int, horizon: int) -> int:
-    """How many triples of step, state and action there can be within the horizon, of so many states."""
+    """How many triples of step, state and action there can be within the horizon."""
     states, total = 1, 0
     for h in range(horizon):
         reached = min(states * successors * actions, most)
-        if reached == states:  # From here on there are no more.
+        if reached == states:  # More cannot be reached.
             return actions * (total + (horizon - h) * states)
         total += states
         states = reached
@@ -125,18 +125,18 @@ class GapSearch(KernelSearch):
         )
 
     def prepare(self) -> int:
-        """Compile the last sweep as well, where there will be one."""
+        """Compile the last sweep as well, if there will be one."""
         status = super().prepare()
         self.sweep_now()
         return status
 
     def sweep_now(self) -> None:
-        """Renew all bounds of a merged graph, unless they are those of the last episode."""
+        """Renew all bounds of a merged graph, unless they are up to date."""
         if self._graph is not None and len(self.tree) > 0:
             sweep(self.kernel_state(), self.session.handle, self._ties)
 
     def reserve(self) -> int:
-        """Make room, also for as many more visits to a pair in the table of radii."""
+        """Make room, also in the table of radii, for as many more visits to a pair."""
         episodes = super().reserve()
         if self._graph is not None:
             more = episodes * self.horizon + 1
@@ -158,7 +158,7 @@ class GapSearch(KernelSearch):
         return estimates[nodes:].copy()
 
     def reader(self) -> Reader:
-        """Pairs hold the sum of their rewards, or the mean where it was told, and bounds."""
+        """Pairs hold the sum of their rewards, or the mean if it was revealed, and bounds."""
         rules, terms = self._rules[0], self.terms[0]
         most = int(self.tree.pairs["n"].max(initial=0))
         return _Reader(
@@ -178,10 +178,10 @@ class _Reader:
     Attributes:
         low: lowest reward.
         width: of the rewards.
-        known: whether the model told the mean reward.
-        fixed: whether one visit tells it.
+        known: whether the model revealed the mean reward.
+        fixed: whether one visit reveals it.
         radii: by the number of visits, of the confidence set of the mean reward.
-        successors: B where the actions met on the way add to the radius; else None.
+        successors: B if the actions met on the way add to the radius; else None.
     """
 
     low: float

@@ -41,7 +41,7 @@ def _renew(search: Search, model: Any, at: int, h: int, price: float, ties: Any)
 
 @inlined
 def _pass_on(search: Search, at: int, depths: Any, prices: Any) -> None:
-    """Tell the nodes below a node their depths, and what was paid on the way to them."""
+    """Give the nodes below a node their depths, and what was paid on the way to them."""
     tree = search.tree
     node = tree.nodes[at]
     h = depths[at]
@@ -49,17 +49,17 @@ def _pass_on(search: Search, at: int, depths: Any, prices: Any) -> None:
         prices[at] += log(node.actions * (search.terms[0].successors if h > 0 else 1))
     link = node.first
     while link != NONE:
-        step = tree.pairs[link].child
-        while step != NONE:
-            depths[step] = h + 1
-            prices[step] = prices[at]
-            step = tree.nodes[step].sibling
+        outcome = tree.pairs[link].child
+        while outcome != NONE:
+            depths[outcome] = h + 1
+            prices[outcome] = prices[at]
+            outcome = tree.nodes[outcome].sibling
         link = tree.pairs[link].sibling
 
 
 @kernel
 def regrow(search: Search, model: Any, depths: Any, prices: Any, ties: Any) -> None:
-    """Compute all bounds of a tree that came with its counts, its nodes one step nearer to the root.
+    """Compute all bounds of a tree that was kept with its counts, its nodes a step nearer to the root.
 
     `depths` and `prices` have a zero for each node; they are filled with its steps from the root and
     with what its pairs pay for the path to them (see Thresholds.per_path).
@@ -98,7 +98,7 @@ def _sweep_graph(graph: Graph | None, search: Search, model: Any, ties: Any) -> 
 def sweep_graph(search: Search, model: Any, ties: Any) -> None:
     """Renew all bounds of a merged graph, from the last step to the first, unless nothing was learnt.
 
-    Every pair then knows what was seen on any way to the states that follow it.
+    Every pair then benefits from what was seen on any path to the states that follow it.
     """
     rules, report = search.rules[0], search.report[0]
     if rules.swept < report.episodes:
@@ -125,12 +125,12 @@ def _estimate(search: Search, at: int, estimates: Any) -> None:
         if pair.n > 0:
             mean = pair.reward if told(search.rules[0]) else pair.reward / pair.n
             value = terms.lowest + terms.width * mean
-            step = pair.child
-            while step != NONE:
-                child = tree.nodes[step]
-                state = canonical(search.graph, step)
+            outcome = pair.child
+            while outcome != NONE:
+                child = tree.nodes[outcome]
+                state = canonical(search.graph, outcome)
                 value += terms.gamma * child.count / pair.n * estimates[state]
-                step = child.sibling
+                outcome = child.sibling
             value = min(max(value, pair.lower), pair.upper)
             best = max(best, value)
             if at == 0:
@@ -160,9 +160,9 @@ def _estimate_all(graph: Graph | None, search: Search, estimates: Any) -> None:
 def plug_in(search: Search, estimates: Any) -> None:
     """Estimates of the root's Q by dynamic programming on what was seen, inside the bounds of pairs.
 
-    The value of a node is its best estimate among the actions tried; of one never tried from, the
-    middle of its bounds. Node values go to `estimates`, entry 0 on being the nodes' and, after them,
-    the root's actions', NaN for those never tried.
+    The value of a node is the best estimate among the actions tried, or the middle of its bounds if
+    none was. `estimates` receives the values of all nodes and, after them, those of the root's
+    actions, NaN for those never tried.
     """
     estimates[search.tree.used[0] :] = np.nan
     _estimate_all(search.graph, search, estimates)

@@ -26,8 +26,8 @@ class MeanSearch(KernelSearch):
         session: the model, ready.
         gamma: discount.
         horizon: steps of an episode.
-        pairs_a_step: most pairs that a step adds to the tree.
-        by_visits: whether the action tried most is recommended, not the one with the largest mean.
+        pairs_a_step: most pairs that one step adds to the tree.
+        by_visits: whether to recommend the action tried most, not the one with the largest mean.
         fields: the planner's own fields of the named tuple.
     """
 
@@ -47,7 +47,7 @@ class MeanSearch(KernelSearch):
         self._kind = kind
         self._fields = fields
         self._by_visits = by_visits
-        # Ties between estimates, and no estimates at all, are broken by this order.
+        # This order breaks ties between estimates, and decides if there are no estimates at all.
         self._order = query.ties.permutation(len(query.actions))
         self.reserve()
 
