@@ -69,7 +69,7 @@ def test_seeds_follow_from_the_run_alone():
 def test_planners_and_problems_as_objects():
     sweep = Sweep([PlannerSpec(pacplan.UCT(gamma=0.7))], [ProblemSpec(slow)], budgets=[30], seeds=2)
     records = run(sweep, workers=1)
-    assert [record.problem for record in records] == ["test_experiments:slow"] * 2
+    assert [record.problem for record in records] == ["sweeps:slow"] * 2
     assert all(record.regret is not None for record in records)
 
 

@@ -23,7 +23,7 @@ _logger = logging.getLogger("pacplan")
 _kernels: set[Callable[..., Any]] = set()
 _PLANNERS = "pacplan.algorithms."
 # The names of kernels that are a planner's whole search: they are announced by the planner's name.
-_WHOLE_SEARCHES = ("play", "run")
+_WHOLE_SEARCHES = ("play", "work")
 
 
 def announce(dispatcher: Any) -> None:
