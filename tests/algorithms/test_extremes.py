@@ -243,8 +243,8 @@ def test_merged_pairs_of_a_long_horizon_are_counted_at_once():
         for _ in range(horizon):
             expected += 3 * states
             states = min(6 * states, 6)
-        assert _merged_pairs(SMALL, 2, horizon) == expected
-    assert _merged_pairs(SMALL, 2, 10**15) == 3 * (1 + 6 * (10**15 - 1))
+        assert _merged_pairs(SMALL.states, SMALL.max_actions, 2, horizon) == expected
+    assert _merged_pairs(SMALL.states, SMALL.max_actions, 2, 10**15) == 3 * (1 + 6 * (10**15 - 1))
 
 
 def test_a_plan_of_a_long_sequence_walks_it_once_for_each_action(monkeypatch):

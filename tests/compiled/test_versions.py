@@ -1,4 +1,4 @@
-"""Every planner plans the same, to the bit, with the oldest and the newest NumPy and Numba.
+"""Planners of each kind plan the same, to the bit, with the oldest and the newest NumPy and Numba.
 
 `python3 dev.py versions` makes an environment with the oldest, and runs this in it.
 """
@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from every_planner import NAMES
+# Bounds from both sides, means, open loop, recursion: to compile the first takes as long as the rest.
+NAMES = ["bracket", "mdp-gape", "uct", "kl-olop", "trailblazer"]
 
 PLANS = """
 import json, sys
@@ -27,7 +28,6 @@ print(json.dumps([[numba.__version__, numpy.__version__], answers]))
 def told(python):
     """The versions that a Python has, and the plans that it makes, in two processes."""
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
-    # To compile the first takes about as long as the rest.
     processes = [
         subprocess.Popen([python, "-c", PLANS, *names], env=environment, stdout=subprocess.PIPE)
         for names in (NAMES[:1], NAMES[1:])

@@ -241,11 +241,11 @@ def test_damage_is_found(saved):
         damaged = bytearray(content)
         damaged[place] ^= 1 << (place % 8)
         saved.write_bytes(bytes(damaged))
-        with pytest.raises(ValueError, match=r"damaged|no checkpoint"):
+        with pytest.raises(ValueError, match=r"damaged|not a checkpoint"):
             PLANNER.resume(saved, MODEL)
     for length in [0, 1, 20, 21, 80, 90, 200, len(content) // 2, len(content) - 1]:
         saved.write_bytes(content[:length])
-        with pytest.raises(ValueError, match=r"damaged|no checkpoint"):
+        with pytest.raises(ValueError, match=r"damaged|not a checkpoint"):
             PLANNER.resume(saved, MODEL)
     saved.write_bytes(content)
     assert PLANNER.resume(saved, MODEL).stopped_by == "rule"

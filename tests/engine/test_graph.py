@@ -195,7 +195,7 @@ def test_delta_is_shared_by_all_pairs_in_reach(actions, successors, horizon, end
     for _ in range(horizon):
         reached += actions * len(states)
         states = set(np.flatnonzero(p[sorted(states)].any(axis=(0, 1))).tolist())
-    bound = _merged_pairs(model, model.successors, horizon)
+    bound = _merged_pairs(model.states, model.max_actions, model.successors, horizon)
     assert reached <= bound <= actions * model.states * horizon
 
 
@@ -218,7 +218,7 @@ def test_sets_that_depend_on_the_way_are_refused():
         merged().plan(model, 0, budget=10)
     assert merged(thresholds="paper").plan(model, 0, seed=0, budget=10).samples == 10
     way = bounds.Thresholds(np.log1p, np.log1p, proven=False, name="mine", per_path=True)
-    with pytest.raises(ValueError, match="way to a state"):
+    with pytest.raises(ValueError, match="path to a state"):
         merged(thresholds=way).plan(recurring(0), 0, budget=10)
 
 

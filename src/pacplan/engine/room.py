@@ -1,5 +1,6 @@
 """Room for a search: arrays that grow, up to a limit of memory."""
 
+import math
 import os
 import time
 from collections.abc import Iterator
@@ -64,7 +65,7 @@ class Room:
         rows = len(array)
         if needed <= rows:
             return array
-        size = array.strides[0]
+        size = array.itemsize * math.prod(array.shape[1:])
         wanted = max(needed, rows * 3 // 2)
         try:
             self.take((wanted - rows) * size)

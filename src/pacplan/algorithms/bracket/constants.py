@@ -61,7 +61,7 @@ MOST_STAKE = 0.95  # of what can be staked at all
 FIRST_SPREAD = 0.25  # standard deviation of returns before any was seen, over their range
 LARGEST_FRACTION = 0.9  # of the wealth that a forced bet stakes; others are halves of it (ends)
 MOST_WEALTH = 1e300  # more is not counted
-FIRST_ACCOUNTS = 4  # actions that can begin to bet before more room is made; few ever do
+FIRST_ACCOUNTS = 1 << 18  # bytes for accounts before any is opened; few actions ever bet
 
 # The grid of bounds from below.
 GRID = 32  # points within epsilon ...

@@ -144,9 +144,10 @@ class BracketSearch(KernelSearch):
         return episodes
 
     def _open_accounts(self, accounts: NDArray[np.float64], used: int) -> None:
-        """Room for a few actions to begin betting, and for twice as many once all have begun."""
+        """Room for an action to begin betting, or for some, and for twice as many once all bet."""
         if used == len(accounts):
-            self.room.extend(accounts, min(max(2 * used, FIRST_ACCOUNTS), len(self.actions)))
+            first = max(1, FIRST_ACCOUNTS // (accounts.itemsize * math.prod(accounts.shape[1:])))
+            self.room.extend(accounts, min(max(2 * used, first), len(self.actions)))
 
     def in_units(self, scaled: Any) -> Any:
         """Values of H steps in the user's units."""
