@@ -170,6 +170,7 @@ def test_two_nats_too_cheap_are_caught_and_honest_planners_pass(cut, planner, fa
     assert verify(planner, families=[family], plans=25).ok
 
 
+@pytest.mark.statistical
 def test_the_whole_is_run_in_small():
     report = verify(plans=2000)
     assert report.ok and report.plans >= 2000
