@@ -3,7 +3,7 @@
     python3 dev.py python benchmarks/walks.py            a call of pacplan.plan
     python3 dev.py python benchmarks/walks.py episode    the median episode of Bracket, interpreted
 
-Only the package's own functions count; those that draw random numbers are left out of episodes.
+Only the package's own functions count, without those that draw random numbers.
 """
 
 import os
@@ -22,7 +22,7 @@ import pacplan  # noqa: E402
 from pacplan.engine.search import KernelSearch  # noqa: E402
 
 _PACKAGE = os.path.dirname(pacplan.__file__)
-_LEFT_OUT = (os.path.join("compiled", "streams.py"),) if EPISODE else ()
+_LEFT_OUT = os.path.join("compiled", "streams.py")
 
 
 def walk(function: Callable[[], Any]) -> tuple[int, int, int, int]:
@@ -31,7 +31,8 @@ def walk(function: Callable[[], Any]) -> tuple[int, int, int, int]:
 
     def look(frame: FrameType, event: str, _: Any) -> None:
         file = frame.f_code.co_filename
-        if event == "call" and file.startswith(_PACKAGE) and not file.endswith(_LEFT_OUT or "?"):
+        counts = file.startswith(_PACKAGE) and not file.endswith(_LEFT_OUT)
+        if event == "call" and counts:
             visited.append((file, frame.f_code.co_qualname))
 
     sys.setprofile(look)

@@ -112,7 +112,7 @@ def called(function, seen):
 
 def test_the_sources_of_a_kernel_are_those_of_all_that_it_calls(monkeypatch):
     monkeypatch.setattr(sources, "_digest", lambda path: hashed.append(path) or "")
-    handle_classes = list(sources._chosen)
+    handle_classes = [each for each in sources._chosen if each.__module__.startswith("pacplan.")]
     assert len(handle_classes) >= 4
     count = 0
     for function in kernels():

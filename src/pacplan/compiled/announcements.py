@@ -1,7 +1,7 @@
 """Tells the user when a kernel is compiled, which takes seconds, and how long it took.
 
-Meanwhile Python's garbage collector is off. The compiler makes millions of objects that are still in
-use, and going through them again and again would take a fifth of the time.
+Meanwhile Python's garbage collector is off: the compiler makes millions of objects that stay in use,
+and the collector would go through them again and again.
 """
 
 import gc

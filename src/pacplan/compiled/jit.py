@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pacplan.compiled.announcements import announce
 from pacplan.compiled.cache import keep_on_disk
+from pacplan.compiled.parts import part_options
 from pacplan.compiled.private import known_options, missing
 from pacplan.compiled.sources import imported
 
@@ -44,7 +45,9 @@ _OPTIONS = {"error_model": "numpy", **known_options(_nrt=False)}
 # more than most parts do. It is not called from Python or C: wrappers for that would take as long to
 # compile as the part itself.
 _INLINED = known_options(forceinline=True)
-PART = _OPTIONS | _INLINED | known_options(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+PART = (
+    _OPTIONS | _INLINED | known_options(no_cpython_wrapper=True, no_cfunc_wrapper=True) | part_options()
+)
 
 
 def inlined(function: F) -> F:

@@ -5,7 +5,10 @@ combination gets its own kernel, without passing functions around, which would d
 With compilation switched off the same table of answers is looked up at run time.
 
     @question
-    def draw(handle, state, rng): ...       its body is the default answer
+    def probability(handle, state, successor): ...      its body is the default answer
+
+    @must_answer
+    def draw(handle, state, rng): ...                   every class has to answer
 
     @answers(draw, MyHandle)
     def _draw(handle, state, rng): ...
@@ -31,14 +34,23 @@ def question(function: F) -> F:
     Args:
         function: its body is the answer of classes without one of their own.
     """
+    return _asked(function, function)
+
+
+def must_answer(function: F) -> F:
+    """Like `question`, without a default: a class without an answer is an error."""
+    return _asked(function, None)
+
+
+def _asked(function: F, default: F | None) -> F:
     name = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)
     def ask(subject: Any, *args: Any) -> Any:
-        return _answer(name, type(subject), function)(subject, *args)
+        return _answer(name, type(subject), default)(subject, *args)
 
     def choose(subject: Any, *args: Any) -> Any:
-        return _answer(name, subject.instance_class, function)
+        return _answer(name, subject.instance_class, default)
 
     # Numba compares the signatures of the question and of the answer.
     choose.__signature__ = signature(function)  # type: ignore[attr-defined]
@@ -58,5 +70,12 @@ def answers(asked: Callable[..., Any], subject: type) -> Callable[[F], F]:
     return register
 
 
-def _answer(name: str, subject: type, default: Callable[..., Any]) -> Callable[..., Any]:
-    return _answers.get((name, subject), default)
+def _answer(name: str, subject: type, default: Callable[..., Any] | None) -> Callable[..., Any]:
+    answer = _answers.get((name, subject), default)
+    if answer is None:
+        asked = name.rpartition(".")[2]
+        raise TypeError(
+            f"{subject.__module__}.{subject.__qualname__} does not answer {asked!r}: decorate a "
+            f"function with answers({asked}, {subject.__name__})"
+        )
+    return answer

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.compiled.jit import inlined, kernel
-from pacplan.compiled.questions import question
+from pacplan.compiled.questions import must_answer, question
 from pacplan.engine.calls import (
     ABORTED,
     BROKEN,
@@ -86,9 +86,12 @@ def decide(search: Any, model: Any, ties: Any) -> None:
     """Decide what the next episode does, just before it begins."""
 
 
-@question
+@must_answer
 def choose(search: Any, at: int, h: int, ties: Any) -> int:
-    """The pair to visit at node `at` after h steps, made if need be; NONE leaves the tree there."""
+    """The pair to visit at node `at` after h steps, made if need be.
+
+    Below the root it may be NONE, which leaves the tree.
+    """
     return NONE
 
 

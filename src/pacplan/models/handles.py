@@ -8,7 +8,7 @@ is the number of steps already taken since the root.
 from math import inf, nan
 from typing import Any
 
-from pacplan.compiled.questions import question
+from pacplan.compiled.questions import must_answer, question
 
 # How a call ended: the episode goes on or ends with this transition, or the call failed.
 CONTINUES = 0
@@ -16,13 +16,13 @@ ENDED = 1
 ABORTED = 2
 
 
-@question
+@must_answer
 def action_count(handle: Any, state: int, h: int) -> int:
     """Number of actions available in `state` after h steps; they are 0 .. count - 1."""
     return 0
 
 
-@question
+@must_answer
 def draw(handle: Any, state: int, action: int, h: int, rng: Any) -> tuple[int, float, int]:
     """One call to the model: (next state, reward in the user's units, how it ended)."""
     return state, nan, ABORTED

@@ -13,7 +13,7 @@ from pacplan.engine.calls import CHUNK_DONE, REPORT, call_model, count_actions
 from pacplan.engine.promises import TERMS, TOO_MANY_SUCCESSORS, broken_promise
 from pacplan.models import states
 from pacplan.models.preflight import Preflight
-from pacplan.models.protocol import BrokenPromiseError, Model
+from pacplan.models.protocol import BrokenPromiseError, Model, facts
 from pacplan.models.protocol import check_model as check_kind
 from pacplan.testing.conformance import ConformanceError
 
@@ -145,7 +145,7 @@ class _Look:
             follows = None if ended else self._shown(int(successor))
             self.log.append(_Draw(at, action, reward, follows))
             # In models that are not stationary, a pair belongs to its step.
-            step = 0 if getattr(self._model, "stationary", self._model.steps is None) else h
+            step = 0 if facts(self._model).stationary else h
             after = self._seen.setdefault((at, action, step), set())
             after.add(None if ended else int(successor))
             self.most = max(self.most, len(after))

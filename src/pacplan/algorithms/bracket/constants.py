@@ -36,9 +36,7 @@ POOLED_CASH = 0.5
 REBUILD_GROWTH = 1.15  # of an action's calls, before its lambda is changed again (ends)
 NEAR = 1.25  # factor within which lambda is left alone, unless it should be the least one
 MOST_CHANGE = 2.0  # factor by which it changes at once
-SETTLING_CALLS = (
-    100.0  # the scale on which the largest lambda falls, as one over the square root (ends)
-)
+SETTLING_CALLS = 100.0  # on this scale the largest lambda falls, as one over a square root (ends)
 
 # Which episode comes next (`schedule.decide`).
 CUT = 10  # an exploring episode ends after a pair with fewer visits than this ...

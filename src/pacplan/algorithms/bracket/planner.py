@@ -8,6 +8,7 @@ from pacplan.algorithms.bracket.search import BracketSearch
 from pacplan.algorithms.common.base import Planner, check_stationary
 from pacplan.algorithms.common.confidence import (
     KNOWLEDGE,
+    DefaultHorizon,
     Knowledge,
     certificate,
     check_accuracy,
@@ -15,7 +16,6 @@ from pacplan.algorithms.common.confidence import (
     check_stops,
     check_successors,
     declared,
-    planned_steps,
     tail,
 )
 from pacplan.algorithms.common.horizons import (
@@ -29,13 +29,12 @@ from pacplan.core import checks
 from pacplan.core.words import at_most, exactly
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
-from pacplan.engine.values import step_width
 from pacplan.models.bounded import Bounds, check_bounds
-from pacplan.models.protocol import Model, Session
+from pacplan.models.protocol import Session
 from pacplan.result import Plan
 
 
-class Bracket(Planner):
+class Bracket(DefaultHorizon, Planner):
     """Proven answers for a fraction of the calls: bounds only where a proof needs them.
 
     Above, U(a) holds for the optimal action because the evidence holds along one optimal policy,
@@ -79,6 +78,7 @@ class Bracket(Planner):
     """
 
     name = "bracket"
+    no_default = "epsilon=0"
 
     def __init__(
         self,
@@ -116,26 +116,6 @@ class Bracket(Planner):
             raise ValueError('target="infinite" needs epsilon > 0: a horizon cuts off something')
         if horizon is None:
             _ = self.horizon  # Raises if the default would be out of reach.
-
-    @property
-    def horizon(self) -> int | None:
-        """The number of steps it will plan; None if that follows from the budget.
-
-        For rewards of a width other than 1 the default is `horizon_for(model)`.
-        """
-        return self._horizon if self._horizon is not None else self._default_horizon(1.0)
-
-    def horizon_for(self, model: Model, budget: int | None = None) -> int:
-        """The number of steps it will plan in `model`.
-
-        Raises:
-            ValueError: the horizon follows from the budget, and there is none.
-        """
-        if self._horizon is not None:
-            return self._horizon
-        default = self._default_horizon(step_width(model.reward_range, model.may_end))
-        without = "epsilon=0"
-        return planned_steps(default, self.gamma, budget, without)
 
     def _default_horizon(self, width: float) -> int | None:
         if self.epsilon == 0.0:

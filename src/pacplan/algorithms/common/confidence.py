@@ -1,6 +1,6 @@
 """What planners of fixed confidence share: settings, refusals, and the certificate in words."""
 
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from pacplan.algorithms.common.horizons import allocation
 from pacplan.core import checks
@@ -60,20 +60,43 @@ def check_known(planner: Certifying, model: Model) -> None:
         )
 
 
-def planned_steps(default: int | None, gamma: float, budget: int | None, without: str) -> int:
-    """The default horizon, or what the budget affords.
+class DefaultHorizon:
+    """The horizon of a planner with an accuracy: its own, the default, or what the budget affords."""
 
-    Raises:
-        ValueError: there is neither, because of what `without` says.
-    """
-    if default is not None:
-        return default
-    if budget is None:
-        raise ValueError(
-            f"there is no default horizon with {without}; pass horizon= to the planner, or a budget to "
-            "plan()"
-        )
-    return allocation(budget, gamma)[1]
+    gamma: float
+    no_default: ClassVar[str]
+    """The settings for which there is no default, in words."""
+    _horizon: int | None
+
+    @property
+    def horizon(self) -> int | None:
+        """The number of steps it will plan; None if that follows from the budget.
+
+        For rewards of a width other than 1 the default is `horizon_for(model)`.
+        """
+        return self._horizon if self._horizon is not None else self._default_horizon(1.0)
+
+    def horizon_for(self, model: Model, budget: int | None = None) -> int:
+        """The number of steps it will plan in `model`.
+
+        Raises:
+            ValueError: the horizon follows from the budget, and there is none.
+        """
+        if self._horizon is not None:
+            return self._horizon
+        default = self._default_horizon(step_width(model.reward_range, model.may_end))
+        if default is not None:
+            return default
+        if budget is None:
+            raise ValueError(
+                f"there is no default horizon with {self.no_default}; pass horizon= to the planner, or "
+                "a budget to plan()"
+            )
+        return allocation(budget, self.gamma)[1]
+
+    def _default_horizon(self, width: float) -> int | None:
+        """The default for rewards of a width; None if there is none."""
+        raise NotImplementedError
 
 
 def tail(model: Model, gamma: float, horizon: int) -> float:

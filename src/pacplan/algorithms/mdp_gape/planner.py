@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pacplan.algorithms.common.base import Planner, check_stationary
 from pacplan.algorithms.common.confidence import (
     KNOWLEDGE,
+    DefaultHorizon,
     Knowledge,
     certificate,
     check_accuracy,
@@ -13,7 +14,6 @@ from pacplan.algorithms.common.confidence import (
     check_stops,
     check_successors,
     declared,
-    planned_steps,
 )
 from pacplan.algorithms.common.horizons import (
     check_gamma_and_horizon,
@@ -28,13 +28,12 @@ from pacplan.core import checks
 from pacplan.core.words import at_most
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
-from pacplan.engine.values import step_width
 from pacplan.models.bounded import Bounds, check_bounds
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
 
 
-class MDPGapE(Planner):
+class MDPGapE(DefaultHorizon, Planner):
     """Optimistic episodes below the root, best-arm identification at it, bounds from both sides.
 
     The planner keeps confidence bounds L <= Q <= U for every state-action pair of a search tree of
@@ -90,6 +89,7 @@ class MDPGapE(Planner):
     """
 
     name = "mdp-gape"
+    no_default = "epsilon=0 or thresholds for a fixed budget"
 
     def __init__(
         self,
@@ -119,26 +119,6 @@ class MDPGapE(Planner):
         self.rewards = checks.choice("rewards", rewards, KNOWLEDGE)
         self.transitions = checks.choice("transitions", transitions, KNOWLEDGE)
         self.value_bounds = check_bounds(value_bounds)
-
-    @property
-    def horizon(self) -> int | None:
-        """The number of steps it will plan; None if that follows from the budget.
-
-        For rewards of a width other than 1 the default is `horizon_for(model)`.
-        """
-        return self._horizon if self._horizon is not None else self._default_horizon(1.0)
-
-    def horizon_for(self, model: Model, budget: int | None = None) -> int:
-        """The number of steps it will plan in `model`.
-
-        Raises:
-            ValueError: the horizon follows from the budget, and there is none.
-        """
-        if self._horizon is not None:
-            return self._horizon
-        default = self._default_horizon(step_width(model.reward_range, model.may_end))
-        without = "epsilon=0 or thresholds for a fixed budget"
-        return planned_steps(default, self.gamma, budget, without)
 
     def _default_horizon(self, width: float) -> int | None:
         if self.epsilon == 0.0 or exploration.for_a_budget(self.thresholds):
