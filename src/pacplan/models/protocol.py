@@ -19,7 +19,8 @@ class Session(Protocol):
         handle: the NamedTuple that kernels dispatch on (`pacplan.models.handles`).
         slow: whether a call to the model runs Python code.
         states: the states by their integer; None if the integers are the states.
-        labels: the user's actions, labels[integer of the state][index]; None if the indices are.
+        labels: the actions as the user has them, `labels[state][index]`, the state as its integer; None
+            if the indices are they.
         error: what the model's own code raised during the last aborted call, if anything.
     """
 
