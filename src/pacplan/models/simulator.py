@@ -38,7 +38,8 @@ class Simulator:
             function of the state that returns either, and always the same for the same state;
             for a jitted `step` it is jitted too and returns the number.
         successors: B, the largest number of distinct next states of any state and action (all
-            transitions that terminate count as one). None: not known; planners that need it say so.
+            transitions that terminate count as one). None: not known; planners that need it say so,
+            and `Bracket` does without.
         reward_range: (lowest, highest) reward. Every reward is checked against it, and may lie
             outside by no more than rounding, 1e-9 of its width.
         max_actions: K, if `actions` is a function. Not required; if it is given, it is checked.
@@ -56,7 +57,7 @@ class Simulator:
         step: Callable[..., Any],
         *,
         actions: int | Sequence[Hashable] | Callable[[Any], Any],
-        successors: int | None,
+        successors: int | None = None,
         reward_range: tuple[float, float] = (0.0, 1.0),
         max_actions: int | None = None,
         stationary: bool = True,

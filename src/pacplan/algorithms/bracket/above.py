@@ -1,12 +1,11 @@
 """Bracket from above: W of pairs, f of nodes, U of the root's actions (docs/bracket.md, "Above")."""
 
-from math import log
+from math import exp, log
 from typing import Any
 
 import numpy as np
 
 from pacplan.algorithms.bracket.records import Bounds, Search
-from pacplan.bounds.gamma import log_gamma
 from pacplan.bounds.product import log_stake, penalised_max
 from pacplan.bounds.simplex import kl_ball_max
 from pacplan.compiled.jit import inlined
@@ -110,37 +109,72 @@ def _first_maximum(
 
 
 @inlined
-def _count_term(entropies: Any, n: int) -> float:
-    """What n visits add to the complexity: n log n - lgamma(n + 1/2)."""
-    if n < entropies.size:
-        return float(entropies[n])
-    return n * log(n) - log_gamma(n + 0.5)
+def predict(search: Search, link: int, count: int, seen: int) -> None:
+    """Note how probable the predictors thought an outcome, seen `count` times before this call."""
+    n = search.tree.pairs[link].n
+    for q in range(search.predictors.size):
+        predictor = search.predictors[q]
+        mass = predictor.fresh + predictor.fresher * seen
+        if count > 0:
+            mass = count - predictor.discount
+        search.predicted[link, q] += log(mass / (n + predictor.strength))
 
 
 @inlined
-def _second_maximum(search: Search, link: int, h: int, top: float, seen: int) -> float:
+def _log_predicted(predicted: Any) -> float:
+    """The log of the mean over predictors of what they gave to the outcomes of a pair."""
+    top = predicted[0]
+    for q in range(1, predicted.size):
+        top = max(top, predicted[q])
+    total = 0.0
+    for q in range(predicted.size):
+        total += exp(predicted[q] - top)
+    return float(top + log(total / predicted.size))
+
+
+@inlined
+def _entropy(entropies: Any, n: int) -> float:
+    """The number n log n."""
+    return float(entropies[n]) if n < entropies.size else n * log(n)
+
+
+@inlined
+def _second_maximum(search: Search, at: int, link: int, h: int, top: float, seen: int) -> float:
     """The largest p.(mean d - d now) over the ball, never too small."""
     tree, rules, ball = search.tree, search.rules[0], search.scratch
-    pair, outcomes = tree.pairs[link], search.terms[0].successors
+    pair = tree.pairs[link]
     n = pair.n
-    kappa = log_gamma(n + 0.5 * outcomes) - n * log(n) - rules.normaliser
+    unseen = -np.inf
+    if seen < search.terms[0].successors:
+        unseen = pair.drift / n - rules.gamma * (top - unseen_value(search, h))
+    counted = 0
     k = 0
+    entropy = 0.0
     outcome = pair.child
     while outcome != NONE:
         node = tree.nodes[outcome]
-        ball[k].p = node.count / n
-        ball[k].f = node.drift / n - rules.gamma * (
+        f = node.drift / n - rules.gamma * (
             top - outcome_value(search.graph, search.bounds, outcome, h)
         )
-        kappa += _count_term(search.entropies, node.count)
-        k += 1
+        count = node.count - rules.least_count
+        if count > 0:
+            ball[k].p = count
+            ball[k].f = f
+            counted += count
+            entropy += _entropy(search.entropies, count)
+            k += 1
+        else:
+            # To the ball it is like an outcome never seen.
+            unseen = max(unseen, f)
         outcome = node.sibling
-    unseen = -np.inf
-    if seen < outcomes:
-        unseen = pair.drift / n - rules.gamma * (top - unseen_value(search, h))
-        kappa += (outcomes - seen) * search.entropies[0]
-    radius = max((search.levels[h].price + kappa) / n, 0.0)
-    return kl_ball_max(ball.p, ball.f, seen, unseen, radius)
+    if counted == 0:
+        return float(unseen)
+    for i in range(k):
+        ball[i].p /= counted
+    entropy -= _entropy(search.entropies, counted)
+    price = search.levels[h].price + tree.nodes[at].price
+    radius = max(price + entropy - _log_predicted(search.predicted[link]), 0.0) / counted
+    return kl_ball_max(ball.p, ball.f, k, unseen, radius)
 
 
 @inlined
@@ -198,7 +232,7 @@ def refresh_pair(
         top, seen = best_outcome(search, link, h)
         value += rules.gamma * top
         if random_next:
-            value += _second_maximum(search, link, h, top, seen)
+            value += _second_maximum(search, at, link, h, top, seen)
     if next_matters:
         evidence = _with_evidence_below(search.tree, search.graph, link, evidence)
     # No evidence can carry W further: log M >= log cash at every depth below.

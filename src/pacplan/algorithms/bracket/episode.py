@@ -11,6 +11,7 @@ from pacplan.algorithms.bracket.above import (
     column,
     goes_on,
     outcome_value,
+    predict,
     refresh_arm,
     refresh_node,
     refresh_pair,
@@ -47,6 +48,7 @@ def _has_room(search: Search) -> bool:
     rules = search.rules[0]
     return bool(
         search.bets.shape[0] >= search.tree.pairs.size
+        and search.scratch.size > rules.widest + rules.horizon
         and graph_has_room(search.graph, rules.horizon)
         and pool_has_room(search.pool, rules.horizon, rules.most_actions)
         and not search.wealth.shape[0] <= rules.bettors < search.root.size
@@ -167,10 +169,11 @@ def _note_outcome(
         return NONE, 0.0, status
     drift = 0.0
     if learns:
+        predict(search, link, search.tree.nodes[child].count, seen)
         # A new outcome was still unseen when d was fixed.
         drift = gamma * (top - (after if new else outcome_value(search.graph, search.bounds, child, h)))
     if new:
-        status = settle(search, model, child, h, link, ended)
+        status = settle(search, model, at, child, h, link, seen + 1, ended)
     search.tree.nodes[child].count += 1
     return child, drift, status
 

@@ -1,5 +1,6 @@
 """New nodes and pairs of Bracket's tree, with the bounds that they have before any visit."""
 
+from math import log
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ def plant_root(search: Search, model: Any, state: int) -> int:
     root.place = find_place(search.pool, state, actions, search.steps.prior)
     root.branch = NONE
     join(search.graph, 0, state, 0, False)
+    if rules.shares and pools(search.graph):
+        root.price = _share_price(search, search.graph, 0, 0, 0)
     for action in range(actions):
         arm = search.root[action]
         arm.upper = span
@@ -116,13 +119,36 @@ def add_unvisited(search: Search, at: int, action: int, h: int) -> int:
 
 
 @inlined
-def settle(search: Search, model: Any, child: int, h: int, link: int, ended: bool) -> int:
-    """Fill in a new node, an outcome of pair `link` at depth h; returns a status."""
+def _share_price(search: Search, graph: Any, at: int, child: int, rank: int) -> float:
+    """log(1/w) of a new node, the `rank`-th outcome of a pair of node `at`.
+
+    In a tree w = w(at) / (rank (rank + 1)). In a graph w = 1 / (j (j + 1)) for the j-th node of its
+    depth; if a node stands for its state at all depths, for the j-th of all, divided by the number of
+    its actions that an optimal policy can take.
+    """
+    if graph is None:
+        return float(search.tree.nodes[at].price) + log(rank * (rank + 1.0))
+    horizon, node = search.rules[0].horizon, search.tree.nodes[child]
+    steps = search.steps[horizon - node.depth]
+    steps.found += 1
+    price = log(steps.found * (steps.found + 1.0))
+    return price + log(min(horizon, node.actions)) if graph.pooled else price
+
+
+@inlined
+def settle(
+    search: Search, model: Any, at: int, child: int, h: int, link: int, rank: int, ended: bool
+) -> int:
+    """Fill in a new node, the `rank`-th outcome of pair `link` of node `at` at depth h.
+
+    Returns a status.
+    """
     tree, rules = search.tree, search.rules[0]
     node = tree.nodes[child]
     left = rules.horizon - h - 1
     node.depth = 0 if pools(search.graph) else h + 1
     node.branch = search.decision[0].play
+    rules.widest = max(rules.widest, rank)
     # All unseen outcomes share one history of d.
     node.drift = tree.pairs[link].drift
     if ended:
@@ -132,6 +158,8 @@ def settle(search: Search, model: Any, child: int, h: int, link: int, ended: boo
     node.place = find_place(search.pool, node.state, node.actions, search.steps.prior)
     if not join(search.graph, child, node.state, node.depth, False):
         return CHUNK_DONE
+    if rules.shares:
+        node.price = _share_price(search, search.graph, at, child, rank)
     status = _cap(search, model, child, node.depth)
     node.estimate = search.steps.prior[left]
     if node.place != NONE:

@@ -14,7 +14,6 @@ from pacplan.algorithms.common.confidence import (
     check_accuracy,
     check_known,
     check_stops,
-    check_successors,
     declared,
     tail,
 )
@@ -127,7 +126,6 @@ class Bracket(DefaultHorizon, Planner):
     def check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
         check_stops(self.epsilon, limits)
-        check_successors(self, model)
         check_known(self, model)
         if self.merge == "stationary":
             check_stationary(

@@ -36,6 +36,8 @@ class Prices:
         opening: what each S_j starts from.
         kappa: the least lambda, relative to the resolution.
         log_share: log(1/delta_s), or 0 if nothing is random.
+        shares: whether nodes have shares of delta_p by the order in which they are found, because
+            their number is not known beforehand.
     """
 
     levels: Any
@@ -43,6 +45,7 @@ class Prices:
     opening: NDArray[np.float64]
     kappa: float
     log_share: float
+    shares: bool
 
 
 def prices(
@@ -52,7 +55,7 @@ def prices(
     resolution: float,
     *,
     merge: str,
-    successors: int,
+    successors: float,
     states: float,
     random_next: bool,
     random_rewards: bool,
@@ -65,7 +68,7 @@ def prices(
         horizon: H.
         resolution: epsilon, or what stands for it.
         merge: what nodes stand for.
-        successors: B.
+        successors: B, infinite if it is not known.
         states: S, infinite if it is not known. It matters only if nodes are merged.
         random_next: whether transitions must be learnt.
         random_rewards: whether rewards are.
@@ -88,14 +91,16 @@ def prices(
         levels["weight"] = 1.0 / discount
         levels["excess"] = np.cumsum(-np.log(levels["cash"][::-1]))[::-1] / discount
         levels["tolerance"] /= discount
+    shares = random_next and math.isinf(successors if merge == "tree" else states)
     if random_next:
-        # How many states an optimal policy can reach in h steps.
-        reachable = depth * math.log(successors)
-        if merge != "tree":
-            reachable = np.minimum(reachable, math.log(states))
-        # Where the last step leads matters only if it is evidence for other steps.
-        share = (1.0 - PRODUCT_SHARE) * delta / (horizon if pooled else horizon - 1)
-        levels["price"] = reachable - math.log(share)
+        levels["price"] = -math.log((1.0 - PRODUCT_SHARE) * delta)
+        if not (pooled and shares):
+            # Where the last step leads matters only if it is evidence for other steps.
+            levels["price"] += math.log(horizon if pooled else horizon - 1)
+        if not shares:
+            # How many states an optimal policy can reach in h steps.
+            reachable = np.append(0.0, depth[1:] * math.log(successors))
+            levels["price"] += reachable if merge == "tree" else np.minimum(reachable, math.log(states))
     log_share = -math.log(PRODUCT_SHARE * delta if random_next else delta)
     kappa = PENALTY[merge] / (log_share + float(levels["excess"][0]))
     least = kappa * resolution
@@ -115,6 +120,7 @@ def prices(
         opening=opening(chosen),
         kappa=kappa,
         log_share=log_share if random_next or random_rewards else 0.0,
+        shares=shares,
     )
 
 

@@ -19,6 +19,7 @@ NODE = np.dtype(
         ("estimate", np.float64),
         ("drift", np.float64),  # sum over the parent's draws of d
         ("evidence", np.float64),  # in trees: of the action with the largest W
+        ("price", np.float64),  # log(1/w), w the share of its depth's delta_p; 0 if all have the same
         ("place", np.int32),  # in the pool
         ("branch", np.int32),  # action of the root that leads here
         ("depth", np.int32),
@@ -71,7 +72,7 @@ LEVEL = np.dtype(
         ("weight", np.float64),  # of lambda: gamma^-h, or 1/sigma_H if evidence is pooled
         ("excess", np.float64),  # weight times C_h: by how much W may exceed the span, over lambda
         ("tolerance", np.float64),  # of the first maximum
-        ("price", np.float64),  # of the set of transitions: log( (H-1) B^h / delta_p )
+        ("price", np.float64),  # of the set of transitions, before the node's own
     ]
 )
 
@@ -92,7 +93,11 @@ RULES = np.dtype(
         ("delta_forced", np.float64),
         ("step", np.float64),  # of the grid of bounds
         ("stride", np.int64),  # steps of it in one step of the grid of forced bets
-        ("normaliser", np.float64),  # lgamma(B/2) - B lgamma(1/2)
+        (
+            "least_count",
+            np.int64,
+        ),  # calls that an outcome has before the set of transitions counts them
+        ("widest", np.int64),  # most outcomes seen of a pair
         ("horizon", np.int64),
         ("cut", np.int64),  # an exploring episode ends after a pair with fewer visits
         ("most_actions", np.int64),  # of a state; if that is not known, what there is room for
@@ -100,6 +105,7 @@ RULES = np.dtype(
         ("fixed_rewards", np.bool_),  # by one visit
         ("known_rewards", np.bool_),  # by the model
         ("learns", np.bool_),  # whether transitions must be learnt
+        ("shares", np.bool_),  # whether nodes have shares by the order in which they are found
         ("known_transitions", np.bool_),
         ("same_actions", np.bool_),
         ("value_goal", np.bool_),
@@ -113,8 +119,22 @@ RULES = np.dtype(
     align=True,
 )
 
-# By steps to go, 0..H: the largest value, the (learnt) value of an unknown state, that of the end.
-STEPS = np.dtype([("sigma", np.float64), ("prior", np.float64), ("ended", np.float64)])
+# By steps to go, 0..H: the largest value, the (learnt) value of an unknown state, that of the end, and
+# how many states were found, if nodes are merged.
+STEPS = np.dtype(
+    [("sigma", np.float64), ("prior", np.float64), ("ended", np.float64), ("found", np.int64)]
+)
+
+# A way to predict outcomes after n calls with m different ones: one seen c times has the probability
+# (c - discount) / (n + strength), a new one (fresh + fresher m) / (n + strength).
+PREDICTOR = np.dtype(
+    [
+        ("discount", np.float64),
+        ("strength", np.float64),
+        ("fresh", np.float64),
+        ("fresher", np.float64),
+    ]
+)
 
 # Workspace: a distribution and values on it; scores of actions, and their pairs; terms of a sum.
 SCRATCH = np.dtype(
@@ -158,7 +178,9 @@ class Search(NamedTuple):
     rules: Any  # one record of RULES
     levels: Any  # records of LEVEL
     steps: Any  # records of STEPS
-    entropies: NDArray[np.float64]  # n log n - lgamma(n + 1/2) for small n
+    predictors: Any  # records of PREDICTOR
+    predicted: NDArray[np.float64]  # predicted[pair, q]: log of what a predictor gave to its outcomes
+    entropies: NDArray[np.float64]  # n log n for small n
     root: Any  # records of ARM
     moments: Any  # moments[action, q], records of MOMENTS
     wealth: NDArray[np.float64]  # wealth[account, grid point, q]

@@ -82,7 +82,9 @@ class BracketSearch(KernelSearch):
                 transitions=planner.transitions,
                 reward_range=model.reward_range,
                 may_end=model.may_end,
-                successors=self.successors,
+                successors=1
+                if planner.transitions == "deterministic"
+                else model.successors or math.inf,
                 states=facts(model).states or math.inf,
                 same_actions=model.same_actions,
                 most_actions=room,
@@ -95,6 +97,8 @@ class BracketSearch(KernelSearch):
         self._wealth = np.zeros((0, setting.points, len(NEWEST)))
         self._forced_wealth = np.zeros((0, setting.forced_points, setting.fractions))
         self._bets = np.zeros((0, len(cost.opening)))
+        self._predicted = np.zeros((0, len(setting.predictors)))
+        self._scratch = zeros(max(room, len(cost.opening)), SCRATCH)
         # If evidence is pooled, one column per depth, and one for what follows the last step.
         columns = horizon + 1 if merge == "stationary" else 1
         self._bounds = Bounds(*(np.zeros((0, columns)) for _ in range(3)))
@@ -104,13 +108,13 @@ class BracketSearch(KernelSearch):
             "opening": cost.opening,
             "stakes": cost.stakes,
             "rules": self._rules,
-            "levels": records(cost.levels),
+            "levels": records(cost.levels.copy()),
             "steps": records(setting.steps.copy()),
             "entropies": _entropies(),
             "root": self.root,
             "moments": records(np.tile(setting.moments, (actions, 1))),
             "decision": self._decision,
-            "scratch": zeros(max(room, self.successors, len(cost.opening)), SCRATCH),
+            "predictors": records(setting.predictors),
         }
         self.reserve()
 
@@ -120,6 +124,8 @@ class BracketSearch(KernelSearch):
             **self.engine_fields(),
             bounds=self._bounds,
             bets=self._bets,
+            predicted=self._predicted,
+            scratch=self._scratch,
             pool=self._pool.arrays(),
             graph=self._graph,
             wealth=self._wealth,
@@ -133,10 +139,13 @@ class BracketSearch(KernelSearch):
         tree, room = self.tree.arrays(), self.room
         nodes, pairs = len(tree.nodes), len(tree.pairs)
         room.extend(self._bets, pairs)
+        room.extend(self._predicted, pairs)
         for table, rows in zip(self._bounds, (nodes, nodes, pairs), strict=True):
             room.extend(table, rows)
         self._pool.reserve(room)
         rules = self._rules[0]
+        # An episode can find a new outcome of the same pair at every step.
+        room.extend(self._scratch, int(rules["widest"]) + self.horizon + 1)
         self._open_accounts(self._wealth, int(rules["bettors"]))
         self._open_accounts(self._forced_wealth, int(rules["forcers"]))
         if self._graph is not None:
@@ -181,9 +190,8 @@ class BracketSearch(KernelSearch):
 
 @cache
 def _entropies() -> NDArray[np.float64]:
-    """The table of n log n - lgamma(n + 1/2) for small n. Plans share it: it must not be written to."""
-    first = -math.lgamma(0.5)
-    return np.array([first] + [n * math.log(n) - math.lgamma(n + 0.5) for n in range(1, SMALL_COUNTS)])
+    """The table of n log n for small n. Plans share it: it must not be written to."""
+    return np.array([0.0] + [n * math.log(n) for n in range(1, SMALL_COUNTS)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,10 +26,11 @@ from pacplan.algorithms.bracket.constants import (
     LEAST_FRACTION,
     MOST_POINTS,
     NEWEST,
+    PREDICTORS,
     PRIOR,
 )
 from pacplan.algorithms.bracket.prices import Prices, prices
-from pacplan.algorithms.bracket.records import MOMENTS, RULES, STEPS
+from pacplan.algorithms.bracket.records import MOMENTS, PREDICTOR, RULES, STEPS
 from pacplan.core.words import at_most, exactly
 from pacplan.engine.values import step_range
 
@@ -47,7 +48,7 @@ class Task(NamedTuple):
     transitions: str
     reward_range: tuple[float, float]
     may_end: bool
-    successors: int
+    successors: float  # infinite if it is not known
     states: float  # infinite if their number is not known
     same_actions: bool
     most_actions: int
@@ -64,6 +65,7 @@ class Setting:
         rules: one record of `RULES`.
         steps: records of `STEPS`.
         moments: one record of `MOMENTS` per bettor.
+        predictors: records of `PREDICTOR`.
         prices: of the bounds from above.
         points: of the grid of bounds.
         forced_points: of the grid of forced bets.
@@ -76,6 +78,7 @@ class Setting:
     rules: NDArray[Any]
     steps: NDArray[Any]
     moments: NDArray[Any]
+    predictors: NDArray[Any]
     prices: Prices
     points: int
     forced_points: int
@@ -131,6 +134,7 @@ def setting_of(task: Task) -> Setting:
         rules=rules,
         steps=steps,
         moments=moments,
+        predictors=_predictors(task.successors),
         prices=above,
         points=points,
         forced_points=points // stride + 2,
@@ -139,10 +143,22 @@ def setting_of(task: Task) -> Setting:
     )
 
 
+def _predictors(successors: float) -> NDArray[Any]:
+    """The predictors of outcomes: of one out of B, or of one seen before or new."""
+    if math.isinf(successors):
+        found = np.zeros(len(PREDICTORS), PREDICTOR)
+        found["discount"], found["strength"] = np.transpose(PREDICTORS)
+        found["fresh"], found["fresher"] = found["strength"], found["discount"]
+    else:
+        found = np.zeros(1, PREDICTOR)
+        found["discount"], found["strength"], found["fresh"] = -0.5, 0.5 * successors, 0.5
+    return found
+
+
 def _rules(task: Task, low: float, width: float, above: Prices) -> NDArray[Any]:
     """The record of rules, except for the grid."""
     lowest, highest = task.reward_range
-    below, b = BELOW * task.delta, task.successors
+    below = BELOW * task.delta
     rules = np.zeros(1, RULES)
     rules["gamma"], rules["horizon"] = task.gamma, task.horizon
     rules["low"], rules["width"] = low, width
@@ -150,7 +166,7 @@ def _rules(task: Task, low: float, width: float, above: Prices) -> NDArray[Any]:
     rules["kappa"], rules["log_share"] = above.kappa, above.log_share
     rules["delta_exploit"] = EXPLOIT_SHARE * below
     rules["delta_forced"] = (1.0 - EXPLOIT_SHARE) * below
-    rules["normaliser"] = math.lgamma(0.5 * b) - b * math.lgamma(0.5)
+    rules["shares"], rules["least_count"] = above.shares, math.isinf(task.successors)
     rules["cut"] = CUT if task.epsilon > 0.0 else ANYTIME_CUT
     rules["value_goal"] = task.value_goal
     rules["told"] = task.rewards != "unknown"

@@ -47,7 +47,8 @@ def check_successors(planner: Certifying, model: Model) -> None:
         raise ValueError(
             f"{type(planner).__name__} needs B, the largest number of successors of a state and "
             "action: pass successors= to the model (or transitions='deterministic' to the planner if "
-            "it is 1). For a Gymnasium environment, model.check() tells how many were seen"
+            "it is 1), or use Bracket, which needs none. For a Gymnasium environment, model.check() "
+            "tells how many were seen"
         )
 
 
@@ -130,10 +131,12 @@ def declared(planner: Certifying, model: Model) -> tuple[str, ...]:
     """What the certificate assumes, in words."""
     successors = 1 if planner.transitions == "deterministic" else model.successors
     low, high = model.reward_range
-    said = [
-        f"every state and action has at most {successors} successor{'s' * (successors != 1)}",
-        f"rewards lie in [{exactly(low)}, {exactly(high)}]",
-    ]
+    said = []
+    if successors is not None:
+        said.append(
+            f"every state and action has at most {successors} successor{'s' * (successors != 1)}"
+        )
+    said.append(f"rewards lie in [{exactly(low)}, {exactly(high)}]")
     for what, knowledge in (("rewards", planner.rewards), ("transitions", planner.transitions)):
         if knowledge != "unknown":
             said.append(f"{what} are {knowledge}")
