@@ -17,6 +17,7 @@ views
 result
 algorithms.common
 algorithms
+look
 planning agent exact envs theory extending
 registry
 experiments

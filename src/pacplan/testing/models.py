@@ -5,37 +5,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pacplan.compiled.jit import kernel, records
-from pacplan.compiled.streams import Stream, streams
+from pacplan.compiled.streams import streams
 from pacplan.core import checks
 from pacplan.core.notes import shown
-from pacplan.engine.calls import CHUNK_DONE, REPORT, call_model, count_actions
-from pacplan.engine.promises import TERMS, TOO_MANY_SUCCESSORS, broken_promise
+from pacplan.engine.caller import Caller
+from pacplan.engine.promises import TOO_MANY_SUCCESSORS
 from pacplan.models import states
 from pacplan.models.preflight import Preflight
-from pacplan.models.protocol import BrokenPromiseError, Model, facts
+from pacplan.models.protocol import BrokenPromiseError, Model
 from pacplan.models.protocol import check_model as check_kind
 from pacplan.testing.conformance import ConformanceError
 
 # States of which a copy is compared with the original.
 _COPIED = 100
-
-
-class _Rules(NamedTuple):
-    """What a checked call works on."""
-
-    terms: Any
-    report: Any
-
-
-@kernel
-def _count(rules: Any, model: Any, state: int, h: int) -> Any:
-    return count_actions(rules, model, state, h)
-
-
-@kernel
-def _call(rules: Any, model: Any, state: int, action: int, h: int, rng: Any) -> Any:
-    return call_model(rules, model, state, action, h, rng)
 
 
 def check_model(
@@ -99,15 +81,9 @@ class _Look:
     def __init__(self, model: Model, start: Any, seed: int, steps: int) -> None:
         self._model, self._start, self._steps = model, start, steps
         root = np.random.SeedSequence(checks.integer("seed", seed, least=0))
-        self._rng: Stream
-        self._rng, self._ties = streams(root, 2)
-        self._session = model.open(root)
-        terms, report = np.zeros(1, TERMS), np.zeros(1, REPORT)
-        low, high = model.reward_range
-        terms["lowest"], terms["width"], terms["horizon"] = low, high - low, steps
-        terms["successors"] = model.successors or checks.LARGEST
-        terms["most_actions"], terms["may_end"] = model.max_actions or 0, model.may_end
-        self._rules = _Rules(records(terms), records(report))
+        (self._ties,) = streams(root, 1)
+        self._caller = Caller(model, start, root, steps)
+        self._session = self._caller.session
         self._seen: dict[tuple[int, int, int], set[int | None]] = {}
         self.log: list[_Draw] = []
         self.problems: dict[object, str] = {}
@@ -115,66 +91,55 @@ class _Look:
 
     def play(self, episodes: int) -> None:
         """Play episodes, until the model raises."""
-        session = self._session
-        try:
-            session.agree(self._start, self._model.actions(self._start))
-            for _ in range(episodes):
-                self._episode()
-            for known in (session.states or [])[:_COPIED]:
-                self._compare_copy(known)
-            session.verify()
-        except Exception as error:
-            kind = "" if isinstance(error, BrokenPromiseError) else f"{type(error).__name__}: "
-            notes = [f"({note})" for note in getattr(error, "__notes__", ())]
-            self.problems["raised"] = " ".join([f"{kind}{error}", *notes])
-        finally:
-            session.close()
+        with self._caller:
+            try:
+                for _ in range(episodes):
+                    self._episode()
+                for known in (self._session.states or [])[:_COPIED]:
+                    self._compare_copy(known)
+                self._session.verify()
+            except Exception as error:
+                kind = "" if isinstance(error, BrokenPromiseError) else f"{type(error).__name__}: "
+                notes = [f"({note})" for note in getattr(error, "__notes__", ())]
+                self.problems["raised"] = " ".join([f"{kind}{error}", *notes])
 
     def _episode(self) -> None:
-        session, rules, low = self._session, self._rules, self._model.reward_range[0]
-        at = session.encode(self._start)
+        at: int | None = self._caller.start()
         for h in range(self._steps):
-            actions, status = _count(rules, session.handle, at, h)
-            if status != CHUNK_DONE:
-                return self._note(at, None, h)
-            action = int(self._ties.random() * actions)
-            successor, scaled, ended, status = _call(rules, session.handle, at, action, h, self._rng)
-            if status != CHUNK_DONE:
-                return self._note(at, action, h)
-            reward = float(low + rules.terms[0]["width"] * scaled)
-            follows = None if ended else self._shown(int(successor))
-            self.log.append(_Draw(at, action, reward, follows))
-            # In models that are not stationary, a pair belongs to its step.
-            step = 0 if facts(self._model).stationary else h
-            after = self._seen.setdefault((at, action, step), set())
-            after.add(None if ended else int(successor))
-            self.most = max(self.most, len(after))
-            if len(after) > rules.terms[0]["successors"]:
-                call = ["promise", "state", "action", "h"]
-                rules.report[call] = (TOO_MANY_SUCCESSORS, at, action, h)
-                return self._note(at, action, h)
-            if ended:
+            assert at is not None
+            try:
+                at = self._step(at, h)
+            except BrokenPromiseError as error:
+                if self._session.error is not None:
+                    raise
+                self.problems.setdefault(int(self._caller.report["promise"]), str(error))
+                return
+            if at is None:
                 self.ended += 1
-                return None
-            at = int(successor)
+                return
         if self._model.two_player:
             self.problems["endless"] = (
                 f"a game was not over after {self._steps} moves; let it "
                 "end by `terminated`, or pass a larger steps="
             )
-        return None
+
+    def _step(self, at: int, h: int) -> int | None:
+        """One call, at random; returns the next state, None after an end."""
+        caller = self._caller
+        action = int(self._ties.random() * caller.actions(at, h))
+        successor, reward = caller.call(at, action, h)
+        self.log.append(
+            _Draw(at, action, reward, None if successor is None else self._shown(successor))
+        )
+        after = self._seen.setdefault(caller.pair(at, action, h), set())
+        after.add(successor)
+        self.most = max(self.most, len(after))
+        if len(after) > caller.terms["successors"]:
+            raise caller.broken(TOO_MANY_SUCCESSORS, at, action, h)
+        return successor
 
     def _shown(self, key: int) -> Any:
         return key if self._session.states is None else self._session.states[key]
-
-    def _note(self, state: int, action: int | None, h: int) -> None:
-        """Note a broken promise, once of each kind; raises what the model raised."""
-        session, report = self._session, self._rules.report[0]
-        session.diagnose(state, action, h)
-        if session.error is not None:
-            raise session.error
-        error = broken_promise(report, self._rules.terms[0], session, False)
-        self.problems.setdefault(int(report["promise"]), str(error))
 
     def _compare_copy(self, state: Any) -> None:
         try:
