@@ -101,7 +101,7 @@ def test_python_simulators_see_their_own_states(cls):
 @pytest.mark.parametrize("cls", PLANNERS)
 def test_bad_bounds(cls):
     model = random_small(np.random.default_rng(0))
-    for bad in (1.0, (1.0, 2.0), (lambda s, h: 0.0,)):
+    for bad in (1.0, ("1", 2.0), (lambda s, h: 0.0,)):
         with pytest.raises(TypeError, match="value_bounds"):
             make(cls, model, value_bounds=bad)
     crossed = (lambda s, h: 1.0, lambda s, h: 0.5)

@@ -70,20 +70,25 @@ def probability(name: str, value: Any) -> float:
     return number
 
 
-def reward_range(value: Any) -> tuple[float, float]:
-    """An interval (lowest reward, highest reward)."""
+def interval(name: str, value: Any, what: str) -> tuple[float, float]:
+    """An interval (lowest, highest) of rewards or returns, as `what` says."""
     try:
         lowest, highest = value
     except (TypeError, ValueError):
-        raise TypeError(f"reward_range must be a pair (lowest, highest), got {value!r}") from None
-    low, high = real("the lowest reward", lowest), real("the highest reward", highest)
+        raise TypeError(f"{name} must be a pair (lowest, highest), got {value!r}") from None
+    low, high = real(f"the lowest {what}", lowest), real(f"the highest {what}", highest)
     if not low < high:
-        raise ValueError(f"reward_range must have lowest < highest, got ({low}, {high})")
+        raise ValueError(f"{name} must have lowest < highest, got ({low}, {high})")
     if not 1e-150 < high - low < 1e150 or not high - low > 1e-9 * max(abs(low), abs(high)):
         raise ValueError(
-            f"reward_range=({low}, {high}) is too wide or too narrow to compute with; rescale rewards"
+            f"{name}=({low}, {high}) is too wide or too narrow to compute with; rescale rewards"
         )
     return low, high
+
+
+def reward_range(value: Any) -> tuple[float, float]:
+    """An interval (lowest reward, highest reward)."""
+    return interval("reward_range", value, "reward")
 
 
 def positive(name: str, value: Any) -> float:

@@ -1,6 +1,7 @@
 """Bounds on values that a user knows, handed to the kernels with any model."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,16 +57,36 @@ class ValueBounds:
         return low, high
 
 
+@dataclass(frozen=True)
+class Constant:
+    """The same bound for every state and number of steps."""
+
+    value: float
+
+    def __call__(self, state: Any, h: int) -> float:
+        """The bound."""
+        return self.value
+
+
 def check_bounds(bounds: Any) -> Bounds | None:
-    """A pair of functions of (state, h), or None."""
+    """A pair of functions of (state, h), or None. Numbers become functions."""
     if bounds is None:
         return None
-    if not (isinstance(bounds, tuple) and len(bounds) == 2 and all(map(callable, bounds))):
-        raise TypeError(
-            "value_bounds must be a pair of functions (lower, upper), each of the state and the number "
-            f"of steps taken, got {bounds!r}"
+    if isinstance(bounds, tuple) and len(bounds) == 2:
+        lower, upper = (
+            bound if callable(bound) or not _is_number(bound) else Constant(float(bound))
+            for bound in bounds
         )
-    return bounds
+        if callable(lower) and callable(upper):
+            return lower, upper
+    raise TypeError(
+        "value_bounds must be a pair (lower, upper) of numbers or of functions, each of the state and "
+        f"the number of steps taken, got {bounds!r}"
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
 @answers(handles.value_bounds, BoundedHandle)

@@ -30,13 +30,14 @@ def bet_exploit(search: Search, action: int, earned: float) -> None:
     when every lower one is: then L > Q needs the first point above Q to have been reached.
     """
     arm, moments = search.root[action], search.moments[action]
+    arm.returns += earned
+    earned -= search.rules[0].floor
     if arm.exploits == FIRST_BET:
         _open_account(search, action)
     if arm.exploits >= FIRST_BET:
         _stake_on_grid(search, action, earned)
     for q in range(NEWEST.size):
         _learn_moments(moments[q], NEWEST[q], arm.exploits, earned)
-    arm.returns += earned
     arm.exploits += 1
 
 
@@ -59,7 +60,10 @@ def _trusted_mean(moment: Any, newest: float, seen: int) -> float:
 
 @inlined
 def _stake_on_grid(search: Search, action: int, earned: float) -> None:
-    """Bet at all unproven grid points that some bettor expects the return to exceed."""
+    """Bet at all unproven grid points that some bettor expects the return to exceed.
+
+    Here and below, returns and points of the grid count from the least return.
+    """
     rules, arm, moments = search.rules[0], search.root[action], search.moments[action]
     wealth = search.wealth[arm.account]
     reach = -np.inf
@@ -78,7 +82,7 @@ def _stake_on_grid(search: Search, action: int, earned: float) -> None:
         if i == proven + 1 and total >= NEWEST.size * arm.threshold:
             proven = i
     arm.proven = proven
-    arm.lower = max(arm.lower, proven * rules.step)
+    arm.lower = max(arm.lower, rules.floor + proven * rules.step)
 
 
 @inlined
@@ -122,7 +126,7 @@ def bet_forced(search: Search, action: int, earned: float) -> None:
     count = wealth.shape[1]
     proven = arm.forced
     for i in range(arm.forced + 1, wealth.shape[0]):
-        odds = earned / (i * step) - 1.0
+        odds = (earned - rules.floor) / (i * step) - 1.0
         total = 0.0
         fraction = LARGEST_FRACTION
         for j in range(count):
@@ -132,4 +136,4 @@ def bet_forced(search: Search, action: int, earned: float) -> None:
         if i == proven + 1 and total * rules.delta_forced >= count * search.root.size:
             proven = i
     arm.forced = proven
-    arm.lower = max(arm.lower, proven * step)
+    arm.lower = max(arm.lower, rules.floor + proven * step)

@@ -34,6 +34,7 @@ def plant_root(search: Search, model: Any, state: int) -> int:
     for action in range(actions):
         arm = search.root[action]
         arm.upper = span
+        arm.lower = rules.floor
         arm.estimate = PRIOR * span
         arm.penalty = rules.least
         arm.pair = NONE
@@ -64,7 +65,7 @@ def _cap(search: Search, model: Any, at: int, first: int) -> int:
             return break_promise(search, BAD_BOUNDS, state, 0, h, 0.0)
         # If nodes are merged, the span exceeds every value by what evidence may add.
         largest_value = search.steps.sigma[rules.horizon - h]
-        known = (high - rules.low * largest_value) / rules.width
+        known = (min(high, rules.most_value) - rules.low * largest_value) / rules.width
         cap = max(0.0, min(span, known + span - largest_value))
         bounds.caps[at, column(search.graph, h)] = cap
         bounds.nodes[at, column(search.graph, h)] = cap

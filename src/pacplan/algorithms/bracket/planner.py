@@ -70,9 +70,13 @@ class Bracket(DefaultHorizon, Planner):
         target: "horizon": epsilon-optimal in the problem of H steps; "infinite": in the
             infinite-horizon discounted problem.
         value_bounds: what you know: (lower, upper), functions of a state and the number h of steps
-            taken that bound its optimal value over the H - h steps left, in the model's units. A state
-            is then worth no more than that, whatever was tried in it. (Only the upper one helps
-            Bracket.) The guarantee depends on it.
+            taken, or numbers, that bound its optimal value over the H - h steps left, in the model's
+            units. A state is then worth no more than that, whatever was tried in it. (Only the upper
+            one helps Bracket.) The guarantee depends on it.
+        value_range: (low, high), if you know that what an episode earns from any state on, discounted
+            from there, lies between them, whatever is done. It helps above and below: a game that is
+            won or lost once has returns between -1 and 1, however many steps it may take. Checked on
+            the returns of whole episodes; the guarantee depends on it.
         chunk: see `Planner`.
     """
 
@@ -92,6 +96,7 @@ class Bracket(DefaultHorizon, Planner):
         transitions: Knowledge = "unknown",
         target: Literal["horizon", "infinite"] = "horizon",
         value_bounds: Bounds | None = None,
+        value_range: tuple[float, float] | None = None,
         chunk: int | None = None,
     ) -> None:
         super().__init__(chunk=chunk)
@@ -104,6 +109,9 @@ class Bracket(DefaultHorizon, Planner):
         self.transitions = checks.choice("transitions", transitions, KNOWLEDGE)
         self.target = checks.choice("target", target, ("horizon", "infinite"))
         self.value_bounds = check_bounds(value_bounds)
+        self.value_range = (
+            None if value_range is None else checks.interval("value_range", value_range, "return")
+        )
         if self.target == "infinite" and self.gamma == 1.0:
             raise ValueError('target="infinite" needs gamma < 1')
         if self.target == "infinite" and self.goal == "value":

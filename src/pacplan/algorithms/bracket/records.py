@@ -19,7 +19,7 @@ NODE = np.dtype(
         ("estimate", np.float64),
         ("drift", np.float64),  # sum over the parent's draws of d
         ("evidence", np.float64),  # in trees: of the action with the largest W
-        ("price", np.float64),  # log(1/w), w the share of its depth's delta_p; 0 if all have the same
+        ("price", np.float64),  # of its share of delta_p (`expansion._share_price`); 0 if it has none
         ("place", np.int32),  # in the pool
         ("branch", np.int32),  # action of the root that leads here
         ("depth", np.int32),
@@ -91,6 +91,10 @@ RULES = np.dtype(
         ("log_share", np.float64),  # log(1/delta_s)
         ("delta_exploit", np.float64),
         ("delta_forced", np.float64),
+        ("floor", np.float64),  # the least return
+        ("most_value", np.float64),  # what no state's value exceeds, in the user's units
+        ("least_return", np.float64),  # of the episodes that were bet on ...
+        ("most_return", np.float64),
         ("step", np.float64),  # of the grid of bounds
         ("stride", np.int64),  # steps of it in one step of the grid of forced bets
         (

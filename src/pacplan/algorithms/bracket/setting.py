@@ -47,6 +47,7 @@ class Task(NamedTuple):
     rewards: str
     transitions: str
     reward_range: tuple[float, float]
+    value_range: tuple[float, float]  # infinite if nothing is known
     may_end: bool
     successors: float  # infinite if it is not known
     states: float  # infinite if their number is not known
@@ -95,7 +96,8 @@ def setting_of(task: Task) -> Setting:
     low, high = step_range(task.reward_range, task.may_end)
     width = high - low
     sigma = np.concatenate([[0.0], np.cumsum(task.gamma ** np.arange(task.horizon))])
-    span, epsilon = float(sigma[-1]), task.epsilon / width
+    floor, ceiling = _return_range(task, low, width, float(sigma[-1]))
+    span, epsilon = ceiling - floor, task.epsilon / width
     if task.epsilon > 0.0 and span > FINEST * epsilon:
         raise ValueError(
             f"epsilon={exactly(task.epsilon)} is too small for values in a range of "
@@ -122,6 +124,8 @@ def setting_of(task: Task) -> Setting:
     least = min(0.5, LEAST_FRACTION * resolution / span)
     rules = _rules(task, low, width, above)
     rules["epsilon"], rules["resolution"], rules["learns"] = epsilon, resolution, learns
+    rules["floor"], rules["most_value"] = floor, task.value_range[1]
+    rules["least_return"], rules["most_return"] = np.inf, -np.inf
     rules["least"], rules["step"], rules["stride"] = above.kappa * resolution, step, stride
     steps = np.zeros(task.horizon + 1, STEPS)
     steps["sigma"], steps["prior"], steps["ended"] = sigma, PRIOR * sigma, -low / width * sigma
@@ -141,6 +145,18 @@ def setting_of(task: Task) -> Setting:
         # Halves of the largest fraction, until one is small enough.
         fractions=1 + max(0, math.ceil(math.log2(LARGEST_FRACTION / least))),
     )
+
+
+def _return_range(task: Task, low: float, width: float, sigma: float) -> tuple[float, float]:
+    """Least and largest return of H steps, in the units of the search."""
+    least, most = ((value - low * sigma) / width for value in task.value_range)
+    floor, ceiling = max(0.0, least), min(sigma, most)
+    if not floor <= ceiling:
+        raise ValueError(
+            f"value_range={task.value_range} contradicts the model's reward_range, by which returns "
+            f"lie in [{low * sigma}, {(low + width) * sigma}]"
+        )
+    return floor, ceiling
 
 
 def _predictors(successors: float) -> NDArray[Any]:

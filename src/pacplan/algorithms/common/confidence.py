@@ -142,6 +142,9 @@ def declared(planner: Certifying, model: Model) -> tuple[str, ...]:
             said.append(f"{what} are {knowledge}")
     if planner.value_bounds is not None:
         said.append("value_bounds bound the values")
+    returns = getattr(planner, "value_range", None)
+    if returns is not None:
+        said.append(f"returns lie in [{exactly(returns[0])}, {exactly(returns[1])}]")
     if planner.merge != "tree":
         said.append("equal states have equal futures")
         told = facts(model)

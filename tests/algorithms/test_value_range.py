@@ -1,0 +1,81 @@
+"""What a user knows of returns: used above and below, and checked."""
+
+import numpy as np
+import pytest
+
+import pacplan
+from hard_problems import GAMMA, Kind, most
+from pacplan import BrokenPromiseError, exact
+
+SETTINGS = {"epsilon": 0.2, "delta": 0.1, "gamma": 1.0, "horizon": 6}
+
+
+def climb(state, action, rng):
+    """Steps up or down a hill; the last one pays 1 or -1, and ends the episode."""
+    height, left = state
+    height += 1 if rng.random() < (0.7, 0.4)[action] else -1
+    if left == 1:
+        return None, 1.0 if height > 0 else -1.0, True
+    return (height, left - 1), 0.0, False
+
+
+MODEL = pacplan.Simulator(climb, actions=2, reward_range=(-1, 1), initial=(0, 6))
+
+
+@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
+def test_it_saves_calls(merge):
+    settings = SETTINGS | {"merge": merge, "epsilon": 0.5, "horizon": 12}
+    plans = [
+        pacplan.Bracket(**settings, value_range=told).plan(MODEL, (0, 12), seed=1, budget=20_000)
+        for told in (None, (-1, 1))
+    ]
+    assert [plan.certified for plan in plans] == [False, True]
+    assert plans[1].action == 0 and plans[1].lower.min() >= -1.0 and plans[1].upper.max() <= 1.0
+    assert "returns lie in [-1, 1]" in plans[1].assumptions
+
+
+@pytest.mark.parametrize("merge", ["tree", "stationary"])
+def test_bounds_hold(merge):
+    kind, runs, delta = Kind(3, 2, 2, reward_range=(-1.0, 1.0)), 150, 0.5
+    rng = np.random.default_rng(5)
+    above = below = 0
+    for run in range(runs):
+        model = kind.draw(rng)
+        # Rewards are -1 or 1, so nothing less than this is sure.
+        reach = sum(GAMMA**h for h in range(3))
+        planner = pacplan.Bracket(
+            epsilon=0.02,
+            delta=delta,
+            gamma=GAMMA,
+            horizon=3,
+            merge=merge,
+            value_range=(-reach, reach if run % 2 else 2 * reach),
+        )
+        q = exact.finite_horizon(model, gamma=GAMMA, horizon=3)[0, 0]
+        plan = planner.plan(model, 0, seed=run, budget=1500)
+        above += plan.upper[q.argmax()] < q.max() - 1e-9
+        below += (plan.lower > q + 1e-9).any()
+    assert above <= most(runs, delta / 2) and below <= most(runs, delta / 2)
+
+
+def test_a_return_outside_it_is_found():
+    planner = pacplan.Bracket(**SETTINGS, value_range=(-0.5, 1))
+    with pytest.raises(BrokenPromiseError, match=r"a return of -1.*value_range=\(-0.5, 1.0\)"):
+        planner.plan(MODEL, seed=1, budget=20_000)
+
+
+def test_a_range_that_cannot_be():
+    planner = pacplan.Bracket(**SETTINGS, value_range=(10, 12))
+    with pytest.raises(ValueError, match="contradicts the model's reward_range"):
+        planner.plan(MODEL, seed=1, budget=100)
+    for wrong, error in (((1, -1), ValueError), (3, TypeError), (("a", 1), TypeError)):
+        with pytest.raises(error, match=r"value_range|lowest return"):
+            pacplan.Bracket(**SETTINGS, value_range=wrong)
+
+
+def test_numbers_are_bounds_too():
+    for bounds in ((-1, 1), (-1.0, np.float64(1.0)), (lambda state, h: -1.0, 1)):
+        plan = pacplan.Bracket(**SETTINGS, value_bounds=bounds).plan(MODEL, seed=1, budget=2000)
+        assert plan.upper.max() <= 1.0
+    with pytest.raises(TypeError, match="numbers or of functions"):
+        pacplan.Bracket(**SETTINGS, value_bounds=("a", 1))
