@@ -10,7 +10,7 @@ import pytest
 from gymnasium import spaces
 
 import pacplan
-from pacplan.models.snapshots import observation_key
+from pacplan.models.bench import observation_key
 from worlds import WALK, Walk, made, started, steps_of
 
 
