@@ -64,7 +64,7 @@ class Filtered:
 
 def _converted(space: Any, action: Any) -> Any:
     """The user's action, or the array that it stands for in a space of arrays."""
-    if space.contains(action) or not getattr(space, "shape", ()):
+    if not getattr(space, "shape", ()):
         return action.item() if isinstance(action, np.generic) else action
     try:
         array = np.asarray(action, space.dtype)

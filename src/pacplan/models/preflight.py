@@ -104,7 +104,7 @@ def examine(
         (float(look.lowest), float(look.highest)),
         tuple(look.problems.values()),
         tuple(look.notes.values()),
-        tuple(bench.changed_constants()),
+        tuple(sorted(look.changed)),
         not look.problems.keys().isdisjoint(_UNCOPIED),
     )
 
@@ -128,6 +128,7 @@ class _Look:
         self._taken: list[Any] = []
         self.problems: dict[str, str] = {}
         self.notes: dict[str, str] = {}
+        self.changed: set[str] = set()
         self.lowest, self.highest, self.most = np.inf, -np.inf, 1
         self.drawn, self.looked_ahead = 0, 0
 
@@ -157,6 +158,8 @@ class _Look:
             self._disturb()
             again = bench.observe(state, plan[k], np.random.default_rng([seed, k]))
             self.drawn += 2
+            # Now, since the next reset may undo it.
+            self.changed.update(bench.changed_constants())
             self._replayed(state, plan[k], found, again)
             if not _alike((found[0], *found[2:]), tuple(expected)):
                 self.problems["snapshots"] = (

@@ -36,6 +36,12 @@ from pacplan.models.layers import (
 )
 from pacplan.models.protocol import BrokenPromiseError
 
+_RESETS = 4
+_OWN_LUCK = (
+    "what follows depends on the seed that was given to reset. So there is randomness of its own, or "
+    "luck that is drawn in advance, and every replay would have the same luck, which nobody can know. "
+    "Pass save= and restore=, or check=False to plan for someone who knows that luck"
+)
 _counter = itertools.count()
 
 
@@ -50,9 +56,10 @@ class Past:
         shown: the form of the observation; None: it has none.
         length: number of steps since the reset.
         mark: what identifies it.
+        certain: what steps from here that used no random numbers have led to, by their marks.
     """
 
-    __slots__ = ("action", "before", "length", "mark", "noise", "reward", "shown")
+    __slots__ = ("action", "before", "certain", "length", "mark", "noise", "reward", "shown")
 
     def __init__(
         self,
@@ -68,6 +75,7 @@ class Past:
         self.length: int = 0 if before is None else before.length + 1
         content = (None if before is None else before.mark, action, noise if used else None)
         self.mark: bytes = form_or_none(content) or b"%d" % next(_counter)
+        self.certain: dict[bytes, tuple[Any, ...]] = {}
 
     def steps(self) -> Iterator["Past"]:
         """From this one back to the reset."""
@@ -118,9 +126,7 @@ class Replays(Bench):
             raise ValueError(f"another {names_of(live)} turned out to be {names_of(own)}")
         super().__init__(relinked(own), actions=actions, key=key, redraw=redraw)
         self.steps_taken = 0
-        # What is on the bench, and the step that is not a part of it yet.
-        self._at: Past | None = None
-        self._ahead: tuple[Any, ...] | None = None
+        self._at: Past | None = None  # What is on the bench.
         self._random: dict[int, set[str]] = {}
         self._look_for_generators()
 
@@ -163,7 +169,7 @@ class Replays(Bench):
         """Nothing: each step has a seed of its own."""
 
     def _clear(self) -> None:
-        self._at = self._ahead = None
+        self._at = None
 
     def put(self, state: EnvState) -> None:
         """Bring the environment on the bench to a state."""
@@ -171,7 +177,7 @@ class Replays(Bench):
         self._bring_to(past)
 
     def _bring_to(self, goal: Past) -> None:
-        at, self._at, self._ahead = self._at, None, None
+        at, self._at = self._at, None
         missing = []
         for past in goal.steps():
             if at is not None and past.mark == at.mark:
@@ -186,14 +192,22 @@ class Replays(Bench):
                 observation, reward, ended, _ = self._noisy_step(past.action, past.noise)
             shown = form_or_none(observation)
             if ended or shown != past.shown or not _equal(reward, past.reward):
-                raise BrokenPromiseError(
-                    f"{self!r} cannot be replayed: {past!r} paid {past.reward} the first time, and "
-                    f"{reward} now{', and ended the episode' * ended}"
-                    f"{', or showed something else' * (shown != past.shown)}. Its randomness does not "
-                    "come from its own generators, or it keeps something from one episode to the "
-                    "next; pass save= and restore="
-                )
+                first = (past.reward, False, past.shown)
+                raise self._irreproducible(past, first, (reward, ended, shown))
         self._at = goal
+
+    def _irreproducible(
+        self, past: Past, first: tuple[Any, ...], now: tuple[Any, ...]
+    ) -> BrokenPromiseError:
+        """Says that what happened once has not happened again."""
+        ends = ["ended" if ended else "did not end" for _, ended, _ in (first, now)]
+        shown = "something else" if first[2] != now[2] else "the same"
+        return BrokenPromiseError(
+            f"{self!r} cannot be replayed: {past!r} first paid {first[0]} and {ends[0]}; with the same "
+            f"random numbers it then paid {now[0]}, {ends[1]}, and showed {shown}. There is randomness "
+            "that does not come from its own generators, or it keeps something from one episode to "
+            "the next; pass save= and restore="
+        )
 
     def _noisy_step(self, action: Any, noise: int | None) -> tuple[Any, Any, bool, bool]:
         """One step with the random numbers of a seed; also whether it used any."""
@@ -215,22 +229,26 @@ class Replays(Bench):
         self._clear()
         reset = int(rng.integers(2**31)), None
         observation, _ = self.top.reset(seed=reset[0])
-        self._ahead = (None, reset, None, 0.0, observation)
+        self._at = Past(None, reset, None, 0.0, observation)
         return observation
 
     def _stepped(self, action: Any, rng: np.random.Generator) -> tuple[Any, Any, bool]:
-        # While playing on without looking back, what is on the bench has not been taken yet.
-        before = self._at if self._ahead is None else Past(*self._ahead)
-        self._clear()
+        before, self._at = self._at, None
+        assert before is not None
         noise = int(rng.integers(2**63))
         observation, reward, ended, used = self._noisy_step(action, noise)
-        self._ahead = (before, action, noise, reward, observation, used)
+        past = Past(before, action, noise, reward, observation, used)
+        if not used:
+            now = reward, ended, past.shown
+            first = before.certain.setdefault(past.mark, now)
+            if first[1:] != now[1:] or not _equal(first[0], now[0]):
+                raise self._irreproducible(past, first, now)
+        self._at = None if ended else past
         return observation, reward, ended
 
     def _taken(self, observation: Any) -> EnvState:
-        assert self._ahead is not None
-        self._at = past = Past(*self._ahead)
-        self._ahead = None
+        past = self._at
+        assert past is not None
         return EnvState(past.mark if self._key is None else self._keyed(observation), [past])
 
     def identify(self, saved: list[Any]) -> Hashable:
@@ -245,29 +263,38 @@ class Replays(Bench):
     def hidden_randomness(self, rng: np.random.Generator, lucks: Sequence[float]) -> str | None:
         """What shows that draws do not come from the generators that are seen, in words.
 
-        With the same states of these generators before a reset, and the same seeds of steps, the seeds
-        of earlier resets must make no difference.
+        What comes after a reset is played twice, with other seeds of resets and the same random numbers
+        in all steps. It must be the same if these generators had the same states before the reset; and
+        if the first observation is the same. (It need not be, if a part of the state is drawn by the
+        reset and not shown. But that cannot be told from luck to come.)
         """
-        start, steps = int(rng.integers(2**63)), [int(rng.integers(2**63)) for _ in lucks]
-        outcomes = []
+        noises, start = rng.integers(2**63, size=len(lucks)).tolist(), int(rng.integers(2**63))
         with self._lock:
-            for _ in range(2):
-                self._clear()
-                self.top.reset(seed=int(rng.integers(2**31)))
-                self.seed(np.random.default_rng(start))
-                observation, _ = self.top.reset()
-                self._ahead = (None, (None, None), None, 0.0, observation)
-                noises = map(np.random.default_rng, steps)
-                played = self._played(zip(lucks, noises, strict=True))
-                outcomes.append([form_or_none(observation), *map(form_or_none, played)])
-        if outcomes[0] == outcomes[1]:
-            return None
-        return (
-            "with the same random numbers in all generators that are seen, what follows still depends "
-            "on the seed that was given to an earlier reset. If that is randomness of its own, every "
-            "new step would be played with the same luck, which nobody can know; pass save= and "
-            "restore=, or check=False if it is not random"
-        )
+            given = [self._after_reset(rng, lucks, noises, start) for _ in range(2)]
+            if given[0] != given[1]:
+                return f"even with the same numbers in the generators that are seen, {_OWN_LUCK}"
+            free = [self._after_reset(rng, lucks, noises) for _ in range(_RESETS)]
+        for one, other in itertools.pairwise(free):
+            if one[0] == other[0] and one != other:
+                return f"although the same was shown first, {_OWN_LUCK}"
+        return None
+
+    def _after_reset(
+        self,
+        rng: np.random.Generator,
+        lucks: Sequence[float],
+        noises: Sequence[int],
+        start: int | None = None,
+    ) -> list[bytes | None]:
+        """What follows a reset with any seed, and a second one from a state of the generators."""
+        observation = self._reset(rng)
+        if start is not None:
+            self.seed(np.random.default_rng(start))
+            observation, _ = self.top.reset()
+            self._at = Past(None, (None, None), None, 0.0, observation)
+        shown = form_or_none(observation)
+        played = self._played(zip(lucks, map(np.random.default_rng, noises), strict=True))
+        return [shown, *map(form_or_none, played)]
 
     def state_of(self, env: Any, observation: Any = None) -> EnvState:
         """The state that a recorded environment of the same kind is in now."""
