@@ -36,6 +36,8 @@ def test_places():
     actions = ({"x": np.array([0])}, {"x": np.array([1])}, {})
     assert [place(action, actions) for action in actions] == [0, 1, 2]
     assert place({"x": np.array([1])}, actions) == 1
+    last = actions[-1]
+    assert place(last, ({}, last)) == 1  # itself before what holds the same
     with pytest.raises(ValueError, match="not among"):
         place({"x": 1}, actions)
     assert all_distinct(actions) and not all_distinct([*actions, {}])

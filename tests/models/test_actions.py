@@ -70,6 +70,8 @@ def test_plans_in_a_space_of_dictionaries():
     assert len(marked) == 1 and "array([1, 1]" in marked[0]
     env.step(plan.action)
     assert env.place == 3
+    # What the environment did with it has not changed the model.
+    assert len(model.actions(model.initial_state())[7]) == 2
 
 
 def test_an_agent_keeps_its_tree_in_a_space_of_arrays():
@@ -161,6 +163,8 @@ def test_functions_and_masks_exclude_each_other():
         pacplan.from_gymnasium(started(Doors()), actions=Doors.doors, mask=Doors.doors, **WALK)
     with pytest.raises(ValueError, match="nothing to choose from"):
         pacplan.from_gymnasium(started(Walk()), actions=[], **WALK)
+    with pytest.raises(pacplan.BrokenPromiseError, match="leaves nothing to do"):
+        pacplan.from_gymnasium(started(Walk()), actions=lambda env: [], **WALK)
 
 
 def test_a_key_must_tell_apart_states_with_other_actions():

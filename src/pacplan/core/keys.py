@@ -5,6 +5,7 @@ Arrays do not compare to a truth value, and neither they nor dictionaries can be
 
 from collections.abc import Hashable, Sequence
 from hashlib import blake2b
+from operator import is_
 from typing import Any, cast
 
 import numpy as np
@@ -47,10 +48,11 @@ def same(one: Any, other: Any) -> bool:
 
 
 def place(thing: Any, among: Sequence[Any]) -> int:
-    """Where a thing stands in a sequence."""
-    for i, other in enumerate(among):
-        if same(thing, other):
-            return i
+    """Where a thing stands in a sequence: itself, or else the first that holds the same."""
+    for alike in (is_, same):
+        for i, other in enumerate(among):
+            if alike(thing, other):
+                return i
     raise ValueError(f"{thing!r} is not among {among!r}")
 
 

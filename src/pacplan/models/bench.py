@@ -13,6 +13,7 @@ import numpy as np
 
 from pacplan.core.keys import key_of
 from pacplan.models import forms, layers
+from pacplan.models.protocol import BrokenPromiseError
 
 Actions = tuple[Any, ...] | Callable[[Any], Sequence[Any]]
 
@@ -166,7 +167,12 @@ class Bench(ABC):
         if not callable(self._actions):
             return self._actions
         # Copies: a step may change what the environment handed out.
-        return [_own(action) for action in self._actions(self.base)]
+        offered = [own_copy(action) for action in self._actions(self.base)]
+        if not offered:
+            raise BrokenPromiseError(
+                "actions= or mask= leaves nothing to do in a state in which the episode has not ended"
+            )
+        return offered
 
     def actions(self, state: EnvState) -> Sequence[Any]:
         """The actions that can be taken in a state."""
@@ -245,7 +251,7 @@ class Bench(ABC):
 
     def _step(self, action: Any) -> tuple[Any, Any, bool]:
         """One step, with an action of the environment's own: it may do with it what it likes."""
-        observation, reward, terminated, truncated, _ = self.top.step(_own(action))
+        observation, reward, terminated, truncated, _ = self.top.step(own_copy(action))
         return observation, reward, bool(terminated or truncated)
 
     def _keyed(self, observation: Any) -> Hashable:
@@ -266,5 +272,6 @@ def chosen(actions: Sequence[Any], luck: float) -> Any:
     return actions[int(luck * len(actions))]
 
 
-def _own(action: Any) -> Any:
+def own_copy(action: Any) -> Any:
+    """A copy of an action, which may be changed."""
     return action if type(action) in layers.ATOMIC else copy.deepcopy(action)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pacplan.core import checks
 from pacplan.models.actions import actions_of, mask_of, most_of, numbered
-from pacplan.models.bench import Actions, Bench, EnvState, observation_key
+from pacplan.models.bench import Actions, Bench, EnvState, observation_key, own_copy
 from pacplan.models.layers import RECORDER, UncopiedError, all_layers
 from pacplan.models.preflight import Preflight, examine
 from pacplan.models.protocol import BrokenPromiseError
@@ -252,6 +252,10 @@ class GymnasiumSimulator(Simulator):
             successors=successors,
             reward_range=reward_range,
         )
+
+    def actions(self, state: EnvState) -> tuple[Any, ...]:
+        """The actions available in a state: copies, with which the user may do what he likes."""
+        return tuple(map(own_copy, super().actions(state)))
 
     def open(self, seed: np.random.SeedSequence) -> "_WatchedSession":
         """Start a session for one plan."""

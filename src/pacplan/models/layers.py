@@ -64,8 +64,6 @@ def another(env: Any, *, copied: bool) -> Any:
         env: the environment.
         copied: whether a copy will do; else one is made by its registered name if it has one.
     """
-    if type(env).__name__ == RECORDER:
-        env = env.env
     spec = getattr(env, "spec", None)
     if copied or spec is None:
         try:

@@ -9,7 +9,7 @@ import numpy as np
 from pacplan.models.replays import form_or_none
 
 
-class ActionRecorder(gymnasium.Wrapper):
+class ActionRecorder(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
     """Records the seed of the last reset, and the actions since with what they led to.
 
     A reset without a seed gets one, drawn from the last seed that was given.
@@ -22,7 +22,8 @@ class ActionRecorder(gymnasium.Wrapper):
     """
 
     def __init__(self, env: Any) -> None:
-        super().__init__(env)
+        gymnasium.utils.RecordConstructorArgs.__init__(self)
+        gymnasium.Wrapper.__init__(self, env)
         self.start: tuple[int, Any] | None = None
         self.first: bytes | None = None
         self.steps: list[tuple[Any, Any, bytes | None]] = []

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from pacplan.models import forms
-from pacplan.models.bench import Actions, Bench, EnvState
+from pacplan.models.bench import Actions, Bench, EnvState, chosen
 from pacplan.models.layers import (
     RECORDER,
     all_layers,
@@ -263,13 +263,20 @@ class Replays(Bench):
     def hidden_randomness(self, rng: np.random.Generator, lucks: Sequence[float]) -> str | None:
         """What shows that draws do not come from the generators that are seen, in words.
 
-        What comes after a reset is played twice, with other seeds of resets and the same random numbers
-        in all steps. It must be the same if these generators had the same states before the reset; and
+        What comes after a reset is played several times. After resets with the same seed it must be the
+        same, whatever the generators did before. With other seeds of resets and the same random numbers
+        in all steps, it must be the same if these generators had the same states before the reset; and
         if the first observation is the same. (It need not be, if a part of the state is drawn by the
         reset and not shown. But that cannot be told from luck to come.)
         """
         noises, start = rng.integers(2**63, size=len(lucks)).tolist(), int(rng.integers(2**63))
         with self._lock:
+            alone = [self._alone(rng, lucks, start) for _ in range(2)]
+            if alone[0] != alone[1]:
+                return (
+                    "what follows reset(seed=...) is not always the same, so that its past cannot be "
+                    "played again; let reset seed all of its generators, or pass save= and restore="
+                )
             given = [self._after_reset(rng, lucks, noises, start) for _ in range(2)]
             if given[0] != given[1]:
                 return f"even with the same numbers in the generators that are seen, {_OWN_LUCK}"
@@ -278,6 +285,21 @@ class Replays(Bench):
             if one[0] == other[0] and one != other:
                 return f"although the same was shown first, {_OWN_LUCK}"
         return None
+
+    def _alone(
+        self, rng: np.random.Generator, lucks: Sequence[float], start: int
+    ) -> list[bytes | None]:
+        """What follows a reset with a seed while the generators go on by themselves."""
+        self._clear()
+        self.seed(rng)
+        observation, _ = self.top.reset(seed=start % 2**31)
+        seen = [form_or_none(observation)]
+        for luck in lucks:
+            observation, reward, ended = self._step(chosen(self.offered(), luck))
+            seen.append(form_or_none((observation, reward, ended)))
+            if ended:
+                break
+        return seen
 
     def _after_reset(
         self,
