@@ -247,6 +247,23 @@ def test_same_seed_same_plan():
     assert answer(1) == answer(1) != answer(2)
 
 
+def test_a_plan_can_be_resumed(tmp_path):
+    env = recorded(LockedLake)
+    model = pacplan.from_gymnasium(env, **LAKE)
+    planner = pacplan.UCT(gamma=0.9, horizon=6)
+    whole = planner.plan(model, seed=0, budget=600, checkpoint=tmp_path / "whole", every=1e9)
+    path = tmp_path / "half"
+    stop = lambda snapshot: snapshot.samples >= 300  # noqa: E731
+    planner.plan(model, seed=0, budget=600, checkpoint=path, every=1e-9, callback=stop)
+    again = planner.resume(path, pacplan.from_gymnasium(recorded(LockedLake), **LAKE))
+    assert again.samples == whole.samples and again.calls.tolist() == whole.calls.tolist()
+    assert len(again.tree) == len(whole.tree)
+    planner.plan(model, seed=0, budget=600, checkpoint=path, every=1e-9, callback=stop)
+    env.step(0)
+    with pytest.raises(ValueError, match="in another state than when the plan"):
+        planner.resume(path, model)
+
+
 def test_redraw_is_a_part_of_the_step():
     def redraw(base, rng):
         base.place = int(rng.integers(2, 5))
