@@ -17,6 +17,7 @@ EXPECTED = {
     "flat_monte_carlo": (None, ["FlatMonteCarlo gives no guarantee"]),
     "gymnasium_agent": ("gymnasium", ["The pole stood after 100 of 100 steps"]),
     "jitted_model": (None, ["jitted: send the crew", "python: send the crew", "million per second"]),
+    "rddl": ("rddlrepository", ["11 actions: {}", "is within 2 of optimal in the 3-step problem"]),
     "sailing": (None, ["Across in", "The best sailor needs"]),
 }
 

@@ -22,7 +22,7 @@ from pacplan.algorithms import (
 from pacplan.compiled.streams import Stream
 from pacplan.core.version import __version__
 from pacplan.engine import SearchTree, Snapshot
-from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP, from_gymnasium
+from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP, from_gymnasium, recorded
 from pacplan.planning import plan
 from pacplan.result import Plan
 
@@ -57,6 +57,7 @@ __all__ = [
     "from_gymnasium",
     "plan",
     "planners",
+    "recorded",
     "register",
     "theory",
     "views",

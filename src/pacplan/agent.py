@@ -2,7 +2,6 @@
 
 import copy
 import math
-from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from pacplan.algorithms.common.base import Planner, run
 from pacplan.core import checks
+from pacplan.core.keys import place
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Reuse
 from pacplan.engine.tree import SearchTree
@@ -36,7 +36,7 @@ class Decision:
     """
 
     state: Any
-    action: Hashable
+    action: Any
     plan: Plan
     delta: float | None
     age: int
@@ -134,7 +134,7 @@ class Agent:
         self._age = 0  # earlier decisions on the tree
         self._choices = 1  # sequences of actions that were possible since it was planted
 
-    def act(self, state: Any = None, observation: Any = None) -> Hashable:
+    def act(self, state: Any = None, observation: Any = None) -> Any:
         """Decide what to do. The next call assumes that it was done.
 
         Args:
@@ -209,7 +209,7 @@ class Agent:
         if self._tree is None:
             return None
         last = self.history[-1].plan
-        node = self._tree.successor(last.actions.index(last.action), state)
+        node = self._tree.successor(place(last.action, last.actions), state)
         if node is None or 0 in (self._tree.nodes[node]["tried"], self._tree.nodes[node]["count"]):
             return None  # Nothing was counted there: the last search was cut off on its way.
         episodes = sum(int(self._tree.pairs[pair]["n"]) for pair in self._tree.tried(0))

@@ -524,6 +524,7 @@ def _show(result: Any) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from pacplan.core.keys import same
     from pacplan.core.words import at_least, at_most, estimated
     from pacplan.views.progress import interval_bar
 
@@ -540,12 +541,12 @@ def _show(result: Any) -> None:
             lower, upper = float(result.lower[i]), float(result.upper[i])
             cells = [at_least(lower), interval_bar(lower, upper, low, high), at_most(upper)]
         table.add_row(
-            ">" if action == result.action else "",
+            ">" if same(action, result.action) else "",
             escape(str(action)),
             *cells,
             estimated(result.values[i]),
             f"{result.calls[i]:,}",
-            style="bold" if action == result.action else None,
+            style="bold" if same(action, result.action) else None,
         )
     console.print(table)
     console.print()

@@ -1,12 +1,12 @@
 """Plan: a planner's answer."""
 
-from collections.abc import Hashable
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.core.keys import same
 from pacplan.core.words import at_least, at_most, estimated
 from pacplan.engine.tree import SearchTree
 
@@ -49,8 +49,8 @@ class Plan:
         interrupted: whether Ctrl-C was pressed during the search, whatever ended it.
     """
 
-    action: Hashable
-    actions: tuple[Hashable, ...]
+    action: Any
+    actions: tuple[Any, ...]
     lower: NDArray[np.float64] | None
     upper: NDArray[np.float64] | None
     values: NDArray[np.float64]
@@ -67,7 +67,7 @@ class Plan:
     horizon: int
     planner: str
     tree: SearchTree | None
-    sequence: tuple[Hashable, ...] = ()
+    sequence: tuple[Any, ...] = ()
     memory: int = 0
     interrupted: bool = False
 
@@ -79,7 +79,7 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Everything except the tree, in types that `json.dumps` takes.
 
-        Actions that JSON has no type for become their `repr`.
+        Actions that JSON has no type for become lists if they are arrays, and else their `repr`.
         """
         record = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "tree"}
         for name, value in record.items():
@@ -117,9 +117,11 @@ class Plan:
             interval: tuple[str, ...] = ()
             if self.lower is not None and self.upper is not None:
                 interval = (at_least(self.lower[i]), at_most(self.upper[i]))
-            mark = ">" if action == self.action else ""
+            mark = ">" if same(action, self.action) else ""
             estimate = estimated(self.values[i])
-            rows.append((mark, str(action), *interval, estimate, f"{self.calls[i]:,}"))
+            rows.append(
+                (mark, " ".join(str(action).split()), *interval, estimate, f"{self.calls[i]:,}")
+            )
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -152,7 +154,9 @@ class Plan:
         )
 
 
-def _plain(action: Hashable) -> Any:
-    if isinstance(action, np.generic):
-        return action.item()
+def _plain(action: Any) -> Any:
+    if isinstance(action, np.generic | np.ndarray):
+        return action.tolist()
+    if isinstance(action, dict) and all(isinstance(name, str) for name in action):
+        return {name: _plain(value) for name, value in action.items()}
     return action if isinstance(action, bool | int | float | str) or action is None else repr(action)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import pacplan
 from pacplan.cli import app
 from pacplan.exact import finite_horizon
-from pacplan.models.snapshots import observation_key
+from pacplan.models.bench import observation_key
 from worlds import CLIFF, KNOWN, TAXI, made, recent_taxi, sampled, steps_of
 
 # --------------------------------------------------------------------------------------- Tables

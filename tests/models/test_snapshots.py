@@ -7,10 +7,9 @@ import threading
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium import spaces
 
 import pacplan
-from pacplan.models.snapshots import observation_key
+from pacplan.models.bench import observation_key
 from worlds import WALK, Walk, made, started, steps_of
 
 
@@ -147,35 +146,6 @@ def test_wrappers_apply():
     assert first[1][0] == observation_key(env.step(1)[0])
     with pytest.raises(ValueError, match=r"the model is one of .*FrameStackObservation"):
         model.state_of(made("CartPole-v1"))
-
-
-def test_action_spaces():
-    pendulum = made("Pendulum-v1")
-    settings = {"successors": 1, "reward_range": (-17, 0)}
-    with pytest.raises(ValueError, match="list the actions"):
-        pacplan.from_gymnasium(pendulum, **settings)
-    model = pacplan.from_gymnasium(pendulum, actions=[(-2.0,), (0.0,), (2.0,)], **settings)
-    plan = pacplan.UCT(gamma=0.9, horizon=5).plan(model, seed=0, budget=500)
-    assert plan.action in {(-2.0,), (0.0,), (2.0,)}
-
-    class Switches(Walk):
-        action_space = spaces.MultiBinary(2)
-
-        def move(self, action):
-            assert isinstance(action, np.ndarray)
-            return int(action[0]) - int(action[1])
-
-    model = pacplan.from_gymnasium(started(Switches()), **WALK)
-    assert model.actions(model.initial_state()) == ((0, 0), (0, 1), (1, 0), (1, 1))
-
-    class Shifted(Walk):
-        action_space = spaces.Discrete(2, start=1)
-
-        def move(self, action):
-            return super().move(action - 1)
-
-    model = pacplan.from_gymnasium(started(Shifted()), **WALK)
-    assert pacplan.UCT(gamma=0.9, horizon=5).plan(model, seed=0, budget=500).action == 2
 
 
 def test_keys():

@@ -8,7 +8,7 @@ import pytest
 from gymnasium import spaces
 
 import pacplan
-from pacplan.models.snapshots import observation_key
+from pacplan.models.bench import observation_key
 
 TAXI = max(name for name in gymnasium.registry if name.startswith("Taxi-"))
 CLIFF = max(name for name in gymnasium.registry if name.startswith("CliffWalking-"))

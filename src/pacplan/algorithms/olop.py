@@ -1,6 +1,6 @@
 """OLOP (Bubeck, Munos 2010) and KL-OLOP (Leurent, Maillard 2019): optimism over action sequences."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from math import log, sqrt
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -380,7 +380,7 @@ class _SequenceSearch(KernelSearch):
         means = self.values
         return int(max(tied, key=lambda action: means[action]))
 
-    def sequence(self) -> tuple[Hashable, ...]:
+    def sequence(self) -> tuple[Any, ...]:
         """The most played sequence of actions, beginning with the recommended one."""
         links = self._most_played(self._played().get(self.recommended(), NONE))
         return tuple(self.actions[action] for action in self.tree.pairs["action"][links].tolist())

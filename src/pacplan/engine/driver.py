@@ -10,7 +10,7 @@ import itertools
 import signal
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from types import FrameType
@@ -55,10 +55,10 @@ class Snapshot:
             larger ones.
     """
 
-    actions: tuple[Hashable, ...]
+    actions: tuple[Any, ...]
     lower: NDArray[np.float64] | None
     upper: NDArray[np.float64] | None
-    action: Hashable
+    action: Any
     gap: float | None
     samples: int
     episodes: int

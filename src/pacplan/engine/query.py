@@ -1,6 +1,5 @@
 """What a planner is asked."""
 
-from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 from pacplan.compiled.streams import Stream
@@ -29,7 +28,7 @@ class Query(NamedTuple):
 
     model: Model
     state: Any
-    actions: tuple[Hashable, ...]
+    actions: tuple[Any, ...]
     budget: int | None
     rng: Stream
     ties: Stream

@@ -1,30 +1,31 @@
 """Environments of Gymnasium as models: exact tables if they publish one, else snapshots."""
 
 import importlib
-import itertools
 import re
 from collections.abc import Callable, Hashable, Sequence
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.core import checks
+from pacplan.models.actions import actions_of, mask_of, most_of, numbered
+from pacplan.models.bench import Actions, Bench, EnvState, observation_key, own_copy
+from pacplan.models.layers import RECORDER, UncopiedError, all_layers
 from pacplan.models.preflight import Preflight, examine
 from pacplan.models.protocol import BrokenPromiseError
-from pacplan.models.simulator import PythonSession, Simulator
-from pacplan.models.snapshots import (
-    TIME_LIMIT,
-    TRANSPARENT,
-    EnvState,
-    Workbench,
-    all_layers,
-    observation_key,
+from pacplan.models.published import (
+    ALL_SEEING,
+    GymnasiumTable,
+    check_table,
+    published,
+    table_of,
+    unlimited,
 )
-from pacplan.models.tabular import TabularMDP
+from pacplan.models.replays import Replays
+from pacplan.models.simulator import PythonSession, Simulator
+from pacplan.models.snapshots import Snapshots
 
-_MOST_COMBINATIONS = 1000
 _PREFLIGHT_DRAWS = 200
 # It takes more draws to meet states that are taken for each other.
 _KEYED_DRAWS = 1000
@@ -36,12 +37,13 @@ def from_gymnasium(
     *,
     successors: int | None = None,
     reward_range: tuple[float, float] | None = None,
-    actions: Sequence[Hashable] | None = None,
+    actions: Sequence[Any] | Callable[[Any], Sequence[Any]] | None = None,
     mask: bool | Callable[[Any], Any] = False,
     key: Callable[[Any], Hashable] | Literal["observation"] | None = None,
     ignore: Sequence[str] = (),
     time_limit: bool = False,
     table: bool | None = None,
+    replay: bool | None = None,
     save: Callable[[Any], Any] | None = None,
     restore: Callable[[Any, Any], None] | None = None,
     redraw: Callable[[Any, np.random.Generator], None] | None = None,
@@ -69,10 +71,15 @@ def from_gymnasium(
 
     **Snapshots.** Any other environment becomes a simulator that brings a private copy of it back to
     the state asked for and steps it. Only what changes while it is played is copied, not what stays the
-    same (`benchmarks/gymnasium_snapshots.py` measures it); its own methods are used if it has
-    them (`clone_state` and `restore_state`, `get_state` and `set_state`, `save_state` and
-    `load_state`). Copies never share what is random: all draws come from one stream, which the plan's
-    seed starts.
+    same (`benchmarks/gymnasium_snapshots.py` measures it); its own methods are used if it has them
+    (`clone_state` and `restore_state`, `get_state` and `set_state`, `save_state` and `load_state`), and
+    of environments of pyRDDLGym it is known what changes. Copies never share what is random: all draws
+    come from one stream, which the plan's seed starts.
+
+    **Replays.** An environment that cannot be copied, such as LunarLander, is replayed, if it was
+    wrapped by `pacplan.recorded` before it was reset: another one is made by its registered name, reset
+    with the same seed and stepped with the same actions and random numbers. A call n steps after the
+    reset costs up to n + 1 steps, 1 if it goes on from the last one.
 
     **Which states are the same.** Those whose saved content is the same, bit by bit, except for random
     generators, which are seeded anew: so a clock, a count of steps or a velocity that the observation
@@ -98,8 +105,12 @@ def from_gymnasium(
             environments such as CartPole and MountainCar. None: not known; `model.check().successors`
             is how many were seen in some draws.
         reward_range: lowest and highest reward. Needed unless there is a table.
-        actions: actions to choose from, by default all of a discrete space. For a continuous space,
-            list some: they are converted to arrays of the space's type.
+        actions: the actions to choose from, any objects that the environment takes. By default all of
+            its space if they are finitely many and at most 5,000: Discrete, MultiDiscrete, MultiBinary,
+            and Dict and Tuple of these; in pyRDDLGym all that the domain admits in a state. For a
+            continuous space, list some: tuples and lists become arrays of the space's type. Or a
+            function of the unwrapped environment that lists those it takes in the state it is in.
+            `plan.action` is what `env.step` takes.
         mask: True: offer only the actions that the environment's mask allows (`action_mask` of Taxi,
             `action_masks` or `get_available_actions` of others), or a function of the unwrapped
             environment that returns the mask.
@@ -109,6 +120,8 @@ def from_gymnasium(
             differ in nothing else are one.
         time_limit: whether the limit of a `TimeLimit` wrapper is a part of the problem.
         table: True or False to insist on a table or on snapshots; by default a table if there is one.
+        replay: True or False to insist on replays or on snapshots; by default replays if the
+            environment was recorded and copies of it are impossible or seen to be wrong.
         save: function of the unwrapped environment that returns all that `restore` needs.
         restore: function of the unwrapped environment and of what `save` returned.
         redraw: function of the unwrapped environment and a generator, called before every step, that
@@ -132,54 +145,48 @@ def from_gymnasium(
         raise TypeError(f"key must be a function of the observation or 'observation', got {key!r}")
     ignored = _names_of("ignore", ignore)
     promised = None if reward_range is None else checks.reward_range(reward_range)
-    published = None if table is False else _published(env)
-    if table and published is None:
+    found = None if table is False else published(env)
+    if table and found is None:
         raise ValueError(
             f"{_name(env)} publishes no table env.unwrapped.P[state][action] of (probability, next "
             "state, reward, terminated) that holds for it as it is wrapped; leave out table="
         )
-    if published is not None and not time_limit and actions is None:
+    if found is not None and not (time_limit or actions is not None or replay):
         if check:
-            _check_table(env, published)
-        return _table(env, published, successors, promised, mask)
+            check_table(env, found)
+        return table_of(env, found, successors, promised, mask)
     _check_ignored(env, ignored)
     if table:
         raise ValueError(
-            "a table has no clock and all actions: with time_limit or actions, pass table=False. A "
-            "limit makes no difference if the planner's horizon is at most the number of steps left"
+            "a table has no clock, no past and all actions: with time_limit, replay or actions, pass "
+            "table=False. A limit makes no difference if the planner's horizon is at most the number "
+            "of steps left"
         )
-    labels, convert = _actions(env.action_space, actions)
+    offered = actions_of(env, actions, mask_of(env) if mask is True else mask or None)
     if promised is None:
         promised = _own_range(env)
-    build = partial(
-        Workbench,
-        env,
-        actions=labels,
-        convert=convert,
-        key=observation_key if key == "observation" else key,
-        ignore=ignored,
-        time_limit=checks.flag("time_limit", time_limit),
-        save=save,
-        restore=restore,
-        redraw=redraw,
-    )
-    rests_on = _assumptions(env, key, ignored, redraw, time_limit)
-    changes = _names_of("changing", changing)
-    if not check and promised is not None:
-        bench = build(changing=changes)
-        return GymnasiumSimulator(env, bench, labels, successors, promised, mask, rests_on)
-    bench, report = _tried(build, changes, labels, successors, promised)
+    settings = {
+        "actions": offered,
+        "key": observation_key if key == "observation" else key,
+        "time_limit": checks.flag("time_limit", time_limit),
+        "redraw": redraw,
+    }
+    own = {"ignore": ignored, "save": save, "restore": restore}
+    trial = _Trial(env, settings, own, _names_of("changing", changing), successors, promised)
+    bench, report = trial.bench(replay, check or promised is None)
     if promised is None:
+        assert report is not None
         raise ValueError(
             "pass reward_range=(lowest, highest), the range that rewards are known to have. "
             f"{report.draws} draws paid from {report.rewards[0]:g} to {report.rewards[1]:g}"
         )
-    if report.problems:
+    if report is not None and report.problems:
         raise BrokenPromiseError(
             f"{_name(env)} does not do what the model promises:\n"
             + "\n".join(f"- {words}" for words in (*report.problems, *report.notes))
         )
-    return GymnasiumSimulator(env, bench, labels, successors, promised, mask, rests_on)
+    rests_on = _assumptions(env, bench, key, ignored, redraw, time_limit)
+    return GymnasiumSimulator(env, bench, offered, successors, promised, rests_on)
 
 
 def _names_of(name: str, given: Any) -> frozenset[str]:
@@ -195,10 +202,16 @@ def _check_ignored(env: Any, names: frozenset[str]) -> None:
 
 
 def _assumptions(
-    env: Any, key: Any, ignored: frozenset[str], redraw: Any, time_limit: bool
+    env: Any, bench: Bench, key: Any, ignored: frozenset[str], redraw: Any, time_limit: bool
 ) -> tuple[str, ...]:
     """What everything said about the model depends on, in words."""
-    stated = ["the saved state of the environment is all that its future depends on"]
+    if isinstance(bench, Replays):
+        stated = [
+            "the same seed, actions and random numbers lead the environment to the same state",
+            "all that is random in a step comes from the environment's own generators",
+        ]
+    else:
+        stated = ["the saved state of the environment is all that its future depends on"]
     if ignored:
         stated.append(f"its future does not depend on {', '.join(sorted(ignored))}")
     if key is not None:
@@ -207,57 +220,12 @@ def _assumptions(
     if redraw is not None:
         stated.append("redraw draws what observations hide by its law given what they show")
     elif key is None:
-        stated.append(_ALL_SEEING)
-    return (*stated, *(() if time_limit else _unlimited(env)))
-
-
-_ALL_SEEING = (
-    "it is planned for someone who knows the simulator's whole state, also what observations hide"
-)
-
-
-def _unlimited(env: Any) -> tuple[str, ...]:
-    """The assumption that the time limits which a model leaves out are not reached."""
-    limits = [layer for layer in all_layers(env) if type(layer).__name__ == TIME_LIMIT]
-    return tuple(
-        f"the limit of {layer._max_episode_steps} steps of an episode is not reached"
-        for layer in limits
-    )
-
-
-class GymnasiumTable(TabularMDP):
-    """The table of an environment, made by `from_gymnasium`. The last state is the end.
-
-    Attributes:
-        assumptions: what all that is said of the model rests on, repeated in plans.
-    """
-
-    def __init__(self, env: Any, *tables: Any, **settings: Any) -> None:
-        super().__init__(*tables, **settings)
-        self._env = env
-        self.assumptions: tuple[str, ...] = (
-            "the environment behaves as its table says",
-            *(() if _shows_states(env, self.states - 1) else (_ALL_SEEING,)),
-            *_unlimited(env),
-        )
-
-    def initial_state(self) -> int:
-        """The state that the environment is in now."""
-        return self.state_of(self._env)
-
-    def state_of(self, env: Any, observation: Any = None) -> int:
-        """The state that an environment of the same kind is in now."""
-        state = getattr(env.unwrapped, "s", None)
-        if state is None:
-            raise ValueError(
-                "the environment has no state yet, or does not show it as env.unwrapped.s; call "
-                "env.reset() before planning, or name the state: plan(model, state)"
-            )
-        return self._check_state(int(state))
+        stated.append(ALL_SEEING)
+    return (*stated, *(() if time_limit else unlimited(env)))
 
 
 class GymnasiumSimulator(Simulator):
-    """An environment behind snapshots, made by `from_gymnasium`.
+    """An environment that is brought back to earlier states, made by `from_gymnasium`.
 
     Attributes:
         assumptions: what all that is said of the model rests on, repeated in plans.
@@ -266,30 +234,28 @@ class GymnasiumSimulator(Simulator):
     def __init__(
         self,
         env: Any,
-        bench: Workbench,
-        labels: tuple[Hashable, ...],
+        bench: Bench,
+        actions: Actions,
         successors: int | None,
         reward_range: tuple[float, float],
-        mask: bool | Callable[[Any], Any],
         assumptions: tuple[str, ...],
     ) -> None:
-        self._env, self._bench, self._all = env, bench, labels
+        self._env, self._bench = env, bench
         self.assumptions = assumptions
-        numbered = labels == tuple(range(len(labels)))
-        self._mask = _mask_of(env) if mask is True else mask or None
-        offered: Any = len(labels) if numbered else list(labels)
+        offered: Any = bench.actions
+        if not callable(actions):
+            offered = len(actions) if numbered(actions) else list(actions)
         super().__init__(
             bench.draw,
-            actions=self._allowed if self._mask is not None else offered,
-            max_actions=len(labels) if self._mask is not None else None,
+            actions=offered,
+            max_actions=most_of(actions),
             successors=successors,
             reward_range=reward_range,
         )
 
-    def _allowed(self, state: EnvState) -> list[Hashable]:
-        assert self._mask is not None
-        allowed = self._bench.ask(state, self._mask)
-        return [label for label, yes in zip(self._all, allowed, strict=True) if yes]
+    def actions(self, state: EnvState) -> tuple[Any, ...]:
+        """The actions available in a state: copies, with which the user may do what he likes."""
+        return tuple(map(own_copy, super().actions(state)))
 
     def open(self, seed: np.random.SeedSequence) -> "_WatchedSession":
         """Start a session for one plan."""
@@ -332,7 +298,6 @@ class GymnasiumSimulator(Simulator):
         """Draw from random states and report what was seen, and which promises were broken."""
         return examine(
             self._bench,
-            self._all,
             draws=draws,
             successors=self.successors,
             reward_range=self.reward_range,
@@ -418,6 +383,7 @@ def make(name: str, seed: int | None = 0, **settings: Any) -> GymnasiumTable | G
         env: Any = gymnasium.make(name, **{k: v for k, v in settings.items() if k not in own})
     except gymnasium.error.Error as error:
         raise ValueError(f"cannot make {name!r}: {error}") from error
+    env = recorded(env)
     env.reset(seed=seed)
     return from_gymnasium(env, **{k: v for k, v in settings.items() if k in own})
 
@@ -448,56 +414,6 @@ def _name(env: Any) -> str:
     return type(getattr(env, "unwrapped", env)).__name__
 
 
-def _actions(
-    space: Any, given: Sequence[Hashable] | None
-) -> tuple[tuple[Hashable, ...], Callable[[Any], Any] | None]:
-    """The actions to choose from, and what to make of one for the environment."""
-    kind = type(space).__name__
-    listed = None if given is None else _listed(given)
-    if kind == "Discrete":
-        first = int(space.start)
-        return tuple(range(first, first + int(space.n))) if listed is None else listed, None
-    convert = partial(np.asarray, dtype=space.dtype)
-    if listed is not None:
-        return listed, convert
-    if kind in ("MultiDiscrete", "MultiBinary") and len(space.shape) == 1:
-        counts = np.asarray(space.nvec) if kind == "MultiDiscrete" else np.full(space.shape, 2)
-        starts = np.asarray(getattr(space, "start", np.zeros_like(counts)))
-        if np.prod(counts.astype(float)) <= _MOST_COMBINATIONS:
-            ranges = [range(a, a + n) for a, n in zip(starts.tolist(), counts.tolist(), strict=True)]
-            return tuple(itertools.product(*ranges)), convert
-    raise ValueError(
-        f"the action space {space} is not a small discrete one; list the actions to choose from: "
-        "actions=[(-1.0,), (0.0,), (1.0,)]"
-    )
-
-
-def _listed(given: Sequence[Hashable]) -> tuple[Hashable, ...]:
-    """Actions of a list or an array, made hashable if they are arrays or lists themselves."""
-
-    def plain(action: Any) -> Any:
-        if isinstance(action, np.ndarray | np.generic):
-            action = action.tolist()
-        return tuple(map(plain, action)) if isinstance(action, list) else action
-
-    return tuple(map(plain, given))
-
-
-def _mask_of(env: Any) -> Callable[[Any], Any]:
-    """A function of the unwrapped environment that gives its mask of actions."""
-    base = env.unwrapped
-    if callable(getattr(base, "action_masks", None)):
-        return lambda env: env.action_masks()
-    if callable(getattr(base, "get_available_actions", None)):
-        return lambda env: np.isin(range(int(env.action_space.n)), env.get_available_actions())
-    if callable(getattr(base, "action_mask", None)) and hasattr(base, "s"):
-        return lambda env: env.action_mask(env.s)
-    raise ValueError(
-        f"{_name(env)} has no method action_masks, get_available_actions or action_mask(state); pass "
-        "mask=, a function of the unwrapped environment that returns one truth value for each action"
-    )
-
-
 def _own_range(env: Any) -> tuple[float, float] | None:
     """The range that older environments state themselves, if it is finite."""
     stated = vars(env.unwrapped).get("reward_range", getattr(type(env.unwrapped), "reward_range", None))
@@ -506,184 +422,91 @@ def _own_range(env: Any) -> tuple[float, float] | None:
     return checks.reward_range(stated)
 
 
-def _tried(
-    build: Callable[..., Workbench],
-    changing: frozenset[str],
-    labels: tuple[Hashable, ...],
-    successors: int | None,
-    reward_range: tuple[float, float] | None,
-) -> tuple[Workbench, Preflight]:
-    """A bench and what was seen on it, built again if something changes that was not copied."""
-    while True:
-        bench = build(changing=changing)
-        report = examine(
+class _Trial:
+    """Which way an environment can be brought back: looked for by trying it."""
+
+    def __init__(
+        self,
+        env: Any,
+        settings: dict[str, Any],
+        own: dict[str, Any],
+        changing: frozenset[str],
+        successors: int | None,
+        reward_range: tuple[float, float] | None,
+    ) -> None:
+        self._env, self._settings, self._own, self._changing = env, settings, own, changing
+        self._promises: dict[str, Any] = {"successors": successors, "reward_range": reward_range}
+        self._recorded = type(env).__name__ == RECORDER
+
+    def bench(self, replay: bool | None, check: bool) -> tuple[Bench, Preflight | None]:
+        """A bench, and what was seen on it if that was wanted."""
+        if replay:
+            return self._replays(check)
+        try:
+            bench, report = self._snapshots(check)
+        except UncopiedError as error:
+            if replay is False or not self._recorded:
+                raise ValueError(f"{error}.{_HOW_TO_REPLAY}") from error
+            return self._replays(check)
+        if report is None or not report.uncopied:
+            return bench, report
+        if replay is None and self._recorded:
+            again, seen = self._replays(check)
+            if seen is not None and not seen.uncopied:
+                return again, seen
+        return bench, report
+
+    def _replays(self, check: bool) -> tuple[Bench, Preflight | None]:
+        given = [name for name, value in self._own.items() if value]
+        if given or self._changing:
+            raise ValueError(
+                f"{', '.join([*given, *['changing'] * bool(self._changing)])}: only for environments "
+                "that are copied, not for those that are replayed"
+            )
+        if not self._recorded:
+            raise ValueError(f"replay=True needs to know how it got where it is.{_HOW_TO_REPLAY}")
+        bench = Replays(self._env, **self._settings)
+        return bench, self._examined(bench) if check else None
+
+    def _snapshots(self, check: bool) -> tuple[Bench, Preflight | None]:
+        """Built again if something changes that was not copied."""
+        changing = self._changing
+        while True:
+            bench = Snapshots(self._env, changing=changing, **self._own, **self._settings)
+            if not check:
+                return bench, None
+            report = self._examined(bench)
+            if changing.issuperset(report.changed):
+                return bench, report
+            changing |= frozenset(report.changed)
+
+    def _examined(self, bench: Bench) -> Preflight:
+        return examine(
             bench,
-            labels,
             draws=_PREFLIGHT_DRAWS if bench.by_content else _KEYED_DRAWS,
-            successors=successors,
-            reward_range=reward_range,
             seed=0,
             seconds=_PREFLIGHT_SECONDS,
-        )
-        if changing.issuperset(report.changed):
-            return bench, report
-        changing |= frozenset(report.changed)
-
-
-Table = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
-
-
-def _published(env: Any) -> Table | None:
-    """The table that an environment publishes, if it holds for the environment as it is wrapped."""
-    base = getattr(env, "unwrapped", env)
-    wrappers = {type(layer).__name__ for layer in all_layers(env)[:-1]}
-    # Taxi's fickle passenger changes its mind outside the table.
-    if not wrappers <= TRANSPARENT | {TIME_LIMIT} or getattr(base, "fickle_passenger", False):
-        return None
-    given = getattr(base, "P", None)
-    try:
-        table = {
-            int(s): {
-                int(a): [(float(p), int(to), float(r), bool(end)) for p, to, r, end in outcomes]
-                for a, outcomes in _numbered(row)
-            }
-            for s, row in _numbered(given)
-        }
-    except (TypeError, ValueError):
-        return None
-    return table if table and sorted(table) == list(range(len(table))) else None
-
-
-def _numbered(rows: Any) -> Any:
-    """Pairs of a number and its entry, of a dictionary or a sequence."""
-    return rows.items() if hasattr(rows, "items") else enumerate(rows)
-
-
-def _shows_states(env: Any, states: int) -> bool:
-    """Whether observations are the states of the table, as far as their space shows."""
-    space = env.observation_space
-    return type(space).__name__ == "Discrete" and int(space.start) == 0 and int(space.n) == states
-
-
-def _check_table(env: Any, table: Table) -> None:
-    """Raise if the environment departs from its table in some draws."""
-    shows_states = _shows_states(env, len(table))
-    tells_states = hasattr(env.unwrapped, "s")
-    if not (shows_states or tells_states):
-        return
-    labels, convert = _actions(env.action_space, None)
-    bench = Workbench(
-        env,
-        actions=labels,
-        convert=convert,
-        key=observation_key if shows_states else None,
-        time_limit=False,
-    )
-    rng = np.random.default_rng(0)
-    observation, state = bench.reset(rng)
-    for _ in range(_PREFLIGHT_DRAWS):
-        action = labels[int(rng.integers(len(labels)))]
-        place = bench.ask(state, lambda base: int(base.s)) if tells_states else int(observation)
-        observation, successor, reward, ended = bench.observe(state, action, rng)
-        arrived = bench.base.s if tells_states else observation
-        outcomes = table.get(place, {}).get(action, [])  # type: ignore[call-overload]
-        if (int(arrived), float(reward), bool(ended)) not in [outcome[1:] for outcome in outcomes]:
-            raise BrokenPromiseError(
-                f"the table of {_name(env)} says that action {action!r} in state {place} leads to "
-                f"{outcomes}, but it led to state {arrived} with reward {reward}; pass table=False"
-            )
-        if shows_states and int(observation) != int(arrived):
-            raise BrokenPromiseError(
-                f"{_name(env)} was in state {arrived} of its table and showed {observation!r}; pass "
-                "table=False"
-            )
-        if successor is None:
-            observation, successor = bench.reset(rng)
-        state = successor
-    report = examine(
-        bench,
-        labels,
-        draws=_KEYED_DRAWS,
-        successors=None,
-        reward_range=None,
-        seed=0,
-        seconds=_PREFLIGHT_SECONDS,
-    )
-    if report.problems:
-        raise BrokenPromiseError(
-            f"{_name(env)} does not do what its table says:\n"
-            + "\n".join(f"- {problem}" for problem in report.problems)
-            + "\nPass table=False"
+            **self._promises,
         )
 
 
-def _table(
-    env: Any,
-    table: Table,
-    successors: int | None,
-    reward_range: tuple[float, float] | None,
-    mask: bool | Callable[[Any], Any],
-) -> GymnasiumTable:
-    """The exact model. Transitions that terminate lead to one more state, the end."""
-    end = len(table)
-    actions = 1 + max(a for row in table.values() for a in row)
-    width = max(len(outcomes) for row in table.values() for outcomes in row.values())
-    shape = (end + 1, actions, width)
-    probabilities, rewards = np.zeros(shape), np.zeros(shape)
-    to = np.zeros(shape, np.int64)
-    available = np.zeros(shape[:2], np.bool_)
-    for s, row in table.items():
-        for a, outcomes in row.items():
-            available[s, a] = bool(outcomes)
-            for k, (p, successor, reward, terminated) in enumerate(outcomes):
-                probabilities[s, a, k] = p
-                to[s, a, k] = end if terminated else successor
-                rewards[s, a, k] = reward
-    possible = rewards[probabilities > 0.0]
-    if reward_range is None:
-        reward_range = _range_of(possible)
-    rewards[probabilities == 0.0] = reward_range[0]
-    if mask is not False:
-        available &= _masks(env, mask, available)
-    model = GymnasiumTable(
-        env,
-        probabilities,
-        rewards,
-        successors=to,
-        terminal=[end],
-        available=available,
-        reward_range=reward_range,
-    )
-    if successors is not None and model.successors is not None and successors < model.successors:
-        raise ValueError(
-            f"successors={successors}, but the environment's table has {model.successors} of some "
-            "pair; leave it out"
-        )
-    return model
+_HOW_TO_REPLAY = (
+    " To have it replayed from its seed and actions, wrap it before you reset it: "
+    "env = pacplan.recorded(env)"
+)
 
 
-def _range_of(rewards: NDArray[np.float64]) -> tuple[float, float]:
-    """Lowest and highest reward; 0 and the reward if there is only one, or 0 and 1 if that is 0."""
-    low, high = float(rewards.min()), float(rewards.max())
-    if low < high:
-        return low, high
-    return (min(low, 0.0), max(high, 0.0)) if low != 0.0 else (0.0, 1.0)
+def recorded(env: Any) -> Any:
+    """The environment in a wrapper that records how it got where it is, so that it can be replayed.
 
+        env = pacplan.recorded(gymnasium.make("LunarLander-v3"))
+        env.reset(seed=0)
+        model = pacplan.from_gymnasium(env, reward_range=(-200, 200))
 
-def _masks(
-    env: Any, mask: bool | Callable[[Any], Any], available: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """What the mask allows in each state, and all in states where it allows nothing."""
-    base = env.unwrapped
-    if mask is not True or not callable(getattr(base, "action_mask", None)):
-        raise ValueError(
-            f"a table takes mask=True, for environments with a method action_mask(state); "
-            f"{_name(env)} {'has one' if hasattr(base, 'action_mask') else 'has none'}. For your own "
-            "mask, pass table=False"
-        )
-    masks = available.copy()
-    for state in range(len(available) - 1):
-        allowed = np.asarray(base.action_mask(state), np.bool_)
-        if allowed.any():
-            masks[state] = allowed
-    return masks
+    For environments that cannot be copied. It must be the outermost wrapper, and be reset before use. A
+    reset without a seed gets one, drawn from the last that was given.
+    """
+    _library(_name(env))
+    from pacplan.models.recording import ActionRecorder
+
+    return ActionRecorder(env)

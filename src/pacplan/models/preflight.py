@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from pacplan.core import checks
+from pacplan.core.keys import same
 from pacplan.models import forms
-from pacplan.models.snapshots import EnvState, Workbench
+from pacplan.models.bench import Bench, EnvState, chosen
 
 _STATES_A_WALK = 8
 _REPEATS = 4
@@ -21,6 +22,8 @@ _TWINS = 4
 _LEAST_COMPARED, _MOST_COMPARED = 2, 32
 _FUTURES = 4
 _STEPS_AHEAD = 4
+# Problems of bringing an environment back.
+_UNCOPIED = ("classes", "hidden", "replay", "snapshots")
 # How many futures are drawn if chance may play a part, and how much the frequencies of one of them must
 # differ. With the same law they do so with probability at most 4^-16 = 2e-10 in the first, quick look,
 # and at most 2 exp(-256 * 0.3^2) = 2e-10 in the second.
@@ -39,6 +42,7 @@ class Preflight:
         problems: broken promises, in words; none if all is well.
         notes: what is good to know but breaks no promise, in words.
         changed: attributes that had been taken for constant and are not.
+        uncopied: whether the environment, brought back, was seen to differ from what it had been.
     """
 
     draws: int
@@ -47,6 +51,7 @@ class Preflight:
     problems: tuple[str, ...]
     notes: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+    uncopied: bool = False
 
     def __str__(self) -> str:
         low, high = self.rewards
@@ -59,8 +64,7 @@ class Preflight:
 
 
 def examine(
-    bench: Workbench,
-    actions: tuple[Hashable, ...],
+    bench: Bench,
     *,
     draws: int,
     successors: int | None,
@@ -73,7 +77,7 @@ def examine(
     It ends after a number of draws or seconds, whichever comes first, with at least one whole walk.
     """
     deadline = time.perf_counter() + seconds
-    look = _Look(bench, actions, successors, reward_range, np.random.default_rng(seed), deadline)
+    look = _Look(bench, successors, reward_range, np.random.default_rng(seed), deadline)
 
     walked = False
     while not walked or (look.drawn < draws and not look.late()):
@@ -87,6 +91,8 @@ def examine(
             f"{', '.join(changed)} changed, which all copies of the environment share; keep what "
             "changes in the environment itself, or pass save= and restore="
         )
+    if bench.cost is not None:
+        look.notes["cost"] = bench.cost
     if bench.unidentified is not None:
         look.notes["unidentified"] = (
             f"{bench.unidentified}: there is no way to see what that holds, so no state is equal to "
@@ -98,7 +104,8 @@ def examine(
         (float(look.lowest), float(look.highest)),
         tuple(look.problems.values()),
         tuple(look.notes.values()),
-        tuple(bench.changed_constants()),
+        tuple(sorted(look.changed)),
+        not look.problems.keys().isdisjoint(_UNCOPIED),
     )
 
 
@@ -107,20 +114,21 @@ class _Look:
 
     def __init__(
         self,
-        bench: Workbench,
-        actions: tuple[Hashable, ...],
+        bench: Bench,
         successors: int | None,
         reward_range: tuple[float, float] | None,
         rng: np.random.Generator,
         deadline: float,
     ) -> None:
-        self._bench, self._actions, self._rng = bench, actions, rng
+        self._bench, self._rng = bench, rng
         self._deadline = deadline
         self._successors, self._range = successors, reward_range
         self._alike: dict[Hashable, list[tuple[Hashable, EnvState]]] = {}
         self._compared = 0
+        self._taken: list[Any] = []
         self.problems: dict[str, str] = {}
         self.notes: dict[str, str] = {}
+        self.changed: set[str] = set()
         self.lowest, self.highest, self.most = np.inf, -np.inf, 1
         self.drawn, self.looked_ahead = 0, 0
 
@@ -132,12 +140,16 @@ class _Look:
         """A random walk; pauses after each state."""
         bench, rng = self._bench, self._rng
         seed = int(rng.integers(2**32))
-        plan = [self._actions[int(i)] for i in rng.integers(len(self._actions), size=_STATES_A_WALK)]
-        streams = [(action, np.random.default_rng([seed, k])) for k, action in enumerate(plan)]
+        lucks = rng.random(_STATES_A_WALK).tolist()
+        streams = [(luck, np.random.default_rng([seed, k])) for k, luck in enumerate(lucks)]
         played = bench.play(np.random.default_rng(seed), streams)
+        plan = [action for action, *_ in played]
+        hidden = bench.hidden_randomness(rng, lucks)
+        if hidden is not None:
+            self.problems["hidden"] = hidden
         observation, state = bench.reset(np.random.default_rng(seed))
         self._meet(observation, state)
-        for k, expected in enumerate(played):
+        for k, (_, *expected) in enumerate(played):
             self._draw(state, plan[k])
             self._disturb()
             found = bench.observe(state, plan[k], np.random.default_rng([seed, k]))
@@ -146,8 +158,10 @@ class _Look:
             self._disturb()
             again = bench.observe(state, plan[k], np.random.default_rng([seed, k]))
             self.drawn += 2
+            # Now, since the next reset may undo it.
+            self.changed.update(bench.changed_constants())
             self._replayed(state, plan[k], found, again)
-            if not _alike((found[0], *found[2:]), expected):
+            if not _alike((found[0], *found[2:]), tuple(expected)):
                 self.problems["snapshots"] = (
                     f"after a reset and the actions {plan[: k + 1]}, with the same random numbers, the "
                     f"environment gave {expected} when played in one go, but {(found[0], *found[2:])} "
@@ -160,8 +174,7 @@ class _Look:
 
     def _disturb(self) -> None:
         """Play something else, which must make no difference to the states that are kept."""
-        chosen = self._rng.integers(len(self._actions), size=_STEPS_BETWEEN)
-        steps = [(self._actions[int(i)], self._rng) for i in chosen]
+        steps = [(luck, self._rng) for luck in self._rng.random(_STEPS_BETWEEN)]
         self.drawn += len(self._bench.play(self._rng, steps))
 
     def _draw(self, state: EnvState, action: Any) -> None:
@@ -193,10 +206,7 @@ class _Look:
         if not self._bench.by_content or len(found) < 2:
             return ""
         names = {name for other in found[1:] for name in self._bench.differences(found[0], other)}
-        return (
-            f". They differ in {', '.join(sorted(names))}; name in ignore= what the future does not "
-            "depend on"
-        )
+        return f". They differ in {', '.join(sorted(names))}; {self._bench.if_too_many}"
 
     def _replayed(self, state: EnvState, action: Any, first: Any, again: Any) -> None:
         """Is a state brought back in full? The same random numbers must have the same outcome."""
@@ -248,10 +258,12 @@ class _Look:
     def _different_futures(self, one: EnvState, other: EnvState) -> str | None:
         """What shows that two states have different futures, in words; None: nothing did."""
         rng = self._rng
-        sequences = [[action] for action in self._actions[:_STATES_A_WALK]]
-        for _ in range(_FUTURES):
-            chosen = rng.integers(len(self._actions), size=_STEPS_AHEAD)
-            sequences.append([self._actions[int(i)] for i in chosen])
+        offered = [list(self._bench.actions(state)) for state in (one, other)]
+        if not same(*offered):
+            return f"they offer the actions {offered[0]} and {offered[1]}"
+        count = len(offered[0])
+        sequences = [[(i + 0.5) / count] for i in range(min(count, _STATES_A_WALK))]
+        sequences += [list(rng.random(_STEPS_AHEAD)) for _ in range(_FUTURES)]
         for sequence in sequences:
             seed = int(rng.integers(2**32))
             if self._future(one, sequence, seed) != self._future(other, sequence, seed):
@@ -262,14 +274,20 @@ class _Look:
                     frequent = [self._frequencies(state, sequence, samples) for state in (one, other)]
                     kinds = zip(*frequent, strict=True)
                     if any(_differ(a, b, apart * samples) for a, b in kinds):
-                        return f"the actions {sequence} have different outcomes"
+                        return f"the actions {self._taken} have different outcomes"
         return None
 
-    def _future(self, state: EnvState, sequence: Sequence[Any], seed: int) -> tuple[Any, ...]:
-        """What some actions lead to: observations or keys, None at the end, and rewards."""
+    def _future(self, state: EnvState, lucks: Sequence[float], seed: int) -> tuple[Any, ...]:
+        """What some actions lead to: observations or keys, None at the end, and rewards.
+
+        The actions are chosen by their places, from 0 to 1, in the list of those that a state offers.
+        """
         bench, rng = self._bench, np.random.default_rng(seed)
         future: list[tuple[Hashable, float]] = []
-        for action in sequence:
+        self._taken = []
+        for luck in lucks:
+            action = chosen(bench.actions(state), luck)
+            self._taken.append(action)
             observation, successor, reward, _ = bench.observe(state, action, rng)
             self.looked_ahead += 1
             if successor is None:
@@ -281,7 +299,7 @@ class _Look:
         return tuple(future)
 
     def _frequencies(
-        self, state: EnvState, sequence: Sequence[Any], samples: int
+        self, state: EnvState, sequence: Sequence[float], samples: int
     ) -> tuple[Counter[Any], Counter[Any]]:
         """How often each future, and each sequence of rewards, came in some draws."""
         seeds = self._rng.integers(2**32, size=samples).tolist()

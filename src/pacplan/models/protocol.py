@@ -1,6 +1,6 @@
 """The Model protocol: what a planner may ask of a problem."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from itertools import repeat
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -33,10 +33,10 @@ class Session(Protocol):
     def encode(self, state: Any) -> int:
         """The integer of a state."""
 
-    def label(self, key: int, action: int) -> Hashable:
+    def label(self, key: int, action: int) -> Any:
         """The user's action behind an index, in the state of an integer."""
 
-    def agree(self, state: Any, actions: tuple[Hashable, ...]) -> None:
+    def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
         """Offer these actions in a state; raises BrokenPromiseError if the model now says otherwise."""
 
     def stop_at(self, deadline: float | None) -> None:
@@ -90,7 +90,7 @@ class CompiledSession:
     def diagnose(self, key: int, action: int | None, h: int) -> None:
         """Nothing: tables do not raise."""
 
-    def agree(self, state: Any, actions: tuple[Hashable, ...]) -> None:
+    def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
         """Nothing: tables do not change."""
 
     def verify(self) -> None:
@@ -140,7 +140,7 @@ class Model(Protocol):
     def initial_state(self) -> Any:
         """The state to plan from if the user names none; raises ValueError if there is none."""
 
-    def actions(self, state: Any) -> tuple[Hashable, ...]:
+    def actions(self, state: Any) -> tuple[Any, ...]:
         """The actions available in a state; raises if the state is unknown or nothing can be done."""
 
     def open(self, seed: np.random.SeedSequence) -> Session:

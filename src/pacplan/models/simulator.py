@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from pacplan.compiled.questions import answers
 from pacplan.compiled.streams import STREAM, streams
 from pacplan.core import checks
 from pacplan.core.identity import described
+from pacplan.core.keys import all_distinct, same
 from pacplan.core.notes import add_note, shown
 from pacplan.models import handles, states
 from pacplan.models.protocol import BrokenPromiseError, CompiledSession
@@ -34,7 +35,7 @@ class Simulator:
             which has its methods `random`, `integers`, `normal` and others. The reward of a transition
             that terminates counts.
         actions: how many actions every state has, K: they are 0..K-1. Or, for a Python simulator,
-            the list of them (or a range, an array), any hashable objects that `step` understands. Or a
+            the list of them (or a range, an array), any distinct objects that `step` understands. Or a
             function of the state that returns either, and always the same for the same state;
             for a jitted `step` it is jitted too and returns the number.
         successors: B, the largest number of distinct next states of any state and action (all
@@ -56,7 +57,7 @@ class Simulator:
         self,
         step: Callable[..., Any],
         *,
-        actions: int | Sequence[Hashable] | Callable[[Any], Any],
+        actions: int | Sequence[Any] | Callable[[Any], Any],
         successors: int | None = None,
         reward_range: tuple[float, float] = (0.0, 1.0),
         max_actions: int | None = None,
@@ -134,7 +135,7 @@ class Simulator:
                 f"({type(state).__name__}). Use tuples, strings or numbers"
             ) from None
 
-    def actions(self, state: Any) -> tuple[Hashable, ...]:
+    def actions(self, state: Any) -> tuple[Any, ...]:
         """The actions available in a state."""
         self._check_state(state, "state")
         if not callable(self._actions):
@@ -169,14 +170,14 @@ class Simulator:
 class _SameActions:
     """The same list of actions in every state."""
 
-    def __init__(self, listed: tuple[Hashable, ...]) -> None:
+    def __init__(self, listed: tuple[Any, ...]) -> None:
         self.listed = listed
 
-    def __call__(self, state: Any) -> tuple[Hashable, ...]:
+    def __call__(self, state: Any) -> tuple[Any, ...]:
         return self.listed
 
 
-def labels(given: Any, state: Any, most: int | None) -> tuple[Hashable, ...]:
+def labels(given: Any, state: Any, most: int | None) -> tuple[Any, ...]:
     """The actions of a state from what the user's function said: their number or their list."""
     limit = checks.LARGEST if most is None else most
     if isinstance(given, np.ndarray) and given.ndim == 0:
@@ -201,11 +202,7 @@ def labels(given: Any, state: Any, most: int | None) -> tuple[Hashable, ...]:
     if isinstance(given, int | np.integer):
         return tuple(range(count))
     found = tuple(a.item() if isinstance(a, np.generic) else a for a in given)
-    try:
-        distinct = len(set(found))
-    except TypeError:
-        raise BrokenPromiseError(f"{_asked(state)} must list hashable actions, got {given!r}") from None
-    if distinct < count:
+    if not all_distinct(found):
         raise BrokenPromiseError(f"{_asked(state)} lists an action twice: {given!r}")
     return found
 
@@ -220,10 +217,10 @@ def _is_list(given: Any) -> bool:
     return isinstance(given, Sequence) and not isinstance(given, str | bytes)
 
 
-def _contradict(one: tuple[Hashable, ...], other: tuple[Hashable, ...]) -> bool:
+def _contradict(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     """Whether two answers differ. Actions that are equal only to themselves may be made anew."""
     return len(one) != len(other) or any(
-        a != b and not (states.by_identity(a) and states.by_identity(b))
+        not same(a, b) and not (states.by_identity(a) and states.by_identity(b))
         for a, b in zip(one, other, strict=True)
     )
 
@@ -321,7 +318,7 @@ class PythonSession:
         self.states: list[Any] = []
         self._keys: dict[Any, int] = {}
         # Filled state by state.
-        self.labels: dict[int, tuple[Hashable, ...]] | None = {} if callable(actions) else None
+        self.labels: dict[int, tuple[Any, ...]] | None = {} if callable(actions) else None
         # What some of the states held when they were new, by their numbers.
         self._contents: dict[int, bytes] = {}
         self._calls = 0
@@ -350,7 +347,7 @@ class PythonSession:
                     self._contents[key] = content
         return key
 
-    def label(self, key: int, action: int) -> Hashable:
+    def label(self, key: int, action: int) -> Any:
         """The action behind an index."""
         return action if self.labels is None else self.labels[key][action]
 
@@ -365,7 +362,7 @@ class PythonSession:
     def diagnose(self, key: int, action: int | None, h: int) -> None:
         """Nothing to find out: errors are kept as they are raised."""
 
-    def agree(self, state: Any, actions: tuple[Hashable, ...]) -> None:
+    def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
         """Offer these actions in a state, and check that the user's function still says the same."""
         if self.labels is not None:
             key = self.encode(state)
@@ -384,7 +381,7 @@ class PythonSession:
             raise
         self._compare(key, self.labels.get(key, again), again)
 
-    def _compare(self, key: int, before: tuple[Hashable, ...], now: tuple[Hashable, ...]) -> None:
+    def _compare(self, key: int, before: tuple[Any, ...], now: tuple[Any, ...]) -> None:
         if _contradict(before, now):
             raise BrokenPromiseError(
                 f"actions({shown(self.states[key])}) has answered {list(before)!r} and then "
@@ -464,7 +461,7 @@ class PythonSession:
             self.error = error
             return 0
 
-    def _labels_of(self, key: int) -> tuple[Hashable, ...]:
+    def _labels_of(self, key: int) -> tuple[Any, ...]:
         assert self._actions is not None and self.labels is not None
         found = self.labels.get(key)
         if found is None:
@@ -689,7 +686,7 @@ class JittedSession(CompiledSession):
         """The index itself."""
         return action
 
-    def agree(self, state: Any, actions: tuple[Hashable, ...]) -> None:
+    def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
         """Check that the user's function still says that the state offers as many actions."""
         if callable(self._actions):
             _compare_counts(state, len(actions), self._actions(int(state)))

@@ -1,6 +1,6 @@
 """Environments brought back to an earlier state, again and again, by copying as little as possible.
 
-A `Workbench` holds a detached copy of an environment with its wrappers. A snapshot of it is what
+`Snapshots` hold a detached copy of an environment with its wrappers. A snapshot of it is what
 differs from a *template*: the attributes that stay the same from reset to reset and from step to step
 are held once and shared, the others belong to the snapshot. Invariants:
 
@@ -14,32 +14,29 @@ are held once and shared, the others belong to the snapshot. Invariants:
 """
 
 import copy
-import gc
-import threading
-from collections.abc import Callable, Container, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from hashlib import blake2b
-from itertools import islice, pairwise
+from itertools import islice
 from marshal import dumps
 from operator import is_
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
-from pacplan.models import forms
-
-# Wrappers that check, record or draw, and change nothing that a planner would see.
-TRANSPARENT = frozenset(
-    {
-        "HumanRendering",
-        "OrderEnforcing",
-        "PassiveEnvChecker",
-        "RecordEpisodeStatistics",
-        "RecordVideo",
-        "RenderCollection",
-    }
+from pacplan.models import forms, rddl
+from pacplan.models.bench import Actions, Bench, EnvState, chosen
+from pacplan.models.layers import (
+    ATOMIC,
+    UncopiedError,
+    all_layers,
+    another,
+    generators_in,
+    layers_of,
+    names_of,
+    relinked,
+    seed,
 )
-TIME_LIMIT = "TimeLimit"
+
 # An environment's own way to save and restore: pairs of methods, the second taking the first's result.
 _OWN_METHODS = (
     ("clone_state", "restore_state"),
@@ -50,116 +47,33 @@ _OWN_METHODS = (
 _RENDERING = frozenset(
     {"viewer", "screen", "window", "window_surface", "surf", "clock", "renderer", "mujoco_renderer"}
 )
-_ATOMIC: frozenset[Any] = frozenset(
-    {type(None), bool, int, float, complex, str, bytes, type, FunctionType, BuiltinFunctionType}
-).union({ModuleType}, set(np.sctypeDict.values()) - {np.void, np.object_})
-_GENERATORS = forms.GENERATORS
 _MISSING = object()
 # Under this name, which no attribute has, a snapshot lists the template's attributes that it lacks.
 _LACKING = ""
-# Observations longer than this are told apart by a digest.
-_LONG = 1024
-_OBJECTS_TO_WALK = 200_000
 
 
-def layers_of(env: Any, *, time_limit: bool) -> list[Any]:
-    """The environment's wrappers from the outside in, then itself, without the transparent ones."""
-    skipped = TRANSPARENT if time_limit else TRANSPARENT | {TIME_LIMIT}
-    chain = all_layers(env)
-    return [layer for layer in chain[:-1] if type(layer).__name__ not in skipped] + chain[-1:]
-
-
-def all_layers(env: Any) -> list[Any]:
-    """The environment's wrappers from the outside in, then itself."""
-    base = getattr(env, "unwrapped", env)
-    chain = [env]
-    while chain[-1] is not base:
-        chain.append(chain[-1].env)
-    return chain
-
-
-def observation_key(observation: Any) -> Hashable:
-    """A hashable key of an observation, the same for equal observations, in any process."""
-    if isinstance(observation, np.ndarray):
-        content = observation.tobytes() if not observation.dtype.hasobject else repr(observation)
-        if len(content) > _LONG and isinstance(content, bytes):
-            content = blake2b(content, digest_size=20).digest()
-        return observation.dtype.char, observation.shape, content
-    if isinstance(observation, dict):
-        return tuple((name, observation_key(observation[name])) for name in sorted(observation))
-    if isinstance(observation, tuple | list):
-        return tuple(map(observation_key, observation))
-    if isinstance(observation, np.generic):
-        return cast(Hashable, observation.item())
-    try:
-        hash(observation)
-    except TypeError:
-        raise TypeError(
-            f"cannot tell observations such as {observation!r} ({type(observation).__name__}) apart; "
-            "pass key=, a function that makes something hashable of an observation"
-        ) from None
-    return cast(Hashable, observation)
-
-
-class EnvState:
-    """A state of an environment: what identifies it, and what brings it back.
-
-    States are equal if their keys are, whatever else they hold.
-
-    Attributes:
-        key: a digest of `saved`, or the user's key of the observation.
-        saved: the attributes that differ from the bench's template, one dictionary per layer; then
-            what the environment's own method of saving gave, if there is one.
-    """
-
-    __slots__ = ("key", "saved")
-
-    def __init__(self, key: Hashable, saved: list[Any]) -> None:
-        self.key = key
-        self.saved = saved
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, EnvState) and self.key == other.key
-
-    def __repr__(self) -> str:
-        words = []
-        for content in self.saved:
-            attributes = content.items() if isinstance(content, dict) else [("saved", content)]
-            words += [f"{name}={_shortly(value)}" for name, value in attributes if name != _LACKING]
-        return f"EnvState({_shortly(', '.join(words), str)})"
-
-
-def _shortly(value: Any, show: Callable[[Any], str] = repr) -> str:
-    text = show(value).replace("\n", " ")
-    return text if len(text) <= 100 else text[:97] + "..."
-
-
-class Workbench:
-    """A detached copy of an environment, for drawing transitions from any state of it.
+class Snapshots(Bench):
+    """A detached copy of an environment, of which what changes is saved and put back.
 
     Args:
         env: the environment, with its wrappers.
-        actions: actions to try while looking for the attributes that change.
-        convert: what to make of an action before the environment sees it.
-        key: makes something hashable of an observation, which then identifies the state; None: all that
-            is saved does.
+        actions: as for `Bench`.
+        key: as for `Bench`.
+        redraw: as for `Bench`.
         ignore: names of attributes that do not distinguish states.
         time_limit: whether `TimeLimit` wrappers are a part of the problem.
         save: function of the unwrapped environment that returns what `restore` needs.
         restore: function of the unwrapped environment and of what `save` returned.
-        redraw: function of the unwrapped environment and a generator, called before every step.
         changing: names of attributes that are known to change, besides those found.
     """
+
+    if_too_many = "name in ignore= what the future does not depend on"
 
     def __init__(
         self,
         env: Any,
         *,
-        actions: tuple[Hashable, ...],
-        convert: Callable[[Any], Any] | None,
+        actions: Actions,
         key: Callable[[Any], Hashable] | None,
         time_limit: bool,
         ignore: frozenset[str] = frozenset(),
@@ -169,24 +83,18 @@ class Workbench:
         changing: frozenset[str] = frozenset(),
     ) -> None:
         self._time_limit = time_limit
-        self._convert = convert
-        self._key = key
         self._ignore = ignore
-        self._redraw = redraw
         if save is None or restore is None:
             save, restore = own_methods(getattr(env, "unwrapped", env))
         self._save, self._restore = save, restore
-        self.layers = self._detached(env)
-        self.top, self.base = self.layers[0], self.layers[-1]
-        self._counters = [layer for layer in self.layers if type(layer).__name__ == TIME_LIMIT]
+        # Unless it is known that they are not, generators may be a part of what is saved.
+        self._saves_generators = save is not None and save is not rddl.save
+        super().__init__(self._detached(env), actions=actions, key=key, redraw=redraw)
         # If the environment has its own methods, only its wrappers are looked into.
         self._copied = self.layers if save is None else self.layers[:-1]
-        _ = getattr(self.base, "np_random", None)  # Made on first use, and never replaced here.
         self._numbers = {id(layer): i for i, layer in enumerate(self.layers)}
-        self._generators = list(generators_in(map(vars, self.layers)))
         self._stream: Any = None
-        self._lock = threading.RLock()
-        found = self._changing(actions)
+        found = self._changing()
         self._generators = list(generators_in(map(vars, self.layers)))
         self._templates = [
             {
@@ -202,7 +110,7 @@ class Workbench:
         ]
         self._kept = {id(thing): thing for thing in [*self.layers, *self._generators]}
         for template in self._templates:
-            self._kept |= {id(v): v for v in template.values() if type(v) not in _ATOMIC}
+            self._kept |= {id(v): v for v in template.values() if type(v) not in ATOMIC}
         # What snapshots refer to but do not own.
         self._known = {
             address: number
@@ -213,18 +121,17 @@ class Workbench:
         self._glances = self._glanced()
         self._classes = self._class_contents()
         self._quiet = np.random.default_rng(0), np.random.default_rng(0).bit_generator.state
-        self.unidentified: str | None = None
         # Where to start from before a reset: the bench must hold nothing that a snapshot owns.
-        self._any = self._taken(None, key=object())
+        self._any = EnvState(object(), self._saved())
 
     def _detached(self, env: Any) -> list[Any]:
         """A copy of the environment's layers that shares nothing with it."""
         live = layers_of(env, time_limit=self._time_limit)
         if self._save is not None:
-            twin = layers_of(_another(env), time_limit=self._time_limit)
+            twin = layers_of(another(env, copied=True), time_limit=self._time_limit)
             if [type(layer) for layer in twin] != [type(layer) for layer in live]:
-                raise ValueError(f"a copy of {_names(live)} turned out to be {_names(twin)}")
-            return self._relinked(twin)
+                raise ValueError(f"a copy of {names_of(live)} turned out to be {names_of(twin)}")
+            return relinked(twin)
         # Made without a constructor: many environments define a copy as a fresh start.
         fresh = [object.__new__(type(layer)) for layer in live]
         attributes = [_without_windows(vars(layer)) for layer in live]
@@ -232,18 +139,12 @@ class Workbench:
         try:
             copied = copy.deepcopy(attributes, memo)
         except Exception as error:
-            raise ValueError(_uncopied(live, attributes, memo, error)) from error
+            raise UncopiedError(_uncopied(live, attributes, memo, error)) from error
         for layer, content in zip(fresh, copied, strict=True):
             vars(layer).update(content)
         if vars(fresh[-1]).get("render_mode") is not None:
             fresh[-1].render_mode = None
-        return self._relinked(fresh)
-
-    @staticmethod
-    def _relinked(layers: list[Any]) -> list[Any]:
-        for outer, inner in pairwise(layers):
-            vars(outer)["env"] = inner
-        return layers
+        return relinked(fresh)
 
     def _counterparts(self, env: Any, layers: list[Any]) -> dict[int, Any]:
         """For every layer of `env`, including skipped ones, the layer of `layers` in its place."""
@@ -255,7 +156,7 @@ class Workbench:
             following = memo[id(layer)] = own.get(id(layer), following)
         return memo
 
-    def _changing(self, actions: tuple[Hashable, ...]) -> set[tuple[int, str]]:
+    def _changing(self) -> set[tuple[int, str]]:
         """The attributes that change from reset to reset or from step to step, by playing a little."""
         rng = np.random.default_rng(0)
         first: _Forms[int] = {}
@@ -266,9 +167,7 @@ class Workbench:
             ended = False
             for step in range(9):
                 if step:
-                    action = self._converted(actions[int(rng.integers(len(actions)))])
-                    _, _, terminated, truncated, _ = self.top.step(action)
-                    ended = terminated or truncated
+                    _, _, ended = self._step(chosen(self.offered(), rng.random()))
                 if ended or step in (0, 1, 3, 8):
                     seen = self._contents(without=changing)
                     first = first or seen
@@ -284,7 +183,7 @@ class Workbench:
             (i, name): _form_or_none(value, self._numbers)
             for i, layer in enumerate(self._copied)
             for name, value in vars(layer).items()
-            if not isinstance(value, _GENERATORS) and name != "env" and (i, name) not in left_out
+            if not isinstance(value, forms.GENERATORS) and name != "env" and (i, name) not in left_out
         }
 
     def _class_contents(self) -> "_Forms[type]":
@@ -322,82 +221,18 @@ class Workbench:
             if content is not None and now.get((kind, name)) != content
         ]
 
-    def _converted(self, action: Any) -> Any:
-        return action if self._convert is None else self._convert(action)
-
-    def __repr__(self) -> str:
-        spec = getattr(self.base, "spec", None)
-        return _names(self.layers) + ("" if spec is None else f" of {spec.id}")
-
     def forget_stream(self) -> None:
         """Seed the generators anew at the next draw."""
         self._stream = None
 
-    def seed(self, rng: np.random.Generator) -> None:
-        """Give every generator of the bench its own state, drawn from `rng`."""
-        for generator in self._current_generators():
-            _seed(generator, int(rng.integers(2**32)))
-
-    def _current_generators(self) -> Iterable[Any]:
-        generators = {id(generator): generator for generator in self._generators}
-        current = getattr(self.base, "np_random", None)  # Restoring may have put another in place.
-        if isinstance(current, _GENERATORS):
-            generators[id(current)] = current
-        return generators.values()
-
-    def draw(
-        self, state: EnvState, action: Any, rng: np.random.Generator
-    ) -> tuple[EnvState | None, Any, bool]:
-        """One transition: (next state, reward, whether the episode ended)."""
-        return self.observe(state, action, rng)[1:]
-
-    def observe(
-        self, state: EnvState, action: Any, rng: np.random.Generator
-    ) -> tuple[Any, EnvState | None, Any, bool]:
-        """One transition: (observation, next state, reward, whether the episode ended)."""
-        with self._lock:
-            self.put(state)
-            observation, reward, ended = self._stepped(action, rng)
-            return observation, None if ended else self._taken(observation), reward, ended
-
     def _stepped(self, action: Any, rng: np.random.Generator) -> tuple[Any, Any, bool]:
         """One step of what is on the bench: (observation, reward, whether the episode ended)."""
-        if rng is not self._stream or self._save is not None:
+        if rng is not self._stream or self._saves_generators:
             self.seed(rng)
             self._stream = rng
         if self._redraw is not None:
             self._redraw(self.base, rng)
-        if self._convert is not None:
-            action = self._convert(action)
-        observation, reward, terminated, truncated, _ = self.top.step(action)
-        return observation, reward, bool(terminated or truncated)
-
-    def play(
-        self, start: np.random.Generator, steps: Iterable[tuple[Any, np.random.Generator]]
-    ) -> list[tuple[Any, Any, bool]]:
-        """A reset and some steps in one go, without a snapshot: (observation, reward, ended) of each.
-
-        Args:
-            start: for the reset.
-            steps: the actions, each with a generator for its step.
-        """
-        played: list[tuple[Any, Any, bool]] = []
-        with self._lock:
-            self._reset(start)
-            for action, rng in steps:
-                observation, reward, ended = self._stepped(action, rng)
-                # A copy: the next step may change the very same object.
-                played.append((copy.deepcopy(observation), reward, ended))
-                if ended:
-                    break
-            self.put(self._any)  # What was played must not be stepped further.
-        return played
-
-    def reset(self, rng: np.random.Generator) -> tuple[Any, EnvState]:
-        """A first observation and state, drawn by the environment's own `reset`."""
-        with self._lock:
-            observation = self._reset(rng)
-            return observation, self._taken(observation)
+        return self._step(action)
 
     def _reset(self, rng: np.random.Generator) -> Any:
         """Reset what is on the bench; returns the observation."""
@@ -423,16 +258,22 @@ class Workbench:
             for name in lacking or ():
                 del own[name]
 
-    def ask(self, state: EnvState, question: Callable[[Any], Any]) -> Any:
-        """The answer of the unwrapped environment in a state."""
-        with self._lock:
-            self.put(state)
-            return question(self.base)
+    def _clear(self) -> None:
+        self.put(self._any)
 
-    def _taken(self, observation: Any, key: Hashable = None) -> EnvState:
+    def _taken(self, observation: Any, unknown: bool = False) -> EnvState:
         """The state on the bench, which gives up what it holds."""
-        if self._key is None and key is None:
-            self._settle()
+        if unknown:
+            return EnvState(object(), self._saved())
+        if self._key is not None:
+            saved = self._saved()
+            return EnvState(self._keyed(observation), saved)
+        self._settle()
+        saved = self._saved()
+        return EnvState(self.identify(saved), saved)
+
+    def _saved(self) -> list[Any]:
+        """What is on the bench and differs from the template."""
         saved: list[Any] = []
         for layer, template, fixed in self._parts:
             now = layer.__dict__
@@ -446,29 +287,17 @@ class Workbench:
             saved.append(content)
         if self._save is not None:
             saved.append(self._save(self.base))
-        if key is None:
-            if self._key is None:
-                key = self.identify(saved)
-            else:
-                key = self._key(observation)
-                if self._counters:
-                    key = (key, *(layer._elapsed_steps for layer in self._counters))
-        return EnvState(key, saved)
+        return saved
 
     def _settle(self) -> None:
         """Put what is drawn anew before every step into a fixed state."""
-        if self._save is not None:
+        if self._saves_generators:
             for generator in self._current_generators():
-                _seed(generator, 0)
+                seed(generator, 0)
         if self._redraw is not None:
             generator, state = self._quiet
             generator.bit_generator.state = state
             self._redraw(self.base, generator)
-
-    @property
-    def by_content(self) -> bool:
-        """Whether states are identified by all that is saved, not by a key."""
-        return self._key is None
 
     def identify(self, saved: list[Any]) -> Hashable:
         """What identifies a snapshot: the same for those that hold the same.
@@ -523,12 +352,12 @@ class Workbench:
             duplicate = content.copy()
             for name, value in content.items():
                 kind = type(value)
-                if kind in _ATOMIC:
+                if kind in ATOMIC:
                     continue
                 if kind is np.ndarray:
                     flat = not value.dtype.hasobject
                 else:
-                    flat = kind in (tuple, list) and _ATOMIC.issuperset(map(type, value))
+                    flat = kind in (tuple, list) and ATOMIC.issuperset(map(type, value))
                 # Things that contain others, or appear twice, are copied all at once.
                 if not flat or id(value) in copied:
                     return copy.deepcopy(saved, self._kept.copy())
@@ -543,7 +372,7 @@ class Workbench:
         live = layers_of(env, time_limit=self._time_limit)
         if [type(layer) for layer in live] != [type(layer) for layer in self.layers]:
             raise ValueError(
-                f"the model is one of {_names(self.layers)}, but this environment is {_names(live)}"
+                f"the model is one of {names_of(self.layers)}, but this environment is {names_of(live)}"
             )
         if any(vars(layer).get("_has_reset") is False for layer in all_layers(env)):
             raise ValueError("the environment has no state yet; call env.reset() before planning")
@@ -556,7 +385,7 @@ class Workbench:
                 name
                 for name, value in own.items()
                 if name in template
-                and type(value) not in _ATOMIC
+                and type(value) not in ATOMIC
                 and self._constants.get((i, name)) in (None, _form_or_none(value, numbers))
             }
             memo |= {id(own[name]): template[name] for name in shared}
@@ -578,7 +407,7 @@ class Workbench:
             # By way of the bench, so that it looks just like a state that a step has led to.
             self.put(EnvState(None, saved))
             unknown = self._key is not None and observation is None
-            return self._taken(observation, key=object() if unknown else None)
+            return self._taken(observation, unknown)
 
     def _generator_like(self, generator: Any) -> Any:
         """The bench's own generator of the same type; a new one if there is none."""
@@ -592,27 +421,12 @@ class Workbench:
         return own
 
 
-def _another(env: Any) -> Any:
-    """A second environment like this one, in any state."""
-    try:
-        return copy.deepcopy(env)
-    except Exception as error:
-        spec = getattr(env, "spec", None)
-        if spec is None:
-            raise ValueError(
-                f"{type(env).__name__} cannot be copied ({type(error).__name__}: {error}), and has no "
-                "registered name to make another from; give it a method __deepcopy__ that returns a "
-                "new one, or make it with gymnasium.make"
-            ) from error
-    import gymnasium
-
-    return gymnasium.make(spec, render_mode=None)
-
-
 def own_methods(
     base: Any,
 ) -> tuple[Callable[[Any], Any] | None, Callable[[Any, Any], None] | None]:
     """The environment's own methods to save and restore it, as functions of it, or None twice."""
+    if rddl.recognised(base):
+        return rddl.save, rddl.restore
     for save, restore in _OWN_METHODS:
         if _takes(getattr(base, save, None), 0) and _takes(getattr(base, restore, None), 1):
             return (
@@ -654,16 +468,9 @@ def _glance(value: Any, known: dict[int, int]) -> bytes | None:
         return _form_or_none(value, known)
 
 
-def _seed(generator: Any, seed: int) -> None:
-    if isinstance(generator, np.random.Generator):
-        generator.bit_generator.state = type(generator.bit_generator)(seed).state
-    else:
-        generator.seed(seed)
-
-
 def _of_generators(name: str, value: Any) -> bool:
     """Whether an attribute is, or belongs to, a generator, which environments make on first use."""
-    return isinstance(value, _GENERATORS) or name == "_np_random_seed"
+    return isinstance(value, forms.GENERATORS) or name == "_np_random_seed"
 
 
 def _own_copy(saved: Any) -> Any:
@@ -672,26 +479,6 @@ def _own_copy(saved: Any) -> Any:
         return copy.deepcopy(saved)
     except Exception:
         return saved
-
-
-def generators_in(things: Iterable[Any], passing: Container[int] = ()) -> Iterable[Any]:
-    """The random generators that some things refer to, directly or not.
-
-    Objects whose `id` is in `passing` are not looked into.
-    """
-    found: dict[int, Any] = {}
-    seen: set[int] = set()
-    ahead = list(things)
-    while ahead and len(seen) < _OBJECTS_TO_WALK:
-        thing = ahead.pop()
-        if id(thing) in seen or type(thing) in _ATOMIC or isinstance(thing, type | MethodType):
-            continue
-        seen.add(id(thing))
-        if isinstance(thing, _GENERATORS):
-            found[id(thing)] = thing
-        elif id(thing) not in passing:
-            ahead.extend(gc.get_referents(thing))
-    return found.values()
 
 
 def _without_windows(attributes: dict[str, Any]) -> dict[str, Any]:
@@ -712,11 +499,7 @@ def _is_window(name: str, value: Any) -> bool:
 def _same_atom(one: Any, other: Any) -> bool:
     if one is other:
         return True
-    return type(one) in _ATOMIC and type(one) is type(other) and forms.form(one) == forms.form(other)
-
-
-def _names(layers: list[Any]) -> str:
-    return "<".join(type(layer).__name__ for layer in layers)
+    return type(one) in ATOMIC and type(one) is type(other) and forms.form(one) == forms.form(other)
 
 
 def _uncopied(

@@ -3,7 +3,7 @@
 from typing import Any
 
 from pacplan.models import forms
-from pacplan.models.snapshots import EnvState
+from pacplan.models.bench import EnvState
 
 # An object with more parts than this is not watched.
 _MOST_PARTS = 1000
@@ -35,7 +35,8 @@ def advice(state: Any) -> str:
     if isinstance(state, EnvState):
         return (
             "distinguish fewer states: they are one if all that is saved of the environment is "
-            "the same; name what has no bearing on its future in ignore=, or pass key="
+            "the same, or if they have the same past and are replayed; name what has no bearing on "
+            "its future in ignore=, or pass key="
         )
     if by_identity(state):
         return (

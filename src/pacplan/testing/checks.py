@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import exact
+from pacplan.core.keys import place
 from pacplan.engine.driver import Snapshot
 from pacplan.result import Plan
 from pacplan.testing.cases import Case
@@ -99,7 +100,7 @@ def _finished(claim: Plan | Snapshot) -> bool:
 
 def _is_wrong(promise: Promise, case: Case, claim: Plan | Snapshot) -> bool:
     """Whether the action loses more than was claimed, over the horizon or without one."""
-    index = claim.actions.index(claim.action)
+    index = place(claim.action, claim.actions)
     reached = _finished(claim) and case.settings.get("goal", "action") == "action"
     gap = np.inf if claim.gap is None else max(claim.gap, 0.0)
     if promise.endless:

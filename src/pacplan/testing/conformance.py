@@ -23,6 +23,7 @@ from pacplan.algorithms import Planner
 from pacplan.compiled.streams import streams
 from pacplan.core import checks
 from pacplan.core.identity import described
+from pacplan.core.keys import same
 from pacplan.models import handles
 from pacplan.models.protocol import Model
 from pacplan.models.simulator import Simulator
@@ -191,7 +192,10 @@ def _budget(trial: _Trial) -> None:
             f"{said}stopped_by={plan.stopped_by!r}: use the whole budget unless the planner's own rule "
             "ends the search",
         )
-        _expect(plan.action in plan.actions, f"the action {plan.action!r} is not in {plan.actions}")
+        _expect(
+            any(same(plan.action, action) for action in plan.actions),
+            f"the action {plan.action!r} is not in {plan.actions}",
+        )
     if refused:
         raise _RefusedError(refused)
 

@@ -1,12 +1,12 @@
 """The tree explorer: a self-contained page for walking through a search tree."""
 
 import os
-from collections.abc import Hashable
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pacplan.core import checks
+from pacplan.core.keys import same
 from pacplan.core.words import at_least, at_most, estimated
 from pacplan.engine.tree import Evidence, SearchTree
 from pacplan.views.outline import Box, Outline, outline
@@ -87,7 +87,7 @@ def check_page(path: str | os.PathLike[str]) -> Path:
     return check_target(path, "page", "tree.html")
 
 
-def _icicle(tree: SearchTree, taken: Hashable, shown: Outline) -> tuple[Any, str]:
+def _icicle(tree: SearchTree, taken: Any, shown: Outline) -> tuple[Any, str]:
     """The figure, and what its colours mean."""
     evidence = {
         box.name: tree.evidence(box.pair, box.path) for box in shown.boxes if box.pair is not None
@@ -153,12 +153,12 @@ def _colours(evidence: dict[str, Evidence]) -> tuple[str, dict[str, float | None
     return title, choices[title]
 
 
-def _label(tree: SearchTree, taken: Hashable, box: Box) -> str:
+def _label(tree: SearchTree, taken: Any, box: Box) -> str:
     """The box's name on the page."""
     node = box.path[-1]
     if box.pair is not None:
         action = tree.action(node, box.pair)
-        mark = ", taken" if len(box.path) == 1 and action == taken else ""
+        mark = ", taken" if len(box.path) == 1 and same(action, taken) else ""
         return f"action {short(action, 20)}{mark}"
     return "end" if tree.nodes[node]["actions"] == 0 else f"state {short(tree.state(node), 20)}"
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pacplan.core.keys import place
 from pacplan.core.words import at_most
 from pacplan.views.style import CHALLENGER, OTHER, TAKEN, axes_for, plain
 
@@ -30,7 +31,7 @@ def intervals(plan: "Plan", ax: Any = None) -> Any:
     """
     count = len(plan.actions)
     axes = axes_for(ax, (7.5, min(1.6 + 0.3 * count, _TALLEST)))
-    best = plan.actions.index(plan.action)
+    best = place(plan.action, plan.actions)
     challenger = None
     if plan.upper is not None and count > 1:
         challenger = int(np.argmax(np.where(np.arange(count) == best, -np.inf, plan.upper)))

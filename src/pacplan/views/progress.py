@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from pacplan.core.keys import same
 from pacplan.core.words import at_least, at_most
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def progress_table(snapshot: "Snapshot", target: float | None, budget: int | Non
         return Group(head)
     low, high = float(snapshot.lower.min()), float(snapshot.upper.max())
     for action, lower, upper in zip(snapshot.actions, snapshot.lower, snapshot.upper, strict=True):
-        mark = ">" if action == snapshot.action else ""
+        mark = ">" if same(action, snapshot.action) else ""
         bar = interval_bar(float(lower), float(upper), low, high)
         table.add_row(mark, escape(str(action)), at_least(lower), bar, at_most(upper))
     return Group(head, table)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.core.keys import place
 from pacplan.core.words import at_most
 from pacplan.engine.driver import Snapshot
 from pacplan.views.style import CHALLENGER, OTHER, TAKEN, axes_for, plain
@@ -85,7 +86,7 @@ def convergence(trace: Trace, ax: Any = None) -> Any:
     if stop.samples == 0:
         raise ValueError("the search stopped before its first call, so there is no convergence to draw")
     count = len(stop.actions)
-    best = stop.actions.index(stop.action)
+    best = place(stop.action, stop.actions)
     names = {best: f"{plain(stop.action)}, taken"}
     if count > 1:
         challenger = int(np.argmax(np.where(np.arange(count) == best, -np.inf, upper[-1])))

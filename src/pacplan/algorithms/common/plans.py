@@ -1,6 +1,5 @@
 """The making of plans: from estimates alone, or from bounds."""
 
-from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -38,7 +37,7 @@ def estimates_plan(
     *,
     guarantee: str | None = None,
     value: float | None = None,
-    sequence: tuple[Hashable, ...] = (),
+    sequence: tuple[Any, ...] = (),
 ) -> Plan:
     """The plan of a planner that has estimates of the root's actions and no bounds on them.
 

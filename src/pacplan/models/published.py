@@ -1,0 +1,225 @@
+"""Environments that publish their transitions, as exact tables."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.models.actions import actions_of
+from pacplan.models.bench import observation_key
+from pacplan.models.layers import TIME_LIMIT, TRANSPARENT, all_layers
+from pacplan.models.preflight import examine
+from pacplan.models.protocol import BrokenPromiseError
+from pacplan.models.snapshots import Snapshots
+from pacplan.models.tabular import TabularMDP
+
+_DRAWS = 200
+# It takes more draws to meet states that are taken for each other.
+_KEYED_DRAWS = 1000
+_SECONDS = 1.0
+
+ALL_SEEING = (
+    "it is planned for someone who knows the simulator's whole state, also what observations hide"
+)
+
+
+def unlimited(env: Any) -> tuple[str, ...]:
+    """The assumption that the time limits which a model leaves out are not reached."""
+    limits = [layer for layer in all_layers(env) if type(layer).__name__ == TIME_LIMIT]
+    return tuple(
+        f"the limit of {layer._max_episode_steps} steps of an episode is not reached"
+        for layer in limits
+    )
+
+
+class GymnasiumTable(TabularMDP):
+    """The table of an environment, made by `from_gymnasium`. The last state is the end.
+
+    Attributes:
+        assumptions: what all that is said of the model rests on, repeated in plans.
+    """
+
+    def __init__(self, env: Any, *tables: Any, **settings: Any) -> None:
+        super().__init__(*tables, **settings)
+        self._env = env
+        self.assumptions: tuple[str, ...] = (
+            "the environment behaves as its table says",
+            *(() if _shows_states(env, self.states - 1) else (ALL_SEEING,)),
+            *unlimited(env),
+        )
+
+    def initial_state(self) -> int:
+        """The state that the environment is in now."""
+        return self.state_of(self._env)
+
+    def state_of(self, env: Any, observation: Any = None) -> int:
+        """The state that an environment of the same kind is in now."""
+        state = getattr(env.unwrapped, "s", None)
+        if state is None:
+            raise ValueError(
+                "the environment has no state yet, or does not show it as env.unwrapped.s; call "
+                "env.reset() before planning, or name the state: plan(model, state)"
+            )
+        return self._check_state(int(state))
+
+
+Table = dict[int, dict[int, list[tuple[float, int, float, bool]]]]
+
+
+def published(env: Any) -> Table | None:
+    """The table that an environment publishes, if it holds for the environment as it is wrapped."""
+    base = getattr(env, "unwrapped", env)
+    wrappers = {type(layer).__name__ for layer in all_layers(env)[:-1]}
+    # Taxi's fickle passenger changes its mind outside the table.
+    if not wrappers <= TRANSPARENT | {TIME_LIMIT} or getattr(base, "fickle_passenger", False):
+        return None
+    given = getattr(base, "P", None)
+    try:
+        table = {
+            int(s): {
+                int(a): [(float(p), int(to), float(r), bool(end)) for p, to, r, end in outcomes]
+                for a, outcomes in _numbered(row)
+            }
+            for s, row in _numbered(given)
+        }
+    except (TypeError, ValueError):
+        return None
+    return table if table and sorted(table) == list(range(len(table))) else None
+
+
+def _name(env: Any) -> str:
+    return type(env.unwrapped).__name__
+
+
+def _numbered(rows: Any) -> Any:
+    """Pairs of a number and its entry, of a dictionary or a sequence."""
+    return rows.items() if hasattr(rows, "items") else enumerate(rows)
+
+
+def _shows_states(env: Any, states: int) -> bool:
+    """Whether observations are the states of the table, as far as their space shows."""
+    space = env.observation_space
+    return type(space).__name__ == "Discrete" and int(space.start) == 0 and int(space.n) == states
+
+
+def check_table(env: Any, table: Table) -> None:
+    """Raise if the environment departs from its table in some draws."""
+    shows_states = _shows_states(env, len(table))
+    tells_states = hasattr(env.unwrapped, "s")
+    if not (shows_states or tells_states):
+        return
+    labels: Any = actions_of(env, None)
+    bench = Snapshots(
+        env,
+        actions=labels,
+        key=observation_key if shows_states else None,
+        time_limit=False,
+    )
+    rng = np.random.default_rng(0)
+    observation, state = bench.reset(rng)
+    for _ in range(_DRAWS):
+        action = labels[int(rng.integers(len(labels)))]
+        place = bench.ask(state, lambda base: int(base.s)) if tells_states else int(observation)
+        observation, successor, reward, ended = bench.observe(state, action, rng)
+        arrived = bench.base.s if tells_states else observation
+        outcomes = table.get(place, {}).get(action, [])
+        if (int(arrived), float(reward), bool(ended)) not in [outcome[1:] for outcome in outcomes]:
+            raise BrokenPromiseError(
+                f"the table of {_name(env)} says that action {action!r} in state {place} leads to "
+                f"{outcomes}, but it led to state {arrived} with reward {reward}; pass table=False"
+            )
+        if shows_states and int(observation) != int(arrived):
+            raise BrokenPromiseError(
+                f"{_name(env)} was in state {arrived} of its table and showed {observation!r}; pass "
+                "table=False"
+            )
+        if successor is None:
+            observation, successor = bench.reset(rng)
+        state = successor
+    report = examine(
+        bench,
+        draws=_KEYED_DRAWS,
+        successors=None,
+        reward_range=None,
+        seed=0,
+        seconds=_SECONDS,
+    )
+    if report.problems:
+        raise BrokenPromiseError(
+            f"{_name(env)} does not do what its table says:\n"
+            + "\n".join(f"- {problem}" for problem in report.problems)
+            + "\nPass table=False"
+        )
+
+
+def table_of(
+    env: Any,
+    table: Table,
+    successors: int | None,
+    reward_range: tuple[float, float] | None,
+    mask: bool | Callable[[Any], Any],
+) -> GymnasiumTable:
+    """The exact model. Transitions that terminate lead to one more state, the end."""
+    end = len(table)
+    actions = 1 + max(a for row in table.values() for a in row)
+    width = max(len(outcomes) for row in table.values() for outcomes in row.values())
+    shape = (end + 1, actions, width)
+    probabilities, rewards = np.zeros(shape), np.zeros(shape)
+    to = np.zeros(shape, np.int64)
+    available = np.zeros(shape[:2], np.bool_)
+    for s, row in table.items():
+        for a, outcomes in row.items():
+            available[s, a] = bool(outcomes)
+            for k, (p, successor, reward, terminated) in enumerate(outcomes):
+                probabilities[s, a, k] = p
+                to[s, a, k] = end if terminated else successor
+                rewards[s, a, k] = reward
+    possible = rewards[probabilities > 0.0]
+    if reward_range is None:
+        reward_range = _range_of(possible)
+    rewards[probabilities == 0.0] = reward_range[0]
+    if mask is not False:
+        available &= _masks(env, mask, available)
+    model = GymnasiumTable(
+        env,
+        probabilities,
+        rewards,
+        successors=to,
+        terminal=[end],
+        available=available,
+        reward_range=reward_range,
+    )
+    if successors is not None and model.successors is not None and successors < model.successors:
+        raise ValueError(
+            f"successors={successors}, but the environment's table has {model.successors} of some "
+            "pair; leave it out"
+        )
+    return model
+
+
+def _range_of(rewards: NDArray[np.float64]) -> tuple[float, float]:
+    """Lowest and highest reward; 0 and the reward if there is only one, or 0 and 1 if that is 0."""
+    low, high = float(rewards.min()), float(rewards.max())
+    if low < high:
+        return low, high
+    return (min(low, 0.0), max(high, 0.0)) if low != 0.0 else (0.0, 1.0)
+
+
+def _masks(
+    env: Any, mask: bool | Callable[[Any], Any], available: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """What the mask allows in each state, and all in states where it allows nothing."""
+    base = env.unwrapped
+    if mask is not True or not callable(getattr(base, "action_mask", None)):
+        raise ValueError(
+            f"a table takes mask=True, for environments with a method action_mask(state); "
+            f"{_name(env)} {'has one' if hasattr(base, 'action_mask') else 'has none'}. For your own "
+            "mask, pass table=False"
+        )
+    masks = available.copy()
+    for state in range(len(available) - 1):
+        allowed = np.asarray(base.action_mask(state), np.bool_)
+        if allowed.any():
+            masks[state] = allowed
+    return masks

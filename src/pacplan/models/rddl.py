@@ -1,0 +1,96 @@
+"""Environments of pyRDDLGym, of which it is known what changes and which actions are admissible.
+
+A state is the values of the state fluents and the number of steps taken; all else follows from them or
+stays the same. So far less is copied than of an environment that nothing is known of.
+"""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+
+def recognised(base: Any) -> bool:
+    """Whether an unwrapped environment is one of pyRDDLGym's, with its own simulator."""
+    return _has_class(base, "pyRDDLGym.core.env", "RDDLEnv") and _has_class(
+        base.sampler, "pyRDDLGym.core.simulator", "RDDLSimulator"
+    )
+
+
+def _has_class(thing: Any, module: str, name: str) -> bool:
+    return any(kind.__module__ == module and kind.__qualname__ == name for kind in type(thing).__mro__)
+
+
+def save(base: Any) -> tuple[Any, ...]:
+    """What brings a state back. The arrays are shared: the simulator makes new ones at every step."""
+    simulator = base.sampler
+    values = tuple(simulator.subs[name] for name in _changing(simulator.rddl))
+    return base.timestep, base.done, values, simulator.state
+
+
+def restore(base: Any, saved: tuple[Any, ...]) -> None:
+    """Bring a state back."""
+    simulator = base.sampler
+    base.timestep, base.done, values, simulator.state = saved
+    base.state = simulator.states  # a copy
+    simulator.subs.update(zip(_changing(simulator.rddl), values, strict=True))
+
+
+def _changing(model: Any) -> list[str]:
+    """Names of the fluents that a state consists of."""
+    names = list(model.state_fluents)
+    if model.preconditions:
+        # They are looked at before a step computes these anew.
+        kinds = ("interm-fluent", "derived-fluent")
+        names += [name for name, kind in model.variable_types.items() if kind in kinds]
+    return names
+
+
+def default(base: Any) -> dict[str, Any]:
+    """The action that does nothing, in full."""
+    return dict(base.sampler.grounded_noop_actions)
+
+
+def combinations(base: Any, values: dict[str, list[Any]]) -> tuple[int, Callable[[], Any]]:
+    """How many actions there are, and a function that yields them.
+
+    At most `max_allowed_actions` fluents differ from their defaults (of those that are counted), and
+    only these are named: {} does nothing.
+
+    Args:
+        base: the unwrapped environment.
+        values: the values that each action fluent can have.
+    """
+    noop = default(base)
+    ranges = base.sampler.grounded_action_ranges
+    counted = [name for name in values if base.enforce_count_non_bool or ranges[name] == "bool"]
+    free = [name for name in values if name not in counted]
+    others = {name: [v for v in values[name] if v != noop[name]] for name in values}
+    most = min(int(base.max_allowed_actions), len(counted))
+
+    ways = [1] + [0] * most  # ways[k]: to choose k fluents of those seen so far, and their values
+    for name in counted:
+        for k in range(most, 0, -1):
+            ways[k] += ways[k - 1] * len(others[name])
+    count = sum(ways)
+    for name in free:
+        count *= 1 + len(others[name])
+
+    def listed() -> Any:
+        for k in range(most + 1):
+            for names in itertools.combinations(counted, k):
+                for chosen in itertools.product(*(others[name] for name in names)):
+                    for rest in itertools.product(*([noop[name], *others[name]] for name in free)):
+                        action = dict(zip(names, chosen, strict=True))
+                        given = zip(free, rest, strict=True)
+                        yield action | {name: v for name, v in given if v != noop[name]}
+
+    return count, listed
+
+
+def admissible(base: Any, actions: Sequence[dict[str, Any]]) -> list[bool]:
+    """Whether the preconditions allow each action in the state that the environment is in."""
+    simulator = base.sampler
+    return [
+        simulator.check_action_preconditions(simulator.prepare_actions_for_sim(action), silent=True)
+        for action in actions
+    ]

@@ -1,0 +1,389 @@
+"""Environments that cannot be copied: replayed with the same past and fresh luck, or refused."""
+
+import math
+import random
+import threading
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.envs.toy_text import FrozenLakeEnv
+
+import pacplan
+from pacplan.exact import finite_horizon
+from worlds import WALK, Walk, made
+
+LAKE = {"table": False, "reward_range": (0, 1)}
+
+
+class LockedWalk(Walk):
+    """Cannot be copied."""
+
+    def __init__(self, render_mode=None):
+        self.lock = threading.Lock()
+
+
+class LockedLake(FrozenLakeEnv):
+    """Cannot be copied, and draws a number in every step."""
+
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        self.lock = threading.Lock()
+
+
+class GlobalLuck(LockedWalk):
+    """Draws from a generator that belongs to nobody and is never seeded."""
+
+    luck = random.Random()
+
+    def move(self, action):
+        return 1 if GlobalLuck.luck.random() < 0.5 else -1
+
+
+class _Library:
+    """Stands for a library in C: nothing of it can be seen."""
+
+    __slots__ = ("roll", "start")
+
+    def __init__(self):
+        state = [random.Random(0)]
+        self.start = lambda seed: state.__setitem__(0, random.Random(seed))
+        self.roll = lambda: state[0].random()
+
+
+class SeededLibrary(LockedWalk):
+    """Gives the seed of a reset to its library, and draws from that ever after."""
+
+    def __init__(self, render_mode=None):
+        super().__init__()
+        self.library = _Library()
+
+    def reset(self, *, seed=None, options=None):
+        if seed is not None:
+            self.library.start(seed)
+        return super().reset(seed=seed)
+
+    def move(self, action):
+        return 1 if self.library.roll() < 0.5 else -1
+
+
+class DrawnSeed(SeededLibrary):
+    """Draws the seed of its library from its own generator."""
+
+    def reset(self, *, seed=None, options=None):
+        found = super().reset(seed=seed)
+        self.library.start(int(self.np_random.integers(2**31)))
+        return found
+
+
+class Forgetful(LockedWalk):
+    """Something is left of the last episode."""
+
+    def reset(self, *, seed=None, options=None):
+        self.episodes = getattr(self, "episodes", 0) + 1
+        return super().reset(seed=seed)
+
+    def move(self, action):
+        return self.episodes % 3 - 1
+
+
+class Unseeded(LockedWalk):
+    """Has a second generator, which no reset seeds."""
+
+    def __init__(self, render_mode=None):
+        super().__init__()
+        self.dice = random.Random()
+
+    def move(self, action):
+        return 1 if self.dice.random() < 0.5 else -1
+
+
+class Noted(LockedWalk):
+    """Where it starts is an option."""
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = 2 if options is None else options["place"]
+        return self.place, {}
+
+
+for kind in (LockedWalk, LockedLake, GlobalLuck, SeededLibrary, DrawnSeed, Forgetful, Unseeded, Noted):
+    gymnasium.register(f"pacplan/{kind.__name__}-v0", kind, max_episode_steps=100)
+
+
+def recorded(kind, seed=0, **settings):
+    env = pacplan.recorded(gymnasium.make(f"pacplan/{kind.__name__}-v0"))
+    env.reset(seed=seed, **settings)
+    return env
+
+
+# ------------------------------------------------------------------------------ The past stays
+
+
+def test_the_past_of_the_live_environment_is_played_again():
+    env = recorded(LockedLake, seed=5)
+    model = pacplan.from_gymnasium(env, **LAKE)
+    over, rng = False, np.random.default_rng(0)
+    for _ in range(40):
+        # Its own luck, which went on by itself, has led it here.
+        state = model.initial_state()
+        assert model._bench.ask(state, lambda base: base.s) == env.unwrapped.s
+        assert model._bench.ask(state, lambda base: base.np_random.random()) >= 0.0
+        model._bench._clear()
+        for action in (0, 2):  # Planning in between makes no difference.
+            model._step(state, action, rng)
+        _, _, over, _, _ = env.step(int(rng.integers(4)))
+        if over:
+            env.reset()
+
+
+def test_states_are_brought_back_from_anywhere():
+    env = recorded(LockedLake)
+    model = pacplan.from_gymnasium(env, **LAKE)
+    bench, rng = model._bench, np.random.default_rng(1)
+    states = [model.initial_state()]
+    places = [0]
+    while len(states) < 60:
+        i = int(rng.integers(len(states)))
+        state, _, ended = model._step(states[i], int(rng.integers(4)), rng)
+        if not ended:
+            states.append(state)
+            places.append(bench.base.s)
+    for i in rng.integers(len(states), size=200):
+        assert bench.ask(states[i], lambda base: base.s) == places[i]
+
+
+def test_going_on_costs_one_step_and_going_back_the_whole_past():
+    env = recorded(LockedWalk)
+    for _ in range(3):
+        env.step(0)
+    model = pacplan.from_gymnasium(env, **WALK)
+    bench, rng = model._bench, np.random.default_rng(0)
+    path = [model.initial_state()]
+    bench.steps_taken = 0
+    for _ in range(4):
+        path.append(model._step(path[-1], 0, rng)[0])
+    assert bench.steps_taken == 4
+    model._step(path[2], 1, rng)  # three steps of the live past, two since, and the new one
+    assert bench.steps_taken == 4 + 6
+    assert "costs up to n + 1 steps" in str(model.check(50))
+
+
+def test_a_reset_without_a_seed_can_be_played_again():
+    def starts(seed):
+        env = pacplan.recorded(made("CartPole-v1"))
+        found = [env.reset(seed=seed)[0], env.reset()[0], env.reset()[0]]
+        model = pacplan.from_gymnasium(env, replay=True, reward_range=(0, 1))
+        model.initial_state()
+        return np.array(found)
+
+    assert np.array_equal(starts(3), starts(3)) and not np.array_equal(starts(3), starts(4))
+    assert len(np.unique(starts(3), axis=0)) == 3
+
+
+def test_options_of_a_reset_are_given_again():
+    env = recorded(Noted, options={"place": 4})
+    model = pacplan.from_gymnasium(env, **WALK)
+    assert model._bench.ask(model.initial_state(), lambda base: base.place) == 4
+
+
+# ------------------------------------------------------------------------------- Luck is fresh
+
+
+def test_every_step_draws_its_own_luck():
+    env = recorded(LockedLake)
+    model = pacplan.from_gymnasium(env, **LAKE)
+    # A path to place 14, from which a step to the right reaches the goal one time in three.
+    rng, state = np.random.default_rng(3), model.initial_state()
+    place = 0
+    while place != 14:
+        action = {0: 2, 1: 2, 2: 1, 6: 1, 10: 1, 4: 1, 8: 2, 9: 1, 13: 2}.get(place, 2)
+        state, _, ended = model._step(state, action, rng)
+        if ended:
+            state = model.initial_state()
+        place = model._bench.ask(state, lambda base: base.s)
+    draws = [model._step(state, 2, rng) for _ in range(2000)]
+    goals = sum(reward for _, reward, _ in draws)
+    assert abs(goals / 2000 - 1 / 3) < 6 * math.sqrt(2 / 9 / 2000)
+    # Nobody knows that two of them are in the same place, so they are different states.
+    going_on = [successor for successor, _, ended in draws if not ended]
+    assert len(set(going_on)) == len(going_on)
+
+
+def test_with_a_key_states_are_one_and_plans_are_right():
+    env = recorded(LockedLake)
+    exact = pacplan.from_gymnasium(made("FrozenLake-v1"))
+    model = pacplan.from_gymnasium(env, key="observation", successors=3, **LAKE)
+    q = finite_horizon(exact, gamma=0.9, horizon=3)[0][0]
+    plan = pacplan.Bracket(epsilon=0.4, delta=1e-7, gamma=0.9, horizon=3).plan(model, seed=0)
+    assert plan.certified and q.max() - q[plan.action] <= 0.4
+    assert plan.lower.max() <= q.max() + 1e-9
+    assert "states with the same observation have the same future" in plan.assumptions
+
+
+def test_deterministic_steps_lead_to_the_same_state():
+    env = recorded(LockedWalk)
+    model = pacplan.from_gymnasium(env, successors=1, reward_range=(0, 1))
+    rng, root = np.random.default_rng(0), model.initial_state()
+    assert len({model._step(root, 1, rng)[0] for _ in range(5)}) == 1
+    plan = pacplan.plan(model, epsilon=0.1, delta=0.01, gamma=0.9, horizon=4, seed=0)
+    assert plan.certified and plan.action == 1
+    assert any("generators" in assumption for assumption in plan.assumptions)
+    # The next state of the environment is the one that was planned for.
+    agent = pacplan.Agent(pacplan.UCT(gamma=0.9, horizon=4), model, budget=300, reuse=True, seed=0)
+    for _ in range(2):
+        env.step(agent.act())
+    assert agent.history[-1].age == 1
+
+
+def test_same_seed_same_plan():
+    model = pacplan.from_gymnasium(recorded(LockedLake), **LAKE)
+
+    def answer(seed):
+        plan = pacplan.UCT(gamma=0.9, horizon=6).plan(model, seed=seed, budget=500)
+        return plan.episodes, len(plan.tree), plan.calls.tolist()
+
+    assert answer(1) == answer(1) != answer(2)
+
+
+def test_a_plan_can_be_resumed(tmp_path):
+    env = recorded(LockedLake)
+    model = pacplan.from_gymnasium(env, **LAKE)
+    planner = pacplan.UCT(gamma=0.9, horizon=6)
+    whole = planner.plan(model, seed=0, budget=600, checkpoint=tmp_path / "whole", every=1e9)
+    path = tmp_path / "half"
+    stop = lambda snapshot: snapshot.samples >= 300  # noqa: E731
+    planner.plan(model, seed=0, budget=600, checkpoint=path, every=1e-9, callback=stop)
+    again = planner.resume(path, pacplan.from_gymnasium(recorded(LockedLake), **LAKE))
+    assert again.samples == whole.samples and again.calls.tolist() == whole.calls.tolist()
+    assert len(again.tree) == len(whole.tree)
+    planner.plan(model, seed=0, budget=600, checkpoint=path, every=1e-9, callback=stop)
+    env.step(0)
+    with pytest.raises(ValueError, match="in another state than when the plan"):
+        planner.resume(path, model)
+
+
+def test_redraw_is_a_part_of_the_step():
+    def redraw(base, rng):
+        base.place = int(rng.integers(2, 5))
+
+    env = recorded(LockedWalk)
+    model = pacplan.from_gymnasium(env, redraw=redraw, reward_range=(0, 1))
+    rng, root = np.random.default_rng(0), model.initial_state()
+    states = [model._step(root, 0, rng)[0] for _ in range(20)]
+    places = [model._bench.ask(state, lambda base: base.place) for state in states]
+    assert set(places) == {1, 2, 3}
+    assert places == [model._bench.ask(state, lambda base: base.place) for state in states]
+
+
+# ------------------------------------------------------------------------------ What is refused
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (GlobalLuck, "cannot be replayed|depends on the seed"),
+        (Forgetful, "cannot be replayed|depends on the seed"),
+        (SeededLibrary, "depends on the seed that was given to reset"),
+        (Unseeded, r"what follows reset\(seed=...\) is not always the same"),
+        (DrawnSeed, "although the same was shown first"),
+    ],
+)
+def test_luck_that_would_be_the_same_in_every_replay(kind, words):
+    env = recorded(kind)
+    with pytest.raises(pacplan.BrokenPromiseError, match=words):
+        pacplan.from_gymnasium(env, **WALK)
+
+
+def test_irreproducible_environments_are_noticed_during_the_plan_too():
+    model = pacplan.from_gymnasium(recorded(GlobalLuck), check=False, **WALK)
+    with pytest.raises(pacplan.BrokenPromiseError, match=r"GlobalLuck.*cannot be replayed"):
+        pacplan.UCT(gamma=0.9, horizon=4).plan(model, seed=0, budget=500)
+
+
+def test_too_many_successors_of_a_replay():
+    with pytest.raises(pacplan.BrokenPromiseError, match=r"successors=3.*pass key="):
+        pacplan.from_gymnasium(recorded(LockedLake), successors=3, **LAKE)
+
+
+def test_environments_that_were_not_recorded():
+    env = made("pacplan/LockedWalk-v0")
+    with pytest.raises(ValueError, match=r"lock.*env = pacplan.recorded\(env\)"):
+        pacplan.from_gymnasium(env, **WALK)
+    with pytest.raises(ValueError, match=r"env = pacplan.recorded\(env\)"):
+        pacplan.from_gymnasium(env, replay=True, **WALK)
+    model = pacplan.from_gymnasium(recorded(LockedWalk), **WALK)
+    with pytest.raises(ValueError, match=r"env = pacplan.recorded\(env\)"):
+        model.state_of(env)
+    with pytest.raises(ValueError, match="the model is one of LockedWalk"):
+        model.state_of(made("CartPole-v1"))
+
+
+def test_states_that_are_none():
+    env = pacplan.recorded(gymnasium.make("pacplan/LockedWalk-v0"))
+    model = pacplan.from_gymnasium(env, **WALK)
+    with pytest.raises(ValueError, match=r"call env.reset\(\)"):
+        model.initial_state()
+    env.reset(seed=0)
+    for _ in range(3):
+        env.step(1)
+    with pytest.raises(ValueError, match=r"call env.reset\(\)"):
+        model.initial_state()
+
+
+def test_settings_that_only_copies_have():
+    for setting in ({"ignore": ["place"]}, {"changing": ["place"]}, {"save": id, "restore": id}):
+        with pytest.raises(ValueError, match="not for those that are replayed"):
+            pacplan.from_gymnasium(recorded(LockedWalk), replay=True, **setting, **WALK)
+    with pytest.raises(ValueError, match="LockedWalk cannot be copied"):
+        pacplan.from_gymnasium(recorded(LockedWalk), replay=False, **WALK)
+
+
+class Shared(Walk):
+    """Copies share a place that lies outside, though they can be made."""
+
+    outside = _Library()
+
+    def __init__(self, render_mode=None):
+        state = {}
+        self.keep = lambda place: state.update(place=place)
+        self.kept = lambda: state["place"]
+
+    def reset(self, *, seed=None, options=None):
+        gymnasium.Env.reset(self, seed=seed)
+        self.keep(2)
+        return 2, {}
+
+    def step(self, action):
+        self.keep(min(max(self.kept() + self.move(action), 0), 5))
+        return self.kept(), float(self.kept() == 5), self.kept() == 5, False, {}
+
+
+def test_environments_whose_copies_are_not_independent():
+    gymnasium.register("pacplan/Shared-v0", Shared)
+    with pytest.raises(pacplan.BrokenPromiseError):
+        pacplan.from_gymnasium(made("pacplan/Shared-v0"), **WALK)
+    env = pacplan.recorded(gymnasium.make("pacplan/Shared-v0"))
+    model = pacplan.from_gymnasium(env, **WALK)
+    env.reset(seed=0)
+    plan = pacplan.UCT(gamma=0.9, horizon=4).plan(model, seed=0, budget=300)
+    assert plan.action == 1 and env.unwrapped.kept() == 2
+
+
+# ------------------------------------------------------------------------------ A real one
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_lunar_lander():
+    pytest.importorskip("Box2D")
+    env = pacplan.recorded(gymnasium.make("LunarLander-v3"))
+    env.reset(seed=0)
+    model = pacplan.from_gymnasium(env, reward_range=(-200, 200))
+    for _ in range(4):
+        plan = pacplan.UCT(gamma=0.99, horizon=8).plan(model, seed=0, budget=80)
+        env.step(plan.action)
+    lander = env.unwrapped.lander
+    place = model._bench.ask(model.initial_state(), lambda base: tuple(base.lander.position))
+    assert place == tuple(lander.position)
+    assert isinstance(env.action_space, spaces.Discrete) and plan.action in range(4)
