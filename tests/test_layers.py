@@ -14,10 +14,12 @@ bounds
 models
 engine
 views
+diagnosis
 result
 algorithms.common
 algorithms
 planning agent exact envs theory extending
+forecasting
 registry
 experiments
 comparison
