@@ -25,6 +25,7 @@ def test_the_outlook_goes_on_with_the_power_of_the_curve(power, asked):
     needed, words = outlook(curve(lambda n: 3.0 * n**-power), asked)
     assert needed == pytest.approx((3.0 / asked) ** (1.0 / power), rel=0.25)  # One digit.
     assert f"{needed:,} calls" in words
+    assert ("too far" in words) == (needed > 50 * 10_000)
 
 
 def test_the_outlook_knows_that_the_gap_tends_to_less_than_nothing():
@@ -121,6 +122,10 @@ def test_merging_is_advised_where_states_recur_and_only_there():
 
     tree = pacplan.Simulator(grow, actions=2, successors=2, reward_range=(0, 1))
     assert "merge" not in settings(pacplan.Bracket(**asked), tree, ())
+    told = pacplan.Bracket(**asked).plan(tree, (), seed=0, budget=5000).diagnosis
+    assert "no state was reached in two ways" in told.causes
+    told = pacplan.Bracket(merge="depth", **asked).plan(grid, seed=0, budget=1000).diagnosis
+    assert any("different states were met" in cause for cause in told.causes)
 
     def certain(state, action, rng):
         return (*state, action), rng.random(), False

@@ -16,6 +16,8 @@ _RECENT = 1.0 / 8.0
 _LEAST_POINTS = 4
 # A gap that falls with a lower power of the calls has come to rest.
 _FLAT = 0.1
+# Calls that have to grow by a larger factor, as a logarithm, lie too far ahead.
+_FAR = math.log(50.0)
 # More calls than this are no forecast.
 _MOST = 1e15
 
@@ -110,7 +112,8 @@ def outlook(points: NDArray[np.float64], asked: float, apart: float = 0.0) -> tu
     if growth > math.log(_MOST / now):
         return None, "no end in sight: the gap has hardly changed of late"
     needed = int(_rounded(now * math.exp(growth)))
-    return needed, f"at this rate about {needed:,} calls in all, a rough guess"
+    hedge = "a rough guess" if growth <= _FAR else "too far ahead to trust: run it longer to know more"
+    return needed, f"at this rate about {needed:,} calls in all, {hedge}"
 
 
 def _rounded(value: float) -> float:

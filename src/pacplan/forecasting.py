@@ -25,13 +25,18 @@ class Forecast:
     trial: Plan
 
     def __str__(self) -> str:
+        spent = f"{self.trial.samples:,} calls, {_time(self.trial.seconds)}"
         if self.trial.certified:
-            return f"Certified already: {self.trial.samples:,} calls, {self.trial.seconds:.2g} s."
-        lines = [f"From a trial of {self.trial.samples:,} calls, {self.trial.seconds:.2g} s:"]
+            return f"Certified already: {spent}."
+        lines = [f"From a trial of {spent}:"]
         if self.seconds is not None and self.calls is not None:
-            lines.append(f"Certified after about {self.calls:,} calls, {self.seconds:.2g} s.")
+            lines = [f"{lines[0]} about {self.calls:,} calls, {_time(self.seconds)}."]
         told = self.trial.diagnosis
         return "\n".join([*lines, self.trial.guarantee if told is None else str(told)])
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:,.0f} s" if seconds >= 10.0 else f"{seconds:.2g} s"
 
 
 def forecast(
@@ -48,8 +53,8 @@ def forecast(
 ) -> Forecast:
     """Say what `pacplan.plan` would cost, before a long plan: plan briefly, and extrapolate the gap.
 
-    The gap of the trial is taken to go on as a power of the calls. Searches often turn out shorter,
-    since actions that are ruled out cost no more calls, and sometimes much longer.
+    The gap of the trial is taken to go on as a power of the calls. Where that has to be done far beyond
+    the trial it is of little worth, and the outlook says so: searches often gather speed.
 
     Args:
         model: the problem.

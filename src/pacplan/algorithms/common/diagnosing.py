@@ -67,9 +67,11 @@ def diagnosis_of(
     apart = _apart(snapshot, values) if by_action else 0.0
     needed, words = outlook(np.concatenate([points, now]), asked - taken, apart)
     span = _span(planner, query.model, search.horizon)
-    causes = _causes(snapshot, values, gap, span) if by_action else ()
+    seen = _look(search.tree)
+    causes = list(_causes(snapshot, values, gap, span)) if by_action else []
     if taken > 0.0:
-        causes = (*causes, f"the horizon cuts off {at_most(taken)} of epsilon")
+        causes.append(f"the horizon cuts off {at_most(taken)} of epsilon")
+    causes += _recurrence(planner, seen)
     return Diagnosis(
         asked=asked,
         reached=gap + taken,
@@ -79,7 +81,7 @@ def diagnosis_of(
         calls_needed=needed,
         outlook=words,
         advice=(
-            *list(_advice(planner, query.model, search, span))[: _MOST_ADVICE - 1],
+            *list(_advice(planner, query.model, search.horizon, span, seen))[: _MOST_ADVICE - 1],
             Advice("epsilon", float(at_most(gap + taken)), "which this plan proves"),
         ),
     )
@@ -155,9 +157,17 @@ def _look(tree: SearchTree) -> _Seen:
     return _Seen(len(alive), len(np.unique(alive)), len(outcomes) - several, several)
 
 
-def _advice(planner: Any, model: Model, search: Any, span: float) -> Iterator[Advice]:
+def _recurrence(planner: Any, seen: _Seen) -> Iterator[str]:
+    """What a planner that can merge equal states should know of them, unless it is advised to."""
+    merge = getattr(planner, "merge", None)
+    if merge == "tree" and seen.nodes == seen.states >= _RECURRENCE:
+        yield "no state was reached in two ways"
+    elif merge in ("depth", "stationary"):
+        yield f"{seen.states:,} different states were met"
+
+
+def _advice(planner: Any, model: Model, horizon: int, span: float, seen: _Seen) -> Iterator[Advice]:
     """What to try, the most promising first."""
-    seen = _look(search.tree)
     offered = signature(type(planner)).parameters
     if getattr(planner, "merge", None) == "tree" and _RECURRENCE * seen.states <= seen.nodes:
         pools = "stationary" in get_args(offered["merge"].annotation) and facts(model).stationary
@@ -180,4 +190,4 @@ def _advice(planner: Any, model: Model, search: Any, span: float) -> Iterator[Ad
         why = f"if you know more of values than that they differ by at most {at_most(span)}"
         yield Advice("value_bounds", None, why)
     if "horizon" in offered and "horizon" not in planner.settings and planner.horizon is not None:
-        yield Advice("horizon", None, f"fewer than {search.horizon} steps, if later ones matter little")
+        yield Advice("horizon", None, f"fewer than {horizon} steps, if later ones matter little")
