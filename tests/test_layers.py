@@ -14,11 +14,13 @@ bounds
 models
 engine
 views
+diagnosis
 result
 algorithms.common
 algorithms
 look
 planning agent exact envs theory extending
+forecasting
 registry
 experiments
 comparison

@@ -21,7 +21,9 @@ from pacplan.algorithms import (
 )
 from pacplan.compiled.streams import Stream
 from pacplan.core.version import __version__
+from pacplan.diagnosis import Advice, Diagnosis
 from pacplan.engine import SearchTree, Snapshot
+from pacplan.forecasting import Forecast, forecast
 from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP, from_gymnasium, recorded
 from pacplan.planning import plan
 from pacplan.result import Plan
@@ -33,10 +35,13 @@ __all__ = [
     "OPD",
     "OPMDP",
     "UCT",
+    "Advice",
     "Agent",
     "Bracket",
     "BrokenPromiseError",
     "Decision",
+    "Diagnosis",
+    "Forecast",
     "MDPGapE",
     "Model",
     "Plan",
@@ -54,6 +59,7 @@ __all__ = [
     "bounds",
     "envs",
     "exact",
+    "forecast",
     "from_gymnasium",
     "plan",
     "planners",

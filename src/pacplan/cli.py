@@ -556,3 +556,5 @@ def _show(result: Any) -> None:
     if result.assumptions:
         console.print(escape(f"Given that {', '.join(result.assumptions)}."))
     console.print(result.effort)
+    if result.diagnosis is not None:
+        console.print(escape(result.diagnosis.explanation(command=True)))

@@ -26,6 +26,7 @@ FIXED_BUDGET: dict[str, dict[str, Any]] = {
     "mdp-gape": {"epsilon": 0.0, "thresholds": "sharp"},
     "bracket": {"epsilon": 0.0},
     "kl-olop": {"threshold": "log"},
+    "opd": {"epsilon": None},
 }
 """Settings for planning within a budget, for planners whose own defaults are meant for another use."""
 

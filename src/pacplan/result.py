@@ -1,6 +1,6 @@
 """Plan: a planner's answer."""
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from pacplan.core.keys import same
 from pacplan.core.words import at_least, at_most, estimated
+from pacplan.diagnosis import Diagnosis
 from pacplan.engine.tree import SearchTree
 
 STOPS = ("certified", "rule", "budget", "deadline", "memory", "callback", "interrupt")
@@ -47,6 +48,7 @@ class Plan:
         sequence: the actions to take one after the other, from planners of sequences; else empty.
         memory: bytes that the records of the search took, some of them in reserve.
         interrupted: whether Ctrl-C was pressed during the search, whatever ended it.
+        diagnosis: if an accuracy was asked for and is not certified: why, and what to try; else None.
     """
 
     action: Any
@@ -70,6 +72,7 @@ class Plan:
     sequence: tuple[Any, ...] = ()
     memory: int = 0
     interrupted: bool = False
+    diagnosis: Diagnosis | None = None
 
     def __post_init__(self) -> None:
         for array in (self.lower, self.upper, self.values, self.calls):
@@ -91,6 +94,7 @@ class Plan:
         record["assumptions"] = list(self.assumptions)
         # JSON has no NaN, which stands for no estimate.
         record["values"] = [None if np.isnan(value) else value for value in record["values"]]
+        record["diagnosis"] = None if self.diagnosis is None else asdict(self.diagnosis)
         record["value"] = None if np.isnan(self.value) else self.value
         return record
 
@@ -127,7 +131,10 @@ class Plan:
             "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
         ]
-        return "\n".join([*lines, "", self.guarantee, self.effort])
+        lines += ["", self.guarantee, self.effort]
+        if self.diagnosis is not None:
+            lines.append(self.diagnosis.explanation())
+        return "\n".join(lines)
 
     @property
     def effort(self) -> str:

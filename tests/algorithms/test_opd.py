@@ -1,4 +1,4 @@
-"""OPD: the order of its expansions, its bounds, what it refuses."""
+"""OPD: the order of its expansions, its bounds, its certain answers, what it refuses."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_a_finite_horizon_is_solved_exactly():
     plan = pacplan.OPD(gamma=1.0, horizon=4).plan(model, 0, seed=0, budget=10_000)
     truth = exact.finite_horizon(model, gamma=1.0, horizon=4)[0, 0]
     assert plan.certified
-    assert plan.samples == 3 + 9 + 27 + 81
+    assert plan.samples <= 3 + 9 + 27 + 81
     np.testing.assert_allclose(plan.lower, truth)
     np.testing.assert_allclose(plan.upper, truth)
 
@@ -71,7 +71,152 @@ def test_terminal_states_and_costs():
     assert plan.lower[1] <= -0.575 + 1e-9 <= plan.upper[1] + 2e-9
 
 
+def random_table(rng, may_end):
+    """A small table in which nothing is random, with costs, and with ends if wanted."""
+    states, actions = int(rng.integers(3, 12)), int(rng.integers(1, 4))
+    low, high = sorted(rng.uniform(-2, 2, 2))
+    return pacplan.TabularMDP(
+        np.ones((states, actions, 1)),
+        rng.uniform(low, high, (states, actions, 1)),
+        successors=rng.integers(0, states, (states, actions, 1)),
+        terminal=[states - 1] if may_end else None,
+        reward_range=(low, high),
+    )
+
+
+@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
+@pytest.mark.parametrize("horizon", [None, 1, 6])
+def test_certified_answers_are_right(merge, horizon):
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        model = random_table(rng, may_end=seed % 2 == 0)
+        gamma, epsilon = rng.uniform(0.2, 0.8), rng.uniform(0.05, 1.0)
+        planner = pacplan.OPD(gamma=gamma, epsilon=epsilon, horizon=horizon, merge=merge)
+        plan = planner.plan(model, 0, seed=seed)
+        truth = (
+            exact.discounted(model, gamma=gamma)[0]
+            if horizon is None
+            else exact.finite_horizon(model, gamma=gamma, horizon=horizon)[0, 0]
+        )
+        assert plan.certified
+        assert plan.gap <= epsilon
+        assert truth.max() - truth[plan.action] <= epsilon + 1e-9
+        assert (plan.lower <= truth + 1e-9).all()
+        assert (truth <= plan.upper + 1e-9).all()
+
+
+def test_the_action_with_the_least_gap_is_returned():
+    for seed in range(20):
+        model = pacplan.envs.garnet(states=30, actions=3, successors=1, seed=seed)
+        plan = pacplan.OPD(gamma=0.9, epsilon=0.1).plan(model, 0, seed=0, budget=100 + seed)
+        gaps = [np.delete(plan.upper, a).max() - plan.lower[a] for a in plan.actions]
+        assert plan.gap == min(gaps) == gaps[plan.action]
+
+
+def test_one_sequence_is_enough_if_nothing_better_is_possible():
+    # A fall ends everything, and one of three actions makes it inevitable three steps later.
+    def step(state, action, rng):
+        place, doomed = state
+        doomed = doomed + 1 if doomed or action == 2 else 0
+        return (place + action, doomed), 1.0, doomed == 3
+
+    model = pacplan.Simulator(step, actions=3, successors=1, reward_range=(0, 1))
+    plan = pacplan.OPD(gamma=0.95, epsilon=0.01, horizon=200).plan(model, (0, 0), seed=0)
+    assert plan.certified
+    assert plan.action != 2
+    assert plan.samples < 5 * 200
+    endless = pacplan.OPD(gamma=0.95, epsilon=0.1).plan(model, (0, 0), seed=0)
+    assert endless.certified
+    assert endless.samples < 5 * 200
+
+
+def test_merging_saves_calls():
+    side = 6
+
+    def step(state, action, rng):
+        x, y = state
+        dx, dy = ((1, 0), (-1, 0), (0, 1), (0, -1))[action]
+        x, y = min(max(x + dx, 0), side - 1), min(max(y + dy, 0), side - 1)
+        return (x, y), float((x, y) == (side - 1, side - 1)), False
+
+    model = pacplan.Simulator(step, actions=4, successors=1, reward_range=(0, 1))
+    calls = {}
+    for merge in ("tree", "depth", "stationary"):
+        plan = pacplan.OPD(gamma=0.9, epsilon=0.2, horizon=14, merge=merge).plan(
+            model, (0, 0), seed=0, budget=50_000
+        )
+        calls[merge] = plan.samples
+        assert plan.certified == (merge != "tree")
+    assert calls["depth"] < 14 * side**2 * 4
+    # Every pair is called once, and one call in ten is a check.
+    assert calls["stationary"] <= side**2 * 4 / 0.9 + 1
+
+
+def test_a_merged_search_knows_what_the_tree_knows():
+    """Expanded to the end, both have the same bounds."""
+    model = pacplan.envs.garnet(states=8, actions=2, successors=1, seed=4)
+    plans = [
+        pacplan.OPD(gamma=0.9, horizon=7, merge=merge).plan(model, 0, seed=0, budget=10_000)
+        for merge in ("tree", "depth", "stationary")
+    ]
+    for plan in plans:
+        np.testing.assert_allclose(plan.lower, plans[0].lower)
+        np.testing.assert_allclose(plan.upper, plans[0].lower)
+
+
+@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [("state", "second successor"), ("end", "second successor"), ("reward", "paid")],
+)
+def test_a_pair_that_does_something_else_is_noticed(merge, what, words):
+    def step(state, action, rng):
+        odd = rng.random() < 0.3
+        return (
+            (state + 7 * action + (what == "state" and odd)) % 100,
+            0.5 + 0.1 * (what == "reward" and odd),
+            what == "end" and odd,
+        )
+
+    model = pacplan.Simulator(step, actions=3, successors=None, reward_range=(0, 1))
+    planner = pacplan.OPD(gamma=0.99, epsilon=0.01, merge=merge, transitions="deterministic")
+    with pytest.raises(pacplan.BrokenPromiseError, match=words):
+        planner.plan(model, 0, seed=0, budget=20_000)
+
+
+def test_a_model_that_depends_on_the_step_is_no_broken_promise():
+    rng = np.random.default_rng(0)
+    steps, states, actions = 4, 3, 2
+    model = pacplan.TabularMDP(
+        np.ones((steps, states, actions, 1)),
+        rng.random((steps, states, actions, 1)),
+        successors=rng.integers(0, states, (steps, states, actions, 1)),
+    )
+    truth = exact.finite_horizon(model, gamma=1.0, horizon=steps)[0, 0]
+    for merge in ("tree", "depth"):
+        planner = pacplan.OPD(gamma=1.0, horizon=steps, epsilon=0.05, merge=merge)
+        plan = planner.plan(model, 0, seed=0)
+        assert plan.certified
+        assert truth.max() - truth[plan.action] <= 0.05
+    with pytest.raises(ValueError, match="depth"):
+        pacplan.OPD(gamma=1.0, horizon=steps, merge="stationary").plan(model, 0, budget=10)
+
+
+def test_what_it_says():
+    model = pacplan.envs.garnet(states=30, actions=3, successors=1, seed=0)
+    plan = pacplan.OPD(gamma=0.7, epsilon=0.5).plan(model, 0, seed=0)
+    assert "over an infinite horizon. That is certain, given that nothing is random." in plan.guarantee
+    assert plan.horizon > 1
+    plan = pacplan.OPD(gamma=0.7, epsilon=0.5, horizon=3).plan(model, 0, seed=0)
+    assert "in the 3-step problem." in plan.guarantee
+    assert plan.horizon == 3
+
+
 def test_refusals():
+    with pytest.raises(ValueError, match="stops by itself"):
+        pacplan.OPD(gamma=0.7).plan(pacplan.envs.garnet(successors=1, seed=0), 0)
+    with pytest.raises(ValueError, match="stops by itself"):
+        pacplan.OPD(gamma=0.7, epsilon=0).plan(pacplan.envs.garnet(successors=1, seed=0), 0)
     with pytest.raises(ValueError, match="one successor"):
         pacplan.OPD(gamma=0.7).plan(pacplan.envs.garnet(seed=0), 0, budget=10)
     noisy = pacplan.envs.garnet(successors=1, seed=0, noise="bernoulli")

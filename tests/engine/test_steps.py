@@ -15,6 +15,7 @@ PLANNERS = [
     (pacplan.TrailBlazer(epsilon=0.5, delta=0.1, gamma=0.3), NOISY),
     (pacplan.SmoothCruiser(epsilon=0.05, delta=0.1, gamma=0.3, temperature=2.0), NOISY),
     (pacplan.OPD(gamma=0.9), FIXED),
+    (pacplan.OPD(gamma=0.95, epsilon=0.2, merge="depth"), FIXED),
     (pacplan.OPMDP(gamma=0.9), NOISY),
 ]
 

@@ -165,7 +165,7 @@ def test_the_command_refuses_before_it_plans(tmp_path, monkeypatch):
 
     monkeypatch.setattr(pacplan.algorithms.common.base.Planner, "plan", never)
     for planner, path, message in (
-        ("opd", tmp_path / "x.html", "keeps no search tree"),
+        ("stop", tmp_path / "x.html", "keeps no search tree"),
         ("uct", tmp_path, "is a folder"),
         ("uct", tmp_path / "no" / "x.html", "no folder"),
     ):

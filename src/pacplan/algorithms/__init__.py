@@ -8,7 +8,7 @@ from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.mdp_gape.planner import MDPGapE
 from pacplan.algorithms.olop import KLOLOP, OLOP
 from pacplan.algorithms.op_mdp import OPMDP
-from pacplan.algorithms.opd import OPD
+from pacplan.algorithms.opd.planner import OPD
 from pacplan.algorithms.smooth_cruiser import SmoothCruiser
 from pacplan.algorithms.sparse_sampling import SparseSampling
 from pacplan.algorithms.stop import StOP

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
+from pacplan.algorithms.common.certainty import certain_plan, check_limits, tails_of
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.plans import best_estimate
 from pacplan.algorithms.common.stepwise import StepSearch
-from pacplan.algorithms.opd import certain_plan, check_limits, tails_of
 from pacplan.compiled.jit import inlined, records
 from pacplan.compiled.questions import answers
 from pacplan.engine import steps
@@ -236,8 +236,8 @@ class OPMDP(Planner):
         return _PolicySearch(self, query, session)
 
     def finish(self, query: Query, search: "_PolicySearch", stopped_by: str, seconds: float) -> Plan:
-        assumed = ("the tables of the model are true",)
-        return certain_plan(self, query, search, stopped_by, seconds, assumed)
+        surely, assumed = "That is certain.", ("the tables of the model are true",)
+        return certain_plan(self, query, search, stopped_by, seconds, surely, assumed)
 
 
 class _PolicySearch(StepSearch):

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
+from pacplan.algorithms.common.certainty import tails_of
 from pacplan.algorithms.common.confidence import size_assumptions
 from pacplan.algorithms.common.horizons import check_endless, check_gamma_below_one, most_actions
 from pacplan.algorithms.common.plans import best_estimate, bounded_plan
 from pacplan.algorithms.common.stepwise import StepSearch
-from pacplan.algorithms.opd import tails_of
 from pacplan.compiled.jit import records
 from pacplan.compiled.questions import answers
 from pacplan.core import checks

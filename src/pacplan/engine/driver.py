@@ -34,6 +34,9 @@ _LOOK_AGAIN = 0.01
 _RETURN = 8e-4
 # Calls of the callback are this fraction of the episodes apart, so their number stays moderate.
 _CALLBACK_SPACING = 0.05
+# Episodes at the first point of a search's curve, and by what factor they grow from point to point.
+_FIRST_MARK = 64
+_MARK_SPACING = 1.5
 
 _numbers = itertools.count(1)
 
@@ -95,6 +98,9 @@ class Search(Protocol):
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
+
+    def note(self) -> None:
+        """Add how the search stands to its curve."""
 
     def broken_promise(self) -> Exception:
         """The error for a model that broke a promise."""
@@ -234,6 +240,8 @@ def _loop(
         if reason in ("", "aborted") and (late or presses.any):
             reason = "interrupt" if presses.any else "deadline"
         due = pace.record(episodes, now - began)
+        if pace.marked and reason == "":
+            search.note()
         asks = limits.callback is not None and (due or reason != "")
         if show is not None or asks:
             snapshot = replace(search.snapshot(now - start), search=number)
@@ -287,8 +295,11 @@ def _reason(search: Search, status: int, raise_interrupts: bool) -> str:
 class _Pace:
     """How many episodes to play before looking up again.
 
-    A callback comes at the same episodes in every run; everything else follows the clock, and no
-    result depends on it.
+    A callback and a point of the curve come at the same episodes in every run; everything else follows
+    the clock, and no result depends on it.
+
+    Attributes:
+        marked: whether a point of the curve is due.
     """
 
     def __init__(self, limits: Limits, search: Search, played: int) -> None:
@@ -300,10 +311,18 @@ class _Pace:
         self._due = 1
         while self._due <= played:
             self._due = _after(self._due)
+        self._mark = _FIRST_MARK
+        self.marked = False
+        self._pass_marks()
 
     def episodes(self) -> int:
         """Size of the next chunk."""
-        return min(self._next, self._due - self._played) if self._calls_back else self._next
+        most = min(self._next, self._mark - self._played)
+        return min(most, self._due - self._played) if self._calls_back else most
+
+    def _pass_marks(self) -> None:
+        while self._mark <= self._played:
+            self._mark = int(self._mark * _MARK_SPACING)
 
     def record(self, episodes: int, seconds: float) -> bool:
         """Learn from a chunk; returns whether the callback is due."""
@@ -311,6 +330,8 @@ class _Pace:
         if self._fixed is None:
             wanted = int(episodes / max(seconds, 1e-7) * _CHUNK_SECONDS)
             self._next = max(1, min(wanted, 4 * self._next))
+        self.marked = self._played >= self._mark
+        self._pass_marks()
         if self._played < self._due:
             return False
         self._due = _after(self._played)

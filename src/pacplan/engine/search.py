@@ -22,10 +22,16 @@ from pacplan.models.protocol import Session
 _prepared: set[Any] = set()
 # Visits of a node or pair are counted in 32 bits; each is a call to the model.
 MOST_COUNTED = np.iinfo(np.int32).max
+# Points of a search's curve, at most.
+_POINTS = 64
 
 
 class KernelSearch(ABC):
     """A search over a tree by a compiled kernel: by default the one that plays episodes.
+
+    Attributes:
+        curve: how the bounds have closed in so far, rows of calls, gap, and half the width of the
+            interval of the state's value; what is not in use is 0.
 
     Args:
         query: what is asked.
@@ -89,6 +95,7 @@ class KernelSearch(ABC):
         self.terms = records(terms)
         self.path = records(np.zeros(horizon, step))
         self.reports = records(np.zeros(1, REPORT))
+        self.curve = np.zeros((_POINTS, 3))
         self._deterministic = deterministic
         self._pairs_a_step = pairs_a_step
         self._rng, self._ties = query.rng, query.ties
@@ -143,6 +150,14 @@ class KernelSearch(ABC):
             episodes=int(self.report["episodes"]),
             seconds=seconds,
         )
+
+    def note(self) -> None:
+        """Add how the search stands to its curve."""
+        found = self.snapshot(0.0)
+        row = int(np.count_nonzero(self.curve[:, 0]))
+        if found.lower is not None and found.upper is not None and row < len(self.curve):
+            half = 0.5 * float(found.upper.max() - found.lower.max())
+            self.curve[row] = found.samples, found.gap, half
 
     def reader(self) -> Reader:
         """Reads the tree's pairs when the search is over. It outlives the session."""
@@ -223,7 +238,7 @@ class KernelSearch(ABC):
         own = dict(named_arrays(self.kernel_state()))
         streams = {"streams.rng": self._rng.words, "streams.ties": self._ties.words}
         arrays = {name: array for name, array in own.items() if name not in self.derived}
-        return arrays | streams | self.session.memory()
+        return arrays | streams | {"curve": self.curve} | self.session.memory()
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Put a search that was set up in the same way where `state_arrays` found it.

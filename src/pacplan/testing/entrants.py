@@ -117,6 +117,7 @@ def _soft_value(family: Family) -> Promise:
 
 
 _COARSE = frozenset({"coarse"})
+_CERTAIN = frozenset({"certain"})
 _ARMS = frozenset({"ties", "anytime", "lucky", "unlucky", "stopped"})
 
 ENTRANTS: dict[str, Entrant] = {
@@ -136,7 +137,9 @@ ENTRANTS: dict[str, Entrant] = {
         Entrant(
             "smooth-cruiser", SmoothCruiser, _soft_value, {"temperature": _TEMPERATURE}, only=_COARSE
         ),
-        Entrant("opd", OPD, _certainty, only=frozenset({"certain"})),
+        Entrant("opd", OPD, _certainty, only=_CERTAIN),
+        Entrant("opd/depth", OPD, _certainty, {"merge": "depth"}, only=_CERTAIN),
+        Entrant("opd/stationary", OPD, _certainty, {"merge": "stationary"}, only=_CERTAIN),
         Entrant("op-mdp", OPMDP, _certainty, only=frozenset({"certain", "mixed", "ends", "joint"})),
     )
 }

@@ -1,5 +1,6 @@
 """What planners of fixed confidence share: settings, refusals, and the certificate in words."""
 
+import math
 from typing import Any, ClassVar, Literal, Protocol
 
 from pacplan.algorithms.common.horizons import allocation
@@ -13,10 +14,14 @@ from pacplan.models.protocol import Model, facts
 Knowledge = Literal["unknown", "deterministic", "known"]
 KNOWLEDGE = ("unknown", "deterministic", "known")
 
+# A tail of so many times epsilon says nothing of an infinite horizon.
+_DWARFS = 10.0
+
 
 class Certifying(Protocol):
     """The settings of a planner that certifies actions or values of a problem of H steps."""
 
+    epsilon: float
     delta: float
     gamma: float
     goal: str
@@ -118,13 +123,28 @@ def certificate(planner: Certifying, model: Model, horizon: int, snapshot: Snaps
             f"{at_most(0.5 * (high - low))} of its middle, and action {snapshot.action!r} is within "
             f"{at_most(loss)} of optimal in it, {surely}."
         )
-    ever = ""
-    if planner.gamma < 1.0 and model.steps is None:
-        whole = loss + tail(model, planner.gamma, horizon)
-        ever = f" and within {at_most(whole)} over an infinite horizon"
-    return (
-        f"Action {snapshot.action!r} is within {at_most(loss)} of optimal in {problem}{ever}, {surely}."
-    )
+    proven = f"Action {snapshot.action!r} is within {at_most(loss)} of optimal in {problem}"
+    if planner.gamma == 1.0 or model.steps is not None:
+        return f"{proven}, {surely}."
+    rest = tail(model, planner.gamma, horizon)
+    if rest > _DWARFS * planner.epsilon > 0.0 or rest > _range(model, planner.gamma, horizon):
+        return f"{proven}, {surely}. {_only(planner, model, horizon, rest)}"
+    ever = f"within {at_most(loss + rest)} over an infinite horizon"
+    return f"{proven} and {ever}, {surely}."
+
+
+def _range(model: Model, gamma: float, horizon: int) -> float:
+    """By how much the values of H steps can differ, for gamma < 1."""
+    return step_width(model.reward_range, model.may_end) * (1.0 - gamma**horizon) / (1.0 - gamma)
+
+
+def _only(planner: Certifying, model: Model, horizon: int, rest: float) -> str:
+    """That a certificate says nothing of an infinite horizon, and which horizon it would take."""
+    words = f"The certificate is for {horizon} step{'s' * (horizon > 1)} only: what follows counts for"
+    if planner.epsilon == 0.0 or planner.gamma == 0.0:
+        return f"{words} up to {at_most(rest)}."
+    needed = horizon + math.ceil(math.log(planner.epsilon / rest) / math.log(planner.gamma))
+    return f"{words} up to {at_most(rest)}, and with horizon={needed} for at most epsilon."
 
 
 def declared(planner: Certifying, model: Model) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
+from pacplan.algorithms.common.diagnosing import diagnosis_of, vacuity
+from pacplan.core.words import exactly
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
 from pacplan.result import Plan
@@ -101,7 +103,7 @@ def bounded_plan(
         search: its search, with `calls` and `horizon`.
         snapshot: how it stands.
         stopped_by: what ended it.
-        guarantee: what is guaranteed.
+        guarantee: what is guaranteed, as a sentence that can go on from another one.
         assumptions: what that depends on.
         values: estimates of the root's actions, NaN for those never seen. In the plan they are clipped
             to their bounds.
@@ -119,6 +121,14 @@ def bounded_plan(
     if stopped_by == "rule" and proven:
         stopped_by = "certified"
     search.tree.close(search.reader())
+    diagnosis = None
+    if stopped_by == "certified":
+        guarantee += vacuity(planner, search, snapshot)
+    elif proven:
+        diagnosis = diagnosis_of(planner, query, search, snapshot, values)
+    if diagnosis is not None:
+        asked = f"Not certified: asked for epsilon = {exactly(diagnosis.asked)}, and "
+        guarantee = asked + guarantee[0].lower() + guarantee[1:]
     return Plan(
         action=snapshot.action,
         actions=query.actions,
@@ -139,4 +149,5 @@ def bounded_plan(
         planner=repr(planner),
         tree=search.tree if len(search.tree) else None,
         memory=search.room.held,
+        diagnosis=diagnosis,
     )

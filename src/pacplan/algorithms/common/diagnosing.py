@@ -1,0 +1,193 @@
+"""Why a search was not certified: what it has measured, put into a `Diagnosis`."""
+
+from collections.abc import Iterator
+from inspect import signature
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.core.words import at_most
+from pacplan.diagnosis import Advice, Diagnosis, outlook
+from pacplan.engine.driver import Snapshot
+from pacplan.engine.query import Query
+from pacplan.engine.tree import NONE, SearchTree
+from pacplan.engine.values import step_width
+from pacplan.models.protocol import Model, facts
+
+# Records of a tree that are looked at.
+_LOOKED_AT = 100_000
+# Nodes for every state from which on it is said that states recur.
+_RECURRENCE = 8
+# Pairs seen twice with one successor, before it is said that there may be no more.
+_PAIRS = 20
+# Pieces of advice that a person reads.
+_MOST_ADVICE = 4
+
+
+def vacuity(planner: Any, search: Any, snapshot: Snapshot) -> str:
+    """What a certificate that holds for every action has to say about itself; else nothing."""
+    assert snapshot.lower is not None and snapshot.upper is not None
+    target = search.target
+    worst = float(snapshot.upper.max() - snapshot.lower.min())
+    if target is None or worst > target or len(snapshot.actions) == 1:
+        return ""
+    anyway = ", since values differ by no more" if snapshot.samples == 0 else ""
+    return (
+        " At this epsilon the choice does not matter: every action is within "
+        f"{at_most(max(0.0, worst))} of optimal{anyway}."
+    )
+
+
+def diagnosis_of(
+    planner: Any, query: Query, search: Any, snapshot: Snapshot, values: NDArray[np.float64]
+) -> Diagnosis | None:
+    """Why an accuracy was not reached; None if none was asked for, or if it was reached after all.
+
+    Args:
+        planner: who plans.
+        query: what it was asked.
+        search: its search, with `curve`, `target`, `tree` and `horizon`.
+        snapshot: how it stands.
+        values: estimates of the root's actions, NaN for those never seen.
+    """
+    asked = getattr(planner, "epsilon", None)
+    if not asked or snapshot.gap is None or snapshot.lower is None or snapshot.upper is None:
+        return None
+    goal = getattr(planner, "goal", "action")
+    by_action = goal == "action"
+    # What the horizon cuts off may be taken from epsilon beforehand.
+    taken = asked - search.target if by_action and search.target is not None else 0.0
+    half = 0.5 * float(snapshot.upper.max() - snapshot.lower.max())
+    gap = snapshot.gap if by_action else half
+    if gap + taken <= asked:
+        return None
+    points = search.curve[search.curve[:, 0] > 0.0][:, [0, 1 if by_action else 2]]
+    now = np.array([[float(snapshot.samples), gap]])
+    apart = _apart(snapshot, values) if by_action else 0.0
+    needed, words = outlook(np.concatenate([points, now]), asked - taken, apart)
+    span = _span(planner, query.model, search.horizon)
+    seen = _look(search.tree)
+    causes = list(_causes(snapshot, values, gap, span)) if by_action else []
+    if taken > 0.0:
+        causes.append(f"the horizon cuts off {at_most(taken)} of epsilon")
+    causes += _recurrence(planner, seen)
+    return Diagnosis(
+        asked=asked,
+        reached=gap + taken,
+        goal=goal,
+        calls=snapshot.samples,
+        causes=tuple(causes),
+        calls_needed=needed,
+        outlook=words,
+        advice=(
+            *list(_advice(planner, query.model, search.horizon, span, seen))[: _MOST_ADVICE - 1],
+            Advice("epsilon", float(at_most(gap + taken)), "which this plan proves"),
+        ),
+    )
+
+
+def _span(planner: Any, model: Model, horizon: int) -> float:
+    """By how much values can differ before anything is known."""
+    low, high = model.reward_range
+    if model.two_player:
+        return high - low
+    width, gamma = step_width(model.reward_range, model.may_end), float(planner.gamma)
+    if gamma == 1.0:
+        return width * horizon
+    endless = getattr(planner, "horizon", None) is None
+    return width * (1.0 - (0.0 if endless else gamma**horizon)) / (1.0 - gamma)
+
+
+def _rival(snapshot: Snapshot) -> tuple[int, int]:
+    """Indices of the action and of the other one with the largest upper bound."""
+    assert snapshot.upper is not None
+    best = snapshot.actions.index(snapshot.action)
+    others = np.delete(np.arange(len(snapshot.actions)), best)
+    return best, int(others[np.argmax(snapshot.upper[others])])
+
+
+def _apart(snapshot: Snapshot, values: NDArray[np.float64]) -> float:
+    """By how much the action seems to be better than its strongest rival."""
+    best, rival = _rival(snapshot)
+    return max(0.0, float(np.nan_to_num(values[best] - values[rival])))
+
+
+def _causes(
+    snapshot: Snapshot, values: NDArray[np.float64], gap: float, span: float
+) -> tuple[str, ...]:
+    """What the gap of an action b consists of: U(c) - L(b), c being its strongest rival."""
+    assert snapshot.lower is not None and snapshot.upper is not None
+    best, rival = _rival(snapshot)
+    others = np.delete(snapshot.upper, best)
+    possible = int((others > snapshot.lower[best]).sum())
+    found = []
+    if gap >= 0.9 * span:
+        found.append(f"hardly anything is ruled out yet, since values can differ by {at_most(span)}")
+    elif not np.isnan(values[[best, rival]]).any():
+        above = float(snapshot.upper[rival] - values[rival])
+        below = float(values[best] - snapshot.lower[best])
+        loose = (
+            f"the upper bound of action {snapshot.actions[rival]!r} is {above:.3g} above its estimate"
+        )
+        low = f"the lower bound of action {snapshot.action!r} is {below:.3g} below its estimate"
+        found += [loose] * (above >= 0.5 * below) + [low] * (below >= 0.5 * above)
+        apart = _apart(snapshot, values)
+        if apart < 0.25 * gap:
+            found.append(f"their estimates differ by only {apart:.2g}")
+    found.append(f"{possible} of {len(others)} other actions may still be better")
+    return tuple(found)
+
+
+class _Seen(NamedTuple):
+    """What was seen in a part of a tree."""
+
+    nodes: int
+    states: int  # different ones
+    single: int  # pairs seen twice or more, always with the same successor
+    several: int  # pairs with several
+
+
+def _look(tree: SearchTree) -> _Seen:
+    """Look at the first records of a tree: do states recur, do pairs have one successor?"""
+    nodes, pairs = tree.nodes[:_LOOKED_AT], tree.pairs[:_LOOKED_AT]
+    alive = nodes["state"][nodes["actions"] > 0]
+    outcomes = pairs["child"][(pairs["n"] > 1) & (pairs["child"] != NONE)]
+    several = int((tree.nodes["sibling"][outcomes] != NONE).sum())
+    return _Seen(len(alive), len(np.unique(alive)), len(outcomes) - several, several)
+
+
+def _recurrence(planner: Any, seen: _Seen) -> Iterator[str]:
+    """What a planner that can merge equal states should know of them, unless it is advised to."""
+    merge = getattr(planner, "merge", None)
+    if merge == "tree" and seen.nodes == seen.states >= _RECURRENCE:
+        yield "no state was reached in two ways"
+    elif merge in ("depth", "stationary"):
+        yield f"{seen.states:,} different states were met"
+
+
+def _advice(planner: Any, model: Model, horizon: int, span: float, seen: _Seen) -> Iterator[Advice]:
+    """What to try, the most promising first."""
+    offered = signature(type(planner)).parameters
+    if getattr(planner, "merge", None) == "tree" and _RECURRENCE * seen.states <= seen.nodes:
+        pools = "stationary" in get_args(offered["merge"].annotation) and facts(model).stationary
+        recur = f"states recur: {seen.states:,} different ones in {seen.nodes:,} nodes"
+        yield Advice("merge", "stationary" if pools else "depth", recur)
+    # A planner without delta takes nothing to be random as it is.
+    learns = hasattr(planner, "delta")
+    if (
+        learns
+        and getattr(planner, "transitions", None) == "unknown"
+        and model.successors != 1
+        and seen.several == 0
+        and seen.single >= _PAIRS
+    ):
+        why = f"if that is so: no second successor was seen in {seen.single:,} pairs"
+        yield Advice("transitions", "deterministic", why)
+    if learns and getattr(planner, "rewards", None) == "unknown" and not model.random_rewards:
+        yield Advice("rewards", "deterministic", "if a state and action always pay the same")
+    if "value_bounds" in offered and planner.value_bounds is None and span > 10.0 * planner.epsilon:
+        why = f"if you know more of values than that they differ by at most {at_most(span)}"
+        yield Advice("value_bounds", None, why)
+    if "horizon" in offered and "horizon" not in planner.settings and planner.horizon is not None:
+        yield Advice("horizon", None, f"fewer than {horizon} steps, if later ones matter little")

@@ -1,0 +1,106 @@
+"""OPD (Hren, Munos 2008): optimistic planning of deterministic systems."""
+
+from typing import Literal
+
+from pacplan.algorithms.common.base import Planner, check_stationary
+from pacplan.algorithms.common.certainty import certain_plan, check_limits
+from pacplan.algorithms.common.confidence import check_accuracy
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon
+from pacplan.algorithms.opd.search import SequenceSearch
+from pacplan.core import checks
+from pacplan.core.words import exactly
+from pacplan.engine.driver import Limits
+from pacplan.engine.query import Query
+from pacplan.models.protocol import Session
+from pacplan.result import Plan
+
+_DECLARED = ("unknown", "deterministic")
+
+
+class OPD(Planner):
+    """Optimistic planning if nothing is random: extend the most promising sequence of actions.
+
+    A sequence of d actions that has earned u (discounted) can earn at most
+    b = u + gamma^d / (1 - gamma) in all, for rewards in [0, 1] (with a finite horizon,
+    u + gamma^d sigma_(H-d)). The one with the largest b is extended by every action; of several, the
+    longest. Its bounds are certain, not merely probable: U(a) is the largest b of the sequences that
+    begin with a, L(a) the largest that one of them is surely worth.
+
+    With an accuracy epsilon it stops when max_{a != b} U(a) - L(b) <= epsilon for some b, which it
+    returns: the action is epsilon-optimal for certain, in the problem of H steps if there is a horizon,
+    else in the infinite-horizon discounted problem. Without one it recommends the first action of the
+    sequence that is surely worth most, and stops by itself only when all values are known.
+
+    The accuracy also changes what is extended, since bounds are needed only where they decide: of b
+    and its strongest rival the action with the larger U - L, by its most promising sequence; and every
+    other time the sequence of b that is surely worth most.
+
+    That nothing is random is declared, by successors=1 of the model or by `transitions` below, and
+    checked where it can be: a state and action that is called again must do what it did before.
+
+    Args:
+        gamma: discount in [0, 1); 1 with a horizon.
+        epsilon: how far from optimal the action may be, in the model's reward units; None: as close as
+            a budget or a deadline allows.
+        horizon: steps after which nothing counts; None: the infinite-horizon problem.
+        merge: "tree": a node for every sequence; "depth": one for all sequences that lead to the same
+            state after as many steps; "stationary": the same, and what is known of a state is known at
+            all depths, so the model is not called for it again (but for one call in ten, to see whether
+            it keeps its promise).
+        rewards: "deterministic" declares that a state and action always pay the same; "unknown" leaves
+            it to the model to say if they do not.
+        transitions: "deterministic" declares that a state and action always lead to the same state;
+            "unknown" leaves it to the model to promise that, by successors=1.
+        chunk: see `Planner`; here in expansions.
+    """
+
+    name = "opd"
+
+    def __init__(
+        self,
+        *,
+        gamma: float,
+        epsilon: float | None = None,
+        horizon: int | None = None,
+        merge: Literal["tree", "depth", "stationary"] = "tree",
+        rewards: Literal["unknown", "deterministic"] = "unknown",
+        transitions: Literal["unknown", "deterministic"] = "unknown",
+        chunk: int | None = None,
+    ) -> None:
+        super().__init__(chunk=chunk)
+        self.epsilon = None if epsilon is None else check_accuracy(epsilon)
+        self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
+        self.merge = checks.choice("merge", merge, ("tree", "depth", "stationary"))
+        self.rewards = checks.choice("rewards", rewards, _DECLARED)
+        self.transitions = checks.choice("transitions", transitions, _DECLARED)
+
+    def check_query(self, query: Query, limits: Limits) -> None:
+        model = query.model
+        if model.successors != 1 and self.transitions != "deterministic":
+            raise ValueError(
+                "OPD plans where every state and action has one successor; this model promises "
+                f"{'no such number' if model.successors is None else model.successors}. If nothing is "
+                'random, pass transitions="deterministic" to the planner'
+            )
+        if model.random_rewards:
+            raise ValueError("OPD plans where nothing is random, and this model's rewards are")
+        if self.merge == "stationary":
+            check_stationary(model, "what follows a state depends on the step; use merge='depth'")
+        check_limits(self, limits, model, ends=bool(self.epsilon))
+
+    def start(self, query: Query, session: Session) -> SequenceSearch:
+        return SequenceSearch(self, query, session)
+
+    def finish(self, query: Query, search: SequenceSearch, stopped_by: str, seconds: float) -> Plan:
+        low, high = query.model.reward_range
+        assumed = [
+            "every state and action has one successor",
+            "rewards are deterministic",
+            f"rewards lie in [{exactly(low)}, {exactly(high)}]",
+        ]
+        if self.merge != "tree":
+            assumed.append("equal states have equal futures")
+        if self.merge == "stationary":
+            assumed.append("a state and action do the same at every step")
+        surely = "That is certain, given that nothing is random."
+        return certain_plan(self, query, search, stopped_by, seconds, surely, tuple(assumed))

@@ -1,0 +1,69 @@
+"""What an OPD search works on."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.engine.graph import MergeTable
+from pacplan.engine.tree import LINKS, NODE_FIELDS, TreeArrays
+
+NODE = np.dtype(
+    [
+        *NODE_FIELDS,
+        ("depth", np.int32),
+        ("reach", np.int32),  # depth of the leaf that the favourites below lead to
+        ("way", np.int32),  # the pair that leads here
+        ("same", np.int32),  # the node that holds the state's actions: itself, or an earlier one
+        ("twin", np.int32),  # another node whose `same` is this one's
+        ("next_due", np.int32),  # the next node of its depth whose bounds are due to be renewed
+        ("due", np.bool_),
+    ],
+    align=True,
+)
+
+PAIR = np.dtype(
+    [
+        ("reward", np.float64),  # in the user's units
+        ("upper", np.float64),
+        ("lower", np.float64),
+        ("successor", np.int64),
+        ("at", np.int32),  # its node
+        ("ended", np.bool_),
+        *LINKS,
+    ],
+    align=True,
+)
+
+# The settings of a search. One record.
+RULES = np.dtype(
+    [
+        ("epsilon", np.float64),  # negative: there is none
+        ("tie", np.float64),  # values that differ by no more are equal but for rounding
+        ("horizon", np.int64),  # 0: no end
+        ("merged", np.bool_),  # whether equal states at equal depths are one node
+        ("remembers", np.bool_),  # whether what is known of a state serves at all depths
+        ("per_step", np.bool_),  # whether what follows a state depends on its depth
+    ],
+    align=True,
+)
+
+# What a search counts. One record.
+COUNTS = np.dtype([("deepest", np.int64), ("checks", np.int64)])
+
+
+class Search(NamedTuple):
+    """The tree of what can be done, or the graph if equal states are merged."""
+
+    tree: TreeArrays
+    merged: MergeTable  # nodes by state and depth, if they are merged
+    known: MergeTable  # the first node of each state that was expanded
+    dues: NDArray[np.int32]  # by depth, the first node whose bounds are due to be renewed
+    tails: Any  # records of TAIL, one per depth; the last serves all deeper ones
+    terms: Any  # one record of TERMS
+    rules: Any  # one record of RULES
+    counts: Any  # one record of COUNTS
+    lower: NDArray[np.float64]  # of the root's actions
+    upper: NDArray[np.float64]
+    calls: NDArray[np.int64]
+    report: Any  # one record of REPORT

@@ -1,0 +1,120 @@
+"""An OPD search: its arrays, and how they grow."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pacplan.algorithms.common.certainty import tails_of
+from pacplan.algorithms.common.plans import best_estimate
+from pacplan.algorithms.opd import expansion  # noqa: F401  (answers the step loop's questions)
+from pacplan.algorithms.opd.records import COUNTS, NODE, PAIR, RULES, Search
+from pacplan.compiled.jit import records
+from pacplan.engine import steps
+from pacplan.engine.driver import Snapshot
+from pacplan.engine.graph import empty_table, grown
+from pacplan.engine.query import Query
+from pacplan.engine.search import KernelSearch
+from pacplan.engine.tree import NONE, Evidence, Reader
+from pacplan.models.protocol import Session, facts
+
+if TYPE_CHECKING:
+    from pacplan.algorithms.opd.planner import OPD
+
+# Rounding, as a part of the largest value.
+_ROUNDING = 1e-13
+
+
+class SequenceSearch(KernelSearch):
+    """The tree of what can be done; an episode is an expansion."""
+
+    def __init__(self, planner: "OPD", query: Query, session: Session) -> None:
+        model = query.model
+        super().__init__(
+            query,
+            session,
+            PAIR,
+            NODE,
+            gamma=planner.gamma,
+            horizon=1,
+            deterministic=True,
+            run=steps.work,
+        )
+        self.target = planner.epsilon
+        self.order = query.ties.permutation(len(query.actions))
+        self._tails = tails_of(planner.gamma, planner.horizon, model)
+        start = self._tails[0]
+        rules = np.zeros(1, RULES)
+        rules["epsilon"] = -1.0 if planner.epsilon is None else planner.epsilon
+        rules["tie"] = _ROUNDING * max(abs(start["upper"]), abs(start["lower"]))
+        rules["horizon"] = planner.horizon or 0
+        rules["merged"] = planner.merge != "tree"
+        rules["remembers"] = planner.merge == "stationary"
+        rules["per_step"] = not facts(model).stationary
+        self._rules = records(rules)
+        self._counts = records(np.zeros(1, COUNTS))
+        self._lower = np.full(len(query.actions), start["lower"])
+        self._upper = np.full(len(query.actions), start["upper"])
+        self._merged, self._known = empty_table(16), empty_table(16)
+        self._dues = np.full(64, NONE, np.int32)
+        self._most_actions = max(model.max_actions or 0, len(query.actions))
+        self.reserve()
+
+    def kernel_state(self) -> Search:
+        """What the kernels work on."""
+        return Search(
+            tree=self.tree.arrays(),
+            merged=self._merged,
+            known=self._known,
+            dues=self._dues,
+            tails=records(self._tails),
+            terms=self.terms,
+            rules=self._rules,
+            counts=self._counts,
+            lower=self._lower,
+            upper=self._upper,
+            calls=self.calls,
+            report=self.reports,
+        )
+
+    def reserve(self) -> int:
+        """Make room for some expansions, and for a longer sequence."""
+        widest = max(self._most_actions, int(self.tree.nodes["actions"].max(initial=0)))
+        expansions = max(1, 4096 // widest, len(self.tree) // (4 * widest))
+        more = expansions * widest
+        self.tree.reserve(more, more, self.room)
+        self._known = grown(self._known, expansions, self.room)
+        if self._rules[0]["merged"]:
+            self._merged = grown(self._merged, more + 1, self.room)
+        used = int(self._counts[0]["deepest"]) + 2
+        if used >= len(self._dues):
+            old = len(self._dues)
+            self.room.extend(self._dues, used + 1)
+            self._dues[old:] = NONE
+        return expansions
+
+    def deepest(self) -> int:
+        """Length of the longest sequence played."""
+        return int(self._counts[0]["deepest"])
+
+    def recommended(self) -> int:
+        """Index of the action that is surely worth most; given an accuracy, of the least gap."""
+        if self.target is None:
+            return best_estimate(self._lower, self.order)
+        top = int(np.argmax(self._upper))
+        rivals = np.full(len(self._upper), self._upper[top])
+        rivals[top] = np.delete(self._upper, top).max(initial=-np.inf)
+        return best_estimate(self._lower - rivals, self.order)
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+        return self.standing(self.recommended(), seconds, self._lower.copy(), self._upper.copy())
+
+    def reader(self) -> Reader:
+        """Pairs hold their reward, and bounds."""
+        return _read
+
+
+def _read(pair: Any, offered: Sequence[int]) -> Evidence:
+    reward = float(pair["reward"])
+    return Evidence(reward, (reward, reward), lower=float(pair["lower"]), upper=float(pair["upper"]))

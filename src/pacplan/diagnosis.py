@@ -1,0 +1,121 @@
+"""Diagnosis: why a plan was not certified, what it would take, and what to try."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.core.words import at_most, exactly
+
+# Options of the command that have a name of their own; all others are given by --option.
+_FLAGS = ("epsilon", "delta", "gamma", "horizon", "thresholds", "goal")
+
+# A curve is judged by its points from this part of the calls on, and by no fewer points than that.
+_RECENT = 1.0 / 8.0
+_LEAST_POINTS = 4
+# A gap that falls with a lower power of the calls has come to rest.
+_FLAT = 0.1
+# Calls that have to grow by a larger factor, as a logarithm, lie too far ahead.
+_FAR = math.log(50.0)
+# More calls than this are no forecast.
+_MOST = 1e15
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Something to try.
+
+    Attributes:
+        setting: the setting of the planner to change.
+        value: what to set it to; None: something that only the user knows.
+        why: when or why it helps.
+    """
+
+    setting: str
+    value: str | float | None
+    why: str
+
+    def text(self, command: bool = False) -> str:
+        """In words, as an argument of Python or of the command."""
+        value = exactly(self.value) if isinstance(self.value, float) else self.value
+        if not command:
+            quoted = f'"{value}"' if isinstance(self.value, str) else value or "..."
+            return f"{self.setting}={quoted} ({self.why})"
+        flag = f"--{self.setting} {value or 'N'}"
+        option = f"--option {self.setting}={value or 'module:name'}"
+        return f"{flag if self.setting in _FLAGS else option} ({self.why})"
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Why a plan was not certified, from what the search has measured.
+
+    Attributes:
+        asked: the accuracy that was asked for.
+        reached: the accuracy that is proven.
+        goal: "action" or "value", what it is the accuracy of.
+        calls: calls to the model so far.
+        causes: clauses: what the gap consists of.
+        calls_needed: calls in all at this rate, a rough guess; None if no end is in sight, or if there
+            is too little to tell.
+        outlook: the same in words.
+        advice: what to try.
+    """
+
+    asked: float
+    reached: float
+    goal: str
+    calls: int
+    causes: tuple[str, ...]
+    calls_needed: int | None
+    outlook: str
+    advice: tuple[Advice, ...]
+
+    @property
+    def headline(self) -> str:
+        """What was asked for, and what is proven."""
+        known = f"the action is within {at_most(self.reached)} of optimal"
+        if self.goal == "value":
+            known = f"the value is known within {at_most(self.reached)}"
+        return f"Not certified: asked for epsilon = {exactly(self.asked)}, and {known}."
+
+    def explanation(self, command: bool = False) -> str:
+        """The rest: causes, outlook, advice; for a user of the command, its options."""
+        lines = [f"Why: {'; '.join(self.causes)}."] if self.causes else []
+        lines.append(f"Outlook: {self.outlook}.")
+        if self.advice:
+            lines.append(f"Try: {'; '.join(each.text(command) for each in self.advice)}.")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return f"{self.headline}\n{self.explanation()}"
+
+
+def outlook(points: NDArray[np.float64], asked: float, apart: float = 0.0) -> tuple[int | None, str]:
+    """The calls it takes to reach an accuracy, or None, and that in words.
+
+    The gap tends to -apart. Fits log(gap + apart) = c - s log(calls) to the later points of a curve:
+    at this rate it takes calls ((gap + apart) / (asked + apart))^(1/s) in all.
+
+    Args:
+        points: rows of calls and gap, in the order of time; the last is now.
+        asked: the gap to reach, more than 0.
+        apart: by how much the action seems to be better than its rival.
+    """
+    now, gap = points[-1] + (0.0, apart)
+    recent = points[(points[:, 0] >= _RECENT * now) & (points[:, 1] > -apart)]
+    if len(recent) < _LEAST_POINTS or recent[0, 0] * 2.0 > now:
+        return None, "too few calls to tell; give it more"
+    slope = float(np.polyfit(np.log(recent[:, 0]), np.log(recent[:, 1] + apart), 1)[0])
+    growth = math.log(gap / (asked + apart)) / -slope if slope < -_FLAT else math.inf
+    if growth > math.log(_MOST / now):
+        return None, "no end in sight: the gap has hardly changed of late"
+    needed = int(_rounded(now * math.exp(growth)))
+    hedge = "a rough guess" if growth <= _FAR else "too far ahead to trust: run it longer to know more"
+    return needed, f"at this rate about {needed:,} calls in all, {hedge}"
+
+
+def _rounded(value: float) -> float:
+    """With one digit, or two if the first is 1."""
+    return float(f"{value:.{1 if f'{value:e}'[0] == '1' else 0}e}")

@@ -1,0 +1,221 @@
+"""What a plan says that was not certified, and what a certificate says that means little."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+
+import pacplan
+from command_line import run
+from pacplan.diagnosis import Advice, outlook
+
+GARNET = pacplan.envs.garnet(seed=0)
+
+
+def curve(gap, calls=10_000, points=12):
+    """A curve of `points` points up to `calls`, 1.5 times as many calls from one to the next."""
+    n = calls / 1.5 ** np.arange(points - 1, -1, -1)
+    return np.column_stack([n, gap(n)])
+
+
+@pytest.mark.parametrize(("power", "asked"), [(0.2, 0.1), (0.5, 0.01), (1.0, 1e-5)])
+def test_the_outlook_goes_on_with_the_power_of_the_curve(power, asked):
+    needed, words = outlook(curve(lambda n: 3.0 * n**-power), asked)
+    assert needed == pytest.approx((3.0 / asked) ** (1.0 / power), rel=0.25)  # One digit.
+    assert f"{needed:,} calls" in words
+    assert ("too far" in words) == (needed > 50 * 10_000)
+
+
+def test_the_outlook_knows_that_the_gap_tends_to_less_than_nothing():
+    points = curve(lambda n: 50.0 * n**-0.5 - 0.3)
+    needed, _ = outlook(points, asked=0.1, apart=0.3)
+    assert needed == pytest.approx((50.0 / 0.4) ** 2, rel=0.25)
+    assert outlook(points, asked=0.1)[0] != needed
+
+
+def test_the_outlook_says_so_if_it_cannot_tell():
+    assert outlook(curve(lambda n: 2.0 + 0.0 * n), asked=0.1) == (
+        None,
+        "no end in sight: the gap has hardly changed of late",
+    )
+    # So flat that more calls than anybody has would be needed.
+    assert outlook(curve(lambda n: n**-0.11), asked=1e-9)[0] is None
+    for few in (curve(lambda n: 1.0 / n, points=3), np.array([[0.0, 1.0]]), np.array([[5.0, 1.0]])):
+        needed, words = outlook(few, asked=1e-9)
+        assert needed is None
+        assert "too few" in words
+
+
+def test_forecasts_are_of_the_right_size():
+    ratios = []
+    for seed in range(12):
+        model = pacplan.envs.garnet(seed=seed)
+        asked = {"epsilon": 0.1, "delta": 0.1, "gamma": 0.7, "seed": seed}
+        forecast = pacplan.forecast(model, 0, budget=2000, **asked)
+        if not forecast.trial.certified:
+            ratios.append(forecast.calls / pacplan.plan(model, 0, **asked).samples)
+    assert len(ratios) >= 8
+    assert 1 / 3 < np.median(ratios) < 3
+
+
+def test_a_plan_that_is_not_certified_says_so_first():
+    plan = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=0.7).plan(GARNET, 0, seed=0, budget=1000)
+    assert not plan.certified
+    assert plan.guarantee.startswith("Not certified: asked for epsilon = 0.2, and action ")
+    told = plan.diagnosis
+    assert (told.asked, told.goal, told.calls) == (0.2, "action", 1000)
+    assert told.reached == plan.gap > 0.2
+    assert str(told).startswith("Not certified: asked for epsilon = 0.2, and the action is within ")
+    text = str(plan)
+    assert told.explanation() in text
+    assert text.index("Not certified") < text.index("Stopped by") < text.index("Outlook")
+    assert len(str(told).splitlines()) <= 6
+    assert 1000 < told.calls_needed < 100_000
+    proven = next(advice for advice in told.advice if advice.setting == "epsilon")
+    assert proven.value >= told.reached
+    record = json.loads(json.dumps(plan.to_dict(), allow_nan=False))
+    assert record["diagnosis"]["calls_needed"] == told.calls_needed
+
+
+def test_certified_plans_and_guesses_have_no_diagnosis():
+    certain = pacplan.Bracket(epsilon=1, delta=0.1, gamma=0.7).plan(GARNET, 0, seed=0)
+    assert certain.certified
+    for plan in (
+        certain,
+        pacplan.Bracket(epsilon=0, delta=0.1, gamma=0.7).plan(GARNET, 0, seed=0, budget=500),
+        pacplan.UCT(gamma=0.7).plan(GARNET, 0, seed=0, budget=500),
+        # Nothing is proven, so nothing may be said to be.
+        pacplan.MDPGapE(epsilon=0.1, delta=0.1, gamma=0.7, thresholds="paper").plan(
+            GARNET, 0, seed=0, budget=500
+        ),
+    ):
+        assert plan.diagnosis is None
+        assert "Not certified" not in plan.guarantee
+
+
+def test_the_diagnosis_does_not_depend_on_chunks():
+    plans = [
+        pacplan.MDPGapE(epsilon=0.1, delta=0.1, gamma=0.7, chunk=chunk).plan(
+            GARNET, 0, seed=0, budget=20_000
+        )
+        for chunk in (None, 1, 7, 1000)
+    ]
+    assert len({plan.diagnosis for plan in plans}) == 1
+    assert plans[0].diagnosis.calls_needed is not None
+
+
+def test_merging_is_advised_where_states_recur_and_only_there():
+    def settings(planner, model, state, budget=20_000):
+        plan = planner.plan(model, state, seed=0, budget=budget)
+        return {advice.setting: advice.value for advice in plan.diagnosis.advice}
+
+    asked = {"epsilon": 0.1, "delta": 0.1, "gamma": 0.9, "horizon": 8}
+    grid = pacplan.envs.gridworld()
+    assert settings(pacplan.Bracket(**asked), grid, None)["merge"] == "stationary"
+    assert settings(pacplan.MDPGapE(**asked), grid, None)["merge"] == "depth"
+    assert "merge" not in settings(pacplan.Bracket(merge="depth", **asked), grid, None, 1000)
+
+    def grow(state, action, rng):
+        return (*state, action, int(rng.random() * 2)), rng.random(), False
+
+    tree = pacplan.Simulator(grow, actions=2, successors=2, reward_range=(0, 1))
+    assert "merge" not in settings(pacplan.Bracket(**asked), tree, ())
+    told = pacplan.Bracket(**asked).plan(tree, (), seed=0, budget=5000).diagnosis
+    assert "no state was reached in two ways" in told.causes
+    told = pacplan.Bracket(merge="depth", **asked).plan(grid, seed=0, budget=1000).diagnosis
+    assert any("different states were met" in cause for cause in told.causes)
+
+    def certain(state, action, rng):
+        return (*state, action), rng.random(), False
+
+    line = pacplan.Simulator(certain, actions=2, successors=5, reward_range=(0, 1))
+    assert settings(pacplan.Bracket(**asked), line, ())["transitions"] == "deterministic"
+
+
+def test_advice_is_given_in_the_words_of_the_caller():
+    merge, bounds = Advice("merge", "depth", "why"), Advice("value_bounds", None, "why")
+    epsilon, steps = Advice("epsilon", 0.5, "why"), Advice("horizon", None, "why")
+    each = (merge, bounds, epsilon, steps)
+    assert [advice.text() for advice in each] == [
+        'merge="depth" (why)',
+        "value_bounds=... (why)",
+        "epsilon=0.5 (why)",
+        "horizon=... (why)",
+    ]
+    assert [advice.text(command=True) for advice in each] == [
+        "--option merge=depth (why)",
+        "--option value_bounds=module:name (why)",
+        "--epsilon 0.5 (why)",
+        "--horizon N (why)",
+    ]
+
+
+def test_the_command_says_what_to_try():
+    done = run("plan", "gridworld", "--planner", "bracket", "--gamma", "0.9", "--epsilon", "0.1",
+               "--horizon", "8", "--budget", "20000", "--seed", "0", "--quiet")  # fmt: skip
+    assert done.code == 3
+    assert "Not certified: asked for epsilon = 0.1, and action" in done.words
+    assert "--option merge=stationary" in done.words
+
+
+def test_the_goal_and_the_tail_are_taken_into_account():
+    common = {"epsilon": 0.1, "delta": 0.1, "gamma": 0.7}
+    plan = pacplan.Bracket(goal="value", **common).plan(GARNET, 0, seed=0, budget=1000)
+    half = 0.5 * (plan.upper.max() - plan.lower.max())
+    assert plan.diagnosis.reached == pytest.approx(half)
+    assert "the value is known within" in str(plan.diagnosis)
+    plan = pacplan.Bracket(target="infinite", **common).plan(GARNET, 0, seed=0, budget=1000)
+    tail = 0.7**plan.horizon / 0.3
+    assert plan.diagnosis.reached == pytest.approx(plan.gap + tail)
+    assert any("cuts off" in cause for cause in plan.diagnosis.causes)
+
+
+def test_a_certificate_that_holds_for_every_action_says_that_the_choice_does_not_matter():
+    words = "the choice does not matter: every action is within"
+    plan = pacplan.Bracket(epsilon=5, delta=0.1, gamma=0.7, horizon=3).plan(GARNET, 0, seed=0)
+    assert plan.certified
+    assert words in plan.guarantee
+    assert "values differ by no more" in plan.guarantee
+
+    def step(state, action, rng):
+        return 0, 0.5, False
+
+    same = pacplan.Simulator(step, actions=2, successors=1, reward_range=(0, 1))
+    plan = pacplan.OPD(gamma=0.5, epsilon=1.0).plan(same, 0, seed=0)
+    assert plan.certified
+    assert plan.samples > 0
+    assert words in plan.guarantee
+    single = pacplan.Simulator(step, actions=1, successors=1, reward_range=(0, 1))
+    assert words not in pacplan.OPD(gamma=0.5, epsilon=0.2).plan(single, 0, seed=0).guarantee
+    good = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7).plan(GARNET, 0, seed=0)
+    assert good.upper.max() - good.lower.min() > 0.5
+    assert words not in good.guarantee
+
+
+def test_a_tail_that_dwarfs_the_problem_is_not_taken_for_a_guarantee():
+    plan = pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.99, horizon=2).plan(GARNET, 0, seed=0)
+    assert plan.certified
+    assert "infinite" not in plan.guarantee
+    assert "The certificate is for 2 steps only" in plan.guarantee
+    needed = int(re.search(r"with horizon=(\d+) for at most epsilon", plan.guarantee)[1])
+    assert 0.99**needed / 0.01 <= 0.1 < 0.99 ** (needed - 1) / 0.01
+    long = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7).plan(GARNET, 0, seed=0)
+    assert "over an infinite horizon" in long.guarantee
+
+
+def test_a_forecast_says_what_it_knows():
+    asked = {"delta": 0.1, "gamma": 0.7, "seed": 0}
+    done = pacplan.forecast(GARNET, 0, epsilon=1, **asked)
+    assert done.trial.certified
+    assert done.calls == done.trial.samples
+    assert "Certified already" in str(done)
+    forecast = pacplan.forecast(GARNET, 0, epsilon=0.05, budget=1000, **asked)
+    assert forecast.calls == forecast.trial.diagnosis.calls_needed > 1000
+    assert math.isclose(forecast.seconds, forecast.trial.seconds * forecast.calls / 1000)
+    assert f"about {forecast.calls:,} calls" in str(forecast)
+    short = pacplan.forecast(GARNET, 0, epsilon=0.05, budget=10, **asked)
+    assert short.calls is None
+    assert short.seconds is None
+    assert "too few calls to tell" in str(short)
