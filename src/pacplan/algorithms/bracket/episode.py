@@ -16,7 +16,7 @@ from pacplan.algorithms.bracket.above import (
     refresh_pair,
     unseen_value,
 )
-from pacplan.algorithms.bracket.below import bet_exploit, bet_forced
+from pacplan.algorithms.common.returns import bet_exploit, bet_forced
 from pacplan.algorithms.bracket.constants import TIE
 from pacplan.algorithms.bracket.estimates import (
     refresh_arm_estimate,

@@ -104,7 +104,15 @@ def tail(model: Model, gamma: float, horizon: int) -> float:
     return step_width(model.reward_range, model.may_end) * gamma**horizon / (1.0 - gamma)
 
 
-def certificate(planner: Certifying, model: Model, horizon: int, snapshot: Snapshot) -> str:
+class Deciding(Protocol):
+    """The settings of a planner that a certificate in words speaks of."""
+
+    delta: float
+    gamma: float
+    goal: str
+
+
+def certificate(planner: Deciding, model: Model, horizon: int, snapshot: Snapshot) -> str:
     """What is proven when the search stands as the snapshot says."""
     assert snapshot.gap is not None and snapshot.lower is not None and snapshot.upper is not None
     loss = max(0.0, snapshot.gap)

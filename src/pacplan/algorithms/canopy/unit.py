@@ -1,0 +1,247 @@
+"""Canopy's trees and episodes from the first call to the last, as answers to the engine's questions."""
+
+from typing import Any
+
+import numpy as np
+
+from pacplan.algorithms.canopy.above import bet_forced_tree, bet_tree
+from pacplan.algorithms.canopy.growth import (
+    CALL_NEEDED,
+    GROWN,
+    draw_in_node,
+    grow,
+    learn_repeats,
+    leaf_value,
+    open_node,
+    state_guess,
+)
+from pacplan.algorithms.canopy.learning import learn_notes, locate, note, recall
+from pacplan.algorithms.canopy.records import (
+    CHOOSE,
+    DECIDE,
+    EXPLOIT,
+    FORCED_EPISODE,
+    GROW,
+    LOOK,
+    PLAY,
+    TREE,
+    Search,
+)
+from pacplan.algorithms.canopy.schedule import decide, satisfied
+from pacplan.algorithms.canopy.shape import blended, first_shape, state_value
+from pacplan.algorithms.common.returns import bet_exploit, bet_forced
+from pacplan.compiled.jit import inlined
+from pacplan.compiled.questions import answers
+from pacplan.compiled.streams import draw_seed
+from pacplan.engine import steps
+from pacplan.engine.calls import (
+    CHUNK_DONE,
+    NO_ROOM,
+    RULE,
+    break_promise,
+    count_actions,
+    draw_counted,
+)
+from pacplan.engine.promises import BAD_BOUNDS
+from pacplan.engine.tree import NONE, add_node, add_pair
+from pacplan.models import handles
+
+
+@answers(steps.begin, Search)
+def _begin(search: Search, state: int) -> None:
+    search.unit[0].root = state
+
+
+@inlined
+def _plant(search: Search, model: Any) -> int:
+    """Set up the root, its actions and the shapes of their first trees; returns a status."""
+    unit, rules, root = search.unit[0], search.rules[0], search.root
+    span = leaf_value(search, model, 0, unit.root)
+    if np.isnan(span):
+        return int(break_promise(search, BAD_BOUNDS, unit.root, 0, 0, 0.0))
+    at = add_node(search.tree, unit.root, root.size, 0.0, 0.0)
+    unit.most_actions = root.size
+    for h in range(1, rules.horizon):
+        search.levels[h].actions = root.size
+        search.levels[h].opened *= root.size
+    for a in range(root.size):
+        arm = root[a]
+        add_pair(search.tree, at, a)
+        arm.upper = span
+        arm.estimate = state_value(search.levels[0])
+        first_shape(search, a)
+    unit.planted = True
+    return CHUNK_DONE
+
+
+@answers(steps.advance, Search)
+def _advance(search: Search, model: Any, ties: Any) -> int:
+    unit = search.unit[0]
+    if not unit.planted:
+        return _plant(search, model)
+    if unit.phase == DECIDE:
+        if satisfied(search):
+            return RULE
+        if not _accounts_have_room(search):
+            return NO_ROOM
+        decide(search, ties)
+        return CHUNK_DONE
+    if unit.phase == GROW:
+        return _grow(search, model, ties)
+    if unit.phase == CHOOSE:
+        return _choose(search, model, ties)
+    return steps.CALL
+
+
+@inlined
+def _accounts_have_room(search: Search) -> bool:
+    """Whether another action can begin to bet on returns."""
+    rules = search.rules[0]
+    return bool(
+        not search.wealth.shape[0] <= rules.bettors < search.root.size
+        and not search.forced_wealth.shape[0] <= rules.forcers < search.root.size
+    )
+
+
+@inlined
+def _grow(search: Search, model: Any, ties: Any) -> int:
+    """Go on with a tree, and bet on it when it is complete."""
+    unit = search.unit[0]
+    if unit.at == NONE:
+        only = unit.action if unit.start == 0 else NONE
+        return open_node(search, model, unit.start, unit.state, only)
+    status = grow(search, model, ties)
+    if status == CALL_NEEDED:
+        return steps.CALL
+    if status != GROWN:
+        return int(status)
+    frame = search.frames[unit.start]
+    if unit.kind == FORCED_EPISODE:
+        unit.play = frame.chosen
+        unit.phase = PLAY
+        return CHUNK_DONE
+    most = search.levels[0].most
+    if unit.kind == TREE:
+        learn_repeats(search)
+        bet_tree(search, unit.action, frame.best, most)
+        search.root[unit.action].tree_calls += search.report[0].calls - unit.began
+    else:
+        bet_forced_tree(search, unit.action, frame.best, most)
+    _finish(search, model)
+    return CHUNK_DONE
+
+
+@inlined
+def _finish(search: Search, model: Any) -> None:
+    """Learn from a tree or an episode, now that it is over."""
+    unit, arm = search.unit[0], search.root[search.unit[0].action]
+    learn_notes(search, model)
+    unit.phase = DECIDE
+    estimate = arm.centre - arm.bias
+    if arm.exploits > 0:
+        estimate = 0.5 * (estimate + arm.returns / arm.exploits)
+    if arm.trees > 0:
+        arm.estimate = max(min(estimate, arm.upper), arm.lower)
+
+
+@inlined
+def _choose(search: Search, model: Any, ties: Any) -> int:
+    """Choose the action of a step: the largest estimate, after a look ahead where there is none."""
+    unit = search.unit[0]
+    if unit.h == 0:
+        unit.play = unit.action
+        unit.phase = PLAY
+        return CHUNK_DONE
+    if unit.look == 0:
+        actions, status = count_actions(search, model, unit.state, unit.h)
+        if status != CHUNK_DONE:
+            return int(status)
+        unit.actions = actions
+        unit.most_actions = max(unit.most_actions, actions)
+        unit.hope = -np.inf
+        unit.play = 0
+    if unit.kind == FORCED_EPISODE:
+        unit.start = unit.h
+        unit.at = NONE
+        unit.number += 1
+        unit.phase = GROW
+        return CHUNK_DONE
+    locate(search, model, unit.h, unit.state)
+    while unit.look < unit.actions:
+        value, known = recall(search, unit.look, 0.0)
+        if not known and unit.actions > 1:
+            unit.phase = LOOK
+            return CHUNK_DONE
+        _consider(search, value, ties)
+    unit.phase = PLAY
+    return CHUNK_DONE
+
+
+@inlined
+def _consider(search: Search, value: float, ties: Any) -> None:
+    """Take in the estimate of an action."""
+    unit = search.unit[0]
+    if value > unit.hope:
+        unit.hope = value
+        unit.play = unit.look
+    unit.look += 1
+
+
+@answers(steps.call, Search)
+def _call(search: Search, model: Any, most: int, rng: Any) -> int:
+    unit = search.unit[0]
+    if unit.phase == GROW:
+        return draw_in_node(search, model, rng)
+    return _step(search, model, rng)
+
+
+@inlined
+def _step(search: Search, model: Any, rng: Any) -> int:
+    """A call of an episode: a look ahead, or its next step."""
+    unit, rules = search.unit[0], search.rules[0]
+    looks = unit.phase == LOOK
+    action = unit.look if looks else unit.play
+    draw_seed(rng, search.seed)
+    handles.reseed(model, int(search.seed[0] >> np.uint64(1)), int(search.seed[1] >> np.uint64(1)))
+    successor, reward, ended, status = draw_counted(
+        search, model, unit.state, action, unit.h, unit.action, rng
+    )
+    if status != CHUNK_DONE:
+        return int(status)
+    x = rules.offset + rules.slope * reward
+    after = search.levels[unit.h + 1]
+    v = after.ended if ended else state_guess(search, model, unit.h + 1, successor)
+    if unit.h > 0:
+        note(search, unit.h, unit.state, action, x + rules.gamma * v)
+    if looks:
+        _consider(search, x + rules.gamma * v, rng)
+        unit.phase = CHOOSE
+        return CHUNK_DONE
+    unit.earned += rules.gamma**unit.h * x
+    search.paid[unit.h] = unit.earned
+    unit.h += 1
+    unit.state = successor
+    unit.look = 0
+    unit.phase = CHOOSE
+    if ended or unit.h == rules.horizon:
+        _end_episode(search, model, ended)
+    return CHUNK_DONE
+
+
+@inlined
+def _end_episode(search: Search, model: Any, ended: bool) -> None:
+    """Bet on the return of an episode; after an early end every step pays what 0 is worth."""
+    unit, rules = search.unit[0], search.rules[0]
+    if ended:
+        unit.earned += rules.gamma**unit.h * search.levels[unit.h].ended
+    for h in range(1, unit.h):
+        level = search.levels[h]
+        rest = (unit.earned - search.paid[h - 1]) / rules.gamma**h
+        level.earnings += 1.0
+        level.earned = blended(level.earned, rest, level.earnings)
+    if unit.kind == EXPLOIT:
+        bet_exploit(search, unit.action, unit.earned)
+        search.root[unit.action].episode_calls += search.report[0].calls - unit.began
+    else:
+        bet_forced(search, unit.action, unit.earned)
+    _finish(search, model)
