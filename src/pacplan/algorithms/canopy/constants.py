@@ -32,10 +32,12 @@ TIE = 1e-12  # bounds and estimates that differ by less are tied
 # The shape of trees (`shape`).
 ABOVE_PART = 0.7  # of the distance between two actions plus epsilon, for the bound from above
 LEAST_EDGE = 0.05  # part of epsilon: a smaller edge over the bias counts for ever less
+LARGEST_GAIN = 0.85  # of a maximum over its largest mean, in standard deviations
 PATIENCE = 1.0  # nats added to log(2/delta) for bettors that still learn
 RESHAPE_GROWTH = 1.3  # of an action's trees, before its shape is looked at again
 GAIN = 0.98  # factor by which a change must lower the price
 MOST_CHANGES = 64  # at a time
+MOST_PART = 0.2  # of all calls so far that one tree may take
 MOST_DRAWS = 1 << 20  # of a pair
 CLIP = 2.5  # standard deviations around their mean to which learnt values are cut
 ROULETTE = 2.0  # an action is expanded with probability this times the misfit over its distance
@@ -48,8 +50,8 @@ STEADY = 100.0  # observations after which statistics forget
 # Learnt values (`learning`).
 RESOLUTIONS = 5  # of cells, each half as wide as the one before
 KNOWN_FROM = 2  # from this resolution on a cell says something about a state's actions
-SHRINK = 0.7  # observations that a coarser estimate counts for
-MOST_COUNT = 48.0  # observations after which a cell forgets
+SHRINK = 1.0  # observations in one of the widest cells that what is known besides counts for
+MOST_COUNT = 200.0  # observations after which a cell forgets
 CELLS = 1 << 16  # in the table of learnt values, a power of two ...
 WAYS = 4  # ... in each of which one of so many places is taken
 MOST_COORDINATES = 6  # of a state

@@ -74,6 +74,7 @@ def open_node(search: Search, model: Any, h: int, state: int, only: int) -> int:
         mark = search.marks[marks + j]
         mark.m = 0.0
         mark.half = 0.0
+        mark.guess = 0.0
         mark.squares = 0.0
         mark.kept = 0.0
     unit.at = h
@@ -101,9 +102,10 @@ def state_guess(search: Search, model: Any, h: int, state: int) -> float:
     """The learnt value of a state at depth h."""
     if h == search.rules[0].horizon:
         return 0.0
+    span = search.levels[h].span
     locate(search, model, h, state)
-    value, _ = recall(search, NONE, state_value(search.levels[h]))
-    return float(value)
+    value, _ = recall(search, NONE, state_value(search.levels[h]) / span)
+    return float(min(max(value, 0.0), 1.0) * span)
 
 
 @inlined
@@ -122,15 +124,17 @@ def draw_in_node(search: Search, model: Any, rng: Any) -> int:
     )
     if status != CHUNK_DONE:
         return int(status)
-    if ended:
-        v = after.ended
-    elif h + 1 == unit.leaf:
+    guess = after.ended if ended else state_guess(search, model, h + 1, successor)
+    v = guess
+    if not ended and h + 1 < unit.leaf:
+        v = min(max(guess, after.low), after.high)
+    elif not ended:
         v = leaf_value(search, model, h + 1, successor)
         if isnan(v):
             return int(break_promise(search, BAD_BOUNDS, successor, 0, h + 1, 0.0))
-    else:
-        v = min(max(state_guess(search, model, h + 1, successor), after.low), after.high)
-    _take_in(search, h, successor, rules.offset + rules.slope * reward, v, ended)
+    x = rules.offset + rules.slope * reward
+    search.marks[frame.marks + frame.turn].guess += x + rules.gamma * guess
+    _take_in(search, h, successor, x, v, ended)
     return CHUNK_DONE
 
 
@@ -226,8 +230,6 @@ def _expand(search: Search, model: Any, ties: Any) -> int:
         frame.child += 1
     mark = search.marks[frame.marks + frame.turn]
     rest = search.rules[0].gamma * frame.surplus / level.kept
-    if frame.only == NONE:
-        note(search, h, frame.state, frame.turn, mark.m + rest)
     if mark.m + rest / frame.q > frame.best:
         frame.best = mark.m + rest / frame.q
         frame.chosen = frame.turn
@@ -252,8 +254,6 @@ def _next_action(search: Search, base: int, ties: Any) -> None:
                 return
             frame.best = max(frame.best, mark.m)
             frame.chosen = turn if frame.best == mark.m else frame.chosen
-        if turn != frame.top and frame.only == NONE:
-            note(search, h, frame.state, turn, mark.m)
         turn += 1
     frame.turn = frame.actions
 
@@ -331,7 +331,13 @@ def _learn_node(search: Search, h: int) -> None:
     level.values += 1.0
     level.value = blended(level.value, frame.best, level.values)
     level.scatter = blended(level.scatter, error * error, level.values + 1.0)
-    note(search, h, frame.state, NONE, frame.best)
+    note(search, h, frame.state, NONE, frame.best / level.span)
+    mean = 0.0
+    for j in range(frame.actions):
+        mean += search.marks[frame.marks + j].guess / frame.actions
+    for j in range(frame.actions):
+        guess = search.marks[frame.marks + j].guess
+        note(search, h, frame.state, j, (guess - mean) / level.width)
 
 
 @inlined

@@ -2,7 +2,11 @@
 
 Where states are points in space, they lie in cells of several widths; an estimate goes from wide cells
 to narrow ones, and trusts each by how much was seen in it. Where states are whole numbers or no points
-at all, the narrowest cell is the state itself. Cells live in a table that forgets those seen least.
+at all, the narrowest cell is the state itself. Each cell comes twice, once for all depths together, once
+for its own. Cells live in a table that forgets those seen least.
+
+Learnt are the value of a state (of the action NONE), relative to the largest, and the advantage of an
+action over the mean of all, of which draws with a common seed say much.
 """
 
 from math import floor
@@ -34,28 +38,27 @@ def mixed(key: int, x: int) -> int:
 
 @inlined
 def locate(search: Search, model: Any, h: int, state: int) -> None:
-    """Find the cells of a state at depth h, the widest first; NONE where there is none."""
+    """Find the cells of a state, the widest first: of all depths, and of depth h; or NONE."""
     keys, point = search.keys, search.point
-    for j in range(keys.size):
-        keys[j] = NONE
-    keys[0] = mixed(h + 1, 0)
     count = handles.coordinates(model, int(state), point)
     whole = True
     scaled = count > 0
     for i in range(count):
         whole = whole and point[i] == floor(point[i])
         scaled = scaled and search.extent[i] > 0.0
-    if scaled:
-        parts = 2.0
-        for j in range(1, RESOLUTIONS + 1):
+    parts = 2.0
+    for j in range(RESOLUTIONS + 2):
+        key = NONE
+        if j == 0 or (j == RESOLUTIONS + 1 and whole):
+            key = mixed(j, state if j > 0 else 0)
+        elif j <= RESOLUTIONS and scaled:
             parts *= 2.0
-            key = mixed(h + 1, j)
+            key = j
             for i in range(count):
                 cell = floor((point[i] - search.origin[i]) / search.extent[i] * parts)
                 key = mixed(key, int(min(max(cell, -_FAR), _FAR)))
-            keys[j] = key
-    if whole:
-        keys[RESOLUTIONS + 1] = mixed(mixed(h + 1, RESOLUTIONS + 1), state)
+        keys[2 * j] = key
+        keys[2 * j + 1] = mixed(key, h + 1) if key != NONE else NONE
 
 
 @inlined
@@ -64,8 +67,16 @@ def _home(search: Search, key: int) -> int:
 
 
 @inlined
+def _doubt(j: int) -> float:
+    """Observations in a cell that a wider one counts for: more in a narrow cell."""
+    level = j // 2
+    doubt = SHRINK if level <= 1 or level > RESOLUTIONS else SHRINK * 4.0 ** (level - 1)
+    return doubt * (1.0 + j % 2)
+
+
+@inlined
 def recall(search: Search, action: int, prior: float) -> tuple[float, bool]:
-    """The learnt value of an action in the state located last, or of the state itself (NONE).
+    """What was learnt about an action in the state located last, or about the state itself (NONE).
 
     And whether anything is known about it in particular.
     """
@@ -79,15 +90,15 @@ def recall(search: Search, action: int, prior: float) -> tuple[float, bool]:
         for place in range(home, home + WAYS):
             cell = search.cells[place]
             if cell.count > 0.0 and cell.key == key:
-                value += cell.count / (cell.count + SHRINK) * (cell.centre - value)
-                known = known or j >= KNOWN_FROM
+                value += cell.count / (cell.count + _doubt(j)) * (cell.centre - value)
+                known = known or j >= 2 * KNOWN_FROM
                 break
     return value, known
 
 
 @inlined
 def learn(search: Search, action: int, value: float) -> None:
-    """Learn a value of an action in the state located last, or of the state itself (NONE)."""
+    """Learn about an action in the state located last, or about the state itself (NONE)."""
     for j in range(search.keys.size):
         if search.keys[j] == NONE:
             continue

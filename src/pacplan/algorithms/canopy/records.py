@@ -130,8 +130,7 @@ UNIT = np.dtype(
         ("actions", np.int64),
         ("h", np.int64),
         ("play", np.int64),  # the action of this step
-        ("look", np.int64),  # the next action to be estimated
-        ("hope", np.float64),  # the largest estimate
+        ("look", np.int64),  # the next action to look ahead from
         ("earned", np.float64),
     ],
     align=True,
@@ -167,6 +166,7 @@ MARK = np.dtype(
         ("m", np.float64),  # sum, then mean, of r + gamma v
         ("half", np.float64),  # sum over the first half of the draws
         ("squares", np.float64),
+        ("guess", np.float64),  # sum of r + gamma times the learnt value
         ("kept", np.float64),  # sum of v over the successors that may be continued
     ]
 )
@@ -201,6 +201,7 @@ class Search(NamedTuple):
     tree_wealth: NDArray[np.float64]  # tree_wealth[action, grid point, q]
     forced_tree_wealth: NDArray[np.float64]  # forced_tree_wealth[action, grid point, fraction]
     frames: Any  # records of FRAME, by depth
+    looks: NDArray[np.float64]  # what looks ahead found, by action
     paid: NDArray[np.float64]  # what the episode under way had earned after each step
     marks: Any  # stack of MARK
     draws: Any  # stack of DRAWN

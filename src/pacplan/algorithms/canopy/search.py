@@ -190,6 +190,7 @@ class CanopySearch(KernelSearch):
         self._unit = zeros(1, UNIT)
         self._rules = records(setting.rules.copy())
         self._marks, self._draws = zeros(_FIRST_ROOM, MARK), zeros(_FIRST_ROOM, DRAWN)
+        self._looks = np.zeros(actions)
         self._wealth = np.zeros((0, setting.points, len(NEWEST)))
         self._forced_wealth = np.zeros((0, setting.forced_points, setting.fractions))
         moments = np.zeros((actions, len(NEWEST)), MOMENTS)
@@ -212,7 +213,7 @@ class CanopySearch(KernelSearch):
             "shared": zeros(SHARED, SLOT),
             "cells": zeros(CELLS, CELL),
             "notes": zeros(NOTES, NOTE),
-            "keys": np.zeros(RESOLUTIONS + 2, np.int64),
+            "keys": np.zeros(2 * RESOLUTIONS + 4, np.int64),
             "point": np.zeros(MOST_COORDINATES),
             "origin": np.zeros(MOST_COORDINATES),
             "extent": np.zeros(MOST_COORDINATES),
@@ -232,6 +233,7 @@ class CanopySearch(KernelSearch):
             forced_wealth=self._forced_wealth,
             marks=self._marks,
             draws=self._draws,
+            looks=self._looks,
             **self._fixed,
         )
 
@@ -240,6 +242,7 @@ class CanopySearch(KernelSearch):
         unit, rules = self._unit[0], self._rules[0]
         self.room.extend(self._marks, int(unit["marks"]))
         self.room.extend(self._draws, int(unit["draws"]))
+        self.room.extend(self._looks, int(unit["actions"]))
         for accounts, used in (
             (self._wealth, int(rules["bettors"])),
             (self._forced_wealth, int(rules["forcers"])),

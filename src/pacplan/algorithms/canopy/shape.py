@@ -6,7 +6,7 @@ value would be too large on average, and how much it would vary. That gives the 
 prove a bound, and `reshape` changes one number after the other as long as that makes it cheaper.
 """
 
-from math import exp, log
+from math import exp, inf, log
 from typing import Any
 
 from pacplan.algorithms.canopy.constants import (
@@ -14,9 +14,11 @@ from pacplan.algorithms.canopy.constants import (
     CLIP,
     FIRST_VALUE,
     GAIN,
+    LARGEST_GAIN,
     LEAST_EDGE,
     MOST_CHANGES,
     MOST_DRAWS,
+    MOST_PART,
     OPENED,
     PATIENCE,
     PILOT_CALLS,
@@ -129,7 +131,9 @@ def _forecast(search: Search, shape: Any, leaf: int) -> tuple[float, float, floa
         most = 1.0 + gamma * most
         variance = level.noise / shape[0, h] + rest / kept
         if h > 0:
-            bias += gamma**h * level.curve * variance / max(level.noise, _LEAST)
+            # It grows with the variance, and for large noise with the standard deviation only.
+            gain = level.curve * variance / max(level.noise, _LEAST)
+            bias += gamma**h * gain / (1.0 + gain / (LARGEST_GAIN * max(variance, _LEAST) ** 0.5))
         rest = gamma * gamma * (max(level.misfit, 0.0) + variance)
     calls = float(shape[0, 0])
     nodes = float(shape[1, 0])
@@ -146,6 +150,8 @@ def _price(search: Search, shape: Any, leaf: int, mean: float, slack: float) -> 
     """Calls that it takes to prove that an action of value `mean` is below that plus the slack."""
     rules = search.rules[0]
     calls, bias, variance, most = _forecast(search, shape, leaf)
+    if calls > max(PILOT_CALLS, MOST_PART * search.report[0].calls):
+        return inf
     edge = slack - bias
     least = LEAST_EDGE * rules.resolution
     if edge < least:

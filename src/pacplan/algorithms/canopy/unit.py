@@ -89,7 +89,7 @@ def _advance(search: Search, model: Any, ties: Any) -> int:
     if unit.phase == GROW:
         return _grow(search, model, ties)
     if unit.phase == CHOOSE:
-        return _choose(search, model, ties)
+        return _choose(search, model)
     return steps.CALL
 
 
@@ -145,7 +145,7 @@ def _finish(search: Search, model: Any) -> None:
 
 
 @inlined
-def _choose(search: Search, model: Any, ties: Any) -> int:
+def _choose(search: Search, model: Any) -> int:
     """Choose the action of a step: the largest estimate, after a look ahead where there is none."""
     unit = search.unit[0]
     if unit.h == 0:
@@ -158,33 +158,51 @@ def _choose(search: Search, model: Any, ties: Any) -> int:
             return int(status)
         unit.actions = actions
         unit.most_actions = max(unit.most_actions, actions)
-        unit.hope = -np.inf
         unit.play = 0
+        if actions > search.looks.size:
+            return NO_ROOM
     if unit.kind == FORCED_EPISODE:
         unit.start = unit.h
         unit.at = NONE
         unit.number += 1
         unit.phase = GROW
         return CHUNK_DONE
-    locate(search, model, unit.h, unit.state)
-    while unit.look < unit.actions:
-        value, known = recall(search, unit.look, 0.0)
-        if not known and unit.actions > 1:
-            unit.phase = LOOK
-            return CHUNK_DONE
-        _consider(search, value, ties)
+    if unit.look == 0 and not _choose_known(search, model):
+        unit.phase = LOOK
+        return CHUNK_DONE
+    if unit.look > 0:
+        _choose_seen(search)
     unit.phase = PLAY
     return CHUNK_DONE
 
 
 @inlined
-def _consider(search: Search, value: float, ties: Any) -> None:
-    """Take in the estimate of an action."""
+def _choose_known(search: Search, model: Any) -> bool:
+    """Choose the action of the largest learnt advantage, unless nothing is known of some."""
     unit = search.unit[0]
-    if value > unit.hope:
-        unit.hope = value
-        unit.play = unit.look
-    unit.look += 1
+    locate(search, model, unit.h, unit.state)
+    top = -np.inf
+    for action in range(unit.actions):
+        value, known = recall(search, action, 0.0)
+        if not known and unit.actions > 1:
+            return False
+        if value > top:
+            top = value
+            unit.play = action
+    return True
+
+
+@inlined
+def _choose_seen(search: Search) -> None:
+    """All actions were looked at: choose the best, and note their advantages."""
+    unit = search.unit[0]
+    mean = 0.0
+    for action in range(unit.actions):
+        mean += search.looks[action] / unit.actions
+        if search.looks[action] > search.looks[unit.play]:
+            unit.play = action
+    for action in range(unit.actions):
+        note(search, unit.h, unit.state, action, search.looks[action] - mean)
 
 
 @answers(steps.call, Search)
@@ -201,21 +219,24 @@ def _step(search: Search, model: Any, rng: Any) -> int:
     unit, rules = search.unit[0], search.rules[0]
     looks = unit.phase == LOOK
     action = unit.look if looks else unit.play
-    draw_seed(rng, search.seed)
+    if action == 0 or not looks:
+        draw_seed(rng, search.seed)
+    for i in range(search.seed.size):
+        search.common.words[i] = search.seed[i]
     handles.reseed(model, int(search.seed[0] >> np.uint64(1)), int(search.seed[1] >> np.uint64(1)))
     successor, reward, ended, status = draw_counted(
-        search, model, unit.state, action, unit.h, unit.action, rng
+        search, model, unit.state, action, unit.h, unit.action, search.common
     )
     if status != CHUNK_DONE:
         return int(status)
     x = rules.offset + rules.slope * reward
-    after = search.levels[unit.h + 1]
-    v = after.ended if ended else state_guess(search, model, unit.h + 1, successor)
-    if unit.h > 0:
-        note(search, unit.h, unit.state, action, x + rules.gamma * v)
     if looks:
-        _consider(search, x + rules.gamma * v, rng)
-        unit.phase = CHOOSE
+        after = search.levels[unit.h + 1]
+        v = after.ended if ended else state_guess(search, model, unit.h + 1, successor)
+        search.looks[unit.look] = x + rules.gamma * v
+        unit.look += 1
+        if unit.look == unit.actions:
+            unit.phase = CHOOSE
         return CHUNK_DONE
     unit.earned += rules.gamma**unit.h * x
     search.paid[unit.h] = unit.earned
