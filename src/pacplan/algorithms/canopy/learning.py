@@ -24,6 +24,7 @@ from pacplan.compiled.jit import inlined
 from pacplan.engine.tree import NONE
 from pacplan.models import handles
 
+_SEED = 0x2545F491  # of hashes: one of small numbers alone would be as small
 _FAR = 2.0**40  # cells from the origin: all beyond are one
 
 
@@ -50,10 +51,10 @@ def locate(search: Search, model: Any, h: int, state: int) -> None:
     for j in range(RESOLUTIONS + 2):
         key = NONE
         if j == 0 or (j == RESOLUTIONS + 1 and whole):
-            key = mixed(j, state if j > 0 else 0)
+            key = mixed(mixed(_SEED, j), state if j > 0 else 0)
         elif j <= RESOLUTIONS and scaled:
             parts *= 2.0
-            key = j
+            key = mixed(_SEED, j)
             for i in range(count):
                 cell = floor((point[i] - search.origin[i]) / search.extent[i] * parts)
                 key = mixed(key, int(min(max(cell, -_FAR), _FAR)))

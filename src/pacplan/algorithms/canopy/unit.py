@@ -29,7 +29,7 @@ from pacplan.algorithms.canopy.records import (
 )
 from pacplan.algorithms.canopy.schedule import decide, satisfied
 from pacplan.algorithms.canopy.shape import blended, first_shape, state_value
-from pacplan.algorithms.common.returns import bet_exploit, bet_forced
+from pacplan.algorithms.common.returns import NEWEST, bet_exploit, bet_forced
 from pacplan.compiled.jit import inlined
 from pacplan.compiled.questions import answers
 from pacplan.compiled.streams import draw_seed
@@ -137,10 +137,13 @@ def _finish(search: Search, model: Any) -> None:
     unit, arm = search.unit[0], search.root[search.unit[0].action]
     learn_notes(search, model)
     unit.phase = DECIDE
-    estimate = arm.centre - arm.bias
-    if arm.exploits > 0:
-        estimate = 0.5 * (estimate + arm.returns / arm.exploits)
     if arm.trees > 0:
+        q = NEWEST.size - 1
+        estimate = arm.centre - arm.bias
+        trust = arm.recent / search.tree_moments[unit.action, q].spread
+        doubt = arm.exploits / search.moments[unit.action, q].spread
+        if arm.exploits > 0:
+            estimate += doubt / (trust + doubt) * (arm.returns / arm.exploits - estimate)
         arm.estimate = max(min(estimate, arm.upper), arm.lower)
 
 
