@@ -109,18 +109,32 @@ def state_guess(search: Search, model: Any, h: int, state: int) -> float:
 
 
 @inlined
+def draw_seeded(
+    search: Search, model: Any, state: int, action: int, h: int, rng: Any
+) -> tuple[int, float, bool, int]:
+    """A call whose randomness comes from `search.seed`; `rng` is left as it was."""
+    seed, after = search.seed, search.after
+    for i in range(seed.size):
+        after[i] = rng.words[i]
+        rng.words[i] = seed[i]
+    handles.reseed(model, int(seed[0] >> np.uint64(1)), int(seed[1] >> np.uint64(1)))
+    successor, reward, ended, status = draw_counted(
+        search, model, state, action, h, search.unit[0].action, rng
+    )
+    for i in range(seed.size):
+        rng.words[i] = after[i]
+    return successor, reward, ended, status
+
+
+@inlined
 def draw_in_node(search: Search, model: Any, rng: Any) -> int:
     """The next draw of the node being worked on; returns a status."""
     unit, rules, h = search.unit[0], search.rules[0], search.unit[0].at
     frame, level, after = search.frames[h], search.levels[h], search.levels[h + 1]
     if frame.turn == 0:
         draw_seed(rng, search.seed)
-    for i in range(search.seed.size):
-        search.common.words[i] = search.seed[i]
-    handles.reseed(model, int(search.seed[0] >> np.uint64(1)), int(search.seed[1] >> np.uint64(1)))
-    action = _acting(frame, frame.turn)
-    successor, reward, ended, status = draw_counted(
-        search, model, frame.state, action, h, unit.action, search.common
+    successor, reward, ended, status = draw_seeded(
+        search, model, frame.state, _acting(frame, frame.turn), h, rng
     )
     if status != CHUNK_DONE:
         return int(status)

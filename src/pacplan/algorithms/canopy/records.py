@@ -174,9 +174,7 @@ MARK = np.dtype(
 DRAWN = np.dtype([("state", np.int64), ("v", np.float64), ("alive", np.bool_)], align=True)
 SLOT = np.dtype([("state", np.int64), ("tree", np.int64), ("h", np.int64), ("value", np.float64)])
 CELL = np.dtype([("key", np.int64), ("count", np.float64), ("centre", np.float64)])
-NOTE = np.dtype(
-    [("h", np.int64), ("state", np.int64), ("action", np.int64), ("value", np.float64)]
-)
+NOTE = np.dtype([("h", np.int64), ("state", np.int64), ("action", np.int64), ("value", np.float64)])
 PAIR = np.dtype([*LINKS], align=True)
 
 
@@ -193,7 +191,7 @@ class Search(NamedTuple):
     root: Any  # records of ARM
     widths: NDArray[np.int64]  # widths[action, h]: C_h of its trees ...
     kept: NDArray[np.int64]  # ... and D_h
-    shapes: NDArray[np.int64]  # workspace for two shapes, shapes[which, 0: C or 1: D, h]
+    shapes: NDArray[np.int64]  # workspace for three shapes, shapes[which, 0: C or 1: D, h]
     moments: Any  # moments[action, q], of returns: records of MOMENTS ...
     tree_moments: Any  # ... and of trees
     wealth: NDArray[np.float64]  # wealth[account, grid point, q]
@@ -213,4 +211,4 @@ class Search(NamedTuple):
     origin: NDArray[np.float64]  # where cells begin, by coordinate ...
     extent: NDArray[np.float64]  # ... and the width that is divided; 0: not known yet
     seed: NDArray[np.uint64]  # of the draws of all actions in one round
-    common: Any  # a stream, set to that seed before every such draw
+    after: NDArray[np.uint64]  # where the plan's stream goes on after such a draw

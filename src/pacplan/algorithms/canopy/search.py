@@ -48,7 +48,6 @@ from pacplan.algorithms.common.confidence import tail
 from pacplan.algorithms.common.plans import within
 from pacplan.algorithms.common.returns import FIRST_SPREAD, LARGEST_FRACTION, MOMENTS, NEWEST
 from pacplan.compiled.jit import records, zeros
-from pacplan.compiled.streams import Stream
 from pacplan.core.words import at_most, exactly
 from pacplan.engine import steps
 from pacplan.engine.driver import Snapshot
@@ -195,7 +194,6 @@ class CanopySearch(KernelSearch):
         self._forced_wealth = np.zeros((0, setting.forced_points, setting.fractions))
         moments = np.zeros((actions, len(NEWEST)), MOMENTS)
         moments["spread"] = (FIRST_SPREAD * setting.span) ** 2
-        seed = np.zeros(4, np.uint64)
         self._fixed: dict[str, Any] = {
             "rules": self._rules,
             "unit": self._unit,
@@ -203,7 +201,7 @@ class CanopySearch(KernelSearch):
             "root": self.root,
             "widths": np.zeros((actions, horizon), np.int64),
             "kept": np.zeros((actions, horizon), np.int64),
-            "shapes": np.zeros((2, 2, horizon), np.int64),
+            "shapes": np.zeros((3, 2, horizon), np.int64),
             "moments": records(moments),
             "tree_moments": records(moments.copy()),
             "tree_wealth": np.zeros((actions, setting.points, len(NEWEST))),
@@ -217,10 +215,10 @@ class CanopySearch(KernelSearch):
             "point": np.zeros(MOST_COORDINATES),
             "origin": np.zeros(MOST_COORDINATES),
             "extent": np.zeros(MOST_COORDINATES),
-            "seed": seed,
-            "common": Stream(seed.copy()),
+            "seed": np.zeros(4, np.uint64),
+            "after": np.zeros(4, np.uint64),
         }
-        self.room.take(sum(array.nbytes for array in self._fixed.values() if hasattr(array, "nbytes")))
+        self.room.take(sum(array.nbytes for array in self._fixed.values()))
 
     def kernel_state(self) -> Search:
         """What the kernels work on."""
@@ -265,8 +263,10 @@ class CanopySearch(KernelSearch):
         return self.standing(int(self._unit[0]["best"]), seconds, lower, upper)
 
     def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        upper = self.root["upper"] if self._unit[0]["planted"] else np.full(
-            len(self.actions), self._setting.span
+        upper = (
+            self.root["upper"]
+            if self._unit[0]["planted"]
+            else np.full(len(self.actions), self._setting.span)
         )
         return self.in_units(self.root["lower"]), self.in_units(upper)
 

@@ -30,6 +30,7 @@ from pacplan.algorithms.canopy.records import Search
 from pacplan.algorithms.common.returns import MOST_STAKE
 from pacplan.compiled.jit import inlined
 
+_KINDS = 6  # of changes at one depth
 _LEAST = 1e-12  # stands for a variance of 0
 
 
@@ -184,24 +185,24 @@ def _change(search: Search, which: int, move: int, leaf: int) -> int:
         return leaf + 1
     if move == 1:
         return leaf - 1
-    h, kind = (move - 2) // 4, (move - 2) % 4
+    h, kind = (move - 2) // _KINDS, (move - 2) % _KINDS
     c, d = shape[0, h], shape[1, h]
     if h + 1 == leaf and kind > 1:
         return 0
     if kind == 0:
         shape[0, h] = c + max(1, c // 2)
     elif kind == 1:
-        least = d if h + 1 < leaf else 1
-        if c == least:
+        shape[0, h] = c - max(1, c // 3)
+        if shape[0, h] < (d if h + 1 < leaf else 1):
             return 0
-        shape[0, h] = max(c - max(1, c // 3), least)
-    elif kind == 2:
+    elif kind < 4:
         shape[1, h] = d + max(1, d // 2)
-        shape[0, h] = max(c, shape[1, h])
+        shape[0, h] = max(c, shape[1, h]) if kind == 2 else c + max(1, c // 2)
     else:
-        if d == 1:
-            return 0
         shape[1, h] = d - max(1, d // 3)
+        shape[0, h] = c if kind == 4 else max(c - max(1, c // 3), shape[1, h])
+        if shape[1, h] < 1:
+            return 0
     return leaf if shape[0, h] <= MOST_DRAWS else 0
 
 
@@ -211,38 +212,52 @@ def reshape(search: Search, action: int, best: float) -> None:
 
     `best` is the estimated value of the action that is to be proven best.
     """
-    arm, rules = search.root[action], search.rules[0]
+    arm, rules, shapes = search.root[action], search.rules[0], search.shapes
     if arm.trees < arm.due:
         return
     arm.due = int(RESHAPE_GROWTH * arm.trees) + 1
-    leaf = int(arm.leaf)
-    for h in range(leaf):
-        search.shapes[0, 0, h] = search.widths[action, h]
-        search.shapes[0, 1, h] = search.kept[action, h]
     mean = arm.centre - arm.bias
     slack = ABOVE_PART * max(best + rules.epsilon - mean, 0.0)
-    price = _price(search, search.shapes[0], leaf, mean, slack)
+    for h in range(arm.leaf):
+        shapes[0, 0, h] = search.widths[action, h]
+        shapes[0, 1, h] = search.kept[action, h]
+        shapes[2, 0, h] = 1
+        shapes[2, 1, h] = 1
+    price, leaf, changes = _improve(search, 0, arm.leaf, mean, slack)
+    # From the smallest tree the way may be another.
+    other, depth, _ = _improve(search, 2, arm.leaf, mean, slack)
+    if other < GAIN * price:
+        leaf, changes = depth, 1
+        _copy(search, 2, 0, leaf)
+    _, bias, _, _ = _forecast(search, shapes[0], leaf)
+    if changes > 0:
+        _adopt(search, action, leaf, bias)
+    else:
+        arm.bias = bias
+
+
+@inlined
+def _improve(search: Search, at: int, leaf: int, mean: float, slack: float) -> tuple[float, int, int]:
+    """Change a shape as long as that makes it cheaper: its price, its leaves' depth, the changes."""
+    shapes = search.shapes
+    price = _price(search, shapes[at], leaf, mean, slack)
     changes = 0
     while changes < MOST_CHANGES:
         found, best_move, best_leaf = GAIN * price, -1, 0
-        for move in range(2 + 4 * leaf):
-            _copy(search, 0, 1, leaf)
+        for move in range(2 + _KINDS * leaf):
+            _copy(search, at, 1, leaf)
             there = _change(search, 1, move, leaf)
             if there > 0:
-                other = _price(search, search.shapes[1], there, mean, slack)
+                other = _price(search, shapes[1], there, mean, slack)
                 if other < found:
                     found, best_move, best_leaf = other, move, there
         if best_move < 0:
             break
-        _change(search, 0, best_move, leaf)
+        _change(search, at, best_move, leaf)
         leaf = best_leaf
         price = found
         changes += 1
-    _, before, _, _ = _forecast(search, search.shapes[0], leaf)
-    if changes > 0:
-        _adopt(search, action, leaf, before)
-    else:
-        arm.bias = before
+    return price, leaf, changes
 
 
 @inlined

@@ -9,6 +9,7 @@ from pacplan.algorithms.canopy.growth import (
     CALL_NEEDED,
     GROWN,
     draw_in_node,
+    draw_seeded,
     grow,
     learn_repeats,
     leaf_value,
@@ -40,11 +41,9 @@ from pacplan.engine.calls import (
     RULE,
     break_promise,
     count_actions,
-    draw_counted,
 )
 from pacplan.engine.promises import BAD_BOUNDS
 from pacplan.engine.tree import NONE, add_node, add_pair
-from pacplan.models import handles
 
 
 @answers(steps.begin, Search)
@@ -224,12 +223,7 @@ def _step(search: Search, model: Any, rng: Any) -> int:
     action = unit.look if looks else unit.play
     if action == 0 or not looks:
         draw_seed(rng, search.seed)
-    for i in range(search.seed.size):
-        search.common.words[i] = search.seed[i]
-    handles.reseed(model, int(search.seed[0] >> np.uint64(1)), int(search.seed[1] >> np.uint64(1)))
-    successor, reward, ended, status = draw_counted(
-        search, model, unit.state, action, unit.h, unit.action, search.common
-    )
+    successor, reward, ended, status = draw_seeded(search, model, unit.state, action, unit.h, rng)
     if status != CHUNK_DONE:
         return int(status)
     x = rules.offset + rules.slope * reward
