@@ -371,8 +371,15 @@ class PythonSession:
             self._answer_locate,
             self._answer_reseed,
         )
+        step_at, counter, locator, seeder = map(id, self._entries)
         self.handle: Any = PythonHandle(
-            *map(id, self._entries), 0 if callable(actions) else actions, self._answer, self._point
+            step_at,
+            counter,
+            locator,
+            seeder,
+            0 if callable(actions) else actions,
+            self._answer,
+            self._point,
         )
 
     def encode(self, state: Any) -> int:

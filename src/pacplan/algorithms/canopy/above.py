@@ -50,7 +50,7 @@ def _stake_on_grid(search: Search, action: int, x: float, most: float) -> None:
     reach = most
     for q in range(NEWEST.size):
         reach = min(reach, _trusted_mean(moments[q], NEWEST[q], arm.recent))
-    first = max(int(ceil(reach / rules.step)), 0)
+    first = max(ceil(reach / rules.step), 0)
     ceiling = arm.ceiling
     for i in range(arm.ceiling - 1, first - 1, -1):
         m = i * rules.step

@@ -30,7 +30,7 @@ LEAST_WIDTH = 1e-3  # part of epsilon that stands for widths below it
 TIE = 1e-12  # bounds and estimates that differ by less are tied
 
 # The shape of trees (`shape`).
-ABOVE_PART = 0.7  # of the distance between two actions plus epsilon, for the bound from above
+ABOVE_PART = 0.8  # of the distance between two actions plus epsilon, for the bound from above
 LEAST_EDGE = 0.05  # part of epsilon: a smaller edge over the bias counts for ever less
 LARGEST_GAIN = 0.85  # of a maximum over its largest mean, in standard deviations
 PATIENCE = 1.0  # nats added to log(2/delta) for bettors that still learn

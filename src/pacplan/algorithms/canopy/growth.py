@@ -130,7 +130,7 @@ def draw_seeded(
 def draw_in_node(search: Search, model: Any, rng: Any) -> int:
     """The next draw of the node being worked on; returns a status."""
     unit, rules, h = search.unit[0], search.rules[0], search.unit[0].at
-    frame, level, after = search.frames[h], search.levels[h], search.levels[h + 1]
+    frame, after = search.frames[h], search.levels[h + 1]
     if frame.turn == 0:
         draw_seed(rng, search.seed)
     successor, reward, ended, status = draw_seeded(
@@ -369,7 +369,7 @@ def learn_repeats(search: Search) -> None:
 
 @inlined
 def _slot(search: Search, h: int, state: int) -> int:
-    return mixed(mixed(h + 1, 0), state) & (search.shared.size - 1)
+    return int(mixed(mixed(h + 1, 0), state) & (search.shared.size - 1))
 
 
 @inlined

@@ -2,8 +2,8 @@
 
 Where states are points in space, they lie in cells of several widths; an estimate goes from wide cells
 to narrow ones, and trusts each by how much was seen in it. Where states are whole numbers or no points
-at all, the narrowest cell is the state itself. Each cell comes twice, once for all depths together, once
-for its own. Cells live in a table that forgets those seen least.
+at all, the narrowest cell is the state itself. Each cell comes twice, once for all depths together and
+once for its own. Cells live in a table that forgets those seen least.
 
 Learnt are the value of a state (of the action NONE), relative to the largest, and the advantage of an
 action over the mean of all, of which draws with a common seed say much.
@@ -64,7 +64,7 @@ def locate(search: Search, model: Any, h: int, state: int) -> None:
 
 @inlined
 def _home(search: Search, key: int) -> int:
-    return (mixed(key, 1) & (search.cells.size // WAYS - 1)) * WAYS
+    return int((mixed(key, 1) & (search.cells.size // WAYS - 1)) * WAYS)
 
 
 @inlined

@@ -3,8 +3,8 @@
 Everything is in units in which a step pays between 0 and 1 (docs/bracket.md, "Units").
 
 A tree is grown depth first, on one frame per depth. What a frame needs for each of its actions and for
-each successor that may be continued lies on two stacks, `marks` and `draws`, above what the frame before
-it needs. So a tree of any size takes room for one of its paths only. Three decisions:
+each successor that may be continued lies on two stacks, `marks` and `draws`, above what the frame
+before it needs. So a tree of any size takes room for one of its paths only. Three decisions:
 
 * Learnt values are frozen while a tree grows, because its law must be known before its first call. So
   observations are noted, and learnt when the tree is done. (`levels` also holds the tree's own C, D, R

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.canopy import unit  # noqa: F401  (answers the engine's questions)
+from pacplan.algorithms.canopy import units  # noqa: F401  (answers the engine's questions)
 from pacplan.algorithms.canopy.constants import (
     BELOW,
     CELLS,
@@ -278,7 +278,7 @@ class CanopySearch(KernelSearch):
 
 @dataclass(frozen=True, eq=False)
 class _Reader:
-    """Reads a pair's record: an action of the root, its bounds and its estimate as the plan has them."""
+    """Reads a pair's record, an action of the root: its bounds and estimate, as the plan has them."""
 
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]

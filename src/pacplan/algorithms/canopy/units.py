@@ -11,8 +11,8 @@ from pacplan.algorithms.canopy.growth import (
     draw_in_node,
     draw_seeded,
     grow,
-    learn_repeats,
     leaf_value,
+    learn_repeats,
     open_node,
     state_guess,
 )
