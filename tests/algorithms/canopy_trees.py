@@ -3,6 +3,7 @@
 import numpy as np
 
 import pacplan
+from pacplan.algorithms.canopy.constants import PILOTS
 from pacplan.compiled.streams import streams
 from pacplan.engine.query import Query
 
@@ -19,29 +20,31 @@ def searching(model, seed=0, **settings):
     return search
 
 
-def tree_values(model, trees, *, widths=None, kept=None, seed=0, **settings):
-    """X and R_0 of trees of one action after the other, rows by action.
+def tree_means(model, trees, searches, *, widths, kept, **settings):
+    """Means of X over trees of a shape, by search and action.
 
     Args:
         model: the problem.
-        trees: how many of each action.
-        widths: C_h of all of them; None: as the planner decides.
+        trees: of each action, in each search.
+        searches: how many.
+        widths: C_h of all trees.
         kept: D_h.
-        seed: of the search.
         settings: of the planner.
     """
-    search = searching(model, seed, **settings)
-    root, fixed = search.root, search._fixed
-    if widths is not None:
+    means = []
+    for seed in range(searches):
+        search = searching(model, seed, **settings)
+        root, fixed = search.root, search._fixed
         root["leaf"], root["due"] = len(widths), 1 << 62
         fixed["widths"][:, : len(widths)], fixed["kept"][:, : len(widths)] = widths, kept
-    values = [[] for _ in root]
-    while min(map(len, values)) < trees:
-        if widths is not None:
-            counts = np.array([len(pairs) for pairs in values])
-            root["trees"] = counts - counts.min()  # All of them are pilots, in turn.
-        before, most = root["trees"].copy(), float(fixed["levels"][0]["most"])
-        search.advance(1, 1 << 62)
-        for action in np.flatnonzero(root["trees"] > before):
-            values[action].append((float(fixed["frames"][0]["best"]), most))
-    return np.array([pairs[:trees] for pairs in values])
+        root["trees"] = PILOTS - trees  # All of them are pilots, which come first, in turn.
+        while root["trees"].min() < PILOTS:
+            search.advance(200, 1 << 62)
+        means.append(root["centre"].copy())
+    return np.array(means)
+
+
+def scores(means, values):
+    """By how many standard errors the mean of X lies above Q, by action."""
+    errors = means.std(0, ddof=1) / len(means) ** 0.5
+    return (means.mean(0) - values) / errors
