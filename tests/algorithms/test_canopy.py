@@ -1,4 +1,4 @@
-"""Canopy: its trees, its bounds against exact values, its answers, and what it makes no difference to."""
+"""Canopy: its trees, its bounds against exact values, its answers, and what makes no difference."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from every_planner import answer
 from gaussian import GAMMA, walk, walk_values
 from pacplan import exact
 
-# Standard errors that a mean strays by chance less often than once in a million, also over few searches.
+# Standard errors that a mean strays less often than once in a million, also over few searches.
 FAR = 7.0
 
 SMALL = pacplan.envs.garnet(states=6, actions=3, successors=3, seed=4, noise="bernoulli")

@@ -67,6 +67,7 @@ class Canopy(DefaultHorizon, Planner):
     name = "canopy"
     no_default = "epsilon=0"
     goal = "action"
+    seeds_calls = True
 
     def __init__(
         self,

@@ -52,7 +52,7 @@ from pacplan.core.words import at_most, exactly
 from pacplan.engine import steps
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
-from pacplan.engine.search import KernelSearch
+from pacplan.engine.search import MOST_COUNTED, KernelSearch
 from pacplan.engine.tree import Evidence, Reader
 from pacplan.engine.values import step_range
 from pacplan.models.bounded import ValueBounds
@@ -271,7 +271,10 @@ class CanopySearch(KernelSearch):
         return self.in_units(self.root["lower"]), self.in_units(upper)
 
     def reader(self) -> Reader:
-        """The root's actions have bounds."""
+        """The root's actions have bounds, and the calls made for them."""
+        if self._unit[0]["planted"]:
+            self.tree.pairs["n"] = np.minimum(self.calls, MOST_COUNTED)
+            self.tree.nodes["count"] = min(int(self.calls.sum()), MOST_COUNTED)
         lower, upper = self._bounds()
         return _Reader(lower, upper, within(self.estimates(), lower, upper))
 
