@@ -25,6 +25,7 @@ _FUNCTIONS = ("thresholds", "value_bounds")
 FIXED_BUDGET: dict[str, dict[str, Any]] = {
     "mdp-gape": {"epsilon": 0.0, "thresholds": "sharp"},
     "bracket": {"epsilon": 0.0},
+    "canopy": {"epsilon": 0.0},
     "kl-olop": {"threshold": "log"},
     "opd": {"epsilon": None},
 }

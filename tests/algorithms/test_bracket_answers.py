@@ -11,6 +11,7 @@ from hard_problems import GAMMA, TREES, Kind, lens_on_searches, most
 from pacplan import BrokenPromiseError, exact
 from pacplan.algorithms.bracket import constants, records
 from pacplan.algorithms.bracket.search import BracketSearch
+from pacplan.algorithms.common.returns import LARGEST_FRACTION
 from pacplan.engine.calls import CHUNK_DONE
 
 lens = pytest.fixture(lens_on_searches)
@@ -106,7 +107,7 @@ def test_forced_grid_is_fine_enough(lens, epsilon):
     rules = lens.last[0]._fixed["rules"]
     assert rules["stride"][0] * rules["step"][0] <= epsilon / 8 + 1e-12
     halved = lens.last[0].kernel_state().forced_wealth.shape[2] - 1
-    assert constants.LARGEST_FRACTION * 0.5**halved <= epsilon / 24
+    assert LARGEST_FRACTION * 0.5**halved <= epsilon / 24
 
 
 # What was declared.

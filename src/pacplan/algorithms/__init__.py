@@ -4,6 +4,7 @@ from typing import TypeVar
 
 from pacplan.algorithms.bracket.planner import Bracket
 from pacplan.algorithms.brue import BRUE
+from pacplan.algorithms.canopy.planner import Canopy
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.mdp_gape.planner import MDPGapE
 from pacplan.algorithms.olop import KLOLOP, OLOP
@@ -20,6 +21,7 @@ planners: dict[str, type[Planner]] = {
     cls.name: cls
     for cls in (
         Bracket,
+        Canopy,
         MDPGapE,
         SparseSampling,
         UCT,
@@ -83,6 +85,7 @@ __all__ = [
     "OPMDP",
     "UCT",
     "Bracket",
+    "Canopy",
     "MDPGapE",
     "Planner",
     "SmoothCruiser",

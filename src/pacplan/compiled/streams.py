@@ -174,6 +174,13 @@ def _poisson(stream: Any, lam: float = 1.0) -> Any:
             return k
 
 
+@register_jitable  # type: ignore[untyped-decorator]
+def draw_seed(rng: Any, words: Any) -> None:
+    """Draw the words of a new stream: several streams set to them give the same numbers."""
+    for i in range(_WORDS):
+        words[i] = _next_word(rng.words)
+
+
 class StreamType(types.Type):  # type: ignore[misc]
     """The type of a `Stream` in compiled code."""
 

@@ -113,3 +113,13 @@ def _mean_reward(handle: Any, state: Any, action: Any, h: Any) -> Any:
 @answers(handles.probability, BoundedHandle)
 def _probability(handle: Any, state: Any, action: Any, h: Any, successor: Any, ended: Any) -> Any:
     return handles.probability(handle.inner, state, action, h, successor, ended)
+
+
+@answers(handles.coordinates, BoundedHandle)
+def _coordinates(handle: Any, state: Any, point: Any) -> Any:
+    return handles.coordinates(handle.inner, state, point)
+
+
+@answers(handles.reseed, BoundedHandle)
+def _reseed(handle: Any, high: Any, low: Any) -> Any:
+    handles.reseed(handle.inner, high, low)

@@ -44,3 +44,20 @@ def probability(handle: Any, state: int, action: int, h: int, successor: int, en
 def value_bounds(handle: Any, state: int, h: int) -> tuple[float, float]:
     """What the user knows of a state's value; infinite if that is nothing, NaN after an error."""
     return -inf, inf
+
+
+@question
+def coordinates(handle: Any, state: int, point: Any) -> int:
+    """Write the numbers that a state consists of to an array, as far as there is room.
+
+    Returns how many; 0 if the state is not a point in space, and only equal to itself or different.
+    """
+    return 0
+
+
+@question
+def reseed(handle: Any, high: int, low: int) -> None:
+    """Let the next call draw from a new seed of 128 bits, if it does not draw from `rng`.
+
+    Several calls with one seed draw the same numbers.
+    """

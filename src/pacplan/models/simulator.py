@@ -1,5 +1,6 @@
 """Models given by a function that draws a transition: plain Python, or jitted with Numba."""
 
+import math
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -230,6 +231,22 @@ _CLOSELY = 64
 _NOW_AND_THEN = 15
 _MOST_VERIFIED = 4096
 
+# Numbers of a state that searches look at.
+_MOST_COORDINATES = 16
+
+
+def coordinates(state: Any) -> tuple[float, ...]:
+    """The numbers that a state consists of: a number or a tuple of numbers; of others none."""
+    parts = state if type(state) is tuple else (state,)
+    if not all(isinstance(part, float | int | np.integer | np.floating) for part in parts):
+        return ()
+    try:
+        found = tuple(map(float, parts[:_MOST_COORDINATES]))
+    except OverflowError:
+        return ()
+    return found if all(map(math.isfinite, found)) else ()
+
+
 # What a Python simulator answered last.
 ANSWER = np.dtype(
     [("successor", np.int64), ("reward", np.float64), ("flag", np.int64), ("actions", np.int64)]
@@ -237,15 +254,18 @@ ANSWER = np.dtype(
 
 
 class PythonHandle(NamedTuple):
-    """A Python simulator as kernels see it: two functions to call, and where their answers lie.
+    """A Python simulator as kernels see it: functions to call, and where their answers lie.
 
     `actions` is 0 if they vary.
     """
 
     step: int
     counter: int
+    locator: int
+    seeder: int
     actions: int
     answer: Any  # one record of ANSWER
+    point: NDArray[np.float64]  # how many coordinates a state has, and what they are
 
 
 @answers(handles.action_count, PythonHandle)
@@ -261,6 +281,20 @@ def _python_draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
     call_python(handle.step, state, action, h)
     answer = handle.answer[0]
     return answer.successor, answer.reward, answer.flag
+
+
+@answers(handles.coordinates, PythonHandle)
+def _python_coordinates(handle: Any, state: Any, point: Any) -> Any:
+    call_python(handle.locator, state, 0, 0)
+    count = min(int(handle.point[0]), point.size)
+    for i in range(count):
+        point[i] = handle.point[i + 1]
+    return count
+
+
+@answers(handles.reseed, PythonHandle)
+def _python_reseed(handle: Any, high: Any, low: Any) -> Any:
+    call_python(handle.seeder, high, low, 0)
 
 
 # The state of NumPy's default generator, and how a state was reached: by which call.
@@ -326,13 +360,24 @@ class PythonSession:
         self._deadline = float("inf")
         self._interrupted = False
         self._answer = records(np.zeros(1, ANSWER))
+        self._point = np.zeros(1 + _MOST_COORDINATES)
+        self._seed: Any = self._rng.bit_generator.state
         # Kernels know these by their addresses, so they must live as long as the session.
-        self._entries: tuple[Any, ...] = (self._answer_call, self._answer_count)
+        self._entries: tuple[Any, ...] = (
+            self._answer_call,
+            self._answer_count,
+            self._answer_locate,
+            self._answer_reseed,
+        )
+        step_at, counter, locator, seeder = map(id, self._entries)
         self.handle: Any = PythonHandle(
-            id(self._entries[0]),
-            id(self._entries[1]),
+            step_at,
+            counter,
+            locator,
+            seeder,
             0 if callable(actions) else actions,
             self._answer,
+            self._point,
         )
 
     def encode(self, state: Any) -> int:
@@ -452,6 +497,15 @@ class PythonSession:
     def _answer_count(self, key: int, _: int, __: int) -> None:
         self._answer["actions"][0] = self.count_actions(key)
 
+    def _answer_locate(self, key: int, _: int, __: int) -> None:
+        found = coordinates(self.states[key])
+        self._point[0] = len(found)
+        self._point[1 : 1 + len(found)] = found
+
+    def _answer_reseed(self, high: int, low: int, _: int) -> None:
+        self._seed["state"]["state"] = high << 64 | low
+        self._rng.bit_generator.state = self._seed
+
     def count_actions(self, key: int) -> int:
         """Number of actions of a state, from one call to the user's function; 0 after an error."""
         try:
@@ -565,6 +619,12 @@ def _jitted_action_count(handle: Any, state: Any, h: Any) -> Any:
 @answers(handles.draw, JittedHandle)
 def _jitted_draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
     return _run_step(handle.step, (np.int64(state), np.int64(action), rng, np.int64(h)))
+
+
+@answers(handles.coordinates, JittedHandle)
+def _jitted_coordinates(handle: Any, state: Any, point: Any) -> Any:
+    point[0] = state
+    return 1
 
 
 @cache

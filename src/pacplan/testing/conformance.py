@@ -201,6 +201,8 @@ def _budget(trial: _Trial) -> None:
 
 
 def _python_model(trial: _Trial) -> None:
+    if trial.planner.seeds_calls:
+        raise _RefusedError("calls are seeded, and a Python simulator draws from another generator")
     stream, _ = streams(np.random.SeedSequence(4), 2)
     model = trial.simulator(lambda state, action, rng, h: trial.table.step(state, action, stream, h))
     _agree(trial, model, "a Python simulator")

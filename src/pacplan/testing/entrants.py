@@ -10,6 +10,7 @@ from pacplan.algorithms import (
     OPD,
     OPMDP,
     Bracket,
+    Canopy,
     MDPGapE,
     SmoothCruiser,
     SparseSampling,
@@ -82,6 +83,11 @@ def _bracket(family: Family) -> Promise:
     )
 
 
+def _canopy(family: Family) -> Promise:
+    # Half of delta for each side, whatever is known.
+    return Promise(below=0.5, above=0.5, upper="best")
+
+
 def _mdp_gape(family: Family) -> Promise:
     # Lemma 2 is a union of three events, and for a single step only that of the rewards matters.
     share = 0.0 if family.told else 1.0 / 3.0 if family.one_step else 1.0
@@ -126,6 +132,7 @@ ENTRANTS: dict[str, Entrant] = {
         Entrant("bracket", Bracket, _bracket),
         Entrant("bracket/depth", Bracket, _bracket, {"merge": "depth"}),
         Entrant("bracket/stationary", Bracket, _bracket, {"merge": "stationary"}),
+        Entrant("canopy", Canopy, _canopy),
         Entrant("mdp-gape", MDPGapE, _mdp_gape),
         Entrant("mdp-gape/depth", MDPGapE, _mdp_gape, {"merge": "depth"}),
         Entrant("mdp-gape/paper", MDPGapE, _heuristic, {"thresholds": "paper"}, only=_ARMS),

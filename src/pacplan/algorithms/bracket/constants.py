@@ -6,12 +6,9 @@ that depend on each other are computed from each other. All were chosen on the p
 tuning families in benchmarks/families.py, which also measures others.
 """
 
-import numpy as np
-
 # Shares of delta. Above and below get a half each.
 BELOW = 0.5  # of delta, for the bounds from below
 EXPLOIT_SHARE = 0.9  # of that, for exploit episodes; the rest is for forced ones
-BETTOR_SHARE = 0.6  # of what is left for exploit episodes, for the next action to begin betting
 PRODUCT_SHARE = 0.9  # of delta above, for the product of bets; the rest is for the sets of transitions
 
 # What a search may leave open, in parts of epsilon. Their sum must be below 1 (ends).
@@ -51,14 +48,7 @@ FORCED_SWEEPS = 4  # ... and sweeps of a graph, after which all W are up to date
 SWEEP_GROWTH, SWEEP_CALLS = 1.05, 20  # of the calls, between two sweeps of a graph (ends)
 TIE = 1e-12  # bounds and estimates that differ by less are tied
 
-# Bets on the returns of exploit episodes (`below`).
-FIRST_BET = 4  # episodes watched before the first bet
-NEWEST = np.array([4.0, 2.0])  # of each bettor: weight of the newest return, against 1 for each before
-LEAN = 0.5  # standard errors that a bettor adds to the mean
-MOST_STAKE = 0.95  # of what can be staked at all
-FIRST_SPREAD = 0.25  # standard deviation of returns before any was seen, over their range
-LARGEST_FRACTION = 0.9  # of the wealth that a forced bet stakes; others are halves of it (ends)
-MOST_WEALTH = 1e300  # more is not counted
+# Bets on returns (`pacplan.algorithms.common.returns`).
 FIRST_ACCOUNTS = 1 << 18  # bytes for accounts before any is opened; few actions ever bet
 
 # The grid of bounds from below.

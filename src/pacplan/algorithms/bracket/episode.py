@@ -17,7 +17,6 @@ from pacplan.algorithms.bracket.above import (
     refresh_pair,
     unseen_value,
 )
-from pacplan.algorithms.bracket.below import bet_exploit, bet_forced
 from pacplan.algorithms.bracket.constants import TIE
 from pacplan.algorithms.bracket.estimates import (
     refresh_arm_estimate,
@@ -28,6 +27,7 @@ from pacplan.algorithms.bracket.expansion import add_unvisited, plant_root, sett
 from pacplan.algorithms.bracket.pool import ENDED, find_place, pool_has_room, record, update_pool
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
 from pacplan.algorithms.bracket.schedule import adapt, decide, satisfied, sweep_if_due
+from pacplan.algorithms.common.returns import bet_exploit, bet_forced
 from pacplan.compiled.jit import inlined
 from pacplan.compiled.questions import answers
 from pacplan.engine import episodes

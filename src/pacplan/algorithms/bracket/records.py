@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.bracket.pool import Pool
+from pacplan.algorithms.common.returns import ACCOUNT_FIELDS
 from pacplan.engine.graph import Graph
 from pacplan.engine.tree import LINKS, NODE_FIELDS, TreeArrays
 
@@ -45,24 +46,13 @@ PAIR = np.dtype(
 ARM = np.dtype(
     [
         ("upper", np.float64),  # U
-        ("lower", np.float64),  # L
         ("estimate", np.float64),
         ("penalty", np.float64),  # lambda
-        ("returns", np.float64),  # sum over its exploit episodes
-        ("threshold", np.float64),  # wealth that proves a bound
-        ("exploits", np.int64),
-        ("proven", np.int64),  # grid points proven by exploit episodes ...
-        ("forced", np.int64),  # ... and, on a coarser grid, by forced ones
-        ("forces", np.int64),  # forced episodes
-        ("account", np.int64),  # row of its wealth, once it has begun to bet ...
-        ("forced_account", np.int64),  # ... and of that of its forced episodes
+        *ACCOUNT_FIELDS,
         ("rebuilt", np.int64),  # calls when `penalty` was last set
         ("pair", np.int64),
     ]
 )
-
-# The returns of an action as a bettor sees them: mean, and mean squares and cubes of deviations.
-MOMENTS = np.dtype([("centre", np.float64), ("spread", np.float64), ("skew", np.float64)])
 
 # By depth h = 0..H-1.
 LEVEL = np.dtype(

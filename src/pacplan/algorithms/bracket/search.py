@@ -13,7 +13,6 @@ from pacplan.algorithms.bracket import episode  # noqa: F401  (answers the engin
 from pacplan.algorithms.bracket.constants import (
     EXPECTED_ACTIONS,
     FIRST_ACCOUNTS,
-    NEWEST,
     SMALL_COUNTS,
 )
 from pacplan.algorithms.bracket.pool import PoolArrays
@@ -29,6 +28,7 @@ from pacplan.algorithms.bracket.records import (
 from pacplan.algorithms.bracket.setting import Task, setting_of
 from pacplan.algorithms.common.confidence import tail
 from pacplan.algorithms.common.plans import within
+from pacplan.algorithms.common.returns import NEWEST
 from pacplan.compiled.jit import records, zeros
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_graph, grown_graph

@@ -19,18 +19,16 @@ from pacplan.algorithms.bracket.constants import (
     EXPLOIT_SHARE,
     FINE,
     FINEST,
-    FIRST_SPREAD,
     FORCED_GRID,
     GRID,
-    LARGEST_FRACTION,
     LEAST_FRACTION,
     MOST_POINTS,
-    NEWEST,
     PREDICTORS,
     PRIOR,
 )
 from pacplan.algorithms.bracket.prices import Prices, prices
-from pacplan.algorithms.bracket.records import MOMENTS, PREDICTOR, RULES, STEPS
+from pacplan.algorithms.bracket.records import PREDICTOR, RULES, STEPS
+from pacplan.algorithms.common.returns import FIRST_SPREAD, LARGEST_FRACTION, MOMENTS, NEWEST
 from pacplan.core.words import at_most, exactly
 from pacplan.engine.values import step_range
 

@@ -110,7 +110,16 @@ def tail(model: Model, gamma: float, horizon: int) -> float:
     return step_width(model.reward_range, model.may_end) * gamma**horizon / (1.0 - gamma)
 
 
-def certificate(planner: Certifying, model: Model, horizon: int, snapshot: Snapshot) -> str:
+class Deciding(Protocol):
+    """The settings of a planner that a certificate in words speaks of."""
+
+    epsilon: float
+    delta: float
+    gamma: float
+    goal: str
+
+
+def certificate(planner: Deciding, model: Model, horizon: int, snapshot: Snapshot) -> str:
     """What is proven when the search stands as the snapshot says."""
     assert snapshot.gap is not None and snapshot.lower is not None and snapshot.upper is not None
     loss = max(0.0, snapshot.gap)
@@ -138,7 +147,7 @@ def _range(model: Model, gamma: float, horizon: int) -> float:
     return step_width(model.reward_range, model.may_end) * (1.0 - gamma**horizon) / (1.0 - gamma)
 
 
-def _only(planner: Certifying, model: Model, horizon: int, rest: float) -> str:
+def _only(planner: Deciding, model: Model, horizon: int, rest: float) -> str:
     """That a certificate says nothing of an infinite horizon, and which horizon it would take."""
     words = f"The certificate is for {horizon} step{'s' * (horizon > 1)} only: what follows counts for"
     if planner.epsilon == 0.0 or planner.gamma == 0.0:

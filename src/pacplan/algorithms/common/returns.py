@@ -1,6 +1,8 @@
-"""Bracket from below: bets on the returns of episodes that were declared beforehand.
+"""Bounds from below: bets on the returns of episodes that were declared beforehand.
 
-docs/bracket.md, "Below". In units in which a step pays between 0 and 1.
+docs/bracket.md, "Below". In units in which a step pays between 0 and 1. A search that bets has `rules`
+(with `floor`, the least return, `delta_exploit`, `delta_forced`, `step`, `stride`, `bettors` and
+`forcers`), `root` (records with `ACCOUNT_FIELDS`), `moments`, `wealth` and `forced_wealth`.
 """
 
 from math import sqrt
@@ -8,21 +10,36 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.bracket.constants import (
-    BETTOR_SHARE,
-    FIRST_BET,
-    LARGEST_FRACTION,
-    LEAN,
-    MOST_STAKE,
-    MOST_WEALTH,
-    NEWEST,
-)
-from pacplan.algorithms.bracket.records import Search
 from pacplan.compiled.jit import inlined
+
+# The bets on the returns of an action of the root.
+ACCOUNT_FIELDS = [
+    ("lower", np.float64),  # L
+    ("returns", np.float64),  # sum over its exploit episodes
+    ("threshold", np.float64),  # wealth that proves a bound
+    ("exploits", np.int64),
+    ("proven", np.int64),  # grid points proven by exploit episodes ...
+    ("forced", np.int64),  # ... and, on a coarser grid, by forced ones
+    ("forces", np.int64),  # forced episodes
+    ("account", np.int64),  # row of its wealth, once it has begun to bet ...
+    ("forced_account", np.int64),  # ... and of that of its forced episodes
+]
+
+# What a bettor saw of a random number: mean, and mean squares and cubes of deviations.
+MOMENTS = np.dtype([("centre", np.float64), ("spread", np.float64), ("skew", np.float64)])
+
+BETTOR_SHARE = 0.6  # of what is left for exploit episodes, for the next action to begin betting
+FIRST_BET = 4  # episodes watched before the first bet
+NEWEST = np.array([4.0, 2.0])  # of each bettor: weight of the newest return, against 1 for each before
+LEAN = 0.5  # standard errors that a bettor adds to the mean
+MOST_STAKE = 0.95  # of what can be staked at all
+FIRST_SPREAD = 0.25  # standard deviation of returns before any was seen, over their range
+LARGEST_FRACTION = 0.9  # of the wealth that a forced bet stakes; others are halves of it (ends)
+MOST_WEALTH = 1e300  # more is not counted
 
 
 @inlined
-def bet_exploit(search: Search, action: int, earned: float) -> None:
+def bet_exploit(search: Any, action: int, earned: float) -> None:
     """Bet on the return of an episode that was declared to exploit before it began, then learn from it.
 
     Its conditional mean is at most Q, so for every m >= Q the wealth at m, staked on returns above m,
@@ -37,12 +54,12 @@ def bet_exploit(search: Search, action: int, earned: float) -> None:
     if arm.exploits >= FIRST_BET:
         _stake_on_grid(search, action, earned)
     for q in range(NEWEST.size):
-        _learn_moments(moments[q], NEWEST[q], arm.exploits, earned)
+        learn_moments(moments[q], NEWEST[q], arm.exploits, earned)
     arm.exploits += 1
 
 
 @inlined
-def _open_account(search: Search, action: int) -> None:
+def _open_account(search: Any, action: int) -> None:
     """Shares of delta go to actions in the order of their first bets, and are fixed before these."""
     rules, arm = search.rules[0], search.root[action]
     share = rules.delta_exploit * BETTOR_SHARE * (1.0 - BETTOR_SHARE) ** rules.bettors
@@ -53,13 +70,13 @@ def _open_account(search: Search, action: int) -> None:
 
 
 @inlined
-def _trusted_mean(moment: Any, newest: float, seen: int) -> float:
+def trusted_mean(moment: Any, newest: float, seen: int) -> float:
     """The mean that a bettor assumes after `seen` returns: a little above what it saw."""
     return float(moment.centre + LEAN * sqrt(moment.spread * newest / seen))
 
 
 @inlined
-def _stake_on_grid(search: Search, action: int, earned: float) -> None:
+def _stake_on_grid(search: Any, action: int, earned: float) -> None:
     """Bet at all unproven grid points that some bettor expects the return to exceed.
 
     Here and below, returns and points of the grid count from the least return.
@@ -68,7 +85,7 @@ def _stake_on_grid(search: Search, action: int, earned: float) -> None:
     wealth = search.wealth[arm.account]
     reach = -np.inf
     for q in range(NEWEST.size):
-        reach = max(reach, _trusted_mean(moments[q], NEWEST[q], arm.exploits))
+        reach = max(reach, trusted_mean(moments[q], NEWEST[q], arm.exploits))
     last = min(int(reach / rules.step) + 1, wealth.shape[0])
     proven = arm.proven
     for i in range(arm.proven + 1, last):
@@ -92,7 +109,7 @@ def _stake(moment: Any, newest: float, seen: int, m: float) -> float:
     The smaller of Kelly's stakes for a two-valued law with these moments and for one without skew:
     if returns are skewed downwards, losses are rare but large.
     """
-    edge = _trusted_mean(moment, newest, seen) - m
+    edge = trusted_mean(moment, newest, seen) - m
     if edge <= 0.0:
         return 0.0
     wide = moment.spread - edge * moment.skew / moment.spread - edge * edge
@@ -100,7 +117,7 @@ def _stake(moment: Any, newest: float, seen: int, m: float) -> float:
 
 
 @inlined
-def _learn_moments(moment: Any, newest: float, seen: int, earned: float) -> None:
+def learn_moments(moment: Any, newest: float, seen: int, earned: float) -> None:
     """Learn from a return, which has weight `newest` against 1 for each before."""
     error = earned - moment.centre
     if seen == 0:
@@ -113,7 +130,7 @@ def _learn_moments(moment: Any, newest: float, seen: int, earned: float) -> None
 
 
 @inlined
-def bet_forced(search: Search, action: int, earned: float) -> None:
+def bet_forced(search: Any, action: int, earned: float) -> None:
     """Bet on the return of a forced episode, in an account of its own, for the proof of termination."""
     rules, arm = search.rules[0], search.root[action]
     if arm.forces == 0:

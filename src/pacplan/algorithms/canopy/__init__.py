@@ -1,0 +1,1 @@
+"""Canopy: settings, search, and its compiled parts. docs/canopy.md has the proof."""

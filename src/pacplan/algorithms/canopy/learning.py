@@ -1,0 +1,164 @@
+"""What Canopy learns about values, by depth and state: it steers, and no bound depends on it.
+
+Where states are points in space, they lie in cells of several widths; an estimate goes from wide cells
+to narrow ones, and trusts each by how much was seen in it. Where states are whole numbers or no points
+at all, the narrowest cell is the state itself. Each cell comes twice, once for all depths together and
+once for its own. Cells live in a table that forgets those seen least.
+
+Learnt are the value of a state (of the action NONE), relative to the largest, and the advantage of an
+action over the mean of all, of which draws with a common seed say much.
+"""
+
+from math import floor
+from typing import Any
+
+from pacplan.algorithms.canopy.constants import (
+    KNOWN_FROM,
+    MOST_COUNT,
+    RESOLUTIONS,
+    SHRINK,
+    WAYS,
+)
+from pacplan.algorithms.canopy.records import Search
+from pacplan.compiled.jit import inlined
+from pacplan.engine.tree import NONE
+from pacplan.models import handles
+
+_SEED = 0x2545F491  # of hashes: one of small numbers alone would be as small
+_FAR = 2.0**40  # cells from the origin: all beyond are one
+
+
+@inlined
+def mixed(key: int, x: int) -> int:
+    """A hash of 31 bits of such a hash and any number; no product exceeds 63 bits."""
+    low, high = x & 0x7FFFFFFF, (x >> 31) & 0x7FFFFFFF
+    product = (key ^ low) * 0x45D9F3B + high * 0x27D4EB2F
+    product = ((product ^ (product >> 32)) & 0x7FFFFFFF) * 0x27D4EB2F
+    return (product ^ (product >> 29)) & 0x7FFFFFFF
+
+
+@inlined
+def locate(search: Search, model: Any, h: int, state: int) -> None:
+    """Find the cells of a state, the widest first: of all depths, and of depth h; or NONE."""
+    keys, point = search.keys, search.point
+    count = handles.coordinates(model, int(state), point)
+    whole = True
+    scaled = count > 0
+    for i in range(count):
+        whole = whole and point[i] == floor(point[i])
+        scaled = scaled and search.extent[i] > 0.0
+    parts = 2.0
+    for j in range(RESOLUTIONS + 2):
+        key = NONE
+        if j == 0 or (j == RESOLUTIONS + 1 and whole):
+            key = mixed(mixed(_SEED, j), state if j > 0 else 0)
+        elif j <= RESOLUTIONS and scaled:
+            parts *= 2.0
+            key = mixed(_SEED, j)
+            for i in range(count):
+                cell = floor((point[i] - search.origin[i]) / search.extent[i] * parts)
+                key = mixed(key, int(min(max(cell, -_FAR), _FAR)))
+        keys[2 * j] = key
+        keys[2 * j + 1] = mixed(key, h + 1) if key != NONE else NONE
+
+
+@inlined
+def _home(search: Search, key: int) -> int:
+    return int((mixed(key, 1) & (search.cells.size // WAYS - 1)) * WAYS)
+
+
+@inlined
+def _doubt(j: int) -> float:
+    """Observations in a cell that a wider one counts for: more in a narrow cell."""
+    level = j // 2
+    doubt = SHRINK if level <= 1 or level > RESOLUTIONS else SHRINK * 4.0 ** (level - 1)
+    return doubt * (1.0 + j % 2)
+
+
+@inlined
+def recall(search: Search, action: int, prior: float) -> tuple[float, bool]:
+    """What was learnt about an action in the state located last, or about the state itself (NONE).
+
+    And whether anything is known about it in particular.
+    """
+    value = prior
+    known = False
+    for j in range(search.keys.size):
+        if search.keys[j] == NONE:
+            continue
+        key = mixed(search.keys[j], action + 2)
+        home = _home(search, key)
+        for place in range(home, home + WAYS):
+            cell = search.cells[place]
+            if cell.count > 0.0 and cell.key == key:
+                value += cell.count / (cell.count + _doubt(j)) * (cell.centre - value)
+                known = known or j >= 2 * KNOWN_FROM
+                break
+    return value, known
+
+
+@inlined
+def learn(search: Search, action: int, value: float) -> None:
+    """Learn about an action in the state located last, or about the state itself (NONE)."""
+    for j in range(search.keys.size):
+        if search.keys[j] == NONE:
+            continue
+        key = mixed(search.keys[j], action + 2)
+        home = _home(search, key)
+        found = home
+        for place in range(home, home + WAYS):
+            cell = search.cells[place]
+            if cell.count > 0.0 and cell.key == key:
+                found = place
+                break
+            if cell.count < search.cells[found].count:
+                found = place
+        cell = search.cells[found]
+        if cell.key != key:
+            cell.key = key
+            cell.count = 0.0
+            cell.centre = 0.0
+        cell.count = min(cell.count + 1.0, MOST_COUNT)
+        cell.centre += (value - cell.centre) / cell.count
+
+
+@inlined
+def note(search: Search, h: int, state: int, action: int, value: float) -> None:
+    """Note an observation, to be learnt when the tree or episode is done."""
+    unit = search.unit[0]
+    if unit.notes < search.notes.size:
+        entry = search.notes[unit.notes]
+        entry.h = h
+        entry.state = state
+        entry.action = action
+        entry.value = value
+        unit.notes += 1
+
+
+@inlined
+def learn_notes(search: Search, model: Any) -> None:
+    """Learn from all that was noted."""
+    unit = search.unit[0]
+    _measure(search, model)
+    for i in range(unit.notes):
+        entry = search.notes[i]
+        locate(search, model, entry.h, entry.state)
+        learn(search, entry.action, entry.value)
+    unit.notes = 0
+
+
+@inlined
+def _measure(search: Search, model: Any) -> None:
+    """Fix the widths of cells by the first states that differ in a coordinate."""
+    count = handles.coordinates(model, int(search.unit[0].root), search.point)
+    for i in range(count):
+        if search.extent[i] > 0.0:
+            continue
+        least = most = search.point[i]
+        for j in range(search.unit[0].notes):
+            if handles.coordinates(model, int(search.notes[j].state), search.point) > i:
+                least = min(least, search.point[i])
+                most = max(most, search.point[i])
+        search.origin[i] = least
+        search.extent[i] = most - least
+        handles.coordinates(model, int(search.unit[0].root), search.point)

@@ -1,0 +1,297 @@
+"""A Canopy search as the driver sees it: its records, what it starts from, and how it is read."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.algorithms.canopy import units  # noqa: F401  (answers the engine's questions)
+from pacplan.algorithms.canopy.constants import (
+    BELOW,
+    CELLS,
+    FINE,
+    FINEST,
+    FIRST_CURVE,
+    FIRST_NOISE,
+    FIRST_VALUE,
+    FORCED_GRID,
+    GRID,
+    LEAST_FRACTION,
+    MOST_COORDINATES,
+    MOST_POINTS,
+    NOTES,
+    OPENED,
+    ORDINARY_SHARE,
+    PILOTS,
+    RESOLUTIONS,
+    SHARED,
+)
+from pacplan.algorithms.canopy.records import (
+    ARM,
+    CELL,
+    DRAWN,
+    FRAME,
+    LEVEL,
+    MARK,
+    NOTE,
+    PAIR,
+    RULES,
+    SLOT,
+    UNIT,
+    Search,
+)
+from pacplan.algorithms.common.confidence import tail
+from pacplan.algorithms.common.plans import within
+from pacplan.algorithms.common.returns import FIRST_SPREAD, LARGEST_FRACTION, MOMENTS, NEWEST
+from pacplan.compiled.jit import records, zeros
+from pacplan.core.words import at_most, exactly
+from pacplan.engine import steps
+from pacplan.engine.driver import Snapshot
+from pacplan.engine.query import Query
+from pacplan.engine.search import MOST_COUNTED, KernelSearch
+from pacplan.engine.tree import Evidence, Reader
+from pacplan.engine.values import step_range
+from pacplan.models.bounded import ValueBounds
+from pacplan.models.protocol import Session
+
+if TYPE_CHECKING:
+    from pacplan.algorithms.canopy.planner import Canopy
+
+# Room at first, for actions and successors of the nodes on a path.
+_FIRST_ROOM = 256
+
+
+class Task(NamedTuple):
+    """What is asked: the planner's settings and the model's promises, in the user's units."""
+
+    epsilon: float  # the gap to stop at
+    delta: float
+    gamma: float
+    horizon: int
+    reward_range: tuple[float, float]
+    may_end: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """What a search starts from. A search copies what it writes to.
+
+    Attributes:
+        low: what 0 stands for, in the user's units.
+        width: what 1 stands for, minus that.
+        span: sigma_H, the largest value.
+        rules: one record of `RULES`.
+        levels: records of `LEVEL`.
+        points: of the grid of bounds.
+        forced_points: of the grid of forced bets.
+        fractions: how many fractions of the wealth forced bets stake.
+    """
+
+    low: float
+    width: float
+    span: float
+    rules: NDArray[Any]
+    levels: NDArray[Any]
+    points: int
+    forced_points: int
+    fractions: int
+
+
+@lru_cache(maxsize=64)
+def setting_of(task: Task) -> Setting:
+    """The setting of a search.
+
+    Raises:
+        ValueError: epsilon is too small beside the range of values.
+    """
+    low, high = step_range(task.reward_range, task.may_end)
+    width = high - low
+    sigma = np.concatenate([[0.0], np.cumsum(task.gamma ** np.arange(task.horizon))])
+    span, epsilon = float(sigma[-1]), task.epsilon / width
+    if task.epsilon > 0.0 and span > FINEST * epsilon:
+        raise ValueError(
+            f"epsilon={exactly(task.epsilon)} is too small for values in a range of "
+            f"{at_most(span * width)}; give at least {at_most(span * width / FINEST)}, or 0"
+        )
+    # An epsilon beyond the range of values is reached before the first call.
+    resolution = min(epsilon, span) if epsilon > 0.0 else FINE * span
+    coarse = FORCED_GRID * resolution
+    step = max(resolution / GRID, min(coarse, span / MOST_POINTS))
+    stride = max(1, int(coarse / step + 1e-9))
+    points = int(span / step) + 2
+    least = min(0.5, LEAST_FRACTION * resolution / span)
+    levels = np.zeros(task.horizon + 1, LEVEL)
+    levels["span"], levels["ended"] = sigma[::-1], -low / width * sigma[::-1]
+    levels["noise"], levels["curve"] = FIRST_NOISE, FIRST_CURVE
+    levels["misfit"], levels["opened"] = FIRST_NOISE, OPENED
+    levels["value"], levels["scatter"] = FIRST_VALUE * levels["span"], (0.2 * levels["span"]) ** 2
+    return Setting(
+        low=low,
+        width=width,
+        span=span,
+        rules=_rules(task, low, width, resolution, step, stride),
+        levels=levels,
+        points=points,
+        forced_points=points // stride + 2,
+        # Halves of the largest fraction, until one is small enough.
+        fractions=1 + max(0, math.ceil(math.log2(LARGEST_FRACTION / least))),
+    )
+
+
+def _rules(
+    task: Task, low: float, width: float, resolution: float, step: float, stride: int
+) -> NDArray[Any]:
+    lowest, highest = task.reward_range
+    below, above = BELOW * task.delta, (1.0 - BELOW) * task.delta
+    rules = np.zeros(1, RULES)
+    rules["gamma"], rules["horizon"], rules["may_end"] = task.gamma, task.horizon, task.may_end
+    rules["epsilon"], rules["resolution"] = task.epsilon / width, resolution
+    rules["low"], rules["width"] = low, width
+    rules["offset"], rules["slope"] = (lowest - low) / width, (highest - lowest) / width
+    rules["delta_tree"] = ORDINARY_SHARE * above
+    rules["delta_forced_tree"] = (1.0 - ORDINARY_SHARE) * above
+    rules["delta_exploit"] = ORDINARY_SHARE * below
+    rules["delta_forced"] = (1.0 - ORDINARY_SHARE) * below
+    rules["step"], rules["stride"] = step, stride
+    return rules
+
+
+class CanopySearch(KernelSearch):
+    """One search: the tree under way, the accounts of the root's actions, and what was learnt."""
+
+    def __init__(self, planner: "Canopy", query: Query, session: Session) -> None:
+        model, gamma = query.model, planner.gamma
+        # If gamma is 0, nothing after the first step counts.
+        horizon = 1 if gamma == 0.0 else planner.horizon_for(model, query.budget)
+        super().__init__(query, session, PAIR, gamma=gamma, horizon=horizon, run=steps.work)
+        self._value_bounds = (
+            ValueBounds(planner.value_bounds, session) if planner.value_bounds else None
+        )
+        target = planner.epsilon
+        if planner.target == "infinite":
+            target -= tail(model, gamma, horizon)
+        self.target = target
+        self._setting = setting = setting_of(
+            Task(target, planner.delta, gamma, horizon, model.reward_range, model.may_end)
+        )
+        actions = len(query.actions)
+        self.tree.reserve(1, actions, self.room)
+        self.root = zeros(actions, ARM)
+        self.root["ceiling"] = math.ceil(setting.span / setting.rules["step"][0])
+        self.root["forced_ceiling"] = int(
+            (setting.span - 1e-9) / (setting.rules["stride"][0] * setting.rules["step"][0]) + 1
+        )
+        self.root["due"] = PILOTS
+        self._unit = zeros(1, UNIT)
+        self._rules = records(setting.rules.copy())
+        self._marks, self._draws = zeros(_FIRST_ROOM, MARK), zeros(_FIRST_ROOM, DRAWN)
+        self._looks = np.zeros(actions)
+        self._wealth = np.zeros((0, setting.points, len(NEWEST)))
+        self._forced_wealth = np.zeros((0, setting.forced_points, setting.fractions))
+        moments = np.zeros((actions, len(NEWEST)), MOMENTS)
+        moments["spread"] = (FIRST_SPREAD * setting.span) ** 2
+        self._fixed: dict[str, Any] = {
+            "rules": self._rules,
+            "unit": self._unit,
+            "levels": records(setting.levels.copy()),
+            "root": self.root,
+            "widths": np.zeros((actions, horizon), np.int64),
+            "kept": np.zeros((actions, horizon), np.int64),
+            "shapes": np.zeros((3, 2, horizon), np.int64),
+            "moments": records(moments),
+            "tree_moments": records(moments.copy()),
+            "tree_wealth": np.zeros((actions, setting.points, len(NEWEST))),
+            "forced_tree_wealth": np.zeros((actions, setting.forced_points, setting.fractions)),
+            "frames": zeros(horizon, FRAME),
+            "paid": np.zeros(horizon),
+            "shared": zeros(SHARED, SLOT),
+            "cells": zeros(CELLS, CELL),
+            "notes": zeros(NOTES, NOTE),
+            "keys": np.zeros(2 * RESOLUTIONS + 4, np.int64),
+            "point": np.zeros(MOST_COORDINATES),
+            "origin": np.zeros(MOST_COORDINATES),
+            "extent": np.zeros(MOST_COORDINATES),
+            "seed": np.zeros(4, np.uint64),
+            "after": np.zeros(4, np.uint64),
+        }
+        self.room.take(sum(array.nbytes for array in self._fixed.values()))
+
+    def kernel_state(self) -> Search:
+        """What the kernels work on."""
+        return Search(
+            tree=self.tree.arrays(),
+            terms=self.terms,
+            calls=self.calls,
+            report=self.reports,
+            wealth=self._wealth,
+            forced_wealth=self._forced_wealth,
+            marks=self._marks,
+            draws=self._draws,
+            looks=self._looks,
+            **self._fixed,
+        )
+
+    def reserve(self) -> int:
+        """Make room for a path with more actions and successors, and for another action to bet."""
+        unit, rules = self._unit[0], self._rules[0]
+        self.room.extend(self._marks, int(unit["marks"]))
+        self.room.extend(self._draws, int(unit["draws"]))
+        self.room.extend(self._looks, int(unit["actions"]))
+        for accounts, used in (
+            (self._wealth, int(rules["bettors"])),
+            (self._forced_wealth, int(rules["forcers"])),
+        ):
+            if used == len(accounts):
+                self.room.extend(accounts, min(used + 1, len(self.actions)))
+        return 1
+
+    def in_units(self, scaled: Any) -> Any:
+        """Values of H steps in the user's units."""
+        return self._setting.low * self._setting.span + self._setting.width * scaled
+
+    def estimates(self) -> NDArray[np.float64]:
+        """Estimates of the root's actions; NaN for those never tried, whose estimates are a prior."""
+        return np.where(self.root["trees"] > 0, self.in_units(self.root["estimate"]), np.nan)
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+        lower, upper = self._bounds()
+        return self.standing(int(self._unit[0]["best"]), seconds, lower, upper)
+
+    def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        upper = (
+            self.root["upper"]
+            if self._unit[0]["planted"]
+            else np.full(len(self.actions), self._setting.span)
+        )
+        return self.in_units(self.root["lower"]), self.in_units(upper)
+
+    def reader(self) -> Reader:
+        """The root's actions have bounds, and the calls made for them."""
+        if self._unit[0]["planted"]:
+            self.tree.pairs["n"] = np.minimum(self.calls, MOST_COUNTED)
+            self.tree.nodes["count"] = min(int(self.calls.sum()), MOST_COUNTED)
+        lower, upper = self._bounds()
+        return _Reader(lower, upper, within(self.estimates(), lower, upper))
+
+
+@dataclass(frozen=True, eq=False)
+class _Reader:
+    """Reads a pair's record, an action of the root: its bounds and estimate, as the plan has them."""
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+    def __call__(self, pair: Any, offered: Sequence[int]) -> Evidence:
+        action = int(pair["action"])
+        value = float(self.values[action])
+        return Evidence(
+            value=None if math.isnan(value) else value,
+            lower=float(self.lower[action]),
+            upper=float(self.upper[action]),
+        )

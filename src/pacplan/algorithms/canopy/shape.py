@@ -1,0 +1,298 @@
+"""The shape of trees: how deep, with how many draws at each depth (docs/canopy.md, "Steering").
+
+A shape is the depth d of the leaves, C_h draws of every pair at depth h, and D_h <= C_h of them
+continued. From what was seen so far `_forecast` says what a tree of a shape would cost, by how much its
+value would be too large on average, and how much it would vary. That gives the calls that it takes to
+prove a bound, and `reshape` changes one number after the other as long as that makes it cheaper.
+"""
+
+from math import exp, inf, log
+from typing import Any
+
+from pacplan.algorithms.canopy.constants import (
+    ABOVE_PART,
+    CLIP,
+    FIRST_VALUE,
+    GAIN,
+    LARGEST_GAIN,
+    LEAST_EDGE,
+    MOST_CHANGES,
+    MOST_DRAWS,
+    MOST_PART,
+    OPENED,
+    PATIENCE,
+    PILOT_CALLS,
+    PILOT_WIDTH,
+    RESHAPE_GROWTH,
+    STEADY,
+)
+from pacplan.algorithms.canopy.records import Search
+from pacplan.algorithms.common.returns import MOST_STAKE
+from pacplan.compiled.jit import inlined
+
+_KINDS = 6  # of changes at one depth
+_LEAST = 1e-12  # stands for a variance of 0
+
+
+@inlined
+def blended(mean: float, x: float, seen: float) -> float:
+    """A mean after one more observation, the `seen`-th; old ones are forgotten slowly."""
+    return mean + (x - mean) / min(seen, STEADY)
+
+
+@inlined
+def limits(level: Any, may_end: bool) -> tuple[float, float]:
+    """The range to which learnt values of a depth are cut."""
+    reach = CLIP * level.scatter**0.5
+    low, high = max(level.value - reach, 0.0), min(level.value + reach, level.span)
+    if may_end:
+        low, high = min(low, level.ended), max(high, level.ended)
+    return low, high
+
+
+@inlined
+def freeze(search: Search, action: int) -> None:
+    """Fix everything about the next tree of an action: C, D, R, and the range of v."""
+    arm, unit = search.root[action], search.unit[0]
+    unit.leaf = arm.leaf
+    for h in range(arm.leaf):
+        level = search.levels[h]
+        level.width = search.widths[action, h]
+        # The successors at the last depth are leaves: continuing them costs nothing.
+        level.kept = search.kept[action, h] if h + 1 < arm.leaf else level.width
+    _freeze_ranges(search)
+
+
+@inlined
+def freeze_wide(search: Search, width: int) -> None:
+    """Fix a forced tree: down to the last step, C = D = `width` below its root."""
+    unit, rules = search.unit[0], search.rules[0]
+    unit.leaf = rules.horizon
+    for h in range(rules.horizon):
+        level = search.levels[h]
+        level.width = 1 if h == 0 else width
+        level.kept = level.width
+    _freeze_ranges(search)
+
+
+@inlined
+def _freeze_ranges(search: Search) -> None:
+    """R_d = V_d and R_h = 1 + gamma ( R_(h+1) + (1 - D_h/C_h) (u_(h+1) - l_(h+1)) ), at least e_h."""
+    rules, levels, leaf = search.rules[0], search.levels, search.unit[0].leaf
+    levels[leaf].most = levels[leaf].span
+    levels[leaf].low = 0.0
+    levels[leaf].high = levels[leaf].span
+    levels[leaf].jitter = 0.0
+    for h in range(leaf - 1, -1, -1):
+        level, after = levels[h], levels[h + 1]
+        wide = (1.0 - level.kept / level.width) * (after.high - after.low)
+        level.most = 1.0 + rules.gamma * (after.most + wide)
+        if rules.may_end:
+            level.most = max(level.most, level.ended)
+        low, high = limits(level, rules.may_end)
+        level.high = min(high, level.most)
+        level.low = min(low, level.high)
+        level.asked = 0
+        level.fresh = 0
+        rest = 0.0
+        if h + 1 < leaf:
+            rest = rules.gamma * rules.gamma * (max(after.misfit, 0.0) + after.jitter)
+        level.jitter = level.noise / level.width + rest / level.kept
+
+
+@inlined
+def _distinct(asked: float, repeats: float) -> float:
+    """How many of the states that a number of draws asks for are different."""
+    if asked * repeats < 1e-6:
+        return asked
+    return float(-(exp(-asked * repeats) - 1.0) / repeats)
+
+
+@inlined
+def state_value(level: Any) -> float:
+    """Roughly the mean value of states at a depth."""
+    if level.earnings > 0.0:
+        return float(level.earned)
+    return float(FIRST_VALUE * level.span)
+
+
+@inlined
+def _forecast(search: Search, shape: Any, leaf: int) -> tuple[float, float, float, float]:
+    """Calls, bias, variance and R_0 of a tree of a shape."""
+    rules, levels = search.rules[0], search.levels
+    gamma = rules.gamma
+    bias = gamma**leaf * max(levels[leaf].span - state_value(levels[leaf]), 0.0)
+    most, rest, variance = levels[leaf].span, 0.0, 0.0
+    for h in range(leaf - 1, -1, -1):
+        level = levels[h]
+        kept = shape[1, h] if h + 1 < leaf else shape[0, h]
+        if h + 1 < leaf:
+            low, high = limits(levels[h + 1], rules.may_end)
+            most += (1.0 - kept / shape[0, h]) * (high - low)
+        most = 1.0 + gamma * most
+        variance = level.noise / shape[0, h] + rest / kept
+        if h > 0:
+            # It grows with the variance, and for large noise with the standard deviation only.
+            gain = level.curve * variance / max(level.noise, _LEAST)
+            bias += gamma**h * gain / (1.0 + gain / (LARGEST_GAIN * max(variance, _LEAST) ** 0.5))
+        rest = gamma * gamma * (max(level.misfit, 0.0) + variance)
+    calls = float(shape[0, 0])
+    nodes = float(shape[1, 0])
+    for h in range(1, leaf):
+        level = levels[h]
+        nodes = _distinct(nodes, level.repeats)
+        calls += nodes * level.actions * shape[0, h]
+        nodes *= level.opened * shape[1, h]
+    return calls, bias, variance, most
+
+
+@inlined
+def _price(search: Search, shape: Any, leaf: int, mean: float, slack: float) -> float:
+    """Calls that it takes to prove that an action of value `mean` is below that plus the slack."""
+    rules = search.rules[0]
+    calls, bias, variance, most = _forecast(search, shape, leaf)
+    if calls > max(PILOT_CALLS, MOST_PART * search.report[0].calls):
+        return inf
+    edge = slack - bias
+    least = LEAST_EDGE * rules.resolution
+    if edge < least:
+        edge = least * exp(max((edge - least) / least, -300.0))
+    square = variance + edge * edge
+    room = max(most - mean - slack, rules.step)
+    stake = min(edge / square, MOST_STAKE / room)
+    rate = stake * edge - 0.5 * stake * stake * square
+    return float(calls * (PATIENCE - log(rules.delta_tree)) / rate)
+
+
+@inlined
+def _copy(search: Search, source: int, target: int, leaf: int) -> None:
+    for h in range(leaf):
+        search.shapes[target, 0, h] = search.shapes[source, 0, h]
+        search.shapes[target, 1, h] = search.shapes[source, 1, h]
+
+
+@inlined
+def _change(search: Search, which: int, move: int, leaf: int) -> int:
+    """Make one change to a shape; returns the depth of its leaves, or 0 if it cannot be made."""
+    shape = search.shapes[which]
+    if move == 0:
+        if leaf == search.rules[0].horizon:
+            return 0
+        shape[0, leaf] = PILOT_WIDTH
+        shape[1, leaf] = 1
+        if leaf > 0:
+            shape[1, leaf - 1] = 1
+        return leaf + 1
+    if move == 1:
+        return leaf - 1
+    h, kind = (move - 2) // _KINDS, (move - 2) % _KINDS
+    c, d = shape[0, h], shape[1, h]
+    if h + 1 == leaf and kind > 1:
+        return 0
+    if kind == 0:
+        shape[0, h] = c + max(1, c // 2)
+    elif kind == 1:
+        shape[0, h] = c - max(1, c // 3)
+        if shape[0, h] < (d if h + 1 < leaf else 1):
+            return 0
+    elif kind < 4:
+        shape[1, h] = d + max(1, d // 2)
+        shape[0, h] = max(c, shape[1, h]) if kind == 2 else c + max(1, c // 2)
+    else:
+        shape[1, h] = d - max(1, d // 3)
+        shape[0, h] = c if kind == 4 else max(c - max(1, c // 3), shape[1, h])
+        if shape[1, h] < 1:
+            return 0
+    return leaf if shape[0, h] <= MOST_DRAWS else 0
+
+
+@inlined
+def reshape(search: Search, action: int, best: float) -> None:
+    """Look for a cheaper shape of an action's trees, if it had enough since the last look.
+
+    `best` is the estimated value of the action that is to be proven best.
+    """
+    arm, rules, shapes = search.root[action], search.rules[0], search.shapes
+    if arm.trees < arm.due:
+        return
+    arm.due = int(RESHAPE_GROWTH * arm.trees) + 1
+    mean = arm.centre - arm.bias
+    slack = ABOVE_PART * max(best + rules.epsilon - mean, 0.0)
+    for h in range(arm.leaf):
+        shapes[0, 0, h] = search.widths[action, h]
+        shapes[0, 1, h] = search.kept[action, h]
+        shapes[2, 0, h] = 1
+        shapes[2, 1, h] = 1
+    price, leaf, changes = _improve(search, 0, arm.leaf, mean, slack)
+    # From the smallest tree the way may be another.
+    other, depth, _ = _improve(search, 2, arm.leaf, mean, slack)
+    if other < GAIN * price:
+        leaf, changes = depth, 1
+        _copy(search, 2, 0, leaf)
+    _, bias, _, _ = _forecast(search, shapes[0], leaf)
+    if changes > 0:
+        _adopt(search, action, leaf, bias)
+    else:
+        arm.bias = bias
+
+
+@inlined
+def _improve(search: Search, at: int, leaf: int, mean: float, slack: float) -> tuple[float, int, int]:
+    """Change a shape as long as that makes it cheaper: its price, its leaves' depth, the changes."""
+    shapes = search.shapes
+    price = _price(search, shapes[at], leaf, mean, slack)
+    changes = 0
+    while changes < MOST_CHANGES:
+        found, best_move, best_leaf = GAIN * price, -1, 0
+        for move in range(2 + _KINDS * leaf):
+            _copy(search, at, 1, leaf)
+            there = _change(search, 1, move, leaf)
+            if there > 0:
+                other = _price(search, shapes[1], there, mean, slack)
+                if other < found:
+                    found, best_move, best_leaf = other, move, there
+        if best_move < 0:
+            break
+        _change(search, at, best_move, leaf)
+        leaf = best_leaf
+        price = found
+        changes += 1
+    return price, leaf, changes
+
+
+@inlined
+def _adopt(search: Search, action: int, leaf: int, bias: float) -> None:
+    """Give an action another shape; what its bettors expect changes with the bias."""
+    arm = search.root[action]
+    arm.leaf = leaf
+    for h in range(leaf):
+        search.widths[action, h] = search.shapes[0, 0, h]
+        search.kept[action, h] = search.shapes[0, 1, h]
+    shift = bias - arm.bias
+    arm.centre += shift
+    for q in range(search.tree_moments.shape[1]):
+        search.tree_moments[action, q].centre += shift
+    arm.bias = bias
+    arm.recent = min(arm.recent, 3)
+
+
+@inlined
+def first_shape(search: Search, action: int) -> None:
+    """The shape of pilot trees: deep enough to matter, if that is not too dear."""
+    rules, levels, arm = search.rules[0], search.levels, search.root[action]
+    leaf, nodes = 1, 1.0
+    calls = float(PILOT_WIDTH)
+    while leaf < rules.horizon:
+        open_bias = rules.gamma**leaf * (1.0 - FIRST_VALUE) * levels[leaf].span
+        calls += nodes * levels[leaf].actions * PILOT_WIDTH
+        if open_bias <= 0.3 * rules.resolution or (leaf > 1 and calls > PILOT_CALLS):
+            break
+        nodes *= OPENED * levels[leaf].actions
+        leaf += 1
+    arm.leaf = leaf
+    for h in range(leaf):
+        search.widths[action, h] = PILOT_WIDTH
+        search.kept[action, h] = 1
+        search.shapes[0, 0, h] = PILOT_WIDTH
+        search.shapes[0, 1, h] = 1
+    _, arm.bias, _, _ = _forecast(search, search.shapes[0], leaf)

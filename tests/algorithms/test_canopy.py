@@ -1,0 +1,241 @@
+"""Canopy: its trees, its bounds against exact values, its answers, and what makes no difference."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import pacplan
+from canopy_trees import scores, tree_means
+from conftest import interpreted, random_small
+from every_planner import answer
+from gaussian import GAMMA, walk, walk_values
+from pacplan import exact
+
+# Standard errors that a mean strays less often than once in a million, also over few searches.
+FAR = 7.0
+
+SMALL = pacplan.envs.garnet(states=6, actions=3, successors=3, seed=4, noise="bernoulli")
+
+
+def path_model():
+    """Two actions at the root and one everywhere else, so that trees have no maximum to gain from."""
+    rng = np.random.default_rng(0)
+    transitions = np.zeros((6, 2, 6))
+    transitions[0, 0, 1:] = [0.3, 0.3, 0.1, 0.2, 0.1]
+    transitions[0, 1, 1:] = [0.1, 0.2, 0.3, 0.1, 0.3]
+    transitions[1:, 0, 1:] = rng.dirichlet(np.full(5, 0.5), size=5)
+    transitions[1:, 1, 1] = 1.0
+    available = np.ones((6, 2), bool)
+    available[1:, 1] = False
+    rewards = np.repeat([[0.5], [1.0], [0.9], [0.95], [0.97], [0.05]], 2, axis=1)
+    return pacplan.TabularMDP(transitions, rewards, available=available, noise="bernoulli")
+
+
+# The lemma: trees are worth no less than Q on average, and never more than R_0, which kernels check.
+
+
+@pytest.mark.parametrize(
+    ("widths", "kept"),
+    [([1, 1, 1, 1], [1, 1, 1, 1]), ([1, 4, 2, 2], [1, 1, 1, 2]), ([4, 6, 5], [2, 1, 2]), ([2], [2])],
+    ids=str,
+)
+def test_trees_are_worth_no_less_than_the_action(widths, kept):
+    q = exact.finite_horizon(SMALL, gamma=0.9, horizon=4)[0, 0]
+    means = tree_means(SMALL, 20, 30, widths=widths, kept=kept, gamma=0.9, horizon=4)
+    assert (scores(means, q) > -FAR).all()
+
+
+def test_wide_trees_are_worth_little_more():
+    q = exact.finite_horizon(SMALL, gamma=0.9, horizon=3)[0, 0]
+    means = tree_means(SMALL, 5, 20, widths=[40] * 3, kept=[40] * 3, gamma=0.9, horizon=3)
+    assert (means.mean(0) - q < 0.03).all() and (scores(means, q) > -FAR).all()
+
+
+@pytest.mark.parametrize(("widths", "kept"), [([3, 8, 6, 4], [1, 1, 1, 2]), ([1, 1, 9, 1], [1] * 4)])
+def test_without_choices_trees_are_worth_the_action(widths, kept):
+    model = path_model()
+    q = exact.finite_horizon(model, gamma=1.0, horizon=4)[0, 0]
+    means = tree_means(model, 100, 60, widths=widths, kept=kept, gamma=1.0, horizon=4)
+    assert (abs(scores(means, q)) < FAR).all() and (abs(means.mean(0) - q) < 0.05).all()
+
+
+def test_trees_of_continuous_noise():
+    means = tree_means(walk(), 30, 30, widths=[4, 3, 2], kept=[1, 1, 2], gamma=GAMMA, horizon=3)
+    assert (scores(means, walk_values(3)) > -FAR).all()
+
+
+# The bounds.
+
+
+def violations(make_model, values, runs, **settings):
+    """How often the bounds of short runs miss, above for the best action and below for any."""
+    above = below = 0
+    for seed in range(runs):
+        plan = pacplan.Canopy(epsilon=0.0, delta=0.5, **settings).plan(
+            make_model, seed=seed, budget=300
+        )
+        above += plan.upper[values.argmax()] < values.max() - 1e-9
+        below += bool((plan.lower > values + 1e-9).any())
+    return above, below
+
+
+@pytest.mark.parametrize("problem", ["garnet", "bandit", "ends", "walk"])
+def test_bounds_fail_no_more_often_than_delta_allows(problem):
+    settings = {"gamma": 0.9, "horizon": 3}
+    if problem == "walk":
+        model, values = walk(), walk_values(3)
+    elif problem == "bandit":
+        model = pacplan.TabularMDP(np.ones((1, 2, 1)), [[0.5, 0.45]], noise="bernoulli")
+        settings["horizon"] = 1
+    elif problem == "ends":
+        model = pacplan.TabularMDP(
+            [[[0.5, 0.5], [0.9, 0.1]], [[0.0, 1.0], [0.0, 1.0]]],
+            [[-0.2, 0.3], [0.0, 0.0]],
+            terminal=[1],
+            reward_range=(-1, 0.5),
+            noise="bernoulli",
+        )
+    else:
+        model = random_small(np.random.default_rng(3))
+    if problem != "walk":
+        values = exact.finite_horizon(model, gamma=0.9, horizon=settings["horizon"])[0, 0]
+    runs = 1000
+    # A quarter for each side.
+    most = stats.binom.isf(1e-7, runs, 0.25)
+    assert max(violations(model, values, runs, **settings)) <= most
+
+
+# Answers.
+
+
+@pytest.mark.parametrize("jitted", [True, False], ids=["jitted", "python"])
+def test_it_certifies_where_no_state_recurs(jitted):
+    plan = pacplan.Canopy(epsilon=0.3, delta=0.1, gamma=GAMMA, horizon=3).plan(
+        walk(jitted), seed=0, budget=5000
+    )
+    q = walk_values(3)
+    assert plan.certified and plan.action == 0 and plan.gap <= 0.3
+    assert plan.lower[0] <= q[0] and (plan.lower <= q).all() and plan.upper[0] >= q[0]
+    assert "rewards lie in [0, 1]" in plan.assumptions
+    assert "successors" not in " ".join(plan.assumptions)
+
+
+@pytest.mark.parametrize("horizon", [4, 5])
+def test_calls_grow_slowly_with_the_horizon(horizon):
+    planner = pacplan.Canopy(epsilon=0.3, delta=0.1, gamma=GAMMA, horizon=horizon)
+    calls = [planner.plan(walk(), seed=seed, budget=100_000).samples for seed in range(9)]
+    assert np.median(calls) < {4: 2000, 5: 6000}[horizon]
+
+
+def test_many_successors_cost_nothing():
+    calls = []
+    for seed in range(9):
+        model = pacplan.envs.garnet(successors=200, seed=seed)
+        plan = pacplan.Canopy(epsilon=0.5, delta=0.1, gamma=0.7).plan(model, seed=seed, budget=100_000)
+        q = exact.finite_horizon(model, gamma=0.7, horizon=plan.horizon)[0, 0]
+        assert plan.certified and q.max() - q[plan.action] <= 0.5
+        calls.append(plan.samples)
+    assert np.median(calls) < 4750
+
+
+def test_a_single_action_needs_no_call():
+    model = pacplan.Simulator(
+        lambda s, a, rng: (s + 1, rng.random(), False), actions=1, successors=None
+    )
+    plan = pacplan.Canopy(epsilon=0.1, delta=0.1, gamma=0.9).plan(model, 0, seed=0)
+    assert plan.certified and plan.samples == 0 and plan.action == 0
+
+
+def test_an_epsilon_beyond_the_range_ends_at_once():
+    plan = pacplan.Canopy(epsilon=3.0, delta=0.1, gamma=0.9, horizon=3).plan(walk(), seed=0)
+    assert plan.certified and plan.samples == 0
+
+
+def test_value_bounds_are_what_leaves_are_worth():
+    planner = {"epsilon": 0.3, "delta": 0.1, "gamma": GAMMA, "horizon": 4}
+    known = pacplan.Canopy(**planner, value_bounds=(lambda s, h: 0.0, lambda s, h: 0.75 * (4 - h)))
+    plan = known.plan(walk(jitted=False), seed=1, budget=20_000)
+    assert plan.certified and plan.action == 0
+    assert (plan.upper <= 3.0).all()
+    assert "value_bounds bound the values" in plan.assumptions
+
+
+def test_an_infinite_horizon_is_a_longer_one():
+    model = pacplan.envs.garnet(states=20, actions=2, successors=20, seed=0)
+    plan = pacplan.Canopy(epsilon=1.0, delta=0.1, gamma=0.5, target="infinite").plan(model, seed=0)
+    assert plan.certified and plan.gap + 0.5**plan.horizon / 0.5 <= 1.0 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"gamma": 1.0, "horizon": 3, "target": "infinite"}, "needs gamma < 1"),
+        ({"epsilon": 0.0, "gamma": 0.9, "horizon": 3, "target": "infinite"}, "needs epsilon > 0"),
+        ({"gamma": 1.0}, "needs an explicit horizon"),
+        ({"gamma": 0.9, "value_bounds": 3}, "value_bounds must be a pair"),
+    ],
+)
+def test_settings_that_cannot_be(settings, why):
+    with pytest.raises((ValueError, TypeError), match=why):
+        pacplan.Canopy(**({"epsilon": 0.3, "delta": 0.1} | settings))
+
+
+# What makes no difference.
+
+
+def test_states_of_any_kind():
+    def named(state, action, rng):
+        place = min(max(int(state[1:]) + action - 1 + rng.integers(-1, 2), 0), 9)
+        return f"s{place}", place / 9, False
+
+    def numbered(state, action, rng):
+        place, _ = named(f"s{state[0]}", action, rng)[:2]
+        return (int(place[1:]), 0.5), int(place[1:]) / 9, False
+
+    settings = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.8, "horizon": 3}
+    for step, start in ((named, "s4"), (numbered, (4, 0.5))):
+        model = pacplan.Simulator(step, actions=3, successors=None, may_end=False)
+        plan = pacplan.Canopy(**settings).plan(model, start, seed=0, budget=20_000)
+        assert plan.certified and plan.action == 2
+
+
+SCRIPT = """
+import pacplan
+from every_planner import answer
+from gaussian import walk
+plan = pacplan.Canopy(epsilon=0.0, delta=0.1, gamma=0.9, horizon=3{chunk}).plan(
+    walk(jitted=False), seed=5, budget=120
+)
+print(answer(plan))
+"""
+
+
+def test_interpreted_runs_and_chunks_agree(tmp_path):
+    plan = pacplan.Canopy(epsilon=0.0, delta=0.1, gamma=0.9, horizon=3, chunk=1).plan(
+        walk(jitted=False), seed=5, budget=120
+    )
+    assert interpreted(SCRIPT.format(chunk=""), tmp_path) == f"{answer(plan)}\n"
+
+
+@pytest.mark.parametrize("jitted", [True, False], ids=["jitted", "python"])
+def test_a_tree_is_gone_on_with_after_a_checkpoint(tmp_path, jitted):
+    planner = pacplan.Canopy(epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=3, chunk=37)
+    model, path = walk(jitted), tmp_path / "search"
+    whole = planner.plan(model, seed=3, budget=2000)
+    planner.plan(
+        model,
+        seed=3,
+        budget=2000,
+        checkpoint=path,
+        every=1e-9,
+        callback=lambda snapshot: snapshot.samples >= 500,
+    )
+    assert answer(planner.resume(path, model)) == answer(whole)
+
+
+def test_the_tree_shows_the_actions_of_the_root():
+    plan = pacplan.Canopy(epsilon=0.3, delta=0.1, gamma=GAMMA, horizon=3).plan(walk(), seed=0)
+    shown = {plan.tree.action(0, pair): plan.tree.evidence(pair, [0]) for pair in plan.tree.tried(0)}
+    assert sorted(shown) == [0, 1, 2]
+    assert [shown[a].upper for a in range(3)] == plan.upper.tolist()
+    assert [shown[a].lower for a in range(3)] == plan.lower.tolist()
