@@ -197,12 +197,15 @@ def test_every_step_draws_its_own_luck():
     # A path to place 14, from which a step to the right reaches the goal one time in three.
     rng, state = np.random.default_rng(3), model.initial_state()
     place = 0
-    while place != 14:
+    for _ in range(3000):
+        if place == 14:
+            break
         action = {0: 2, 1: 2, 2: 1, 6: 1, 10: 1, 4: 1, 8: 2, 9: 1, 13: 2}.get(place, 2)
         state, _, ended = model._step(state, action, rng)
         if ended:
             state = model.initial_state()
         place = model._bench.ask(state, lambda base: base.s)
+    assert place == 14
     draws = [model._step(state, 2, rng) for _ in range(2000)]
     goals = sum(reward for _, reward, _ in draws)
     assert abs(goals / 2000 - 1 / 3) < 6 * math.sqrt(2 / 9 / 2000)
