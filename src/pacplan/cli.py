@@ -54,12 +54,16 @@ def plan(
     planner: Annotated[
         str,
         typer.Option(
-            help="bracket, mdp-gape, sparse-sampling, uct, brue, olop, kl-olop, opd, op-mdp, stop, "
-            "trailblazer, smooth-cruiser, ugape-mcts, or your own class as module:name."
+            help="auto (chosen for the problem, as pacplan.plan does), bracket, canopy, mdp-gape, "
+            "sparse-sampling, uct, brue, olop, kl-olop, opd, op-mdp, stop, trailblazer, "
+            "smooth-cruiser, ugape-mcts, or your own class as module:name."
         ),
-    ] = "mdp-gape",
+    ] = "auto",
     epsilon: Annotated[
-        float | None, typer.Option(help="How far from optimal the action may be; 0.5 by default.")
+        str | None,
+        typer.Option(
+            help="How far from optimal the action may be; 0.5 by default. 5% is of the range of values."
+        ),
     ] = None,
     delta: Annotated[
         float | None,
@@ -133,12 +137,14 @@ def plan(
     printed); 130 Ctrl-C was pressed (the same); 1 the model failed, or a file could not be written; 2
     wrong usage.
     """
+    from pacplan.algorithms.common.base import seed_sequence
     from pacplan.models.protocol import BrokenPromiseError
-    from pacplan.registry import has_rule, planner_of, problem_maker
+    from pacplan.planning import choose
+    from pacplan.registry import choice_settings, has_rule, planner_of, problem_maker
     from pacplan.views.explorer import explore
 
     flags = {
-        "epsilon": epsilon,
+        "epsilon": None if epsilon is None else _literal(epsilon),
         "delta": delta,
         "gamma": gamma,
         "horizon": horizon,
@@ -147,11 +153,12 @@ def plan(
     }
     try:
         settings = _settings("--set", set_)
-        given = {name: value for name, value in flags.items() if value is not None}
+        given: dict[str, Any] = {key: value for key, value in flags.items() if value is not None}
         options = _settings("--option", option)
         for name in given.keys() & options.keys():
             raise ValueError(f"{name} is given twice, by --{name} and by --option {name}=")
-        chosen = planner_of(planner, given | options)
+        given |= options
+        named = None if planner == "auto" else planner_of(planner, given)
         limits: dict[str, Any] = {
             "time_limit": time_limit,
             "memory_limit": None if memory_limit is None else _bytes(memory_limit),
@@ -163,20 +170,30 @@ def plan(
         if checkpoint is None and (resume or every is not None):
             raise ValueError("--resume and --every need a checkpoint: --checkpoint FILE")
         saved = checkpoint if resume else None
-        if saved is not None:
-            _check_resumed(saved, start, seed, budget)
+        root = seed_sequence(seed)
+        kept = None if saved is None else _check_resumed(saved, start, seed, budget)
         if html is not None:
-            _check_html(html, chosen)
+            _check_html(html, named)
         model = problem_maker(problem, settings, seeded=False)(None)
+        if kept is not None:
+            root, start, budget = kept.seed, kept.state(model), kept.budget
+        if named is None:
+            given = choice_settings(given, model)
     except (TypeError, ValueError, ImportError) as error:
         raise _failure(error, Exit.USAGE) from error
     try:
+        choice, chosen = None, named
+        if chosen is None:
+            choice = choose(model, start, seed=root, budget=budget, time_limit=time_limit, **given)
+            chosen = choice.planner
         if saved is not None:
             result = chosen.resume(saved, model, **limits)
         else:
             result = chosen.plan(
-                model, start, seed=seed, budget=budget, checkpoint=checkpoint, **limits
+                model, start, seed=root, budget=budget, checkpoint=checkpoint, **limits
             )
+        if choice is not None:
+            result = choice.told(result)
     except (BrokenPromiseError, MemoryError) as error:
         raise _failure(error, Exit.ERROR) from error
     except Exception as error:
@@ -199,8 +216,8 @@ def plan(
         except (OSError, ValueError) as error:
             raise _failure(error, Exit.ERROR) from error
     if result.interrupted:
-        kept = checkpoint is not None and checkpoint.exists()
-        raise _interrupted(f"stopped; --resume goes on from {checkpoint}" if kept else "stopped")
+        left = checkpoint is not None and checkpoint.exists()
+        raise _interrupted(f"stopped; --resume goes on from {checkpoint}" if left else "stopped")
     # Planners without their own rule end by the budget or the deadline, as they should.
     reached = ("certified", "rule") if has_rule(chosen) else ("certified", "rule", "budget", "deadline")
     if result.stopped_by not in reached:
@@ -450,7 +467,7 @@ def _check_html(path: str, planner: Any) -> None:
     from pacplan.algorithms import planners
     from pacplan.views.explorer import check_page
 
-    if not planner.keeps_tree:
+    if planner is not None and not planner.keeps_tree:
         others = ", ".join(name for name, cls in planners.items() if cls.keeps_tree)
         raise ValueError(f"{planner.name} keeps no search tree to show; these do: {others}")
     check_page(path)
@@ -500,8 +517,8 @@ def _bytes(text: str) -> int:
     return int(float(number) * 1024 ** " KMGT".index(suffix.upper() or " "))
 
 
-def _check_resumed(path: Path, state: Any, seed: int | None, budget: int | None) -> None:
-    """Raise unless there is a checkpoint of a plan from this state, with this seed and budget."""
+def _check_resumed(path: Path, state: Any, seed: int | None, budget: int | None) -> Any:
+    """The checkpoint; raises unless it is of a plan from this state, with this seed and budget."""
     from pacplan.engine.checkpoint import Checkpoint, plain_state
 
     try:
@@ -516,6 +533,7 @@ def _check_resumed(path: Path, state: Any, seed: int | None, budget: int | None)
     ):
         if wanted is not None and wanted != kept:
             raise ValueError(f"--{name} {wanted}: the plan of the checkpoint has {name} {kept}")
+    return saved
 
 
 def _show(result: Any) -> None:

@@ -38,14 +38,19 @@ class Look:
     states: int
 
     @property
-    def every_successor_is_new(self) -> bool:
-        """Whether no call led where another had, though some were made for the same pair."""
-        return self.again > 0 and self.recurred == 0
+    def successors_recur(self) -> bool:
+        """Whether one call in twenty, of pairs called before, led where an earlier one had."""
+        return self.again == 0 or 20 * self.recurred > self.again
 
     @property
     def states_recur(self) -> bool:
         """Whether at least half of the states that were reached had been reached before."""
         return self.states > 0 and 2 * self.states <= self.reached
+
+    @property
+    def some_states_recur(self) -> bool:
+        """Whether at least a tenth of them had."""
+        return 10 * self.states <= 9 * self.reached
 
 
 def look(
@@ -58,9 +63,8 @@ def look(
         state: where to look from.
         horizon: most steps of an episode.
         seed: of the calls; its children are used, and no others.
-        seconds: after which no further call is made; None: there is no such limit.
+        seconds: after the first call, after which no other is made; None: there is no such limit.
     """
-    until = None if seconds is None else time.perf_counter() + seconds
     (ties,) = streams(seed, 1)
     first: dict[tuple[int, int, int], tuple[int | None, float]] = {}
     after: dict[tuple[int, int, int], set[int | None]] = {}
@@ -83,10 +87,13 @@ def look(
             return drawn[0]
 
         def late() -> bool:
-            return until is not None and time.perf_counter() > until
+            return seconds is not None and time.perf_counter() > began + seconds
 
         offered = caller.actions(root, 0)
-        for draw in range(_DRAWS * min(offered, _ACTIONS)):
+        # Compilation, if the first call needs it, does not count.
+        call(root, 0, 0)
+        began = time.perf_counter()
+        for draw in range(1, _DRAWS * min(offered, _ACTIONS)):
             if not late():
                 call(root, draw % min(offered, _ACTIONS), 0)
         for _ in range(_EPISODES):

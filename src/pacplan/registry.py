@@ -50,10 +50,24 @@ def planner_of(name: str, settings: Mapping[str, Any]) -> Planner:
     defaults = {
         key: value for key, value in _DEFAULTS.items() if key in accepted and key not in replaced
     }
-    found = {
+    return planner(**(defaults | _with_functions(settings)))
+
+
+def choice_settings(settings: Mapping[str, Any], model: Model) -> dict[str, Any]:
+    """The settings with which a planner is to be chosen for a model, with defaults for what is missing.
+
+    Functions among them can be given as text, module:name.
+    """
+    defaults = {
+        key: value for key, value in _DEFAULTS.items() if key != "gamma" or not model.two_player
+    }
+    return defaults | _with_functions(settings)
+
+
+def _with_functions(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {
         key: named(value) if _names_functions(key, value) else value for key, value in settings.items()
     }
-    return planner(**(defaults | found))
 
 
 def _planner_class(name: str) -> type[Planner]:

@@ -55,6 +55,11 @@ class Checkpoint:
         return tuple(self.header["spawn_key"])
 
     @property
+    def seed(self) -> np.random.SeedSequence:
+        """The seed of the plan."""
+        return np.random.SeedSequence(self.entropy, spawn_key=self.spawn_key)
+
+    @property
     def budget(self) -> int | None:
         """Of the plan."""
         budget: int | None = self.header["budget"]

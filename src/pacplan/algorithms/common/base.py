@@ -145,8 +145,7 @@ class Planner(ABC):
             saved.budget, time_limit, self.chunk, callback, memory_limit, on_interrupt
         )
         limits = replace(limits, keeper=self._keeper(path, every, saved.header, saved))
-        root = np.random.SeedSequence(saved.entropy, spawn_key=saved.spawn_key)
-        return run(self, model, saved.state(model), root, limits, progress=progress)
+        return run(self, model, saved.state(model), saved.seed, limits, progress=progress)
 
     @property
     def settings(self) -> dict[str, Any]:

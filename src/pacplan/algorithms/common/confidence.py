@@ -33,6 +33,11 @@ class Certifying(Protocol):
 
 def check_accuracy(epsilon: Any) -> float:
     """Epsilon, at least 0."""
+    if isinstance(epsilon, str) and epsilon.endswith("%"):
+        raise ValueError(
+            f"epsilon={epsilon!r}: per cent are for pacplan.plan, which chooses the planner; planners "
+            "take a number, in the model's reward units"
+        )
     accuracy = checks.real("epsilon", epsilon)
     if accuracy < 0.0:
         raise ValueError(f"epsilon must be at least 0, got {epsilon}")
