@@ -38,7 +38,7 @@ def test_the_outlook_knows_that_the_gap_tends_to_less_than_nothing():
 def test_the_outlook_says_so_if_it_cannot_tell():
     assert outlook(curve(lambda n: 2.0 + 0.0 * n), asked=0.1) == (
         None,
-        "no end in sight: the gap has hardly changed of late",
+        "no end in sight: of late the gap has hardly changed",
     )
     # So flat that more calls than anybody has would be needed.
     assert outlook(curve(lambda n: n**-0.11), asked=1e-9)[0] is None

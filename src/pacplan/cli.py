@@ -569,7 +569,8 @@ def _show(result: Any) -> None:
     console.print(table)
     console.print()
     gap = f", gap {at_most(result.gap)}" if bounded else ""
-    console.print(escape(f"Action {result.action}{gap}"), style="bold")
+    failed = "" if result.diagnosis is None else ", not certified"
+    console.print(escape(f"Action {result.action}{gap}{failed}"), style="bold")
     console.print(escape(result.guarantee))
     if result.assumptions:
         console.print(escape(f"Given that {', '.join(result.assumptions)}."))

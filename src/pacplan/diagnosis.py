@@ -16,10 +16,9 @@ _RECENT = 1.0 / 8.0
 _LEAST_POINTS = 4
 # A gap that falls with a lower power of the calls has come to rest.
 _FLAT = 0.1
-# Calls that have to grow by a larger factor, as a logarithm, lie too far ahead.
+# Calls that have to grow by a larger factor, as a logarithm, lie too far ahead, or out of sight.
 _FAR = math.log(50.0)
-# More calls than this are no forecast.
-_MOST = 1e15
+_HOPELESS = math.log(1e6)
 
 
 @dataclass(frozen=True)
@@ -109,8 +108,8 @@ def outlook(points: NDArray[np.float64], asked: float, apart: float = 0.0) -> tu
         return None, "too few calls to tell; give it more"
     slope = float(np.polyfit(np.log(recent[:, 0]), np.log(recent[:, 1] + apart), 1)[0])
     growth = math.log(gap / (asked + apart)) / -slope if slope < -_FLAT else math.inf
-    if growth > math.log(_MOST / now):
-        return None, "no end in sight: the gap has hardly changed of late"
+    if growth > _HOPELESS:
+        return None, "no end in sight: of late the gap has hardly changed"
     needed = int(_rounded(now * math.exp(growth)))
     hedge = "a rough guess" if growth <= _FAR else "too far ahead to trust: run it longer to know more"
     return needed, f"at this rate about {needed:,} calls in all, {hedge}"
