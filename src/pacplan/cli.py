@@ -54,8 +54,8 @@ def plan(
     planner: Annotated[
         str,
         typer.Option(
-            help="bracket, mdp-gape, sparse-sampling, uct, brue, olop, kl-olop, opd, op-mdp, stop, "
-            "trailblazer, smooth-cruiser, ugape-mcts, or your own class as module:name."
+            help="bracket, canopy, mdp-gape, sparse-sampling, uct, brue, olop, kl-olop, opd, op-mdp, "
+            "stop, trailblazer, smooth-cruiser, ugape-mcts, or your own class as module:name."
         ),
     ] = "mdp-gape",
     epsilon: Annotated[
