@@ -93,12 +93,6 @@ def _probability(handle: Any, state: Any, action: Any, h: Any, successor: Any, e
     return total
 
 
-@answers(handles.coordinates, TabularHandle)
-def _coordinates(handle: Any, state: Any, point: Any) -> Any:
-    point[0] = state
-    return 1
-
-
 class TabularSession(CompiledSession):
     """A tabular model during one plan."""
 

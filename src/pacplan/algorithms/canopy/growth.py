@@ -278,7 +278,8 @@ def _chance(search: Search, h: int, m: float, above: float) -> float:
     if search.unit[0].forces:
         return 1.0
     level, after = search.levels[h], search.levels[h + 1]
-    spread = search.rules[0].gamma * (max(after.misfit, 0.0) + after.jitter) ** 0.5
+    # Fixed before the tree, so that q depends on this node alone.
+    spread = search.rules[0].gamma * after.spread
     behind = search.frames[h].best - m
     wanted = 1.0 if behind <= ROULETTE * spread else ROULETTE * spread / behind
     least = above / (level.most - m) if above > 0.0 else 1.0

@@ -67,7 +67,7 @@ class Canopy(DefaultHorizon, Planner):
     name = "canopy"
     no_default = "epsilon=0"
     goal = "action"
-    seeds_calls = True
+    kind_matters = True
 
     def __init__(
         self,

@@ -55,6 +55,7 @@ LEVEL = np.dtype(
         ("low", np.float64),  # l_h
         ("high", np.float64),  # u_h
         ("jitter", np.float64),  # variance expected of Y
+        ("spread", np.float64),  # standard deviation expected of J - v
         ("asked", np.int64),  # successors continued ...
         ("fresh", np.int64),  # ... and how many of these were not known already
         # What steers, learnt:

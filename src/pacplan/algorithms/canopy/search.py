@@ -190,8 +190,8 @@ class CanopySearch(KernelSearch):
         self._rules = records(setting.rules.copy())
         self._marks, self._draws = zeros(_FIRST_ROOM, MARK), zeros(_FIRST_ROOM, DRAWN)
         self._looks = np.zeros(actions)
-        self._wealth = np.zeros((0, setting.points, len(NEWEST)))
-        self._forced_wealth = np.zeros((0, setting.forced_points, setting.fractions))
+        self._wealth = np.zeros((1, setting.points, len(NEWEST)))
+        self._forced_wealth = np.zeros((1, setting.forced_points, setting.fractions))
         moments = np.zeros((actions, len(NEWEST)), MOMENTS)
         moments["spread"] = (FIRST_SPREAD * setting.span) ** 2
         self._fixed: dict[str, Any] = {
@@ -218,7 +218,8 @@ class CanopySearch(KernelSearch):
             "seed": np.zeros(4, np.uint64),
             "after": np.zeros(4, np.uint64),
         }
-        self.room.take(sum(array.nbytes for array in self._fixed.values()))
+        held = (self._wealth, self._forced_wealth, *self._fixed.values())
+        self.room.take(sum(array.nbytes for array in held))
 
     def kernel_state(self) -> Search:
         """What the kernels work on."""

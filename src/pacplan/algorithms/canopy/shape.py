@@ -98,6 +98,7 @@ def _freeze_ranges(search: Search) -> None:
         if h + 1 < leaf:
             rest = rules.gamma * rules.gamma * (max(after.misfit, 0.0) + after.jitter)
         level.jitter = level.noise / level.width + rest / level.kept
+        level.spread = (max(level.misfit, 0.0) + level.jitter) ** 0.5
 
 
 @inlined

@@ -38,8 +38,8 @@ class Planner(ABC):
     keeps_tree: ClassVar[bool] = True
     keeps_checkpoints: ClassVar[bool] = True
     two_player: ClassVar[bool] = False
-    seeds_calls: ClassVar[bool] = False
-    """Whether it gives several calls the same random numbers."""
+    kind_matters: ClassVar[bool] = False
+    """Whether plans depend on the kind of model: on its generator, and on what its states look like."""
 
     def __init__(self, *, chunk: int | None = None) -> None:
         self.chunk = None if chunk is None else checks.integer("chunk", chunk, least=1)
