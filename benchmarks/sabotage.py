@@ -17,6 +17,7 @@ from typing import Any
 from unittest import mock
 
 from pacplan.algorithms.bracket import setting as bracket
+from pacplan.algorithms.canopy import search as canopy
 from pacplan.bounds import thresholds
 from pacplan.testing import ENTRANTS, FALSE_ALARM, FAMILIES, Verdict, clopper_pearson, verify
 
@@ -97,10 +98,39 @@ def mdp_gape_transitions(nats: float) -> AbstractContextManager[None]:
     return _lemma(0.0, nats)
 
 
+@contextmanager
+def _canopy_with(**nats: float) -> Iterator[None]:
+    """Canopy with shares of delta that are larger than they are, by so many nats."""
+    honest = canopy._rules
+
+    def cut(*args: Any) -> Any:
+        rules = honest(*args)
+        for name, more in nats.items():
+            rules[name] *= math.exp(more)
+        return rules
+
+    with mock.patch.object(canopy, "_rules", cut):
+        canopy.setting_of.cache_clear()
+        yield
+    canopy.setting_of.cache_clear()
+
+
+def canopy_above(nats: float) -> AbstractContextManager[None]:
+    """Canopy's bounds from above: bets on the values of trees need to win too little."""
+    return _canopy_with(delta_tree=nats, delta_forced_tree=nats)
+
+
+def canopy_below(nats: float) -> AbstractContextManager[None]:
+    """Canopy's bounds from below: bets on returns need to win too little."""
+    return _canopy_with(delta_exploit=nats, delta_forced=nats)
+
+
 SABOTAGES: dict[Callable[[float], AbstractContextManager[None]], tuple[str, tuple[str, ...]]] = {
     bracket_above: ("bracket", ("anytime", "strict", "deep")),
     bracket_below: ("bracket", ("anytime", "strict", "deep")),
     bracket_sets: ("bracket", ("joint", "mixed")),
+    canopy_above: ("canopy", ("anytime", "continuous")),
+    canopy_below: ("canopy", ("anytime", "continuous")),
     mdp_gape_rewards: ("mdp-gape", ("lucky", "unlucky")),
     mdp_gape_transitions: ("mdp-gape", ("joint", "mixed")),
 }

@@ -50,7 +50,21 @@ def minimax(model, state, maximises=True):
     return found if state == 0 else max(found) if maximises else min(found)
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+def lottery_outcomes(model, state, action, h):
+    """Those of the lottery, by calling it with a fine grid of its two uniform numbers."""
+
+    class Fixed:
+        def __init__(self, *numbers):
+            self.random = iter(numbers).__next__
+
+    fine = (np.arange(60) + 0.5) / 60
+    coarse = (np.arange(400) + 0.5) / 400
+    step = family_module._lottery.py_func
+    paid = np.mean([step(state, action, Fixed(x, 0.5))[1] for x in coarse])
+    return [(1 / 60, paid, step(state, action, Fixed(0.5, x))[0]) for x in fine]
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIES.keys() - {"continuous"}))
 def test_answers_are_those_of_brute_force(name):
     family = FAMILIES[name]
     for seed in range(15):
@@ -65,6 +79,17 @@ def test_answers_are_those_of_brute_force(name):
         else:
             expected = by_recursion(case.table, outcomes, case.state, case.gamma, case.horizon)
         np.testing.assert_allclose(case.values, expected, rtol=0.0, atol=1e-12)
+
+
+def test_answers_where_every_successor_is_new():
+    checked = set()
+    for seed in range(12):
+        case = FAMILIES["continuous"].case(seed)
+        if case.horizon < 3:
+            expected = by_recursion(case.model, lottery_outcomes, case.state, case.gamma, case.horizon)
+            np.testing.assert_allclose(case.values, expected, rtol=0.0, atol=2e-3)
+            checked.add(case.horizon)
+    assert checked == {1, 2}
 
 
 def test_answers_for_an_infinite_horizon():

@@ -106,6 +106,7 @@ class Family:
         told: whether all rewards and transitions are told to the planner.
         per_step: whether the law of a state and action depends on the step.
         game: whether two players move in turn.
+        untold: whether nobody says how many successors there are.
         weight: how many plans it gets, relative to others.
     """
 
@@ -118,6 +119,7 @@ class Family:
     told: bool = False
     per_step: bool = False
     game: bool = False
+    untold: bool = False
     weight: float = 1.0
 
     def case(self, seed: int) -> Case:

@@ -36,6 +36,7 @@ class Entrant:
         promise: what it promises for the cases of a family.
         settings: further settings.
         only: names of the families that it is for; None: all that it can plan in.
+        needs_successors: whether it must be told how many successors there are.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Entrant:
     promise: Callable[[Family], Promise]
     settings: Mapping[str, Any] = field(default_factory=dict)
     only: frozenset[str] | None = None
+    needs_successors: bool = False
 
     @cached_property
     def _parameters(self) -> tuple[frozenset[str], bool]:
@@ -60,6 +62,8 @@ class Entrant:
         if self.only is not None and family.name not in self.only:
             return False
         if getattr(self.make, "two_player", False) != family.game:
+            return False
+        if family.untold and self.needs_successors:
             return False
         merge = self.settings.get("merge", "tree")
         # In a single step no state recurs, and if laws depend on the step evidence cannot be pooled.
@@ -133,8 +137,8 @@ ENTRANTS: dict[str, Entrant] = {
         Entrant("bracket/depth", Bracket, _bracket, {"merge": "depth"}),
         Entrant("bracket/stationary", Bracket, _bracket, {"merge": "stationary"}),
         Entrant("canopy", Canopy, _canopy),
-        Entrant("mdp-gape", MDPGapE, _mdp_gape),
-        Entrant("mdp-gape/depth", MDPGapE, _mdp_gape, {"merge": "depth"}),
+        Entrant("mdp-gape", MDPGapE, _mdp_gape, needs_successors=True),
+        Entrant("mdp-gape/depth", MDPGapE, _mdp_gape, {"merge": "depth"}, needs_successors=True),
         Entrant("mdp-gape/paper", MDPGapE, _heuristic, {"thresholds": "paper"}, only=_ARMS),
         Entrant("ugape-mcts", UGapEMCTS, _bounds),
         Entrant("ugape-mcts/lucb", UGapEMCTS, _bounds, {"rule": "lucb"}),

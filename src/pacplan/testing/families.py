@@ -390,6 +390,72 @@ def _jitted(rng: Generator, delta: float) -> Case:
     return replace(case, state=4 * odds)
 
 
+class _Untold:
+    """A table of which nobody knows how many successors or states there are."""
+
+    successors = states = None
+    known = False
+
+    def __init__(self, table: TabularMDP) -> None:
+        self._table = table
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._table, name)
+
+
+def _untold(rng: Generator, delta: float) -> Case:
+    """Like "mixed" and "rare", for planners that must find out how many successors there are."""
+    case = (_rare if rng.random() < 0.3 else _mixed)(rng, delta)
+    return replace(case, model=_Untold(case.model))
+
+
+# Places of the lottery, and by how much the best of them are likelier after action 1.
+_PLACES, _LEAN = 2**40, 1.0
+
+
+@numba.njit  # type: ignore[untyped-decorator]
+def _lottery(place: int, action: int, rng: Any) -> tuple[int, float, bool]:
+    """Action 0 pays 1 every other time, action 1 the more often the better the place is.
+
+    Places are never seen twice. After action 1 they are better: u to the power 1 / (1 + lean).
+    """
+    chance = place / _PLACES if action == 1 else 0.5
+    paid = rng.random() < chance
+    u = rng.random() ** (1.0 / (1.0 + _LEAN) if action == 1 else 1.0)
+    return int(u * (_PLACES - 1)), 1.0 if paid else 0.0, False
+
+
+def _mean_best(fixed: float, rest: float, lean: float) -> float:
+    """The mean of max(fixed, rest + u), if u in [0, 1] has the density (1 + lean) u^lean."""
+    turn = min(max(fixed - rest, 0.0), 1.0)
+    below = turn ** (1.0 + lean)
+    above = (1.0 + lean) / (2.0 + lean) * (1.0 - turn ** (2.0 + lean))
+    return float(fixed * below + rest * (1.0 - below) + above)
+
+
+def _continuous(rng: Generator, delta: float) -> Case:
+    """Every successor is new. The start is near the place where both actions are worth the same."""
+    horizon, gamma = _choose(rng, (1, 2, 3)), _choose(rng, (0.5, 0.9, 1.0))
+    after = [0.0, 0.0]
+    for _ in range(horizon - 1):
+        fixed, rest = 0.5 + gamma * after[0], gamma * after[1]
+        after = [_mean_best(fixed, rest, lean) for lean in (0.0, _LEAN)]
+    tie = 0.5 + gamma * (after[0] - after[1])
+    start = int(min(max(tie + rng.normal(0.0, 0.1), 0.0), 1.0) * (_PLACES - 1))
+    values = np.array([0.5 + gamma * after[0], start / _PLACES + gamma * after[1]])
+    return Case(
+        Simulator(_lottery, actions=2, may_end=False, initial=start),
+        start,
+        values,
+        _choose(rng, (0.0, 0.1, 0.3)),
+        delta,
+        gamma,
+        horizon,
+        budget=_choose(rng, (100, 400, _BUDGET)),
+        adversary=_choose(rng, ("nobody", "truth")),
+    )
+
+
 def _coarse(rng: Generator, delta: float) -> Case:
     """Small discounts and rough accuracies, which planners with large constants can afford."""
     table = _random(rng, 3, 2, 2)
@@ -468,6 +534,8 @@ FAMILIES: dict[str, Family] = {
         Family("changing", "laws depend on the step", 0.3, _changing, per_step=True),
         Family("python", "a Python simulator", 0.3, _in_python, weight=0.3),
         Family("jitted", "a jitted simulator", 0.3, _jitted, weight=0.5),
+        Family("untold", "the number of successors is not known", 0.3, _untold, untold=True),
+        Family("continuous", "every successor is new", 0.3, _continuous, untold=True),
         Family("coarse", "small discounts, rough accuracies", 0.5, _coarse, weight=0.5),
         Family("certain", "nothing is random", 0.5, _certain, weight=0.5),
         Family("games", "two players", 0.5, _game, game=True, weight=2.0),
