@@ -58,8 +58,9 @@ def test_bounds_hold(merge):
     assert above <= most(runs, delta / 2) and below <= most(runs, delta / 2)
 
 
-def test_a_return_outside_it_is_found():
-    planner = pacplan.Bracket(**SETTINGS, value_range=(-0.5, 1))
+@pytest.mark.parametrize("kind", [pacplan.Bracket, pacplan.Canopy])
+def test_a_return_outside_it_is_found(kind):
+    planner = kind(**SETTINGS, value_range=(-0.5, 1))
     with pytest.raises(BrokenPromiseError, match=r"a return of -1.*value_range=\(-0.5, 1.0\)"):
         planner.plan(MODEL, seed=1, budget=20_000)
 
@@ -71,6 +72,28 @@ def test_a_range_that_cannot_be():
     for wrong, error in (((1, -1), ValueError), (3, TypeError), (("a", 1), TypeError)):
         with pytest.raises(error, match=r"value_range|lowest return"):
             pacplan.Bracket(**SETTINGS, value_range=wrong)
+
+
+def noisy(state, action, rng):
+    """A climb whose heights are never seen twice."""
+    height, left = state
+    height += float(rng.normal((1.0, -1.0)[action]))
+    if left == 1:
+        return None, 1.0 if height > 0 else -1.0, True
+    return (height, left - 1), 0.0, False
+
+
+def test_canopy_saves_calls_too():
+    model = pacplan.Simulator(noisy, actions=2, reward_range=(-1, 1), initial=(0.0, 5))
+    calls = []
+    for told in (None, (-1, 1)):
+        planner = pacplan.Canopy(epsilon=1.0, delta=0.1, gamma=1.0, horizon=5, value_range=told)
+        plans = [planner.plan(model, seed=seed, budget=60_000) for seed in range(3)]
+        assert all(plan.certified for plan in plans)
+        calls.append(sum(plan.samples for plan in plans))
+    assert calls[1] < 0.7 * calls[0]
+    assert plans[-1].lower.min() >= -1.0 and plans[-1].upper.max() <= 1.0
+    assert "returns lie in [-1, 1]" in plans[-1].assumptions
 
 
 def test_numbers_are_bounds_too():

@@ -236,8 +236,6 @@ def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
         earned += discount * (rules.offset + rules.slope * search.path[h].reward)
         discount *= rules.gamma
     earned += discount * search.steps.ended[rules.horizon - length]
-    rules.least_return = min(rules.least_return, earned)
-    rules.most_return = max(rules.most_return, earned)
     if decision.kind == EXPLOIT:
         bet_exploit(search, decision.play, earned)
     elif decision.kind == FORCED:

@@ -28,7 +28,7 @@ from pacplan.algorithms.bracket.records import (
 from pacplan.algorithms.bracket.setting import Task, setting_of
 from pacplan.algorithms.common.confidence import tail
 from pacplan.algorithms.common.plans import within
-from pacplan.algorithms.common.returns import NEWEST
+from pacplan.algorithms.common.returns import ANYTHING, NEWEST, check_returns
 from pacplan.compiled.jit import records, zeros
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_graph, grown_graph
@@ -36,7 +36,7 @@ from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
 from pacplan.models.bounded import ValueBounds
-from pacplan.models.protocol import BrokenPromiseError, Session, facts
+from pacplan.models.protocol import Session, facts
 
 if TYPE_CHECKING:
     from pacplan.algorithms.bracket.planner import Bracket
@@ -82,7 +82,7 @@ class BracketSearch(KernelSearch):
                 rewards=planner.rewards,
                 transitions=planner.transitions,
                 reward_range=model.reward_range,
-                value_range=planner.value_range or (-math.inf, math.inf),
+                value_range=planner.value_range or ANYTHING,
                 may_end=model.may_end,
                 successors=1
                 if planner.transitions == "deterministic"
@@ -174,21 +174,9 @@ class BracketSearch(KernelSearch):
         Raises:
             BrokenPromiseError: a return lay outside the range that the user gave.
         """
-        if self._value_range is not None:
-            self._check_returns(*self._value_range)
+        check_returns(self._rules[0], self.in_units, self._value_range)
         lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
         return self.standing(int(self._decision[0]["best"]), seconds, lower, upper)
-
-    def _check_returns(self, low: float, high: float) -> None:
-        """Compare the returns that were bet on with the range that the user gave."""
-        rules = self._rules[0]
-        least, most = (self.in_units(float(rules[name])) for name in ("least_return", "most_return"))
-        slack = 1e-9 * (1.0 + abs(low) + abs(high))
-        if least < low - slack or most > high + slack:
-            raise BrokenPromiseError(
-                f"an episode had a return of {least if least < low else most}, outside the promised "
-                f"value_range=({low}, {high})"
-            )
 
     def reader(self) -> Reader:
         """Pairs hold the sum of their rewards, or the reward that was revealed, and an estimate."""

@@ -28,7 +28,13 @@ from pacplan.algorithms.bracket.constants import (
 )
 from pacplan.algorithms.bracket.prices import Prices, prices
 from pacplan.algorithms.bracket.records import PREDICTOR, RULES, STEPS
-from pacplan.algorithms.common.returns import FIRST_SPREAD, LARGEST_FRACTION, MOMENTS, NEWEST
+from pacplan.algorithms.common.returns import (
+    FIRST_SPREAD,
+    LARGEST_FRACTION,
+    MOMENTS,
+    NEWEST,
+    return_range,
+)
 from pacplan.core.words import at_most, exactly
 from pacplan.engine.values import step_range
 
@@ -94,7 +100,7 @@ def setting_of(task: Task) -> Setting:
     low, high = step_range(task.reward_range, task.may_end)
     width = high - low
     sigma = np.concatenate([[0.0], np.cumsum(task.gamma ** np.arange(task.horizon))])
-    floor, ceiling = _return_range(task, low, width, float(sigma[-1]))
+    floor, ceiling = return_range(task.value_range, low, width, float(sigma[-1]))
     span, epsilon = ceiling - floor, task.epsilon / width
     if task.epsilon > 0.0 and span > FINEST * epsilon:
         raise ValueError(
@@ -143,18 +149,6 @@ def setting_of(task: Task) -> Setting:
         # Halves of the largest fraction, until one is small enough.
         fractions=1 + max(0, math.ceil(math.log2(LARGEST_FRACTION / least))),
     )
-
-
-def _return_range(task: Task, low: float, width: float, sigma: float) -> tuple[float, float]:
-    """Least and largest return of H steps, in the units of the search."""
-    least, most = ((value - low * sigma) / width for value in task.value_range)
-    floor, ceiling = max(0.0, least), min(sigma, most)
-    if not floor <= ceiling:
-        raise ValueError(
-            f"value_range={task.value_range} contradicts the model's reward_range, by which returns "
-            f"lie in [{low * sigma}, {(low + width) * sigma}]"
-        )
-    return floor, ceiling
 
 
 def _predictors(successors: float) -> NDArray[Any]:

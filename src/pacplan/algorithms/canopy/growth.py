@@ -90,11 +90,11 @@ def _acting(frame: Any, turn: int) -> int:
 @inlined
 def leaf_value(search: Search, model: Any, h: int, state: int) -> float:
     """An upper bound on the value of a state at depth h; NaN after an error."""
-    rules, span = search.rules[0], search.levels[h].span
+    rules, level = search.rules[0], search.levels[h]
     if h == rules.horizon:
         return 0.0
     _, high = handles.value_bounds(model, int(state), int(h))
-    return float(max(0.0, min(span, (high - rules.low * span) / rules.width)))
+    return float(max(0.0, min(level.cap, (high - rules.low * level.span) / rules.width)))
 
 
 @inlined

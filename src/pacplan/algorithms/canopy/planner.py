@@ -61,6 +61,8 @@ class Canopy(DefaultHorizon, Planner):
             taken that bound its optimal value over the H - h steps left, in the model's units. (Only
             the upper one helps Canopy: it is what a leaf of a tree is worth.) The guarantee depends on
             it.
+        value_range: (low, high), if you know that what an episode earns from any state on, discounted
+            from there, lies between them, whatever is done; as for `Bracket`.
         chunk: see `Planner`; here in calls.
     """
 
@@ -78,6 +80,7 @@ class Canopy(DefaultHorizon, Planner):
         horizon: int | None = None,
         target: Literal["horizon", "infinite"] = "horizon",
         value_bounds: Bounds | None = None,
+        value_range: tuple[float, float] | None = None,
         chunk: int | None = None,
     ) -> None:
         super().__init__(chunk=chunk)
@@ -86,6 +89,9 @@ class Canopy(DefaultHorizon, Planner):
         self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
         self.target = checks.choice("target", target, ("horizon", "infinite"))
         self.value_bounds = check_bounds(value_bounds)
+        self.value_range = (
+            None if value_range is None else checks.interval("value_range", value_range, "return")
+        )
         if self.target == "infinite" and self.gamma == 1.0:
             raise ValueError('target="infinite" needs gamma < 1')
         if self.target == "infinite" and self.epsilon == 0.0:
@@ -128,6 +134,9 @@ class Canopy(DefaultHorizon, Planner):
         assumptions = [f"rewards lie in [{exactly(low)}, {exactly(high)}]"]
         if self.value_bounds is not None:
             assumptions.append("value_bounds bound the values")
+        if self.value_range is not None:
+            low, high = self.value_range
+            assumptions.append(f"returns lie in [{exactly(low)}, {exactly(high)}]")
         snapshot = search.snapshot(seconds)
         return bounded_plan(
             self,

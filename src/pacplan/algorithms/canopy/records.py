@@ -47,6 +47,7 @@ ARM = np.dtype(
 LEVEL = np.dtype(
     [
         ("span", np.float64),  # sigma_(H-h), the largest value
+        ("cap", np.float64),  # the same, or less if the user knows: what a leaf can be worth
         ("ended", np.float64),  # e_h, the value of having ended
         # Of the tree under way:
         ("width", np.int64),  # C_h
@@ -93,6 +94,8 @@ RULES = np.dtype(
         ("delta_exploit", np.float64),
         ("delta_forced", np.float64),
         ("floor", np.float64),  # the least return
+        ("least_return", np.float64),  # of the episodes that were bet on ...
+        ("most_return", np.float64),
         ("step", np.float64),  # of the grid of bounds
         ("stride", np.int64),  # steps of it in one step of the grid of forced bets
         ("horizon", np.int64),

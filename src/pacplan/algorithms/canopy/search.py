@@ -46,7 +46,15 @@ from pacplan.algorithms.canopy.records import (
 )
 from pacplan.algorithms.common.confidence import tail
 from pacplan.algorithms.common.plans import within
-from pacplan.algorithms.common.returns import FIRST_SPREAD, LARGEST_FRACTION, MOMENTS, NEWEST
+from pacplan.algorithms.common.returns import (
+    ANYTHING,
+    FIRST_SPREAD,
+    LARGEST_FRACTION,
+    MOMENTS,
+    NEWEST,
+    check_returns,
+    return_range,
+)
 from pacplan.compiled.jit import records, zeros
 from pacplan.core.words import at_most, exactly
 from pacplan.engine import steps
@@ -73,6 +81,7 @@ class Task(NamedTuple):
     gamma: float
     horizon: int
     reward_range: tuple[float, float]
+    value_range: tuple[float, float]  # infinite if nothing is known
     may_end: bool
 
 
@@ -117,6 +126,7 @@ def setting_of(task: Task) -> Setting:
             f"epsilon={exactly(task.epsilon)} is too small for values in a range of "
             f"{at_most(span * width)}; give at least {at_most(span * width / FINEST)}, or 0"
         )
+    floor, _ = return_range(task.value_range, low, width, span)
     # An epsilon beyond the range of values is reached before the first call.
     resolution = min(epsilon, span) if epsilon > 0.0 else FINE * span
     coarse = FORCED_GRID * resolution
@@ -126,6 +136,10 @@ def setting_of(task: Task) -> Setting:
     least = min(0.5, LEAST_FRACTION * resolution / span)
     levels = np.zeros(task.horizon + 1, LEVEL)
     levels["span"], levels["ended"] = sigma[::-1], -low / width * sigma[::-1]
+    known = (task.value_range[1] - low * levels["span"]) / width
+    levels["cap"] = np.minimum(
+        levels["span"], np.maximum(known, levels["ended"] if task.may_end else 0.0)
+    )
     levels["noise"], levels["curve"] = FIRST_NOISE, FIRST_CURVE
     levels["misfit"], levels["opened"] = FIRST_NOISE, OPENED
     levels["value"], levels["scatter"] = FIRST_VALUE * levels["span"], (0.2 * levels["span"]) ** 2
@@ -133,7 +147,7 @@ def setting_of(task: Task) -> Setting:
         low=low,
         width=width,
         span=span,
-        rules=_rules(task, low, width, resolution, step, stride),
+        rules=_rules(task, low, width, floor, resolution, step, stride),
         levels=levels,
         points=points,
         forced_points=points // stride + 2,
@@ -143,7 +157,13 @@ def setting_of(task: Task) -> Setting:
 
 
 def _rules(
-    task: Task, low: float, width: float, resolution: float, step: float, stride: int
+    task: Task,
+    low: float,
+    width: float,
+    floor: float,
+    resolution: float,
+    step: float,
+    stride: int,
 ) -> NDArray[Any]:
     lowest, highest = task.reward_range
     below, above = BELOW * task.delta, (1.0 - BELOW) * task.delta
@@ -157,6 +177,7 @@ def _rules(
     rules["delta_exploit"] = ORDINARY_SHARE * below
     rules["delta_forced"] = (1.0 - ORDINARY_SHARE) * below
     rules["step"], rules["stride"] = step, stride
+    rules["floor"], rules["least_return"], rules["most_return"] = floor, np.inf, -np.inf
     return rules
 
 
@@ -171,12 +192,21 @@ class CanopySearch(KernelSearch):
         self._value_bounds = (
             ValueBounds(planner.value_bounds, session) if planner.value_bounds else None
         )
+        self._value_range = planner.value_range
         target = planner.epsilon
         if planner.target == "infinite":
             target -= tail(model, gamma, horizon)
         self.target = target
         self._setting = setting = setting_of(
-            Task(target, planner.delta, gamma, horizon, model.reward_range, model.may_end)
+            Task(
+                epsilon=target,
+                delta=planner.delta,
+                gamma=gamma,
+                horizon=horizon,
+                reward_range=model.reward_range,
+                value_range=planner.value_range or ANYTHING,
+                may_end=model.may_end,
+            )
         )
         actions = len(query.actions)
         self.tree.reserve(1, actions, self.room)
@@ -259,7 +289,12 @@ class CanopySearch(KernelSearch):
         return np.where(self.root["trees"] > 0, self.in_units(self.root["estimate"]), np.nan)
 
     def snapshot(self, seconds: float) -> Snapshot:
-        """How the search stands."""
+        """How the search stands.
+
+        Raises:
+            BrokenPromiseError: a return lay outside the range that the user gave.
+        """
+        check_returns(self._rules[0], self.in_units, self._value_range)
         lower, upper = self._bounds()
         return self.standing(int(self._unit[0]["best"]), seconds, lower, upper)
 

@@ -44,7 +44,7 @@ def blended(mean: float, x: float, seen: float) -> float:
 def limits(level: Any, may_end: bool) -> tuple[float, float]:
     """The range to which learnt values of a depth are cut."""
     reach = CLIP * level.scatter**0.5
-    low, high = max(level.value - reach, 0.0), min(level.value + reach, level.span)
+    low, high = max(level.value - reach, 0.0), min(level.value + reach, level.cap)
     if may_end:
         low, high = min(low, level.ended), max(high, level.ended)
     return low, high
@@ -79,9 +79,9 @@ def freeze_wide(search: Search, width: int) -> None:
 def _freeze_ranges(search: Search) -> None:
     """R_d = V_d and R_h = 1 + gamma ( R_(h+1) + (1 - D_h/C_h) (u_(h+1) - l_(h+1)) ), at least e_h."""
     rules, levels, leaf = search.rules[0], search.levels, search.unit[0].leaf
-    levels[leaf].most = levels[leaf].span
+    levels[leaf].most = levels[leaf].cap
     levels[leaf].low = 0.0
-    levels[leaf].high = levels[leaf].span
+    levels[leaf].high = levels[leaf].cap
     levels[leaf].jitter = 0.0
     for h in range(leaf - 1, -1, -1):
         level, after = levels[h], levels[h + 1]
@@ -114,7 +114,7 @@ def state_value(level: Any) -> float:
     """Roughly the mean value of states at a depth."""
     if level.earnings > 0.0:
         return float(level.earned)
-    return float(FIRST_VALUE * level.span)
+    return float(min(FIRST_VALUE * level.span, level.cap))
 
 
 @inlined
@@ -122,8 +122,8 @@ def _forecast(search: Search, shape: Any, leaf: int) -> tuple[float, float, floa
     """Calls, bias, variance and R_0 of a tree of a shape."""
     rules, levels = search.rules[0], search.levels
     gamma = rules.gamma
-    bias = gamma**leaf * max(levels[leaf].span - state_value(levels[leaf]), 0.0)
-    most, rest, variance = levels[leaf].span, 0.0, 0.0
+    bias = gamma**leaf * max(levels[leaf].cap - state_value(levels[leaf]), 0.0)
+    most, rest, variance = levels[leaf].cap, 0.0, 0.0
     for h in range(leaf - 1, -1, -1):
         level = levels[h]
         kept = shape[1, h] if h + 1 < leaf else shape[0, h]

@@ -67,6 +67,7 @@ def _plant(search: Search, model: Any) -> int:
         arm = root[a]
         add_pair(search.tree, at, a)
         arm.upper = span
+        arm.lower = rules.floor
         arm.estimate = state_value(search.levels[0])
         first_shape(search, a)
     unit.planted = True

@@ -1,16 +1,20 @@
 """Bounds from below: bets on the returns of episodes that were declared beforehand.
 
 docs/bracket.md, "Below". In units in which a step pays between 0 and 1. A search that bets has `rules`
-(with `floor`, the least return, `delta_exploit`, `delta_forced`, `step`, `stride`, `bettors` and
-`forcers`), `root` (records with `ACCOUNT_FIELDS`), `moments`, `wealth` and `forced_wealth`.
+(with `floor`, the least return, `least_return` and `most_return`, those that were seen,
+`delta_exploit`, `delta_forced`, `step`, `stride`, `bettors` and `forcers`), `root` (records with
+`ACCOUNT_FIELDS`), `moments`, `wealth` and `forced_wealth`.
 """
 
+import math
+from collections.abc import Callable
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
 from pacplan.compiled.jit import inlined
+from pacplan.models.protocol import BrokenPromiseError
 
 # The bets on the returns of an action of the root.
 ACCOUNT_FIELDS = [
@@ -38,6 +42,61 @@ LARGEST_FRACTION = 0.9  # of the wealth that a forced bet stakes; others are hal
 MOST_WEALTH = 1e300  # more is not counted
 
 
+ANYTHING = (-math.inf, math.inf)
+"""The range of returns of which nothing is known."""
+
+
+def return_range(
+    value_range: tuple[float, float], low: float, width: float, sigma: float
+) -> tuple[float, float]:
+    """Least and largest return of all steps, in the units of the search.
+
+    Args:
+        value_range: of the return, in the user's units.
+        low: what 0 stands for.
+        width: what 1 stands for, minus that.
+        sigma: 1 + gamma + ... + gamma^(H-1).
+
+    Raises:
+        ValueError: rewards cannot add up to anything in that range.
+    """
+    least, most = ((value - low * sigma) / width for value in value_range)
+    floor, ceiling = max(0.0, least), min(sigma, most)
+    if not floor <= ceiling:
+        raise ValueError(
+            f"value_range={value_range} contradicts the model's reward_range, by which returns lie in "
+            f"[{low * sigma}, {(low + width) * sigma}]"
+        )
+    return floor, ceiling
+
+
+def check_returns(
+    rules: Any, in_units: Callable[[float], float], value_range: tuple[float, float] | None
+) -> None:
+    """Compare the returns that were bet on with the range that the user gave, if any.
+
+    Raises:
+        BrokenPromiseError: one lay outside.
+    """
+    if value_range is None:
+        return
+    low, high = value_range
+    least, most = (in_units(float(rules[name])) for name in ("least_return", "most_return"))
+    slack = 1e-9 * (1.0 + abs(low) + abs(high))
+    if least < low - slack or most > high + slack:
+        raise BrokenPromiseError(
+            f"an episode had a return of {least if least < low else most}, outside the promised "
+            f"value_range=({low}, {high})"
+        )
+
+
+@inlined
+def _note_return(rules: Any, earned: float) -> None:
+    """Remember the least and the largest return."""
+    rules.least_return = min(rules.least_return, earned)
+    rules.most_return = max(rules.most_return, earned)
+
+
 @inlined
 def bet_exploit(search: Any, action: int, earned: float) -> None:
     """Bet on the return of an episode that was declared to exploit before it began, then learn from it.
@@ -47,6 +106,7 @@ def bet_exploit(search: Any, action: int, earned: float) -> None:
     when every lower one is: then L > Q needs the first point above Q to have been reached.
     """
     arm, moments = search.root[action], search.moments[action]
+    _note_return(search.rules[0], earned)
     arm.returns += earned
     earned -= search.rules[0].floor
     if arm.exploits == FIRST_BET:
@@ -138,6 +198,7 @@ def bet_forced(search: Any, action: int, earned: float) -> None:
         rules.forcers += 1
         search.forced_wealth[arm.forced_account] = 1.0
     wealth = search.forced_wealth[arm.forced_account]
+    _note_return(rules, earned)
     arm.forces += 1
     step = rules.stride * rules.step
     count = wealth.shape[1]
