@@ -400,7 +400,7 @@ def _merging(model: Model, settings: dict[str, Any], seen: Look | None) -> tuple
     if seen is None or seen.reached == 0:
         return "depth", ", with equal states of the same step merged"
     hint = ""
-    if seen.again > 0 and seen.varied == 0:
+    if seen.again > 0 and seen.varied == 0 and not _may_be_certain(model, settings):
         hint = ' (nothing random was seen; if nothing is, say transitions="deterministic")'
     counted = f"{seen.states} of {seen.reached} states that were reached were different{hint}"
     if seen.states_recur and facts(model).stationary:

@@ -186,13 +186,14 @@ class Ending(NamedTuple):
 def drive(search: Search, limits: Limits, began: float, display: Display) -> Ending:
     """Run a search to its end. `began` is the reading of `time.perf_counter` that time counts from."""
     whole = None if limits.raise_interrupts else _whole()
-    if whole is not None and whole.any:
-        _ctrl_c.absorbed = True
-        return Ending("interrupt", 0.0, True)
     before = time.perf_counter()
     status = search.prepare()
     start = began + time.perf_counter() - before
-    if _reason(search, status, limits.raise_interrupts) == "interrupt":
+    reason = _reason(search, status, limits.raise_interrupts)
+    if reason == "interrupt" or (whole is not None and whole.any):
+        # This makes the root, without which there would be no bounds.
+        _reason(search, search.advance(0, 0), True)
+        _ctrl_c.absorbed = True
         return Ending("interrupt", 0.0, True)
     earlier = Start() if limits.keeper is None else limits.keeper.start(search)
     deadline = None if limits.time_limit is None else start + limits.time_limit
