@@ -12,7 +12,7 @@ from pacplan.algorithms.common.base import seed_sequence
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.compiled.streams import streams
 from pacplan.core import checks
-from pacplan.core.words import exactly
+from pacplan.core.words import estimated
 from pacplan.engine.checkpoint import Checkpoint, check_place
 from pacplan.engine.driver import Callback, Limits, Presses, interrupts
 from pacplan.engine.query import Query
@@ -268,7 +268,7 @@ def _choose(
     choice = _chosen(model, possible, given, seen)
     if not isinstance(asked, str):
         return choice
-    said = f"{choice.why}; epsilon={asked} of the range of values is {exactly(epsilon)}"
+    said = f"{choice.why}; epsilon={asked} of the range of values is {estimated(epsilon)}"
     return replace(choice, why=said)
 
 
