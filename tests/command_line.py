@@ -109,6 +109,24 @@ def pressing(last=200):
     return pacplan.Simulator(step, actions=2, successors=1, initial=0)
 
 
+def walking(last):
+    """A walk on a line, with a Ctrl-C as in `pressing`."""
+    import os
+    import signal
+
+    calls = []
+
+    def step(state, action, rng):
+        calls.append(state)
+        if len(calls) == last and not Path("pressed").exists():
+            Path("pressed").touch()
+            os.kill(os.getpid(), signal.SIGINT)
+        place = state + (1 if action == (rng.random() < 0.8) else -1)
+        return place, float(place > 0), False
+
+    return pacplan.Simulator(step, actions=2, initial=0)
+
+
 bounds = (lambda state, h: 0.0, lambda state, h: 5.0)
 flat = (lambda n: 1.0, lambda n: 1.0)
 

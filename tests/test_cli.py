@@ -19,15 +19,22 @@ from command_line import (
 from pacplan.core.words import at_least, at_most
 
 folder = pytest.fixture(folder_of_models)
+GAPE = ("--planner", "mdp-gape")
 
 
 # What is printed --------------------------------------------------------------------------------------
 
 
+ASKED = {"epsilon": 1, "delta": 0.1, "gamma": 0.7}
+
+
 @pytest.mark.parametrize("runner", [run, run_process])
-def test_garnet(runner):
-    outcome = runner("plan", "garnet", *FAST)
-    plan = pacplan.MDPGapE(epsilon=1, delta=0.1, gamma=0.7).plan(pacplan.envs.garnet(), seed=0)
+@pytest.mark.parametrize("planner", ["auto", "mdp-gape"])
+def test_garnet(runner, planner):
+    outcome = runner("plan", "garnet", *FAST, "--planner", planner)
+    plan = pacplan.plan(pacplan.envs.garnet(), seed=0, **ASKED)
+    if planner == "mdp-gape":
+        plan = pacplan.MDPGapE(**ASKED).plan(pacplan.envs.garnet(), seed=0)
     assert outcome.code == 0
     lines = outcome.stdout.splitlines()
     assert lines[0].split() == ["action", "lower", "interval", "upper", "estimate", "calls"]
@@ -57,8 +64,7 @@ def test_json(runner):
     assert outcome.stderr == ""
     record = json.loads(outcome.stdout)
     assert set(record) == {f.name for f in fields(pacplan.Plan)} - {"tree"}
-    plan = pacplan.MDPGapE(epsilon=1, delta=0.1, gamma=0.7).plan(pacplan.envs.garnet(), seed=0)
-    expected = plan.to_dict()
+    expected = pacplan.plan(pacplan.envs.garnet(), seed=0, **ASKED).to_dict()
     for name in ("seconds", "memory"):  # These depend on what was planned before.
         expected[name] = record[name]
     assert record == expected
@@ -221,15 +227,25 @@ def test_limits_that_come_too_late():
 
 
 def test_own_rule_without_a_proof():
-    outcome = run("plan", "garnet", *FAST, "--thresholds", "paper", "--json")
+    command = ["plan", "garnet", *FAST, *GAPE]
+    outcome = run(*command, "--thresholds", "paper", "--json")
     assert outcome.code == 0
     assert json.loads(outcome.stdout)["stopped_by"] == "rule"
 
 
 def test_fixed_budget():
-    outcome = run("plan", "garnet", *FAST, "--thresholds", "budget", "--budget", "2000")
+    command = ["plan", "garnet", *FAST, *GAPE]
+    outcome = run(*command, "--thresholds", "budget", "--budget", "2000")
     assert outcome.code in (0, 3)
     assert "nothing is proven" in outcome.words
+
+
+def test_per_cent():
+    """0.1 of the most that rewards in [0, 1] add up to, 1 / (1 - 0.7)."""
+    record = json.loads(run("plan", "garnet", *FAST, "--epsilon", "10%", "--json").stdout)
+    plan = pacplan.plan(pacplan.envs.garnet(), seed=0, **ASKED | {"epsilon": "10%"})
+    assert record["planner"] == plan.planner and "10%" in record["guarantee"]
+    assert record["lower"] == plan.lower.tolist()
 
 
 def test_goal_value():
@@ -253,12 +269,19 @@ def test_goal_value():
         (["garnet", "--set", "noise=loud"], ["noise", "'loud'"]),
         (["garnet", "--epsilon", "nan"], ["epsilon", "nan"]),
         (["garnet", "--epsilon=-1"], ["epsilon", "-1"]),
+        (["garnet", "--epsilon", "x"], ["epsilon", "'x'", "5%"]),
+        (["garnet", "--epsilon", "(1"], ["epsilon", "'(1'", "5%"]),
+        (["garnet", "--epsilon", "None"], ["epsilon", "'None'", "5%"]),
+        (["garnet", "--epsilon", "200%"], ["epsilon", "'200%'"]),
+        (["garnet", *GAPE, "--epsilon", "x"], ["epsilon", "'x'"]),
+        (["garnet", *GAPE, "--epsilon", "5%"], ["epsilon", "'5%'", "pacplan.plan"]),
         (["garnet", "--delta", "1"], ["delta", "1"]),
         (["garnet", "--gamma", "1.5"], ["gamma", "1.5"]),
         (["garnet", "--gamma", "1"], ["gamma", "horizon"]),
         (["garnet", "--horizon", "0"], ["horizon", "0"]),
-        (["garnet", "--thresholds", "loose"], ["thresholds", "'loose'", "'lemma'"]),
-        (["garnet", "--thresholds", "budget"], ["thresholds", "budget"]),
+        (["garnet", *GAPE, "--thresholds", "loose"], ["thresholds", "'loose'", "'lemma'"]),
+        (["garnet", *GAPE, "--thresholds", "budget"], ["thresholds", "budget"]),
+        (["garnet", "--thresholds", "paper"], ["takes no thresholds", "mdp-gape would"]),
         (["garnet", "--goal", "fame"], ["goal", "'fame'", "'action'"]),
         (["garnet", "--epsilon", "0"], ["epsilon=0", "budget"]),
         (["garnet", "--budget", "0"], ["budget", "0"]),
@@ -304,7 +327,7 @@ def test_wrong_usage_with_own_models(folder, name, arguments, words):
     [
         [],
         ["plan"],
-        ["plan", "garnet", "--epsilon", "x"],
+        ["plan", "garnet", "--delta", "x"],
         ["plan", "garnet", "--budget", "1.5"],
         ["plan", "garnet", "--nope"],
         ["fly"],

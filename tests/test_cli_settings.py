@@ -49,6 +49,7 @@ def test_every_setting_of_a_planner(folder, planner, arguments, expected):
         (["--set", "states=20", "--set", "states=30"], ["--set states=", "twice"]),
         (["--option", "merge"], ["--option takes NAME=VALUE"]),
         (["--option", "colour=red"], ["takes no colour", "value_bounds"]),
+        (["--planner", "mdp-gape", "--option", "colour=red"], ["takes no colour", "thresholds"]),
         (["--option", "epsilon=None"], ["epsilon", "None"]),
         (["--planner", "sparse-sampling", "--option", "width=3"], ["width needs a horizon"]),
         (
@@ -74,11 +75,14 @@ def test_wrong_settings(folder, arguments, words):
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["--thresholds", "sharp"], 0),
-        (["--option", "thresholds=sharp"], 0),
-        (["--thresholds", "lemma"], 3),
-        (["--option", "thresholds=lemma"], 3),
-        (["--option", "epsilon=0.0", "--option", "thresholds=lemma"], 0),
+        (["--planner", "mdp-gape", "--thresholds", "sharp"], 0),
+        (["--planner", "mdp-gape", "--option", "thresholds=sharp"], 0),
+        (["--planner", "mdp-gape", "--thresholds", "lemma"], 3),
+        (["--planner", "mdp-gape", "--option", "thresholds=lemma"], 3),
+        (["--planner", "mdp-gape", "--option", "epsilon=0.0", "--option", "thresholds=lemma"], 0),
+        (["--epsilon", "0.1"], 3),
+        (["--option", "epsilon=0.0"], 0),
+        (["--epsilon", "0%"], 0),
         (["--planner", "sparse-sampling", "--option", "width=2", "--option", "horizon=1"], 0),
         (["--planner", "sparse-sampling", "--option", "width=2", "--horizon", "1"], 0),
         (["--planner", "uct"], 0),
@@ -125,6 +129,40 @@ def test_resuming_from_the_command(folder, tmp_path):
         records.append(record)
     assert records[0] == records[1] == records[2]
     assert records[0]["samples"] == 120
+
+
+CHOSEN = ("--json", "--checkpoint", "saved", "--every", "1e-9", "--epsilon", "20%", "--horizon", "4")
+
+
+def test_interrupting_the_look(folder, tmp_path):
+    command = ["plan", f"{folder}:walking", "--set", "last=40", *CHOSEN]
+    done = run_process(*command, "--seed", "3", cwd=tmp_path)
+    record = json.loads(done.stdout)
+    assert record["interrupted"] and record["stopped_by"] == "interrupt"
+    assert record["samples"] == 0 and not record["certified"]
+    assert done.code == 130
+    assert done.stderr == "pacplan: stopped\n"
+
+
+def test_resuming_what_was_chosen(folder, tmp_path):
+    """A checkpoint names its planner, so nothing is looked at again."""
+    command = ["plan", f"{folder}:walking", "--set", "last=300", *CHOSEN]
+    first = run_process(*command, "--seed", "3", cwd=tmp_path)
+    assert first.code == 130, first.stderr
+    assert first.stderr == "pacplan: stopped; --resume goes on from saved\n"
+    refused = run_process(*command, "--delta", "0.2", "--resume", cwd=tmp_path)
+    assert_refused(refused, 2, "another planner", "delta=0.1", "delta=0.2")
+    saved = (tmp_path / "saved").read_bytes()
+    records = []
+    for extra in (["--resume"], ["--seed", "3"]):
+        (tmp_path / "saved").write_bytes(saved)
+        done = run_process(*command, *extra, cwd=tmp_path)
+        assert done.code == 0, done.stderr
+        records.append(json.loads(done.stdout))
+        told = records[-1].pop("guarantee")
+        del records[-1]["seconds"], records[-1]["memory"]
+        assert ("as chosen before" in told) == (extra == ["--resume"])
+    assert records[0] == records[1]
 
 
 def test_help_names_every_planner():

@@ -1,4 +1,6 @@
-"""The one call: `pacplan.plan`."""
+"""The one call: `pacplan.plan`, and the planner that it chooses."""
+
+import signal
 
 import numpy as np
 import pytest
@@ -6,49 +8,366 @@ import pytest
 import pacplan
 from conftest import random_small
 from pacplan import exact
+from pacplan.engine.driver import _ctrl_c
+from pacplan.models.protocol import BrokenPromiseError
+
+ASKED = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7, "horizon": 2}
 
 
-def test_it_plans_with_bracket_and_says_so():
-    model = random_small(np.random.default_rng(1), states=6, actions=3)
-    settings = {"epsilon": 0.3, "delta": 0.1, "gamma": 0.8, "horizon": 4}
-    plan = pacplan.plan(model, 0, seed=2, **settings)
-    same = pacplan.Bracket(**settings, merge="depth").plan(model, 0, seed=2)
-    np.testing.assert_array_equal(plan.lower, same.lower)
-    np.testing.assert_array_equal(plan.upper, same.upper)
-    assert plan.planner.startswith("Bracket(")
-    assert plan.guarantee.startswith(same.guarantee)
-    assert "Bracket" in plan.guarantee and "merged" in plan.guarantee
-    q = exact.finite_horizon(model, gamma=0.8, horizon=4)[0, 0]
-    assert plan.certified and q.max() - q[plan.action] <= 0.3
-    tree = pacplan.plan(model, 0, seed=2, merge="tree", budget=500, **settings)
-    assert "merge" not in tree.planner and tree.samples <= 500
+def few_states(state, action, rng):
+    """A walk on a ring of ten places."""
+    move = 1 if (rng.random() < 0.8) == (action == 1) else -1
+    return (state + move) % 10, float(state == 3), False
 
 
-def test_simulators_are_not_merged():
-    table = random_small(np.random.default_rng(1))
-    model = pacplan.Simulator(table.step, actions=2, successors=2)
-    plan = pacplan.plan(model, 0, epsilon=0.5, delta=0.1, gamma=0.7, horizon=2, seed=0)
-    assert "merge" not in plan.planner
-    assert plan.certified
+def histories(state, action, rng):
+    """Ten successors for every pair, and no state on two paths."""
+    return (*state, action, int(rng.integers(10))), 0.5, False
+
+
+def some_recur(state, action, rng):
+    """One of twelve places, and the time."""
+    return (int(rng.integers(12)), state[1] + 1), 0.5, False
+
+
+def drift(state, action, rng):
+    return state + action + rng.normal(), float(state > 0), False
+
+
+def count(state, action, rng):
+    return state + action, float(state == 1), False
+
+
+def noisy_count(state, action, rng):
+    return state + action, rng.random(), False
+
+
+def by_step(state, action, rng, h):
+    return (state + action + (rng.random() < 0.5)) % 3, float(h == 1), False
+
+
+def simulator(step, **promises):
+    return pacplan.Simulator(step, actions=2, **promises)
+
+
+GAME = pacplan.envs.game_tree([[0.9, 0.2], 0.6])
+
+
+# Which planner ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "state", "settings", "planner", "words"),
+    [
+        (random_small(np.random.default_rng(1)), 0, {}, "Bracket merge='stationary'", "since only"),
+        (simulator(few_states), 3, {}, "Bracket merge='stationary'", "equal states merged"),
+        (simulator(few_states, successors=2), 3, {}, "Bracket merge='stationary'", "equal states"),
+        (simulator(histories), (), {"horizon": 6}, "Bracket", "without merging states"),
+        (simulator(some_recur), (0, 0), {"horizon": 4}, "Bracket merge='depth'", "same step"),
+        (simulator(drift), 0.0, {}, "Canopy", "every successor may be new"),
+        # Nothing random was seen, but nothing was promised.
+        (simulator(count), 0, {}, "Bracket merge='stationary'", 'say transitions="deterministic"'),
+        (simulator(count, successors=1), 0, {}, "OPD merge='stationary'", "promises successors=1"),
+        (simulator(count), 0, {"transitions": "deterministic"}, "OPD merge='stationary'", "says so"),
+        (simulator(noisy_count, successors=1), 0, {}, "Bracket merge='stationary'", "since only"),
+        (simulator(by_step, stationary=False), 0, {}, "Bracket merge='depth'", "same step"),
+        # Settings that not every planner has.
+        (simulator(drift), 0.0, {"value_range": (0, 2), "budget": 3000}, "Bracket", "without merging"),
+        (simulator(drift), 0.0, {"goal": "value", "budget": 3000}, "Bracket goal='value'", "without"),
+        (simulator(drift), 0.0, {"target": "horizon"}, "Canopy", "every successor"),
+        (
+            simulator(count, successors=1),
+            0,
+            {"goal": "value"},
+            "Bracket goal='value' merge='stationary'",
+            "were different.)",
+        ),
+        # What is given is not chosen.
+        (simulator(few_states), 3, {"merge": "tree"}, "Bracket", "(Planned by Bracket.)"),
+        (
+            simulator(few_states),
+            3,
+            {"merge": "depth"},
+            "Bracket merge='depth'",
+            "(Planned by Bracket.)",
+        ),
+        (simulator(few_states), 3, {"merge": "auto"}, "Bracket merge='stationary'", "since only"),
+        (simulator(drift), 0.0, {"merge": "tree", "budget": 3000}, "Bracket", "(Planned by Bracket.)"),
+        (
+            simulator(count, successors=1),
+            0,
+            {"merge": "depth"},
+            "OPD merge='depth'",
+            "nothing is random",
+        ),
+        # A look would be more than a tenth of the calls.
+        (simulator(drift), 0.0, {"budget": 1119}, "Bracket merge='depth'", "same step merged.)"),
+        (simulator(drift), 0.0, {"budget": 1120}, "Canopy", "every successor"),
+        (simulator(count, successors=1), 0, {"budget": 1}, "Bracket merge='depth'", "same step"),
+        (
+            simulator(count, successors=1),
+            0,
+            {"budget": 1, "rewards": "deterministic"},
+            "OPD merge='stationary'",
+            'rewards="deterministic"',
+        ),
+    ],
+)
+def test_the_choice(model, state, settings, planner, words):
+    asked = ASKED | settings
+    limits = {"budget": asked.pop("budget")} if "budget" in asked else {}
+    plan = pacplan.plan(model, state, seed=2, **limits, **asked)
+    name, *parts = planner.split()
+    assert plan.planner.startswith(f"{name}(")
+    for part in parts:
+        assert part in plan.planner
+    if not any("merge" in part for part in parts):
+        assert "merge" not in plan.planner
+    assert f"(Planned by {name}" in plan.guarantee and words in plan.guarantee
+    # It is the chosen planner's own plan for this seed.
+    choice = pacplan.choose(model, state, seed=2, **limits, **asked)
+    assert repr(choice.planner) == plan.planner
+    assert plan.guarantee.endswith(f"({choice})")
+    same = choice.planner.plan(model, state, seed=2, **limits)
+    assert plan.guarantee == f"{same.guarantee} ({choice})"
+    for field in ("lower", "upper", "calls", "values"):
+        np.testing.assert_array_equal(getattr(plan, field), getattr(same, field))
+    assert (plan.samples, plan.action, plan.stopped_by) == (same.samples, same.action, same.stopped_by)
 
 
 def test_games():
-    game = pacplan.envs.game_tree([[0.9, 0.2], 0.6])
-    plan = pacplan.plan(game, epsilon=0.1, delta=0.1, seed=0)
+    plan = pacplan.plan(GAME, epsilon=0.1, delta=0.1, seed=0)
     assert plan.action == 1
     assert "UGapEMCTS" in plan.guarantee
+    assert pacplan.plan(GAME, epsilon="10%", delta=0.1, seed=0, rule="lucb").certified
+    assert pacplan.choose(GAME, epsilon=0.1, delta=0.1).look is None
     with pytest.raises(ValueError, match="gamma"):
-        pacplan.plan(game, epsilon=0.1, delta=0.1, gamma=0.9)
+        pacplan.plan(GAME, epsilon=0.1, delta=0.1, gamma=0.9)
+    with pytest.raises(TypeError, match=r"plan takes no merge for this model .*rule"):
+        pacplan.plan(GAME, epsilon=0.1, delta=0.1, merge="auto")
 
 
-def test_what_is_missing_is_named():
-    model = random_small(np.random.default_rng(1))
-    with pytest.raises(TypeError, match="gamma"):
-        pacplan.plan(model, 0, epsilon=0.3, delta=0.1)
-    with pytest.raises(TypeError, match="thresholds"):
-        pacplan.plan(model, 0, epsilon=0.3, delta=0.1, gamma=0.7, thresholds="paper")
+def test_the_answer_is_right():
+    model = random_small(np.random.default_rng(1), states=6, actions=3)
+    plan = pacplan.plan(model, 0, epsilon=0.3, delta=0.1, gamma=0.8, horizon=4, seed=2)
+    q = exact.finite_horizon(model, gamma=0.8, horizon=4)[0, 0]
+    assert plan.certified and q.max() - q[plan.action] <= 0.3
+
+
+def test_the_same_seed_gives_the_same_plan():
+    model = simulator(few_states)
+    one, same, other = (pacplan.plan(model, 3, seed=seed, **ASKED) for seed in (1, 1, 2))
+    assert one.samples == same.samples and one.guarantee == same.guarantee
+    np.testing.assert_array_equal(one.values, same.values)
+    assert not np.array_equal(one.values, other.values)
+    sequence = np.random.SeedSequence(1)
+    assert pacplan.plan(model, 3, seed=sequence, **ASKED).guarantee == one.guarantee
+    assert sequence.n_children_spawned == 0
+
+
+def test_the_look_is_not_part_of_the_evidence():
+    """Calls of the look are none of the plan's, and come first."""
+    made = []
+
+    def step(state, action, rng):
+        made.append(action)
+        return few_states(state, action, rng)
+
+    plan = pacplan.plan(simulator(step), 3, seed=0, **ASKED)
+    seen = pacplan.choose(simulator(few_states), 3, seed=0, **ASKED).look
+    assert len(made) == seen.calls + plan.samples
+
+
+# Limits -----------------------------------------------------------------------------------------------
+
+
+def test_slow_simulators_within_a_time_limit(monkeypatch, clock):
+    """The look takes a tenth of the time, and its time is not the plan's."""
+    monkeypatch.setattr("pacplan.look.time", clock)
+    made = []
+
+    def step(state, action, rng):
+        made.append(clock.now)
+        clock.now += 1.0
+        return drift(state, action, rng)
+
+    # The clock is moved by calls alone: the thread that watches the deadline must not matter.
+    monkeypatch.setattr("pacplan.engine.driver._RETURN", 0.0)
+    choice = pacplan.choose(simulator(step), 0.0, time_limit=200.5, seed=0, **ASKED)
+    assert choice.look.calls == len(made) == 22
+    assert type(choice.planner) is pacplan.Canopy
+    made.clear()
+    clock.now = 0.0
+    asked = ASKED | {"epsilon": 0.01}
+    plan = pacplan.plan(simulator(step), 0.0, time_limit=200.5, seed=0, **asked)
+    assert plan.stopped_by == "deadline" and plan.planner.startswith("Canopy")
+    # The first call, which may compile, does not count.
+    assert plan.samples <= 201 - 21
+    assert clock.now <= 202.5
+    # Too slow for any look: what a single call shows is nothing.
+    choice = pacplan.choose(simulator(step), 0.0, time_limit=5, seed=0, **ASKED)
+    assert choice.look.calls <= 2 and type(choice.planner) is pacplan.Bracket
+    assert pacplan.plan(simulator(step), 0.0, time_limit=1, seed=0, **asked).stopped_by == "deadline"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"budget": 0}, "budget"),
+        ({"time_limit": 0.0}, "time_limit"),
+        ({"time_limit": float("nan")}, "time_limit"),
+        ({"memory_limit": 0}, "memory_limit"),
+        ({"callback": 3}, "callback"),
+        ({"on_interrupt": "ignore"}, "on_interrupt"),
+        ({"checkpoint": "no/such/folder"}, "no such folder"),
+        ({"checkpoint": "file", "every": 0.0}, "every"),
+        ({"seed": -1}, "seed"),
+        ({"epsilon": 0.0}, "budget"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"epsilon": None}, "epsilon"),
+        ({"epsilon": "five"}, "5%"),
+        ({"epsilon": "5"}, "5%"),
+        ({"epsilon": "nan%"}, "nan%"),
+        ({"epsilon": "-1%"}, "-1%"),
+        ({"epsilon": "101%"}, "101%"),
+        ({"epsilon": "5%", "gamma": 1.0, "horizon": None}, "horizon"),
+        ({"epsilon": "5%", "gamma": 2.0}, "gamma"),
+        ({"epsilon": "5%", "gamma": "x"}, "gamma"),
+        ({"epsilon": "5%", "horizon": 0}, "horizon"),
+        ({"epsilon": "5%", "value_range": 3}, "value_range"),
+        ({"epsilon": "5%", "value_range": (2, 1)}, "value_range"),
+        ({"delta": 2.0}, "delta"),
+        ({"gamma": None}, "plan.. needs gamma"),
+        ({"gamma": 1.0, "horizon": None}, "horizon"),
+        ({"horizon": 10**6}, "horizon"),
+        ({"merge": "paths"}, "merge"),
+        ({"rewards": "known"}, "publishes"),
+        (
+            {"thresholds": "paper"},
+            r"takes no thresholds .*\(mdp-gape would take it\); it takes .*merge",
+        ),
+        ({"colour": "red"}, "takes no colour for this model; it takes .*value_bounds"),
+        ({"state": [1]}, "hashable"),
+        ({"state": None}, "name a state"),
+    ],
+)
+def test_what_is_wrong_is_said_before_the_first_call(wrong, words):
+    def step(state, action, rng):
+        raise AssertionError("called")
+
+    asked = ASKED | {"state": 0} | wrong
+    with pytest.raises((TypeError, ValueError), match=words):
+        pacplan.plan(simulator(step), **asked)
+
+
+def test_no_model():
     with pytest.raises(TypeError, match="model"):
-        pacplan.plan("model", 0, epsilon=0.3, delta=0.1, gamma=0.7)
+        pacplan.plan("model", 0, **ASKED)
+    with pytest.raises(TypeError, match="model"):
+        pacplan.choose("model", 0, **ASKED | {"epsilon": "5%"})
+
+
+@pytest.mark.parametrize("settings", [{}, {"rewards": "deterministic"}])
+def test_what_is_declared_wrongly(settings):
+    """The look calls pairs again, which the search may never do."""
+    with pytest.raises(BrokenPromiseError, match="declared deterministic, but a second successor"):
+        pacplan.plan(simulator(drift), 0.0, seed=0, transitions="deterministic", **settings, **ASKED)
+
+
+# Ctrl-C -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """As if no plan had been interrupted before."""
+    monkeypatch.setattr(_ctrl_c, "absorbed", False)
+
+
+def pressing(*when):
+    """A simulator during whose calls of these numbers Ctrl-C is pressed."""
+    calls = []
+
+    def step(state, action, rng):
+        calls.append(state)
+        if len(calls) in when:
+            signal.raise_signal(signal.SIGINT)
+        return few_states(state, action, rng)
+
+    return simulator(step), calls
+
+
+@pytest.mark.parametrize("when", [1, 20, 40])
+def test_ctrl_c_during_the_look_returns_what_is_known(when, fresh):
+    model, calls = pressing(when)
+    plan = pacplan.plan(model, 3, seed=0, **ASKED)
+    assert len(calls) == when
+    assert plan.interrupted and plan.stopped_by == "interrupt" and not plan.certified
+    assert plan.samples == 0
+    assert plan.lower.tolist() == [0.0, 0.0] and plan.upper.tolist() == [1.7, 1.7]
+    # As after any plan that was interrupted, the next one in the next plan raises.
+    model, calls = pressing(5)
+    with pytest.raises(KeyboardInterrupt):
+        pacplan.plan(model, 3, seed=0, **ASKED)
+    assert len(calls) == 5
+
+
+def test_ctrl_c_during_the_search(fresh):
+    model, calls = pressing(60)
+    plan = pacplan.plan(model, 3, seed=0, **ASKED | {"epsilon": 0.01})
+    assert len(calls) == 60 and plan.samples == 60 - 40
+    assert plan.interrupted and plan.stopped_by == "interrupt"
+    assert not pacplan.plan(simulator(few_states), 3, seed=0, **ASKED).interrupted
+    model, calls = pressing(30, 31)
+    assert pacplan.plan(model, 3, seed=0, **ASKED).interrupted and len(calls) == 30
+
+
+def test_ctrl_c_may_raise(fresh):
+    for when in (1, 20, 60):
+        model, calls = pressing(when)
+        with pytest.raises(KeyboardInterrupt):
+            pacplan.plan(model, 3, seed=0, on_interrupt="raise", **ASKED | {"epsilon": 0.01})
+        assert len(calls) == when
+
+
+# Per cent ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "promises", "epsilon"),
+    [
+        # 5 % of 1 + 0.7 + 0.49, of 1 / (1 - 0.7), and of 3.
+        ({"gamma": 0.7, "horizon": 3}, {}, 0.05 * 2.19),
+        ({"gamma": 0.7}, {}, 0.05 / 0.3),
+        ({"gamma": 1.0, "horizon": 3}, {}, 0.15),
+        ({"gamma": 0.0, "horizon": 3}, {}, 0.05),
+        # Rewards of a range of 4; after an end they are 0.
+        ({"gamma": 0.7, "horizon": 3}, {"reward_range": (-1, 3)}, 0.2 * 2.19),
+        ({"gamma": 0.7, "horizon": 3}, {"reward_range": (0, 4), "may_end": False}, 0.2 * 2.19),
+        ({"gamma": 0.7, "horizon": 3}, {"reward_range": (2, 4), "may_end": False}, 0.1 * 2.19),
+        ({"gamma": 0.7, "horizon": 3}, {"reward_range": (2, 4)}, 0.2 * 2.19),
+        ({"gamma": 0.7, "horizon": 3, "value_range": (0.5, 2.5)}, {}, 0.1),
+        ({"gamma": 1.0, "horizon": 50, "value_range": (0, 1)}, {}, 0.05),
+    ],
+)
+def test_per_cent_of_the_range_of_values(settings, promises, epsilon):
+    model = simulator(few_states, **{"reward_range": (0, 1)} | promises)
+    if model.reward_range[0] > 0:
+        model = simulator(lambda s, a, rng: (s, 3.0, False), **promises)
+    choice = pacplan.choose(model, 3, epsilon="5%", delta=0.1, seed=0, **settings)
+    assert choice.planner.epsilon == pytest.approx(epsilon, rel=1e-12)
+    assert "epsilon=5% of the range of values is" in str(choice)
+
+
+def test_per_cent_is_for_plan_alone():
+    plan = pacplan.plan(simulator(few_states), 3, seed=0, **ASKED | {"epsilon": "20%"})
+    same = pacplan.plan(simulator(few_states), 3, seed=0, **ASKED | {"epsilon": 0.2 * 1.7})
+    assert plan.certified and plan.gap <= 0.34
+    assert plan.samples == same.samples
+    with pytest.raises(ValueError, match=r"pacplan\.plan"):
+        pacplan.Bracket(**ASKED | {"epsilon": "5%"})
+
+
+# Planners by name -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("cls", [pacplan.Bracket, pacplan.MDPGapE])

@@ -25,8 +25,9 @@ from pacplan.core.version import __version__
 from pacplan.diagnosis import Advice, Diagnosis
 from pacplan.engine import SearchTree, Snapshot
 from pacplan.forecasting import Forecast, forecast
+from pacplan.look import Look
 from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP, from_gymnasium, recorded
-from pacplan.planning import plan
+from pacplan.planning import Choice, choose, plan
 from pacplan.result import Plan
 
 __all__ = [
@@ -41,9 +42,11 @@ __all__ = [
     "Bracket",
     "BrokenPromiseError",
     "Canopy",
+    "Choice",
     "Decision",
     "Diagnosis",
     "Forecast",
+    "Look",
     "MDPGapE",
     "Model",
     "Plan",
@@ -59,6 +62,7 @@ __all__ = [
     "UGapEMCTS",
     "__version__",
     "bounds",
+    "choose",
     "envs",
     "exact",
     "forecast",

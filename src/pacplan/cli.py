@@ -139,12 +139,12 @@ def plan(
     """
     from pacplan.algorithms.common.base import seed_sequence
     from pacplan.models.protocol import BrokenPromiseError
-    from pacplan.planning import choose
+    from pacplan.planning import decided, decided_before
     from pacplan.registry import choice_settings, has_rule, planner_of, problem_maker
     from pacplan.views.explorer import explore
 
     flags = {
-        "epsilon": None if epsilon is None else _literal(epsilon),
+        "epsilon": None if epsilon is None else _accuracy(epsilon),
         "delta": delta,
         "gamma": gamma,
         "horizon": horizon,
@@ -182,18 +182,19 @@ def plan(
     except (TypeError, ValueError, ImportError) as error:
         raise _failure(error, Exit.USAGE) from error
     try:
-        choice, chosen = None, named
+        choice = None
+        if kept is not None and named is None:
+            choice = decided_before(kept, model, given)
+        chosen = named if choice is None else choice.planner
+        asked: dict[str, Any] = {"seed": root, "budget": budget, "checkpoint": checkpoint} | limits
         if chosen is None:
-            choice = choose(model, start, seed=root, budget=budget, time_limit=time_limit, **given)
+            choice, result = decided(model, start, given, **asked)
             chosen = choice.planner
-        if saved is not None:
-            result = chosen.resume(saved, model, **limits)
+        elif saved is None:
+            result = chosen.plan(model, start, **asked)
         else:
-            result = chosen.plan(
-                model, start, seed=root, budget=budget, checkpoint=checkpoint, **limits
-            )
-        if choice is not None:
-            result = choice.told(result)
+            result = chosen.resume(saved, model, **limits)
+            result = result if choice is None else choice.told(result)
     except (BrokenPromiseError, MemoryError) as error:
         raise _failure(error, Exit.ERROR) from error
     except Exception as error:
@@ -483,6 +484,14 @@ def _interrupted(words: str) -> typer.Exit:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     typer.echo(f"pacplan: {words}", err=True)
     return typer.Exit(Exit.INTERRUPTED)
+
+
+def _accuracy(text: str) -> float | str:
+    """A number, or the text itself, which may be per cent."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _literal(text: str) -> Any:

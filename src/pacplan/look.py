@@ -1,20 +1,25 @@
-"""What a few dozen calls show of a model, before it is planned in: the choice of a planner rests on it.
+"""What about a hundred calls show of a model, before it is planned in: a planner's choice rests on it.
 
 No certificate does: the calls are thrown away, so no delta is spent on them.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from pacplan.compiled.streams import streams
 from pacplan.engine.caller import Caller
+from pacplan.engine.driver import Presses
+from pacplan.engine.promises import REWARD_VARIES, TOO_MANY_SUCCESSORS
 from pacplan.models.protocol import Model
 
 # Calls of each of the first actions of the state, random episodes, and their steps.
 _DRAWS, _ACTIONS, _EPISODES, _STEPS = 12, 4, 8, 8
+MOST_CALLS = _DRAWS * _ACTIONS + _EPISODES * _STEPS
+# Rewards are the same if they differ by no more than rounding, in parts of the width of their range.
+_SAME_REWARD = 1e-9
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,7 @@ class Look:
         varied: of those, how many differed from the first, in reward or successor.
         reached: states reached in random episodes.
         states: different ones among them.
+        seconds: time that it took, without the first call.
     """
 
     calls: int
@@ -36,6 +42,7 @@ class Look:
     varied: int
     reached: int
     states: int
+    seconds: float = field(default=0.0, compare=False)
 
     @property
     def successors_recur(self) -> bool:
@@ -54,7 +61,15 @@ class Look:
 
 
 def look(
-    model: Model, state: Any, horizon: int, seed: np.random.SeedSequence, seconds: float | None = None
+    model: Model,
+    state: Any,
+    horizon: int,
+    seed: np.random.SeedSequence,
+    *,
+    seconds: float | None = None,
+    deterministic: bool = False,
+    same_rewards: bool = False,
+    presses: Presses | None = None,
 ) -> Look:
     """Call the first actions of a state again and again, then play a few random episodes.
 
@@ -64,44 +79,95 @@ def look(
         horizon: most steps of an episode.
         seed: of the calls; its children are used, and no others.
         seconds: after the first call, after which no other is made; None: there is no such limit.
+        deterministic: whether the user declared that every pair has one successor.
+        same_rewards: whether the user declared that a pair always pays the same.
+        presses: of Ctrl-C, which ends the look; None: each raises.
+
+    Raises:
+        BrokenPromiseError: the model broke a promise, or what was declared of it is wrong.
     """
     (ties,) = streams(seed, 1)
-    first: dict[tuple[int, int, int], tuple[int | None, float]] = {}
-    after: dict[tuple[int, int, int], set[int | None]] = {}
-    calls = again = recurred = varied = 0
-    reached: list[int] = []
-    with Caller(model, state, seed, horizon) as caller:
-        root = caller.start()
+    with Caller(model, state, seed, horizon, deterministic=deterministic) as caller:
+        seeing = _Seeing(caller, same_rewards, seconds, presses)
+        try:
+            _call_and_play(seeing, caller.start(), horizon, ties)
+        except KeyboardInterrupt:
+            if presses is None or presses.insisted:
+                raise
+            presses.any = True
+    return seeing.look()
 
-        def call(at: int, action: int, h: int) -> int | None:
-            nonlocal calls, again, recurred, varied
-            pair = caller.pair(at, action, h)
-            drawn = caller.call(at, action, h)
-            calls += 1
-            if pair in first:
-                again += 1
-                recurred += drawn[0] in after[pair]
-                varied += drawn != first[pair]
-            first.setdefault(pair, drawn)
-            after.setdefault(pair, set()).add(drawn[0])
-            return drawn[0]
 
-        def late() -> bool:
-            return seconds is not None and time.perf_counter() > began + seconds
+def _call_and_play(seeing: "_Seeing", root: int, horizon: int, ties: Any) -> None:
+    tried = min(seeing.caller.actions(root, 0), _ACTIONS)
+    for draw in range(_DRAWS * tried):
+        if seeing.over():
+            return
+        seeing.call(root, draw % tried, 0)
+    for _ in range(_EPISODES):
+        at = root
+        for h in range(min(horizon, _STEPS)):
+            if seeing.over():
+                return
+            after = seeing.call(at, int(ties.random() * seeing.caller.actions(at, h)), h)
+            if after is None:
+                break
+            seeing.reached.append(after)
+            at = after
 
-        offered = caller.actions(root, 0)
-        # Compilation, if the first call needs it, does not count.
-        call(root, 0, 0)
-        began = time.perf_counter()
-        for draw in range(1, _DRAWS * min(offered, _ACTIONS)):
-            if not late():
-                call(root, draw % min(offered, _ACTIONS), 0)
-        for _ in range(_EPISODES):
-            at: int | None = root
-            for h in range(min(horizon, _STEPS)):
-                if at is None or late():
-                    break
-                at = call(at, int(ties.random() * caller.actions(at, h)), h)
-                if at is not None:
-                    reached.append(at)
-    return Look(calls, again, recurred, varied, len(reached), len(set(reached)))
+
+class _Seeing:
+    """Calls a model, and keeps count of what is seen."""
+
+    def __init__(
+        self, caller: Caller, same_rewards: bool, seconds: float | None, presses: Presses | None
+    ) -> None:
+        self.caller = caller
+        self.reached: list[int] = []
+        self._same_rewards, self._seconds, self._presses = same_rewards, seconds, presses
+        self._began: float | None = None
+        self._first: dict[tuple[int, int, int], tuple[int | None, float]] = {}
+        self._after: dict[tuple[int, int, int], set[int | None]] = {}
+        self._calls = self._again = self._recurred = self._varied = 0
+
+    def over(self) -> bool:
+        """Whether there is no time left, or Ctrl-C was pressed."""
+        if self._presses is not None and self._presses.any:
+            return True
+        return self._seconds is not None and self._elapsed() > self._seconds
+
+    def _elapsed(self) -> float:
+        return 0.0 if self._began is None else time.perf_counter() - self._began
+
+    def call(self, at: int, action: int, h: int) -> int | None:
+        """The state that a call leads to, None after an end."""
+        pair = self.caller.pair(at, action, h)
+        successor, reward = drawn = self.caller.call(at, action, h)
+        if self._began is None:  # Compilation, if the first call needs it, does not count.
+            self._began = time.perf_counter()
+        self._calls += 1
+        first = self._first.setdefault(pair, drawn)
+        after = self._after.setdefault(pair, set())
+        if after:
+            self._again += 1
+            self._recurred += successor in after
+            self._varied += drawn != first
+        after.add(successor)
+        if len(after) > self.caller.terms["successors"]:
+            raise self.caller.broken(TOO_MANY_SUCCESSORS, at, action, h)
+        rounding = _SAME_REWARD * float(self.caller.terms["width"])
+        if self._same_rewards and abs(reward - first[1]) > rounding:
+            raise self.caller.broken(REWARD_VARIES, at, action, h, reward)
+        return successor
+
+    def look(self) -> Look:
+        """What was seen so far."""
+        return Look(
+            calls=self._calls,
+            again=self._again,
+            recurred=self._recurred,
+            varied=self._varied,
+            reached=len(self.reached),
+            states=len(set(self.reached)),
+            seconds=self._elapsed(),
+        )

@@ -7,23 +7,26 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pacplan.algorithms import OPD, Bracket, Canopy, Planner, UGapEMCTS
+from pacplan.algorithms import OPD, Bracket, Canopy, Planner, UGapEMCTS, planners
 from pacplan.algorithms.common.base import seed_sequence
-from pacplan.algorithms.common.confidence import DefaultHorizon
-from pacplan.core.words import exactly
-from pacplan.engine.driver import Callback
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon
+from pacplan.compiled.streams import streams
+from pacplan.core import checks
+from pacplan.core.words import estimated
+from pacplan.engine.checkpoint import Checkpoint, check_place
+from pacplan.engine.driver import Callback, Limits, Presses, interrupts
+from pacplan.engine.query import Query
 from pacplan.engine.values import step_width
-from pacplan.look import Look, look
+from pacplan.look import MOST_CALLS, Look, look
 from pacplan.models.protocol import Model, check_model, facts
 from pacplan.result import Plan
 
-# Part of a budget, or of a time limit, that a look may take, and its most seconds.
-_LOOK_PART, _LOOK_SECONDS = 0.1, 2.0
-# Most calls of a look.
-_LOOK_CALLS = 112
+# Part of a budget, or of a time limit, that a look may take.
+_LOOK_PART = 0.1
 # The look has a stream of its own, so that the plan is the planner's own for this seed.
 _LOOK_STREAM = 0x100C
-_LOOK_STEPS = 8
+# What is left of a time limit of which a look has taken more than its part.
+_LEAST_SECONDS = 1e-3
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ def plan(
         gamma: discount; games have none.
         seed: the same seed gives the same plan; None draws a fresh one.
         budget: most calls to the model. (Those of the look are not counted; they are at most a tenth.)
-        time_limit: most seconds.
+        time_limit: most seconds; the look takes at most a tenth of them. (Compilation, if it is needed,
+            does not count.)
         progress: show how the search stands, on the error stream.
         callback: called with a `Snapshot` now and then; a true result stops the search.
         memory_limit: most bytes for the records of the search.
@@ -98,22 +102,11 @@ def plan(
         ValueError: a setting out of range, or a problem that cannot be handled.
         TypeError: a setting of the wrong type, or one that no planner for this model has.
     """
-    root = seed_sequence(seed)
-    choice = choose(
+    return decided(
         model,
         state,
-        epsilon=epsilon,
-        delta=delta,
-        gamma=gamma,
-        seed=root,
-        budget=budget,
-        time_limit=time_limit,
-        **settings,
-    )
-    found = choice.planner.plan(
-        model,
-        state,
-        seed=root,
+        dict(epsilon=epsilon, delta=delta, gamma=gamma, **settings),
+        seed=seed,
         budget=budget,
         time_limit=time_limit,
         progress=progress,
@@ -122,8 +115,71 @@ def plan(
         on_interrupt=on_interrupt,
         checkpoint=checkpoint,
         every=every,
+    )[1]
+
+
+def decided(
+    model: Model,
+    state: Any,
+    settings: dict[str, Any],
+    *,
+    seed: int | np.random.SeedSequence | None = None,
+    budget: int | None = None,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
+    memory_limit: int | None = None,
+    on_interrupt: Literal["return", "raise"] = "return",
+    checkpoint: str | Path | None = None,
+    every: float = 60.0,
+    progress: bool = False,
+) -> tuple[Choice, Plan]:
+    """As `plan`, which has the arguments; the settings have the accuracy and the discount as well."""
+    check_model(model)
+    limits = Limits.checked(budget, time_limit, None, callback, memory_limit, on_interrupt)
+    if checkpoint is not None:
+        check_place(Path(checkpoint))
+        checks.positive("every", every)
+    root = seed_sequence(seed)
+    if state is None:
+        state = model.initial_state()
+    with interrupts(limits.raise_interrupts) as presses:
+        choice = _choose(
+            model, state, settings, root, limits, None if limits.raise_interrupts else presses
+        )
+        if time_limit is not None and choice.look is not None:
+            time_limit = max(time_limit - choice.look.seconds, _LEAST_SECONDS)
+        found = choice.planner.plan(
+            model,
+            state,
+            seed=root,
+            budget=budget,
+            time_limit=time_limit,
+            progress=progress,
+            callback=callback,
+            memory_limit=memory_limit,
+            on_interrupt=on_interrupt,
+            checkpoint=checkpoint,
+            every=every,
+        )
+    return choice, choice.told(replace(found, interrupted=found.interrupted or presses.any))
+
+
+def decided_before(saved: Checkpoint, model: Model, settings: dict[str, Any]) -> Choice:
+    """The choice for which a checkpoint was written, without another look, which might differ.
+
+    Raises:
+        ValueError: with these settings no planner is chosen that could have written it.
+    """
+    given = dict(settings)
+    epsilon = absolute(given.pop("epsilon"), model, given.get("gamma"), given)
+    possible = _possible(model, epsilon, given)
+    for planner in possible:
+        if planner.identity == saved.header["planner"]:
+            return Choice(planner, ", as chosen before", None)
+    raise ValueError(
+        f"the checkpoint is from another planner: it was written for {saved.header['planner']}, and "
+        f"with these settings it would be one such as {possible[0]!r}"
     )
-    return choice.told(found)
 
 
 def absolute(
@@ -144,16 +200,17 @@ def absolute(
         raise ValueError(f"epsilon must be a number, or per cent as in '5%', got {epsilon!r}")
     check_model(model)
     if settings.get("value_range") is not None:
-        low, high = settings["value_range"]
-        return part * float(high - low)
-    width, horizon = step_width(model.reward_range, model.may_end), settings.get("horizon")
+        low, high = checks.interval("value_range", settings["value_range"], "return")
+        return part * (high - low)
+    width = step_width(model.reward_range, model.may_end)
     if gamma is None or model.two_player:
         return part * width
-    if horizon is not None:
-        return part * width * sum(gamma**h for h in range(int(horizon)))
-    if gamma == 1.0:
-        raise ValueError(f"with gamma=1, epsilon={epsilon!r} needs a horizon= or a value_range=")
-    return part * width / (1.0 - gamma)
+    discount, horizon = check_gamma_and_horizon(gamma, settings.get("horizon"))
+    if discount == 1.0:
+        assert horizon is not None
+        return part * width * horizon
+    left = 0.0 if horizon is None else discount**horizon
+    return part * width * (1.0 - left) / (1.0 - discount)
 
 
 def choose(
@@ -182,74 +239,75 @@ def choose(
         settings: of the planner.
     """
     check_model(model)
-    accuracy = absolute(epsilon, model, gamma, settings)
-    choice = _chosen(model, state, accuracy, delta, gamma, seed, budget, time_limit, settings)
-    if not isinstance(epsilon, str):
+    limits = Limits.checked(budget, time_limit, None)
+    if state is None:
+        state = model.initial_state()
+    given = dict(epsilon=epsilon, delta=delta, gamma=gamma, **settings)
+    return _choose(model, state, given, seed_sequence(seed), limits, None)
+
+
+def _choose(
+    model: Model,
+    state: Any,
+    settings: dict[str, Any],
+    seed: np.random.SeedSequence,
+    limits: Limits,
+    presses: Presses | None,
+) -> Choice:
+    given = dict(settings)
+    asked = given.pop("epsilon")
+    epsilon = absolute(asked, model, given.get("gamma"), given)
+    possible = _possible(model, epsilon, given)
+    # What is wrong is said before the first call.
+    rng, ties = streams(seed_sequence(0), 2)
+    query = Query(model, state, model.actions(state), limits.budget, rng, ties)
+    possible[0].check_query(query, limits)
+    seen = None
+    if not model.two_player:
+        seen = _seen(query, possible, given, seed, limits, presses)
+    choice = _chosen(model, possible, given, seen)
+    if not isinstance(asked, str):
         return choice
-    said = f"{choice.why}; epsilon={epsilon} of the range of values is {exactly(accuracy)}"
+    said = f"{choice.why}; epsilon={asked} of the range of values is {estimated(epsilon)}"
     return replace(choice, why=said)
 
 
-def _chosen(
-    model: Model,
-    state: Any,
-    epsilon: float,
-    delta: float,
-    gamma: float | None,
-    seed: int | np.random.SeedSequence | None,
-    budget: int | None,
-    time_limit: float | None,
-    settings: dict[str, Any],
-) -> Choice:
+def _possible(model: Model, epsilon: float, given: dict[str, Any]) -> list[Planner]:
+    """The planners that may be chosen; the first is the most likely one."""
+    settings = {name: value for name, value in given.items() if name not in ("delta", "gamma", "merge")}
+    delta, gamma, merge = given["delta"], given["gamma"], given.get("merge", "auto")
     if model.two_player:
         if gamma is not None:
             raise ValueError("a game of two players has no discount: leave gamma out")
-        game = UGapEMCTS(epsilon=epsilon, delta=delta, **settings)
-        return Choice(game, ", which is for games of two players", None)
+        if "merge" in given:
+            settings["merge"] = merge
+        _check_names(UGapEMCTS, settings)
+        return [UGapEMCTS(epsilon=epsilon, delta=delta, **settings)]
     if gamma is None:
         raise TypeError("plan() needs gamma, the discount: pass gamma=1 and a horizon= for none")
-    merge = settings.pop("merge", "auto")
-    if merge != "auto":
-        settings["merge"] = merge
-    # What is wrong with a setting is said before the first call.
-    proven = Bracket(epsilon=epsilon, delta=delta, gamma=gamma, **settings)
-    if state is None:
-        state = model.initial_state()
-    seen = _seen(model, state, proven, seed_sequence(seed), budget, time_limit)
-    if _nothing_is_random(model, settings, seen) and _takes(OPD, settings):
-        certain = {"merge": "stationary" if facts(model).stationary else "depth"} | settings
-        planner = OPD(epsilon=epsilon, gamma=gamma, **certain)
-        return Choice(planner, f", since nothing is random: {_declared(model, settings)}", seen)
-    if seen is not None and not seen.successors_recur and _takes(Canopy, settings):
-        why = (
-            f": of {seen.again} calls of the same pairs {seen.recurred or 'none'} led where another "
-            "had, so every successor may be new"
-        )
-        return Choice(Canopy(epsilon=epsilon, delta=delta, gamma=gamma, **settings), why, seen)
-    merge, why = _merging(model, settings, seen)
-    settings["merge"] = merge
-    return Choice(Bracket(epsilon=epsilon, delta=delta, gamma=gamma, **settings), why, seen)
+    _check_names(Bracket, settings)
+    merges: tuple[Any, ...] = (merge,)
+    if merge == "auto":
+        merges = ("stationary", "depth", "tree") if facts(model).stationary else ("depth", "tree")
+    found: list[Planner] = [
+        Bracket(epsilon=epsilon, delta=delta, gamma=gamma, merge=nodes, **settings) for nodes in merges
+    ]
+    if merge == "auto" and _takes(Canopy, settings):
+        found.append(Canopy(epsilon=epsilon, delta=delta, gamma=gamma, **settings))
+    if _may_be_certain(model, settings) and _takes(OPD, settings):
+        found.insert(0, OPD(epsilon=epsilon, gamma=gamma, merge=merges[0], **settings))
+    return found
 
 
-def _seen(
-    model: Model,
-    state: Any,
-    planner: DefaultHorizon,
-    seed: np.random.SeedSequence,
-    budget: int | None,
-    time_limit: float | None,
-) -> Look | None:
-    """What a look shows; None if the budget is too small for one."""
-    if budget is not None and _LOOK_PART * budget < _LOOK_CALLS:
-        return None
-    horizon = _LOOK_STEPS
-    if planner.horizon is not None or budget is not None:
-        horizon = min(horizon, planner.horizon_for(model, budget))
-    if model.steps is not None:
-        horizon = min(horizon, model.steps)
-    seconds = _LOOK_SECONDS if time_limit is None else min(_LOOK_SECONDS, _LOOK_PART * time_limit)
-    own = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, _LOOK_STREAM))
-    return look(model, state, horizon, own, seconds)
+def _check_names(planner: type[Planner], settings: dict[str, Any]) -> None:
+    """Raise TypeError for a setting that the planner does not have."""
+    for name in settings:
+        if _takes(planner, {name: None}):
+            continue
+        others = [other for other, cls in planners.items() if _takes(cls, {name: None})]
+        hint = f" ({', '.join(others)} would take it)" if others else ""
+        known = [*signature(planner).parameters]
+        raise TypeError(f"plan takes no {name} for this model{hint}; it takes {', '.join(known)}")
 
 
 def _takes(planner: type[Planner], settings: dict[str, Any]) -> bool:
@@ -257,29 +315,92 @@ def _takes(planner: type[Planner], settings: dict[str, Any]) -> bool:
     return set(settings) <= set(signature(planner).parameters)
 
 
-def _nothing_is_random(model: Model, settings: dict[str, Any], seen: Look | None) -> bool:
-    """Whether it was declared that every pair has one successor, and rewards were not seen to vary."""
+def _seen(
+    query: Query,
+    possible: list[Planner],
+    settings: dict[str, Any],
+    seed: np.random.SeedSequence,
+    limits: Limits,
+    presses: Presses | None,
+) -> Look | None:
+    """What a look shows; None if the budget is too small for one."""
+    budget, model = limits.budget, query.model
+    if budget is not None and _LOOK_PART * budget < MOST_CALLS:
+        return None
+    (bracket, *_) = (planner for planner in possible if isinstance(planner, Bracket))
+    horizon = model.steps or checks.LARGEST
+    if bracket.horizon is not None or budget is not None:
+        horizon = min(horizon, bracket.horizon_for(model, budget))
+    return look(
+        model,
+        query.state,
+        horizon,
+        np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, _LOOK_STREAM)),
+        seconds=None if limits.time_limit is None else _LOOK_PART * limits.time_limit,
+        deterministic=settings.get("transitions") == "deterministic",
+        same_rewards=settings.get("rewards") == "deterministic",
+        presses=presses,
+    )
+
+
+def _chosen(
+    model: Model, possible: list[Planner], settings: dict[str, Any], seen: Look | None
+) -> Choice:
+    """Which of the planners it is, after what was seen."""
+
+    def of(kind: type[Planner], merge: str | None = None) -> Planner | None:
+        fitting = (p for p in possible if type(p) is kind)
+        return next((p for p in fitting if merge is None or getattr(p, "merge", "") == merge), None)
+
+    game, certain, canopy = of(UGapEMCTS), of(OPD), of(Canopy)
+    if game is not None:
+        return Choice(game, ", which is for games of two players", None)
+    if certain is not None and _no_reward_varies(settings, seen):
+        return Choice(certain, f", since nothing is random: {_declared(settings)}", seen)
+    if canopy is not None and seen is not None and not seen.successors_recur:
+        why = (
+            f": of {seen.again} calls of the same pairs {seen.recurred or 'none'} led where another "
+            "had, so every successor may be new"
+        )
+        return Choice(canopy, why, seen)
+    merge, why = _merging(model, settings, seen)
+    bracket = of(Bracket, merge)
+    assert bracket is not None
+    return Choice(bracket, why, seen)
+
+
+def _may_be_certain(model: Model, settings: dict[str, Any]) -> bool:
+    """Whether it was declared that every pair has one successor, and no reward is known to vary."""
     one = model.successors == 1 or settings.get("transitions") == "deterministic"
-    told = settings.get("rewards", "unknown")
-    if not one or model.random_rewards or told == "known" or settings.get("transitions") == "known":
-        return False
-    return told == "deterministic" or (seen is not None and seen.again > 0 and seen.varied == 0)
+    told = "known" in (settings.get("rewards"), settings.get("transitions"))
+    return one and not told and not model.random_rewards
 
 
-def _declared(model: Model, settings: dict[str, Any]) -> str:
+def _no_reward_varies(settings: dict[str, Any], seen: Look | None) -> bool:
+    """Whether that was declared or, of successors that cannot vary, seen."""
+    if settings.get("rewards") == "deterministic":
+        return True
+    return seen is not None and seen.again > 0 and seen.varied == 0
+
+
+def _declared(settings: dict[str, Any]) -> str:
+    one = "the model promises successors=1"
     if settings.get("transitions") == "deterministic":
-        return 'transitions="deterministic" says so'
-    return "the model promises successors=1, and no reward was seen to vary"
+        one = 'transitions="deterministic" says so'
+    if settings.get("rewards") == "deterministic":
+        return f'{one}, and rewards="deterministic" of rewards'
+    return f"{one}, and no reward was seen to vary"
 
 
 def _merging(model: Model, settings: dict[str, Any], seen: Look | None) -> tuple[str, str]:
     """What Bracket's nodes should stand for, and why."""
-    if "merge" in settings:
-        return settings["merge"], ""
-    if seen is None:
+    given = settings.get("merge", "auto")
+    if given != "auto":
+        return given, ""
+    if seen is None or seen.reached == 0:
         return "depth", ", with equal states of the same step merged"
     hint = ""
-    if seen.again > 0 and seen.varied == 0:
+    if seen.again > 0 and seen.varied == 0 and not _may_be_certain(model, settings):
         hint = ' (nothing random was seen; if nothing is, say transitions="deterministic")'
     counted = f"{seen.states} of {seen.reached} states that were reached were different{hint}"
     if seen.states_recur and facts(model).stationary:

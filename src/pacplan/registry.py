@@ -14,7 +14,7 @@ from pacplan import envs
 from pacplan.algorithms import Planner, planners, register
 from pacplan.bounds.thresholds import NAMED, for_a_budget
 from pacplan.models import gymnasium
-from pacplan.models.protocol import Model
+from pacplan.models.protocol import Model, check_model
 
 # Defaults for what a planner takes and was not given; and what replaces some of them.
 _DEFAULTS = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7}
@@ -58,10 +58,11 @@ def choice_settings(settings: Mapping[str, Any], model: Model) -> dict[str, Any]
 
     Functions among them can be given as text, module:name.
     """
+    check_model(model)
     defaults = {
         key: value for key, value in _DEFAULTS.items() if key != "gamma" or not model.two_player
     }
-    return defaults | _with_functions(settings)
+    return {"gamma": None} | defaults | _with_functions(settings)
 
 
 def _with_functions(settings: Mapping[str, Any]) -> dict[str, Any]:

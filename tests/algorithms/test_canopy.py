@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import pacplan
-from canopy_trees import scores, tree_means
+from canopy_trees import scores, searching, tree_means
 from conftest import interpreted, random_small
 from every_planner import answer
 from gaussian import GAMMA, walk, walk_values
@@ -239,3 +239,37 @@ def test_the_tree_shows_the_actions_of_the_root():
     assert sorted(shown) == [0, 1, 2]
     assert [shown[a].upper for a in range(3)] == plan.upper.tolist()
     assert [shown[a].lower for a in range(3)] == plan.lower.tolist()
+
+
+def test_no_node_of_a_tree_is_forgotten(monkeypatch):
+    # What shares a slot with another would be drawn anew if it were, and the plan a different one.
+    model = pacplan.envs.garnet(states=12, actions=3, successors=12, seed=4)
+    planner = pacplan.Canopy(epsilon=0.0, delta=0.1, gamma=0.9, horizon=4)
+    plans = []
+    for room in (8, 1 << 14):
+        monkeypatch.setattr("pacplan.algorithms.canopy.search.SHARED", room)
+        plans.append(planner.plan(model, 0, seed=3, budget=30_000))
+    for name in ("lower", "upper", "calls", "values"):
+        np.testing.assert_array_equal(getattr(plans[0], name), getattr(plans[1], name))
+
+
+def test_forced_units_take_a_hundredth_of_the_calls():
+    def flip(state, action, rng):
+        return state, float(rng.random() < (0.5, 0.45)[action]), False
+
+    search = searching(pacplan.Simulator(flip, actions=2), 0, gamma=1.0, horizon=1, epsilon=0.0)
+    while search.reports["calls"][0] < 5000:
+        search.advance(1, 1 << 62)
+    assert 10 <= search._unit[0]["forced_spent"] <= 0.01 * search.reports["calls"][0]
+
+
+@pytest.mark.parametrize("place", ["root", "leaf"])
+def test_what_value_bounds_raise_comes_through(place):
+    def upper(state, h):
+        return 4.0 if h == 0 and place == "leaf" else 1.0 / 0.0
+
+    planner = pacplan.Canopy(
+        epsilon=0.3, delta=0.1, gamma=GAMMA, horizon=3, value_bounds=(lambda state, h: 0.0, upper)
+    )
+    with pytest.raises(ZeroDivisionError):
+        planner.plan(walk(), seed=0, budget=5000)

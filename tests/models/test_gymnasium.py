@@ -288,7 +288,8 @@ def test_same_seed_same_plan():
     ("command", "code", "words"),
     [
         (["gym:FrozenLake-v1", "--set", "is_slippery=False", "--horizon", "6"], 0, "Action"),
-        (["gym:CartPole-v1", "--set", "successors=1", "--set", "reward_range=(0,1)"], 3, "Action"),
+        (["gym:CartPole-v1", "--set", "successors=1", "--set", "reward_range=(0,1)"], 0, "by OPD"),
+        (["gym:CartPole-v1", "--set", "reward_range=(0,1)"], 3, "by Bracket"),
         (["gym:Nowhere-v1"], 2, "cannot make 'Nowhere-v1'"),
         (["gym:CartPole-v1"], 2, "pass reward_range"),
     ],

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import matplotlib
@@ -113,6 +114,16 @@ def test_a_trace_ends_where_the_search_ends(limits, clock):
         assert trace.snapshots[-1].samples == plan.samples
         assert trace.snapshots[0].episodes == 1
         assert (np.diff(trace.samples) > 0).all()
+
+
+def test_a_search_that_ends_without_another_call_ends_the_trace():
+    trace = views.Trace()
+    make("mdp-gape").plan(problem("mdp-gape"), 0, seed=0, budget=400, callback=trace)
+    length, last = len(trace), trace.snapshots[-1]
+    trace(replace(last, seconds=last.seconds + 1.0))
+    assert len(trace) == length
+    assert trace.snapshots[-1].seconds == last.seconds + 1.0
+    assert (np.diff(trace.samples) > 0).all()
 
 
 def test_a_trace_holds_one_search_however_short_the_one_before_was():

@@ -35,24 +35,39 @@ class Caller:
 
     Use it in a `with` statement: it holds a session.
 
+    Args:
+        model: the problem.
+        start: where episodes begin.
+        seed: of the draws.
+        steps: most steps of an episode.
+        deterministic: whether the user declared that every pair has one successor.
+
     Attributes:
         session: the model's.
         terms: the record of what the model promised.
         report: the record of the last broken promise.
     """
 
-    def __init__(self, model: Model, start: Any, seed: np.random.SeedSequence, steps: int) -> None:
+    def __init__(
+        self,
+        model: Model,
+        start: Any,
+        seed: np.random.SeedSequence,
+        steps: int,
+        *,
+        deterministic: bool = False,
+    ) -> None:
         self._rng: Stream
         (self._rng,) = streams(seed, 1)
         self.session = model.open(seed)
         low, high = model.reward_range
         terms, report = np.zeros(1, TERMS), np.zeros(1, REPORT)
         terms["lowest"], terms["width"], terms["horizon"] = low, high - low, steps
-        terms["successors"] = model.successors or checks.LARGEST
+        terms["successors"] = 1 if deterministic else model.successors or checks.LARGEST
         terms["most_actions"], terms["may_end"] = model.max_actions or 0, model.may_end
         self._rules = _Rules(records(terms), records(report))
         self.terms, self.report = self._rules.terms[0], self._rules.report[0]
-        self._model, self._start = model, start
+        self._model, self._start, self._deterministic = model, start, deterministic
         # In models that are not stationary, a pair belongs to its step.
         self._stationary = facts(model).stationary
 
@@ -89,17 +104,18 @@ class Caller:
         """What identifies the law of a call."""
         return state, action, 0 if self._stationary else h
 
-    def broken(self, promise: int, state: int, action: int, h: int) -> BrokenPromiseError:
+    def broken(
+        self, promise: int, state: int, action: int, h: int, reward: float = 0.0
+    ) -> BrokenPromiseError:
         """The error for a promise that a call broke, as further calls showed."""
-        for name, value in zip(
-            ("promise", "state", "action", "h"), (promise, state, action, h), strict=True
-        ):
+        noted = {"promise": promise, "state": state, "action": action, "h": h, "reward": reward}
+        for name, value in noted.items():
             self.report[name] = value
-        return broken_promise(self.report, self.terms, self.session, False)
+        return broken_promise(self.report, self.terms, self.session, self._deterministic)
 
     def _failure(self, state: int, action: int | None, h: int) -> BaseException:
         """What the model raised, or the promise that it broke."""
         self.session.diagnose(state, action, h)
         if self.session.error is not None:
             return self.session.error
-        return broken_promise(self.report, self.terms, self.session, False)
+        return broken_promise(self.report, self.terms, self.session, self._deterministic)

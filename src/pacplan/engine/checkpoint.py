@@ -184,6 +184,16 @@ def plain_state(state: Any) -> str | None:
         return None
 
 
+def check_place(path: Path) -> None:
+    """Raise ValueError unless checkpoints can be written to a path."""
+    if not path.resolve().parent.is_dir():
+        raise ValueError(f"checkpoint={str(path)!r}: no such folder")
+    if path.is_dir():
+        raise ValueError(f"checkpoint={str(path)!r} is a folder; name a file in it")
+    if not os.access(path.resolve().parent, os.W_OK):
+        raise ValueError(f"checkpoint={str(path)!r}: no permission to write there")
+
+
 class CheckpointKeeper:
     """Writes the checkpoints of one plan, and restores the one that it resumes from.
 
@@ -197,12 +207,7 @@ class CheckpointKeeper:
     def __init__(
         self, path: Path, every: float, header: dict[str, Any], saved: Checkpoint | None
     ) -> None:
-        if not path.resolve().parent.is_dir():
-            raise ValueError(f"checkpoint={str(path)!r}: no such folder")
-        if path.is_dir():
-            raise ValueError(f"checkpoint={str(path)!r} is a folder; name a file in it")
-        if not os.access(path.resolve().parent, os.W_OK):
-            raise ValueError(f"checkpoint={str(path)!r}: no permission to write there")
+        check_place(path)
         self.every = every
         self._path = path
         self._header = header

@@ -185,10 +185,15 @@ class Ending(NamedTuple):
 
 def drive(search: Search, limits: Limits, began: float, display: Display) -> Ending:
     """Run a search to its end. `began` is the reading of `time.perf_counter` that time counts from."""
+    whole = None if limits.raise_interrupts else _whole()
     before = time.perf_counter()
     status = search.prepare()
     start = began + time.perf_counter() - before
-    if _reason(search, status, limits.raise_interrupts) == "interrupt":
+    reason = _reason(search, status, limits.raise_interrupts)
+    if reason == "interrupt" or (whole is not None and whole.any):
+        # This makes the root, without which there would be no bounds.
+        _reason(search, search.advance(0, 0), True)
+        _ctrl_c.absorbed = True
         return Ending("interrupt", 0.0, True)
     earlier = Start() if limits.keeper is None else limits.keeper.start(search)
     deadline = None if limits.time_limit is None else start + limits.time_limit
@@ -198,7 +203,7 @@ def drive(search: Search, limits: Limits, began: float, display: Display) -> End
     reason = ""
     raised: BaseException | None = None
     with (
-        _interrupts(search.session, limits.raise_interrupts) as presses,
+        interrupts(limits.raise_interrupts, search.session.interrupt) as presses,
         nullcontext() if deadline is None else _alarm(search, deadline),
         display as show,
     ):
@@ -223,7 +228,7 @@ def _loop(
     pace: "_Pace",
     start: float,
     deadline: float | None,
-    presses: "_Presses",
+    presses: "Presses",
     show: Callable[[Snapshot], None] | None,
 ) -> str:
     """Chunks, and what happens between them; returns what ended the search."""
@@ -262,7 +267,7 @@ def _loop(
             return reason
 
 
-def _answer(limits: Limits, snapshot: Snapshot, presses: "_Presses") -> str:
+def _answer(limits: Limits, snapshot: Snapshot, presses: "Presses") -> str:
     """What the callback says, as a reason to end the search, or ""."""
     assert limits.callback is not None
     try:
@@ -386,38 +391,57 @@ _ctrl_c = _CtrlC()
 
 
 @dataclass
-class _Presses:
-    """Whether Ctrl-C was pressed during a plan, and whether again after the first."""
+class Presses:
+    """Whether Ctrl-C was pressed, and whether again after the first."""
 
     any: bool = False
     insisted: bool = False
 
 
 @contextmanager
-def _interrupts(session: Session, raises: bool) -> Iterator[_Presses]:
+def interrupts(raises: bool, stop: Callable[[], None] | None = None) -> Iterator[Presses]:
     """Turn the first Ctrl-C into an orderly end (see `_CtrlC`), unless every one is to raise.
 
-    Only the main thread may handle signals; elsewhere nothing changes.
+    Only the main thread may handle signals; elsewhere nothing changes. Used around a plan and what
+    precedes it, it makes a Ctrl-C before the search end the plan as one during the search does.
+
+    Args:
+        raises: whether every Ctrl-C raises.
+        stop: what to call at each one.
     """
-    presses = _Presses()
     before = signal.getsignal(signal.SIGINT)
     if raises or threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield presses  # Ctrl-C is someone else's business here.
+        yield Presses()  # Ctrl-C is someone else's business here.
         return
+    whole = _whole()
+    presses = Presses(any=whole is not None and whole.any)
+    if presses.any and stop is not None:
+        stop()
 
     def handle(number: int, frame: FrameType | None) -> None:
         presses.insisted = presses.any or _ctrl_c.absorbed
         presses.any = True
-        session.interrupt()
-        # A plan made inside another one's simulator ends both.
-        if presses.insisted or getattr(before, "ends_a_plan", False):
+        if stop is not None:
+            stop()
+        # It also ends what this is a part of, such as a plan whose simulator makes plans.
+        if presses.insisted or whole is not None:
             _ctrl_c.absorbed = False
             before(number, frame)
 
-    handle.ends_a_plan = True  # type: ignore[attr-defined]
+    handle.presses = presses  # type: ignore[attr-defined]
 
     signal.signal(signal.SIGINT, handle)
     try:
         yield presses
     finally:
         signal.signal(signal.SIGINT, before)
+        if presses.any and not presses.insisted:
+            _ctrl_c.absorbed = True
+
+
+def _whole() -> Presses | None:
+    """Of what this is a part of, if that handles Ctrl-C; it may have been told to end already."""
+    if threading.current_thread() is not threading.main_thread():
+        return None
+    presses: Presses | None = getattr(signal.getsignal(signal.SIGINT), "presses", None)
+    return presses

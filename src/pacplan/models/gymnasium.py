@@ -320,6 +320,11 @@ class _WatchedSession(PythonSession):
             self._bench.forget_stream()
         return super().call(key, action, h)
 
+    def _answer_reseed(self, high: int, low: int, _: int) -> None:
+        super()._answer_reseed(high, low, _)
+        # The environment has generators of its own, which follow at the next draw.
+        self._bench.forget_stream()
+
     def memory(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint needs: also the state of the environment that was planned from."""
         return super().memory() | {"session.root": self._root_mark()}

@@ -18,7 +18,7 @@ class Trace:
     trace each.
 
     Attributes:
-        snapshots: how the search stood, from its first episodes to its end.
+        snapshots: how the search stood, from its first episodes to its end, each after further calls.
     """
 
     def __init__(self) -> None:
@@ -35,6 +35,9 @@ class Trace:
             raise ValueError("two searches at the same time were given one trace; each needs its own")
         if snapshot.search > held:
             self.snapshots.clear()
+        if self.snapshots and self.snapshots[-1].samples == snapshot.samples:
+            # A deadline may end a search right after a snapshot, before another call.
+            self.snapshots.pop()
         self.snapshots.append(snapshot)
 
     def __len__(self) -> int:

@@ -17,7 +17,7 @@ from pacplan.algorithms.canopy.constants import EXCESS, ROULETTE
 from pacplan.algorithms.canopy.learning import locate, mixed, note, recall
 from pacplan.algorithms.canopy.records import DRAW, EXPAND, Search
 from pacplan.algorithms.canopy.shape import blended, state_value
-from pacplan.compiled.jit import inlined
+from pacplan.compiled.jit import inlined, kernel
 from pacplan.compiled.streams import draw_seed
 from pacplan.engine.calls import (
     CHUNK_DONE,
@@ -54,7 +54,9 @@ def open_node(search: Search, model: Any, h: int, state: int, only: int) -> int:
         marks = above.marks + above.actions
         draws = above.draws + above.actions * search.levels[h - 1].kept
     continued = actions * level.kept if h + 1 < unit.leaf else 0
-    if marks + actions > search.marks.size or draws + continued > search.draws.size:
+    # Every node that is open will leave its J in the table, which must not be more than half full.
+    full = 2 * (unit.shared + h + 1) > search.shared.size
+    if full or marks + actions > search.marks.size or draws + continued > search.draws.size:
         unit.marks = marks + actions
         unit.draws = draws + continued
         return NO_ROOM
@@ -94,6 +96,8 @@ def leaf_value(search: Search, model: Any, h: int, state: int) -> float:
     if h == rules.horizon:
         return 0.0
     _, high = handles.value_bounds(model, int(state), int(h))
+    if isnan(high):
+        return high
     return float(max(0.0, min(level.cap, (high - rules.low * level.span) / rules.width)))
 
 
@@ -369,22 +373,42 @@ def learn_repeats(search: Search) -> None:
 
 
 @inlined
-def _slot(search: Search, h: int, state: int) -> int:
-    return int(mixed(mixed(h + 1, 0), state) & (search.shared.size - 1))
+def _place(slots: Any, tree: int, h: int, state: int) -> int:
+    """Where the J of a state at a depth of a tree lies, or the free slot where it belongs."""
+    place = mixed(mixed(h + 1, 0), state) & (slots.size - 1)
+    while slots[place].tree == tree and (slots[place].h != h or slots[place].state != state):
+        place = (place + 1) & (slots.size - 1)
+    return int(place)
 
 
 @inlined
 def _shared(search: Search, h: int, state: int) -> tuple[float, bool]:
     """J of a state at a depth of this tree, if it is known."""
-    slot = search.shared[_slot(search, h, state)]
-    known = slot.tree == search.unit[0].number and slot.h == h and slot.state == state
-    return slot.value, known
+    tree = search.unit[0].number
+    slot = search.shared[_place(search.shared, tree, h, state)]
+    return slot.value, slot.tree == tree
+
+
+@inlined
+def _put(slots: Any, tree: int, h: int, state: int, value: float) -> None:
+    slot = slots[_place(slots, tree, h, state)]
+    slot.tree = tree
+    slot.h = h
+    slot.state = state
+    slot.value = value
 
 
 @inlined
 def _share(search: Search, h: int, state: int, value: float) -> None:
-    slot = search.shared[_slot(search, h, state)]
-    slot.tree = search.unit[0].number
-    slot.h = h
-    slot.state = state
-    slot.value = value
+    unit = search.unit[0]
+    _put(search.shared, unit.number, h, state, value)
+    unit.shared += 1
+
+
+@kernel
+def copy_shared(slots: Any, larger: Any, tree: int) -> None:
+    """Copy the values that the nodes of a tree share to a larger table."""
+    for i in range(slots.size):
+        slot = slots[i]
+        if slot.tree == tree:
+            _put(larger, tree, slot.h, slot.state, slot.value)

@@ -9,8 +9,8 @@ before it needs. So a tree of any size takes room for one of its paths only. Thr
 * Learnt values are frozen while a tree grows, because its law must be known before its first call. So
   observations are noted, and learnt when the tree is done. (`levels` also holds the tree's own C, D, R
   and the range of v, set once before it begins.)
-* Equal states at one depth of a tree share one value J. `shared` is a table that may forget: a state
-  that was forgotten is drawn anew, which is as good.
+* Equal states at one depth of a tree share one value J. `shared` forgets none of them while the tree
+  grows: whether a state is forgotten could depend on its J, and what is drawn anew would be biased.
 * All that is under way lies in `unit`, `frames` and the stacks, so a search can be left at any call.
 """
 
@@ -119,7 +119,9 @@ UNIT = np.dtype(
         ("kind", np.int64),
         ("phase", np.int64),
         ("action", np.int64),  # of the root
-        ("number", np.int64),  # of the tree, which tells its shared values from others
+        ("number", np.int64),  # of the tree, which tells its shared values from others ...
+        ("shared", np.int64),  # ... and how many there are
+        ("forced_spent", np.int64),  # calls of forced units
         ("leaf", np.int64),  # d, depth of its leaves
         ("start", np.int64),  # depth of its root
         ("forces", np.bool_),  # whether every action is expanded

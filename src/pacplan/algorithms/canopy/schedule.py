@@ -40,7 +40,7 @@ def decide(search: Search, ties: Any) -> None:
     """Choose the next unit: a pilot, a forced one, an episode of the best or a tree of its rival."""
     root, unit = search.root, search.unit[0]
     unit.best = argmax_at_random(root.estimate, NONE, TIE, ties)
-    if FORCED_PART * search.report[0].calls >= _forced_calls(search):
+    if FORCED_PART * search.report[0].calls >= unit.forced_spent + _forced_calls(search):
         _force(search)
         return
     fewest = 0
@@ -113,6 +113,7 @@ def _set_out(search: Search) -> None:
     unit = search.unit[0]
     unit.began = search.report[0].calls
     unit.number += 1
+    unit.shared = 0
     unit.start = 0
     unit.at = NONE
     unit.state = unit.root

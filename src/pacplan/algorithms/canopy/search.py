@@ -30,6 +30,7 @@ from pacplan.algorithms.canopy.constants import (
     RESOLUTIONS,
     SHARED,
 )
+from pacplan.algorithms.canopy.growth import copy_shared
 from pacplan.algorithms.canopy.records import (
     ARM,
     CELL,
@@ -211,7 +212,7 @@ class CanopySearch(KernelSearch):
         actions = len(query.actions)
         self.tree.reserve(1, actions, self.room)
         self.root = zeros(actions, ARM)
-        self.root["ceiling"] = math.ceil(setting.span / setting.rules["step"][0])
+        self.root["ceiling"] = math.ceil(setting.span / setting.rules["step"][0] - 1e-9)
         self.root["forced_ceiling"] = int(
             (setting.span - 1e-9) / (setting.rules["stride"][0] * setting.rules["step"][0]) + 1
         )
@@ -220,6 +221,7 @@ class CanopySearch(KernelSearch):
         self._rules = records(setting.rules.copy())
         self._marks, self._draws = zeros(_FIRST_ROOM, MARK), zeros(_FIRST_ROOM, DRAWN)
         self._looks = np.zeros(actions)
+        self._shared = zeros(SHARED, SLOT)
         self._wealth = np.zeros((1, setting.points, len(NEWEST)))
         self._forced_wealth = np.zeros((1, setting.forced_points, setting.fractions))
         moments = np.zeros((actions, len(NEWEST)), MOMENTS)
@@ -238,7 +240,6 @@ class CanopySearch(KernelSearch):
             "forced_tree_wealth": np.zeros((actions, setting.forced_points, setting.fractions)),
             "frames": zeros(horizon, FRAME),
             "paid": np.zeros(horizon),
-            "shared": zeros(SHARED, SLOT),
             "cells": zeros(CELLS, CELL),
             "notes": zeros(NOTES, NOTE),
             "keys": np.zeros(2 * RESOLUTIONS + 4, np.int64),
@@ -248,7 +249,7 @@ class CanopySearch(KernelSearch):
             "seed": np.zeros(4, np.uint64),
             "after": np.zeros(4, np.uint64),
         }
-        held = (self._wealth, self._forced_wealth, *self._fixed.values())
+        held = (self._wealth, self._forced_wealth, self._shared, *self._fixed.values())
         self.room.take(sum(array.nbytes for array in held))
 
     def kernel_state(self) -> Search:
@@ -262,6 +263,7 @@ class CanopySearch(KernelSearch):
             forced_wealth=self._forced_wealth,
             marks=self._marks,
             draws=self._draws,
+            shared=self._shared,
             looks=self._looks,
             **self._fixed,
         )
@@ -272,6 +274,11 @@ class CanopySearch(KernelSearch):
         self.room.extend(self._marks, int(unit["marks"]))
         self.room.extend(self._draws, int(unit["draws"]))
         self.room.extend(self._looks, int(unit["actions"]))
+        if 2 * (int(unit["shared"]) + self.horizon + 1) > len(self._shared):
+            self.room.take(2 * self._shared.nbytes)
+            larger = zeros(2 * len(self._shared), SLOT)
+            copy_shared(self._shared, larger, int(unit["number"]))
+            self._shared = larger
         for accounts, used in (
             (self._wealth, int(rules["bettors"])),
             (self._forced_wealth, int(rules["forcers"])),

@@ -77,7 +77,10 @@ def freeze_wide(search: Search, width: int) -> None:
 
 @inlined
 def _freeze_ranges(search: Search) -> None:
-    """R_d = V_d and R_h = 1 + gamma ( R_(h+1) + (1 - D_h/C_h) (u_(h+1) - l_(h+1)) ), at least e_h."""
+    """R_d, the most that a leaf can be worth, and R_h, at least e_h, and u_h and l_h.
+
+    R_h = 1 + gamma ( R_(h+1) + (1 - D_h/C_h) (u_(h+1) - l_(h+1)) ).
+    """
     rules, levels, leaf = search.rules[0], search.levels, search.unit[0].leaf
     levels[leaf].most = levels[leaf].cap
     levels[leaf].low = 0.0

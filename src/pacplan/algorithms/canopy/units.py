@@ -127,6 +127,7 @@ def _grow(search: Search, model: Any, ties: Any) -> int:
         search.root[unit.action].tree_calls += search.report[0].calls - unit.began
     else:
         bet_forced_tree(search, unit.action, frame.best, most)
+        unit.forced_spent += search.report[0].calls - unit.began
     _finish(search, model)
     return CHUNK_DONE
 
@@ -168,6 +169,7 @@ def _choose(search: Search, model: Any) -> int:
         unit.start = unit.h
         unit.at = NONE
         unit.number += 1
+        unit.shared = 0
         unit.phase = GROW
         return CHUNK_DONE
     if unit.look == 0 and not _choose_known(search, model):
@@ -263,4 +265,5 @@ def _end_episode(search: Search, model: Any, ended: bool) -> None:
         search.root[unit.action].episode_calls += search.report[0].calls - unit.began
     else:
         bet_forced(search, unit.action, unit.earned)
+        unit.forced_spent += search.report[0].calls - unit.began
     _finish(search, model)

@@ -97,7 +97,7 @@ class Planner(ABC):
         if checkpoint is not None:
             header = {
                 "version": __version__,
-                "planner": self._identity(),
+                "planner": self.identity,
                 "model": fingerprint(model),
                 "state": plain_state(state),
                 "entropy": root.entropy,
@@ -140,7 +140,7 @@ class Planner(ABC):
         """
         check_model(model)
         saved = Checkpoint.read(path)
-        saved.check(version=__version__, planner=self._identity(), model=fingerprint(model))
+        saved.check(version=__version__, planner=self.identity, model=fingerprint(model))
         limits = Limits.checked(
             saved.budget, time_limit, self.chunk, callback, memory_limit, on_interrupt
         )
@@ -158,7 +158,8 @@ class Planner(ABC):
                 found[name] = value
         return found
 
-    def _identity(self) -> str:
+    @property
+    def identity(self) -> str:
         """Everything that a plan of this planner depends on in a version of pacplan, in words."""
         listed = (f"{name}={described(value)}" for name, value in self.settings.items())
         return f"{type(self).__name__}({', '.join(listed)})"

@@ -1,0 +1,281 @@
+"""What a look sees of a model, and what it costs."""
+
+import re
+
+import numba
+import numpy as np
+import pytest
+
+import pacplan
+from conftest import random_small
+from pacplan.engine.driver import Presses
+from pacplan.look import MOST_CALLS, Look, look
+from pacplan.models.protocol import BrokenPromiseError
+
+
+def seed(number=0):
+    return np.random.SeedSequence(number)
+
+
+@numba.njit
+def jitted_walk(state, action, rng):
+    move = 1 if (rng.random() < 0.8) == (action == 1) else -1
+    return state + move, 0.5, False
+
+
+def walk(state, action, rng):
+    move = 1 if (rng.random() < 0.8) == (action == 1) else -1
+    return state + move, 0.5, False
+
+
+def drift(state, action, rng):
+    return state + action + rng.normal(), 0.5, False
+
+
+def count(state, action, rng):
+    return state + action, 0.5, False
+
+
+# What is seen -----------------------------------------------------------------------------------------
+
+
+def test_a_table():
+    seen = look(random_small(np.random.default_rng(1)), 0, 8, seed())
+    assert seen.calls == 2 * 12 + 8 * 8 == 88
+    # Pairs of 4 states and 2 actions; each has two successors and rewards of 0 and 1.
+    assert seen.again >= seen.calls - 8
+    assert seen.recurred >= 0.8 * seen.again
+    assert 0 < seen.varied < seen.again
+    assert seen.reached == 64 and 1 < seen.states <= 4
+    assert seen.successors_recur and seen.states_recur and seen.some_states_recur
+
+
+@pytest.mark.parametrize("step", [walk, jitted_walk], ids=["python", "jitted"])
+def test_a_simulator(step):
+    seen = look(pacplan.Simulator(step, actions=2), 5, 8, seed())
+    assert seen.calls == 88 and seen.reached == 64
+    # After the first call each pair that is met again leads to one of two places.
+    assert seen.recurred >= seen.again - 17
+    assert 0 < seen.varied < seen.again
+    assert 8 <= seen.states <= 17
+    assert seen.successors_recur and seen.states_recur
+
+
+def test_continuous_noise():
+    seen = look(pacplan.Simulator(drift, actions=3), 0.0, 8, seed())
+    # The 12 calls of each of three actions, and the first steps of 8 episodes.
+    assert seen.calls == 36 + 64
+    assert seen.again == 33 + 8 == seen.varied
+    assert seen.recurred == 0
+    assert seen.states == seen.reached == 64
+    assert not (seen.successors_recur or seen.states_recur or seen.some_states_recur)
+
+
+def test_nothing_random():
+    seen = look(pacplan.Simulator(count, actions=2), 0, 8, seed())
+    assert seen.varied == 0
+    assert seen.recurred == seen.again > 0
+    assert 1 < seen.states <= 9 and seen.states_recur
+
+
+def test_only_rewards_vary():
+    def step(state, action, rng):
+        return state, rng.random(), False
+
+    seen = look(pacplan.Simulator(step, actions=1), 0, 8, seed())
+    assert seen.varied == seen.recurred == seen.again == seen.calls - 1
+
+
+def test_a_model_that_is_not_stationary():
+    """A pair belongs to its step: what differs between steps is not random."""
+
+    def step(state, action, rng, h):
+        return (state + action + h) % 5, h / 8, False
+
+    seen = look(pacplan.Simulator(step, actions=2, stationary=False), 0, 8, seed())
+    assert seen.varied == 0 and seen.recurred == seen.again
+
+    def same(state, action, rng):
+        return (state + action) % 5, 0.5, False
+
+    stationary = look(pacplan.Simulator(same, actions=2), 0, 8, seed())
+    assert seen.again < stationary.again
+
+
+def test_episodes_that_end():
+    def step(state, action, rng):
+        return state, 1.0, True
+
+    seen = look(pacplan.Simulator(step, actions=2), 0, 8, seed())
+    assert seen.calls == 24 + 8
+    assert seen.reached == seen.states == 0
+    assert seen.successors_recur and not seen.states_recur
+
+
+def test_what_recurs():
+    assert Look(0, 0, 0, 0, 0, 0).successors_recur
+    assert not Look(50, 40, 2, 40, 0, 0).successors_recur
+    assert Look(50, 40, 3, 40, 0, 0).successors_recur
+    for states, half, tenth in (
+        (10, True, True),
+        (11, False, True),
+        (18, False, True),
+        (19, False, False),
+    ):
+        seen = Look(50, 40, 3, 40, 20, states)
+        assert (seen.states_recur, seen.some_states_recur) == (half, tenth)
+
+
+# What it costs ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("actions", [1, 2, 4, 9])
+@pytest.mark.parametrize("horizon", [1, 3, 8, 1000])
+def test_its_calls_are_bounded(actions, horizon):
+    made = []
+
+    def step(state, action, rng):
+        made.append(action)
+        return drift(state, action, rng)
+
+    seen = look(pacplan.Simulator(step, actions=actions), 0.0, horizon, seed())
+    assert seen.calls == len(made) == 12 * min(actions, 4) + 8 * min(horizon, 8) <= MOST_CALLS
+    # The first four actions again and again; then any.
+    assert made[: 12 * min(actions, 4)] == [*range(min(actions, 4))] * 12
+
+
+def test_a_seed_decides_everything():
+    model = pacplan.Simulator(drift, actions=2)
+    drawn = []
+
+    def step(state, action, rng):
+        drawn.append(drift(state, action, rng))
+        return drawn[-1]
+
+    watched = pacplan.Simulator(step, actions=2)
+    assert look(watched, 0.0, 8, seed(1)) == look(model, 0.0, 8, seed(1))
+    first = list(drawn)
+    drawn.clear()
+    look(watched, 0.0, 8, seed(1))
+    assert drawn == first
+    drawn.clear()
+    look(watched, 0.0, 8, seed(2))
+    assert drawn != first
+
+
+@pytest.mark.parametrize(("seconds", "calls"), [(2.5, 4), (0.5, 2), (0.0, 2), (None, 88)])
+def test_its_time_is_limited(monkeypatch, clock, seconds, calls):
+    """Each call takes a second; the first, which may compile, does not count."""
+    monkeypatch.setattr("pacplan.look.time", clock)
+
+    def step(state, action, rng):
+        clock.now += 1.0
+        return drift(state, action, rng)
+
+    seen = look(pacplan.Simulator(step, actions=2), 0.0, 8, seed(), seconds=seconds)
+    assert seen.calls == calls
+    assert seen.seconds == calls - 1
+
+
+# What ends it -----------------------------------------------------------------------------------------
+
+
+def wrong(kind):
+    """A model that is wrong from its thirtieth call on, and how."""
+    calls = []
+
+    def step(state, action, rng):
+        calls.append(state)
+        answer = (state, 0.5, False)
+        if len(calls) < 30:
+            return answer
+        if kind == "raises":
+            raise KeyError("own words")
+        return {
+            "reward": (state, 2.0, False),
+            "ends": (state, 0.5, True),
+            "unhashable": ([state], 0.5, False),
+            "pair": (state, 0.5),
+            "successors": (len(calls), 0.5, False),
+        }[kind]
+
+    def actions(state):
+        return 0 if kind == "actions" and len(calls) >= 30 and state != 0 else 2
+
+    def leaving(state, action, rng):
+        calls.append(state)
+        return state + 1, 0.5, False
+
+    return pacplan.Simulator(
+        leaving if kind == "actions" else step,
+        actions=actions,
+        successors=1,
+        may_end=kind != "ends",
+    )
+
+
+KINDS = ("raises", "reward", "ends", "unhashable", "pair", "successors", "actions")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_wrong_is_said_as_a_plan_says_it(kind):
+    """The same error, word for word, but for the state, action and step."""
+
+    def error(ask):
+        with pytest.raises((BrokenPromiseError, KeyError)) as caught:
+            ask(wrong(kind))
+        notes = getattr(caught.value, "__notes__", [])
+        return type(caught.value), *(re.sub(r"\d+", "#", text) for text in (str(caught.value), *notes))
+
+    asked = {"epsilon": 0.01, "delta": 0.1, "gamma": 0.9}
+    looked = error(lambda model: look(model, 0, 8, seed()))
+    planned = error(lambda model: pacplan.plan(model, 0, seed=0, **asked))
+    assert looked == planned
+    assert planned == error(lambda model: pacplan.Bracket(**asked).plan(model, 0, seed=0))
+
+
+def test_promises_of_the_user_are_checked():
+    with pytest.raises(BrokenPromiseError, match="declared deterministic, but a second successor"):
+        look(pacplan.Simulator(drift, actions=2), 0.0, 8, seed(), deterministic=True)
+    with pytest.raises(BrokenPromiseError, match="more than the promised 2 successors"):
+        look(pacplan.Simulator(drift, actions=2, successors=2), 0.0, 8, seed())
+
+    def step(state, action, rng):
+        return state, rng.random(), False
+
+    with pytest.raises(BrokenPromiseError, match=r"this pair paid 0\.\d+ after"):
+        look(pacplan.Simulator(step, actions=2), 0, 8, seed(), same_rewards=True)
+    look(pacplan.Simulator(count, actions=2), 0, 8, seed(), deterministic=True, same_rewards=True)
+
+
+def test_a_state_without_actions_is_refused_first():
+    table = pacplan.TabularMDP(np.full((3, 2, 3), 1 / 3), np.full((3, 2), 0.5), terminal=[2])
+    with pytest.raises(ValueError, match="terminal"):
+        look(table, 2, 8, seed())
+
+
+def test_ctrl_c():
+    presses = Presses()
+    made = []
+
+    def step(state, action, rng):
+        made.append(state)
+        presses.any = len(made) == 20
+        return drift(state, action, rng)
+
+    assert look(pacplan.Simulator(step, actions=2), 0.0, 8, seed(), presses=presses).calls == 20
+
+    def raising(state, action, rng):
+        made.append(state)
+        if len(made) == 20:
+            raise KeyboardInterrupt
+        return drift(state, action, rng)
+
+    made.clear()
+    presses = Presses()
+    assert look(pacplan.Simulator(raising, actions=2), 0.0, 8, seed(), presses=presses).calls == 19
+    assert presses.any
+    for presses in (None, Presses(any=False, insisted=True)):
+        made.clear()
+        with pytest.raises(KeyboardInterrupt):
+            look(pacplan.Simulator(raising, actions=2), 0.0, 8, seed(), presses=presses)
