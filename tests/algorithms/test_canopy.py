@@ -257,7 +257,9 @@ def test_forced_units_take_a_hundredth_of_the_calls():
     def flip(state, action, rng):
         return state, float(rng.random() < (0.5, 0.45)[action]), False
 
-    search = searching(pacplan.Simulator(flip, actions=2, initial=0), 0, gamma=1.0, horizon=1, epsilon=0.0)
+    search = searching(
+        pacplan.Simulator(flip, actions=2, initial=0), 0, gamma=1.0, horizon=1, epsilon=0.0
+    )
     while search.reports["calls"][0] < 5000:
         search.advance(1, 1 << 62)
     assert 10 <= search._unit[0]["forced_spent"] <= 0.01 * search.reports["calls"][0]

@@ -42,7 +42,9 @@ def locate(search: Search, model: Any, h: int, state: int) -> None:
     """Find the cells of a state, the widest first: of all depths, and of depth h; or NONE."""
     keys, point = search.keys, search.point
     count = handles.coordinates(model, int(state), point)
-    whole = True
+    # States of Python simulators are numbered as they are found. Of a number that nothing was learnt of
+    # nothing may be recalled, not even by a collision of keys: v must depend on the state alone.
+    whole = state <= search.unit[0].largest
     scaled = count > 0
     for i in range(count):
         whole = whole and point[i] == floor(point[i])
@@ -140,6 +142,8 @@ def learn_notes(search: Search, model: Any) -> None:
     """Learn from all that was noted."""
     unit = search.unit[0]
     _measure(search, model)
+    for i in range(unit.notes):
+        unit.largest = max(unit.largest, search.notes[i].state)
     for i in range(unit.notes):
         entry = search.notes[i]
         locate(search, model, entry.h, entry.state)

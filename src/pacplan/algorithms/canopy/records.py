@@ -122,6 +122,7 @@ UNIT = np.dtype(
         ("number", np.int64),  # of the tree, which tells its shared values from others ...
         ("shared", np.int64),  # ... and how many there are
         ("forced_spent", np.int64),  # calls of forced units
+        ("largest", np.int64),  # number of a state of which something was learnt
         ("leaf", np.int64),  # d, depth of its leaves
         ("start", np.int64),  # depth of its root
         ("forces", np.bool_),  # whether every action is expanded
