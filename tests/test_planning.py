@@ -72,7 +72,7 @@ GAME = pacplan.envs.game_tree([[0.9, 0.2], 0.6])
         (simulator(noisy_count, successors=1), 0, {}, "Bracket merge='stationary'", "since only"),
         (simulator(by_step, stationary=False), 0, {}, "Bracket merge='depth'", "same step"),
         # Settings that not every planner has.
-        (simulator(drift), 0.0, {"value_range": (0, 2), "budget": 3000}, "Bracket", "without merging"),
+        (simulator(drift), 0.0, {"value_range": (0, 2), "budget": 3000}, "Canopy", "every successor"),
         (simulator(drift), 0.0, {"goal": "value", "budget": 3000}, "Bracket goal='value'", "without"),
         (simulator(drift), 0.0, {"target": "horizon"}, "Canopy", "every successor"),
         (

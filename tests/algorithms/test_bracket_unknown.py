@@ -81,7 +81,7 @@ def wealth(law, runs, calls, rng, forgotten):
 @pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
 def test_the_truth_is_seldom_outside_the_ball(law):
     # By Ville's inequality the wealth exceeds 1/delta with probability delta at most.
-    runs, rng = 2000, np.random.default_rng(1)
+    runs, rng = 800, np.random.default_rng(1)
     largest = wealth(law, runs, 300, rng, forgotten=1)
     for delta in (0.5, 0.1):
         assert (largest >= math.log(1 / delta)).sum() <= most(runs, delta)

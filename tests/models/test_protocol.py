@@ -55,10 +55,11 @@ def test_exact_values_bounds_and_regret_come_from_any_table():
     assert record.regret == values.max() - values[int(record.action)]
 
 
-def test_states_are_merged_by_default_where_their_number_is_known():
+def test_states_are_merged_whether_their_number_is_known_or_not():
     settings = {"epsilon": 1.0, "delta": 0.1, "gamma": 0.7, "seed": 1, "budget": 500}
     merged, plain = (pacplan.plan(model, 0, **settings) for model in (Delegate(), BARE))
-    assert "merge='depth'" in merged.planner and "merge" not in plain.planner
+    assert "merge='depth'" in merged.planner and "merge='depth'" in plain.planner
+    assert not any("at most" in clause and "states" in clause for clause in plain.assumptions)
     alone = pacplan.plan(Delegate(hidden=("known",)), 0, **settings)
     assert "there are at most 30 states" in alone.assumptions
     assert "there are at most 30 states" not in merged.assumptions

@@ -157,7 +157,9 @@ def _only(planner: Deciding, model: Model, horizon: int, rest: float) -> str:
     words = f"The certificate is for {horizon} step{'s' * (horizon > 1)} only: what follows counts for"
     if planner.epsilon == 0.0 or planner.gamma == 0.0:
         return f"{words} up to {at_most(rest)}."
-    needed = horizon + math.ceil(math.log(planner.epsilon / rest) / math.log(planner.gamma))
+    # The quotient of the two could underflow.
+    excess = math.log(planner.epsilon) - math.log(rest)
+    needed = horizon + math.ceil(excess / math.log(planner.gamma))
     return f"{words} up to {at_most(rest)}, and with horizon={needed} for at most epsilon."
 
 
