@@ -96,6 +96,18 @@ def test_canopy_saves_calls_too():
     assert "returns lie in [-1, 1]" in plans[-1].assumptions
 
 
+def test_trees_prove_bounds_below_the_range():
+    def even(state, action, rng):
+        x = float(rng.normal())
+        return x, (1.0 if x > 0.5 * action else -1.0), True
+
+    model = pacplan.Simulator(even, actions=2, reward_range=(-2, 2), initial=0.0)
+    planner = pacplan.Canopy(epsilon=0.5, delta=0.1, gamma=0.9, horizon=2, value_range=(-1, 1))
+    plan = planner.plan(model, seed=1, budget=20_000)
+    # The actions are worth 0 and -0.38.
+    assert plan.certified and plan.action == 0 and plan.upper[1] < 0.6
+
+
 def test_numbers_are_bounds_too():
     for bounds in ((-1, 1), (-1.0, np.float64(1.0)), (lambda state, h: -1.0, 1)):
         plan = pacplan.Bracket(**SETTINGS, value_bounds=bounds).plan(MODEL, seed=1, budget=2000)

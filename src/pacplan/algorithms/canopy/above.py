@@ -51,8 +51,10 @@ def _stake_on_grid(search: Search, action: int, x: float, most: float) -> None:
     for q in range(NEWEST.size):
         reach = min(reach, _trusted_mean(moments[q], NEWEST[q], arm.recent))
     first = max(ceil(reach / rules.step), 0)
-    ceiling = arm.ceiling
-    for i in range(arm.ceiling - 1, first - 1, -1):
+    # No mean of trees exceeds R_0, so points from there on need no bets.
+    top = min(arm.ceiling, ceil(most / rules.step))
+    ceiling = top
+    for i in range(top - 1, first - 1, -1):
         m = i * rules.step
         total = 0.0
         for q in range(NEWEST.size):

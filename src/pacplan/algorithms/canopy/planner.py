@@ -131,7 +131,10 @@ class Canopy(DefaultHorizon, Planner):
 
     def finish(self, query: Query, search: "CanopySearch", stopped_by: str, seconds: float) -> Plan:
         low, high = query.model.reward_range
-        assumptions = [f"rewards lie in [{exactly(low)}, {exactly(high)}]"]
+        assumptions = [
+            f"rewards lie in [{exactly(low)}, {exactly(high)}]",
+            "equal states have equal futures",
+        ]
         if self.value_bounds is not None:
             assumptions.append("value_bounds bound the values")
         if self.value_range is not None:

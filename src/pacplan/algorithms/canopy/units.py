@@ -1,5 +1,6 @@
 """Canopy's trees and episodes from the first call to the last, as answers to the engine's questions."""
 
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,9 @@ def _plant(search: Search, model: Any) -> int:
         add_pair(search.tree, at, a)
         arm.upper = span
         arm.lower = rules.floor
+        # Points from a known bound on need no bets.
+        arm.ceiling = min(arm.ceiling, ceil(span / rules.step - 1e-9))
+        arm.forced_ceiling = min(arm.forced_ceiling, ceil(span / (rules.stride * rules.step) - 1e-9))
         arm.estimate = state_value(search.levels[0])
         first_shape(search, a)
     unit.planted = True
