@@ -56,8 +56,6 @@ GRID = 32  # points within epsilon ...
 MOST_POINTS = 4096  # ... unless there would be more than this in all
 FINE = 1.0 / 64.0  # part of the range of values that stands for epsilon = 0
 FINEST = 1e5  # largest range of values relative to epsilon: the grid must fit into memory
-LEAST_DISCOUNT = 1e-150  # of the last step: less would underflow
-TAIL = 0.15  # part of epsilon that the tail may take, if the answer is for the infinite horizon
 
 # Estimates, and the pool of what was seen by state, which steers them (`pool`).
 PRIOR = 0.6  # value of what was never seen, relative to the largest, at first ...

@@ -1,31 +1,22 @@
 """Bracket: proven answers from optimism along one policy above and bets on returns below."""
 
-import math
 from typing import Literal
 
-from pacplan.algorithms.bracket.constants import LEAST_DISCOUNT, TAIL
 from pacplan.algorithms.bracket.search import BracketSearch
 from pacplan.algorithms.common.base import Planner, check_stationary
 from pacplan.algorithms.common.confidence import (
     KNOWLEDGE,
-    DefaultHorizon,
     Knowledge,
+    Targeted,
     certificate,
     check_accuracy,
     check_known,
     check_stops,
     declared,
-    tail,
 )
-from pacplan.algorithms.common.horizons import (
-    check_endless,
-    check_gamma_and_horizon,
-    check_steps,
-    default_horizon,
-)
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.plans import bounded_plan
 from pacplan.core import checks
-from pacplan.core.words import at_most, exactly
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
 from pacplan.models.bounded import Bounds, check_bounds
@@ -33,7 +24,7 @@ from pacplan.models.protocol import Session
 from pacplan.result import Plan
 
 
-class Bracket(DefaultHorizon, Planner):
+class Bracket(Targeted, Planner):
     """Proven answers for a fraction of the calls: bounds only where a proof needs them.
 
     Above, U(a) holds for the optimal action because the evidence holds along one optimal policy,
@@ -81,7 +72,6 @@ class Bracket(DefaultHorizon, Planner):
     """
 
     name = "bracket"
-    no_default = "epsilon=0"
 
     def __init__(
         self,
@@ -112,24 +102,12 @@ class Bracket(DefaultHorizon, Planner):
         self.value_range = (
             None if value_range is None else checks.interval("value_range", value_range, "return")
         )
-        if self.target == "infinite" and self.gamma == 1.0:
-            raise ValueError('target="infinite" needs gamma < 1')
         if self.target == "infinite" and self.goal == "value":
             raise ValueError(
                 'goal="value" is for the problem of H steps; for an infinite horizon use '
                 'target="horizon" and add what the tail can be worth'
             )
-        if self.target == "infinite" and self.epsilon == 0.0:
-            raise ValueError('target="infinite" needs epsilon > 0: a horizon cuts off something')
-        if horizon is None:
-            _ = self.horizon  # Raises if the default would be out of reach.
-
-    def _default_horizon(self, width: float) -> int | None:
-        if self.epsilon == 0.0:
-            return None
-        # The paper's default leaves a tail of epsilon / 2.
-        part = 2.0 * TAIL if self.target == "infinite" else 1.0
-        return default_horizon(part * self.epsilon / width, self.gamma)
+        self.check_target()
 
     def check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
@@ -139,22 +117,7 @@ class Bracket(DefaultHorizon, Planner):
             check_stationary(
                 model, "a state and action may have another law at every step; use merge='depth'"
             )
-        horizon = self.horizon_for(model, limits.budget)
-        if self.target == "infinite":
-            check_endless(model)
-            rest = tail(model, self.gamma, horizon)
-            if rest >= self.epsilon:
-                raise ValueError(
-                    f"horizon={horizon} cuts off up to {at_most(rest)}, not less than epsilon; "
-                    "give a longer horizon, or none"
-                )
-        check_steps(model, horizon)
-        if self.gamma > 0.0 and self.gamma ** (horizon - 1) < LEAST_DISCOUNT:
-            most = 1 + int(math.log(LEAST_DISCOUNT) / math.log(self.gamma))
-            raise ValueError(
-                f"horizon={horizon} with gamma={exactly(self.gamma)} has steps that count for less "
-                f"than {LEAST_DISCOUNT:g}; give a horizon of at most {most}"
-            )
+        self.check_reach(model, limits.budget)
 
     def start(self, query: Query, session: Session) -> "BracketSearch":
         return BracketSearch(self, query, session)

@@ -15,8 +15,6 @@ FORCED_GRID = 0.125  # step of the grid of forced bets, in parts of epsilon (end
 LEAST_FRACTION = 1.0 / 24.0  # of the wealth staked by forced bets, over the range of values (ends)
 FINE = 1.0 / 64.0  # part of the range of values that stands for epsilon = 0
 FINEST = 1e5  # largest range of values relative to epsilon: the grid must fit into memory
-LEAST_DISCOUNT = 1e-150  # of the last step: less would underflow
-TAIL = 0.15  # part of epsilon that the tail may take, if the answer is for the infinite horizon
 EXCESS = 1e-9  # by which rounding may lift a tree's value above its bound, over that bound
 
 # What comes next (`schedule`).

@@ -1,27 +1,19 @@
 """Canopy: proven answers for simulators in which every successor may be new."""
 
-import math
 from typing import Literal
 
-from pacplan.algorithms.canopy.constants import LEAST_DISCOUNT, TAIL
 from pacplan.algorithms.canopy.search import CanopySearch
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.confidence import (
-    DefaultHorizon,
+    Targeted,
     certificate,
     check_accuracy,
     check_stops,
-    tail,
 )
-from pacplan.algorithms.common.horizons import (
-    check_endless,
-    check_gamma_and_horizon,
-    check_steps,
-    default_horizon,
-)
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.plans import bounded_plan
 from pacplan.core import checks
-from pacplan.core.words import at_most, exactly
+from pacplan.core.words import exactly
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
 from pacplan.models.bounded import Bounds, check_bounds
@@ -29,7 +21,7 @@ from pacplan.models.protocol import Session
 from pacplan.result import Plan
 
 
-class Canopy(DefaultHorizon, Planner):
+class Canopy(Targeted, Planner):
     """Proven answers where every successor may be new: averages of sampled trees bound from above.
 
     The best policy of a *sampled* tree does too well on average, since it knows the draws. So with C
@@ -67,7 +59,6 @@ class Canopy(DefaultHorizon, Planner):
     """
 
     name = "canopy"
-    no_default = "epsilon=0"
     goal = "action"
     kind_matters = True
 
@@ -92,39 +83,12 @@ class Canopy(DefaultHorizon, Planner):
         self.value_range = (
             None if value_range is None else checks.interval("value_range", value_range, "return")
         )
-        if self.target == "infinite" and self.gamma == 1.0:
-            raise ValueError('target="infinite" needs gamma < 1')
-        if self.target == "infinite" and self.epsilon == 0.0:
-            raise ValueError('target="infinite" needs epsilon > 0: a horizon cuts off something')
-        if horizon is None:
-            _ = self.horizon  # Raises if the default would be out of reach.
-
-    def _default_horizon(self, width: float) -> int | None:
-        if self.epsilon == 0.0:
-            return None
-        # The paper's default leaves a tail of epsilon / 2.
-        part = 2.0 * TAIL if self.target == "infinite" else 1.0
-        return default_horizon(part * self.epsilon / width, self.gamma)
+        self.check_target()
 
     def check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
         check_stops(self.epsilon, limits)
-        horizon = self.horizon_for(model, limits.budget)
-        if self.target == "infinite":
-            check_endless(model)
-            rest = tail(model, self.gamma, horizon)
-            if rest >= self.epsilon:
-                raise ValueError(
-                    f"horizon={horizon} cuts off up to {at_most(rest)}, not less than epsilon; "
-                    "give a longer horizon, or none"
-                )
-        check_steps(model, horizon)
-        if self.gamma > 0.0 and self.gamma ** (horizon - 1) < LEAST_DISCOUNT:
-            most = 1 + int(math.log(LEAST_DISCOUNT) / math.log(self.gamma))
-            raise ValueError(
-                f"horizon={horizon} with gamma={exactly(self.gamma)} has steps that count for less "
-                f"than {LEAST_DISCOUNT:g}; give a horizon of at most {most}"
-            )
+        self.check_reach(model, limits.budget)
 
     def start(self, query: Query, session: Session) -> "CanopySearch":
         return CanopySearch(self, query, session)

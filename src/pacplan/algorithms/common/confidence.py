@@ -3,7 +3,12 @@
 import math
 from typing import Any, ClassVar, Literal, Protocol
 
-from pacplan.algorithms.common.horizons import allocation
+from pacplan.algorithms.common.horizons import (
+    allocation,
+    check_endless,
+    check_steps,
+    default_horizon,
+)
 from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
 from pacplan.engine.driver import Limits, Snapshot
@@ -108,6 +113,55 @@ class DefaultHorizon:
     def _default_horizon(self, width: float) -> int | None:
         """The default for rewards of a width; None if there is none."""
         raise NotImplementedError
+
+
+# Part of epsilon that the tail may take, if the answer is for the infinite horizon.
+_TAIL = 0.15
+# Discount of the last step: less would underflow.
+_LEAST_DISCOUNT = 1e-150
+
+
+class Targeted(DefaultHorizon):
+    """A planner with an accuracy whose `target` is the problem of H steps or the infinite one."""
+
+    epsilon: float
+    target: str
+    no_default = "epsilon=0"
+
+    def _default_horizon(self, width: float) -> int | None:
+        if self.epsilon == 0.0:
+            return None
+        # The paper's default leaves a tail of epsilon / 2.
+        part = 2.0 * _TAIL if self.target == "infinite" else 1.0
+        return default_horizon(part * self.epsilon / width, self.gamma)
+
+    def check_target(self) -> None:
+        """Refuse settings that no horizon suits."""
+        if self.target == "infinite" and self.gamma == 1.0:
+            raise ValueError('target="infinite" needs gamma < 1')
+        if self.target == "infinite" and self.epsilon == 0.0:
+            raise ValueError('target="infinite" needs epsilon > 0: a horizon cuts off something')
+        if self._horizon is None:
+            _ = self.horizon  # Raises if the default would be out of reach.
+
+    def check_reach(self, model: Model, budget: int | None) -> None:
+        """Refuse a model in which the horizon is too short for the target, or too long to compute."""
+        horizon = self.horizon_for(model, budget)
+        if self.target == "infinite":
+            check_endless(model)
+            rest = tail(model, self.gamma, horizon)
+            if rest >= self.epsilon:
+                raise ValueError(
+                    f"horizon={horizon} cuts off up to {at_most(rest)}, not less than epsilon; "
+                    "give a longer horizon, or none"
+                )
+        check_steps(model, horizon)
+        if self.gamma > 0.0 and self.gamma ** (horizon - 1) < _LEAST_DISCOUNT:
+            most = 1 + int(math.log(_LEAST_DISCOUNT) / math.log(self.gamma))
+            raise ValueError(
+                f"horizon={horizon} with gamma={exactly(self.gamma)} has steps that count for less "
+                f"than {_LEAST_DISCOUNT:g}; give a horizon of at most {most}"
+            )
 
 
 def tail(model: Model, gamma: float, horizon: int) -> float:
