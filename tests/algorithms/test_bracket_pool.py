@@ -55,7 +55,8 @@ def log_m(search, bets, n, y):
     """log M(y), by its definition."""
     cash, stakes = search._fixed["levels"]["cash"][0], search._fixed["stakes"][0]
     held = bets > product.LOST
-    terms = bets[held] - n * np.log(stakes[held] - y)
+    with np.errstate(divide="ignore"):  # At y = 1 anything less than 1 is infinite evidence.
+        terms = bets[held] - n * np.log(stakes[held] - y)
     return np.logaddexp(np.log(cash), np.log((1 - cash) / len(bets)) + logsumexp(terms))
 
 

@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from pacplan.algorithms.bracket.constants import DEPTH_SLACK, POOLED_SLACK
+from pacplan.algorithms.bracket.pool import ENDED
 from pacplan.algorithms.bracket.records import Bounds, Search
 from pacplan.bounds.product import log_stake, penalised_max
 from pacplan.bounds.simplex import kl_ball_max
 from pacplan.compiled.jit import inlined
-from pacplan.engine.graph import Graph, pools
+from pacplan.engine.graph import Graph, canonical, pools
 from pacplan.engine.tree import NONE, TreeArrays
 from pacplan.models import handles
 
@@ -49,6 +51,62 @@ def outcome_value(graph: Graph | None, bounds: Bounds, outcome: int, h: int) -> 
 
 
 @inlined
+def _estimate(search: Search, outcome: int, h: int) -> float:
+    """The estimate of an outcome after a call at depth h."""
+    node, left = search.tree.nodes[outcome], search.rules[0].horizon - h - 1
+    if not pools(search.graph):
+        return float(search.tree.nodes[canonical(search.graph, outcome)].estimate)
+    if node.place == ENDED:
+        return float(search.steps.ended[left])
+    return float(
+        search.steps.prior[left] if node.place == NONE else search.pool.values[node.place, left]
+    )
+
+
+@inlined
+def bet_depth(graph: Graph | None, h: int) -> int:
+    """The depth whose f bets on a call at depth h go by: one for all, if evidence is pooled."""
+    return 0 if pools(graph) else h
+
+
+@inlined
+def final_slack(search: Search, h: int) -> float:
+    """By how much f may exceed the estimate of an outcome when the search ends, roughly.
+
+    What is left open of the action played is epsilon and what it is worse than the best.
+    """
+    rules, decision = search.rules[0], search.decision[0]
+    if search.graph is None or rules.epsilon == 0.0:
+        return np.inf
+    behind = search.root[decision.best].estimate - search.root[decision.play].estimate
+    part = POOLED_SLACK if pools(search.graph) else DEPTH_SLACK
+    return float(part * (rules.resolution + max(behind, 0.0)) / rules.gamma ** (h + 1))
+
+
+@inlined
+def final_value(search: Search, outcome: int, h: int, slack: float) -> float:
+    """What the f of an outcome after a call at depth h may be when the search ends."""
+    f = outcome_value(search.graph, search.bounds, outcome, h)
+    return f if slack == np.inf else min(f, max(_estimate(search, outcome, h), 0.0) + slack)
+
+
+@inlined
+def best_final(search: Search, link: int, h: int, slack: float) -> tuple[float, int]:
+    """The largest of these over the outcomes of a pair, seen or not, and how many were seen."""
+    tree = search.tree
+    top = -np.inf
+    seen = 0
+    outcome = tree.pairs[link].child
+    while outcome != NONE:
+        top = max(top, final_value(search, outcome, h, slack))
+        seen += 1
+        outcome = tree.nodes[outcome].sibling
+    if seen < search.terms[0].successors:
+        top = max(top, unseen_value(search, h))
+    return top, seen
+
+
+@inlined
 def best_outcome(search: Search, link: int, h: int) -> tuple[float, int]:
     """The largest f over the outcomes of a pair at depth h, seen or not, and how many were seen."""
     tree = search.tree
@@ -65,14 +123,14 @@ def best_outcome(search: Search, link: int, h: int) -> tuple[float, int]:
 
 
 @inlined
-def add_drifts(search: Search, link: int, h: int, top: float, seen: int) -> None:
-    """Add d = gamma (max f - f), fixed before a call, to the sums of all outcomes of a pair."""
+def add_drifts(search: Search, link: int, h: int, slack: float, top: float, seen: int) -> None:
+    """Add d = gamma (max g - g), fixed before a call, to the sums of all outcomes of a pair."""
     tree, gamma = search.tree, search.rules[0].gamma
     pair = tree.pairs[link]
     outcome = pair.child
     while outcome != NONE:
         node = tree.nodes[outcome]
-        node.drift += gamma * (top - outcome_value(search.graph, search.bounds, outcome, h))
+        node.drift += gamma * (top - final_value(search, outcome, h, slack))
         outcome = node.sibling
     if seen < search.terms[0].successors:
         pair.drift += gamma * (top - unseen_value(search, h))

@@ -35,6 +35,9 @@ NEAR = 1.25  # factor within which lambda is left alone, unless it should be the
 MOST_CHANGE = 2.0  # factor by which it changes at once
 SETTLING_CALLS = 100.0  # on this scale the largest lambda falls, as one over a square root (ends)
 
+# What f may exceed an estimate by when a search in a graph ends, in parts of what is left open then.
+DEPTH_SLACK, POOLED_SLACK = 1.0, 2.0
+
 # Which episode comes next (`schedule.decide`).
 CUT = 10  # an exploring episode ends after a pair with fewer visits than this ...
 ANYTIME_CUT = 3  # ... or this, if there is no gap to stop at

@@ -6,11 +6,13 @@ import numpy as np
 
 from pacplan.algorithms.bracket.above import (
     add_drifts,
-    best_outcome,
+    best_final,
     bet,
+    bet_depth,
     column,
+    final_slack,
+    final_value,
     goes_on,
-    outcome_value,
     predict,
     refresh_arm,
     refresh_node,
@@ -123,8 +125,8 @@ def _arrive(
 ) -> tuple[int, int]:
     """Bet on the call of a pair: on r - d(s'), reward and successor together.
 
-    What was known before the call fixes d = gamma (max f - f) and whether the episode is cut off after
-    it.
+    What was known before the call fixes d = gamma (max g - g) and whether the episode is cut off after
+    it; g is f, or what f may be in the end.
     """
     at, link, reward = search.path[h].node, search.path[h].pair, search.path[h].reward
     rules, pair = search.rules[0], search.tree.pairs[link]
@@ -180,9 +182,11 @@ def _note_outcome(
 ) -> tuple[int, float, int]:
     """The node of an outcome, made if it is new; its d; and a status."""
     learns, gamma = search.rules[0].learns, search.rules[0].gamma
-    top, seen = best_outcome(search, link, h)
+    by = bet_depth(search.graph, h)
+    slack = final_slack(search, by)
+    top, seen = best_final(search, link, by, slack)
     if learns:
-        add_drifts(search, link, h, top, seen)
+        add_drifts(search, link, by, slack, top, seen)
     after = unseen_value(search, h)
     child, new, status = follow(search, model, at, link, successor, ended, h, after, 0.0)
     if status != CHUNK_DONE:
@@ -191,7 +195,8 @@ def _note_outcome(
     if learns:
         predict(search, link, search.tree.nodes[child].count, seen)
         # A new outcome was still unseen when d was fixed.
-        drift = gamma * (top - (after if new else outcome_value(search.graph, search.bounds, child, h)))
+        g = unseen_value(search, by) if new else final_value(search, child, by, slack)
+        drift = gamma * (top - g)
     if new:
         status = settle(search, model, at, child, h, link, seen + 1, ended)
     search.tree.nodes[child].count += 1
