@@ -38,7 +38,7 @@ TASKS = {
     "lint": ("dev", [["ruff", "format", "--check", "."], ["ruff", "check", "."]]),
     "types": ("dev", [["mypy"]]),
     "versions": ("dev", [["python", "-m", "pytest", "-m", "versions", *VERSIONS]]),
-    "docs": ("docs", [["mkdocs", "build", "--strict"]]),
+    "docs": ("docs", [["python", "docs/build.py"]]),
     "figures": ("viz", [["python", "docs/figures.py"]]),
 }
 
