@@ -1,6 +1,6 @@
-"""Formulas as MathML, made when the site is built: a page needs neither scripts nor fonts to show them.
+"""Formulas as MathML, made when the site is built: pages need no script and no network to show them.
 
-The converter is docutils' own, and refuses what it does not know, which fails the build. In the sources of
+The converter is docutils' own. It refuses what it does not know, which fails the build. In the sources of
 pages, operators may be written as Unicode, so that formulas can be read there too.
 """
 
