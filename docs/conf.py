@@ -27,7 +27,6 @@ html_math_renderer = "mathml"
 for notebook in (HERE.parent / "examples" / "notebooks").glob("*.ipynb"):
     (HERE / "notebooks").mkdir(exist_ok=True)
     shutil.copy(notebook, HERE / "notebooks")
-suppress_warnings = ["toc.empty_glob"]
 nb_execution_mode = "auto"  # Those that were saved without their output are run.
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
