@@ -1,8 +1,8 @@
-"""Formulas as MathML, made when the site is built: pages need no script and no network to show them.
+"""Formulas as MathML, made when the site is built: pages need no script and no network.
 
-The converter is docutils' own. It refuses what it does not know, and that fails the build. In the sources of
-pages, operators may be written as Unicode, so that formulas can be read there too. The font, of which the
-site gets the part that formulas need, is the one that ziamath brings along: not every system has one.
+The converter is docutils' own. It refuses what it does not know, and that fails the build. Operators
+may be written as Unicode, so that formulas can be read in the sources, too. Not every system has a
+font for mathematics: the site gets its own, the part that it needs of the one that ziamath has.
 """
 
 import re
