@@ -8,7 +8,7 @@
     python3 dev.py versions                some of the tests with the oldest NumPy and Numba
     python3 dev.py docs                    build the documentation
     python3 dev.py figures                 draw its pictures
-    python3 dev.py wheel [python3.13 ...]  build what is released into dist/, and try it in fresh environments
+    python3 dev.py wheel [python3.13 ...]  build a release into dist/, and try it in fresh environments
     python3 dev.py python script.py        any other program of the environment
 
 Needs nothing but Python 3.11 or later. The environment is `.venv` beside this file; for the oldest
@@ -75,7 +75,7 @@ def main() -> int:
 
 
 def wheel(programs: Path, interpreters: list[str]) -> int:
-    """Build the archive and the wheel, and make a plan with the wheel under each of the interpreters."""
+    """Build the archive and the wheel, and make a plan with the wheel under each interpreter."""
     dist = ROOT / "dist"
     shutil.rmtree(dist, ignore_errors=True)
     build = ["-m", "build", "--outdir", str(dist), str(ROOT)]
