@@ -1,14 +1,19 @@
 """How Sphinx makes the documentation: python3 dev.py docs."""
 
+import re
 import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # For mathml.py.
 
 from pacplan.core.version import __version__  # noqa: E402
+
+HYPHEN = re.compile(r"(?<=\w)-(?=\w)")
 
 project = "pacplan"
 author = "the pacplan authors"
@@ -34,6 +39,7 @@ nb_execution_timeout = 300
 # Words in single backticks in a docstring are linked if they name something that is documented.
 default_role = "py:obj"
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_default_options = {"members": True}
@@ -65,6 +71,16 @@ def keep_indented(app: Any, what: str, name: str, thing: Any, options: Any, line
     lines[:] = shown
 
 
+def keep_words(app: Any, page: nodes.document, name: str) -> None:
+    """In the narrow cells of tables, no line ends at the hyphen of a word or of 1e-3."""
+    for cell in page.findall(nodes.entry):
+        for text in list(cell.findall(nodes.Text)):
+            if not isinstance(text.parent, nodes.literal):
+                whole = HYPHEN.sub("\N{NON-BREAKING HYPHEN}", text)
+                text.parent.replace(text, nodes.Text(whole))
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx; docstrings are seen before Napoleon reads their sections."""
     app.connect("autodoc-process-docstring", keep_indented, priority=400)
+    app.connect("doctree-resolved", keep_words)
