@@ -42,7 +42,7 @@ OPERATORS = str.maketrans(
 # These are set apart from what they are applied to, and from what they multiply.
 FUNCTION = r"\\(?:log|exp)\b"
 AFTER, BEFORE = re.compile(rf"({FUNCTION}) (?=[\w\\])"), re.compile(rf"(?<=[\w)}}\]′]) ({FUNCTION})")
-# The converter would put an index under a letter with an accent.
+# The converter puts an index under a letter with an accent, unless that is one part of a group.
 ACCENT = re.compile(r"(\\(?:bar|hat|underline) ?\w)(?=[_^])")
 # A line may end after one of these, as in TeX, in formulas that are longer than this.
 RELATIONS, SHORT = "=≤≥<>≈→∈", 24
@@ -64,7 +64,7 @@ CHARACTERS = chain(
 
 def _mathml(node: nodes.Element, source: str, *, block: bool) -> str:
     spaced = AFTER.sub(r"\1\\,", BEFORE.sub(r"\\,\1", source))
-    grouped = ACCENT.sub(r"{\1}", spaced)
+    grouped = ACCENT.sub(r"{\1{}}", spaced)
     try:
         made = tex2mathml(grouped.translate(OPERATORS), as_block=block)
     except ValueError as error:
