@@ -61,7 +61,10 @@ def main() -> int:
         prepare(OLDEST, "", "pytest", *oldest("numba", "numpy"))
         programs = OLDEST / PROGRAMS
     if sys.argv[1] == "wheel":
-        return wheel(programs, sys.argv[2:] or [sys.executable])
+        try:
+            return wheel(programs, sys.argv[2:] or [sys.executable])
+        except subprocess.CalledProcessError as error:
+            sys.exit(f"dev.py: {' '.join(error.cmd)} failed")
     if sys.argv[1] in TASKS:
         os.chdir(ROOT)
     for command in [*commands[:-1], [*commands[-1], *sys.argv[2:]]]:
@@ -92,7 +95,7 @@ def wheel(programs: Path, interpreters: list[str]) -> int:
             version = subprocess.check_output([python, "--version"], text=True).strip()
             print(f"dev.py: {built.name} with {version}:", flush=True)
             plan = ["plan", "garnet", "--epsilon", "1", "--delta", "0.1", "--gamma", "0.7"]
-            subprocess.run([python, "-m", "pacplan", *plan], env=settings, **home)
+            subprocess.run([python, "-I", "-m", "pacplan", *plan], env=settings, **home)
     return 0
 
 
