@@ -63,8 +63,8 @@ def main() -> int:
     if sys.argv[1] == "wheel":
         try:
             return wheel(programs, sys.argv[2:] or [sys.executable])
-        except subprocess.CalledProcessError as error:
-            sys.exit(f"dev.py: {' '.join(error.cmd)} failed")
+        except (OSError, subprocess.CalledProcessError) as error:
+            sys.exit(f"dev.py: the release does not work: {error}")
     if sys.argv[1] in TASKS:
         os.chdir(ROOT)
     for command in [*commands[:-1], [*commands[-1], *sys.argv[2:]]]:
