@@ -294,8 +294,10 @@ def _possible(model: Model, epsilon: float, given: dict[str, Any]) -> list[Plann
     ]
     if merge == "auto" and _takes(Canopy, settings):
         found.append(Canopy(epsilon=epsilon, delta=delta, gamma=gamma, **settings))
-    if _may_be_certain(model, settings) and _takes(OPD, settings):
-        found.insert(0, OPD(epsilon=epsilon, gamma=gamma, merge=merges[0], **settings))
+    # Where nothing is random, there is no need for guidance.
+    certain = {name: value for name, value in settings.items() if name not in ("policy", "value")}
+    if _may_be_certain(model, settings) and _takes(OPD, certain):
+        found.insert(0, OPD(epsilon=epsilon, gamma=gamma, merge=merges[0], **certain))
     return found
 
 

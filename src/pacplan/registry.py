@@ -20,7 +20,7 @@ from pacplan.models.protocol import Model, check_model
 _DEFAULTS = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7}
 _INSTEAD = {"width": ("epsilon", "delta")}
 # Settings that may be functions, which a text can only name.
-_FUNCTIONS = ("thresholds", "value_bounds")
+_FUNCTIONS = ("thresholds", "value_bounds", "policy", "value")
 
 FIXED_BUDGET: dict[str, dict[str, Any]] = {
     "mdp-gape": {"epsilon": 0.0, "thresholds": "sharp"},
@@ -35,7 +35,7 @@ FIXED_BUDGET: dict[str, dict[str, Any]] = {
 def planner_of(name: str, settings: Mapping[str, Any]) -> Planner:
     """The planner of a name, with these settings, and defaults for what else it needs.
 
-    Functions among the settings (thresholds, value_bounds) can be given as text, module:name.
+    Functions among the settings (such as value_bounds or policy) can be given as text, module:name.
 
     Raises:
         ValueError: there is no such planner, or it takes no such setting.

@@ -16,9 +16,9 @@ from pacplan.compiled import announcements
 from pacplan.compiled.jit import kernel
 from pacplan.engine.episodes import play
 from pacplan.engine.steps import work
-from pacplan.models.bounded import BoundedHandle
 from pacplan.models.simulator import PythonHandle
 from pacplan.models.tabular import TabularHandle
+from pacplan.models.told import ToldHandle
 
 folder = pytest.fixture(folder_of_kernels)
 fresh = pytest.fixture(fresh_kernel)
@@ -42,10 +42,10 @@ def test_planners_are_announced_in_plain_words():
         data = {"dispatcher": function, "args": kinds}
         return announcements._title(event.Event("numba:compile", event.EventStatus.START, data))
 
-    python, tabular, bounded = PythonHandle, TabularHandle, BoundedHandle
+    python, tabular, told = PythonHandle, TabularHandle, ToldHandle
     assert title(play, uct.Search, tabular) == "uct for a tabular model"
     assert title(play, bracket.records.Search, python) == "bracket for a Python model"
-    assert title(work, stop.Draws, bounded, tabular) == "stop for a bounded tabular model"
+    assert title(work, stop.Draws, told, tabular) == "stop for a told tabular model"
     assert title(sweep, mdp_gape.records.Search, tabular) == "sweep of mdp_gape for a tabular model"
     assert title(kl_lower) == "kl_lower of bernoulli"
 

@@ -18,7 +18,7 @@ REWARD_VARIES = 5
 ENDED_EARLY = 6
 MOVE_PAYS = 7
 ENDLESS_GAME = 8
-BAD_BOUNDS = 9
+BAD_ANSWER = 9  # of a function of the user's, which raised something
 
 
 # The ground rules of a search: what the model promised, and what the planner did. One record.

@@ -15,6 +15,10 @@ CONTINUES = 0
 ENDED = 1
 ABORTED = 2
 
+# Instead of an action that the user's policy advises: none, and an error.
+NO_ADVICE = -1
+BAD_ADVICE = -2
+
 
 @must_answer
 def action_count(handle: Any, state: int, h: int) -> int:
@@ -44,6 +48,18 @@ def probability(handle: Any, state: int, action: int, h: int, successor: int, en
 def value_bounds(handle: Any, state: int, h: int) -> tuple[float, float]:
     """What the user knows of a state's value; infinite if that is nothing, NaN after an error."""
     return -inf, inf
+
+
+@question
+def advice(handle: Any, state: int, h: int, actions: int) -> int:
+    """The action, of so many, that the user's policy takes in a state; NO_ADVICE or BAD_ADVICE."""
+    return NO_ADVICE
+
+
+@question
+def guess(handle: Any, state: int, h: int) -> float:
+    """The user's guess of a state's value; infinite if there is none, NaN after an error."""
+    return inf
 
 
 @question

@@ -66,6 +66,8 @@ POOL_GROWTH, POOL_CALLS = 1.1, 20  # of the calls, between two updates of the po
 SPARSE_GROWTH = 1.5  # ... if most states were seen only a few times
 MOST_POOLED = 8_000_000  # pairs, outcomes and values that the pool has room for
 EXPECTED_ACTIONS = 256  # of a state, if the model does not say how many there can be
+GUESS_WEIGHT = 1.0  # calls in a state that a guess of its value is worth
+ADVICE = 0.5  # by how much the best estimate may exceed that of the advised action, over sigma, if new
 SMALL_COUNTS = 4096  # visits up to which n log n is tabulated
 
 # Discount and strength of those who predict outcomes, if B is not known (Pitman and Yor's).

@@ -19,6 +19,7 @@ from pacplan.algorithms.bracket.above import (
 )
 from pacplan.algorithms.bracket.constants import TIE
 from pacplan.algorithms.bracket.estimates import (
+    advice_stands,
     refresh_arm_estimate,
     refresh_estimates,
     score_actions,
@@ -34,8 +35,10 @@ from pacplan.engine import episodes
 from pacplan.engine.arms import argmax_at_random
 from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
 from pacplan.engine.graph import canonical, find, graph_has_room
-from pacplan.engine.promises import REWARD_VARIES
+from pacplan.engine.promises import BAD_ANSWER, REWARD_VARIES
 from pacplan.engine.tree import NONE, untried_action
+from pacplan.models import handles
+from pacplan.models.handles import NO_ADVICE
 
 
 @answers(episodes.plant, Search)
@@ -72,7 +75,7 @@ def _decide(search: Search, model: Any, ties: Any) -> None:
 
 @answers(episodes.choose, Search)
 def _choose(search: Search, at: int, h: int, ties: Any) -> int:
-    """At the root the action decided on; below it the best estimate, or the largest W."""
+    """At the root the action decided on; below it what the user advises, the best estimate or W."""
     decision = search.decision[0]
     if h == 0:
         if search.root[decision.play].pair == NONE:
@@ -81,6 +84,8 @@ def _choose(search: Search, at: int, h: int, ties: Any) -> int:
     count = score_actions(search, at, h) if decision.kind == EXPLOIT else 0
     if count > 0:
         action = argmax_at_random(search.scratch.score[:count], NONE, TIE, ties)
+        if decision.advised != NO_ADVICE and advice_stands(search, at, h, action, decision.advised):
+            action = decision.advised
         link = search.scratch.link[action]
         return int(link) if link != NONE else add_unvisited(search, at, action, h)
     link = _optimistic(search, at, h, ties)
@@ -137,7 +142,22 @@ def _arrive(
     bet(search, link, h, (1.0 if rules.told else x) - drift)
     pair.n += 1
     _note_in_pool(search, at, pair.action, h, successor, ended, child, x)
-    return child, episodes.BREAK_OFF if cut else CHUNK_DONE
+    if cut:
+        return child, episodes.BREAK_OFF
+    return child, _take_advice(search, model, h, child, ended)
+
+
+@inlined
+def _take_advice(search: Search, model: Any, h: int, child: int, ended: bool) -> int:
+    """Ask what the user's policy does after step h, if this episode follows it; returns a status."""
+    decision = search.decision[0]
+    if not decision.guided or ended or h + 1 == search.rules[0].horizon:
+        return CHUNK_DONE
+    node = search.tree.nodes[child]
+    decision.advised = handles.advice(model, int(node.state), h + 1, int(node.actions))
+    if decision.advised == handles.BAD_ADVICE:
+        return int(break_promise(search, BAD_ANSWER, node.state, 0, h + 1, 0.0))
+    return CHUNK_DONE
 
 
 @inlined
@@ -237,6 +257,6 @@ def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
         discount *= rules.gamma
     earned += discount * search.steps.ended[rules.horizon - length]
     if decision.kind == EXPLOIT:
-        bet_exploit(search, decision.play, earned)
+        bet_exploit(search, decision.play, earned, decision.guided)
     elif decision.kind == FORCED:
         bet_forced(search, decision.play, earned)

@@ -1,8 +1,10 @@
 """Plug-in estimates of Bracket's pairs and nodes: they steer, and no bound depends on them."""
 
+from math import sqrt
+
 import numpy as np
 
-from pacplan.algorithms.bracket.constants import POOL_WEIGHT
+from pacplan.algorithms.bracket.constants import ADVICE, POOL_WEIGHT
 from pacplan.algorithms.bracket.pool import pooled_value, refresh
 from pacplan.algorithms.bracket.records import Search
 from pacplan.compiled.jit import inlined
@@ -35,6 +37,21 @@ def score_actions(search: Search, at: int, h: int) -> int:
         search.scratch.link[pair.action] = link
         link = pair.sibling
     return int(node.actions)
+
+
+@inlined
+def advice_stands(search: Search, at: int, h: int, best: int, advised: int) -> bool:
+    """Whether what was seen leaves room for the advised action to be as good as the best one.
+
+    `scratch` has the estimates. As both are tried more often in this state, there is less room.
+    """
+    node, score = search.tree.nodes[at], search.scratch.score
+    tried = 0
+    if node.place >= 0:
+        first = search.pool.states[node.place].first
+        tried = min(search.pool.pairs[first + best].n, search.pool.pairs[first + advised].n)
+    room = ADVICE * search.steps.sigma[search.rules[0].horizon - h] / sqrt(1.0 + tried)
+    return bool(score[best] - score[advised] <= room)
 
 
 @inlined

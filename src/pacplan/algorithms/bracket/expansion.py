@@ -7,12 +7,12 @@ import numpy as np
 
 from pacplan.algorithms.bracket.above import column, depths, refresh_node
 from pacplan.algorithms.bracket.constants import PRIOR
-from pacplan.algorithms.bracket.pool import ENDED, find_place
+from pacplan.algorithms.bracket.pool import ENDED, find_place, refresh
 from pacplan.algorithms.bracket.records import Search
 from pacplan.compiled.jit import inlined
 from pacplan.engine.calls import CHUNK_DONE, break_promise
 from pacplan.engine.graph import join, pools
-from pacplan.engine.promises import BAD_BOUNDS
+from pacplan.engine.promises import BAD_ANSWER
 from pacplan.engine.tree import NONE, add_node, add_pair
 from pacplan.models import handles
 
@@ -29,6 +29,8 @@ def plant_root(search: Search, model: Any, state: int) -> int:
     root.place = find_place(search.pool, state, actions, search.steps.prior)
     root.branch = NONE
     join(search.graph, 0, state, 0, False)
+    if status == CHUNK_DONE:
+        status = _guess(search, model, 0, 0)
     if rules.shares and pools(search.graph):
         root.price = _share_price(search, search.graph, 0, 0, 0)
     for action in range(actions):
@@ -62,13 +64,31 @@ def _cap(search: Search, model: Any, at: int, first: int) -> int:
         span = search.levels[h].span
         _, high = handles.value_bounds(model, state, h)
         if np.isnan(high):
-            return break_promise(search, BAD_BOUNDS, state, 0, h, 0.0)
+            return break_promise(search, BAD_ANSWER, state, 0, h, 0.0)
         # If nodes are merged, the span exceeds every value by what evidence may add.
         largest_value = search.steps.sigma[rules.horizon - h]
         known = (min(high, rules.most_value) - rules.low * largest_value) / rules.width
         cap = max(0.0, min(span, known + span - largest_value))
         bounds.caps[at, column(search.graph, h)] = cap
         bounds.nodes[at, column(search.graph, h)] = cap
+    return CHUNK_DONE
+
+
+@inlined
+def _guess(search: Search, model: Any, at: int, first: int) -> int:
+    """Let the pool know the user's guess of a new node's value; returns a status."""
+    node, rules, pool, steps = search.tree.nodes[at], search.rules[0], search.pool, search.steps
+    if pool.guesses.shape[1] == 0 or node.place < 0:
+        return CHUNK_DONE
+    start, stop = depths(search.graph, rules.horizon, first)
+    for h in range(start, stop):
+        k = rules.horizon - h
+        value = handles.guess(model, node.state, h)
+        if np.isnan(value):
+            return break_promise(search, BAD_ANSWER, node.state, 0, h, 0.0)
+        guess = (value - rules.low * steps.sigma[k]) / rules.width
+        pool.guesses[node.place, k] = min(max(guess, 0.0), steps.sigma[k])
+        refresh(pool, node.place, k, rules.gamma, steps.prior, steps.ended)
     return CHUNK_DONE
 
 
@@ -162,6 +182,8 @@ def settle(
     if rules.shares:
         node.price = _share_price(search, search.graph, at, child, rank)
     status = _cap(search, model, child, node.depth)
+    if status == CHUNK_DONE:
+        status = _guess(search, model, child, node.depth)
     node.estimate = search.steps.prior[left]
     if node.place != NONE:
         node.estimate = search.pool.values[node.place, left]

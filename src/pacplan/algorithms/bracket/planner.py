@@ -19,8 +19,8 @@ from pacplan.algorithms.common.plans import bounded_plan
 from pacplan.core import checks
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
-from pacplan.models.bounded import Bounds, check_bounds
 from pacplan.models.protocol import Session
+from pacplan.models.told import Bounds, Function, check_bounds, check_guidance
 from pacplan.result import Plan
 
 
@@ -68,6 +68,12 @@ class Bracket(Targeted, Planner):
             from there, lies between them, whatever is done. It helps above and below: a game that is
             won or lost once has returns between -1 and 1, however many steps it may take. Checked on
             the returns of whole episodes; the guarantee depends on it.
+        policy: a policy that may be good: a function of a state, or of a state and the number h of
+            steps taken, that gives an action, or None for no advice. Episodes that are to earn much
+            follow it as long as it earns more than what the search finds by itself. Guidance only: the
+            guarantee holds whatever it advises.
+        value: guesses of optimal values over the H - h steps left, in the model's units, a function
+            like `policy`; they stand for what was never tried. Guidance only.
         chunk: see `Planner`.
     """
 
@@ -87,6 +93,8 @@ class Bracket(Targeted, Planner):
         target: Literal["horizon", "infinite"] = "horizon",
         value_bounds: Bounds | None = None,
         value_range: tuple[float, float] | None = None,
+        policy: Function | None = None,
+        value: Function | None = None,
         chunk: int | None = None,
     ) -> None:
         super().__init__(chunk=chunk)
@@ -102,6 +110,8 @@ class Bracket(Targeted, Planner):
         self.value_range = (
             None if value_range is None else checks.interval("value_range", value_range, "return")
         )
+        self.policy = check_guidance("policy", policy)
+        self.value = check_guidance("value", value)
         if self.target == "infinite" and self.goal == "value":
             raise ValueError(
                 'goal="value" is for the problem of H steps; for an infinite horizon use '

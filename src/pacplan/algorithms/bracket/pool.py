@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.bracket.constants import (
+    GUESS_WEIGHT,
     MOST_POOLED,
     POOL_CALLS,
     POOL_GROWTH,
@@ -39,6 +40,7 @@ class Pool(NamedTuple):
     pairs: Any  # records of PAIR
     outcomes: Any  # records of OUTCOME
     values: NDArray[np.float64]  # values[place, k]: with k steps to go
+    guesses: NDArray[np.float64]  # the same by the user, infinite where not asked for; or empty
     places: MergeTable  # by state, all at depth 0
     # [states, pairs, outcomes, calls at the next update, 1 if there is no more room]
     used: NDArray[np.int64]
@@ -51,18 +53,27 @@ class PoolArrays:
     (If a model does not say how many a state has, states that have more may not be pooled.)
     """
 
-    def __init__(self, actions: int, horizon: int) -> None:
+    def __init__(self, actions: int, horizon: int, guessed: bool) -> None:
         self._most_found = horizon + 1, (horizon + 1) * actions, horizon + 1
         self._used = np.zeros(5, np.int64)
         self._states = zeros(0, STATE)
         self._pairs = zeros(0, PAIR)
         self._outcomes = zeros(0, OUTCOME)
         self._values = np.zeros((0, horizon + 1))
+        self._guesses = np.zeros((0, horizon + 1 if guessed else 0))
         self._places = empty_table(16)
 
     def arrays(self) -> Pool:
         """What the kernels see; valid until the next `reserve`."""
-        return Pool(self._states, self._pairs, self._outcomes, self._values, self._places, self._used)
+        return Pool(
+            self._states,
+            self._pairs,
+            self._outcomes,
+            self._values,
+            self._guesses,
+            self._places,
+            self._used,
+        )
 
     def reserve(self, room: Room) -> None:
         """Make room for another episode at least, up to a limit."""
@@ -78,6 +89,7 @@ class PoolArrays:
             room.extend(table, wanted)
         if rows[0] > len(self._values):
             room.extend(self._values, rows[0])
+            room.extend(self._guesses, rows[0])
             self._places = grown(self._places, rows[0] - int(self._used[0]), room)
         self._used[4] = any(more > most for more, most in zip(needed, rows, strict=True))
 
@@ -116,6 +128,8 @@ def find_place(pool: Pool, state: int, actions: int, prior: Any) -> int:
     pool.states[place].actions = actions
     for k in range(prior.size):
         pool.values[place, k] = prior[k]
+    for k in range(pool.guesses.shape[1]):
+        pool.guesses[place, k] = np.inf
     pool.used[0] = place + 1
     pool.used[1] += actions
     return place
@@ -167,7 +181,7 @@ def pooled_value(
     link = pool.states[place].first + action
     pair = pool.pairs[link]
     if pair.n == 0:
-        return float(prior[k])
+        return float(prior[k] if pool.guesses.shape[1] == 0 else min(prior[k], pool.guesses[place, k]))
     after = 0.0
     at = pair.outcome
     while at != NONE:
@@ -187,8 +201,13 @@ def pooled_value(
 def refresh(pool: Pool, place: int, k: int, gamma: float, prior: Any, ended: Any) -> None:
     """Renew the value of a state with k steps to go."""
     best = -np.inf
+    calls = 0.0
+    first = pool.states[place].first
     for action in range(pool.states[place].actions):
         best = max(best, pooled_value(pool, place, action, k, gamma, prior, ended))
+        calls += pool.pairs[first + action].n
+    if pool.guesses.shape[1] > 0 and pool.guesses[place, k] < np.inf:
+        best += GUESS_WEIGHT / (GUESS_WEIGHT + calls) * (pool.guesses[place, k] - best)
     pool.values[place, k] = best
 
 

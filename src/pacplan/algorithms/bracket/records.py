@@ -103,6 +103,7 @@ RULES = np.dtype(
         ("known_transitions", np.bool_),
         ("same_actions", np.bool_),
         ("value_goal", np.bool_),
+        ("guided", np.bool_),  # whether the user gave a policy
         ("bettors", np.int64),  # actions that have begun to bet ...
         ("forcers", np.int64),  # ... and on forced episodes
         ("due", np.int64),  # calls at the next sweep of a graph ...
@@ -144,7 +145,16 @@ SCRATCH = np.dtype(
 EXPLORE, EXPLOIT, FORCED = 0, 1, 2
 
 # What the next episode does.
-DECISION = np.dtype([("best", np.int64), ("kind", np.int64), ("play", np.int64)])
+DECISION = np.dtype(
+    [
+        ("best", np.int64),
+        ("kind", np.int64),
+        ("play", np.int64),
+        ("guided", np.bool_),  # whether an exploit episode follows the user's policy, which ...
+        ("advised", np.int64),  # ... advises this for the next step, or nothing
+    ],
+    align=True,
+)
 
 
 class Bounds(NamedTuple):

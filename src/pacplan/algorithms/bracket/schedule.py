@@ -22,11 +22,14 @@ from pacplan.algorithms.bracket.constants import (
     TIED,
 )
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
+from pacplan.algorithms.common.guidance import follows
+from pacplan.algorithms.common.returns import NEWEST
 from pacplan.compiled.jit import inlined
 from pacplan.engine.arms import argmax_at_random, largest, least_gap
 from pacplan.engine.calls import halted
 from pacplan.engine.graph import Graph, pools
 from pacplan.engine.tree import NONE
+from pacplan.models.handles import NO_ADVICE
 
 
 @inlined
@@ -74,6 +77,12 @@ def decide(search: Search, graph: Graph | None, ties: Any) -> None:
         exploit = _cost_below(search, best) < _cost_above(search, best, rival)
         decision.kind = EXPLOIT if exploit else EXPLORE
         decision.play = best if exploit else rival
+    decision.advised = NO_ADVICE
+    decision.guided = (
+        rules.guided
+        and decision.kind == EXPLOIT
+        and follows(root[decision.play], search.moments[decision.play, NEWEST.size - 1].spread)
+    )
 
 
 @inlined

@@ -35,8 +35,8 @@ from pacplan.engine.graph import empty_graph, grown_graph
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
-from pacplan.models.bounded import ValueBounds
 from pacplan.models.protocol import Session, facts
+from pacplan.models.told import tell
 
 if TYPE_CHECKING:
     from pacplan.algorithms.bracket.planner import Bracket
@@ -59,9 +59,7 @@ class BracketSearch(KernelSearch):
             deterministic=planner.transitions == "deterministic",
             pairs_a_step=model.max_actions or 1 if planner.rewards == "known" else 1,
         )
-        self._value_bounds = (
-            ValueBounds(planner.value_bounds, session) if planner.value_bounds else None
-        )
+        self._told = tell(session, planner.value_bounds, planner.policy, planner.value)
         self._value_range = planner.value_range
         target = planner.epsilon
         if planner.target == "infinite":
@@ -90,12 +88,13 @@ class BracketSearch(KernelSearch):
                 states=facts(model).states or math.inf,
                 same_actions=model.same_actions,
                 most_actions=room,
+                guided=planner.policy is not None,
             )
         )
         cost = setting.prices
         self.root = zeros(actions, ARM)
         self._decision = zeros(1, DECISION)
-        self._pool = PoolArrays(room, horizon)
+        self._pool = PoolArrays(room, horizon, planner.value is not None)
         self._wealth = np.zeros((0, setting.points, len(NEWEST)))
         self._forced_wealth = np.zeros((0, setting.forced_points, setting.fractions))
         self._bets = np.zeros((0, len(cost.opening)))

@@ -57,6 +57,7 @@ class Task(NamedTuple):
     states: float  # infinite if their number is not known
     same_actions: bool
     most_actions: int
+    guided: bool  # whether the user gave a policy
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +177,7 @@ def _rules(task: Task, low: float, width: float, above: Prices) -> NDArray[Any]:
     rules["delta_forced"] = (1.0 - EXPLOIT_SHARE) * below
     rules["shares"], rules["least_count"] = above.shares, math.isinf(task.successors)
     rules["cut"] = CUT if task.epsilon > 0.0 else ANYTIME_CUT
-    rules["value_goal"] = task.value_goal
+    rules["value_goal"], rules["guided"] = task.value_goal, task.guided
     rules["told"] = task.rewards != "unknown"
     rules["fixed_rewards"] = task.rewards == "deterministic"
     rules["known_rewards"] = task.rewards == "known"

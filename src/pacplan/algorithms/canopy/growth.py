@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pacplan.algorithms.canopy.constants import EXCESS, ROULETTE
-from pacplan.algorithms.canopy.learning import locate, mixed, note, recall
+from pacplan.algorithms.canopy.learning import hint, locate, mixed, note, recall
 from pacplan.algorithms.canopy.records import DRAW, EXPAND, Search
 from pacplan.algorithms.canopy.shape import blended, state_value
 from pacplan.compiled.jit import inlined, kernel
@@ -26,7 +26,7 @@ from pacplan.engine.calls import (
     count_actions,
     draw_counted,
 )
-from pacplan.engine.promises import BAD_BOUNDS
+from pacplan.engine.promises import BAD_ANSWER
 from pacplan.engine.tree import NONE
 from pacplan.models import handles
 
@@ -103,12 +103,18 @@ def leaf_value(search: Search, model: Any, h: int, state: int) -> float:
 
 @inlined
 def state_guess(search: Search, model: Any, h: int, state: int) -> float:
-    """The learnt value of a state at depth h."""
+    """The learnt value of a state at depth h, or the user's with what was learnt of it; NaN: error."""
     if h == search.rules[0].horizon:
         return 0.0
     span = search.levels[h].span
+    hinted = hint(search, model, h, state)
+    if isnan(hinted):
+        return hinted
     locate(search, model, h, state)
-    value, _ = recall(search, NONE, state_value(search.levels[h]) / span)
+    if hinted < np.inf:
+        value = hinted + recall(search, NONE, 0.0)[0]
+    else:
+        value = recall(search, NONE, state_value(search.levels[h]) / span)[0]
     return float(min(max(value, 0.0), 1.0) * span)
 
 
@@ -143,13 +149,15 @@ def draw_in_node(search: Search, model: Any, rng: Any) -> int:
     if status != CHUNK_DONE:
         return int(status)
     guess = after.ended if ended else state_guess(search, model, h + 1, successor)
+    if isnan(guess):
+        return int(break_promise(search, BAD_ANSWER, successor, 0, h + 1, 0.0))
     v = guess
     if not ended and h + 1 < unit.leaf:
         v = min(max(guess, after.low), after.high)
     elif not ended:
         v = leaf_value(search, model, h + 1, successor)
         if isnan(v):
-            return int(break_promise(search, BAD_BOUNDS, successor, 0, h + 1, 0.0))
+            return int(break_promise(search, BAD_ANSWER, successor, 0, h + 1, 0.0))
     x = rules.offset + rules.slope * reward
     search.marks[frame.marks + frame.turn].guess += x + rules.gamma * guess
     _take_in(search, h, successor, x, v, ended)

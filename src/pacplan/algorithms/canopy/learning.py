@@ -6,11 +6,14 @@ at all, the narrowest cell is the state itself. Each cell comes twice, once for 
 once for its own. Cells live in a table that forgets those seen least.
 
 Learnt are the value of a state (of the action NONE), relative to the largest, and the advantage of an
-action over the mean of all, of which draws with a common seed say much.
+action over the mean of all, of which draws with a common seed say much. Where the user gave a value
+function, what is learnt of a state is by how much it errs.
 """
 
 from math import floor
 from typing import Any
+
+import numpy as np
 
 from pacplan.algorithms.canopy.constants import (
     KNOWN_FROM,
@@ -75,6 +78,14 @@ def _doubt(j: int) -> float:
     level = j // 2
     doubt = SHRINK if level <= 1 or level > RESOLUTIONS else SHRINK * 4.0 ** (level - 1)
     return doubt * (1.0 + j % 2)
+
+
+@inlined
+def hint(search: Search, model: Any, h: int, state: int) -> float:
+    """The user's guess of a state's value over the largest; infinite if there is none, NaN: error."""
+    level, rules = search.levels[h], search.rules[0]
+    value = handles.guess(model, int(state), int(h))
+    return float((value - rules.low * level.span) / (rules.width * level.span))
 
 
 @inlined
@@ -147,7 +158,11 @@ def learn_notes(search: Search, model: Any) -> None:
     for i in range(unit.notes):
         entry = search.notes[i]
         locate(search, model, entry.h, entry.state)
-        learn(search, entry.action, entry.value)
+        value = entry.value
+        if entry.action == NONE:
+            hinted = hint(search, model, entry.h, entry.state)
+            value -= hinted if hinted < np.inf else 0.0
+        learn(search, entry.action, value)
     unit.notes = 0
 
 

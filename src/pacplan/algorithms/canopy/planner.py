@@ -16,8 +16,8 @@ from pacplan.core import checks
 from pacplan.core.words import exactly
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
-from pacplan.models.bounded import Bounds, check_bounds
 from pacplan.models.protocol import Session
+from pacplan.models.told import Bounds, Function, check_bounds, check_guidance
 from pacplan.result import Plan
 
 
@@ -55,6 +55,11 @@ class Canopy(Targeted, Planner):
             it.
         value_range: (low, high), if you know that what an episode earns from any state on, discounted
             from there, lies between them, whatever is done; as for `Bracket`.
+        policy: a policy that may be good, a function of a state, or of a state and the number h of
+            steps taken, as for `Bracket`. Guidance only.
+        value: guesses of optimal values over the H - h steps left, a function like `policy`. What is
+            learnt of states is then by how much it errs; the better it is, the smaller the trees.
+            Guidance only.
         chunk: see `Planner`; here in calls.
     """
 
@@ -72,6 +77,8 @@ class Canopy(Targeted, Planner):
         target: Literal["horizon", "infinite"] = "horizon",
         value_bounds: Bounds | None = None,
         value_range: tuple[float, float] | None = None,
+        policy: Function | None = None,
+        value: Function | None = None,
         chunk: int | None = None,
     ) -> None:
         super().__init__(chunk=chunk)
@@ -83,6 +90,8 @@ class Canopy(Targeted, Planner):
         self.value_range = (
             None if value_range is None else checks.interval("value_range", value_range, "return")
         )
+        self.policy = check_guidance("policy", policy)
+        self.value = check_guidance("value", value)
         self.check_target()
 
     def check_query(self, query: Query, limits: Limits) -> None:

@@ -114,6 +114,7 @@ DECIDE, GROW, CHOOSE, LOOK, PLAY = range(5)
 UNIT = np.dtype(
     [
         ("planted", np.bool_),
+        ("policy", np.bool_),  # whether the user gave one
         ("best", np.int64),  # the action to recommend
         ("root", np.int64),  # the state planned from
         ("kind", np.int64),
@@ -134,6 +135,7 @@ UNIT = np.dtype(
         ("marks", np.int64),  # room that is needed
         ("draws", np.int64),
         # The episode under way:
+        ("guided", np.bool_),  # whether it follows that policy
         ("state", np.int64),
         ("actions", np.int64),
         ("h", np.int64),

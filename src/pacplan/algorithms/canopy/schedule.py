@@ -20,6 +20,8 @@ from pacplan.algorithms.canopy.records import (
     Search,
 )
 from pacplan.algorithms.canopy.shape import freeze, freeze_wide, reshape
+from pacplan.algorithms.common.guidance import follows
+from pacplan.algorithms.common.returns import NEWEST
 from pacplan.compiled.jit import inlined
 from pacplan.engine.arms import argmax_at_random, least_gap
 from pacplan.engine.tree import NONE
@@ -81,6 +83,7 @@ def _force(search: Search) -> None:
     unit.action = unit.forced % count
     unit.kind = FORCED_TREE if unit.forced // count % 2 == 0 else FORCED_EPISODE
     unit.forced += 1
+    unit.guided = False
     unit.began = search.report[0].calls
     unit.forces = True
     freeze_wide(search, width)
@@ -105,6 +108,9 @@ def begin_episode(search: Search, action: int) -> None:
     unit.kind = EXPLOIT
     unit.action = action
     unit.forces = False
+    unit.guided = unit.policy and follows(
+        search.root[action], search.moments[action, NEWEST.size - 1].spread
+    )
     _set_out(search)
 
 

@@ -64,8 +64,8 @@ from pacplan.engine.query import Query
 from pacplan.engine.search import MOST_COUNTED, KernelSearch
 from pacplan.engine.tree import Evidence, Reader
 from pacplan.engine.values import step_range
-from pacplan.models.bounded import ValueBounds
 from pacplan.models.protocol import Session
+from pacplan.models.told import tell
 
 if TYPE_CHECKING:
     from pacplan.algorithms.canopy.planner import Canopy
@@ -190,9 +190,7 @@ class CanopySearch(KernelSearch):
         # If gamma is 0, nothing after the first step counts.
         horizon = 1 if gamma == 0.0 else planner.horizon_for(model, query.budget)
         super().__init__(query, session, PAIR, gamma=gamma, horizon=horizon, run=steps.work)
-        self._value_bounds = (
-            ValueBounds(planner.value_bounds, session) if planner.value_bounds else None
-        )
+        self._told = tell(session, planner.value_bounds, planner.policy, planner.value)
         self._value_range = planner.value_range
         target = planner.epsilon
         if planner.target == "infinite":
@@ -218,6 +216,7 @@ class CanopySearch(KernelSearch):
         )
         self.root["due"] = PILOTS
         self._unit = zeros(1, UNIT)
+        self._unit["policy"] = planner.policy is not None
         self._rules = records(setting.rules.copy())
         self._marks, self._draws = zeros(_FIRST_ROOM, MARK), zeros(_FIRST_ROOM, DRAWN)
         self._looks = np.zeros(actions)

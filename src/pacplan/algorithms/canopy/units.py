@@ -1,6 +1,6 @@
 """Canopy's trees and episodes from the first call to the last, as answers to the engine's questions."""
 
-from math import ceil
+from math import ceil, isnan
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from pacplan.algorithms.canopy.growth import (
     open_node,
     state_guess,
 )
-from pacplan.algorithms.canopy.learning import learn_notes, locate, note, recall
+from pacplan.algorithms.canopy.learning import hint, learn_notes, locate, note, recall
 from pacplan.algorithms.canopy.records import (
     CHOOSE,
     DECIDE,
@@ -43,8 +43,9 @@ from pacplan.engine.calls import (
     break_promise,
     count_actions,
 )
-from pacplan.engine.promises import BAD_BOUNDS
+from pacplan.engine.promises import BAD_ANSWER
 from pacplan.engine.tree import NONE, add_node, add_pair
+from pacplan.models import handles
 
 
 @answers(steps.begin, Search)
@@ -58,7 +59,7 @@ def _plant(search: Search, model: Any) -> int:
     unit, rules, root = search.unit[0], search.rules[0], search.root
     span = leaf_value(search, model, 0, unit.root)
     if np.isnan(span):
-        return int(break_promise(search, BAD_BOUNDS, unit.root, 0, 0, 0.0))
+        return int(break_promise(search, BAD_ANSWER, unit.root, 0, 0, 0.0))
     at = add_node(search.tree, unit.root, root.size, 0.0, 0.0)
     unit.most_actions = root.size
     for h in range(1, rules.horizon):
@@ -169,6 +170,9 @@ def _choose(search: Search, model: Any) -> int:
         unit.play = 0
         if actions > search.looks.size:
             return NO_ROOM
+        # The state may be learnt about afterwards; what is wrong with its hint is noticed here.
+        if isnan(hint(search, model, unit.h, unit.state)):
+            return int(break_promise(search, BAD_ANSWER, unit.state, 0, unit.h, 0.0))
     if unit.kind == FORCED_EPISODE:
         unit.start = unit.h
         unit.at = NONE
@@ -176,6 +180,14 @@ def _choose(search: Search, model: Any) -> int:
         unit.shared = 0
         unit.phase = GROW
         return CHUNK_DONE
+    if unit.guided:
+        advised = handles.advice(model, int(unit.state), int(unit.h), int(unit.actions))
+        if advised == handles.BAD_ADVICE:
+            return int(break_promise(search, BAD_ANSWER, unit.state, 0, unit.h, 0.0))
+        if advised != handles.NO_ADVICE:
+            unit.play = advised
+            unit.phase = PLAY
+            return CHUNK_DONE
     if unit.look == 0 and not _choose_known(search, model):
         unit.phase = LOOK
         return CHUNK_DONE
@@ -237,6 +249,8 @@ def _step(search: Search, model: Any, rng: Any) -> int:
     if looks:
         after = search.levels[unit.h + 1]
         v = after.ended if ended else state_guess(search, model, unit.h + 1, successor)
+        if isnan(v):
+            return int(break_promise(search, BAD_ANSWER, successor, 0, unit.h + 1, 0.0))
         search.looks[unit.look] = x + rules.gamma * v
         unit.look += 1
         if unit.look == unit.actions:
@@ -265,7 +279,7 @@ def _end_episode(search: Search, model: Any, ended: bool) -> None:
         level.earnings += 1.0
         level.earned = blended(level.earned, rest, level.earnings)
     if unit.kind == EXPLOIT:
-        bet_exploit(search, unit.action, unit.earned)
+        bet_exploit(search, unit.action, unit.earned, unit.guided)
         search.root[unit.action].episode_calls += search.report[0].calls - unit.began
     else:
         bet_forced(search, unit.action, unit.earned)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pacplan.algorithms.common.guidance import GUIDANCE_FIELDS, compare
 from pacplan.compiled.jit import inlined
 from pacplan.models.protocol import BrokenPromiseError
 
@@ -27,6 +28,7 @@ ACCOUNT_FIELDS = [
     ("forces", np.int64),  # forced episodes
     ("account", np.int64),  # row of its wealth, once it has begun to bet ...
     ("forced_account", np.int64),  # ... and of that of its forced episodes
+    *GUIDANCE_FIELDS,
 ]
 
 # What a bettor saw of a random number: mean, and mean squares and cubes of deviations.
@@ -98,16 +100,18 @@ def _note_return(rules: Any, earned: float) -> None:
 
 
 @inlined
-def bet_exploit(search: Any, action: int, earned: float) -> None:
+def bet_exploit(search: Any, action: int, earned: float, followed: bool) -> None:
     """Bet on the return of an episode that was declared to exploit before it began, then learn from it.
 
     Its conditional mean is at most Q, so for every m >= Q the wealth at m, staked on returns above m,
     is a supermartingale. The stakes are not monotone in m, so a point of the grid counts as proven only
     when every lower one is: then L > Q needs the first point above Q to have been reached.
+    `followed` says whether the user's policy chose the actions.
     """
     arm, moments = search.root[action], search.moments[action]
     _note_return(search.rules[0], earned)
     arm.returns += earned
+    compare(arm, followed, earned)
     earned -= search.rules[0].floor
     if arm.exploits == FIRST_BET:
         _open_account(search, action)

@@ -8,7 +8,7 @@ from pacplan.algorithms.mdp_gape.bounds import bound_unvisited, refresh_node
 from pacplan.algorithms.mdp_gape.records import Search
 from pacplan.compiled.jit import inlined
 from pacplan.engine.calls import CHUNK_DONE, break_promise
-from pacplan.engine.promises import BAD_BOUNDS
+from pacplan.engine.promises import BAD_ANSWER
 from pacplan.engine.tree import add_pair
 from pacplan.models import handles
 
@@ -21,7 +21,7 @@ def tighten(search: Search, model: Any, at: int, h: int) -> int:
     node = search.tree.nodes[at]
     low, high = handles.value_bounds(model, node.state, h)
     if np.isnan(low):
-        return break_promise(search, BAD_BOUNDS, node.state, 0, h, 0.0)
+        return break_promise(search, BAD_ANSWER, node.state, 0, h, 0.0)
     node.upper = min(node.upper, high)
     node.lower = max(node.lower, low)
     return CHUNK_DONE

@@ -22,8 +22,8 @@ from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
 from pacplan.engine.values import value_range
-from pacplan.models.bounded import ValueBounds
 from pacplan.models.protocol import Session, facts
+from pacplan.models.told import tell
 
 if TYPE_CHECKING:
     from pacplan.algorithms.mdp_gape.planner import MDPGapE
@@ -61,7 +61,7 @@ class GapSearch(KernelSearch):
             deterministic=planner.transitions == "deterministic",
             pairs_a_step=model.max_actions or 1 if planner.rewards == "known" else 1,
         )
-        self._bounds = ValueBounds(planner.value_bounds, session) if planner.value_bounds else None
+        self._told = tell(session, planner.value_bounds)
         episodes = None if query.budget is None else max(1, query.budget // horizon)
         if exploration.for_a_budget(planner.thresholds) and planner._horizon is None:
             assert query.budget is not None

@@ -1,0 +1,266 @@
+"""What a user knows of a problem besides its model, handed to the kernels with any model.
+
+Bounds on values, on which the guarantee then depends; and, for guidance only, a policy and a value
+function. Each is a function of a state and the number h of steps taken, or of the state alone.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.compiled.jit import call_python
+from pacplan.compiled.questions import answers
+from pacplan.core import checks
+from pacplan.core.keys import place
+from pacplan.core.notes import add_note, shown
+from pacplan.models import handles
+from pacplan.models.protocol import BrokenPromiseError, Session
+
+Function = Callable[[Any, int], Any]
+Bounds = tuple[Function, Function]
+
+# What the kernels ask for; a positive number asks for advice among so many actions.
+_BOUNDS, _VALUE = 0, -1
+# Answers of guidance that are kept, and how often a function is asked twice, to see that it agrees.
+_MOST_KEPT = 1 << 18
+_ASKED_TWICE = 64
+# Actions that an error lists.
+_MOST_SHOWN = 10
+
+
+class ToldHandle(NamedTuple):
+    """A model's handle, what the user knows besides, whom to ask, and where the answer lies."""
+
+    inner: Any
+    has_bounds: bool
+    has_policy: bool
+    has_value: bool
+    ask: int
+    answer: NDArray[np.float64]
+
+
+class Told:
+    """The user's functions during one plan. Kernels know it by an address: keep it alive."""
+
+    def __init__(
+        self,
+        session: Session,
+        bounds: Bounds | None = None,
+        policy: Function | None = None,
+        value: Function | None = None,
+    ) -> None:
+        self._bounds, self._policy, self._value = bounds, policy, value
+        self._session = session
+        self._answer = np.zeros(2)
+        self._entry = self._answer_ask
+        self._kept: dict[tuple[int, int, int], float] = {}
+        self._asked = 0
+        session.handle = ToldHandle(
+            session.handle,
+            bounds is not None,
+            policy is not None,
+            value is not None,
+            id(self._entry),
+            self._answer,
+        )
+
+    def _answer_ask(self, key: int, h: int, what: int) -> None:
+        states = self._session.states
+        state = key if states is None else states[key]
+        try:
+            if what == _BOUNDS:
+                self._answer[:] = self._bounds_of(state, h)
+            else:
+                self._answer[0] = self._guidance(key, state, h, what)
+        except BaseException as error:
+            name = "value_bounds" if what == _BOUNDS else "value" if what == _VALUE else "policy"
+            add_note(error, f"raised by {name} in state {shown(state)} after {h} steps")
+            self._session.error = error
+            self._answer[:] = np.nan
+
+    def _bounds_of(self, state: Any, h: int) -> tuple[float, float]:
+        assert self._bounds is not None
+        lower, upper = self._bounds
+        low = checks.real("the lower value bound", lower(state, h) + 0.0)
+        high = checks.real("the upper value bound", upper(state, h) + 0.0)
+        if low > high:
+            raise BrokenPromiseError(
+                f"value_bounds of state {shown(state)} after {h} steps: the lower one, {low}, is "
+                f"above the upper one, {high}"
+            )
+        return low, high
+
+    def _guidance(self, key: int, state: Any, h: int, what: int) -> float:
+        """A value or the index of an action. Equal questions have equal answers: proofs need that."""
+        kept = self._kept.get((key, h, what))
+        if kept is not None:
+            return kept
+        found = self._ask(key, state, h, what)
+        self._asked += 1
+        if self._asked % _ASKED_TWICE == 1 and self._ask(key, state, h, what) != found:
+            name = "value" if what == _VALUE else "policy"
+            raise BrokenPromiseError(
+                f"{name} gave two answers for state {shown(state)} after {h} steps; it must be a "
+                "function of these alone"
+            )
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        self._kept[key, h, what] = found
+        return found
+
+    def _ask(self, key: int, state: Any, h: int, what: int) -> float:
+        if what == _VALUE:
+            assert self._value is not None
+            return checks.real("the value", self._value(state, h) + 0.0)
+        assert self._policy is not None
+        advised = self._policy(state, h)
+        if advised is None:
+            return handles.NO_ADVICE
+        offered = [self._session.label(key, action) for action in range(what)]
+        try:
+            return place(advised, offered)
+        except ValueError:
+            some = ", ".join(map(shown, offered[:_MOST_SHOWN]))
+            raise ValueError(
+                f"policy gave {shown(advised)}, which is not among the actions: {some}"
+                f"{', ...' if what > _MOST_SHOWN else ''}; for no advice it may give None"
+            ) from None
+
+
+def tell(
+    session: Session,
+    bounds: Bounds | None,
+    policy: Function | None = None,
+    value: Function | None = None,
+) -> Told | None:
+    """Hand what the user knows to the kernels; None if that is nothing."""
+    if bounds is None and policy is None and value is None:
+        return None
+    return Told(session, bounds, policy, value)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The same bound for every state and number of steps."""
+
+    value: float
+
+    def __call__(self, state: Any, h: int) -> float:
+        """The bound."""
+        return self.value
+
+
+@dataclass(frozen=True)
+class OfState:
+    """A function of the state alone."""
+
+    function: Callable[[Any], Any]
+
+    def __call__(self, state: Any, h: int) -> Any:
+        """What it says of the state."""
+        return self.function(state)
+
+
+def check_bounds(bounds: Any) -> Bounds | None:
+    """A pair of functions of (state, h), or None. Numbers become functions."""
+    if bounds is None:
+        return None
+    if isinstance(bounds, tuple) and len(bounds) == 2:
+        lower, upper = (Constant(float(b)) if _is_number(b) else b for b in bounds)
+        if callable(lower) and callable(upper):
+            return of_state_and_steps(lower), of_state_and_steps(upper)
+    raise TypeError(
+        "value_bounds must be a pair (lower, upper) of numbers or of functions, each of the state and "
+        f"the number of steps taken, got {bounds!r}"
+    )
+
+
+def check_guidance(name: str, function: Any) -> Function | None:
+    """A function of (state, h), or None."""
+    if function is None:
+        return None
+    if not callable(function):
+        raise TypeError(
+            f"{name} must be a function of the state, or of the state and the number of steps taken, "
+            f"got {function!r}"
+        )
+    return of_state_and_steps(function)
+
+
+def of_state_and_steps(function: Callable[..., Any]) -> Function:
+    """The function itself if it takes the number of steps as well, or else made to."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return function
+    if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
+        return function
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    second = [parameter for parameter in parameters if parameter.kind in places][1:2]
+    # One with a default is meant for something else, unless its name says otherwise.
+    if any(p.default is inspect.Parameter.empty or p.name in ("h", "step", "steps") for p in second):
+        return function
+    return OfState(function)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+@answers(handles.value_bounds, ToldHandle)
+def _value_bounds(handle: Any, state: Any, h: Any) -> Any:
+    if not handle.has_bounds:
+        return -np.inf, np.inf
+    call_python(handle.ask, state, h, _BOUNDS)
+    return handle.answer[0], handle.answer[1]
+
+
+@answers(handles.advice, ToldHandle)
+def _advice(handle: Any, state: Any, h: Any, actions: Any) -> Any:
+    if not handle.has_policy:
+        return handles.NO_ADVICE
+    call_python(handle.ask, state, h, actions)
+    advised = handle.answer[0]
+    return handles.BAD_ADVICE if np.isnan(advised) else int(advised)
+
+
+@answers(handles.guess, ToldHandle)
+def _guess(handle: Any, state: Any, h: Any) -> Any:
+    if not handle.has_value:
+        return np.inf
+    call_python(handle.ask, state, h, _VALUE)
+    return handle.answer[0]
+
+
+@answers(handles.action_count, ToldHandle)
+def _action_count(handle: Any, state: Any, h: Any) -> Any:
+    return handles.action_count(handle.inner, state, h)
+
+
+@answers(handles.draw, ToldHandle)
+def _draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
+    return handles.draw(handle.inner, state, action, h, rng)
+
+
+@answers(handles.mean_reward, ToldHandle)
+def _mean_reward(handle: Any, state: Any, action: Any, h: Any) -> Any:
+    return handles.mean_reward(handle.inner, state, action, h)
+
+
+@answers(handles.probability, ToldHandle)
+def _probability(handle: Any, state: Any, action: Any, h: Any, successor: Any, ended: Any) -> Any:
+    return handles.probability(handle.inner, state, action, h, successor, ended)
+
+
+@answers(handles.coordinates, ToldHandle)
+def _coordinates(handle: Any, state: Any, point: Any) -> Any:
+    return handles.coordinates(handle.inner, state, point)
+
+
+@answers(handles.reseed, ToldHandle)
+def _reseed(handle: Any, high: Any, low: Any) -> Any:
+    handles.reseed(handle.inner, high, low)
