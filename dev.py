@@ -8,6 +8,7 @@
     python3 dev.py versions                some of the tests with the oldest NumPy and Numba
     python3 dev.py docs                    build the documentation
     python3 dev.py figures                 draw its pictures
+    python3 dev.py wheel [python3.13 ...]  build a release into dist/, and try it in fresh environments
     python3 dev.py python script.py        any other program of the environment
 
 Needs nothing but Python 3.11 or later. The environment is `.venv` beside this file; for the oldest
@@ -21,6 +22,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import tomllib
 import venv
 from pathlib import Path
@@ -38,8 +40,9 @@ TASKS = {
     "lint": ("dev", [["ruff", "format", "--check", "."], ["ruff", "check", "."]]),
     "types": ("dev", [["mypy"]]),
     "versions": ("dev", [["python", "-m", "pytest", "-m", "versions", *VERSIONS]]),
-    "docs": ("docs", [["mkdocs", "build", "--strict"]]),
+    "docs": ("docs", [["python", "docs/build.py"]]),
     "figures": ("viz", [["python", "docs/figures.py"]]),
+    "wheel": ("dev", []),  # see below
 }
 
 
@@ -57,6 +60,11 @@ def main() -> int:
         os.environ["PACPLAN_NEWEST"] = str(programs / "python")
         prepare(OLDEST, "", "pytest", *oldest("numba", "numpy"))
         programs = OLDEST / PROGRAMS
+    if sys.argv[1] == "wheel":
+        try:
+            return wheel(programs, sys.argv[2:] or [sys.executable])
+        except (OSError, subprocess.CalledProcessError) as error:
+            sys.exit(f"dev.py: the release does not work: {error}")
     if sys.argv[1] in TASKS:
         os.chdir(ROOT)
     for command in [*commands[:-1], [*commands[-1], *sys.argv[2:]]]:
@@ -66,6 +74,28 @@ def main() -> int:
         code = run([program, *command[1:]])
         if code != 0:
             return code
+    return 0
+
+
+def wheel(programs: Path, interpreters: list[str]) -> int:
+    """Build the archive and the wheel, and make a plan with the wheel under each interpreter."""
+    dist = ROOT / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    build = ["-m", "build", "--outdir", str(dist), str(ROOT)]
+    subprocess.run([str(programs / "python"), *build], check=True, stdout=subprocess.DEVNULL)
+    (built,) = dist.glob("*.whl")
+    for interpreter in interpreters:
+        with tempfile.TemporaryDirectory() as folder:
+            # Away from the checkout and from compiled kernels, as on a machine that has seen neither.
+            fresh, home = Path(folder) / "venv", {"cwd": folder, "check": True}
+            settings = {**os.environ, "NUMBA_CACHE_DIR": folder}
+            subprocess.run([interpreter, "-m", "venv", str(fresh)], **home)
+            python = str(fresh / PROGRAMS / "python")
+            subprocess.run([python, "-m", "pip", "--quiet", "install", str(built)], **home)
+            version = subprocess.check_output([python, "--version"], text=True).strip()
+            print(f"dev.py: {built.name} with {version}:", flush=True)
+            plan = ["plan", "garnet", "--epsilon", "1", "--delta", "0.1", "--gamma", "0.7"]
+            subprocess.run([python, "-I", "-m", "pacplan", *plan], env=settings, **home)
     return 0
 
 

@@ -1,10 +1,12 @@
 """What your own planner is made of: these names are stable, and `docs/new_planner.md` shows how.
 
-what it is      Planner, Query, Limits, and how it is known: `pacplan.register`
-its search      KernelSearch, or MeanSearch if estimates are mean returns; the types of its records
-its answers     `answers` to the questions that the episode loop asks (`pacplan.engine.episodes`)
-in kernels      parts that answers call, and `inlined` and `kernel` for your own
-its plan        estimates_plan, or bounded_plan if there are bounds
+What each is for:
+
+    what it is      Planner, Query, Limits, and how it is known: `pacplan.register`
+    its search      KernelSearch, or MeanSearch if estimates are mean returns; the types of its records
+    its answers     `answers` to the questions that the episode loop asks (`pacplan.engine.episodes`)
+    in kernels      parts that answers call, and `inlined` and `kernel` for your own
+    its plan        estimates_plan, or bounded_plan if there are bounds
 """
 
 from pacplan.algorithms.common.base import Planner

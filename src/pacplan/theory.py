@@ -298,7 +298,7 @@ def corollary_2(
         model: the problem.
         prefix: states and actions, from the root on, at most H pairs.
         gamma: discount.
-        horizon: H.
+        horizon: steps, H.
         epsilon: accuracy.
         delta: probability of failure.
     """

@@ -161,7 +161,7 @@ class SparseSampling(Planner):
     Args:
         gamma: discount in [0, 1].
         horizon: H; by default as for `MDPGapE` if epsilon is given.
-        width: C.
+        width: draws of each action, C.
         epsilon: how far from optimal the action may be, in the model's reward units.
         delta: probability with which the guarantee may fail.
         chunk: see `Planner`; here in calls.

@@ -24,8 +24,8 @@ def garnet(
     has a reward, its mean uniform in (0, 1).
 
     Args:
-        states: S.
-        actions: K.
+        states: their number, S.
+        actions: how many each state has, K.
         successors: B, at most S.
         reward_density: proportion of pairs with a reward, in [0, 1].
         seed: the same seed gives the same MDP; None draws a fresh one.

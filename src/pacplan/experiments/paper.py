@@ -209,7 +209,7 @@ class Accuracy:
     Attributes:
         label: the planner.
         epsilon: the accuracy.
-        horizon: H.
+        horizon: steps, H.
         samples: n by seed of the MDP.
         max_regret: largest regret.
         certified: share of the plans with a certificate.

@@ -65,7 +65,7 @@ def prices(
     Args:
         delta: of the bounds from above.
         gamma: discount.
-        horizon: H.
+        horizon: steps, H.
         resolution: epsilon, or what stands for it.
         merge: what nodes stand for.
         successors: B, infinite if it is not known.
