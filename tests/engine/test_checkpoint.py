@@ -29,7 +29,7 @@ def _fresh_ctrl_c():
 def evidence(plan):
     """A plan without its times, but with its whole tree."""
     record = plan.to_dict()
-    for name in ("seconds", "memory", "interrupted"):
+    for name in ("seconds", "memory", "interrupted", "origin"):
         del record[name]
     tree = plan.tree
     trees = [] if tree is None else [tree.nodes.tobytes(), tree.pairs.tobytes()]

@@ -23,6 +23,7 @@ from pacplan.core.keys import all_distinct, same
 from pacplan.core.notes import add_note, shown
 from pacplan.models import handles, states
 from pacplan.models.protocol import BrokenPromiseError, CompiledSession
+from pacplan.models.showing import model_html
 
 
 class Simulator:
@@ -158,6 +159,10 @@ class Simulator:
         """What identifies this model: its promises, and the code of its functions."""
         promises = (self.stationary, self.may_end, self.two_player)
         return f"{self!r} {promises} {described(self._step)} {described(self._actions)}"
+
+    def _repr_html_(self) -> str:
+        name = getattr(self._step, "__name__", repr(self._step))
+        return model_html(self, f"of {name}, {'jitted' if self.jitted else 'in Python'}")
 
     def __repr__(self) -> str:
         name = getattr(self._step, "__name__", repr(self._step))

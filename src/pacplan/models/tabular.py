@@ -12,6 +12,7 @@ from pacplan.core import checks
 from pacplan.core.identity import described
 from pacplan.models import handles
 from pacplan.models.protocol import CompiledSession, Session
+from pacplan.models.showing import model_html
 
 OUTCOME = np.dtype(
     [
@@ -293,6 +294,9 @@ class TabularMDP:
     def fingerprint(self) -> str:
         """What identifies this model: its tables."""
         return f"{self!r} {self.two_player} {described(tuple(self._handle))}"
+
+    def _repr_html_(self) -> str:
+        return model_html(self, f"with tables; noise of rewards: {self.noise}")
 
     def __repr__(self) -> str:
         steps = "" if self.steps is None else f", steps={self.steps}"

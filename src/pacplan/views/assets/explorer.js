@@ -1,0 +1,157 @@
+// Walks through the search tree. All text goes in as text nodes: names are the user's own.
+(() => {
+  "use strict";
+  const tree = JSON.parse(document.getElementById("tree-data").textContent);
+  const host = document.getElementById("explorer");
+  const walked = [{ place: 0, by: null }];
+
+  // Records, as views/explorer.py writes them.
+  const placeOf = ([name, visits, offered, hidden, actions]) => ({ name, visits, offered, hidden, actions });
+  const actionOf = ([name, visits, reward, rewardLow, rewardHigh, value, lower, upper, successors, seen]) =>
+    ({ name, visits, reward, rewardLow, rewardHigh, value, lower, upper, successors, seen });
+
+  const count = (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
+
+  function element(tag, options = {}, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(options)) {
+      if (name === "onclick") made.addEventListener("click", value);
+      else made.setAttribute(name, value);
+    }
+    made.append(...children);
+    return made;
+  }
+
+  function drawn(tag, attributes, style) {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    Object.assign(made.style, style);
+    return made;
+  }
+
+  // What the bars of a place have in common: an axis that holds all bounds and estimates.
+  function scaleOf(actions) {
+    const all = actions.flatMap((a) => [a.lower, a.upper, a.value]).filter((x) => x !== null);
+    const low = Math.min(...all), high = Math.max(...all);
+    return (x) => (high > low ? `${(100 * (x - low) / (high - low)).toFixed(2)}%` : "50%");
+  }
+
+  function words(action) {
+    const parts = [];
+    if (action.lower !== null && action.upper !== null) parts.push(`${action.lower} to ${action.upper}`);
+    else if (action.upper !== null) parts.push(`at most ${action.upper}`);
+    if (action.value !== null) parts.push(`estimate ${action.value}`);
+    return parts.join(", ");
+  }
+
+  function bar(action, at, role) {
+    const colour = `var(--${role})`;
+    const picture = drawn("svg", { role: "img", "aria-label": words(action) || "nothing is known" }, {});
+    if (action.upper !== null) {
+      const low = action.lower === null ? action.upper : action.lower;
+      picture.append(drawn(
+        "line", { x1: at(low), x2: at(Math.max(low, action.upper)), y1: 10, y2: 10 },
+        { stroke: colour, strokeWidth: 7, strokeLinecap: "round", strokeOpacity: 0.5 }));
+    }
+    if (action.value !== null) picture.append(drawn("circle", { cx: at(action.value), cy: 10, r: 4 }, { fill: colour }));
+    return picture;
+  }
+
+  function drawing(name) {
+    const found = tree.drawings[name];
+    if (found === undefined) return null;
+    const picture = found.startsWith("data:image/svg+xml;base64,")
+      ? element("img", { src: found, alt: `state ${tree.names[name]}` })
+      : element("pre", {}, found);
+    return element("figure", { class: "drawing" }, picture);
+  }
+
+  function stateName(name) {
+    return name === null ? "the end of the episode" : `state ${tree.names[name]}`;
+  }
+
+  function successor([place, name, times], action, total) {
+    const share = total > 0 ? times / total : 0;
+    const label = tree.openLoop ? "go on from here" : stateName(name);
+    const open = place !== null && placeOf(tree.places[place]).actions.length > 0;
+    const line = element("li", {});
+    const width = element("span", { class: "share", "aria-hidden": "true" }, element("i", { style: `width:${(100 * share).toFixed(1)}%` }));
+    const to = open
+      ? element("button", { type: "button", onclick: () => walk({ place, by: action }) }, label)
+      : element("span", {}, label);
+    const often = tree.openLoop || total === 0 ? "" : `${share.toFixed(3)} (${times.toLocaleString("en")})`;
+    line.append(width, to, element("span", { class: "times" }, often));
+    return line;
+  }
+
+  function actionRow(number, at) {
+    const action = actionOf(tree.actions[number]);
+    const atRoot = walked.length === 1;
+    const role = atRoot && number === tree.taken ? "taken" : atRoot && number === tree.challenger ? "challenger" : "other";
+    const name = element("span", {}, `action ${tree.names[action.name]} `);
+    if (role !== "other") name.append(element("small", { class: role }, role));
+    const known = element("span", { class: "known" }, words(action) || count(action.visits, "visit"));
+    const row = element("details", { class: "act" }, element("summary", {}, name, bar(action, at, role), known));
+    row.addEventListener("toggle", () => { if (row.open && row.children.length === 1) row.append(led(action)); });
+    return row;
+  }
+
+  function led(action) {
+    const facts = [count(action.visits, "visit")];
+    if (action.reward !== null) {
+      const known = action.rewardLow === null ? "" : action.rewardLow === action.rewardHigh
+        ? ", known" : `, between ${action.rewardLow} and ${action.rewardHigh}`;
+      facts.push(`reward ${action.reward} on average${known}`);
+    }
+    const inside = element("div", { class: "led" }, element("p", {}, `${facts.join("; ")}.`));
+    const total = action.successors.reduce((sum, [, , times]) => sum + times, 0);
+    if (action.successors.length) {
+      inside.append(element("ul", {}, ...action.successors.map((s) => successor(s, action, total))));
+    } else inside.append(element("p", {}, "Nothing below was recorded."));
+    const more = action.seen - action.successors.length;
+    if (more > 0) inside.append(element("p", {}, `and ${count(more, "rarer state")}`));
+    return inside;
+  }
+
+  function crumbs() {
+    const list = element("ol", { class: "crumbs" });
+    walked.forEach((step, i) => {
+      const place = placeOf(tree.places[step.place]);
+      const state = tree.openLoop && i > 0 ? null : stateName(place.name);
+      const parts = i === 0 ? ["start"] : [`action ${tree.names[step.by.name]}`, ...(state ? [state] : [])];
+      const label = parts.join(", ");
+      const last = i === walked.length - 1;
+      list.append(element("li", last ? { "aria-current": "step" } : {}, last ? label
+        : element("button", { type: "button", onclick: () => { walked.length = i + 1; show(true); } }, label)));
+    });
+    return element("nav", { "aria-label": "The way here" }, list);
+  }
+
+  function walk(step) {
+    walked.push(step);
+    show(true);
+  }
+
+  function show(focus) {
+    const step = walked[walked.length - 1];
+    const place = placeOf(tree.places[step.place]);
+    const steps = walked.length - 1;
+    const heading = element("h3", { tabindex: "-1" },
+      steps === 0 ? stateName(place.name).replace("state", "State")
+        : tree.openLoop ? `After ${count(steps, "action")}` : stateName(place.name).replace("state", "State"));
+    const facts = [steps === 0 ? "where the plan begins" : `after ${count(steps, "step")}`];
+    if (!tree.openLoop) facts.push(count(place.visits, "visit"));
+    facts.push(`${count(place.offered, "action")} offered`);
+    if (place.hidden > 0) facts.push(`${count(place.hidden, "action")} not on this page`);
+    const here = element("div", { class: "here" }, element("div", {}, heading, element("p", {}, facts.join(", "))));
+    const picture = place.name === null ? null : drawing(place.name);
+    if (picture) here.append(picture);
+    const actions = [...place.actions].sort((a, b) => actionOf(tree.actions[b]).visits - actionOf(tree.actions[a]).visits);
+    const at = scaleOf(actions.map((n) => actionOf(tree.actions[n])));
+    host.replaceChildren(crumbs(), here, ...actions.map((n) => actionRow(n, at)));
+    if (focus) heading.focus({ preventScroll: true });
+    if (focus && host.getBoundingClientRect().top < 0) host.scrollIntoView();
+  }
+
+  show(false);
+})();
