@@ -22,5 +22,5 @@ def settings_html(kind: str, about: str, settings: Mapping[str, Any]) -> str:
     )
     return framed(
         f"<p><b>{escape(kind)}</b> {escape(about)}</p>"
-        f'<table style="border-collapse:collapse"><tbody>{rows}</tbody></table>'
+        f'<table style="border-collapse:collapse;font-size:inherit"><tbody>{rows}</tbody></table>'
     )

@@ -132,6 +132,7 @@ class _Gathered:
         node = box.path[-1]
         known = self.tree.evidence(box.pair, box.path)
         low, high = known.reward_interval or (None, None)
+        down, up = (estimated, estimated) if low == high else (at_least, at_most)
         self.numbers[box.pair] = len(self.actions)
         if len(box.path) == 1:
             self.of_root.add(box.pair)
@@ -142,8 +143,8 @@ class _Gathered:
                 self._action_name(node, box.pair),
                 int(self.tree.pairs[box.pair]["n"]) or box.visits,
                 _number(known.reward, estimated),
-                _number(low, at_least),
-                _number(high, at_most),
+                _number(low, down),
+                _number(high, up),
                 _number(known.value, estimated),
                 _number(known.lower, at_least),
                 _number(known.upper, at_most),
@@ -197,5 +198,5 @@ def _cut(shown: Outline) -> str:
     least = min(box.visits for box in shown.boxes)
     return (
         f"{len(shown.boxes):,} of {shown.total:,} states and actions are here, the most visited ones, "
-        f"down to {least:,} visit{'s' * (least != 1)}; {rest:,} are left out."
+        f"down to {least:,} visit{'s' * (least != 1)}; left out: {rest:,}."
     )

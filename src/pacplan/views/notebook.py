@@ -56,7 +56,7 @@ def history_html(heading: str, decisions: Sequence[Any]) -> str:
     more = f"<p>{hidden:,} earlier decisions are not listed.</p>" if hidden else ""
     return framed(
         f"<p><b>{escape(heading)}</b></p>{more}"
-        f'<table style="border-collapse:collapse"><thead>{head}</thead>'
+        f'<table style="border-collapse:collapse;font-size:inherit"><thead>{head}</thead>'
         f"<tbody>{''.join(rows)}</tbody></table>"
     )
 

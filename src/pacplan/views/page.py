@@ -83,6 +83,26 @@ def verdict(plan: "Plan") -> str:
     return "Certified" if plan.certified else "Not certified"
 
 
+_ENDED_BY = {
+    "budget": "the budget",
+    "deadline": "the deadline",
+    "memory": "a lack of memory",
+    "callback": "the callback",
+    "interrupt": "Ctrl-C",
+}
+
+
+def _grounds(plan: "Plan") -> str:
+    """Why it is called certified, or not."""
+    if plan.certified:
+        return "The planner ended the search by its own rule, which is proven."
+    if plan.gap is None:
+        return "This planner has no bounds on the values of the actions."
+    if plan.stopped_by == "rule":
+        return "The planner ended the search by its own rule, which is not proven with these settings."
+    return f"The search was ended by {_ENDED_BY[plan.stopped_by]}, before the planner's own rule."
+
+
 def _decision(plan: "Plan", title: str | None) -> str:
     """What to do, whether that is proven, and what it cost."""
     worth = estimated(plan.value)
@@ -99,7 +119,8 @@ def _decision(plan: "Plan", title: str | None) -> str:
     over = "" if title is None else f'<p class="title">{escape(title)}</p>\n'
     kind = "certified" if plan.certified else "uncertified"
     return (
-        f'<header>\n<p class="verdict {kind}">{verdict(plan)}</p>\n{over}'
+        f'<header>\n<p class="verdict {kind}">{verdict(plan)}</p> '
+        f'<span class="grounds">{_grounds(plan)}</span>\n{over}'
         f"<h1>Take action {escape(short(plan.action, 80))}</h1>\n"
         f"<p>{escape(plan.guarantee)}</p>\n<p>{escape(plan.effort)}</p>\n"
         f"<dl>{rows}</dl>\n</header>"
@@ -130,11 +151,10 @@ def _closing(plan: "Plan") -> str:
 
 def _assumptions(plan: "Plan") -> str:
     if not plan.assumptions:
-        words = "<p>On nothing but what the model promises.</p>" if plan.certified else ""
-        words = words or "<p>Nothing is guaranteed that could rest on anything.</p>"
-        if plan.gap is not None and not plan.certified:
-            words = "<p>On nothing but what the model promises.</p>"
-        return _section("rests", "What it rests on", words)
+        words = "No assumptions are stated."
+        if plan.gap is None:
+            words = "No bounds are given that could depend on assumptions."
+        return _section("rests", "What it rests on", f"<p>{words}</p>")
     items = "".join(f"<li>{escape(text)}</li>" for text in plan.assumptions)
     return _section("rests", "What it rests on", f"<p>All of this is given that:</p><ul>{items}</ul>")
 
@@ -148,16 +168,10 @@ def _again(plan: "Plan", command: str | None) -> str:
     if command is not None:
         parts.append(f"<p>In a shell:</p><pre><code>{escape(command)}</code></pre>")
     parts.append(f"<p>In Python:</p><pre><code>{escape(origin.code(plan.planner))}</code></pre>")
-    clock = {
-        "deadline": "the clock",
-        "memory": "memory",
-        "callback": "a callback",
-        "interrupt": "Ctrl-C",
-    }
-    if plan.stopped_by in clock:
+    if plan.stopped_by in _ENDED_BY and plan.stopped_by != "budget":
         parts.append(
-            f"<p>This search was stopped by {clock[plan.stopped_by]} after {plan.samples:,} calls, so "
-            f"another run may stop elsewhere; budget={plan.samples} comes close.</p>"
+            f"<p>This search was ended by {_ENDED_BY[plan.stopped_by]} after {plan.samples:,} calls, "
+            f"so another run may end elsewhere; budget={plan.samples} comes close.</p>"
         )
     if origin.reused:
         parts.append(
@@ -188,11 +202,14 @@ def _reasons(plan: "Plan") -> str:
     found = reasons(plan)
     parts = [f"<p>{escape(found.against)}</p>"]
     if found.parts and plan.gap is not None:
+        # What is rounding error beside the rest is none.
+        tiny = 1e-9 * max(abs(amount) for _, amount in found.parts)
         rows = "".join(
-            f"<tr><td>{escape(words)}</td><td>{_signed(amount)}</td></tr>"
-            for words, amount in found.parts
+            f"<tr><td>{escape(words)}</td><td>{_signed(x if abs(x) > tiny else 0.0)}</td></tr>"
+            for words, x in found.parts
         )
-        total = f'<tr class="total"><td>the gap</td><td>{at_most(plan.gap)}</td></tr>'
+        gap = at_most(plan.gap).replace("-", "\N{MINUS SIGN}", 1)
+        total = f'<tr class="total"><td>the gap</td><td>{gap}</td></tr>'
         parts.append(f'<h3>What the gap consists of</h3><table class="sum">{rows}{total}</table>')
     if found.change:
         parts.append("<h3>What would change the decision</h3>")

@@ -24,7 +24,7 @@ COLOURS = {
     "other": f"var(--other, {OTHER})",
 }
 # Actions that are listed one by one; the rest is summed up.
-MOST_ROWS = 24
+MOST_ROWS = 16
 _GUIDES = {"taken": "4 3", "challenger": "1.5 3"}
 
 
@@ -174,7 +174,7 @@ def interval_table(known: Intervals) -> str:
     cell = (
         'style="text-align:right;padding:1px 8px;white-space:nowrap;font-variant-numeric:tabular-nums"'
     )
-    name = 'style="text-align:left;padding:1px 8px;font-weight:inherit;overflow-wrap:anywhere"'
+    name = 'style="text-align:left;padding:1px 8px;font-weight:inherit;min-width:8em;overflow-wrap:anywhere"'
     wide = 'style="width:55%;padding:1px 8px;text-align:left"'
     heads = [f"<th {name}>action</th>", f"<th {wide}>value</th>"]
     columns = [
@@ -186,7 +186,7 @@ def interval_table(known: Intervals) -> str:
     rows = []
     for i in known.shown():
         role = known.role(i)
-        tag = "" if role == "other" else f' <small style="color:{COLOURS[role]}">{role}</small>'
+        tag = "" if role == "other" else f" {_tag(role)}"
         cells = [f'<th scope="row" {name}>{escape(short(known.actions[i], 60))}{tag}</th>']
         cells.append(f"<td {wide}>{bar(known, i, scale)}</td>")
         cells += [
@@ -199,8 +199,15 @@ def interval_table(known: Intervals) -> str:
         f'<tr class="axis"><td></td><td {wide}>{axis(scale)}</td>{"<td></td>" * len(columns)}</tr>'
     )
     return (
-        '<table class="intervals" style="border-collapse:collapse;width:100%;max-width:60em">'
+        '<table class="intervals" '
+        'style="border-collapse:collapse;width:100%;max-width:60em;font-size:inherit">'
         f"<thead><tr>{''.join(heads)}</tr></thead><tbody>{''.join(rows)}</tbody></table>{_rest(known)}"
+    )
+
+
+def _tag(role: str) -> str:
+    return (
+        f'<small style="white-space:nowrap"><span style="color:{COLOURS[role]}">●</span> {role}</small>'
     )
 
 
