@@ -174,7 +174,8 @@ def interval_table(known: Intervals) -> str:
     cell = (
         'style="text-align:right;padding:1px 8px;white-space:nowrap;font-variant-numeric:tabular-nums"'
     )
-    name = 'style="text-align:left;padding:1px 8px;font-weight:inherit;min-width:8em;overflow-wrap:anywhere"'
+    named = "text-align:left;padding:1px 8px;font-weight:inherit;min-width:8em;overflow-wrap:anywhere"
+    name = f'style="{named}"'
     wide = 'style="width:55%;padding:1px 8px;text-align:left"'
     heads = [f"<th {name}>action</th>", f"<th {wide}>value</th>"]
     columns = [

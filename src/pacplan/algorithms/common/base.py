@@ -1,5 +1,6 @@
 """The base class of all planners: one way to ask for a plan."""
 
+import secrets
 import time
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
@@ -24,6 +25,9 @@ from pacplan.models.protocol import Model, check_model, facts
 from pacplan.origin import origin_of
 from pacplan.result import Plan
 from pacplan.views.progress import live_display
+
+# Of a seed that is drawn: it can be given again, and every reader of JSON keeps all its digits.
+_SEED_BITS = 53
 
 
 class Planner(ABC):
@@ -303,7 +307,9 @@ def seed_sequence(seed: int | np.random.SeedSequence | None) -> np.random.SeedSe
     if isinstance(seed, np.random.SeedSequence):
         # A copy, so that planning twice with one sequence gives the same plan.
         return np.random.SeedSequence(entropy=seed.entropy, spawn_key=seed.spawn_key)
-    return np.random.SeedSequence(None if seed is None else checks.integer("seed", seed, least=0))
+    if seed is None:
+        return np.random.SeedSequence(secrets.randbits(_SEED_BITS))
+    return np.random.SeedSequence(checks.integer("seed", seed, least=0))
 
 
 _RENUMBERED = (
