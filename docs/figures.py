@@ -26,7 +26,8 @@ def convergence():
     axes.plot([], [], marker="D", color="black", linestyle="", label="exact value")
     axes.set_xlim(right=plan.samples * 1.3)
     axes.set_title(
-        f"Certified after {plan.samples:,} calls: U(c) - L(b) ≤ ε (ε = 0.5, δ = 0.1, γ = 0.7)",
+        f"Action {plan.action} against action {challenger}: certified after {plan.samples:,} calls "
+        "(ε = 0.5, δ = 0.1, γ = 0.7)",
         fontsize=11,
     )
     axes.legend(title="action", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)

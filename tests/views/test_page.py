@@ -106,7 +106,7 @@ def test_the_gap_is_the_sum_of_its_parts():
     ):
         found = reasons(plan)
         assert sum(amount for _, amount in found.parts) == pytest.approx(plan.gap)
-        assert ("Nothing within the bounds" in found.change[0]) == (plan.gap <= 0)
+        assert ("Nothing, if the bounds hold" in found.change[0]) == (plan.gap <= 0)
     guess = reasons(make("uct").plan(problem("uct"), 0, seed=0, budget=400))
     assert "no proof" in guess.against and not guess.parts and not guess.change
     alone = pacplan.Simulator(line_walk, actions=["right"])
@@ -329,6 +329,13 @@ def test_a_person_walks_the_tree(browser, tmp_path):  # noqa: F811
     assert len(page.find("#explorer .act")) == len(seen.actions(state))
     page.named("#explorer .crumbs button", "start").click()
     assert page.text("#explorer h3") == "State ()"
+    # The map leads there as well.
+    cell = page.run(
+        "[...document.querySelectorAll('.map svg')].find(e => e.textContent.startsWith(arguments[0]))",
+        f"state {state}",
+    )
+    cell.click()
+    assert page.text("#explorer h3") == f"State {state}"
     assert page.problems() == []
     assert page.requests() == [(tmp_path / "plan.html").as_uri()]
 

@@ -37,7 +37,7 @@ def test_intervals():
     assert marks[1] - marks[0] == pytest.approx(abs(plan.gap))
     assert plan.lower[best] in marks
     challenger = max((i for i in range(3) if i != best), key=lambda i: plan.upper[i])
-    assert axes.get_title().startswith(f"action {plan.action} against action {challenger}: at most ")
+    assert axes.get_title().startswith(f"action {plan.action} against action {challenger}: gap ")
     named = [text.get_text() for text in axes.get_legend().get_texts()]
     assert named == [f"lower bound of {plan.action}", f"upper bound of {challenger}"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["0", "1", "2"]
@@ -96,7 +96,7 @@ def test_convergence_draws_the_bounds_up_to_the_stop():
     assert sorted(drawn) == sorted(expected)
     assert all(list(line.get_xdata()) == trace.samples.tolist() for line in axes.lines[:-1])
     assert list(axes.lines[-1].get_xdata()) == [4000, 4000]
-    assert re.match(r"action \d against action \d: at most [\d.]+ to lose after", axes.get_title())
+    assert re.match(r"action \d against action \d: gap [\d.]+ after", axes.get_title())
     assert f"{plan.samples:,} calls" in axes.get_title()
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
     assert labels[0] == f"{plan.action}, taken"

@@ -63,4 +63,4 @@ def _title(plan: "Plan", challenger: int | None) -> str:
     if challenger is None:
         return f"{taken}, the only one"
     against = f"{taken} against action {plain(plan.actions[challenger])}"
-    return f"{against}: at most {at_most(max(plan.gap, 0.0))} to lose"
+    return f"{against}: gap {at_most(plan.gap)}"

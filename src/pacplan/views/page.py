@@ -110,7 +110,7 @@ def _decision(plan: "Plan", title: str | None) -> str:
         worth += f", between {at_least(float(plan.lower.max()))} and {at_most(float(plan.upper.max()))}"
     facts = {"The state is worth": worth}
     if plan.gap is not None:
-        facts["At most lost by the action"] = at_most(max(plan.gap, 0.0))
+        facts["Gap: most that is lost, if the bounds hold"] = at_most(max(plan.gap, 0.0))
     facts["Calls to the model"] = f"{plan.samples:,} in {plan.episodes:,} episodes"
     facts["Steps ahead"] = f"{plan.horizon:,}"
     if plan.sequence:
@@ -134,7 +134,7 @@ def _intervals(plan: "Plan") -> str:
         words = (
             "A bar reaches from the lower to the upper bound of an action's value, a dot is the "
             "estimate. The dashed line is the lower bound of the action taken, the dotted line the "
-            "upper bound of its challenger; what lies between them is the most that can be lost."
+            "upper bound of its challenger; what lies between them is the gap."
         )
     elif plan.lower is not None:
         words = "The bar reaches from the lower to the upper bound of the action's value."
@@ -227,8 +227,9 @@ def _tree(plan: "Plan", render: Callable[[Any], str] | None, most: int) -> str:
         name = re.split(r"\W", plan.planner, maxsplit=1)[0]
         return _section("tree", "The search tree", f"<p>{escape(name)} keeps no search tree.</p>")
     words = (
-        "Choose an action to see where it led, and a state to go there. Bars are bounds and dots are "
-        "estimates, where the planner keeps them; they hold as far as the guarantee says. "
+        "Choose an action to see where it led, and a state to go there. The map shows actions and the "
+        "states they led to below one another, as wide as they were often visited. Bars are bounds and "
+        "dots are estimates, where the planner keeps them; they hold as far as the guarantee says. "
         f"{found.left_out}"
     )
     if found.undrawn:

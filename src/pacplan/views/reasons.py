@@ -46,14 +46,14 @@ def reasons(plan: "Plan") -> Reasons:
     possible = int((np.delete(plan.upper, best) > low).sum())
     if plan.gap <= 0.0:
         change: tuple[str, ...] = (
-            f"Nothing within the bounds: even if {taken} is worth no more than its lower bound, no "
-            "other action can be better.",
+            f"Nothing, if the bounds hold: even if {taken} is worth no more than its lower bound, no "
+            "other action is better.",
         )
     else:
         change = (
-            f"The decision would change if {rival} turned out to be worth more than {taken}. If it is "
-            f"the best action, its value is at most {at_most(high)}, and that of {taken} is at least "
-            f"{at_least(low)}: so no more than {at_most(plan.gap)} is lost.",
+            f"The decision would change if {rival} turned out to be worth more than {taken}. If the "
+            f"bounds hold, it is worth at most {at_most(high)} as the best action, and {taken} at "
+            f"least {at_least(low)}: so no more than {at_most(plan.gap)} is lost.",
             *_possible(possible, len(plan.actions) - 1),
         )
     return Reasons(_capital(against), _parts(plan, best, c, taken, rival), change)

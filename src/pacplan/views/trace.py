@@ -115,8 +115,7 @@ def convergence(trace: Trace, ax: Any = None) -> Any:
     axes.set(xlabel="calls to the model", ylabel="bounds on the value")
     title = f"action {plain(stop.action)}"
     if challenger is not None and stop.gap is not None:
-        title += f" against action {plain(stop.actions[challenger])}: "
-        title += f"at most {at_most(max(stop.gap, 0.0))} to lose"
+        title += f" against action {plain(stop.actions[challenger])}: gap {at_most(stop.gap)}"
     axes.set_title(f"{title} after {stop.samples:,} calls", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(title="action", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)

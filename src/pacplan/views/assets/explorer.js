@@ -3,12 +3,15 @@
   "use strict";
   const tree = JSON.parse(document.getElementById("tree-data").textContent);
   const host = document.getElementById("explorer");
+  // Where we are, and how: places, each with the number of the action that led there.
   const walked = [{ place: 0, by: null }];
 
   // Records, as views/explorer.py writes them.
   const placeOf = ([name, visits, offered, hidden, actions]) => ({ name, visits, offered, hidden, actions });
-  const actionOf = ([name, visits, reward, rewardLow, rewardHigh, value, lower, upper, successors, seen]) =>
+  const recordOf = ([name, visits, reward, rewardLow, rewardHigh, value, lower, upper, successors, seen]) =>
     ({ name, visits, reward, rewardLow, rewardHigh, value, lower, upper, successors, seen });
+  const actionOf = (number) => recordOf(tree.actions[number]);
+  const total = (action) => action.successors.reduce((sum, [, , times]) => sum + times, 0);
 
   const count = (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
 
@@ -66,37 +69,42 @@
     return element("figure", { class: "drawing" }, picture);
   }
 
+  // Only the root's actions are taken, or challenge the one that is.
+  function roleOf(number) {
+    return number === tree.taken ? "taken" : number === tree.challenger ? "challenger" : "other";
+  }
+
   function stateName(name) {
     return name === null ? "the end of the episode" : `state ${tree.names[name]}`;
   }
 
-  function successor([place, name, times], action, total) {
-    const share = total > 0 ? times / total : 0;
+  function successor([place, name, times], by, all) {
+    const share = all > 0 ? times / all : 0;
     const label = tree.openLoop ? "go on from here" : stateName(name);
     const open = place !== null && placeOf(tree.places[place]).actions.length > 0;
     const line = element("li", {});
     const width = element("span", { class: "share", "aria-hidden": "true" }, element("i", { style: `width:${(100 * share).toFixed(1)}%` }));
     const to = open
-      ? element("button", { type: "button", onclick: () => walk({ place, by: action }) }, label)
+      ? element("button", { type: "button", onclick: () => walk({ place, by }) }, label)
       : element("span", {}, label);
-    const often = tree.openLoop || total === 0 ? "" : `${share.toFixed(3)} (${times.toLocaleString("en")})`;
+    const often = tree.openLoop || all === 0 ? "" : `${share.toFixed(3)} (${times.toLocaleString("en")})`;
     line.append(width, to, element("span", { class: "times" }, often));
     return line;
   }
 
   function actionRow(number, at) {
-    const action = actionOf(tree.actions[number]);
-    const atRoot = walked.length === 1;
-    const role = atRoot && number === tree.taken ? "taken" : atRoot && number === tree.challenger ? "challenger" : "other";
+    const action = actionOf(number);
+    const role = roleOf(number);
     const name = element("span", {}, `action ${tree.names[action.name]} `);
     if (role !== "other") name.append(element("small", { class: role }, role));
     const known = element("span", { class: "known" }, words(action) || count(action.visits, "visit"));
     const row = element("details", { class: "act" }, element("summary", {}, name, bar(action, at, role), known));
-    row.addEventListener("toggle", () => { if (row.open && row.children.length === 1) row.append(led(action)); });
+    row.addEventListener("toggle", () => { if (row.open && row.children.length === 1) row.append(led(number)); });
     return row;
   }
 
-  function led(action) {
+  function led(number) {
+    const action = actionOf(number);
     const facts = [count(action.visits, "visit")];
     if (action.reward !== null) {
       const known = action.rewardLow === null ? "" : action.rewardLow === action.rewardHigh
@@ -104,9 +112,8 @@
       facts.push(`reward ${action.reward} on average${known}`);
     }
     const inside = element("div", { class: "led" }, element("p", {}, `${facts.join("; ")}.`));
-    const total = action.successors.reduce((sum, [, , times]) => sum + times, 0);
     if (action.successors.length) {
-      inside.append(element("ul", {}, ...action.successors.map((s) => successor(s, action, total))));
+      inside.append(element("ul", {}, ...action.successors.map((s) => successor(s, number, total(action)))));
     } else inside.append(element("p", {}, "Nothing below was recorded."));
     const more = action.seen - action.successors.length;
     if (more > 0) inside.append(element("p", {}, `and ${count(more, "rarer state")}`));
@@ -118,7 +125,7 @@
     walked.forEach((step, i) => {
       const place = placeOf(tree.places[step.place]);
       const state = tree.openLoop && i > 0 ? null : stateName(place.name);
-      const parts = i === 0 ? ["start"] : [`action ${tree.names[step.by.name]}`, ...(state ? [state] : [])];
+      const parts = i === 0 ? ["start"] : [`action ${tree.names[actionOf(step.by).name]}`, ...(state ? [state] : [])];
       const label = parts.join(", ");
       const last = i === walked.length - 1;
       list.append(element("li", last ? { "aria-current": "step" } : {}, last ? label
@@ -127,9 +134,64 @@
     return element("nav", { "aria-label": "The way here" }, list);
   }
 
-  function walk(step) {
-    walked.push(step);
+  function walk(...steps) {
+    walked.push(...steps);
     show(true);
+  }
+
+  // The map: actions and the states they led to below one another, as wide as they were often taken. It
+  // shows nothing that the list below it does not lead to, so readers of the screen pass it by.
+  const LEVELS = 6, HEIGHT = 22, NARROWEST = 0.6;
+
+  function map(place) {
+    const cells = [];
+    let deepest = 0;
+    const put = (left, width, level, label, colour, strength, steps) => {
+      deepest = Math.max(deepest, level + 1);
+      const cell = drawn("svg", { x: `${left}%`, y: level * HEIGHT, width: `${width}%`, height: HEIGHT - 1 }, {});
+      const title = drawn("title", {}, {});
+      title.textContent = label;
+      const text = drawn("text", { x: 4, y: 15 }, {});
+      text.textContent = label;
+      cell.append(title, drawn("rect", { width: "100%", height: "100%", rx: 2 }, { fill: colour, fillOpacity: strength }));
+      // A name that would be cut off early says nothing.
+      if (width * host.clientWidth > 100 * Math.min(6.5 * label.length + 10, 90)) cell.append(text);
+      if (steps.length) {
+        cell.style.cursor = "pointer";
+        cell.addEventListener("click", () => walk(...steps));
+      }
+      cells.push(cell);
+    };
+    const below = (number, left, width, level, colour, steps) => {
+      const actions = placeOf(tree.places[number]).actions.map((n) => [n, actionOf(n)]);
+      const visits = actions.reduce((sum, [, action]) => sum + action.visits, 0) || 1;
+      for (const [n, action] of actions) {
+        const wide = width * action.visits / visits;
+        if (wide < NARROWEST) { left += wide; continue; }
+        const ink = colour || `var(--${roleOf(n)})`;
+        put(left, wide, level, `action ${tree.names[action.name]}`, ink, 0.45, steps);
+        if (level + 1 < LEVELS) onwards(n, left, wide, level + 1, ink, steps);
+        left += wide;
+      }
+    };
+    const onwards = (by, left, width, level, colour, steps) => {
+      const action = actionOf(by), all = total(action);
+      for (const [place, name, times] of action.successors) {
+        const wide = tree.openLoop ? width : all > 0 ? width * times / all : 0;
+        if (wide >= NARROWEST) {
+          const open = place !== null && placeOf(tree.places[place]).actions.length > 0;
+          const there = open ? [...steps, { place, by }] : steps;
+          if (!tree.openLoop) put(left, wide, level, stateName(name), colour, 0.2, open ? there : []);
+          if (open && level + 1 < LEVELS) below(place, left, wide, level + (tree.openLoop ? 0 : 1), colour, there);
+        }
+        left += wide;
+      }
+    };
+    const first = walked.length > 1 ? `var(--${roleOf(walked[1].by)})` : null;
+    below(place, 0, 100, 0, first, []);
+    const picture = drawn("svg", { class: "map", "aria-hidden": "true", height: deepest * HEIGHT }, {});
+    picture.append(...cells);
+    return picture;
   }
 
   function show(focus) {
@@ -146,9 +208,9 @@
     const here = element("div", { class: "here" }, element("div", {}, heading, element("p", {}, facts.join(", "))));
     const picture = place.name === null ? null : drawing(place.name);
     if (picture) here.append(picture);
-    const actions = [...place.actions].sort((a, b) => actionOf(tree.actions[b]).visits - actionOf(tree.actions[a]).visits);
-    const at = scaleOf(actions.map((n) => actionOf(tree.actions[n])));
-    host.replaceChildren(crumbs(), here, ...actions.map((n) => actionRow(n, at)));
+    const actions = [...place.actions].sort((a, b) => actionOf(b).visits - actionOf(a).visits);
+    const at = scaleOf(actions.map(actionOf));
+    host.replaceChildren(crumbs(), here, map(step.place), ...actions.map((n) => actionRow(n, at)));
     if (focus) heading.focus({ preventScroll: true });
     if (focus && host.getBoundingClientRect().top < 0) host.scrollIntoView();
   }
