@@ -147,7 +147,7 @@ class Plan:
         render: Callable[[Any], str] | None = None,
         title: str | None = None,
         command: str | None = None,
-        most: int = 4000,
+        most: int | None = None,
     ) -> Path:
         """Write the plan as one page that can be handed on: it loads nothing, and needs no Python.
 
@@ -161,7 +161,8 @@ class Plan:
                 SVG, shown as a picture. (Scripts in it are not run.)
             title: heading of the page; by default the decision.
             command: the shell command that makes the plan again, if there is one.
-            most: most states and actions of the tree on the page. Those visited most often are kept,
+            most: most states and actions of the tree on the page; by default 4,000, or fewer if their
+                names are long, so that the page stays below 1.5 MB. Those visited most often are kept,
                 and the page says how many are not.
 
         Returns:

@@ -38,7 +38,7 @@ def walk(**options):
 
 
 def data(plan, **options):
-    return json.loads(explorer(plan, options.get("render"), options.get("most", 4000)).data)
+    return json.loads(explorer(plan, options.get("render"), options.get("most")).data)
 
 
 # What it says.
@@ -273,11 +273,20 @@ def test_states_that_look_alike_are_drawn_apart():
     assert set(drawn) == {f"number {i}" for i in range(4)}
 
 
-def test_drawings_leave_room_for_the_page(tmp_path):
-    plan = make("uct").plan(problem("uct"), 0, seed=0, budget=4000)
-    page = plan.to_html(tmp_path / "plan.html", render=lambda state: f"{state}" + "." * 100_000)
-    assert page.stat().st_size < 1_500_000
-    assert re.search(r"For lack of room [\d,]+ states are not drawn", page.read_text("utf-8"))
+def test_drawings_and_long_names_leave_room_for_the_page(tmp_path):
+    def step(state, action, rng):
+        return (rng.random(), "ß" * 200), 0.5, False
+
+    model = pacplan.Simulator(step, actions=4)
+    plan = pacplan.UCT(gamma=0.7, horizon=4).plan(model, (0.0, "ß"), seed=0, budget=60_000)
+    page = plan.to_html(tmp_path / "plan.html", render=lambda state: f"{state}" + "." * 10_000)
+    assert 500_000 < page.stat().st_size < 1_500_000
+    text = page.read_text("utf-8")
+    assert re.search(r"For lack of room [\d,]+ states are not drawn", text)
+    assert int(re.search(r"([\d,]+) of [\d,]+ states and actions", text)[1].replace(",", "")) < 4000
+    # Who asks for more gets it.
+    larger = plan.to_html(tmp_path / "plan.html", most=20_000)
+    assert "20,000 of" in larger.read_text("utf-8")
 
 
 def test_what_render_does_wrong_is_said(tmp_path):

@@ -4,8 +4,8 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable
 from typing import Any
 
-# Letters of all drawings on a page, at most; the rest of the page takes less than half of that.
-_MOST_LETTERS = 700_000
+# Bytes of all drawings on a page, at most.
+_MOST_BYTES = 600_000
 _SVG = "data:image/svg+xml;base64,"
 
 
@@ -45,15 +45,15 @@ def drawings(
     if render is None:
         return {}, 0
     found: dict[int, str] = {}
-    room, left_out = _MOST_LETTERS, 0
+    room, left_out = _MOST_BYTES, 0
     for number, state in states:
         if room <= 0:
             left_out += 1
             continue
         made = drawing(render, state)
-        if len(made) > room and found:
-            room, left_out = 0, left_out + 1
-            continue
-        found[number] = made
-        room -= len(made)
+        room -= len(made.encode())
+        if room < 0 and found:
+            left_out += 1
+        else:
+            found[number] = made
     return found, left_out

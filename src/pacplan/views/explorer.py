@@ -16,6 +16,9 @@ from pacplan.views.svg import Intervals
 if TYPE_CHECKING:
     from pacplan.result import Plan
 
+# Bytes of the tree on a page, at most, and the records to begin with, unless the user asks for more.
+_MOST_BYTES = 700_000
+_FIRST_MOST = 4000
 # Successors of an action that are listed, the most frequent ones.
 _MOST_SUCCESSORS = 12
 
@@ -36,26 +39,39 @@ class Explorer:
     undrawn: int
 
 
-def explorer(plan: "Plan", render: Callable[[Any], str] | None, most: int) -> Explorer | None:
-    """The most visited part of a plan's tree; None if the planner keeps none."""
+def explorer(plan: "Plan", render: Callable[[Any], str] | None, most: int | None) -> Explorer | None:
+    """The most visited part of a plan's tree; None if the planner keeps none.
+
+    Args:
+        plan: the plan.
+        render: draws a state; None: states are not drawn.
+        most: most states and actions; None: as many as make a page of moderate size.
+    """
     if plan.tree is None:
         return None
-    shown = outline(plan.tree, most)
-    gathered = _Gathered(plan.tree, shown)
+    count = _FIRST_MOST if most is None else most
+    while True:
+        shown = outline(plan.tree, count)
+        gathered = _Gathered(plan.tree, shown)
+        data: dict[str, Any] = {
+            "places": gathered.places,
+            "actions": gathered.actions,
+            "names": gathered.names,
+            "openLoop": plan.tree.open_loop,
+            **_roles(plan, gathered),
+        }
+        if most is not None or len(_json(data).encode()) <= _MOST_BYTES or count == 1:
+            break
+        count //= 2
     pictures, undrawn = drawings(render, gathered.named.items())
-    data = {
-        "places": gathered.places,
-        "actions": gathered.actions,
-        "names": gathered.names,
-        "drawings": {str(number): picture for number, picture in pictures.items()},
-        "openLoop": plan.tree.open_loop,
-        **_roles(plan, gathered),
-    }
+    data["drawings"] = {str(number): picture for number, picture in pictures.items()}
+    return Explorer(_json(data), _cut(shown), undrawn)
+
+
+def _json(data: Any) -> str:
+    """JSON that is safe inside a script element, which a closing tag in a user's string would end."""
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    # A closing tag in a user's string would end the script element.
-    for letter, code in (("<", "\\u003c"), ("\u2028", "\\u2028"), ("\u2029", "\\u2029")):
-        text = text.replace(letter, code)
-    return Explorer(text, _cut(shown), undrawn)
+    return text.replace("<", "\\u003c")
 
 
 def _roles(plan: "Plan", gathered: "_Gathered") -> dict[str, int | None]:

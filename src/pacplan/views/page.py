@@ -54,11 +54,12 @@ def write_page(
     render: Callable[[Any], str] | None = None,
     title: str | None = None,
     command: str | None = None,
-    most: int = 4000,
+    most: int | None = None,
 ) -> Path:
     """Write the page of a plan; `Plan.to_html` has the arguments."""
     target = check_page(path)
-    checks.integer("most", most, least=1)
+    if most is not None:
+        checks.integer("most", most, least=1)
     if render is not None and not callable(render):
         raise TypeError(f"render must be a function from a state to text or SVG, got {render!r}")
     sections = [
@@ -220,7 +221,7 @@ def _reasons(plan: "Plan") -> str:
     return _section("why", "Why this and not that", "".join(parts))
 
 
-def _tree(plan: "Plan", render: Callable[[Any], str] | None, most: int) -> str:
+def _tree(plan: "Plan", render: Callable[[Any], str] | None, most: int | None) -> str:
     """The tree explorer, which a script draws."""
     found = explorer(plan, render, most)
     if found is None:

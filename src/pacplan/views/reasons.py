@@ -51,9 +51,9 @@ def reasons(plan: "Plan") -> Reasons:
         )
     else:
         change = (
-            f"The decision would change if {rival} turned out to be worth more than {taken}. If the "
-            f"bounds hold, it is worth at most {at_most(high)} as the best action, and {taken} at "
-            f"least {at_least(low)}: so no more than {at_most(plan.gap)} is lost.",
+            f"The decision would change if {rival} turned out to be worth more than {taken}. If it is "
+            f"the best action, and the bounds hold, it is worth at most {at_most(high)}, and {taken} "
+            f"at least {at_least(low)}: so no more than {at_most(plan.gap)} is lost.",
             *_possible(possible, len(plan.actions) - 1),
         )
     return Reasons(_capital(against), _parts(plan, best, c, taken, rival), change)
@@ -63,7 +63,7 @@ def _possible(possible: int, others: int) -> tuple[str, ...]:
     if others == 1:
         return ()
     rest = "" if possible == others else "; the rest is ruled out"
-    return (f"{possible:,} of {others:,} other actions may still be better{rest}.",)
+    return (f"{possible:,} of {others:,} other actions may still be the best{rest}.",)
 
 
 def _of_estimates(plan: "Plan", known: Intervals, taken: str) -> Reasons:
