@@ -205,6 +205,11 @@ class Plan:
         return "\n".join(lines)
 
     @property
+    def verdict(self) -> str:
+        """Whether the plan is certified, in words."""
+        return "Certified" if self.certified else "Not certified"
+
+    @property
     def effort(self) -> str:
         """What the plan cost and why it stopped, in words."""
         why = {

@@ -154,9 +154,10 @@ class KernelSearch(ABC):
         found = self.snapshot(0.0)
         if found.lower is None or found.upper is None:
             return False
-        half = 0.5 * float(found.upper.max() - found.lower.max())
-        row = np.concatenate([(found.samples, found.gap, half), found.lower, found.upper])
-        self.curve = np.vstack([self.curve, row])
+        if found.samples > 0:
+            half = 0.5 * float(found.upper.max() - found.lower.max())
+            row = np.concatenate([(found.samples, found.gap, half), found.lower, found.upper])
+            self.curve = np.vstack([self.curve, row])
         return True
 
     def reader(self) -> Reader:

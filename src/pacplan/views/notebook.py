@@ -18,9 +18,8 @@ _MOST_DECISIONS = 100
 
 def plan_html(plan: "Plan") -> str:
     """The decision, whether it is certified, the intervals, and what it rests on."""
-    badge = "Certified" if plan.certified else "Not certified"
     lines = [
-        f"<p><b>{badge}: action {escape(short(plan.action, 80))}</b></p>",
+        f"<p><b>{plan.verdict}: action {escape(short(plan.action, 80))}</b></p>",
         interval_table(Intervals.of(plan)),
         f"<p>{escape(plan.guarantee)}</p>",
         f"<p>{escape(plan.effort)}</p>",

@@ -71,17 +71,12 @@ def write_page(
         _reasons(plan),
         _tree(plan, render, most),
     ]
-    heading = title or f"Action {short(plan.action)}: {verdict(plan).lower()}"
+    heading = title or f"Action {short(plan.action)}: {plan.verdict.lower()}"
     page = _PAGE.format(
         title=escape(heading), style=_asset("page.css"), sections="\n".join(filter(None, sections))
     )
     target.write_text(page, "utf-8")
     return target
-
-
-def verdict(plan: "Plan") -> str:
-    """Whether the plan is certified, in two words at most."""
-    return "Certified" if plan.certified else "Not certified"
 
 
 _ENDED_BY = {
@@ -120,7 +115,7 @@ def _decision(plan: "Plan", title: str | None) -> str:
     over = "" if title is None else f'<p class="title">{escape(title)}</p>\n'
     kind = "certified" if plan.certified else "uncertified"
     return (
-        f'<header>\n<p class="verdict {kind}">{verdict(plan)}</p> '
+        f'<header>\n<p class="verdict {kind}">{plan.verdict}</p> '
         f'<span class="grounds">{_grounds(plan)}</span>\n{over}'
         f"<h1>Take action {escape(short(plan.action, 80))}</h1>\n"
         f"<p>{escape(plan.guarantee)}</p>\n<p>{escape(plan.effort)}</p>\n"

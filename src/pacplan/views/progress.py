@@ -51,7 +51,7 @@ def notebook_output() -> Iterator[Callable[[str], None] | None]:
     if shell is None or not hasattr(shell, "kernel"):
         yield None
         return
-    from IPython.display import HTML, display  # type: ignore[import-not-found,unused-ignore]
+    from IPython.display import HTML, display
 
     handle: Any = None
 

@@ -56,7 +56,9 @@
         "line", { x1: at(low), x2: at(Math.max(low, action.upper)), y1: 10, y2: 10 },
         { stroke: colour, strokeWidth: 7, strokeLinecap: "round", strokeOpacity: 0.5 }));
     }
-    if (action.value !== null) picture.append(drawn("circle", { cx: at(action.value), cy: 10, r: 4 }, { fill: colour }));
+    if (action.value !== null) {
+      picture.append(drawn("circle", { cx: at(action.value), cy: 10, r: 4 }, { fill: colour }));
+    }
     return picture;
   }
 
@@ -83,7 +85,8 @@
     const label = tree.openLoop ? "go on from here" : stateName(name);
     const open = place !== null && placeOf(tree.places[place]).actions.length > 0;
     const line = element("li", {});
-    const width = element("span", { class: "share", "aria-hidden": "true" }, element("i", { style: `width:${(100 * share).toFixed(1)}%` }));
+    const filled = element("i", { style: `width:${(100 * share).toFixed(1)}%` });
+    const width = element("span", { class: "share", "aria-hidden": "true" }, filled);
     const to = open
       ? element("button", { type: "button", onclick: () => walk({ place, by }) }, label)
       : element("span", {}, label);
@@ -98,8 +101,11 @@
     const name = element("span", {}, `action ${tree.names[action.name]} `);
     if (role !== "other") name.append(element("small", { class: role }, role));
     const known = element("span", { class: "known" }, words(action) || count(action.visits, "visit"));
-    const row = element("details", { class: "act" }, element("summary", {}, name, bar(action, at, role), known));
-    row.addEventListener("toggle", () => { if (row.open && row.children.length === 1) row.append(led(number)); });
+    const head = element("summary", {}, name, bar(action, at, role), known);
+    const row = element("details", { class: "act" }, head);
+    row.addEventListener("toggle", () => {
+      if (row.open && row.children.length === 1) row.append(led(number));
+    });
     return row;
   }
 
@@ -125,11 +131,12 @@
     walked.forEach((step, i) => {
       const place = placeOf(tree.places[step.place]);
       const state = tree.openLoop && i > 0 ? null : stateName(place.name);
-      const parts = i === 0 ? ["start"] : [`action ${tree.names[actionOf(step.by).name]}`, ...(state ? [state] : [])];
-      const label = parts.join(", ");
+      const by = i === 0 ? "start" : `action ${tree.names[actionOf(step.by).name]}`;
+      const label = i > 0 && state ? `${by}, ${state}` : by;
       const last = i === walked.length - 1;
-      list.append(element("li", last ? { "aria-current": "step" } : {}, last ? label
-        : element("button", { type: "button", onclick: () => { walked.length = i + 1; show(true); } }, label)));
+      const back = () => { walked.length = i + 1; show(true); };
+      const entry = last ? label : element("button", { type: "button", onclick: back }, label);
+      list.append(element("li", last ? { "aria-current": "step" } : {}, entry));
     });
     return element("nav", { "aria-label": "The way here" }, list);
   }
@@ -148,12 +155,14 @@
     let deepest = 0;
     const put = (left, width, level, label, colour, strength, steps) => {
       deepest = Math.max(deepest, level + 1);
-      const cell = drawn("svg", { x: `${left}%`, y: level * HEIGHT, width: `${width}%`, height: HEIGHT - 1 }, {});
+      const box = { x: `${left}%`, y: level * HEIGHT, width: `${width}%`, height: HEIGHT - 1 };
+      const cell = drawn("svg", box, {});
       const title = drawn("title", {}, {});
       title.textContent = label;
       const text = drawn("text", { x: 4, y: 15 }, {});
       text.textContent = label;
-      cell.append(title, drawn("rect", { width: "100%", height: "100%", rx: 2 }, { fill: colour, fillOpacity: strength }));
+      const inside = { width: "100%", height: "100%", rx: 2 };
+      cell.append(title, drawn("rect", inside, { fill: colour, fillOpacity: strength }));
       // A name that would be cut off early says nothing.
       if (width * host.clientWidth > 100 * Math.min(6.5 * label.length + 10, 90)) cell.append(text);
       if (steps.length) {
@@ -182,7 +191,9 @@
           const open = place !== null && placeOf(tree.places[place]).actions.length > 0;
           const there = open ? [...steps, { place, by }] : steps;
           if (!tree.openLoop) put(left, wide, level, stateName(name), colour, 0.2, open ? there : []);
-          if (open && level + 1 < LEVELS) below(place, left, wide, level + (tree.openLoop ? 0 : 1), colour, there);
+          // The places of sequences of actions have no line of their own.
+          const next = tree.openLoop ? level : level + 1;
+          if (open && next < LEVELS) below(place, left, wide, next, colour, there);
         }
         left += wide;
       }
@@ -198,17 +209,18 @@
     const step = walked[walked.length - 1];
     const place = placeOf(tree.places[step.place]);
     const steps = walked.length - 1;
-    const heading = element("h3", { tabindex: "-1" },
-      steps === 0 ? stateName(place.name).replace("state", "State")
-        : tree.openLoop ? `After ${count(steps, "action")}` : stateName(place.name).replace("state", "State"));
+    const title = steps > 0 && tree.openLoop ? `After ${count(steps, "action")}` : stateName(place.name);
+    const heading = element("h3", { tabindex: "-1" }, title.replace(/^state/, "State"));
     const facts = [steps === 0 ? "where the plan begins" : `after ${count(steps, "step")}`];
     if (!tree.openLoop) facts.push(count(place.visits, "visit"));
     facts.push(`${count(place.offered, "action")} offered`);
     if (place.hidden > 0) facts.push(`${count(place.hidden, "action")} not on this page`);
-    const here = element("div", { class: "here" }, element("div", {}, heading, element("p", {}, facts.join(", "))));
+    const about = element("div", {}, heading, element("p", {}, facts.join(", ")));
+    const here = element("div", { class: "here" }, about);
     const picture = place.name === null ? null : drawing(place.name);
     if (picture) here.append(picture);
-    const actions = [...place.actions].sort((a, b) => actionOf(b).visits - actionOf(a).visits);
+    const visits = (number) => actionOf(number).visits;
+    const actions = [...place.actions].sort((a, b) => visits(b) - visits(a));
     const at = scaleOf(actions.map(actionOf));
     host.replaceChildren(crumbs(), here, map(step.place), ...actions.map((n) => actionRow(n, at)));
     if (focus) heading.focus({ preventScroll: true });
