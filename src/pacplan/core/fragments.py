@@ -6,6 +6,7 @@ from typing import Any
 
 from pacplan.core.words import short
 
+TABLE = '<table style="border-collapse:collapse;table-layout:auto;font-size:inherit">'
 CELL = 'style="text-align:left;padding:2px 12px 2px 0;vertical-align:top"'
 
 
@@ -20,7 +21,4 @@ def settings_html(kind: str, about: str, settings: Mapping[str, Any]) -> str:
         f"<tr><th {CELL}>{escape(name)}</th><td {CELL}>{escape(short(value, 200))}</td></tr>"
         for name, value in settings.items()
     )
-    return framed(
-        f"<p><b>{escape(kind)}</b> {escape(about)}</p>"
-        f'<table style="border-collapse:collapse;font-size:inherit"><tbody>{rows}</tbody></table>'
-    )
+    return framed(f"<p><b>{escape(kind)}</b> {escape(about)}</p>{TABLE}<tbody>{rows}</tbody></table>")

@@ -23,7 +23,6 @@ from pacplan.core.keys import all_distinct, same
 from pacplan.core.notes import add_note, shown
 from pacplan.models import handles, states
 from pacplan.models.protocol import BrokenPromiseError, CompiledSession
-from pacplan.models.showing import model_html
 
 
 class Simulator:
@@ -161,6 +160,9 @@ class Simulator:
         return f"{self!r} {promises} {described(self._step)} {described(self._actions)}"
 
     def _repr_html_(self) -> str:
+        # Imported here, so that no kernel depends on how a model is shown.
+        from pacplan.models.showing import model_html
+
         name = getattr(self._step, "__name__", repr(self._step))
         return model_html(self, f"of {name}, {'jitted' if self.jitted else 'in Python'}")
 

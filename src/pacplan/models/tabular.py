@@ -12,7 +12,6 @@ from pacplan.core import checks
 from pacplan.core.identity import described
 from pacplan.models import handles
 from pacplan.models.protocol import CompiledSession, Session
-from pacplan.models.showing import model_html
 
 OUTCOME = np.dtype(
     [
@@ -296,6 +295,9 @@ class TabularMDP:
         return f"{self!r} {self.two_player} {described(tuple(self._handle))}"
 
     def _repr_html_(self) -> str:
+        # Imported here, so that no kernel depends on how a model is shown.
+        from pacplan.models.showing import model_html
+
         return model_html(self, f"with tables; noise of rewards: {self.noise}")
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from pacplan.core.fragments import CELL, framed
+from pacplan.core.fragments import CELL, TABLE, framed
 from pacplan.core.words import at_least, at_most, short
 from pacplan.views.svg import COLOURS, Intervals, interval_table
 
@@ -54,8 +54,7 @@ def history_html(heading: str, decisions: Sequence[Any]) -> str:
     hidden = len(decisions) - len(shown)
     more = f"<p>{hidden:,} earlier decisions are not listed.</p>" if hidden else ""
     return framed(
-        f"<p><b>{escape(heading)}</b></p>{more}"
-        f'<table style="border-collapse:collapse;font-size:inherit"><thead>{head}</thead>'
+        f"<p><b>{escape(heading)}</b></p>{more}{TABLE}<thead>{head}</thead>"
         f"<tbody>{''.join(rows)}</tbody></table>"
     )
 

@@ -1,7 +1,7 @@
 """Drawings of intervals in HTML and SVG that fit any width, light or dark, without a script.
 
 Lengths along an axis are per cent, so that text keeps its size on a phone. Colours are properties of
-CSS with a default that can be told from white and from black, and text has the colour around it.
+CSS with a default, and text has the colour around it.
 """
 
 import math
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from pacplan.core.keys import place
 from pacplan.core.rivals import challenger
 from pacplan.core.words import at_least, at_most, estimated, short
-from pacplan.views.style import CHALLENGER, OTHER, TAKEN
 
+# Where nothing says whether it is light or dark, colours that stand out from white and from black.
 COLOURS = {
-    "taken": f"var(--taken, {TAKEN})",
-    "challenger": f"var(--challenger, {CHALLENGER})",
-    "other": f"var(--other, {OTHER})",
+    "taken": "var(--taken, #2388cc)",
+    "challenger": "var(--challenger, #dd6b10)",
+    "other": "var(--other, #8a8a8a)",
 }
 # Actions that are listed one by one; the rest is summed up.
 MOST_ROWS = 16
@@ -128,7 +128,7 @@ def bar(known: Intervals, i: int, scale: Scale) -> str:
         left, right = float(known.lower[i]), max(float(known.lower[i]), float(known.upper[i]))
         parts.append(
             f'<line x1="{scale.at(left)}" x2="{scale.at(right)}" y1="10" y2="10" stroke-width="7" '
-            f'stroke-linecap="round" style="stroke:{COLOURS[known.role(i)]};stroke-opacity:.5"/>'
+            f'stroke-linecap="round" style="stroke:{COLOURS[known.role(i)]};stroke-opacity:.6"/>'
         )
     if known.values is not None and not math.isnan(known.values[i]):
         parts.append(
@@ -201,7 +201,7 @@ def interval_table(known: Intervals) -> str:
     )
     return (
         '<table class="intervals" '
-        'style="border-collapse:collapse;width:100%;max-width:60em;font-size:inherit">'
+        'style="border-collapse:collapse;table-layout:auto;width:100%;max-width:60em;font-size:inherit">'
         f"<thead><tr>{''.join(heads)}</tr></thead><tbody>{''.join(rows)}</tbody></table>{_rest(known)}"
     )
 
