@@ -56,5 +56,5 @@ def make(name, **options):
 def answer(plan):
     """A plan without what may differ between equal runs."""
     record = plan.to_dict()
-    del record["seconds"], record["planner"], record["memory"]
+    del record["seconds"], record["planner"], record["memory"], record["origin"]
     return record

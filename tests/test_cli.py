@@ -63,7 +63,7 @@ def test_json(runner):
     assert outcome.code == 0
     assert outcome.stderr == ""
     record = json.loads(outcome.stdout)
-    assert set(record) == {f.name for f in fields(pacplan.Plan)} - {"tree"}
+    assert set(record) == {f.name for f in fields(pacplan.Plan)} - {"tree", "curve"}
     expected = pacplan.plan(pacplan.envs.garnet(), seed=0, **ASKED).to_dict()
     for name in ("seconds", "memory"):  # These depend on what was planned before.
         expected[name] = record[name]

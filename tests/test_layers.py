@@ -14,7 +14,7 @@ bounds
 models
 engine
 views
-diagnosis
+diagnosis origin
 result
 algorithms.common
 algorithms

@@ -27,8 +27,9 @@ from pacplan.engine import SearchTree, Snapshot
 from pacplan.forecasting import Forecast, forecast
 from pacplan.look import Look
 from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP, from_gymnasium, recorded
+from pacplan.origin import Origin
 from pacplan.planning import Choice, choose, plan
-from pacplan.result import Plan
+from pacplan.result import Curve, Plan
 
 __all__ = [
     "BRUE",
@@ -43,12 +44,14 @@ __all__ = [
     "BrokenPromiseError",
     "Canopy",
     "Choice",
+    "Curve",
     "Decision",
     "Diagnosis",
     "Forecast",
     "Look",
     "MDPGapE",
     "Model",
+    "Origin",
     "Plan",
     "SearchTree",
     "Simulator",

@@ -15,6 +15,7 @@ from pacplan.engine.query import Reuse
 from pacplan.engine.tree import SearchTree
 from pacplan.models.protocol import Model, check_model, facts
 from pacplan.result import Plan
+from pacplan.views.notebook import history_html
 
 # A tree is kept if it brings more than this many times the samples that its price costs: not all that
 # it brings is useful where the search goes next.
@@ -42,6 +43,16 @@ class Decision:
     age: int
     reused_nodes: int
     reused_samples: int
+
+    def _repr_html_(self) -> str:
+        return self.plan._repr_html_()
+
+
+class History(list[Decision]):
+    """Decisions in their order; a table in notebooks."""
+
+    def _repr_html_(self) -> str:
+        return history_html(f"{len(self):,} decision{'s' * (len(self) != 1)}", self)
 
 
 class Agent:
@@ -128,7 +139,7 @@ class Agent:
 
     def reset(self) -> None:
         """Begin a new episode: forget the tree and the history. The seeds go on."""
-        self.history: list[Decision] = []
+        self.history = History()
         self._tree: SearchTree | None = None
         self._trees = 0  # planted in this episode
         self._age = 0  # earlier decisions on the tree
@@ -225,6 +236,11 @@ class Agent:
         """The part of delta for a plan; those of all plans that an episode can have sum to one."""
         part = 6.0 / (math.pi * trees) ** 2 if self.steps is None else 1.0 / self.steps
         return part * (0.5 ** (age + 1) if self.reuse else 1.0)
+
+    def _repr_html_(self) -> str:
+        count = len(self.history)
+        words = f"Agent: {self.planner!r}, {count:,} decision{'s' * (count != 1)}"
+        return history_html(words, self.history)
 
     def __repr__(self) -> str:
         return f"<Agent: {self.planner!r}, {len(self.history)} decisions>"

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import shlex
 import signal
 import traceback
 from collections.abc import Iterator, Sequence
@@ -43,6 +44,7 @@ def main() -> None:
 
 @app.command()
 def plan(
+    context: typer.Context,
     problem: Annotated[
         str,
         typer.Argument(
@@ -127,7 +129,7 @@ def plan(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
     html: Annotated[
         str | None,
-        typer.Option(help="Page of the search tree to write, e.g. tree.html (needs pacplan[viz])."),
+        typer.Option(help="Page to write that shows the plan with its evidence, e.g. plan.html."),
     ] = None,
 ) -> None:
     """Decide what to do in a state, with a certificate.
@@ -141,7 +143,7 @@ def plan(
     from pacplan.models.protocol import BrokenPromiseError
     from pacplan.planning import decided, decided_before
     from pacplan.registry import choice_settings, has_rule, planner_of, problem_maker
-    from pacplan.views.explorer import explore
+    from pacplan.views.page import check_page
 
     flags = {
         "epsilon": None if epsilon is None else _accuracy(epsilon),
@@ -173,7 +175,7 @@ def plan(
         root = seed_sequence(seed)
         kept = None if saved is None else _check_resumed(saved, start, seed, budget)
         if html is not None:
-            _check_html(html, named)
+            check_page(html)
         model = problem_maker(problem, settings, seeded=False)(None)
         if kept is not None:
             root, start, budget = kept.seed, kept.state(model), kept.budget
@@ -213,7 +215,7 @@ def plan(
         _show(result)
     if html is not None:
         try:
-            explore(result, html)
+            result.to_html(html, command=_command(context, root.entropy))
         except (OSError, ValueError) as error:
             raise _failure(error, Exit.ERROR) from error
     if result.interrupted:
@@ -463,15 +465,22 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _check_html(path: str, planner: Any) -> None:
-    """Raise, before anything is planned, if no page could be written in the end."""
-    from pacplan.algorithms import planners
-    from pacplan.views.explorer import check_page
+# Options of `plan` that change nothing about the plan; the seed is always given.
+_BESIDES = ("html", "as_json", "quiet", "checkpoint", "every", "resume", "seed")
 
-    if planner is not None and not planner.keeps_tree:
-        others = ", ".join(name for name, cls in planners.items() if cls.keeps_tree)
-        raise ValueError(f"{planner.name} keeps no search tree to show; these do: {others}")
-    check_page(path)
+
+def _command(context: typer.Context, seed: Any) -> str:
+    """The command that makes the plan again, as it was typed."""
+    words = ["pacplan", "plan"]
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is None or source.name != "COMMANDLINE" or parameter.name in _BESIDES:
+            continue
+        given = context.params[parameter.name or ""]
+        for value in given if isinstance(given, list) else [given]:
+            words += [str(value)] if parameter.param_type_name == "argument" else []
+            words += [parameter.opts[0], str(value)] if parameter.param_type_name == "option" else []
+    return shlex.join([*words, "--seed", str(seed)])
 
 
 def _failure(error: Exception | str, code: Exit) -> typer.Exit:

@@ -1,6 +1,9 @@
 """Plan: a planner's answer."""
 
+import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +13,26 @@ from pacplan.core.keys import same
 from pacplan.core.words import at_least, at_most, estimated
 from pacplan.diagnosis import Diagnosis
 from pacplan.engine.tree import SearchTree
+from pacplan.origin import Origin
 
+# What is left out of dictionaries.
+_LARGE = ("tree", "curve")
 STOPS = ("certified", "rule", "budget", "deadline", "memory", "callback", "interrupt")
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """How the bounds of the state's actions closed in; the last point is the end of the search.
+
+    Attributes:
+        samples: calls to the model by each point.
+        lower: lower bounds, [point, action].
+        upper: upper bounds, [point, action].
+    """
+
+    samples: NDArray[np.int64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +70,8 @@ class Plan:
         memory: bytes that the records of the search took, some of them in reserve.
         interrupted: whether Ctrl-C was pressed during the search, whatever ended it.
         diagnosis: if an accuracy was asked for and is not certified: why, and what to try; else None.
+        curve: how the bounds closed in; None for planners without bounds.
+        origin: model, state, seed, limits and versions, to make the plan again.
     """
 
     action: Any
@@ -73,6 +96,8 @@ class Plan:
     memory: int = 0
     interrupted: bool = False
     diagnosis: Diagnosis | None = None
+    curve: Curve | None = None
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         for array in (self.lower, self.upper, self.values, self.calls):
@@ -80,11 +105,11 @@ class Plan:
                 array.setflags(write=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything except the tree, in types that `json.dumps` takes.
+        """Everything except the tree and the curve, in types that `json.dumps` takes.
 
         Actions that JSON has no type for become lists if they are arrays, and else their `repr`.
         """
-        record = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "tree"}
+        record = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _LARGE}
         for name, value in record.items():
             if isinstance(value, np.ndarray):
                 record[name] = value.tolist()
@@ -95,6 +120,7 @@ class Plan:
         # JSON has no NaN, which stands for no estimate.
         record["values"] = [None if np.isnan(value) else value for value in record["values"]]
         record["diagnosis"] = None if self.diagnosis is None else asdict(self.diagnosis)
+        record["origin"] = None if self.origin is None else self.origin.to_dict()
         record["value"] = None if np.isnan(self.value) else self.value
         return record
 
@@ -113,6 +139,48 @@ class Plan:
         from pacplan.views import intervals
 
         return intervals(self, ax)
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        render: Callable[[Any], str] | None = None,
+        title: str | None = None,
+        command: str | None = None,
+        most: int | None = None,
+    ) -> Path:
+        """Write the plan as one page that can be handed on: it loads nothing, and needs no Python.
+
+        It says what to do and what is guaranteed, shows the intervals of the actions and how they
+        closed in, what that rests on, how to make the plan again, why it is this action and not its
+        challenger, and the search tree to walk through.
+
+        Args:
+            path: the file to write, such as "plan.html".
+            render: draws a state in the tree: a function from a state to text, shown as it is, or to
+                SVG, shown as a picture. (Scripts in it are not run.)
+            title: heading of the page; by default the decision.
+            command: the shell command that makes the plan again, if there is one.
+            most: most states and actions of the tree on the page; by default 4,000, or fewer if their
+                names are long, so that the page stays below 1.5 MB. Those visited most often are kept,
+                and the page says how many are not.
+
+        Returns:
+            The path.
+
+        Raises:
+            ValueError: the file cannot be written.
+            TypeError: `render` returned something else than text.
+        """
+        from pacplan.views.page import write_page
+
+        return write_page(self, path, render=render, title=title, command=command, most=most)
+
+    def _repr_html_(self) -> str:
+        """The plan in a notebook."""
+        from pacplan.views.notebook import plan_html
+
+        return plan_html(self)
 
     def __str__(self) -> str:
         bounds = self.lower is not None and self.upper is not None
@@ -135,6 +203,11 @@ class Plan:
         if self.diagnosis is not None:
             lines.append(self.diagnosis.explanation())
         return "\n".join(lines)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the plan is certified, in words."""
+        return "Certified" if self.certified else "Not certified"
 
     @property
     def effort(self) -> str:

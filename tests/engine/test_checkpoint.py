@@ -27,12 +27,14 @@ def _fresh_ctrl_c():
 
 
 def evidence(plan):
-    """A plan without its times, but with its whole tree."""
+    """A plan without its times, but with its whole tree and curve."""
     record = plan.to_dict()
-    for name in ("seconds", "memory", "interrupted"):
+    for name in ("seconds", "memory", "interrupted", "origin"):
         del record[name]
     tree = plan.tree
     trees = [] if tree is None else [tree.nodes.tobytes(), tree.pairs.tobytes()]
+    if plan.curve is not None:
+        trees += [plan.curve.samples.tobytes(), plan.curve.lower.tobytes(), plan.curve.upper.tobytes()]
     return record, [hashlib.sha256(part).hexdigest() for part in trees]
 
 

@@ -4,7 +4,6 @@ import pytest
 
 import pacplan
 from every_planner import make, problem
-from pacplan import views
 from pacplan.views.outline import outline
 from trees import WITH_TREE
 
@@ -51,9 +50,9 @@ def test_a_large_tree_is_cut_to_a_page(tmp_path):
     planner = pacplan.UCT(gamma=0.7, horizon=12, exploration="ucb1")
     plan = planner.plan(model, 0, seed=0, budget=700_000)
     assert len(plan.tree) + len(plan.tree.pairs) > 1_000_000
-    page = views.explore(plan, tmp_path / "tree.html")
-    assert page.stat().st_size < 10e6
-    shown = outline(plan.tree, 5000)
+    page = plan.to_html(tmp_path / "plan.html")
+    assert page.stat().st_size < 1_500_000
+    shown = outline(plan.tree, 4000)
     text = page.read_text("utf-8")
-    assert f"5,000 of {shown.total:,} boxes" in text
+    assert f"4,000 of {shown.total:,} states and actions" in text
     assert f"down to {shown.boxes[-1].visits:,} visits" in text

@@ -1,10 +1,11 @@
-"""Numbers in words that promise something: rounded so that the promise still holds.
+"""Numbers in words that promise something, rounded so that the promise still holds; and short names.
 
 A number stands for the shortest decimal that denotes it, which is what a user wrote or would read: 0.1
 is 0.1, though its double is a little more.
 """
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Any
 
 _DIGITS = 4
 _UP = Context(prec=_DIGITS, rounding=ROUND_CEILING)
@@ -36,6 +37,13 @@ def complement(delta: float) -> str:
 def estimated(value: float) -> str:
     """An estimate with four digits, which promises nothing; a dash where there is none (NaN)."""
     return "-" if value != value else f"{value:.{_DIGITS}g}"
+
+
+def short(thing: Any, most: int = 40) -> str:
+    """The user's state or action on one line of at most `most` printable characters."""
+    text = " ".join(str(thing).split())
+    text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _rounded(value: float, context: Context) -> str:

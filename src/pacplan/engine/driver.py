@@ -35,7 +35,7 @@ _RETURN = 8e-4
 # Calls of the callback are this fraction of the episodes apart, so their number stays moderate.
 _CALLBACK_SPACING = 0.05
 # Episodes at the first point of a search's curve, and by what factor they grow from point to point.
-_FIRST_MARK = 64
+_FIRST_MARK = 16
 _MARK_SPACING = 1.5
 
 _numbers = itertools.count(1)
@@ -99,8 +99,8 @@ class Search(Protocol):
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
 
-    def note(self) -> None:
-        """Add how the search stands to its curve."""
+    def note(self) -> bool:
+        """Add how the search stands to its curve; returns whether it has one: bounds that close in."""
 
     def broken_promise(self) -> Exception:
         """The error for a model that broke a promise."""
@@ -245,8 +245,8 @@ def _loop(
         if reason in ("", "aborted") and (late or presses.any):
             reason = "interrupt" if presses.any else "deadline"
         due = pace.record(episodes, now - began)
-        if pace.marked and reason == "":
-            search.note()
+        if pace.marked and reason == "" and not search.note():
+            pace.mark_no_more()
         asks = limits.callback is not None and (due or reason != "")
         if show is not None or asks:
             snapshot = replace(search.snapshot(now - start), search=number)
@@ -324,6 +324,10 @@ class _Pace:
         """Size of the next chunk."""
         most = min(self._next, self._mark - self._played)
         return min(most, self._due - self._played) if self._calls_back else most
+
+    def mark_no_more(self) -> None:
+        """There is no curve."""
+        self._mark = np.iinfo(np.int64).max
 
     def _pass_marks(self) -> None:
         while self._mark <= self._played:

@@ -22,16 +22,14 @@ from pacplan.models.protocol import Session
 _prepared: set[Any] = set()
 # Visits of a node or pair are counted in 32 bits; each is a call to the model.
 MOST_COUNTED = np.iinfo(np.int32).max
-# Points of a search's curve, at most.
-_POINTS = 64
 
 
 class KernelSearch(ABC):
     """A search over a tree by a compiled kernel: by default the one that plays episodes.
 
     Attributes:
-        curve: how the bounds have closed in so far, rows of calls, gap, and half the width of the
-            interval of the state's value; what is not in use is 0.
+        curve: how the bounds have closed in so far, rows of calls, gap, half the width of the interval
+            of the state's value, and then the lower and the upper bounds of the root's actions.
 
     Args:
         query: what is asked.
@@ -95,7 +93,7 @@ class KernelSearch(ABC):
         self.terms = records(terms)
         self.path = records(np.zeros(horizon, step))
         self.reports = records(np.zeros(1, REPORT))
-        self.curve = np.zeros((_POINTS, 3))
+        self.curve = np.zeros((0, 3 + 2 * len(query.actions)))
         self._deterministic = deterministic
         self._pairs_a_step = pairs_a_step
         self._rng, self._ties = query.rng, query.ties
@@ -151,17 +149,24 @@ class KernelSearch(ABC):
             seconds=seconds,
         )
 
-    def note(self) -> None:
-        """Add how the search stands to its curve."""
+    def note(self) -> bool:
+        """Add how the search stands to its curve; returns whether there are bounds."""
         found = self.snapshot(0.0)
-        row = int(np.count_nonzero(self.curve[:, 0]))
-        if found.lower is not None and found.upper is not None and row < len(self.curve):
+        if found.lower is None or found.upper is None:
+            return False
+        if found.samples > 0:
             half = 0.5 * float(found.upper.max() - found.lower.max())
-            self.curve[row] = found.samples, found.gap, half
+            row = np.concatenate([(found.samples, found.gap, half), found.lower, found.upper])
+            self.curve = np.vstack([self.curve, row])
+        return True
 
     def reader(self) -> Reader:
         """Reads the tree's pairs when the search is over. It outlives the session."""
         return read_nothing
+
+    def acting_nodes(self) -> NDArray[np.int32] | None:
+        """By node, the one that holds its state's actions, if equal states are merged; else None."""
+        return None
 
     @property
     def report(self) -> Any:

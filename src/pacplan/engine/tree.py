@@ -213,6 +213,7 @@ class SearchTree:
         self._states = states
         self._labels = labels
         self._read: Reader = read_nothing
+        self._acting: NDArray[np.int32] | None = None
         self._nodes = zeros(_FIRST_ROOM, node)
         self._pairs = zeros(_FIRST_ROOM, pair)
         self._used = np.zeros(2, np.int64)
@@ -226,9 +227,13 @@ class SearchTree:
         self._nodes = _grown(self._nodes, int(self._used[0]) + nodes, room)
         self._pairs = _grown(self._pairs, int(self._used[1]) + pairs, room)
 
-    def close(self, read: Reader) -> None:
-        """End of the search: give back the room that is not in use, and learn how to read pairs."""
+    def close(self, read: Reader, acting: NDArray[np.int32] | None = None) -> None:
+        """End of the search: give back the room that is not in use, and learn how to read pairs.
+
+        `acting` names, by node, the one that holds its state's actions, if equal states are merged.
+        """
         self._read = read
+        self._acting = None if acting is None else acting[: int(self._used[0])].copy()
         self._nodes.resize(int(self._used[0]), refcheck=False)
         self._pairs.resize(int(self._used[1]), refcheck=False)
 
@@ -302,6 +307,10 @@ class SearchTree:
             return index
         label = self._labels[int(self.nodes[node]["state"])][index]
         return label.item() if isinstance(label, np.generic) else label
+
+    def acting_node(self, node: int) -> int:
+        """The node that holds the actions of a node's state: itself unless equal states are merged."""
+        return node if self._acting is None else int(self._acting[node])
 
     def evidence(self, pair: int, path: Sequence[int]) -> Evidence:
         """What the search knows of a pair; `path` are the nodes from the root to the pair's own."""

@@ -1,7 +1,14 @@
-"""A progress bar on the error stream."""
+"""A progress bar: in a notebook, or on the error stream."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from pacplan.views.notebook import bar_html
+from pacplan.views.progress import notebook_output
+
+# Seconds between two pictures in a notebook.
+_NOTEBOOK_SECONDS = 0.2
 
 
 @contextmanager
@@ -20,6 +27,35 @@ def bar(total: int, done: int, what: str, *, show: bool) -> Iterator[Callable[[i
     if not show:
         yield lambda more: None
         return
+    with notebook_output() as write:
+        if write is not None:
+            yield _in_notebook(write, total, done, what)
+            return
+    with _on_terminal(total, done, what) as advance:
+        yield advance
+
+
+def _in_notebook(
+    write: Callable[[str], None], total: int, done: int, what: str
+) -> Callable[[int], None]:
+    began, before, shown = time.monotonic(), done, 0.0
+    write(bar_html(f"{done:,} of {total:,} {what}", done, total))
+
+    def advance(more: int) -> None:
+        nonlocal done, shown
+        done += more
+        now = time.monotonic()
+        if now - shown >= _NOTEBOOK_SECONDS:
+            left = (now - began) / max(done - before, 1) * (total - done)
+            words = f"{done:,} of {total:,} {what}, {now - began:.0f} s gone, about {left:.0f} s left"
+            write(bar_html(words, done, total))
+            shown = now
+
+    return advance
+
+
+@contextmanager
+def _on_terminal(total: int, done: int, what: str) -> Iterator[Callable[[int], None]]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,

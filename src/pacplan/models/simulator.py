@@ -159,6 +159,13 @@ class Simulator:
         promises = (self.stationary, self.may_end, self.two_player)
         return f"{self!r} {promises} {described(self._step)} {described(self._actions)}"
 
+    def _repr_html_(self) -> str:
+        # Imported here, so that no kernel depends on how a model is shown.
+        from pacplan.models.showing import model_html
+
+        name = getattr(self._step, "__name__", repr(self._step))
+        return model_html(self, f"of {name}, {'jitted' if self.jitted else 'in Python'}")
+
     def __repr__(self) -> str:
         name = getattr(self._step, "__name__", repr(self._step))
         kind = "jitted" if self.jitted else "python"

@@ -294,6 +294,12 @@ class TabularMDP:
         """What identifies this model: its tables."""
         return f"{self!r} {self.two_player} {described(tuple(self._handle))}"
 
+    def _repr_html_(self) -> str:
+        # Imported here, so that no kernel depends on how a model is shown.
+        from pacplan.models.showing import model_html
+
+        return model_html(self, f"with tables; noise of rewards: {self.noise}")
+
     def __repr__(self) -> str:
         steps = "" if self.steps is None else f", steps={self.steps}"
         return (

@@ -131,7 +131,7 @@ class _Trial:
 
 def _answer(plan: Plan) -> str:
     record = plan.to_dict()
-    for name in ("seconds", "planner", "memory"):
+    for name in ("seconds", "planner", "memory", "origin"):
         del record[name]
     return json.dumps(record)
 

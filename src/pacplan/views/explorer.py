@@ -1,247 +1,218 @@
-"""The tree explorer: a self-contained page for walking through a search tree."""
+"""The tree explorer: what a script needs to walk through a search tree, as plain data."""
 
-import os
-from html import escape
-from pathlib import Path
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from pacplan.core import checks
-from pacplan.core.keys import same
-from pacplan.core.words import at_least, at_most, estimated
-from pacplan.engine.tree import Evidence, SearchTree
+from pacplan.core.rivals import challenger
+from pacplan.core.words import at_least, at_most, estimated, short
+from pacplan.engine.tree import Outcome, SearchTree
+from pacplan.views.drawing import drawings
 from pacplan.views.outline import Box, Outline, outline
-from pacplan.views.style import check_target, library, short
+from pacplan.views.svg import Intervals
 
 if TYPE_CHECKING:
     from pacplan.result import Plan
 
-# Levels shown at once; a click goes deeper.
-_LEVELS = 9
-_MOST_SUCCESSORS = 8
-_STATE = "#E3E3E3"
-
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>Search tree, pacplan</title>
-<link rel="icon" href="data:,">
-<style>
-body {{ font: 15px/1.45 sans-serif; margin: 1.2em 1.6em; color: #222; max-width: 1500px; }}
-h1 {{ font-size: 1.25em; margin: 0 0 .3em; }}
-p {{ margin: .25em 0; }}
-</style>
-</head>
-<body>
-<h1>The search tree of {planner}</h1>
-{paragraphs}
-{figure}
-</body>
-</html>
-"""
+# Bytes of the tree on a page, at most, and the records to begin with, unless the user asks for more.
+_MOST_BYTES = 700_000
+_FIRST_MOST = 4000
+# Successors of an action that are listed, the most frequent ones.
+_MOST_SUCCESSORS = 12
 
 
-def explore(plan: "Plan", path: str | os.PathLike[str], *, most: int = 5000) -> Path:
-    """Write a page for walking through the search tree of a plan.
+@dataclass(frozen=True)
+class Explorer:
+    """A part of a search tree, ready for a page.
 
-    The page holds all it needs and loads nothing from the network. Actions and the states they led to
-    lie below one another, in proportion to their visits; a click on a box goes there, the strip above
-    leads back. Pointing at a box shows its numbers.
+    Attributes:
+        data: places (states, or sequences of actions) and the actions tried there, as JSON that is safe
+            inside a script element.
+        left_out: what is not on the page, in words.
+        undrawn: how many states are not drawn, since there was no room.
+    """
+
+    data: str
+    left_out: str
+    undrawn: int
+
+
+def explorer(plan: "Plan", render: Callable[[Any], str] | None, most: int | None) -> Explorer | None:
+    """The most visited part of a plan's tree; None if the planner keeps none.
 
     Args:
-        plan: the plan of a planner that keeps a tree.
-        path: the file to write, such as "tree.html".
-        most: most boxes to show. The most visited ones are shown, and the page says how many are not.
-
-    Returns:
-        The path.
-
-    Raises:
-        ImportError: Plotly is not installed.
-        ValueError: the plan has no tree, or the file cannot be written.
+        plan: the plan.
+        render: draws a state; None: states are not drawn.
+        most: most states and actions; None: as many as make a page of moderate size.
     """
-    target = check_page(path)
-    checks.integer("most", most, least=1)
     if plan.tree is None:
-        raise ValueError(f"there is no search tree to explore: {plan.planner} keeps none")
-    shown = outline(plan.tree, most)
-    figure, colour = _icicle(plan.tree, plan.action, shown)
-    paragraphs = [plan.guarantee, plan.effort, _legend(plan.tree, colour), _cut(shown)]
-    page = _PAGE.format(
-        planner=escape(plan.planner),
-        paragraphs="\n".join(f"<p>{escape(text)}</p>" for text in paragraphs),
-        figure=figure.to_html(
-            full_html=False,
-            include_plotlyjs=True,
-            default_height="74vh",
-            config={"displayModeBar": False, "responsive": True},
-        ),
-    )
-    target.write_text(page, "utf-8")
-    return target
+        return None
+    count = _FIRST_MOST if most is None else most
+    while True:
+        shown = outline(plan.tree, count)
+        gathered = _Gathered(plan.tree, shown)
+        data: dict[str, Any] = {
+            "places": gathered.places,
+            "actions": gathered.actions,
+            "names": gathered.names,
+            "openLoop": plan.tree.open_loop,
+            **_roles(plan, gathered),
+        }
+        if most is not None or len(_json(data).encode()) <= _MOST_BYTES or count == 1:
+            break
+        count //= 2
+    pictures, undrawn = drawings(render, gathered.named.items())
+    data["drawings"] = {str(number): picture for number, picture in pictures.items()}
+    return Explorer(_json(data), _cut(shown), undrawn)
 
 
-def check_page(path: str | os.PathLike[str]) -> Path:
-    """Raise unless a page can be drawn, and written to this path; nothing is written yet."""
-    library("plotly")
-    return check_target(path, "page", "tree.html")
+def _json(data: Any) -> str:
+    """JSON that is safe inside a script element, which a closing tag in a user's string would end."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return text.replace("<", "\\u003c")
 
 
-def _icicle(tree: SearchTree, taken: Any, shown: Outline) -> tuple[Any, str]:
-    """The figure, and what its colours mean."""
-    evidence = {
-        box.name: tree.evidence(box.pair, box.path) for box in shown.boxes if box.pair is not None
+def _roles(plan: "Plan", gathered: "_Gathered") -> dict[str, int | None]:
+    """Which of the root's actions were taken and its challenger, by their numbers on the page."""
+    assert plan.tree is not None
+    known = Intervals.of(plan)
+    by_index = {
+        int(plan.tree.pairs[pair]["action"]): number
+        for pair, number in gathered.numbers.items()
+        if pair in gathered.of_root
     }
-    colour, numbers = _colours(evidence)
-    here: dict[str, int] = {}
-    for box in shown.boxes:
-        here[box.parent] = here.get(box.parent, 0) + 1
-    hover = []
-    for box in shown.boxes:
-        known = evidence.get(box.name)
-        lines = _of_state(tree, box) if known is None else _of_action(tree, box, known)
-        hidden = shown.below[box.name] - here.get(box.name, 0)
-        if hidden:
-            lines.append(f"not shown: {hidden:,} of the {shown.below[box.name]:,} boxes right below")
-        hover.append("<br>".join([f"<b>{escape(lines[0])}</b>", *map(escape, lines[1:])]))
-    scale = [number for number in numbers.values() if number is not None]
-    graph = library("plotly.graph_objects")
-    icicle = graph.Icicle(
-        ids=[box.name for box in shown.boxes],
-        parents=[box.parent for box in shown.boxes],
-        labels=[escape(_label(tree, taken, box)) for box in shown.boxes],
-        values=[box.visits for box in shown.boxes],
-        hovertext=hover,
-        hoverinfo="text",
-        branchvalues="total",
-        maxdepth=_LEVELS,
-        tiling={"orientation": "v"},
-        pathbar={"thickness": 26},
-        textposition="middle center",
-        marker={
-            # States are grey: bounds and estimates belong to actions.
-            "colors": [_STATE if (x := numbers.get(box.name)) is None else x for box in shown.boxes],
-            "colorscale": "Viridis",
-            "cmin": min(scale, default=0.0),
-            "cmax": max(scale, default=1.0),
-            "showscale": bool(scale),
-            "colorbar": {"title": {"text": colour, "side": "right"}, "thickness": 16},
-            "line": {"color": "white", "width": 1},
-        },
-    )
-    layout = {
-        "margin": {"l": 0, "r": 0, "t": 34, "b": 8},
-        "uniformtext": {"minsize": 10, "mode": "hide"},
-        "hoverlabel": {"align": "left", "font": {"size": 13}},
-        "font": {"size": 13},
+    rival = None if plan.upper is None else challenger(plan.upper, known.best)
+    return {
+        "taken": by_index.get(known.best),
+        "challenger": None if rival is None else by_index.get(rival),
     }
-    return graph.Figure(icicle, layout), colour if scale else ""
 
 
-def _colours(evidence: dict[str, Evidence]) -> tuple[str, dict[str, float | None]]:
-    """What to colour actions by: the quantity known for most of them, and its values."""
-    choices: dict[str, dict[str, float | None]] = {
-        "distance between the bounds": {
-            name: None if known.lower is None or known.upper is None else known.upper - known.lower
-            for name, known in evidence.items()
-        },
-        "value, estimated": {name: known.value for name, known in evidence.items()},
-        "upper bound on the value": {name: known.upper for name, known in evidence.items()},
-    }
-    # The first of those known for most actions.
-    title = max(choices, key=lambda title: sum(x is not None for x in choices[title].values()))
-    return title, choices[title]
+@dataclass
+class _Gathered:
+    """Boxes of an outline as places and actions that refer to one another by number.
+
+    Attributes:
+        places: name, visits, actions offered, actions tried but left out, and the actions on the page.
+        actions: name, visits, mean reward, its two bounds, value, lower, upper, successors (place or
+            null, name or null at an end, count) and how many there are, listed or not.
+        names: of states, each once, and of actions.
+        named: states by the number of their name, the most visited first.
+        numbers: actions by pair.
+        of_root: pairs of the root.
+    """
+
+    tree: SearchTree
+    shown: Outline
+    places: list[list[Any]] = field(default_factory=list)
+    actions: list[list[Any]] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    named: dict[int, Any] = field(default_factory=dict)
+    numbers: dict[int, int] = field(default_factory=dict)
+    of_root: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._names: dict[str, int] = {}
+        self._states: dict[int, int] = {}  # names by the number of a state
+        self._place_of: dict[int, int] = {}  # by node
+        for box in self.shown.boxes:
+            if box.pair is None:
+                self._place(box.path[-1])
+            else:
+                self._action(box)
+        for box in self.shown.boxes:
+            if box.pair is not None:
+                self.actions[self.numbers[box.pair]][-2:] = self._successors(box.pair)
+        for node, number in self._place_of.items():
+            listed = len(self.places[number][-1])
+            self.places[number][3] = int(self.tree.nodes[node]["tried"]) - listed
+
+    def _place(self, node: int) -> int:
+        """The number of a node's place, which is made if there is none."""
+        if node not in self._place_of:
+            record = self.tree.nodes[node]
+            name = None
+            if record["actions"] > 0 and (node == 0 or not self.tree.open_loop):
+                name = self._state(node)
+            self._place_of[node] = len(self.places)
+            # Of merged states, all visits count, whatever way they came.
+            visits = sum(int(self.tree.pairs[pair]["n"]) for pair in self.tree.tried(node))
+            visits = max(visits, int(record["count"]))
+            self.places.append([name, visits, int(record["actions"]), 0, []])
+        return self._place_of[node]
+
+    def _action(self, box: Box) -> None:
+        assert box.pair is not None
+        node = box.path[-1]
+        known = self.tree.evidence(box.pair, box.path)
+        low, high = known.reward_interval or (None, None)
+        down, up = (estimated, estimated) if low == high else (at_least, at_most)
+        self.numbers[box.pair] = len(self.actions)
+        if len(box.path) == 1:
+            self.of_root.add(box.pair)
+        # In a tree of sequences the places are not boxes.
+        self.places[self._place(node)][-1].append(len(self.actions))
+        self.actions.append(
+            [
+                self._action_name(node, box.pair),
+                int(self.tree.pairs[box.pair]["n"]) or box.visits,
+                _number(known.reward, estimated),
+                _number(low, down),
+                _number(high, up),
+                _number(known.value, estimated),
+                _number(known.lower, at_least),
+                _number(known.upper, at_most),
+                [],
+                0,
+            ]
+        )
+
+    def _action_name(self, node: int, pair: int) -> int:
+        text = short(self.tree.action(node, pair), 60)
+        return self._name(f"action {text}", text)
+
+    def _successors(self, pair: int) -> list[Any]:
+        """Where an action led: those listed, and how many more there are."""
+        found = sorted(self.tree.outcomes(pair), key=lambda outcome: -outcome.count)
+        return [[self._successor(each) for each in found[:_MOST_SUCCESSORS]], len(found)]
+
+    def _successor(self, outcome: Outcome) -> list[Any]:
+        name = None if outcome.ended or self.tree.open_loop else self._state(outcome.node)
+        place = self._place_of.get(self.tree.acting_node(outcome.node))
+        if place is None:
+            place = self._place_of.get(outcome.node)
+        return [place, name, outcome.count]
+
+    def _state(self, node: int) -> int:
+        """The number of a state's name; two states have two, even if they look the same."""
+        key = int(self.tree.nodes[node]["state"])
+        if key not in self._states:
+            state = self.tree.state(node)
+            self._states[key] = self._name(f"state {key}", short(state, 120))
+            self.named[self._states[key]] = state
+        return self._states[key]
+
+    def _name(self, key: str, text: str) -> int:
+        if key not in self._names:
+            self._names[key] = len(self.names)
+            self.names.append(text)
+        return self._names[key]
 
 
-def _label(tree: SearchTree, taken: Any, box: Box) -> str:
-    """The box's name on the page."""
-    node = box.path[-1]
-    if box.pair is not None:
-        action = tree.action(node, box.pair)
-        mark = ", taken" if len(box.path) == 1 and same(action, taken) else ""
-        return f"action {short(action, 20)}{mark}"
-    return "end" if tree.nodes[node]["actions"] == 0 else f"state {short(tree.state(node), 20)}"
-
-
-def _of_state(tree: SearchTree, box: Box) -> list[str]:
-    """What is known of a state reached."""
-    node = tree.nodes[box.path[-1]]
-    if node["actions"] == 0:
-        return ["end of the episode", f"reached {box.visits:,} times"]
-    name = f"state {short(tree.state(box.path[-1]), 80)}"
-    steps = len(box.path) - 1
-    return [
-        name,
-        f"after {steps} step{'s' * (steps != 1)}" if steps else "the state planned from",
-        f"n = {box.visits:,} visits",
-        f"{int(node['tried']):,} of {int(node['actions']):,} actions tried",
-    ]
-
-
-def _of_action(tree: SearchTree, box: Box, known: Evidence) -> list[str]:
-    """What is known of an action tried."""
-    assert box.pair is not None
-    node = box.path[-1]
-    counted = int(tree.pairs[box.pair]["n"])
-    lines = [
-        f"action {short(tree.action(node, box.pair), 80)}",
-        f"step {len(box.path)}" if tree.open_loop else f"in state {short(tree.state(node), 80)}",
-        f"n = {counted:,} visits",
-    ]
-    if counted != box.visits:
-        lines[-1] = f"n = {counted:,} ({box.visits:,} further down)"
-    if known.reward is not None:
-        lines.append(f"reward {estimated(known.reward)} on average")
-    if known.reward_interval is not None:
-        low, high = known.reward_interval
-        lines[-1] += f", bounds {at_least(low)} and {at_most(high)}" if low < high else ", known"
-    if known.value is not None:
-        lines.append(f"value {estimated(known.value)}, estimated")
-    # Whether the bounds are proven depends on the planner; the guarantee above says.
-    if known.lower is not None and known.upper is not None:
-        lines.append(f"bounds {at_least(known.lower)} and {at_most(known.upper)}")
-    elif known.upper is not None:
-        lines.append(f"upper bound {at_most(known.upper)}")
-    return lines if tree.open_loop else [*lines, *_successors(tree, box.pair)]
-
-
-def _successors(tree: SearchTree, pair: int) -> list[str]:
-    """The states that an action led to, and how often."""
-    outcomes = sorted(tree.outcomes(pair), key=lambda outcome: -outcome.count)
-    seen = sum(outcome.count for outcome in outcomes)
-    lines = [f"{len(outcomes):,} successor{'s' * (len(outcomes) != 1)} seen:"] if outcomes else []
-    for outcome in outcomes[:_MOST_SUCCESSORS]:
-        name = "end" if outcome.ended else f"state {short(outcome.state)}"
-        share = f"{outcome.count / seen:.3f} ({outcome.count:,} times)" if seen else ""
-        lines.append(f"  {name}  {share}".rstrip())
-    if len(outcomes) > _MOST_SUCCESSORS:
-        lines.append(f"  and {len(outcomes) - _MOST_SUCCESSORS:,} more")
-    return lines
-
-
-def _legend(tree: SearchTree, colour: str) -> str:
-    """How to read the figure."""
-    kinds = "actions and the states they led to (grey)"
-    if tree.open_loop:
-        kinds = "sequences of actions, whatever states they led to"
-    colours = f" Colour: {colour}." if colour else ""
-    return (
-        f"From the top: {kinds}, as wide as they were often visited.{colours} Point at a box for its "
-        "numbers, click on it to go there, and on the strip above the boxes to go back. Bounds hold as "
-        "far as the guarantee above says."
-    )
+def _number(value: float | None, rounded: Callable[[float], str]) -> float | None:
+    """A number with four digits, on the safe side."""
+    return None if value is None or not math.isfinite(value) else float(rounded(value))
 
 
 def _cut(shown: Outline) -> str:
-    """What is not shown."""
+    """What is not on the page."""
     rest = shown.total - len(shown.boxes)
-    text = f"All {shown.total:,} boxes that were visited are on this page."
-    if rest:
-        least = min(box.visits for box in shown.boxes)
-        text = (
-            f"Cut: {len(shown.boxes):,} of {shown.total:,} boxes are on this page, the most visited "
-            f"ones, down to {least:,} visit{'s' * (least != 1)}. The {rest:,} others leave blank space."
-        )
-    if shown.unvisited:
-        text += f" {shown.unvisited:,} that were never visited have no width."
-    return text
+    if not rest:
+        return f"All {shown.total:,} states and actions that were visited are here."
+    least = min(box.visits for box in shown.boxes)
+    return (
+        f"{len(shown.boxes):,} of {shown.total:,} states and actions are here, the most visited ones, "
+        f"down to {least:,} visit{'s' * (least != 1)}; left out: {rest:,}."
+    )

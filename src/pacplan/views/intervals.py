@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pacplan.core.keys import place
+from pacplan.core.rivals import challenger as rival_of
 from pacplan.core.words import at_most
 from pacplan.views.style import CHALLENGER, OTHER, TAKEN, axes_for, plain
 
@@ -32,18 +33,16 @@ def intervals(plan: "Plan", ax: Any = None) -> Any:
     count = len(plan.actions)
     axes = axes_for(ax, (7.5, min(1.6 + 0.3 * count, _TALLEST)))
     best = place(plan.action, plan.actions)
-    challenger = None
-    if plan.upper is not None and count > 1:
-        challenger = int(np.argmax(np.where(np.arange(count) == best, -np.inf, plan.upper)))
+    challenger = None if plan.upper is None else rival_of(plan.upper, best)
     colours = [TAKEN if i == best else CHALLENGER if i == challenger else OTHER for i in range(count)]
     places = np.arange(count)
     if plan.lower is not None and plan.upper is not None:
         axes.hlines(places, plan.lower, plan.upper, colors=colours, linewidth=5, alpha=0.45)
         if challenger is not None:
             # What the gap is made of.
-            label = f"L(b), b = {plain(plan.action)}"
+            label = f"lower bound of {plain(plan.action)}"
             axes.axvline(plan.lower[best], color=TAKEN, linestyle="--", label=label)
-            label = f"U(c), c = {plain(plan.actions[challenger])}"
+            label = f"upper bound of {plain(plan.actions[challenger])}"
             axes.axvline(plan.upper[challenger], color=CHALLENGER, linestyle=":", label=label)
             axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     seen = np.flatnonzero(~np.isnan(plan.values))
@@ -52,7 +51,16 @@ def intervals(plan: "Plan", ax: Any = None) -> Any:
     axes.set_yticks(named, [plain(plan.actions[i]) for i in named])
     axes.set_ylim(count - 0.4, -0.6)
     axes.set(ylabel="action", xlabel="value of the action (◆ estimate)")
-    gap = "no bounds" if plan.gap is None else f"U(c) - L(b) = {at_most(plan.gap)}"
-    axes.set_title(f"action {plain(plan.action)} taken, {gap}", fontsize=11)
+    axes.set_title(_title(plan, challenger), fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     return axes
+
+
+def _title(plan: "Plan", challenger: int | None) -> str:
+    taken = f"action {plain(plan.action)}"
+    if plan.gap is None:
+        return f"{taken} taken, no bounds"
+    if challenger is None:
+        return f"{taken}, the only one"
+    against = f"{taken} against action {plain(plan.actions[challenger])}"
+    return f"{against}: gap {at_most(plan.gap)}"

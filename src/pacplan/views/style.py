@@ -5,6 +5,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from pacplan.core.words import short
+
 # From Okabe and Ito's palette, which colour-blind readers can tell apart.
 TAKEN, CHALLENGER, OTHER = "#0072B2", "#D55E00", "#8A8A8A"
 
@@ -47,13 +49,6 @@ def axes_for(ax: Any, size: tuple[float, float]) -> Any:
     return library("matplotlib.pyplot").subplots(figsize=size, layout="constrained")[1]
 
 
-def short(thing: Any, most: int = 40) -> str:
-    """The user's state or action on one line of at most `most` printable characters."""
-    text = " ".join(str(thing).split())
-    text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
-    return text if len(text) <= most else text[: most - 1] + "…"
-
-
 def plain(thing: Any, most: int = 24) -> str:
-    """The same for Matplotlib, which would read dollar signs as mathematics."""
+    """A state or action for Matplotlib, which would read dollar signs as mathematics."""
     return short(thing, most).replace("$", r"\$")

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.core.keys import place
+from pacplan.core.rivals import challenger as rival_of
 from pacplan.core.words import at_most
 from pacplan.engine.driver import Snapshot
 from pacplan.views.style import CHALLENGER, OTHER, TAKEN, axes_for, plain
@@ -91,8 +92,8 @@ def convergence(trace: Trace, ax: Any = None) -> Any:
     count = len(stop.actions)
     best = place(stop.action, stop.actions)
     names = {best: f"{plain(stop.action)}, taken"}
-    if count > 1:
-        challenger = int(np.argmax(np.where(np.arange(count) == best, -np.inf, upper[-1])))
+    challenger = rival_of(upper[-1], best)
+    if challenger is not None:
         names[challenger] = f"{plain(stop.actions[challenger])}, its challenger"
     others = [i for i in range(count) if i not in names]
     axes = axes_for(ax, (8.0, 3.8))
@@ -111,9 +112,11 @@ def convergence(trace: Trace, ax: Any = None) -> Any:
     narrower = (upper - lower).min(axis=1) < 0.99 * (upper[0] - lower[0]).max()
     start = calls[max(0, int(np.argmax(narrower)) - 1)]
     axes.set(xscale="log", xlim=(start, 1.15 * stop.samples))
-    axes.set(xlabel="calls to the model", ylabel="value of the action, L to U")
-    gap = "" if stop.gap is None else f": U(c) - L(b) = {at_most(stop.gap)}"
-    axes.set_title(f"stopped after {stop.samples:,} calls{gap}", fontsize=11)
+    axes.set(xlabel="calls to the model", ylabel="bounds on the value")
+    title = f"action {plain(stop.action)}"
+    if challenger is not None and stop.gap is not None:
+        title += f" against action {plain(stop.actions[challenger])}: gap {at_most(stop.gap)}"
+    axes.set_title(f"{title} after {stop.samples:,} calls", fontsize=11)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(title="action", loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     return axes

@@ -177,6 +177,10 @@ class BracketSearch(KernelSearch):
         lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
         return self.standing(int(self._decision[0]["best"]), seconds, lower, upper)
 
+    def acting_nodes(self) -> NDArray[np.int32] | None:
+        """By node, the one that holds its state's actions, if equal states are merged."""
+        return None if self._graph is None else self._graph.canonical
+
     def reader(self) -> Reader:
         """Pairs hold the sum of their rewards, or the reward that was revealed, and an estimate."""
         rules, setting = self._rules[0], self._setting

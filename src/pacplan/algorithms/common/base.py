@@ -1,11 +1,12 @@
 """The base class of all planners: one way to ask for a plan."""
 
+import secrets
 import time
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
-from inspect import Parameter, signature
+from inspect import Parameter, getdoc, signature
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from pacplan.compiled.streams import Stream, streams
 from pacplan.core import checks
+from pacplan.core.fragments import settings_html
 from pacplan.core.identity import described
 from pacplan.core.version import __version__
 from pacplan.engine.checkpoint import Checkpoint, CheckpointKeeper, plain_state
@@ -20,8 +22,12 @@ from pacplan.engine.driver import Callback, Limits, drive
 from pacplan.engine.query import Query, Reuse
 from pacplan.engine.tree import NoRoomError
 from pacplan.models.protocol import Model, check_model, facts
+from pacplan.origin import origin_of
 from pacplan.result import Plan
 from pacplan.views.progress import live_display
+
+# Of a seed that is drawn: it can be given again, and every reader of JSON keeps all its digits.
+_SEED_BITS = 53
 
 
 class Planner(ABC):
@@ -192,6 +198,18 @@ class Planner(ABC):
     def finish(self, query: Query, search: Any, stopped_by: str, seconds: float) -> Plan:
         """The answer, from where the search stands."""
 
+    def _repr_html_(self) -> str:
+        """The planner in a notebook: all its settings."""
+        about = (getdoc(type(self)) or "").partition("\n")[0]
+        given = self.settings
+        listed = {
+            name: repr(given.get(name, getattr(self, name, parameter.default)))
+            + ("" if name in given else " (default)")
+            for name, parameter in _parameters(type(self)).items()
+            if name != "chunk"
+        }
+        return settings_html(type(self).__name__, about, listed)
+
     def __repr__(self) -> str:
         """The call that makes this planner, without settings at their defaults."""
         listed = [f"{name}={value!r}" for name, value in self.settings.items()]
@@ -252,10 +270,18 @@ def run(
         ) from None
     finally:
         session.close()
-    stated = facts(model).assumptions
-    if stated:
-        plan = replace(plan, assumptions=(*plan.assumptions, *stated))
-    return replace(plan, interrupted=True) if ending.interrupted else plan
+    origin = origin_of(
+        planner,
+        model,
+        state,
+        root,
+        budget=limits.budget,
+        time_limit=limits.time_limit,
+        memory_limit=limits.memory_limit,
+        reused=reuse is not None and reuse.tree is not None,
+    )
+    assumptions = (*plan.assumptions, *facts(model).assumptions)
+    return replace(plan, assumptions=assumptions, interrupted=ending.interrupted, origin=origin)
 
 
 def fingerprint(model: Model) -> str:
@@ -281,7 +307,9 @@ def seed_sequence(seed: int | np.random.SeedSequence | None) -> np.random.SeedSe
     if isinstance(seed, np.random.SeedSequence):
         # A copy, so that planning twice with one sequence gives the same plan.
         return np.random.SeedSequence(entropy=seed.entropy, spawn_key=seed.spawn_key)
-    return np.random.SeedSequence(None if seed is None else checks.integer("seed", seed, least=0))
+    if seed is None:
+        return np.random.SeedSequence(secrets.randbits(_SEED_BITS))
+    return np.random.SeedSequence(checks.integer("seed", seed, least=0))
 
 
 _RENUMBERED = (

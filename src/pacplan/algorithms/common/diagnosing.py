@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.core.keys import place
+from pacplan.core.rivals import challenger
 from pacplan.core.words import at_most
 from pacplan.diagnosis import Advice, Diagnosis, outlook
 from pacplan.engine.driver import Snapshot
@@ -62,7 +64,7 @@ def diagnosis_of(
     gap = snapshot.gap if by_action else half
     if gap + taken <= asked:
         return None
-    points = search.curve[search.curve[:, 0] > 0.0][:, [0, 1 if by_action else 2]]
+    points = search.curve[:, [0, 1 if by_action else 2]]
     now = np.array([[float(snapshot.samples), gap]])
     apart = _apart(snapshot, values) if by_action else 0.0
     needed, words = outlook(np.concatenate([points, now]), asked - taken, apart)
@@ -102,9 +104,10 @@ def _span(planner: Any, model: Model, horizon: int) -> float:
 def _rival(snapshot: Snapshot) -> tuple[int, int]:
     """Indices of the action and of the other one with the largest upper bound."""
     assert snapshot.upper is not None
-    best = snapshot.actions.index(snapshot.action)
-    others = np.delete(np.arange(len(snapshot.actions)), best)
-    return best, int(others[np.argmax(snapshot.upper[others])])
+    best = place(snapshot.action, snapshot.actions)
+    rival = challenger(snapshot.upper, best)
+    assert rival is not None  # A gap to one's own is none, so there is nothing to explain.
+    return best, rival
 
 
 def _apart(snapshot: Snapshot, values: NDArray[np.float64]) -> float:

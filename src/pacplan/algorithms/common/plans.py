@@ -10,7 +10,7 @@ from pacplan.algorithms.common.diagnosing import diagnosis_of, vacuity
 from pacplan.core.words import exactly
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
-from pacplan.result import Plan
+from pacplan.result import Curve, Plan
 
 
 def within(
@@ -55,7 +55,7 @@ def estimates_plan(
     """
     values = search.values.copy()
     best = search.recommended()
-    search.tree.close(search.reader())
+    search.tree.close(search.reader(), search.acting_nodes())
     action = query.actions[best]
     proof = f"{type(planner).__name__} gives no guarantee." if guarantee is None else guarantee
     return Plan(
@@ -120,7 +120,7 @@ def bounded_plan(
         value = max(min(best, high), low)
     if stopped_by == "rule" and proven:
         stopped_by = "certified"
-    search.tree.close(search.reader())
+    search.tree.close(search.reader(), search.acting_nodes())
     diagnosis = None
     if stopped_by == "certified":
         guarantee += vacuity(planner, search, snapshot)
@@ -150,4 +150,17 @@ def bounded_plan(
         tree=search.tree if len(search.tree) else None,
         memory=search.room.held,
         diagnosis=diagnosis,
+        curve=_curve(search, snapshot),
+    )
+
+
+def _curve(search: Any, snapshot: Snapshot) -> Curve:
+    """The curve of the search, up to where it stands."""
+    assert snapshot.lower is not None and snapshot.upper is not None
+    earlier = search.curve[search.curve[:, 0] < snapshot.samples]
+    lower, upper = np.split(earlier[:, 3:], 2, axis=1)
+    return Curve(
+        samples=np.append(earlier[:, 0], snapshot.samples).astype(np.int64),
+        lower=np.vstack([lower, snapshot.lower]),
+        upper=np.vstack([upper, snapshot.upper]),
     )

@@ -157,6 +157,10 @@ class GapSearch(KernelSearch):
         plug_in(self.kernel_state(), estimates)
         return estimates[nodes:].copy()
 
+    def acting_nodes(self) -> NDArray[np.int32] | None:
+        """By node, the one that holds its state's actions, if equal states are merged."""
+        return None if self._graph is None else self._graph.canonical
+
     def reader(self) -> Reader:
         """Pairs hold the sum of their rewards, or the mean if it was revealed, and bounds."""
         rules, terms = self._rules[0], self.terms[0]

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacplan.algorithms.common.certainty import tails_of
 from pacplan.algorithms.common.plans import best_estimate
@@ -109,6 +110,10 @@ class SequenceSearch(KernelSearch):
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
         return self.standing(self.recommended(), seconds, self._lower.copy(), self._upper.copy())
+
+    def acting_nodes(self) -> NDArray[np.int32]:
+        """By node, the one that holds its state's actions."""
+        return self.tree.nodes["same"]
 
     def reader(self) -> Reader:
         """Pairs hold their reward, and bounds."""

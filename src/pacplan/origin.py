@@ -1,0 +1,122 @@
+"""Origin: where a plan comes from, and what it takes to make it again."""
+
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+
+from pacplan.core.version import __version__
+from pacplan.core.words import short
+
+# A state or model of the user's may have an endless repr.
+_MOST_LETTERS = 400
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a plan was made from: with the same model, it can be made again.
+
+    Attributes:
+        model: the model, as its repr.
+        state: the state planned from, as its repr.
+        package: where to import the planner's class from; `Plan.planner` is the call that makes it.
+        seed: of all random numbers, drawn if the user gave none.
+        spawn_key: what tells this plan's numbers from those of others of the same seed; empty unless a
+            `numpy.random.SeedSequence` was given that has one, as an `Agent` does.
+        budget: most calls to the model, or None.
+        time_limit: most seconds, or None.
+        memory_limit: most bytes, or None.
+        reused: whether the search began with the tree of an earlier decision.
+        versions: of what the plan depends on, by name.
+        machine: operating system and processor.
+    """
+
+    model: str
+    state: str
+    package: str
+    seed: int | tuple[int, ...]
+    spawn_key: tuple[int, ...]
+    budget: int | None
+    time_limit: float | None
+    memory_limit: int | None
+    reused: bool
+    versions: dict[str, str]
+    machine: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, in types that `json.dumps` takes."""
+        record = asdict(self)
+        record["spawn_key"] = list(self.spawn_key)
+        record["seed"] = self.seed if isinstance(self.seed, int) else list(self.seed)
+        return record
+
+    def code(self, planner: str) -> str:
+        """Lines of Python that make the plan again, for someone who has the model."""
+        maker, limits = (
+            planner.partition("(")[0],
+            {"budget": self.budget, "time_limit": self.time_limit},
+        )
+        limits["memory_limit"] = self.memory_limit
+        given = "".join(f", {name}={value!r}" for name, value in limits.items() if value is not None)
+        imports, seed = "", repr(self.seed)
+        if self.spawn_key:
+            imports = "import numpy\n"
+            seed = f"numpy.random.SeedSequence({self.seed!r}, spawn_key={self.spawn_key!r})"
+        return (
+            f"{imports}from {self.package} import {maker}\n\n"
+            f"model = ...  # {self.model}\n"
+            f"state = {self.state}\n"
+            f"planner = {planner}\n"
+            f"plan = planner.plan(model, state, seed={seed}{given})"
+        )
+
+
+def origin_of(
+    planner: Any,
+    model: Any,
+    state: Any,
+    seed: np.random.SeedSequence,
+    *,
+    budget: int | None,
+    time_limit: float | None,
+    memory_limit: int | None,
+    reused: bool,
+) -> Origin:
+    """The origin of a plan that a planner has made."""
+    module = type(planner).__module__
+    entropy: Any = seed.entropy
+    return Origin(
+        model=_told(model),
+        state=_told(state),
+        package="pacplan" if module.startswith("pacplan.") else module,
+        seed=tuple(map(int, entropy)) if isinstance(entropy, Sequence) else int(entropy),
+        spawn_key=tuple(map(int, seed.spawn_key)),
+        budget=budget,
+        time_limit=time_limit,
+        memory_limit=memory_limit,
+        reused=reused,
+        versions=_versions(),
+        machine=f"{platform.system()} {platform.machine()}",
+    )
+
+
+def _told(thing: Any) -> str:
+    """What a thing says it is, on one line."""
+    try:
+        return short(repr(thing), _MOST_LETTERS)
+    except Exception:  # A user's repr may do anything, and no plan should fail for it.
+        return f"<{type(thing).__name__}>"
+
+
+@cache
+def _versions() -> dict[str, str]:
+    return {
+        "pacplan": __version__,
+        "Python": platform.python_version(),
+        "NumPy": np.__version__,
+        "Numba": numba.__version__,
+    }

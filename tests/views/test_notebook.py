@@ -1,0 +1,216 @@
+"""What notebooks show: well-formed fragments that no name can break, and a kernel run for real."""
+
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import pacplan
+from every_planner import NAMES, make, problem
+from pacplan.core.words import at_least, at_most
+
+GARNET = pacplan.envs.garnet(seed=0)
+ATTACK = "<script>alert(1)</script>"
+VOID = {"line", "circle", "rect", "br", "hr"}
+
+
+class Fragment(HTMLParser):
+    """Reads a fragment strictly: every element that is opened is closed in order."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.attributes, self.words = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.attributes += [name for name, _ in attributes]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+
+def shown(thing):
+    """What a notebook shows of a thing: no script, no style sheet, nothing to clash with."""
+    found = Fragment(thing._repr_html_())
+    assert not {"script", "style", "link", "img"} & set(found.tags)
+    assert "id" not in found.attributes
+    assert not any(name.startswith("on") for name in found.attributes)
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_plan_and_planner_is_shown(name):
+    plan = make(name).plan(problem(name), 0, seed=1, budget=500)
+    found = shown(plan)
+    assert found.text.startswith("Certified:" if plan.certified else "Not certified:")
+    assert plan.guarantee in found.text
+    assert all(assumption in found.text for assumption in plan.assumptions)
+    assert found.tags.count("svg") == len(plan.actions) + 1  # And the axis.
+    if plan.lower is not None:
+        for low, high in zip(plan.lower, plan.upper, strict=True):
+            assert at_least(low) in found.text and at_most(high) in found.text
+        assert "taken" in found.text and "challenger" in found.text
+    planner = shown(make(name)).text
+    assert type(make(name)).__name__ in planner
+    assert "gamma 0.7" in planner or name not in ("bracket", "uct", "opd")
+
+
+def test_bars_lie_where_the_bounds_are():
+    plan = make("mdp-gape").plan(problem("mdp-gape"), 0, seed=0, budget=4000)
+    low, high = plan.lower.min(), plan.upper.max()
+    bars = re.findall(r'<line x1="([\d.]+)%" x2="([\d.]+)%" y1="10"', plan._repr_html_())
+    expected = (np.column_stack([plan.lower, plan.upper]) - low) * 100 / (high - low)
+    assert np.array(bars, float) == pytest.approx(expected, abs=0.01)
+
+
+def test_no_name_is_markup():
+    names = [ATTACK, '"><h1>', "&lt;", "plain"]
+    model = pacplan.Simulator(lambda s, a, rng: (ATTACK, 0.5, False), actions=names)
+    for planner in (make("uct"), make("bracket")):
+        plan = planner.plan(model, ATTACK, seed=0, budget=300)
+        found = shown(plan)
+        assert "h1" not in found.tags
+        assert all(name in found.text for name in names)
+    agent = pacplan.Agent(make("uct"), model, budget=50, seed=0)
+    agent.act(ATTACK)
+    for thing in (agent, agent.history, agent.history[0], model):
+        assert "h1" not in shown(thing).tags
+    assert ATTACK in shown(agent.history).text
+
+
+def test_odd_plans_are_shown():
+    plan = make("mdp-gape").plan(problem("mdp-gape"), 0, seed=0, budget=400)
+    same = np.full(3, 0.5)
+    for odd in (
+        replace(plan, lower=same, upper=same, values=same),
+        replace(plan, lower=same, upper=same - 0.1, values=same),  # Bounds that cross.
+        replace(plan, values=np.full(3, np.nan)),
+        replace(plan, lower=None, upper=None, gap=None, values=np.full(3, np.nan)),
+    ):
+        assert "nan" not in shown(odd).text.lower()
+        assert "nan%" not in odd._repr_html_()
+
+
+def test_models_say_what_they_promise():
+    text = shown(GARNET).text
+    for words in ("states 200", "actions of a state 5", "at most 2", "from 0 to 1", "never end"):
+        assert words in text
+    text = shown(
+        pacplan.Simulator(lambda s, a, rng: (s, 1.0, True), actions=3, reward_range=(0, 2))
+    ).text
+    for words in ("states not known", "from 0 to 2", "may end", "in Python"):
+        assert words in text
+
+
+def test_the_history_of_an_agent_has_a_row_for_each_decision():
+    agent = pacplan.Agent(make("mdp-gape"), problem("mdp-gape"), budget=60, seed=0)
+    assert "0 decisions" in shown(agent).text
+    for state in (3, 1, 4):
+        agent.act(state)
+    found = shown(agent.history)
+    assert found.tags.count("tr") == 4
+    assert re.search(r"1 3 \d no [\d.]+ 60", found.text)
+    agent.reset()
+    assert agent.history == [] and "0 decisions" in shown(agent.history).text
+
+
+CELLS = [
+    "import sys, pacplan\nmodel = pacplan.envs.garnet(seed=0)\nmodel",
+    "planner = pacplan.MDPGapE(epsilon=0.5, delta=0.1, gamma=0.7)\nplanner",
+    "plan = planner.plan(model, 0, seed=0, budget=20_000, progress=True)\nplan",
+    "pacplan.UCT(gamma=0.7).plan(model, 0, seed=0, budget=500, progress=True).action",
+    "agent = pacplan.Agent(pacplan.UCT(gamma=0.7), model, budget=50, seed=0)\n"
+    "agent.act(0)\nagent.history",
+    "from pacplan.experiments.progress import bar\n"
+    "with bar(10, 0, 'runs', show=True) as advance:\n    [advance(1) for _ in range(10)]",
+    "'ipywidgets' in sys.modules",
+]
+
+
+@pytest.fixture(scope="module")
+def notebook():
+    nbformat = pytest.importorskip("nbformat", reason="this test runs a notebook")
+    nbclient = pytest.importorskip("nbclient", reason="this test runs a notebook")
+    pytest.importorskip("ipykernel", reason="this test runs a notebook")
+    cells = [nbformat.v4.new_code_cell(cell) for cell in CELLS]
+    made, seen = nbformat.v4.new_notebook(cells=cells), []
+
+    class Watching(nbclient.NotebookClient):
+        """Keeps everything that was displayed, also what was overwritten."""
+
+        def process_message(self, message, cell, index):
+            if message["msg_type"] in ("display_data", "update_display_data"):
+                seen.append((index, message["content"]["data"].get("text/html")))
+            return super().process_message(message, cell, index)
+
+    Watching(made, timeout=300).execute()
+    return made, seen
+
+
+# Kernels talk over sockets that Python closes when it likes.
+@pytest.mark.filterwarnings("default")
+def test_a_notebook_for_real(notebook):
+    made, seen = notebook
+    results = [
+        output.data
+        for cell in made.cells
+        for output in cell.outputs
+        if output.output_type == "execute_result"
+    ]
+    html = [data.get("text/html") for data in results]
+    assert "TabularMDP" in html[0] and "MDPGapE" in html[1] and "Not certified" in html[2]
+    assert results[3]["text/plain"].isdigit() and "1 decision" in html[4]
+    assert results[-1]["text/plain"] == "False"
+    assert not any(output.output_type == "error" for cell in made.cells for output in cell.outputs)
+    # The progress was shown in one place, and is gone.
+    for cell, words in ((2, "of 20,000 calls"), (3, "of 500 calls"), (5, "of 10 runs")):
+        shown_here = [text for index, text in seen if index == cell]
+        assert words in shown_here[0]
+        assert shown_here[-1] == ""
+        places = [o for o in made.cells[cell].outputs if o.output_type == "display_data"]
+        assert len(places) == 1 and places[0].data.get("text/html") == ""
+        for text in shown_here:
+            Fragment(text)
+    assert "<svg" in next(text for index, text in seen if index == 2)
+
+
+def test_ipython_in_a_terminal_is_no_notebook(monkeypatch):
+    class Shell:
+        pass
+
+    class IPython:
+        get_ipython = staticmethod(Shell)
+
+    from pacplan.views.progress import notebook_output
+
+    monkeypatch.setitem(sys.modules, "IPython", IPython)
+    with notebook_output() as write:
+        assert write is None
+
+
+def test_planning_imports_no_notebook():
+    code = (
+        "import sys, pacplan; pacplan.envs.garnet(seed=0)._repr_html_();"
+        "print([m for m in ('IPython', 'matplotlib', 'rich') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"

@@ -1,0 +1,488 @@
+"""The page of a plan: what it says, in a real browser, and from the command."""
+
+import json
+import os
+import re
+import sys
+from dataclasses import replace
+from html import escape
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import pacplan
+from browser import Page, browser  # noqa: F401  (a fixture)
+from every_planner import NAMES, make, problem
+from pacplan.cli import app
+from pacplan.core.words import at_least, at_most
+from pacplan.views.explorer import explorer
+from pacplan.views.reasons import reasons
+from pacplan.views.svg import Intervals, Scale
+from trees import Recorder
+
+GARNET = pacplan.envs.garnet(seed=0)
+SECTIONS = ["values", "closing", "rests", "again", "why", "tree"]
+
+
+def line_walk(state, action, rng):
+    move = 1 if action == "right" else -1
+    place = min(max(state + (-move if rng.random() < 0.1 else move), 0), 9)
+    return place, float(place == 9), False
+
+
+def walk(**options):
+    model = pacplan.Simulator(line_walk, actions=["left", "right"], reward_range=(0, 1))
+    return pacplan.plan(model, 7, **({"epsilon": 0.5, "delta": 0.1, "gamma": 0.7, "seed": 0} | options))
+
+
+def data(plan, **options):
+    return json.loads(explorer(plan, options.get("render"), options.get("most")).data)
+
+
+# What it says.
+
+
+def test_certified_or_not_comes_first(tmp_path):
+    certified = walk()
+    cut = walk(epsilon=0.01, budget=3000)
+    guess = make("uct").plan(problem("uct"), 0, seed=0, budget=400)
+    unproven = make("mdp-gape", epsilon=1.0, thresholds="paper").plan(problem("mdp-gape"), 0, seed=0)
+    assert certified.certified and unproven.stopped_by == "rule"
+    for plan, words in (
+        (certified, "by its own rule, which is proven"),
+        (cut, "ended by the budget"),
+        (guess, "no bounds"),
+        (unproven, "which is not proven"),
+    ):
+        text = plan.to_html(tmp_path / "plan.html").read_text("utf-8")
+        body = re.sub(r"<[^>]*>", "", text.partition("<main>")[2])
+        assert body.split()[:1] == (["Certified"] if plan.certified else ["Not"])
+        assert body.lstrip().startswith("Certified" if plan.certified else "Not certified")
+        assert ("Certified</p>" in text) == plan.certified
+        assert words in body.partition("What the actions")[0]
+        assert escape(plan.guarantee) in text
+        for assumption in plan.assumptions:
+            assert escape(assumption) in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_planner_has_a_page(name, tmp_path):
+    plan = make(name).plan(problem(name), 0, seed=1, budget=2000)
+    page = plan.to_html(tmp_path / "plan.html", render=lambda state: f"state {state}")
+    text = page.read_text("utf-8")
+    assert page.stat().st_size < 500_000
+    found = re.findall(r'<section id="(\w+)"', text)
+    assert found == [name for name in SECTIONS if name != "closing" or plan.lower is not None]
+    assert ("keeps no search tree" in text) == (plan.tree is None)
+    assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+
+
+@pytest.mark.parametrize("name", ["mdp-gape", "bracket", "canopy", "ugape-mcts", "opd"])
+def test_the_curve_ends_where_the_plan_stands(name):
+    plan = make(name).plan(problem(name), 0, seed=1, budget=2000)
+    curve = plan.curve
+    assert len(curve.samples) > 3 and (np.diff(curve.samples) > 0).all()
+    assert curve.samples[-1] == plan.samples
+    assert np.array_equal(curve.lower[-1], plan.lower)
+    assert np.array_equal(curve.upper[-1], plan.upper)
+    assert curve.lower.shape == curve.upper.shape == (len(curve.samples), len(plan.actions))
+    # It is what a callback would have seen.
+    trace = pacplan.views.Trace()
+    make(name).plan(problem(name), 0, seed=1, budget=2000, callback=trace)
+    seen = dict(zip(trace.samples.tolist(), trace.lower.tolist(), strict=True))
+    shared = [i for i, calls in enumerate(curve.samples.tolist()) if calls in seen]
+    assert len(shared) >= 2
+    for i in shared:
+        assert seen[int(curve.samples[i])] == curve.lower[i].tolist()
+
+
+def test_the_gap_is_the_sum_of_its_parts():
+    for plan in (
+        walk(),
+        walk(epsilon=0.01, budget=3000),
+        make("opd").plan(problem("opd"), 0, budget=900),
+    ):
+        found = reasons(plan)
+        assert sum(amount for _, amount in found.parts) == pytest.approx(plan.gap)
+        assert ("Nothing, if the bounds hold" in found.change[0]) == (plan.gap <= 0)
+    guess = reasons(make("uct").plan(problem("uct"), 0, seed=0, budget=400))
+    assert "no proof" in guess.against and not guess.parts and not guess.change
+    alone = pacplan.Simulator(line_walk, actions=["right"])
+    assert "no other" in reasons(pacplan.UCT(gamma=0.5, horizon=3).plan(alone, 0, budget=20)).against
+
+
+def test_others_that_may_be_better_are_counted():
+    plan = make("mdp-gape").plan(problem("mdp-gape"), 0, seed=0, budget=4000)
+    best = plan.actions.index(plan.action)
+    lower = np.where(np.arange(3) == best, 1.0, 0.0)
+    upper = np.where(np.arange(3) == best, 2.0, [1.5, 0.9, 1.2])
+    others = [i for i in range(3) if i != best]
+    possible = int(sum(upper[i] > 1.0 for i in others))
+    text = " ".join(reasons(replace(plan, lower=lower, upper=upper, gap=0.5)).change)
+    assert f"{possible} of 2 other actions" in text
+    assert ("ruled out" in text) == (possible < 2)
+
+
+def test_the_code_on_the_page_makes_the_plan_again(tmp_path):
+    plan = pacplan.plan(GARNET, 3, epsilon=0.5, delta=0.1, gamma=0.7)  # Its seed was drawn.
+    text = plan.to_html(tmp_path / "plan.html").read_text("utf-8")
+    code = plan.origin.code(plan.planner)
+    assert escape(code) in text
+    for name, version in plan.origin.versions.items():
+        assert f"{name} {version}" in text
+    place = {}
+    exec(re.sub(r"model = .*", "model = pacplan.envs.garnet(seed=0)", f"import pacplan\n{code}"), place)
+    assert place["plan"].lower.tolist() == plan.lower.tolist()
+    assert place["plan"].samples == plan.samples
+
+
+def test_a_decision_of_an_agent_can_be_made_again():
+    agent = pacplan.Agent(pacplan.UCT(gamma=0.7), GARNET, budget=300, seed=5)
+    agent.act(0)
+    agent.act(4)
+    plan = agent.history[-1].plan
+    code = plan.origin.code(plan.planner)
+    place = {}
+    exec(re.sub(r"model = .*", "model = pacplan.envs.garnet(seed=0)", f"import pacplan\n{code}"), place)
+    assert place["plan"].values.tolist() == plan.values.tolist()
+
+
+def test_what_no_code_repeats_is_said(tmp_path):
+    plan = make("mdp-gape").plan(problem("mdp-gape"), 0, seed=0, callback=lambda snapshot: True)
+    text = plan.to_html(tmp_path / "plan.html").read_text("utf-8")
+    assert f"budget={plan.samples} comes close" in text
+    agent = pacplan.Agent(pacplan.UCT(gamma=0.7), GARNET, budget=300, reuse=True, seed=5)
+    agent.act(0)
+    reached = next(agent._tree.outcomes(next(agent._tree.tried(0)))).state
+    agent.act(reached)
+    if agent.history[-1].reused_nodes:
+        text = agent.history[-1].plan.to_html(tmp_path / "plan.html").read_text("utf-8")
+        assert "tree of an earlier decision" in text
+
+
+def test_a_model_whose_repr_fails_can_be_planned_in(tmp_path):
+    class State(int):
+        def __repr__(self):
+            raise RuntimeError("no repr")
+
+        def __str__(self):
+            return "plain"
+
+    model = pacplan.Simulator(lambda s, a, rng: (State((s + 1) % 3), 0.5, False), actions=2)
+    plan = pacplan.UCT(gamma=0.5, horizon=2).plan(model, State(0), budget=50, seed=0)
+    assert plan.origin.state == "<State>"
+    plan.to_html(tmp_path / "plan.html")
+
+
+def test_ticks_are_round_and_inside():
+    for low, high in ((0.0, 3.3), (-1.0, 1.0), (1e-9, 2e-9), (12345.0, 12346.5), (5.0, 5.0)):
+        ticks = Scale(low, high).ticks(4)
+        assert 1 <= len(ticks) <= 5
+        assert all(low - 1e-9 * (high - low) <= tick <= high + 1e-9 * (high - low) for tick in ticks)
+
+
+def test_of_many_actions_the_strongest_are_listed(tmp_path):
+    model = pacplan.Simulator(
+        lambda s, a, rng: (s, float(rng.random() < a / 200), False), actions=200, successors=1
+    )
+    plan = make("mdp-gape", horizon=2).plan(model, 0, seed=0, budget=9000)
+    known = Intervals.of(plan)
+    shown = known.shown()
+    assert known.best in shown and known.rival in shown and len(shown) == 16
+    hidden = [i for i in range(200) if i not in shown]
+    text = plan.to_html(tmp_path / "plan.html").read_text("utf-8")
+    assert "184 other actions are not listed; their upper bounds are at most " in text
+    assert plan.upper[hidden].max() <= min(plan.upper[i] for i in shown if i != known.best)
+
+
+# The tree.
+
+
+def test_the_tree_on_the_page_is_the_tree():
+    seen = Recorder()
+    planner = pacplan.MDPGapE(epsilon=0.1, delta=0.1, gamma=0.9, horizon=3)
+    plan = planner.plan(seen.model(), (), seed=0, budget=3000)
+    found = data(plan, most=10**6)
+    places, actions, names = found["places"], found["actions"], found["names"]
+    assert names[places[0][0]] == "()"
+    waiting, walked = [((), 0)], 0
+    while waiting:
+        state, number = waiting.pop()
+        for action in places[number][-1]:
+            name, n, reward, _, _, _, lower, upper, successors, count = actions[action]
+            rewards = seen.rewards[state, names[name]]
+            assert n == len(rewards)
+            assert reward == pytest.approx(np.mean(rewards), rel=1e-3)
+            assert lower <= upper
+            assert count == len(successors) <= 2
+            for place, to, times in successors:
+                below = eval(names[to])
+                assert times == seen.successors[state, names[name]][below]
+                if place is not None:
+                    waiting.append((below, place))
+            walked += 1
+    assert walked == len(actions) > 50
+    taken = actions[found["taken"]]
+    at = plan.actions.index(plan.action)
+    assert names[taken[0]] == plan.action
+    assert (taken[6], taken[7]) == (float(at_least(plan.lower[at])), float(at_most(plan.upper[at])))
+    assert found["taken"] in places[0][-1] and found["challenger"] in places[0][-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "merge"),
+    [
+        ("mdp-gape", "depth"),
+        ("bracket", "depth"),
+        ("bracket", "stationary"),
+        ("opd", "depth"),
+    ],
+)
+def test_merged_states_can_be_walked_through(name, merge):
+    plan = make(name, merge=merge).plan(problem(name), 0, seed=1, budget=2000)
+    found = data(plan, most=10**6)
+    tree, merged = plan.tree, 0
+    for node in range(len(tree)):
+        acting = tree.acting_node(node)
+        assert tree.acting_node(acting) == acting
+        assert tree.nodes[acting]["state"] == tree.nodes[node]["state"] or acting == node
+        merged += acting != node
+    assert merged > 10
+    # Every successor on the page leads to the place that holds the actions of its state.
+    open_ends = 0
+    for *_, successors, _ in found["actions"]:
+        for place, name_of_state, _ in successors:
+            if name_of_state is not None:
+                assert place is not None and found["places"][place][0] == name_of_state
+                open_ends += not found["places"][place][-1]
+    total = sum(len(action[-2]) for action in found["actions"])
+    assert open_ends < total
+
+
+def test_states_that_look_alike_are_drawn_apart():
+    class State(int):
+        def __str__(self):
+            return "state"
+
+    model = pacplan.Simulator(lambda s, a, rng: (State((s + 1) % 4), 0.5, False), actions=2)
+    plan = pacplan.UCT(gamma=0.5, horizon=4).plan(model, State(0), budget=400, seed=0)
+    found = data(plan, render=lambda state: f"number {int(state)}")
+    drawn = [found["drawings"][str(place[0])] for place in found["places"] if place[0] is not None]
+    assert set(drawn) == {f"number {i}" for i in range(4)}
+
+
+def test_drawings_and_long_names_leave_room_for_the_page(tmp_path):
+    def step(state, action, rng):
+        return (rng.random(), "ß" * 200), 0.5, False
+
+    model = pacplan.Simulator(step, actions=4)
+    plan = pacplan.UCT(gamma=0.7, horizon=4).plan(model, (0.0, "ß"), seed=0, budget=60_000)
+    page = plan.to_html(tmp_path / "plan.html", render=lambda state: f"{state}" + "." * 10_000)
+    assert 500_000 < page.stat().st_size < 1_500_000
+    text = page.read_text("utf-8")
+    assert re.search(r"For lack of room [\d,]+ states are not drawn", text)
+    assert int(re.search(r"([\d,]+) of [\d,]+ states and actions", text)[1].replace(",", "")) < 4000
+    # Who asks for more gets it.
+    larger = plan.to_html(tmp_path / "plan.html", most=20_000)
+    assert "20,000 of" in larger.read_text("utf-8")
+
+
+def test_what_render_does_wrong_is_said(tmp_path):
+    plan = walk()
+
+    def broken(state):
+        raise KeyError("colour")
+
+    with pytest.raises(TypeError, match=r"render must return text or SVG.*got 7"):
+        plan.to_html(tmp_path / "x.html", render=lambda state: 7)
+    with pytest.raises(TypeError, match="render must be a function"):
+        plan.to_html(tmp_path / "x.html", render="board")
+    with pytest.raises(KeyError) as raised:
+        plan.to_html(tmp_path / "x.html", render=broken)
+    assert "render= for state 7" in raised.value.__notes__[0]
+    for path, message in ((tmp_path, "is a folder"), (tmp_path / "no" / "x.html", "no folder")):
+        with pytest.raises(ValueError, match=message):
+            plan.to_html(path)
+    with pytest.raises(ValueError, match="most"):
+        plan.to_html(tmp_path / "x.html", most=0)
+    assert list(tmp_path.iterdir()) == []
+
+
+# In a browser.
+
+
+def svg(state):
+    return f'<svg width="40" height="20"><rect width="{state * 4}" height="20" fill="teal"/></svg>'
+
+
+def test_a_person_walks_the_tree(browser, tmp_path):  # noqa: F811
+    seen = Recorder()
+    planner = pacplan.MDPGapE(epsilon=0.1, delta=0.1, gamma=0.9, horizon=3)
+    plan = planner.plan(seen.model(), (), seed=0, budget=3000)
+    page = Page(browser, plan.to_html(tmp_path / "plan.html"))
+    assert plan.guarantee in page.text()
+    at = plan.actions.index(plan.action)
+    row = page.named("#explorer .act", "taken")
+    assert f"{at_least(plan.lower[at])} to {at_most(plan.upper[at])}" in row.text
+    row.find_element("tag name", "summary").click()
+    rewards = seen.rewards[(), plan.action]
+    assert f"{len(rewards):,} visits; reward {np.mean(rewards):.4g} on average" in row.text
+    for state, times in seen.successors[(), plan.action].items():
+        assert f"state {state}" in row.text
+        assert f"{times / len(rewards):.3f} ({times:,})" in row.text
+    state = max(seen.successors[(), plan.action].items(), key=lambda item: item[1])[0]
+    page.named("#explorer .led button", f"state {state}").click()
+    assert page.text("#explorer h3") == f"State {state}"
+    assert len(page.find("#explorer .act")) == len(seen.actions(state))
+    page.named("#explorer .crumbs button", "start").click()
+    assert page.text("#explorer h3") == "State ()"
+    # The map leads there as well.
+    cell = page.run(
+        "[...document.querySelectorAll('.map svg')].find(e => e.textContent.startsWith(arguments[0]))",
+        f"state {state}",
+    )
+    cell.click()
+    assert page.text("#explorer h3") == f"State {state}"
+    assert page.problems() == []
+    assert page.requests() == [(tmp_path / "plan.html").as_uri()]
+
+
+def test_the_tree_needs_no_mouse(browser, tmp_path):  # noqa: F811
+    from selenium.webdriver import Keys
+
+    page = Page(browser, walk().to_html(tmp_path / "plan.html"))
+    page.run("document.querySelector('#explorer summary').focus()")
+    page.press(Keys.ENTER)
+    page.wait(lambda: page.find("#explorer .led button"))
+    page.press(Keys.TAB, Keys.ENTER)
+    page.wait(lambda: page.find("#explorer .crumbs button"))
+    assert page.text("#explorer h3") != "State 7"
+    assert page.run("document.activeElement.tagName") == "H3"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_fits_and_can_be_read(browser, tmp_path, width, dark):  # noqa: F811
+    plan = walk(epsilon=0.01, budget=3000)
+    page = Page(
+        browser,
+        plan.to_html(tmp_path / "plan.html", title="A walk" * 30, render=svg, command="pacplan " * 40),
+        width,
+        dark,
+    )
+    page.find("#explorer summary")[0].click()
+    assert page.run("document.documentElement.scrollWidth") <= width
+    assert page.overflowing() == []
+    found = page.contrasts()
+    assert len(found) > 40
+    assert min(found)[0] >= 4.5, min(found)
+    paper = page.run("getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, re.findall(r"\d+", paper))) < 150) == dark
+    image = page.find("#explorer .drawing img")[0]
+    assert page.run("arguments[0].naturalWidth", image) == 40
+    assert page.problems() == []
+
+
+def test_labels_of_the_curve_do_not_touch(browser, tmp_path):  # noqa: F811
+    for budget in (150, 900, 3000, 20_000, 300_000):
+        plan = make("mdp-gape").plan(problem("mdp-gape"), 0, seed=0, budget=budget)
+        page = Page(browser, plan.to_html(tmp_path / "plan.html"), 390)
+        boxes = page.run(
+            "[...document.querySelectorAll('.across span')].map(e => e.getBoundingClientRect())"
+            ".map(box => [box.left, box.right])"
+        )
+        boxes.sort()
+        assert all(left[1] < right[0] for left, right in pairwise(boxes)), budget
+
+
+def test_names_cannot_break_the_page(browser, tmp_path):  # noqa: F811
+    names = ["<b>x</b>", "</script><h1>y", "<!--", "&amp;", "\u2028", '" onmouseover="z']
+    attack = "<script>document.title = 'broken'</script>"
+
+    def step(state, action, rng):
+        return attack, 0.5, False
+
+    def evil(state):
+        return (
+            '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9" onload="document.title=1">'
+            "<script>top.document.title = 'broken'</script>"
+            '<image href="http://127.0.0.1:9/x.png"/></svg>'
+        )
+
+    model = pacplan.Simulator(step, actions=names, successors=1)
+    plan = pacplan.UCT(gamma=0.5, horizon=2).plan(model, attack, seed=0, budget=400)
+    for render in (None, evil, lambda state: attack):
+        written = plan.to_html(
+            tmp_path / "plan.html", render=render, title="</title><h1>", command="echo </pre><h1>"
+        )
+        page = Page(browser, written)
+        labels = [row.text for row in page.find("#explorer summary")]
+        for name in names:
+            assert any(name.strip() in label for label in labels)
+        assert browser.title == "</title><h1>"
+        assert len(page.find("h1")) == 1
+        assert page.find("b, [onmouseover], [onload]") == []
+        assert page.requests() == [written.as_uri()]
+        assert page.problems() == []
+    assert page.text("#explorer .drawing pre") == attack
+
+
+def test_a_large_tree_opens(browser, tmp_path):  # noqa: F811
+    plan = pacplan.MDPGapE(epsilon=0.5, delta=0.1, gamma=0.7).plan(
+        pacplan.envs.garnet(seed=0, noise="bernoulli"), 0, seed=0
+    )
+    written = plan.to_html(tmp_path / "plan.html")
+    assert written.stat().st_size < 1_500_000
+    page = Page(browser, written)
+    assert "4,000 of" in page.text("#tree")
+    assert len(page.find("#explorer .act")) == 5
+    assert page.problems() == []
+
+
+# The command.
+
+
+def command(*arguments):
+    return CliRunner().invoke(app, ["plan", "garnet", *map(str, arguments)])
+
+
+@pytest.mark.parametrize("name", ["mdp-gape", "stop"])
+def test_the_command_writes_the_page(name, tmp_path):
+    page = tmp_path / "out.html"
+    result = command(
+        "--planner", name, "--budget", 2000, "--json", "--set", "states=50", "--html", page
+    )
+    assert result.exit_code == 3
+    record = json.loads(result.stdout)
+    assert record["samples"] <= 2000
+    text = page.read_text("utf-8")
+    seed = record["origin"]["seed"]  # It was drawn.
+    again = f"pacplan plan garnet --planner {name} --budget 2000 --set states=50 --seed {seed}"
+    assert f"<code>{again}</code>" in text
+    other = CliRunner().invoke(app, [*again.split()[1:], "--json"])
+    assert json.loads(other.stdout)["values"] == record["values"]
+
+
+def test_the_command_refuses_before_it_plans(tmp_path, monkeypatch):
+    def never(*arguments, **options):
+        raise AssertionError("it planned")
+
+    monkeypatch.setattr(pacplan.algorithms.common.base.Planner, "plan", never)
+    for path, message in (
+        (tmp_path, "is a folder"),
+        (tmp_path / "no" / "x.html", "no folder"),
+    ):
+        result = command("--planner", "uct", "--budget", 100, "--html", path)
+        assert result.exit_code == 2
+        assert message in result.output
+    if hasattr(os, "getuid") and os.getuid() != 0:
+        locked = tmp_path / "locked"
+        locked.mkdir(mode=0o500)
+        assert "permission" in command("--html", locked / "x.html").output
+
+
+def test_a_page_needs_no_library(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert walk().to_html(tmp_path / "plan.html").exists()
