@@ -1,13 +1,13 @@
 """The command, run in this process or in one of its own, on models of a user's."""
 
+import io
 import re
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from typer.testing import CliRunner
-
-from pacplan.cli import app
+from pacplan.cli import main
 
 COMMAND = Path(sys.executable).with_name("pacplan")
 FAST = ("--epsilon", "1", "--delta", "0.1", "--gamma", "0.7", "--seed", "0")
@@ -160,16 +160,22 @@ class Outcome:
         )
 
     @property
+    def output(self):
+        return self.stdout + self.stderr
+
+    @property
     def words(self):
         """The output with line breaks and runs of blanks made one blank."""
         return " ".join(self.stdout.split())
 
 
 def run(*arguments):
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return Outcome(result.exit_code, result.stdout, result.stderr)
+    stdout, stderr = io.StringIO(), io.StringIO()
+    try:
+        with redirect_stdout(stdout), redirect_stderr(stderr):
+            main([str(argument) for argument in arguments])
+    except SystemExit as ended:
+        return Outcome(int(ended.code), stdout.getvalue(), stderr.getvalue())
 
 
 def run_process(*arguments, cwd=None):

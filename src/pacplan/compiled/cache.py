@@ -404,6 +404,11 @@ def _reason(error: Exception) -> str:
     return str(error.strerror if isinstance(error, OSError) else error)
 
 
+def kept_in() -> Path | None:
+    """The folder in which compiled kernels are kept; None if there is none that can be trusted."""
+    return next((folder for folder in _candidates() if folder.is_dir() and not _distrust(folder)), None)
+
+
 def keep_on_disk(dispatcher: Any) -> None:
     """Give a dispatcher a cache on disk."""
     with _surprises_from_numba():
