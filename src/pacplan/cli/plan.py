@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _ABOUT = """Decide what to do in a state, with a certificate.
 
 Exit codes: 0 the planner stopped by its own rule, or has none; 3 a budget, a deadline or a lack of
-memory stopped it before its rule, or a lack of memory before its limits (the plan is still printed); 130
-Ctrl-C was pressed (the same); 1 the model failed, or a file could not be written; 2 wrong usage."""
+memory stopped it before its rule, or a lack of memory before its limits (the plan is still printed);
+130 Ctrl-C was pressed (the same); 1 the model failed, or a file could not be written; 2 wrong usage."""
 
 
 def add_to(commands: Any) -> None:

@@ -128,7 +128,8 @@ def _can_vanish() -> bool:
 
     Whatever redirects the error stream, such as a progress bar, puts messages where they belong.
     """
-    if sys.stderr is None or sys.stderr is not sys.__stderr__ or not sys.stderr.isatty():
+    on_terminal = sys.stderr is not None and sys.stderr.isatty()
+    if not on_terminal or sys.stderr is not sys.__stderr__:
         return False
     return _logger.isEnabledFor(logging.WARNING) and not _logger.hasHandlers()
 
