@@ -5,8 +5,10 @@ import re
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from inspect import signature
 from pathlib import Path
 
+import pacplan
 from pacplan.cli import main
 
 COMMAND = Path(sys.executable).with_name("pacplan")
@@ -139,6 +141,21 @@ def nothing():
 '''
 
 
+# Arguments of planners and plans as Python takes them; after --option they are the command's.
+_NAMES = {name for cls in pacplan.planners.values() for name in signature(cls).parameters}
+_NAMES |= {
+    "state",
+    "budget",
+    "time_limit",
+    "memory_limit",
+    "checkpoint",
+    "every",
+    "progress",
+    "callback",
+}
+PYTHON_ARGUMENTS = re.compile(rf"(?<!--option )(?<![-\w])(?:{'|'.join(_NAMES)})=")
+
+
 def folder_of_models(tmp_path, monkeypatch):
     """A fixture: a current folder with a user's module, whose name no other test has imported."""
     name = "user_" + re.sub(r"\W", "_", tmp_path.name)
@@ -193,4 +210,6 @@ def assert_refused(outcome, code, *words):
     assert outcome.stderr.startswith("pacplan: ")
     for word in words:
         assert word in outcome.stderr
+    # What a planner's name is followed by, in brackets, describes the planner.
+    assert not PYTHON_ARGUMENTS.search(re.sub(r"\w+\(.*?\)", "", outcome.stderr))
     assert outcome.code == code

@@ -17,7 +17,12 @@ finished are shown); 1 the picture could not be written; 2 wrong usage."""
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser."""
-    parser = commands.add_parser("compare", help="compare planners within a budget", description=_ABOUT)
+    parser = commands.add_parser(
+        "compare",
+        help="compare planners within a budget",
+        description=_ABOUT,
+        usage="pacplan compare PROBLEM [options]",
+    )
     parser.set_defaults(run=run)
     parser.add_argument(
         "problem",

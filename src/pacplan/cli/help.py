@@ -34,6 +34,10 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=26, width=columns() or _ENDLESS)
 
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        """Lines that keep names such as op-mdp in one piece."""
+        return wrapped(" ".join(text.split()), width).splitlines()
+
 
 def paragraphs(text: str) -> str:
     """Paragraphs that fit the terminal."""

@@ -28,7 +28,12 @@ memory stopped it before its rule, or a lack of memory before its limits (the pl
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser."""
-    parser = commands.add_parser("plan", help="decide what to do in a state", description=_ABOUT)
+    parser = commands.add_parser(
+        "plan",
+        help="decide what to do in a state",
+        description=_ABOUT,
+        usage="pacplan plan PROBLEM [options]",
+    )
     parser.set_defaults(run=run)
     parser.add_argument(
         "problem",

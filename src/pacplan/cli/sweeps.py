@@ -28,7 +28,10 @@ failed, and their rows say why, or a file could not be written; 2 wrong usage; 1
 def add_to(commands: Any) -> None:
     """Add the commands to a parser."""
     reproduce = commands.add_parser(
-        "reproduce", help="run the paper's experiments", description=_REPRODUCE
+        "reproduce",
+        help="run the paper's experiments",
+        description=_REPRODUCE,
+        usage="pacplan reproduce WHAT [options]",
     )
     reproduce.set_defaults(run=run_reproduction)
     reproduce.add_argument("what", metavar="WHAT", help="table4, figure1, figure2 or all")
@@ -53,7 +56,12 @@ def add_to(commands: Any) -> None:
     )
     reproduce.add_argument("--quick", action="store_true", help="a small part, within two minutes")
     add_out(reproduce, "results/WHAT")
-    sweep = commands.add_parser("sweep", help="run planners as a TOML file says", description=_SWEEP)
+    sweep = commands.add_parser(
+        "sweep",
+        help="run planners as a TOML file says",
+        description=_SWEEP,
+        usage="pacplan sweep FILE [options]",
+    )
     sweep.set_defaults(run=run_sweep)
     sweep.add_argument(
         "file", type=Path, metavar="FILE", help="a TOML file: planners, problems, budgets, seeds"

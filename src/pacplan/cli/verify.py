@@ -20,7 +20,12 @@ there); 2 wrong usage."""
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser."""
-    parser = commands.add_parser("verify", help="check what planners promise", description=_ABOUT)
+    parser = commands.add_parser(
+        "verify",
+        help="check what planners promise",
+        description=_ABOUT,
+        usage="pacplan verify [options]",
+    )
     parser.set_defaults(run=run)
     parser.add_argument(
         "--plans",

@@ -21,7 +21,12 @@ finished is kept)."""
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser."""
-    parser = commands.add_parser("warm", help="compile beforehand what plans need", description=_ABOUT)
+    parser = commands.add_parser(
+        "warm",
+        help="compile beforehand what plans need",
+        description=_ABOUT,
+        usage="pacplan warm [options]",
+    )
     parser.set_defaults(run=run)
     parser.add_argument(
         "--planner",
