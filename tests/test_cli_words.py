@@ -110,6 +110,7 @@ def test_checks_of_a_value_name_the_option(name):
         ("pass successors= to the model",) * 2,
         ("--option merge=depth",) * 2,
         ("Bracket plans for one player",) * 2,
+        ("a state must offer the same, and the horizon must be known",) * 2,
         ("a budget of 5 calls, a rule, a state, a goal or every one",) * 2,
     ],
 )

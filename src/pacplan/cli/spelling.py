@@ -104,7 +104,8 @@ def _standing_for(names: Mapping[str, object]) -> re.Pattern[str]:
     """Finds names that stand for an argument: before "must", and those that are no English word."""
     words = "|".join(map(re.escape, names))
     compounds = "|".join(re.escape(name) for name in names if "_" in name) or "(?!)"
-    return re.compile(rf"(?<![-\w.=])((?:{words})(?= must\b)|(?:{compounds})(?![\w=]))")
+    said = rf"(?<!\ba )(?<!\bthe )(?:{words})(?= must\b)"
+    return re.compile(rf"(?<![-\w.=])({said}|(?:{compounds})(?![\w=]))")
 
 
 def _plain(value: str) -> str:
