@@ -8,6 +8,7 @@ is not in the cache yet.
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import as_completed
+from functools import cache
 from inspect import signature
 from typing import Any, NamedTuple, get_args
 
@@ -17,6 +18,8 @@ from pacplan.agent import Agent
 from pacplan.algorithms import Planner, planners
 from pacplan.bounds import expectation_interval, mean_interval
 from pacplan.compiled.announcements import Compilation, compilations
+from pacplan.compiled.cache import used
+from pacplan.compiled.record import read_record, write_record
 from pacplan.core import checks
 from pacplan.envs import game_tree, garnet
 from pacplan.experiments.executors import process_pool
@@ -42,6 +45,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
 }
 _USUAL = {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 4}
 _CHOICE, _BOUNDS = "auto", "bounds"
+_RECORD = "warm"
 
 
 class Job(NamedTuple):
@@ -104,11 +108,30 @@ def warm(
     Yields:
         Each job once it is done, and what was compiled for it.
     """
-    todo = jobs(names)
     if workers is None:
         workers = os.cpu_count() or 1
-    processes = min(checks.integer("workers", workers, least=1), len(todo))
-    if processes == 1:
+    checks.integer("workers", workers, least=1)
+    there = read_record(_RECORD)
+    todo = []
+    for job in jobs(names):
+        if repr(job) in there:
+            yield job, []
+        else:
+            todo.append(job)
+    try:
+        for job, (compiled, files) in _results(todo, min(workers, len(todo))):
+            if ":" not in job.planner:  # Of a user's own planner it is not known when it was edited.
+                there[repr(job)] = files
+            yield job, compiled
+    finally:
+        if todo:
+            write_record(_RECORD, there)
+
+
+def _results(
+    todo: list[Job], processes: int
+) -> Iterator[tuple[Job, tuple[list[Compilation], list[str]]]]:
+    if processes < 2:
         for job in todo:
             yield job, run(job)
         return
@@ -118,8 +141,13 @@ def warm(
             yield doing[done], done.result()
 
 
-def run(job: Job) -> list[Compilation]:
-    """Do a job in this process; returns the kernels that were compiled."""
+def run(job: Job) -> tuple[list[Compilation], list[str]]:
+    """Do a job in this process.
+
+    Returns:
+        The kernels that were compiled, and the files of all that this process has used so far: those
+        of the job are among them.
+    """
     before = len(compilations)
     if job.planner == _BOUNDS:
         mean_interval(0.5, 0.1)
@@ -128,7 +156,7 @@ def run(job: Job) -> list[Compilation]:
         choose(_model(job), 0, epsilon=1.0, delta=0.1, gamma=0.7, seed=0)
     else:
         _plan(job)
-    return [done for done in compilations[before:] if done.is_kernel]
+    return [done for done in compilations[before:] if done.is_kernel], sorted(used)
 
 
 def _plan(job: Job) -> None:
@@ -163,9 +191,14 @@ def _model(job: Job) -> Any:
             return game_tree([[0.2, 0.8], [0.4, 0.6]])
         return garnet(_STATES, 2, 1 if job.planner == "opd" else 2)
     step = _move if game else _step
-    return Simulator(
-        numba.njit(step) if job.kind == "jitted" else step, actions=2, successors=1, two_player=game
-    )
+    if job.kind == "jitted":
+        step = _jitted(step)
+    return Simulator(step, actions=2, successors=1, two_player=game)
+
+
+@cache
+def _jitted(step: Any) -> Any:
+    return numba.njit(step)
 
 
 def _step(state: Any, action: Any, rng: Any) -> Any:
@@ -177,4 +210,4 @@ def _step(state: Any, action: Any, rng: Any) -> Any:
 def _move(state: Any, action: Any, rng: Any) -> Any:
     """A game of three moves, which the first player wins every other time."""
     after = 2 * state + 1 + action
-    return after, rng.random() < 0.5, after >= _STATES // 2
+    return after, 1.0 if rng.random() < 0.5 else 0.0, after >= _STATES // 2
