@@ -8,6 +8,7 @@
     python3 dev.py versions                some of the tests with the oldest NumPy and Numba
     python3 dev.py docs                    build the documentation
     python3 dev.py figures                 draw its pictures
+    python3 dev.py notebooks               run the example notebooks, and keep what they show
     python3 dev.py python script.py        any other program of the environment
 
 Needs nothing but Python 3.11 or later. The environment is `.venv` beside this file; for the oldest
@@ -40,6 +41,7 @@ TASKS = {
     "versions": ("dev", [["python", "-m", "pytest", "-m", "versions", *VERSIONS]]),
     "docs": ("docs", [["mkdocs", "build", "--strict"]]),
     "figures": ("viz", [["python", "docs/figures.py"]]),
+    "notebooks": ("dev", [["python", "examples/notebooks/execute.py"]]),
 }
 
 

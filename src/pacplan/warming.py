@@ -19,6 +19,7 @@ from pacplan.algorithms import Planner, planners
 from pacplan.bounds import expectation_interval, mean_interval
 from pacplan.compiled.announcements import Compilation, compilations
 from pacplan.compiled.cache import used
+from pacplan.compiled.private import warned
 from pacplan.compiled.record import read_record, write_record
 from pacplan.core import checks
 from pacplan.envs import game_tree, garnet
@@ -63,6 +64,20 @@ class Job(NamedTuple):
     settings: tuple[tuple[str, Any], ...] = ()
 
 
+class Result(NamedTuple):
+    """What a job has led to.
+
+    Attributes:
+        compiled: the kernels that were compiled for it.
+        files: of all kernels that its process has used so far; those of the job are among them.
+        kept: whether what was compiled could be kept.
+    """
+
+    compiled: tuple[Compilation, ...] = ()
+    files: tuple[str, ...] = ()
+    kept: bool = True
+
+
 def jobs(names: Sequence[str] | None = None) -> list[Job]:
     """What there is to compile.
 
@@ -96,9 +111,7 @@ def _jobs_of(name: str, planner: type[Planner]) -> Iterator[Job]:
                 yield Job(name, kind, (*chosen, ("value_bounds", (0.0, 4.0))))
 
 
-def warm(
-    names: Sequence[str] | None = None, *, workers: int | None = None
-) -> Iterator[tuple[Job, list[Compilation]]]:
+def warm(names: Sequence[str] | None = None, *, workers: int | None = None) -> Iterator[Result]:
     """Compile what is not there yet.
 
     Args:
@@ -106,7 +119,7 @@ def warm(
         workers: processes; by default one per core. 1 starts none.
 
     Yields:
-        Each job once it is done, and what was compiled for it.
+        A result for each job, once it is done or known to be done already.
     """
     if workers is None:
         workers = os.cpu_count() or 1
@@ -115,22 +128,21 @@ def warm(
     todo = []
     for job in jobs(names):
         if repr(job) in there:
-            yield job, []
+            yield Result()
         else:
             todo.append(job)
     try:
-        for job, (compiled, files) in _results(todo, min(workers, len(todo))):
-            if ":" not in job.planner:  # Of a user's own planner it is not known when it was edited.
-                there[repr(job)] = files
-            yield job, compiled
+        for job, result in _results(todo, min(workers, len(todo))):
+            # Of a user's own planner it is not known whether it was edited.
+            if result.kept and ":" not in job.planner:
+                there[repr(job)] = list(result.files)
+            yield result
     finally:
         if todo:
             write_record(_RECORD, there)
 
 
-def _results(
-    todo: list[Job], processes: int
-) -> Iterator[tuple[Job, tuple[list[Compilation], list[str]]]]:
+def _results(todo: list[Job], processes: int) -> Iterator[tuple[Job, Result]]:
     if processes < 2:
         for job in todo:
             yield job, run(job)
@@ -141,13 +153,8 @@ def _results(
             yield doing[done], done.result()
 
 
-def run(job: Job) -> tuple[list[Compilation], list[str]]:
-    """Do a job in this process.
-
-    Returns:
-        The kernels that were compiled, and the files of all that this process has used so far: those
-        of the job are among them.
-    """
+def run(job: Job) -> Result:
+    """Do a job in this process."""
     before = len(compilations)
     if job.planner == _BOUNDS:
         mean_interval(0.5, 0.1)
@@ -156,7 +163,9 @@ def run(job: Job) -> tuple[list[Compilation], list[str]]:
         choose(_model(job), 0, epsilon=1.0, delta=0.1, gamma=0.7, seed=0)
     else:
         _plan(job)
-    return [done for done in compilations[before:] if done.is_kernel], sorted(used)
+    compiled = tuple(done for done in compilations[before:] if done.is_kernel)
+    kept = all(done.lasting for done in compiled) and "folder" not in warned
+    return Result(compiled, tuple(sorted(used)), kept)
 
 
 def _plan(job: Job) -> None:

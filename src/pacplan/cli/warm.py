@@ -46,22 +46,20 @@ def run(asked: Namespace) -> None:
     from pacplan.warming import jobs, warm
 
     began = time.perf_counter()
-    done = []
+    count, kept = 0, True
     try:
         total = len(jobs(asked.planner))
         with bar(total, 0, "kinds of plans", show=not asked.quiet) as advance:
-            for _, compiled in warm(asked.planner, workers=asked.workers):
-                done += compiled
+            for result in warm(asked.planner, workers=asked.workers):
+                count += len(result.compiled)
+                kept = kept and result.kept
                 advance(1)
     except (TypeError, ValueError) as error:
         raise wrong_usage(translated(str(error))) from error
     seconds = time.perf_counter() - began
-    lost = sum(not each.lasting for each in done)
-    if lost:
-        raise failure(
-            f"{lost} of {len(done)} kernels could not be kept, so each process compiles them for itself"
-        )
-    if done:
-        print(f"Compiled {len(done)} kernels in {seconds:.0f} s. They are kept in {kept_in()}.")
+    if not kept:
+        raise failure("kernels could not be kept, so each process compiles them for itself")
+    if count:
+        print(f"Compiled {count} kernel{'s' * (count != 1)} in {seconds:.0f} s, kept in {kept_in()}.")
     else:
         print(f"Nothing to compile: everything was there already, in {kept_in()} ({seconds:.1f} s).")

@@ -1,4 +1,4 @@
-"""Which kernels belong together, written beside them: so it is known without reading them what is there."""
+"""Which kernels belong together, written beside them: what is there is known without reading it."""
 
 import hashlib
 import json
