@@ -43,3 +43,9 @@ def on_terminal(columns, *arguments, command=COMMAND, **environment):
 def plain(text):
     """A text without the codes of the terminal."""
     return re.sub(r"\x1b(\[[0-9;?]*[A-Za-z]|[78])", "", text)
+
+
+def without_compilations(text):
+    """What is left on the terminal if kernels were compiled or not."""
+    text = re.sub(r"\x1b7.*?\x1b8\x1b\[J", "", text, flags=re.DOTALL)
+    return re.sub(r"pacplan: compiling [^\n]* took [^\n]*\n", "", text)

@@ -38,8 +38,8 @@ def test_garnet(runner, planner):
     assert outcome.code == 0
     lines = outcome.stdout.splitlines()
     assert lines[0] == (
-        f"Certified: action {plan.action}, worth at least {at_least(plan.lower[plan.action])} and by "
-        f"estimate {plan.values[plan.action]:.4g}, after {plan.samples:,} calls"
+        f"Certified: action {plan.action}, worth at least {at_least(plan.lower[plan.action])} "
+        f"(estimate {plan.values[plan.action]:.4g}), after {plan.samples:,} calls"
     )
     assert lines[1].endswith("with probability at least 0.9.") and plan.guarantee.startswith(lines[1])
     assert lines[3].split() == ["action", "lower", "interval", "upper", "estimate", "calls"]
@@ -59,6 +59,33 @@ def test_garnet(runner, planner):
     for assumption in plan.assumptions:
         assert assumption in outcome.words
     assert f"Stopped by its own rule after {plan.samples:,} calls" in outcome.words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "headline"),
+    [
+        (
+            ["uct", "--budget", "100"],
+            r"Not certified: action \d, worth \S+ by estimate, after 100 calls",
+        ),
+        (
+            ["mdp-gape", "--epsilon", "1", "--thresholds", "paper"],
+            r"Not certified: action \d, worth \S+ by estimate, after \S+ calls",
+        ),
+        (
+            ["mdp-gape", "--budget", "100"],
+            r"Not certified: action \d, worth at least \S+ \(estimate \S+\), after 100 calls",
+        ),
+        (
+            ["trailblazer", "--epsilon", "1", "--gamma", "0.2"],
+            r"Certified: the state's value, \S+ by estimate; action \d is a guess, after \S+ calls",
+        ),
+    ],
+    ids=["no guarantee", "not proven", "stopped before", "value"],
+)
+def test_certified_is_said_of_what_is_proven_and_nothing_else(arguments, headline):
+    outcome = run("plan", "garnet", "--seed", "0", "--quiet", "--planner", *arguments)
+    assert re.fullmatch(headline, outcome.stdout.splitlines()[0])
 
 
 @pytest.mark.parametrize("runner", [run, run_process])

@@ -8,11 +8,19 @@ import sys
 import pytest
 
 import pacplan
+import terminal
 from command_line import COMMAND, FAST, folder_of_models, run_process
 from pacplan.core import catalogue
-from terminal import on_terminal, plain
+from terminal import plain, without_compilations
 
 folder = pytest.fixture(folder_of_models)
+
+
+def on_terminal(*arguments, **environment):
+    code, shown = terminal.on_terminal(*arguments, **environment)
+    return code, without_compilations(shown)
+
+
 CERTIFIED = ("plan", "garnet", *FAST, "--quiet")
 NOT_CERTIFIED = (*CERTIFIED, "--epsilon", "0.01", "--budget", "300")
 

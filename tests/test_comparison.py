@@ -1,5 +1,7 @@
 """Planners side by side."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,40 @@ def test_command():
     assert result.code == 0, result.output
     for name in ("uct", "kl-olop", "mdp-gape", "3 problems, 100 calls"):
         assert name in result.output
+
+
+def test_command_prints_json():
+    chosen = ("--planners", "uct,kl-olop", "--budget", "100", "--runs", "3", "--seed", "5", "--json")
+    result = run("compare", "garnet", *chosen)
+    assert (result.code, result.stderr) == (0, "")
+    found = json.loads(result.stdout)
+    assert (found["budget"], found["problems"]) == (100, 3)
+    made = [pacplan.UCT(gamma=0.7), pacplan.KLOLOP(gamma=0.7, threshold="log")]
+    rows = {
+        row.name: row
+        for row in comparison.compare(
+            lambda s: pacplan.envs.garnet(seed=s), made, budget=100, runs=3, seed=5
+        )
+    }
+    means = [entry["mean_regret"] for entry in found["planners"]]
+    assert means == sorted(means)
+    for entry in found["planners"]:
+        row = rows[entry["name"]]
+        assert entry["planner"] == row.planner
+        assert (entry["regrets"], entry["calls"]) == (row.regrets.tolist(), row.calls.tolist())
+        assert entry["mean_regret_low"] <= entry["mean_regret"] <= entry["mean_regret_high"]
+        assert len(entry["seconds"]) == 3
+
+
+def test_command_shows_how_far_it_is():
+    command = ("compare", "garnet", "--planners", "uct", "--budget", "50", "--runs", "3")
+    shown, quiet = run(*command), run(*command, "--quiet")
+    assert "3/3" in shown.stderr and "runs" in shown.stderr
+    assert quiet.stderr == ""
+    for result in (shown, quiet):
+        lines = result.stdout.splitlines()
+        assert lines[0] == "3 problems, 50 calls each"
+        assert lines[1].split("  ")[0] == "planner" and lines[2].startswith("uct ")
 
 
 def test_command_draws_a_picture(tmp_path):

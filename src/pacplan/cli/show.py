@@ -46,13 +46,12 @@ def headline(plan: "Plan") -> str:
     """Certified or not, what to do, what it is worth, and after how many calls."""
     proven = plan.certified or plan.diagnosis is not None
     place = next(i for i, action in enumerate(plan.actions) if same(action, plan.action))
-    worth = []
+    estimate = estimated(plan.values[place])
+    worth = f"worth {estimate} by estimate"
     if proven and plan.lower is not None:
-        worth.append(f"at least {at_least(plan.lower[place])}")
-    if plan.values[place] == plan.values[place]:
-        worth.append(f"by estimate {estimated(plan.values[place])}")
+        worth = f"worth at least {at_least(plan.lower[place])} (estimate {estimate})"
     action = " ".join(str(plan.action).split())
-    said = f"action {action}" + (f", worth {' and '.join(worth)}" if worth else "")
+    said = f"action {action}, {worth}"
     if plan.certified and plan.lower is None:  # Of the state's value alone.
         said = f"the state's value, {estimated(plan.value)} by estimate; action {action} is a guess"
     calls = f"{plan.samples:,} call{'s' * (plan.samples != 1)}"
