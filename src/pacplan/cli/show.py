@@ -50,12 +50,10 @@ def headline(plan: "Plan") -> str:
     worth = f"worth {estimate} by estimate"
     if proven and plan.lower is not None:
         worth = f"worth at least {at_least(plan.lower[place])} (estimate {estimate})"
+    verdict = "Certified" if plan.certified else "Not certified"
     action = " ".join(str(plan.action).split())
-    said = f"action {action}, {worth}"
-    if plan.certified and plan.lower is None:  # Of the state's value alone.
-        said = f"the state's value, {estimated(plan.value)} by estimate; action {action} is a guess"
     calls = f"{plan.samples:,} call{'s' * (plan.samples != 1)}"
-    return f"{'Certified' if plan.certified else 'Not certified'}: {said}, after {calls}"
+    return f"{verdict}: action {action}, {worth}, after {calls}"
 
 
 def _rows(plan: "Plan", width: int | None) -> list[str]:
