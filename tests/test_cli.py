@@ -85,7 +85,10 @@ def test_garnet(runner, planner):
 )
 def test_certified_is_said_of_what_is_proven_and_nothing_else(arguments, headline):
     outcome = run("plan", "garnet", "--seed", "0", "--quiet", "--planner", *arguments)
-    assert re.fullmatch(headline, outcome.stdout.splitlines()[0])
+    lines = outcome.stdout.splitlines()
+    assert re.fullmatch(headline, lines[0])
+    sure = {"uct": "UCT gives no guarantee", "trailblazer": "The optimal value of the state is within"}
+    assert sure.get(arguments[0], "within") in lines[1]
 
 
 @pytest.mark.parametrize("runner", [run, run_process])
@@ -362,6 +365,10 @@ def test_wrong_usage_with_own_models(folder, name, arguments, words):
 )
 def test_wrong_usage_that_the_parser_sees(arguments):
     assert_refused(run(*arguments), 2, "--help")
+
+
+def test_a_command_that_there_is_not():
+    assert_refused(run("plna"), 2, "pacplan: there is no command 'plna' (choose from", "plan", "warm")
 
 
 def test_no_command_shows_the_help():

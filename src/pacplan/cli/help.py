@@ -27,6 +27,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and where to look."""
         words = message.removeprefix("argument ").replace("unrecognized", "unknown")
+        words = words.replace("COMMAND --help: invalid choice:", "there is no command")
         self.exit(Exit.USAGE, f"pacplan: {words}; see {self.prog} --help\n")
 
 

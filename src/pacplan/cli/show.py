@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from pacplan.cli.spelling import translated
-from pacplan.core.keys import same
+from pacplan.core.keys import place, same
 from pacplan.core.text import bold, columns, length, table, wrapped
 from pacplan.core.words import at_least, at_most, estimated
 from pacplan.views.progress import interval_bar
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 _BAR = 28
 _LEAST_BAR, _LEAST_NAME = 8, 12
-# The end of a sentence: not that of a number.
-_SENTENCE = re.compile(r"(?<=\.)\s+(?=[A-Z(])")
+# Where the part of a guarantee begins that can wait until the bounds were seen.
+_LATER = re.compile(r"\s+(?=Of the upper bounds,|\(Planned by )")
 
 
 def show(plan: "Plan") -> None:
     """Print a plan."""
     width = columns()
-    first, *rest = _SENTENCE.split(translated(plan.guarantee))
+    sure, *later = _LATER.split(translated(plan.guarantee))
     if plan.diagnosis is not None:
-        first = first.removeprefix("Not certified: ")
-        first = first[:1].upper() + first[1:]
+        sure = sure.removeprefix("Not certified: ")
+        sure = sure[:1].upper() + sure[1:]
     print(bold(wrapped(headline(plan), width)))
-    print(wrapped(first, width))
+    print(wrapped(sure, width))
     print()
     print("\n".join(_rows(plan, width)))
     print()
-    if rest:
-        print(wrapped(" ".join(rest), width))
+    if later:
+        print(wrapped(" ".join(later), width))
     if plan.assumptions:
         print(wrapped(translated(f"Given that {', '.join(plan.assumptions)}."), width))
     print(wrapped(plan.effort, width))
@@ -45,11 +45,11 @@ def show(plan: "Plan") -> None:
 def headline(plan: "Plan") -> str:
     """Certified or not, what to do, what it is worth, and after how many calls."""
     proven = plan.certified or plan.diagnosis is not None
-    place = next(i for i, action in enumerate(plan.actions) if same(action, plan.action))
-    estimate = estimated(plan.values[place])
+    taken = place(plan.action, plan.actions)
+    estimate = estimated(plan.values[taken])
     worth = f"worth {estimate} by estimate"
     if proven and plan.lower is not None:
-        worth = f"worth at least {at_least(plan.lower[place])} (estimate {estimate})"
+        worth = f"worth at least {at_least(plan.lower[taken])} (estimate {estimate})"
     verdict = "Certified" if plan.certified else "Not certified"
     action = " ".join(str(plan.action).split())
     calls = f"{plan.samples:,} call{'s' * (plan.samples != 1)}"
