@@ -4,10 +4,10 @@ import hashlib
 import json
 import os
 from contextlib import suppress
-
-from numba.core.registry import cpu_target
+from pathlib import Path
 
 from pacplan.compiled.cache import RECORD, circumstances, kept_in, replace_file
+from pacplan.compiled.private import missing
 from pacplan.compiled.sources import source_digest
 
 
@@ -16,12 +16,12 @@ def read_record(about: str) -> dict[str, list[str]]:
 
     Lists with a file that is no longer there are left out.
     """
-    folder = kept_in()
-    if folder is None:
+    path = _place(about)
+    if path is None:
         return {}
     try:
-        found = json.loads((folder / _name(about)).read_bytes())
-        there = {entry.name for entry in os.scandir(folder)}
+        found = json.loads(path.read_bytes())
+        there = {entry.name for entry in os.scandir(path.parent)}
         return {name: files for name, files in found.items() if there.issuperset(files)}
     except (OSError, ValueError, AttributeError, TypeError):  # Not there, or damaged.
         return {}
@@ -29,12 +29,22 @@ def read_record(about: str) -> dict[str, list[str]]:
 
 def write_record(about: str, lists: dict[str, list[str]]) -> None:
     """Keep lists of kernels' files, if that is possible."""
-    folder = kept_in()
-    if folder is not None:
+    path = _place(about)
+    if path is not None:
         with suppress(OSError):
-            replace_file(folder / _name(about), json.dumps(lists).encode())
+            replace_file(path, json.dumps(lists).encode())
 
 
-def _name(about: str) -> str:
-    text = repr((source_digest(), circumstances(cpu_target.target_context.codegen())))
-    return f"{about}-{hashlib.sha256(text.encode()).hexdigest()[:40]}{RECORD}"
+def _place(about: str) -> Path | None:
+    """The file for what compiled code depends on now."""
+    folder = kept_in()
+    try:
+        from numba.core.registry import cpu_target
+
+        codegen = cpu_target.target_context.codegen()
+    except (ImportError, AttributeError):
+        missing("cpu_target", "what is there is found out by reading all of it")
+        return None
+    text = repr((source_digest(), circumstances(codegen)))
+    name = f"{about}-{hashlib.sha256(text.encode()).hexdigest()[:40]}{RECORD}"
+    return None if folder is None else folder / name
