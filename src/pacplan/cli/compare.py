@@ -6,8 +6,9 @@ from typing import Any
 
 from pacplan.cli.arguments import add_json, add_quiet, add_set
 from pacplan.cli.endings import failure, interrupted, wrong_usage
+from pacplan.cli.problems import maker_of
 from pacplan.cli.spelling import translated
-from pacplan.cli.values import names, settings
+from pacplan.cli.values import names
 
 _ABOUT = """Compare planners within a budget, on the same problems and seeds: regret, calls, time.
 
@@ -75,9 +76,10 @@ def add_to(commands: Any) -> None:
 def run(asked: Namespace) -> None:
     """Compare as the command says."""
     from pacplan import comparison
-    from pacplan.registry import FIXED_BUDGET, planner_of, problem_maker
+    from pacplan.registry import FIXED_BUDGET, planner_of
     from pacplan.views.style import check_picture
 
+    make = maker_of(asked, seeded=True)
     try:
         chosen = [
             planner_of(name, {"gamma": asked.gamma} | FIXED_BUDGET.get(name, {}))
@@ -86,7 +88,7 @@ def run(asked: Namespace) -> None:
         if asked.plot is not None:
             check_picture(asked.plot)
         rows = comparison.compare(
-            problem_maker(asked.problem, settings("--set", asked.set), seeded=True),
+            make,
             chosen,
             budget=asked.budget,
             runs=asked.runs,

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pacplan.cli.arguments import add_json, add_quiet, add_set
 from pacplan.cli.endings import EndedError, Exit, failure, interrupted, wrong_usage
-from pacplan.cli.spelling import SETTINGS, flag, problem_words, translated
+from pacplan.cli.problems import maker_of
+from pacplan.cli.spelling import SETTINGS, flag, translated
 from pacplan.cli.values import accuracy, literal, setting, settings, size
 from pacplan.core.catalogue import PLANNERS, PROBLEMS
 
@@ -218,7 +219,7 @@ def _task(asked: Namespace) -> _Task:
         saved = _checkpoint(asked) if asked.resume else None
         if asked.html is not None:
             _check_page(asked.html, planner)
-        model = _model(asked)
+        model = maker_of(asked, seeded=False)(None)
         if saved is not None:
             seed, state, budget = saved.seed, saved.state(model), saved.budget
         if planner is None:
@@ -245,17 +246,6 @@ def _settings(asked: Namespace) -> dict[str, Any]:
     if "value_range" in given:
         given["value_range"] = tuple(given["value_range"])
     return given | options
-
-
-def _model(asked: Namespace) -> "Model":
-    from pacplan.registry import problem_maker
-
-    try:
-        chosen = settings("--set", asked.set)
-        made: Model = problem_maker(asked.problem, chosen, seeded=False)(None)
-    except (TypeError, ValueError, ImportError) as error:
-        raise wrong_usage(problem_words(str(error), dict(asked.set))) from error
-    return made
 
 
 def _checkpoint(asked: Namespace) -> "Checkpoint":

@@ -46,10 +46,11 @@ def headline(plan: "Plan") -> str:
     """Certified or not, what to do, what it is worth, and after how many calls."""
     proven = plan.certified or plan.diagnosis is not None
     taken = place(plan.action, plan.actions)
+    tried = plan.calls[taken] > 0
     estimate = estimated(plan.values[taken])
-    worth = f"worth {estimate} by estimate"
+    worth = f"worth {estimate} by estimate" if tried else "of unknown worth"
     if proven and plan.lower is not None:
-        worth = f"worth at least {at_least(plan.lower[taken])} (estimate {estimate})"
+        worth = f"worth at least {at_least(plan.lower[taken])}" + f" (estimate {estimate})" * tried
     verdict = "Certified" if plan.certified else "Not certified"
     action = " ".join(str(plan.action).split())
     calls = f"{plan.samples:,} call{'s' * (plan.samples != 1)}"

@@ -1,7 +1,7 @@
 """`pacplan sweep` and `pacplan reproduce`: many runs, written to a folder as they end."""
 
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,7 @@ def run_reproduction(asked: Namespace) -> None:
     from pacplan.experiments.report import check_report, write_report
 
     folder = asked.out or Path("results") / asked.what
-    with _sweeping(folder):
+    with _sweeping(folder, translated):
         given = {"thresholds": asked.thresholds, "planners": asked.planners}
         lists = {key: tuple(value) for key, value in given.items() if value is not None}
         wanted = Reproduction(asked.what, mdps=asked.mdps, seed=asked.seed, quick=asked.quick, **lists)
@@ -95,7 +95,7 @@ def run_sweep(asked: Namespace) -> None:
     from pacplan.experiments import groups, read_sweep, summary
 
     folder = asked.out or asked.file.with_suffix("")
-    with _sweeping(folder):
+    with _sweeping(folder, str):  # The file has settings as Python does.
         records = _records(read_sweep(asked.file), folder, asked)
         found = groups(records)
         summary.write(found, folder / "summary.csv")
@@ -115,14 +115,19 @@ def _records(wanted: Any, folder: Path, asked: Namespace) -> list[Any]:
 
 
 @contextmanager
-def _sweeping(folder: Path) -> Iterator[None]:
-    """End a sweep that is stopped, or that fails, with a word on how to continue."""
+def _sweeping(folder: Path, spoken: Callable[[str], str]) -> Iterator[None]:
+    """End a sweep that is stopped, or that fails, with a word on how to continue.
+
+    Args:
+        folder: where its results are.
+        spoken: puts what the library says into the user's words.
+    """
     try:
         yield
     except KeyboardInterrupt:
         raise interrupted(f"stopped; the same command continues from {folder}") from None
     except (TypeError, ValueError, ImportError) as error:
-        raise wrong_usage(translated(str(error))) from error
+        raise wrong_usage(spoken(str(error))) from error
     except (OSError, RuntimeError) as error:
         if hasattr(error, "__notes__"):  # Raised by the user's problem.
             raise
