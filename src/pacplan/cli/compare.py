@@ -79,7 +79,7 @@ def run(asked: Namespace) -> None:
     from pacplan.registry import FIXED_BUDGET, planner_of
     from pacplan.views.style import check_picture
 
-    make = maker_of(asked, seeded=True)
+    make = maker_of(asked)
     try:
         chosen = [
             planner_of(name, {"gamma": asked.gamma} | FIXED_BUDGET.get(name, {}))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pacplan.cli.arguments import add_json, add_quiet, add_set
 from pacplan.cli.endings import EndedError, Exit, failure, interrupted, wrong_usage
-from pacplan.cli.problems import maker_of
+from pacplan.cli.problems import model_of
 from pacplan.cli.spelling import SETTINGS, flag, translated
 from pacplan.cli.values import accuracy, literal, setting, settings, size
 from pacplan.core.catalogue import PLANNERS, PROBLEMS
@@ -219,7 +219,7 @@ def _task(asked: Namespace) -> _Task:
         saved = _checkpoint(asked) if asked.resume else None
         if asked.html is not None:
             _check_page(asked.html, planner)
-        model = maker_of(asked, seeded=False)(None)
+        model = model_of(asked)
         if saved is not None:
             seed, state, budget = saved.seed, saved.state(model), saved.budget
         if planner is None:

@@ -46,7 +46,7 @@ def headline(plan: "Plan") -> str:
     """Certified or not, what to do, what it is worth, and after how many calls."""
     proven = plan.certified or plan.diagnosis is not None
     taken = place(plan.action, plan.actions)
-    tried = plan.calls[taken] > 0
+    tried = bool(plan.calls[taken])
     estimate = estimated(plan.values[taken])
     worth = f"worth {estimate} by estimate" if tried else "of unknown worth"
     if proven and plan.lower is not None:
