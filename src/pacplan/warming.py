@@ -118,15 +118,21 @@ def warm(names: Sequence[str] | None = None, *, workers: int | None = None) -> I
         names: as for `jobs`.
         workers: processes; by default one per core. 1 starts none.
 
-    Yields:
+    Returns:
         A result for each job, once it is done or known to be done already.
+
+    Raises:
+        ValueError: there is no such planner, or fewer than one process.
     """
     if workers is None:
         workers = os.cpu_count() or 1
-    checks.integer("workers", workers, least=1)
+    return _done(jobs(names), checks.integer("workers", workers, least=1))
+
+
+def _done(wanted: list[Job], workers: int) -> Iterator[Result]:
     there = read_record(_RECORD)
     todo = []
-    for job in jobs(names):
+    for job in wanted:
         if repr(job) in there:
             yield Result()
         else:
@@ -219,4 +225,5 @@ def _step(state: Any, action: Any, rng: Any) -> Any:
 def _move(state: Any, action: Any, rng: Any) -> Any:
     """A game of three moves, which the first player wins every other time."""
     after = 2 * state + 1 + action
-    return after, 1.0 if rng.random() < 0.5 else 0.0, after >= _STATES // 2
+    over = after >= _STATES // 2
+    return after, 1.0 if over and rng.random() < 0.5 else 0.0, over

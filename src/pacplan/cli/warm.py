@@ -46,16 +46,17 @@ def run(asked: Namespace) -> None:
     from pacplan.warming import jobs, warm
 
     began = time.perf_counter()
-    count, kept = 0, True
     try:
         total = len(jobs(asked.planner))
-        with bar(total, 0, "kinds of plans", show=not asked.quiet) as advance:
-            for result in warm(asked.planner, workers=asked.workers):
-                count += len(result.compiled)
-                kept = kept and result.kept
-                advance(1)
+        results = warm(asked.planner, workers=asked.workers)
     except (TypeError, ValueError) as error:
         raise wrong_usage(translated(str(error))) from error
+    count, kept = 0, True
+    with bar(total, 0, "kinds of plans", show=not asked.quiet) as advance:
+        for result in results:
+            count += len(result.compiled)
+            kept = kept and result.kept
+            advance(1)
     seconds = time.perf_counter() - began
     if not kept:
         raise failure("kernels could not be kept, so each process compiles them for itself")
