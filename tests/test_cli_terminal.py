@@ -28,7 +28,7 @@ NOT_CERTIFIED = (*CERTIFIED, "--epsilon", "0.01", "--budget", "300")
 def table_of(text):
     """The lines of the table in what is printed."""
     lines = text.splitlines()
-    start = next(i for i, line in enumerate(lines) if line.split()[:1] == ["action"])
+    start = next(i for i, line in enumerate(lines) if line.split()[-2:] == ["estimate", "calls"])
     return lines[start : lines.index("", start)]
 
 
