@@ -93,10 +93,10 @@ def test_command_draws_a_picture(tmp_path):
     [
         (["--planners", "nonsense"], "nonsense"),
         (["--planners", ""], "planner"),
-        (["--runs", "0"], "runs"),
-        (["--budget", "0"], "budget"),
+        (["--runs", "0"], "--runs must be at least 1, got 0"),
+        (["--budget", "0"], "--budget must be at least 1, got 0"),
         (["--planners", "opd"], "one successor"),
-        (["--gamma", "2"], "gamma"),
+        (["--gamma", "2"], "--gamma must lie in [0, 1], got 2"),
     ],
     ids=str,
 )

@@ -62,7 +62,7 @@ def compare(
     sweep = Sweep(
         planners=[PlannerSpec(planner) for planner in planners],
         problems=[ProblemSpec(problem, label="problem")],
-        budgets=[budget],
+        budgets=[checks.integer("budget", budget, least=1)],
         seeds=range(seed, seed + checks.integer("runs", runs, least=1)),
         seed=seed,
     )
