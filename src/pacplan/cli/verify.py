@@ -10,6 +10,7 @@ from pacplan.cli.arguments import add_json, add_quiet, add_workers
 from pacplan.cli.endings import EndedError, Exit, failure, interrupted, unwritten, wrong_usage
 from pacplan.cli.spelling import translated
 from pacplan.cli.values import names
+from pacplan.core.text import columns, wrapped
 
 _ABOUT = """Check what planners promise against exact answers, in many small plans made to catch errors.
 
@@ -79,7 +80,12 @@ def run(asked: Namespace) -> None:
         raise unwritten(error, asked.out) from error
     except RuntimeError as error:
         raise failure(error) from error
-    print(json.dumps(report.to_dict(), indent=1) if asked.json else str(report))
+    if asked.json:
+        print(json.dumps(report.to_dict(), indent=1))
+    else:
+        print("\n".join(report.table()), end="\n\n")
+        for line in report.summary():
+            print(wrapped(line, columns(), "  "))
     if not report.complete:
         words = (
             "stopped" if asked.out is None else f"stopped; the same command continues from {asked.out}"

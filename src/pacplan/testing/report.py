@@ -141,6 +141,10 @@ class Report:
         }
 
     def __str__(self) -> str:
+        return "\n".join([*self.table(), "", *self.summary()])
+
+    def table(self) -> list[str]:
+        """A line for each family and planner, below a head."""
         rows: list[tuple[str, ...]] = [("family", "planner", "plans", "calls each", *CHECKS)]
         found = {(v.family, v.planner, v.check): v for v in self.verdicts}
         for cell in self.cells:
@@ -149,7 +153,7 @@ class Report:
             rows.append((cell.family, cell.planner, f"{cell.plans:,}", each, *cells))
         numbers = (2, 3)
         left = [place for place in range(len(rows[0])) if place not in numbers]
-        return "\n".join([*table(rows, left), "", *self.summary()])
+        return table(rows, left)
 
     def summary(self) -> list[str]:
         """What the table amounts to: a line for each thing to know."""
