@@ -9,6 +9,7 @@
     python3 dev.py docs                    build the documentation
     python3 dev.py figures                 draw its pictures
     python3 dev.py wheel [python3.13 ...]  build a release into dist/, and try it in fresh environments
+    python3 dev.py notebooks               run the example notebooks, and keep what they show
     python3 dev.py python script.py        any other program of the environment
 
 Needs nothing but Python 3.11 or later. The environment is `.venv` beside this file; for the oldest
@@ -43,6 +44,7 @@ TASKS = {
     "docs": ("docs", [["python", "docs/build.py"]]),
     "figures": ("viz", [["python", "docs/figures.py"]]),
     "wheel": ("dev", []),  # see below
+    "notebooks": ("dev", [["python", "examples/notebooks/execute.py"]]),
 }
 
 

@@ -1,13 +1,15 @@
 """The command, run in this process or in one of its own, on models of a user's."""
 
+import io
 import re
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from inspect import signature
 from pathlib import Path
 
-from typer.testing import CliRunner
-
-from pacplan.cli import app
+import pacplan
+from pacplan.cli import main
 
 COMMAND = Path(sys.executable).with_name("pacplan")
 FAST = ("--epsilon", "1", "--delta", "0.1", "--gamma", "0.7", "--seed", "0")
@@ -139,6 +141,21 @@ def nothing():
 '''
 
 
+# Arguments of planners and plans as Python takes them; after --option they are the command's.
+_NAMES = {name for cls in pacplan.planners.values() for name in signature(cls).parameters}
+_NAMES |= {
+    "state",
+    "budget",
+    "time_limit",
+    "memory_limit",
+    "checkpoint",
+    "every",
+    "progress",
+    "callback",
+}
+PYTHON_ARGUMENTS = re.compile(rf"(?<!--option )(?<![-\w])(?:{'|'.join(_NAMES)})=")
+
+
 def folder_of_models(tmp_path, monkeypatch):
     """A fixture: a current folder with a user's module, whose name no other test has imported."""
     name = "user_" + re.sub(r"\W", "_", tmp_path.name)
@@ -160,16 +177,22 @@ class Outcome:
         )
 
     @property
+    def output(self):
+        return self.stdout + self.stderr
+
+    @property
     def words(self):
         """The output with line breaks and runs of blanks made one blank."""
         return " ".join(self.stdout.split())
 
 
 def run(*arguments):
-    result = CliRunner().invoke(app, [str(a) for a in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return Outcome(result.exit_code, result.stdout, result.stderr)
+    stdout, stderr = io.StringIO(), io.StringIO()
+    try:
+        with redirect_stdout(stdout), redirect_stderr(stderr):
+            main([str(argument) for argument in arguments])
+    except SystemExit as ended:
+        return Outcome(int(ended.code), stdout.getvalue(), stderr.getvalue())
 
 
 def run_process(*arguments, cwd=None):
@@ -187,4 +210,6 @@ def assert_refused(outcome, code, *words):
     assert outcome.stderr.startswith("pacplan: ")
     for word in words:
         assert word in outcome.stderr
+    # What a planner's name is followed by, in brackets, describes the planner.
+    assert not PYTHON_ARGUMENTS.search(re.sub(r"\w+\(.*?\)", "", outcome.stderr))
     assert outcome.code == code

@@ -37,8 +37,13 @@ def test_garnet(runner, planner):
         plan = pacplan.MDPGapE(**ASKED).plan(pacplan.envs.garnet(), seed=0)
     assert outcome.code == 0
     lines = outcome.stdout.splitlines()
-    assert lines[0].split() == ["action", "lower", "interval", "upper", "estimate", "calls"]
-    for action, line in zip(plan.actions, lines[1:6], strict=True):
+    assert lines[0] == (
+        f"Certified: action {plan.action}, worth at least {at_least(plan.lower[plan.action])} "
+        f"(estimate {plan.values[plan.action]:.4g}), after {plan.samples:,} calls"
+    )
+    assert lines[1].endswith("with probability at least 0.9.") and plan.guarantee.startswith(lines[1])
+    assert lines[3].split() == ["action", "lower", "interval", "upper", "estimate", "calls"]
+    for action, line in zip(plan.actions, lines[4:9], strict=True):
         cells = line.split()
         assert (cells[0] == ">") == (action == plan.action)
         if cells[0] == ">":
@@ -50,11 +55,40 @@ def test_garnet(runner, planner):
             f"{plan.values[action]:.4g}",
             f"{plan.calls[action]:,}",
         ]
-    assert f"Action {plan.action}, gap {at_most(plan.gap)}" in outcome.words
-    assert plan.guarantee in outcome.words
+    assert plan.guarantee.removeprefix(lines[1]).strip() in outcome.stdout
     for assumption in plan.assumptions:
         assert assumption in outcome.words
     assert f"Stopped by its own rule after {plan.samples:,} calls" in outcome.words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "headline"),
+    [
+        (
+            ["uct", "--budget", "100"],
+            r"Not certified: action \d, worth \S+ by estimate, after 100 calls",
+        ),
+        (
+            ["mdp-gape", "--epsilon", "1", "--thresholds", "paper"],
+            r"Not certified: action \d, worth \S+ by estimate, after \S+ calls",
+        ),
+        (
+            ["mdp-gape", "--budget", "100"],
+            r"Not certified: action \d, worth at least \S+ \(estimate \S+\), after 100 calls",
+        ),
+        (
+            ["trailblazer", "--epsilon", "1", "--gamma", "0.2"],
+            r"Not certified: action \d, worth \S+ by estimate, after \S+ calls",
+        ),
+    ],
+    ids=["no guarantee", "not proven", "stopped before", "of the value alone"],
+)
+def test_certified_is_said_of_what_is_proven_and_nothing_else(arguments, headline):
+    outcome = run("plan", "garnet", "--seed", "0", "--quiet", "--planner", *arguments)
+    lines = outcome.stdout.splitlines()
+    assert re.fullmatch(headline, lines[0])
+    sure = {"uct": "UCT gives no guarantee", "trailblazer": "The optimal value of the state is within"}
+    assert sure.get(arguments[0], "within") in lines[1]
 
 
 @pytest.mark.parametrize("runner", [run, run_process])
@@ -98,25 +132,17 @@ def test_python_m():
     assert json.loads(done.stdout)["certified"] is True
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["plan", "--help"]], ids=" ".join)
-def test_help(arguments, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    outcome = run(*arguments)
-    assert outcome.code == 0
-    assert "plan" in outcome.stdout
-
-
-def test_help_names_options_and_exit_codes(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
+def test_help_names_options_and_exit_codes():
     text = run("plan", "--help").words
-    options = """epsilon delta gamma horizon thresholds goal state seed budget time-limit memory-limit
-        checkpoint every resume set option json quiet html"""
+    options = """epsilon delta gamma horizon thresholds goal merge rewards transitions
+        value-range state seed budget time-limit memory-limit checkpoint every resume set option json
+        quiet html"""
     for option in re.findall(r"\S+", options):
         assert f"--{option}" in text
     assert "module:name" in text
     assert "Exit codes" in text
     for code in ("0", "1", "2", "3", "130"):
-        assert re.search(rf"\b{code}\b", text.split("Exit codes")[1].split("Arguments")[0])
+        assert re.search(rf"\b{code}\b", text.split("Exit codes")[1].split("positional")[0])
 
 
 # The user's own models --------------------------------------------------------------------------------
@@ -210,7 +236,8 @@ def test_actions_that_json_has_no_type_for(folder):
 def test_a_limit_that_comes_first(limit):
     outcome = run("plan", "garnet", *FAST, *limit)
     assert outcome.code == 3
-    assert "Action" in outcome.stdout and "probability at least 0.9" in outcome.words
+    assert outcome.stdout.startswith("Not certified: action ")
+    assert "probability at least 0.9" in outcome.stdout.splitlines()[1]
     outcome = run("plan", "garnet", *FAST, *limit, "--json")
     assert outcome.code == 3
     record = json.loads(outcome.stdout)
@@ -274,20 +301,23 @@ def test_goal_value():
         (["garnet", "--epsilon", "None"], ["epsilon", "'None'", "5%"]),
         (["garnet", "--epsilon", "200%"], ["epsilon", "'200%'"]),
         (["garnet", *GAPE, "--epsilon", "x"], ["epsilon", "'x'"]),
-        (["garnet", *GAPE, "--epsilon", "5%"], ["epsilon", "'5%'", "pacplan.plan"]),
+        (["garnet", *GAPE, "--epsilon", "5%"], ["--epsilon 5%", "--planner auto"]),
         (["garnet", "--delta", "1"], ["delta", "1"]),
         (["garnet", "--gamma", "1.5"], ["gamma", "1.5"]),
         (["garnet", "--gamma", "1"], ["gamma", "horizon"]),
         (["garnet", "--horizon", "0"], ["horizon", "0"]),
         (["garnet", *GAPE, "--thresholds", "loose"], ["thresholds", "'loose'", "'lemma'"]),
         (["garnet", *GAPE, "--thresholds", "budget"], ["thresholds", "budget"]),
-        (["garnet", "--thresholds", "paper"], ["takes no thresholds", "mdp-gape would"]),
+        (
+            ["garnet", "--thresholds", "paper"],
+            ["takes no --thresholds", "mdp-gape would", "--option value_bounds="],
+        ),
         (["garnet", "--goal", "fame"], ["goal", "'fame'", "'action'"]),
-        (["garnet", "--epsilon", "0"], ["epsilon=0", "budget"]),
+        (["garnet", "--epsilon", "0"], ["--epsilon 0 may", "--budget or --time-limit"]),
         (["garnet", "--budget", "0"], ["budget", "0"]),
         (["garnet", "--budget=-5"], ["budget", "-5"]),
-        (["garnet", "--time-limit", "0"], ["time_limit", "0"]),
-        (["garnet", "--time-limit", "nan"], ["time_limit", "nan"]),
+        (["garnet", "--time-limit", "0"], ["--time-limit must", "0"]),
+        (["garnet", "--time-limit", "nan"], ["--time-limit must", "nan"]),
         (["garnet", "--seed=-1"], ["seed", "-1"]),
         (["garnet", "--state", "200"], ["state", "200", "0..199"]),
         (["garnet", "--state", "abc"], ["state", "'abc'"]),
@@ -325,7 +355,6 @@ def test_wrong_usage_with_own_models(folder, name, arguments, words):
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
         ["plan"],
         ["plan", "garnet", "--delta", "x"],
         ["plan", "garnet", "--budget", "1.5"],
@@ -335,10 +364,17 @@ def test_wrong_usage_with_own_models(folder, name, arguments, words):
     ids=" ".join,
 )
 def test_wrong_usage_that_the_parser_sees(arguments):
-    outcome = run(*arguments)
+    assert_refused(run(*arguments), 2, "--help")
+
+
+def test_a_command_that_there_is_not():
+    assert_refused(run("plna"), 2, "pacplan: there is no command 'plna' (choose from", "plan", "warm")
+
+
+def test_no_command_shows_the_help():
+    outcome = run()
     assert outcome.code == 2
-    assert "Usage" in outcome.stdout + outcome.stderr
-    assert "Traceback" not in outcome.stderr
+    assert outcome.stdout == "" and outcome.stderr == run("--help").stdout
 
 
 def test_broken_promise(folder):

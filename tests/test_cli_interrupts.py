@@ -50,7 +50,7 @@ def test_interrupt_prints_the_plan_so_far(folder, extra):
     outcome = interrupted("plan", f"{folder}:slow", *FAST, *extra)
     assert outcome.code == 130
     assert "Traceback" not in outcome.stderr
-    assert "estimate" in outcome.stdout and "Action" in outcome.stdout
+    assert "estimate" in outcome.stdout and outcome.stdout.startswith("Not certified: action 0, ")
     assert "Stopped by an interrupt" in outcome.words
 
 
@@ -86,7 +86,7 @@ def test_interrupted_comparison_shows_what_is_done(folder):
     assert "2 problems, 50 calls each" in outcome.stdout
     for name in ("uct", "brue"):
         assert name in outcome.stdout
-    assert outcome.stderr == "pacplan: stopped after 2 of 9 problems\n"
+    assert outcome.stderr.splitlines()[-1] == "pacplan: stopped after 2 of 9 problems"
 
 
 def test_interrupted_before_any_problem_is_compared(folder):

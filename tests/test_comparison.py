@@ -1,15 +1,14 @@
 """Planners side by side."""
 
+import json
+
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import pacplan
+from command_line import run
 from pacplan import comparison, exact
-from pacplan.cli import app
 from pacplan.experiments import summary
-
-RUNNER = CliRunner()
 
 
 def garnet(number):
@@ -40,33 +39,52 @@ def test_the_interval_covers_the_mean():
 
 
 def test_command():
-    result = RUNNER.invoke(
-        app,
-        ["compare", "garnet", "--planners", "uct,kl-olop,mdp-gape", "--budget", "100", "--runs", "3"],
-    )
-    assert result.exit_code == 0, result.output
+    chosen = ("--planners", "uct,kl-olop,mdp-gape", "--budget", "100", "--runs", "3")
+    result = run("compare", "garnet", *chosen)
+    assert result.code == 0, result.output
     for name in ("uct", "kl-olop", "mdp-gape", "3 problems, 100 calls"):
         assert name in result.output
 
 
+def test_command_prints_json():
+    chosen = ("--planners", "uct,kl-olop", "--budget", "100", "--runs", "3", "--seed", "5", "--json")
+    result = run("compare", "garnet", *chosen)
+    assert (result.code, result.stderr) == (0, "")
+    found = json.loads(result.stdout)
+    assert (found["budget"], found["problems"]) == (100, 3)
+    made = [pacplan.UCT(gamma=0.7), pacplan.KLOLOP(gamma=0.7, threshold="log")]
+    rows = {
+        row.name: row
+        for row in comparison.compare(
+            lambda s: pacplan.envs.garnet(seed=s), made, budget=100, runs=3, seed=5
+        )
+    }
+    means = [entry["mean_regret"] for entry in found["planners"]]
+    assert means == sorted(means)
+    for entry in found["planners"]:
+        row = rows[entry["name"]]
+        assert entry["planner"] == row.planner
+        assert (entry["regrets"], entry["calls"]) == (row.regrets.tolist(), row.calls.tolist())
+        assert entry["mean_regret_low"] <= entry["mean_regret"] <= entry["mean_regret_high"]
+        assert len(entry["seconds"]) == 3
+
+
+def test_command_shows_how_far_it_is():
+    command = ("compare", "garnet", "--planners", "uct", "--budget", "50", "--runs", "3")
+    shown, quiet = run(*command), run(*command, "--quiet")
+    assert "3/3" in shown.stderr and "runs" in shown.stderr
+    assert quiet.stderr == ""
+    for result in (shown, quiet):
+        lines = result.stdout.splitlines()
+        assert lines[0] == "3 problems, 50 calls each"
+        assert lines[1].split("  ")[0] == "planner" and lines[2].startswith("uct ")
+
+
 def test_command_draws_a_picture(tmp_path):
     picture = tmp_path / "regret.png"
-    result = RUNNER.invoke(
-        app,
-        [
-            "compare",
-            "garnet",
-            "--planners",
-            "uct",
-            "--budget",
-            "50",
-            "--runs",
-            "2",
-            "--plot",
-            str(picture),
-        ],
-    )
-    assert result.exit_code == 0, result.output
+    chosen = ("--planners", "uct", "--budget", "50", "--runs", "2")
+    result = run("compare", "garnet", *chosen, "--plot", picture)
+    assert result.code == 0, result.output
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -75,16 +93,16 @@ def test_command_draws_a_picture(tmp_path):
     [
         (["--planners", "nonsense"], "nonsense"),
         (["--planners", ""], "planner"),
-        (["--runs", "0"], "runs"),
-        (["--budget", "0"], "budget"),
+        (["--runs", "0"], "--runs must be at least 1, got 0"),
+        (["--budget", "0"], "--budget must be at least 1, got 0"),
         (["--planners", "opd"], "one successor"),
-        (["--gamma", "2"], "gamma"),
+        (["--gamma", "2"], "--gamma must lie in [0, 1], got 2"),
     ],
     ids=str,
 )
 def test_wrong_usage(arguments, word):
-    result = RUNNER.invoke(app, ["compare", "garnet", "--runs", "2", "--budget", "50", *arguments])
-    assert result.exit_code == 2
+    result = run("compare", "garnet", "--runs", "2", "--budget", "50", *arguments)
+    assert result.code == 2
     assert word in result.output
     assert "Traceback" not in result.output
 
@@ -97,11 +115,11 @@ def test_regret_needs_tables():
 
 def test_planner_by_name_and_its_options():
     arguments = ["plan", "garnet", "--planner", "uct", "--budget", "60", "--seed", "0", "--json"]
-    result = RUNNER.invoke(app, [*arguments, "--option", "rollout=random", "--option", "horizon=4"])
-    assert result.exit_code == 0, result.output
+    result = run(*arguments, "--option", "rollout=random", "--option", "horizon=4")
+    assert result.code == 0, result.output
     assert "rollout='random'" in result.output
-    assert RUNNER.invoke(app, [*arguments, "--option", "colour=red"]).exit_code == 2
-    assert RUNNER.invoke(app, [*arguments, "--epsilon", "1"]).exit_code == 2
+    assert run(*arguments, "--option", "colour=red").code == 2
+    assert run(*arguments, "--epsilon", "1").code == 2
 
 
 @pytest.mark.parametrize(
@@ -116,8 +134,8 @@ def test_planner_by_name_and_its_options():
 def test_pictures_that_cannot_be_drawn_are_refused_before_any_run(tmp_path, monkeypatch, path, word):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("pacplan.envs.garnet", lambda seed: pytest.fail("a problem was made"))
-    result = RUNNER.invoke(app, ["compare", "garnet", "--planners", "uct", "--plot", path])
-    assert result.exit_code == 2, result.output
+    result = run("compare", "garnet", "--planners", "uct", "--plot", path)
+    assert result.code == 2, result.output
     assert word in result.stderr and len(result.stderr.splitlines()) == 1
     assert result.stdout == ""
 
@@ -128,6 +146,6 @@ def test_a_picture_that_fails_in_the_end_costs_no_results(tmp_path, monkeypatch)
 
     monkeypatch.setattr(comparison, "plot", full)
     arguments = ["compare", "garnet", "--planners", "uct", "--budget", "50", "--runs", "2"]
-    result = RUNNER.invoke(app, [*arguments, "--plot", str(tmp_path / "x.png")])
-    assert result.exit_code == 1
+    result = run(*arguments, "--plot", str(tmp_path / "x.png"))
+    assert result.code == 1
     assert "uct" in result.stdout and "No space left on device" in result.stderr

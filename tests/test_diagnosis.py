@@ -9,6 +9,7 @@ import pytest
 
 import pacplan
 from command_line import run
+from pacplan.cli.spelling import translated
 from pacplan.diagnosis import Advice, outlook
 
 GARNET = pacplan.envs.garnet(seed=0)
@@ -144,8 +145,8 @@ def test_advice_is_given_in_the_words_of_the_caller():
         "epsilon=0.5 (why)",
         "horizon=... (why)",
     ]
-    assert [advice.text(command=True) for advice in each] == [
-        "--option merge=depth (why)",
+    assert [translated(advice.text()) for advice in each] == [
+        "--merge depth (why)",
         "--option value_bounds=module:name (why)",
         "--epsilon 0.5 (why)",
         "--horizon N (why)",
@@ -156,8 +157,9 @@ def test_the_command_says_what_to_try():
     done = run("plan", "gridworld", "--planner", "bracket", "--gamma", "0.9", "--epsilon", "0.1",
                "--horizon", "8", "--budget", "20000", "--seed", "0", "--quiet")  # fmt: skip
     assert done.code == 3
-    assert "Not certified: asked for epsilon = 0.1, and action" in done.words
-    assert "--option merge=stationary" in done.words
+    assert done.stdout.startswith("Not certified: action ")
+    assert "Asked for epsilon = 0.1, and action" in done.words
+    assert "Try --merge stationary" in done.words
 
 
 def test_the_goal_and_the_tail_are_taken_into_account():

@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import pacplan
+from command_line import run
 from pacplan import extending
-from pacplan.cli import app
 from pacplan.testing import PLANNER_CHECKS, ConformanceError, check_planner
 
 
@@ -118,20 +117,19 @@ thing = 3
 def test_the_command_plans_and_compares_with_a_planner_of_ones_own(tmp_path, monkeypatch, known):
     (tmp_path / "own_planner.py").write_text(OWN)
     monkeypatch.syspath_prepend(tmp_path)
-    run = CliRunner().invoke
-    done = run(app, ["plan", "garnet", "--planner", "own_planner:Shallow", "--budget", "100", "-q"])
-    assert done.exit_code == 0, done.output
+    done = run("plan", "garnet", "--planner", "own_planner:Shallow", "--budget", "100", "-q")
+    assert done.code == 0, done.output
     assert "Shallow gives no guarantee" in done.output
-    done = run(app, ["compare", "garnet", "--planners", "own_planner:Shallow,uct", "--runs", "2"])
-    assert done.exit_code == 0, done.output
+    done = run("compare", "garnet", "--planners", "own_planner:Shallow,uct", "--runs", "2")
+    assert done.code == 0, done.output
     assert "shallow" in done.output
     for name, words in (
         ("own_planner:thing", "pacplan.extending.Planner"),
         ("own_planner:Nobody", "cannot load"),
         ("nobody", "module:class"),
     ):
-        done = run(app, ["plan", "garnet", "--planner", name, "--budget", "100"])
-        assert done.exit_code == 2
+        done = run("plan", "garnet", "--planner", name, "--budget", "100")
+        assert done.code == 2
         assert words in done.output
 
 

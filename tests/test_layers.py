@@ -23,7 +23,7 @@ planning agent exact envs theory extending
 forecasting
 registry
 experiments
-comparison
+comparison warming
 testing
 cli
 pacplan __main__"""

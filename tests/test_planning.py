@@ -143,7 +143,7 @@ def test_games():
     assert pacplan.choose(GAME, epsilon=0.1, delta=0.1).look is None
     with pytest.raises(ValueError, match="gamma"):
         pacplan.plan(GAME, epsilon=0.1, delta=0.1, gamma=0.9)
-    with pytest.raises(TypeError, match=r"plan takes no merge for this model .*rule"):
+    with pytest.raises(TypeError, match=r"plan takes no merge= for this model .*rule"):
         pacplan.plan(GAME, epsilon=0.1, delta=0.1, merge="auto")
 
 
@@ -244,9 +244,9 @@ def test_slow_simulators_within_a_time_limit(monkeypatch, clock):
         ({"rewards": "known"}, "publishes"),
         (
             {"thresholds": "paper"},
-            r"takes no thresholds .*\(mdp-gape would take it\); it takes .*merge",
+            r"takes no thresholds= .*\(mdp-gape would take it\); it takes .*merge",
         ),
-        ({"colour": "red"}, "takes no colour for this model; it takes .*value_bounds"),
+        ({"colour": "red"}, "takes no colour= for this model; it takes .*value_bounds"),
         ({"state": [1]}, "hashable"),
         ({"state": None}, "name a state"),
     ],

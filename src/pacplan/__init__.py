@@ -1,35 +1,50 @@
-"""Monte-Carlo planning in Markov decision processes, with guarantees."""
+"""Monte-Carlo planning in Markov decision processes, with guarantees.
 
-from pacplan import bounds, envs, exact, theory, views
-from pacplan.agent import Agent, Decision
-from pacplan.algorithms import (
-    BRUE,
-    KLOLOP,
-    OLOP,
-    OPD,
-    OPMDP,
-    UCT,
-    Bracket,
-    Canopy,
-    MDPGapE,
-    SmoothCruiser,
-    SparseSampling,
-    StOP,
-    TrailBlazer,
-    UGapEMCTS,
-    planners,
-    register,
-)
-from pacplan.compiled.streams import Stream
+A name is imported when it is first used, since Numba takes its time: `pacplan --help` needs none.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from pacplan.core.version import __version__
-from pacplan.diagnosis import Advice, Diagnosis
-from pacplan.engine import SearchTree, Snapshot
-from pacplan.forecasting import Forecast, forecast
-from pacplan.look import Look
-from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP, from_gymnasium, recorded
-from pacplan.origin import Origin
-from pacplan.planning import Choice, choose, plan
-from pacplan.result import Curve, Plan
+
+if TYPE_CHECKING:
+    from pacplan import bounds, envs, exact, theory, views
+    from pacplan.agent import Agent, Decision
+    from pacplan.algorithms import (
+        BRUE,
+        KLOLOP,
+        OLOP,
+        OPD,
+        OPMDP,
+        UCT,
+        Bracket,
+        Canopy,
+        MDPGapE,
+        SmoothCruiser,
+        SparseSampling,
+        StOP,
+        TrailBlazer,
+        UGapEMCTS,
+        planners,
+        register,
+    )
+    from pacplan.compiled.streams import Stream
+    from pacplan.diagnosis import Advice, Diagnosis
+    from pacplan.engine import SearchTree, Snapshot
+    from pacplan.forecasting import Forecast, forecast
+    from pacplan.look import Look
+    from pacplan.models import (
+        BrokenPromiseError,
+        Model,
+        Simulator,
+        TabularMDP,
+        from_gymnasium,
+        recorded,
+    )
+    from pacplan.origin import Origin
+    from pacplan.planning import Choice, choose, plan
+    from pacplan.result import Curve, Plan
 
 __all__ = [
     "BRUE",
@@ -77,3 +92,54 @@ __all__ = [
     "theory",
     "views",
 ]
+
+# Where the names of `__all__` are defined, if they are no modules and not in `pacplan.algorithms`.
+_HOMES = {
+    "agent": ("Agent", "Decision"),
+    "compiled.streams": ("Stream",),
+    "diagnosis": ("Advice", "Diagnosis"),
+    "engine": ("SearchTree", "Snapshot"),
+    "forecasting": ("Forecast", "forecast"),
+    "look": ("Look",),
+    "models": (
+        "BrokenPromiseError",
+        "Model",
+        "Simulator",
+        "TabularMDP",
+        "from_gymnasium",
+        "recorded",
+    ),
+    "origin": ("Origin",),
+    "planning": ("Choice", "choose", "plan"),
+    "result": ("Curve", "Plan"),
+}
+# Those that are not in `__all__` are found as attributes as well, as if they had been imported.
+_MODULES = (
+    "algorithms",
+    "bounds",
+    "comparison",
+    "engine",
+    "envs",
+    "exact",
+    "experiments",
+    "extending",
+    "models",
+    "testing",
+    "theory",
+    "views",
+)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"pacplan.{name}")
+    if name not in __all__:
+        raise AttributeError(f"module 'pacplan' has no attribute {name!r}")
+    home = next((home for home, names in _HOMES.items() if name in names), "algorithms")
+    found = getattr(import_module(f"pacplan.{home}"), name)
+    globals()[name] = found  # So it is asked for only once.
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

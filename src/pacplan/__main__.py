@@ -1,5 +1,5 @@
 """`python -m pacplan` is the command `pacplan`."""
 
-from pacplan.cli import app
+from pacplan.cli import main
 
-app()
+main()

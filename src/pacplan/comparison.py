@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms import Planner
 from pacplan.core import checks
+from pacplan.core.text import table
 from pacplan.experiments.records import Record, Store
 from pacplan.experiments.runner import complete, prepare
 from pacplan.experiments.summary import mean
@@ -43,6 +44,7 @@ def compare(
     runs: int,
     seed: int = 0,
     on_interrupt: Literal["return", "raise"] = "raise",
+    progress: bool = False,
 ) -> list[Row]:
     """Run every planner on problems `seed`, `seed + 1`, ... with the same number of calls.
 
@@ -54,19 +56,20 @@ def compare(
         seed: number of the first problem, and seed of the plans.
         on_interrupt: "raise": Ctrl-C raises KeyboardInterrupt. "return": it ends the comparison, and
             the rows hold the problems that every planner has finished; it raises if there are none.
+        progress: show a bar with rate and time left, on the error stream.
     """
     checks.choice("on_interrupt", on_interrupt, ("return", "raise"))
     sweep = Sweep(
         planners=[PlannerSpec(planner) for planner in planners],
         problems=[ProblemSpec(problem, label="problem")],
-        budgets=[budget],
+        budgets=[checks.integer("budget", budget, least=1)],
         seeds=range(seed, seed + checks.integer("runs", runs, least=1)),
         seed=seed,
     )
     prepare(sweep)
     done = Store()
     try:
-        complete(sweep, done, workers=1)
+        complete(sweep, done, workers=1, progress=progress)
     except KeyboardInterrupt:
         if on_interrupt == "raise" or len(done.records) < len(planners):
             raise
@@ -91,38 +94,54 @@ def _row(planner: Planner, records: Sequence[Record]) -> Row:
     return Row(repr(planner), planner.name, *map(np.array, columns))
 
 
+def to_dict(rows: Sequence[Row], budget: int) -> dict[str, Any]:
+    """A comparison in types that `json.dumps` takes, the smallest regret first."""
+    return {
+        "budget": budget,
+        "problems": len(rows[0].regrets),
+        "planners": [
+            {
+                "name": row.name,
+                "planner": row.planner,
+                "mean_regret": (regret := mean(row.regrets)).value,
+                "mean_regret_low": regret.low,
+                "mean_regret_high": regret.high,
+                "regrets": row.regrets.tolist(),
+                "calls": row.calls.tolist(),
+                "seconds": row.seconds.tolist(),
+            }
+            for row in _ranked(rows)
+        ],
+    }
+
+
 def show(rows: Sequence[Row], budget: int, runs: int) -> None:
     """Print the comparison as a table, the smallest regret first."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(
-        "planner",
-        "mean regret",
-        "95 % interval",
-        "mean calls",
-        "ms per plan",
-        title=f"{runs} problems, {budget:,} calls each",
-        box=None,
-        title_justify="left",
-    )
-    for row in sorted(rows, key=lambda row: float(row.regrets.mean())):
+    cells = [("planner", "mean regret", "95 % interval", "mean calls", "ms per plan")]
+    for row in _ranked(rows):
         regret = mean(row.regrets)
-        table.add_row(
-            row.name,
-            f"{regret.value:.2e}",
-            f"{regret.low:.2e} .. {regret.high:.2e}",
-            f"{row.calls.mean():,.0f}",
-            f"{row.seconds.mean() * 1e3:.2f}",
+        cells.append(
+            (
+                row.name,
+                f"{regret.value:.2e}",
+                f"{regret.low:.2e} .. {regret.high:.2e}",
+                f"{row.calls.mean():,.0f}",
+                f"{row.seconds.mean() * 1e3:.2f}",
+            )
         )
-    Console(highlight=False).print(table)
+    print(f"{runs} problem{'s' * (runs != 1)}, {budget:,} calls each")
+    print("\n".join(table(cells, left=(0,))))
+
+
+def _ranked(rows: Sequence[Row]) -> list[Row]:
+    return sorted(rows, key=lambda row: float(row.regrets.mean()))
 
 
 def plot(rows: Sequence[Row], path: str, budget: int) -> None:
     """Draw mean regret with its interval, one line per planner, to a picture file."""
     check_picture(path)
     plt = library("matplotlib.pyplot")
-    ordered = sorted(rows, key=lambda row: float(row.regrets.mean()), reverse=True)
+    ordered = _ranked(rows)[::-1]
     figure, axes = plt.subplots(figsize=(7, 1.2 + 0.45 * len(rows)), layout="constrained")
     for place, row in enumerate(ordered):
         regret = mean(row.regrets)

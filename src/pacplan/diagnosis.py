@@ -8,9 +8,6 @@ from numpy.typing import NDArray
 
 from pacplan.core.words import at_most, exactly
 
-# Options of the command that have a name of their own; all others are given by --option.
-_FLAGS = ("epsilon", "delta", "gamma", "horizon", "thresholds", "goal")
-
 # A curve is judged by its points from this part of the calls on, and by no fewer points than that.
 _RECENT = 1.0 / 8.0
 _LEAST_POINTS = 4
@@ -35,15 +32,12 @@ class Advice:
     value: str | float | None
     why: str
 
-    def text(self, command: bool = False) -> str:
-        """In words, as an argument of Python or of the command."""
-        value = exactly(self.value) if isinstance(self.value, float) else self.value
-        if not command:
-            quoted = f'"{value}"' if isinstance(self.value, str) else value or "..."
-            return f"{self.setting}={quoted} ({self.why})"
-        flag = f"--{self.setting} {value or 'N'}"
-        option = f"--option {self.setting}={value or 'module:name'}"
-        return f"{flag if self.setting in _FLAGS else option} ({self.why})"
+    def text(self) -> str:
+        """In words, as an argument of Python."""
+        value = f'"{self.value}"' if isinstance(self.value, str) else "..."
+        if isinstance(self.value, float):
+            value = exactly(self.value)
+        return f"{self.setting}={value} ({self.why})"
 
 
 @dataclass(frozen=True)
@@ -79,12 +73,12 @@ class Diagnosis:
             known = f"the value is known within {at_most(self.reached)}"
         return f"Not certified: asked for epsilon = {exactly(self.asked)}, and {known}."
 
-    def explanation(self, command: bool = False) -> str:
-        """The rest: causes, outlook, advice; for a user of the command, its options."""
+    def explanation(self) -> str:
+        """The rest: causes, outlook, advice."""
         lines = [f"Why: {'; '.join(self.causes)}."] if self.causes else []
         lines.append(f"Outlook: {self.outlook}.")
         if self.advice:
-            lines.append(f"Try: {'; '.join(each.text(command) for each in self.advice)}.")
+            lines.append(f"Try: {'; '.join(each.text() for each in self.advice)}.")
         return "\n".join(lines)
 
     def __str__(self) -> str:

@@ -284,7 +284,7 @@ def _possible(model: Model, epsilon: float, given: dict[str, Any]) -> list[Plann
         _check_names(UGapEMCTS, settings)
         return [UGapEMCTS(epsilon=epsilon, delta=delta, **settings)]
     if gamma is None:
-        raise TypeError("plan() needs gamma, the discount: pass gamma=1 and a horizon= for none")
+        raise TypeError("plan() needs gamma, the discount: pass gamma=1 and horizon= for none")
     _check_names(Bracket, settings)
     merges: tuple[Any, ...] = (merge,)
     if merge == "auto":
@@ -308,8 +308,8 @@ def _check_names(planner: type[Planner], settings: dict[str, Any]) -> None:
             continue
         others = [other for other, cls in planners.items() if _takes(cls, {name: None})]
         hint = f" ({', '.join(others)} would take it)" if others else ""
-        known = [*signature(planner).parameters]
-        raise TypeError(f"plan takes no {name} for this model{hint}; it takes {', '.join(known)}")
+        known = ", ".join(f"{taken}=" for taken in signature(planner).parameters)
+        raise TypeError(f"plan takes no {name}= for this model{hint}; it takes {known}")
 
 
 def _takes(planner: type[Planner], settings: dict[str, Any]) -> bool:

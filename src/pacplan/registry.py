@@ -45,7 +45,8 @@ def planner_of(name: str, settings: Mapping[str, Any]) -> Planner:
     accepted = signature(planner).parameters
     for key in settings:
         if key not in accepted:
-            raise ValueError(f"{name} takes no {key}; it takes {', '.join(accepted)}")
+            known = ", ".join(f"{taken}=" for taken in accepted)
+            raise ValueError(f"{name} takes no {key}=; it takes {known}")
     replaced = {key for given in settings for key in _INSTEAD.get(given, ())}
     defaults = {
         key: value for key, value in _DEFAULTS.items() if key in accepted and key not in replaced

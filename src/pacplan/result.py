@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.core.keys import same
+from pacplan.core.text import table
 from pacplan.core.words import at_least, at_most, estimated
 from pacplan.diagnosis import Diagnosis
 from pacplan.engine.tree import SearchTree
@@ -194,12 +195,7 @@ class Plan:
             rows.append(
                 (mark, " ".join(str(action).split()), *interval, estimate, f"{self.calls[i]:,}")
             )
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        ]
-        lines += ["", self.guarantee, self.effort]
+        lines = [*table(rows), "", self.guarantee, self.effort]
         if self.diagnosis is not None:
             lines.append(self.diagnosis.explanation())
         return "\n".join(lines)

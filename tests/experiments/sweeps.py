@@ -8,10 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import psutil
-from typer.testing import CliRunner
 
 import pacplan
-from pacplan.cli import app
 from pacplan.experiments import (
     PlannerSpec,
     ProblemSpec,
@@ -62,10 +60,3 @@ def started_by(pid):
 def count_lines(folder):
     path = folder / "runs.csv"
     return path.read_bytes().count(b"\n") if path.exists() else 0
-
-
-def command(*arguments):
-    result = CliRunner().invoke(app, [str(a) for a in arguments], env={"COLUMNS": "200"})
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import pacplan
+from command_line import run as command
 from pacplan.experiments import (
     PlannerSpec,
     ProblemSpec,
@@ -17,7 +18,7 @@ from pacplan.experiments import (
     run,
 )
 from pacplan.experiments import records as files
-from sweeps import GAPE, SMALL, UCT, command, timeless
+from sweeps import GAPE, SMALL, UCT, timeless
 
 
 def a_folder(path):
@@ -81,12 +82,12 @@ def test_odd_files_are_refused_as_they_are(tmp_path, name, damage, words, what):
     wanted += ["--workers", 1, "--quiet", "--out", tmp_path / "my"]
     if what == "reproduce" and "line 4" in words:
         pytest.skip("the rows are those of any sweep")
-    assert command(*wanted).exit_code == 0
+    assert command(*wanted).code == 0
     path = tmp_path / "my" / name
     damage(path)
     before = path.read_bytes() if path.is_file() else None
     result = command(*wanted)
-    assert result.exit_code == 2
+    assert result.code == 2
     assert words in result.stderr and len(result.stderr.splitlines()) == 1
     assert str(tmp_path / "my") in result.stderr
     assert (path.read_bytes() if path.is_file() else None) == before
@@ -105,7 +106,7 @@ def test_folders_that_cannot_be_written_to(tmp_path, what, out):
     )
     wanted = ["sweep", tmp_path / "my.toml"] if what == "sweep" else ["reproduce", "all", "--quick"]
     result = command(*wanted, "--workers", 1, "--out", tmp_path / out)
-    assert result.exit_code == 2
+    assert result.code == 2
     assert "choose another place" in result.stderr and len(result.stderr.splitlines()) == 1
 
 
@@ -113,11 +114,11 @@ def test_reports_that_cannot_be_written_are_noticed_before_the_runs(tmp_path, mo
     (tmp_path / "report.html").mkdir()
     wanted = ["reproduce", "figure2", "--quick", "--workers", 1, "--out", tmp_path]
     result = command(*wanted)
-    assert result.exit_code == 2 and "report.html is a folder" in result.stderr
+    assert result.code == 2 and "report.html is a folder" in result.stderr
     (tmp_path / "report.html").rmdir()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = command(*wanted)
-    assert result.exit_code == 2 and "pip install pacplan[viz]" in result.stderr
+    assert result.code == 2 and "pip install pacplan[viz]" in result.stderr
     assert not (tmp_path / "runs.csv").exists()
 
 
@@ -127,7 +128,7 @@ def test_a_summary_that_cannot_be_written(tmp_path):
         'budgets = [30]\n[[problems]]\nname = "garnet"\n[[planners]]\nname = "uct"\n'
     )
     result = command("sweep", tmp_path / "my.toml", "--workers", 1, "--quiet")
-    assert result.exit_code == 1
+    assert result.code == 1
     assert "summary.csv: Is a directory" in result.stderr and len(result.stderr.splitlines()) == 1
     assert len(read(tmp_path / "my" / "runs.csv")) == 1
 

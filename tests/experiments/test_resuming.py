@@ -10,12 +10,13 @@ import time
 import psutil
 import pytest
 
+from command_line import run as command
 from pacplan.experiments import (
     read,
     read_sweep,
     run,
 )
-from sweeps import COMMAND, command, count_lines, started_by, timeless
+from sweeps import COMMAND, count_lines, started_by, timeless
 
 SWEEP = """
 seeds = 60
@@ -170,6 +171,6 @@ def test_a_full_disk_ends_it_with_a_word_and_it_goes_on_later(folder, workers, m
     if most > 1000:
         assert most - 400 < len(content) <= most
         assert len(read(folder / "my" / "runs.csv")) > 5
-    assert command("sweep", "my.toml", "--workers", 1, "--quiet").exit_code == 0
+    assert command("sweep", "my.toml", "--workers", 1, "--quiet").code == 0
     assert (folder / "my" / "runs.csv").read_bytes().startswith(content)
     assert len(read(folder / "my" / "runs.csv")) == 240

@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from command_line import run as command
 from pacplan.experiments import (
     PlannerSpec,
     Sweep,
     read,
     read_sweep,
 )
-from sweeps import COMMAND, SMALL, UCT, command
+from sweeps import COMMAND, SMALL, UCT
 
 WATCHED = """
 from pathlib import Path
@@ -84,7 +85,7 @@ def watched(tmp_path, monkeypatch):
 def test_all_entries_are_checked_before_any_code_is_called(watched, text, word, imported):
     Path("my.toml").write_text(text.replace("{m}", watched))
     result = command("sweep", "my.toml", "--workers", 1)
-    assert result.exit_code == 2
+    assert result.code == 2
     assert word in result.stderr and len(result.stderr.splitlines()) == 1
     assert not Path("called").exists()
     if not imported:
@@ -110,7 +111,7 @@ def test_functions_of_the_users_as_settings(watched):
     text = 'budgets = [50]\n[[problems]]\nname = "{m}:make"\n' + planner
     Path("my.toml").write_text(text.replace("{m}", watched))
     result = command("sweep", "my.toml", "--workers", 1, "--quiet")
-    assert result.exit_code == 0, result.stderr
+    assert result.code == 0, result.stderr
     assert [record.samples for record in read(Path("my/runs.csv"))] == [50]
 
 
@@ -128,7 +129,7 @@ def test_toml_says_the_same_as_python(tmp_path):
     planners = [replace(UCT, label="U", budgets=[10, 20]), PlannerSpec("brue", {"gamma": 0.7})]
     assert read_sweep(tmp_path / "my.toml") == Sweep(planners, [SMALL], [30], [1, 5], 4)
     result = command("sweep", tmp_path / "my.toml", "--workers", 1, "--quiet")
-    assert result.exit_code == 0
+    assert result.code == 0
     assert len(read(tmp_path / "my" / "runs.csv")) == 6
     with open(tmp_path / "my" / "summary.csv") as file:
         summary = list(csv.DictReader(file))
@@ -154,14 +155,14 @@ def test_toml_says_the_same_as_python(tmp_path):
 def test_wrong_toml(tmp_path, text, word):
     (tmp_path / "my.toml").write_text(text)
     result = command("sweep", tmp_path / "my.toml")
-    assert result.exit_code == 2
+    assert result.code == 2
     assert word in result.stderr and len(result.stderr.splitlines()) == 1
     assert not (tmp_path / "my").exists()
 
 
 def test_a_missing_file():
     result = command("sweep", "nowhere.toml")
-    assert result.exit_code == 2 and "nowhere.toml" in result.stderr
+    assert result.code == 2 and "nowhere.toml" in result.stderr
 
 
 def test_failed_runs_show_in_the_exit_code(tmp_path):
@@ -169,7 +170,7 @@ def test_failed_runs_show_in_the_exit_code(tmp_path):
         'budgets = [30]\n[[problems]]\nname = "garnet"\n[[planners]]\nname = "opd"\ngamma = 0.7\n'
     )
     result = command("sweep", tmp_path / "my.toml", "--workers", 1, "--quiet")
-    assert result.exit_code == 1
+    assert result.code == 1
     assert "1 of 1 runs failed" in result.stderr and "one successor" in result.stderr
 
 
@@ -188,4 +189,4 @@ def test_no_scheduler_at_the_address(tmp_path):
         'budgets = [30]\n[[problems]]\nname = "garnet"\n[[planners]]\nname = "uct"\ngamma = 0.7\n'
     )
     result = command("sweep", tmp_path / "my.toml", "--dask", "nonsense://x")
-    assert result.exit_code == 2 and "nonsense://x" in result.stderr
+    assert result.code == 2 and "nonsense://x" in result.stderr

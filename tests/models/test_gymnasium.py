@@ -9,10 +9,9 @@ from functools import cache
 import gymnasium
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import pacplan
-from pacplan.cli import app
+from command_line import run
 from pacplan.exact import finite_horizon
 from pacplan.models.bench import observation_key
 from worlds import CLIFF, KNOWN, TAXI, made, recent_taxi, sampled, steps_of
@@ -298,15 +297,15 @@ def test_from_the_command_line(command, code, words):
     options = ["--epsilon", "0.3", "--gamma", "0.9", "--seed", "0", "--budget", "3000", "-q"]
     if "FrozenLake" in command[0]:
         options += ["--option", "rewards=known", "--option", "transitions=known"]
-    outcome = CliRunner().invoke(app, ["plan", *command, *options])
-    assert outcome.exit_code == code, outcome.output
+    outcome = run("plan", *command, *options)
+    assert outcome.code == code, outcome.output
     assert words in outcome.output
 
 
 def test_without_gymnasium(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
-    outcome = CliRunner().invoke(app, ["plan", "gym:FrozenLake-v1"])
-    assert outcome.exit_code == 2
+    outcome = run("plan", "gym:FrozenLake-v1")
+    assert outcome.code == 2
     assert "pip install pacplan[gym]" in outcome.output
 
 

@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from pacplan.cli import app
+from command_line import run
 from pacplan.testing import Promise, verify
 from pacplan.testing.ledger import ledger
 from promisers import Answer, Impatient
@@ -126,25 +125,25 @@ def command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "mine_to_verify", raising=False)
 
-    def run(*arguments):
+    def verify(*arguments):
         fixed = ("verify", "--plans", "100", "--families", "ties", "--workers", "1", "--quiet")
-        return CliRunner().invoke(app, [*fixed, *arguments])
+        return run(*fixed, *arguments)
 
-    return run
+    return verify
 
 
 def test_exit_codes(command, tmp_path):
     passed = command("--planner", "mine_to_verify:truthful", "--out", "results.jsonl")
-    assert passed.exit_code == 0, passed.output
+    assert passed.code == 0, passed.output
     assert "None of 1 promises was found broken" in passed.output
     assert len((tmp_path / "results.jsonl").read_text().splitlines()) == 1 + 4
     caught = command("--planner", "mine_to_verify:Answer")
-    assert caught.exit_code == 1 and "VIOLATED" in caught.output
+    assert caught.code == 1 and "VIOLATED" in caught.output
     broken = command("--planner", "mine_to_verify:Broken")
-    assert broken.exit_code == 1 and "ZeroDivisionError" in broken.output
+    assert broken.code == 1 and "ZeroDivisionError" in broken.output
     for wrong in (("--planner", "uct"), ("--families", "x"), ("--planner", "mine_to_verify:x")):
-        assert command(*wrong).exit_code == 2
-    assert command("--planner", "mine_to_verify:Answer", "--out", "results.jsonl").exit_code == 2
+        assert command(*wrong).code == 2
+    assert command("--planner", "mine_to_verify:Answer", "--out", "results.jsonl").code == 2
 
 
 def test_a_results_file_that_cannot_be_written(command, tmp_path):
@@ -165,16 +164,16 @@ def test_a_results_file_that_cannot_be_written(command, tmp_path):
     kept = (tmp_path / "results.jsonl").read_bytes()
     assert kept.endswith(b"\n")
     wanted = ("--planner", "mine_to_verify:truthful", "--out", "results.jsonl")
-    assert command(*wanted).exit_code == 0
+    assert command(*wanted).code == 0
     assert (tmp_path / "results.jsonl").read_bytes().startswith(kept)
     refused = command("--planner", "mine_to_verify:truthful", "--out", str(tmp_path))
-    assert refused.exit_code == 2 and "choose another place" in refused.stderr
+    assert refused.code == 2 and "choose another place" in refused.stderr
 
 
 def test_json(command):
     printed = command("--planner", "mine_to_verify:Answer", "--json")
     report = json.loads(printed.stdout)
-    assert printed.exit_code == 1
+    assert printed.code == 1
     assert report["ok"] is False and report["complete"] is True and report["plans"] == 100
     (verdict,) = report["verdicts"]
     assert verdict["violated"] and verdict["failures"] == len(verdict["cases"])
@@ -184,5 +183,5 @@ def test_an_interrupted_command_prints_what_it_has(command, monkeypatch):
     monkeypatch.setattr(Impatient, "left", 60)
     Path("mine_to_verify.py").write_text("from promisers import Impatient\n")
     stopped = command("--planner", "mine_to_verify:Impatient", "--out", "results.jsonl")
-    assert stopped.exit_code == 130
+    assert stopped.code == 130
     assert "50 plans" in stopped.output and "continues from results.jsonl" in stopped.output

@@ -291,8 +291,8 @@ class SmoothCruiser(Planner):
         shape = self._shape(query.model)
         if not shape.calls < _MOST_DRAWS and limits.budget is None and limits.time_limit is None:
             raise ValueError(
-                f"SmoothCruiser would take {shape.calls:.3g} calls here; raise epsilon, or give plan() "
-                "a budget or a time_limit"
+                f"SmoothCruiser would take {shape.calls:.3g} calls here; raise epsilon, or pass "
+                "budget= or time_limit="
             )
 
     def start(self, query: Query, session: Session) -> "_SmoothSearch":

@@ -266,7 +266,7 @@ class SparseSampling(Planner):
         if needed == math.inf and endless:
             raise ValueError(
                 f"SparseSampling may take more than {_MOST} calls here; give a smaller horizon or "
-                "width, or give plan() a time_limit"
+                "width, or pass time_limit="
             )
 
     def start(self, query: Query, session: Session) -> "_SparseSearch":

@@ -233,7 +233,7 @@ class StOP(Planner):
         self.delta = checks.probability("delta", delta)
         self.gamma = check_gamma_below_one(gamma)
         if self.gamma == 0.0:
-            raise ValueError("gamma must lie in (0, 1): use MDPGapE(horizon=1) for gamma = 0")
+            raise ValueError("gamma must lie in (0, 1): for gamma=0 use MDPGapE with horizon=1")
         self.max_policies = checks.integer("max_policies", max_policies, least=1)
 
     def depth(self, model: Model) -> int:

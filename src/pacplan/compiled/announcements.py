@@ -1,14 +1,21 @@
-"""Tells the user when a kernel is compiled, which takes seconds, and how long it took.
+"""Tells the user what is being compiled, which takes seconds, and how long it took.
+
+Messages go to the logger `pacplan`. If nobody listens to it and the error stream is a terminal, a line
+stands there while something is compiled, and vanishes: it may appear between the rows of a table that
+the user's program prints. The times are then told when the program ends.
 
 Meanwhile Python's garbage collector is off: the compiler makes millions of objects that stay in use,
 and the collector would go through them again and again.
 """
 
+import atexit
 import gc
 import logging
+import sys
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 from pacplan.compiled.cache import KernelCache, argument_classes
 from pacplan.compiled.private import missing
@@ -24,11 +31,47 @@ _kernels: set[Callable[..., Any]] = set()
 _PLANNERS = "pacplan.algorithms."
 # The names of kernels that are a planner's whole search: they are announced by the planner's name.
 _WHOLE_SEARCHES = ("play", "work")
+# Codes of terminals: remember this place; go back there and remove what follows.
+_REMEMBER, _GO_BACK = "\x1b7", "\x1b8\x1b[J"
+
+
+class Compilation(NamedTuple):
+    """Something that this process has compiled.
+
+    Attributes:
+        title: what it was, such as "uct for a tabular model".
+        seconds: how long it took.
+        lasting: whether it is kept, so that later runs start warm.
+        is_kernel: whether it is a kernel of pacplan or of an extension; a user's simulator is none.
+    """
+
+    title: str
+    seconds: float
+    lasting: bool
+    is_kernel: bool
+
+    def __str__(self) -> str:
+        return f"{self.title} took {self.seconds:.1f} s{'; later runs start warm' * self.lasting}"
+
+
+compilations: list[Compilation] = []
+"""What this process has compiled so far."""
+_untold: list[Compilation] = []
 
 
 def announce(dispatcher: Any) -> None:
     """Announce the compilations of a kernel."""
     _kernels.add(dispatcher.py_func)
+
+
+@contextmanager
+def compiling(title: str) -> Iterator[None]:
+    """Announce that something else is compiled meanwhile, and not kept."""
+    _announcer.begin(title)
+    try:
+        yield
+    finally:
+        _announcer.end(title, lasting=False, is_kernel=False)
 
 
 class _Announcer(Listener):  # type: ignore[misc]
@@ -38,30 +81,64 @@ class _Announcer(Listener):  # type: ignore[misc]
         self._depth = 0
         self._start = 0.0
         self._collecting = False
+        self._vanishes = False
 
     def on_start(self, event: Any) -> None:
         dispatcher = _kernel(event)
-        if dispatcher is None:
-            return
-        self._depth += 1
-        if self._depth == 1:
-            cache = getattr(dispatcher, "_cache", None)
-            lasting = isinstance(cache, KernelCache) and cache.lasting
-            later = "; later runs start warm" if lasting else ""
-            _logger.warning("pacplan: compiling %s, some seconds%s ...", _title(event), later)
-            self._start = time.perf_counter()
-            self._collecting = gc.isenabled()
-            gc.disable()
+        if dispatcher is not None:
+            self.begin(_title(event), long=dispatcher.py_func.__name__ in _WHOLE_SEARCHES)
 
     def on_end(self, event: Any) -> None:
-        if _kernel(event) is None:
+        dispatcher = _kernel(event)
+        if dispatcher is not None:
+            cache = getattr(dispatcher, "_cache", None)
+            self.end(_title(event), isinstance(cache, KernelCache) and cache.lasting)
+
+    def begin(self, title: str, *, long: bool = False) -> None:
+        self._depth += 1
+        if self._depth > 1:
             return
+        self._vanishes = _can_vanish()
+        words = f"pacplan: compiling {title}{', some seconds' * long} ..."
+        if self._vanishes:
+            print(f"{_REMEMBER}{words}", end="", file=sys.stderr, flush=True)
+        elif long:
+            _logger.warning("%s", words)
+        self._collecting = gc.isenabled()
+        gc.disable()
+        self._start = time.perf_counter()
+
+    def end(self, title: str, lasting: bool, *, is_kernel: bool = True) -> None:
         self._depth -= 1
-        if self._depth == 0:
-            if self._collecting:
-                gc.enable()
-            seconds = time.perf_counter() - self._start
-            _logger.info("pacplan: %s took %.1f s to compile", _title(event), seconds)
+        if self._depth > 0:
+            return
+        done = Compilation(title, time.perf_counter() - self._start, lasting, is_kernel)
+        if self._collecting:
+            gc.enable()
+        compilations.append(done)
+        if self._vanishes:
+            print(_GO_BACK, end="", file=sys.stderr, flush=True)
+            _untold.append(done)
+        else:
+            _logger.warning("pacplan: compiling %s", done)
+
+
+def _can_vanish() -> bool:
+    """Whether a line for the time being can be shown: on a terminal, if nobody else takes the messages.
+
+    Whatever redirects the error stream, such as a progress bar, puts messages where they belong.
+    """
+    on_terminal = sys.stderr is not None and sys.stderr.isatty()
+    if not on_terminal or sys.stderr is not sys.__stderr__:
+        return False
+    return _logger.isEnabledFor(logging.WARNING) and not _logger.hasHandlers()
+
+
+@atexit.register
+def tell() -> None:
+    """Say what was compiled, and how long it took, as far as that was not said yet."""
+    while _untold:
+        _logger.warning("pacplan: compiling %s", _untold.pop(0))
 
 
 def _kernel(event: Any) -> Any:
@@ -91,7 +168,8 @@ def _room(module: str) -> str:
     return module.rpartition(".")[2]
 
 
+_announcer = _Announcer()
 if register is None:
     missing("events", "compilations are not announced, and take longer")
 else:
-    register("numba:compile", _Announcer())
+    register("numba:compile", _announcer)

@@ -36,9 +36,12 @@ from pacplan.compiled.sources import kernel_digest
 _MAGIC = b"pacplan kernel 1\n"
 _SUFFIX = ".kernel"
 _UNFINISHED = ".unfinished"
+RECORD = ".record"
+"""How the names of files end that say which kernels belong together (`record.py`)."""
 _HOUR = 3600.0
 # A kernel takes a few hundred kilobytes. Sources that are edited a lot leave many behind.
 _LONGEST_UNUSED = 30 * 24 * _HOUR
+_LONGEST = {_UNFINISHED: _HOUR, RECORD: _LONGEST_UNUSED}
 _MOST_BYTES = 500_000_000
 # What else changes the code that Numba makes, besides a function's own options.
 _SETTINGS = (
@@ -53,6 +56,9 @@ _SETTINGS = (
 _OPEN_FLAGS = sum(getattr(os, name, 0) for name in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK"))
 
 _HAS_OWNERS = hasattr(os, "geteuid")
+
+used: set[str] = set()
+"""The names of the files of kernels that this process has read or written."""
 
 
 class UnusableError(Exception):
@@ -110,6 +116,7 @@ class KernelCache:
                 )
                 continue
             _touch(path)
+            used.add(path.name)
             return _rebuilt(sig, payload, target_context)
         return None
 
@@ -134,9 +141,7 @@ class KernelCache:
                 [(kind.__module__, kind.__qualname__) for kind in classes],
                 sources,
                 self._options,
-                [getattr(numba.config, setting, None) for setting in _SETTINGS],
-                (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__, np.__version__),
-                codegen.magic_tuple(),
+                circumstances(codegen),
             )
         )
         # The name of an object with an address says nothing in another process.
@@ -146,6 +151,15 @@ class KernelCache:
         function = self._function
         name = re.sub(r"[^\w.]", "", f"{function.__module__}.{function.__qualname__}")[-100:]
         return f"{name}-{identity.hex()[:40]}{_SUFFIX}"
+
+
+def circumstances(codegen: Any) -> tuple[Any, ...]:
+    """What else compiled code depends on: settings and versions of the compiler, and the processor."""
+    return (
+        [getattr(numba.config, setting, None) for setting in _SETTINGS],
+        (sys.implementation.cache_tag, numba.__version__, llvmlite.__version__, np.__version__),
+        codegen.magic_tuple(),
+    )
 
 
 def argument_classes(kinds: Any) -> Iterator[type]:
@@ -317,13 +331,14 @@ def _write(name: str, identity: bytes, payload: bytes) -> None:
     for folder in _candidates():
         try:
             _make(folder)
-            _replace(folder / name, content)
+            replace_file(folder / name, content)
         except (UnusableError, OSError) as error:
             if str(folder / name) in warned:
                 return
             troubles.append(f"{folder} ({_reason(error)})")
         else:
             _tidy(folder, name)
+            used.add(name)
             outcome = f"they are kept in {folder} instead"
             break
     else:
@@ -353,7 +368,7 @@ def _make(folder: Path) -> None:
         raise UnusableError(distrust)
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
     """Write a file that others see complete or not at all, even after a loss of power."""
     number, unfinished = tempfile.mkstemp(_UNFINISHED, path.name[:40], path.parent)
     try:
@@ -388,9 +403,10 @@ def _tidy(folder: Path, newest: str) -> None:
                 status = entry.stat(follow_symlinks=False)
                 if not stat.S_ISREG(status.st_mode) or entry.name == newest:
                     continue
-                if entry.name.endswith(_SUFFIX):
-                    kernels.append((now - status.st_mtime, status.st_size, entry.path))
-                elif entry.name.endswith(_UNFINISHED) and status.st_mtime < now - _HOUR:
+                age, suffix = now - status.st_mtime, Path(entry.name).suffix
+                if suffix == _SUFFIX:
+                    kernels.append((age, status.st_size, entry.path))
+                elif suffix in _LONGEST and age > _LONGEST[suffix]:
                     os.unlink(entry.path)
     total = 0
     for age, size, path in sorted(kernels):
@@ -402,6 +418,12 @@ def _tidy(folder: Path, newest: str) -> None:
 
 def _reason(error: Exception) -> str:
     return str(error.strerror if isinstance(error, OSError) else error)
+
+
+def kept_in() -> Path | None:
+    """The folder in which compiled kernels are kept; None if there is none that can be trusted."""
+    trusted = (folder for folder in _candidates() if folder.is_dir() and _distrust(folder) is None)
+    return next(trusted, None)
 
 
 def keep_on_disk(dispatcher: Any) -> None:

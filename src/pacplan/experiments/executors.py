@@ -1,14 +1,19 @@
 """Where runs are computed: in this process, in a pool of processes, or on a Dask cluster."""
 
+import logging
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
+
+_LOGGER = logging.getLogger("pacplan")
+# What a pipe takes in one piece on every system, with its length.
+_LONGEST = 500
 
 
 class InProcess(Executor):
@@ -28,11 +33,15 @@ class InProcess(Executor):
 def process_pool(workers: int) -> Iterator[Executor]:
     """A pool of processes that do not outlive the context, however it is left.
 
-    They are started afresh, not forked: compiled code and threads do not survive forking.
+    They are started afresh, not forked: compiled code and threads do not survive forking. What they log
+    is logged here: they would write across a progress bar.
     """
     context = get_context("spawn")
     theirs, ours = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(theirs,))
+    told, telling = context.Pipe(duplex=False)
+    listener = threading.Thread(target=_relay, args=(told,), daemon=True)
+    pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(theirs, telling))
+    listener.start()
     try:
         with _interrupts_held():
             for _ in range(workers):
@@ -47,11 +56,35 @@ def process_pool(workers: int) -> Iterator[Executor]:
     finally:
         ours.close()
         theirs.close()
+        telling.close()
+        listener.join(timeout=1.0)  # It ends when the last process has.
 
 
-def _begin(lifeline: Connection) -> None:
+def _relay(told: Connection) -> None:
+    """Log what the processes have to say."""
+    with suppress(EOFError, OSError):
+        while True:
+            _LOGGER.warning("%s", told.recv_bytes().decode())
+
+
+class _Telling(logging.Handler):
+    """Sends messages to the parent. Processes share a pipe, in which short ones stay in one piece."""
+
+    def __init__(self, telling: Connection) -> None:
+        super().__init__(logging.WARNING)
+        self._telling = telling
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send a message."""
+        with suppress(OSError):
+            self._telling.send_bytes(record.getMessage().encode()[:_LONGEST])
+
+
+def _begin(lifeline: Connection, telling: Connection) -> None:
     """End when the parent closes the lifeline or dies."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _LOGGER.addHandler(_Telling(telling))
+    _LOGGER.propagate = False
 
     def wait() -> None:
         try:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pacplan.core.text import table
 from pacplan.experiments.records import Record
 
 
@@ -136,24 +137,23 @@ def write(found: Iterable[Group], path: Path) -> None:
 
 def show(found: Sequence[Group]) -> None:
     """Print summaries as a table."""
-    from rich.console import Console
-    from rich.table import Table
-
     several = len({group.problem for group in found}) > 1
     headers = ["planner", *(["problem"] if several else []), "budget", "runs", "failed"]
     headers += ["mean regret", "max regret", "median calls", "max calls", "ms per plan"]
-    table = Table(*headers, box=None, pad_edge=False)
+    rows = [headers]
     for group in found:
-        table.add_row(
-            group.planner,
-            *([group.problem] if several else []),
-            "" if group.budget is None else f"{group.budget:,}",
-            str(group.runs),
-            str(group.failed),
-            "" if group.regret is None else f"{group.regret.value:.1e}",
-            "" if group.max_regret is None else f"{group.max_regret:.1e}",
-            "" if group.median_samples is None else f"{group.median_samples:,.0f}",
-            "" if group.max_samples is None else f"{group.max_samples:,}",
-            "" if group.seconds is None else f"{group.seconds * 1e3:.2f}",
+        rows.append(
+            [
+                group.planner,
+                *([group.problem] if several else []),
+                "" if group.budget is None else f"{group.budget:,}",
+                str(group.runs),
+                str(group.failed),
+                "" if group.regret is None else f"{group.regret.value:.1e}",
+                "" if group.max_regret is None else f"{group.max_regret:.1e}",
+                "" if group.median_samples is None else f"{group.median_samples:,.0f}",
+                "" if group.max_samples is None else f"{group.max_samples:,}",
+                "" if group.seconds is None else f"{group.seconds * 1e3:.2f}",
+            ]
         )
-    Console(highlight=False).print(table)
+    print("\n".join(table(rows, left=(0, 1) if several else (0,))))

@@ -59,7 +59,7 @@ class GymnasiumTable(TabularMDP):
         if state is None:
             raise ValueError(
                 "the environment has no state yet, or does not show it as env.unwrapped.s; call "
-                "env.reset() before planning, or name the state: plan(model, state)"
+                "env.reset() before planning, or name the state: pass state="
             )
         return self._check_state(int(state))
 

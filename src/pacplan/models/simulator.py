@@ -14,6 +14,7 @@ from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 from numpy.typing import NDArray
 
+from pacplan.compiled.announcements import compiling
 from pacplan.compiled.jit import call_python, caller, records
 from pacplan.compiled.questions import answers
 from pacplan.compiled.streams import STREAM, streams
@@ -121,7 +122,7 @@ class Simulator:
     def initial_state(self) -> Any:
         """The state given as `initial`."""
         if self._initial is None:
-            raise ValueError("name a state to plan from: plan(model, state), or Simulator(initial=...)")
+            raise ValueError("name a state to plan from: pass state=, or Simulator(initial=...)")
         return self._initial
 
     def _check_state(self, state: Any, name: str) -> None:
@@ -635,6 +636,12 @@ def _jitted_coordinates(handle: Any, state: Any, point: Any) -> Any:
 
 
 @cache
+def _jitted_handle(step: Any, actions: int | Callable[[Any], Any], stationary: bool) -> JittedHandle:
+    with compiling(f"the simulator {step.py_func.__name__}"):
+        return JittedHandle(_jitted_step(step, stationary).address, _jitted_count(actions).address)
+
+
+@cache
 def _jitted_step(step: Any, stationary: bool) -> Any:
     """The user's jitted function with one signature, whatever its own; compiled, with an address."""
     wanted = _STEP.args[:3] if stationary else _STEP.args
@@ -743,9 +750,7 @@ class JittedSession(CompiledSession):
         stationary: bool,
         seed: np.random.SeedSequence,
     ) -> None:
-        super().__init__(
-            JittedHandle(_jitted_step(step, stationary).address, _jitted_count(actions).address)
-        )
+        super().__init__(_jitted_handle(step, actions, stationary))
         self._step, self._actions = step, actions
         self._stationary, self._seed = stationary, seed
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from pacplan.core.text import table
 from pacplan.testing.checks import CHECKS, Promise
 from pacplan.testing.intervals import clopper_pearson
 
@@ -140,23 +141,22 @@ class Report:
         }
 
     def __str__(self) -> str:
+        return "\n".join([*self.table(), "", *self.summary()])
+
+    def table(self) -> list[str]:
+        """A line for each family and planner, below a head."""
         rows: list[tuple[str, ...]] = [("family", "planner", "plans", "calls each", *CHECKS)]
         found = {(v.family, v.planner, v.check): v for v in self.verdicts}
         for cell in self.cells:
             cells = [_shown(found.get((cell.family, cell.planner, check))) for check in CHECKS]
             each = f"{cell.calls / cell.plans:,.0f}" if cell.plans else "-"
             rows.append((cell.family, cell.planner, f"{cell.plans:,}", each, *cells))
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(
-                text.ljust(width) if i < 2 or i > 3 else text.rjust(width)
-                for i, (text, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
-        ]
-        return "\n".join([*lines, "", *self._summary()])
+        numbers = (2, 3)
+        left = [place for place in range(len(rows[0])) if place not in numbers]
+        return table(rows, left)
 
-    def _summary(self) -> list[str]:
+    def summary(self) -> list[str]:
+        """What the table amounts to: a line for each thing to know."""
         judged = sum(verdict.promised is not None for verdict in self.verdicts)
         said = [
             f"{self.plans:,} plans, {sum(cell.calls for cell in self.cells):,} calls, "

@@ -101,9 +101,9 @@ def progress_table(snapshot: "Snapshot", target: float | None, budget: int | Non
     return Group(head, table)
 
 
-def interval_bar(lower: float, upper: float, low: float, high: float) -> str:
+def interval_bar(lower: float, upper: float, low: float, high: float, size: int = _BAR) -> str:
     """An interval drawn to the scale of [low, high]; a dot if its bounds cross."""
-    scale = (_BAR - 1) / max(high - low, 1e-12)
-    left = min(int((lower - low) * scale), _BAR - 1)
+    scale = (size - 1) / max(high - low, 1e-12)
+    left = min(int((lower - low) * scale), size - 1)
     right = max(left, int((upper - low) * scale))
-    return "·" * left + "━" * (right - left + 1) + "·" * (_BAR - 1 - right)
+    return "·" * left + "━" * (right - left + 1) + "·" * (size - 1 - right)

@@ -26,7 +26,7 @@ def check_limits(planner: Any, limits: Limits, model: Model, ends: bool = False)
     limited = (limits.budget, limits.time_limit, limits.callback) != (None, None, None)
     if not (ends or limited):
         name = type(planner).__name__
-        raise ValueError(f"{name} rarely stops by itself; give plan() a budget or a time_limit")
+        raise ValueError(f"{name} rarely stops by itself; pass budget= or time_limit=")
     if planner.horizon is not None:
         check_steps(model, planner.horizon)
     elif model.steps is not None:

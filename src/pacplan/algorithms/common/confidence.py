@@ -53,7 +53,7 @@ def check_stops(epsilon: float, limits: Limits) -> None:
     """Refuse a search that nothing would end."""
     endless = limits.budget is None and limits.time_limit is None and limits.callback is None
     if epsilon == 0.0 and endless:
-        raise ValueError("epsilon=0 may never stop by itself; give a budget or a time_limit")
+        raise ValueError("epsilon=0 may never stop by itself; pass budget= or time_limit=")
 
 
 def check_successors(planner: Certifying, model: Model) -> None:
@@ -105,8 +105,7 @@ class DefaultHorizon:
             return default
         if budget is None:
             raise ValueError(
-                f"there is no default horizon with {self.no_default}; pass horizon= to the planner, or "
-                "a budget to plan()"
+                f"there is no default horizon with {self.no_default}; pass horizon= or budget="
             )
         return allocation(budget, self.gamma)[1]
 

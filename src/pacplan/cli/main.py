@@ -1,0 +1,69 @@
+"""What is run as `pacplan`."""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from pacplan.cli import compare, plan, sweeps, verify, warm
+from pacplan.cli.endings import EndedError, Exit
+from pacplan.cli.help import Parser, catalogue
+from pacplan.core.version import __version__
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command.
+
+    Args:
+        arguments: what follows `pacplan` on the command line; by default what does.
+
+    Raises:
+        SystemExit: always, with the exit code.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # A bar that a terminal cannot show is no failure.
+    parser = _parser()
+    typed = sys.argv[1:] if arguments is None else list(arguments)
+    asked = parser.parse_args(typed)
+    asked.typed = typed
+    try:
+        if asked.command is None:
+            parser.print_help(sys.stderr)
+            sys.exit(Exit.USAGE)
+        asked.run(asked)
+        sys.stdout.flush()
+    except EndedError as ended:
+        if str(ended):
+            print(f"pacplan: {ended}", file=sys.stderr)
+        sys.exit(ended.code)
+    except KeyboardInterrupt:
+        print("pacplan: stopped", file=sys.stderr)
+        sys.exit(Exit.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader has seen enough. What is left to write goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(Exit.ERROR)
+    sys.exit(Exit.OK)
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="pacplan",
+        usage="pacplan COMMAND ...",
+        description="Monte-Carlo planning in Markov decision processes, with guarantees.",
+        epilog=catalogue(),
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"pacplan {__version__}", help="the version"
+    )
+    commands = parser.add_subparsers(
+        title="commands",
+        dest="command",
+        prog="pacplan",
+        metavar="COMMAND --help",
+        help="what a command does and takes",
+    )
+    for module in (plan, compare, sweeps, verify, warm):
+        module.add_to(commands)
+    return parser

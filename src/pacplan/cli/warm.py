@@ -1,0 +1,66 @@
+"""`pacplan warm`: compile beforehand."""
+
+import time
+from argparse import Namespace
+from typing import Any
+
+from pacplan.cli.arguments import add_quiet, add_workers
+from pacplan.cli.endings import failure, wrong_usage
+from pacplan.cli.spelling import translated
+from pacplan.core.catalogue import PLANNERS
+
+_ABOUT = """Compile beforehand what plans need, for all kinds of models: tables, Python simulators and
+jitted ones.
+
+Kernels are kept in the user's cache folder, or in NUMBA_CACHE_DIR, and every later process starts warm.
+Run it when an image is built, or before the tests of a project.
+
+Exit codes: 0 everything is there; 1 something could not be kept; 2 wrong usage; 130 Ctrl-C (what was
+finished is kept)."""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to a parser."""
+    parser = commands.add_parser(
+        "warm",
+        help="compile beforehand what plans need",
+        description=_ABOUT,
+        usage="pacplan warm [options]",
+    )
+    parser.set_defaults(run=run)
+    parser.add_argument(
+        "--planner",
+        nargs="+",
+        metavar="NAME",
+        help=f"planners to compile: auto (what looks at a model first), {', '.join(PLANNERS)}, or your "
+        "own as module:name; by default all of them",
+    )
+    add_workers(parser)
+    add_quiet(parser)
+
+
+def run(asked: Namespace) -> None:
+    """Compile what the command says."""
+    from pacplan.compiled.cache import kept_in
+    from pacplan.experiments.progress import bar
+    from pacplan.warming import jobs, warm
+
+    began = time.perf_counter()
+    try:
+        total = len(jobs(asked.planner))
+        results = warm(asked.planner, workers=asked.workers)
+    except (TypeError, ValueError) as error:
+        raise wrong_usage(translated(str(error))) from error
+    count, kept = 0, True
+    with bar(total, 0, "kinds of plans", show=not asked.quiet) as advance:
+        for result in results:
+            count += len(result.compiled)
+            kept = kept and result.kept
+            advance(1)
+    seconds = time.perf_counter() - began
+    if not kept:
+        raise failure("kernels could not be kept, so each process compiles them for itself")
+    if count:
+        print(f"Compiled {count} kernel{'s' * (count != 1)} in {seconds:.0f} s, kept in {kept_in()}.")
+    else:
+        print(f"Nothing to compile: everything was there already, in {kept_in()} ({seconds:.1f} s).")

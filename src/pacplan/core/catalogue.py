@@ -1,0 +1,30 @@
+"""The planners and problems that come with pacplan, by name, in words: help needs to import nothing."""
+
+PLANNERS = {
+    "bracket": "proven, with few calls; where successors recur",
+    "canopy": "proven; where every successor may be new (continuous noise)",
+    "mdp-gape": "proven; the planner of the MDP-GapE paper",
+    "sparse-sampling": "proven for small horizons: a full tree of samples",
+    "uct": "a good guess within a budget: UCB1 at every node",
+    "brue": "a good guess within a budget: uniform exploration",
+    "olop": "a good guess within a budget: sequences of actions",
+    "kl-olop": "the same with Kullback-Leibler bounds",
+    "opd": "certain; where nothing is random",
+    "op-mdp": "certain, from tables: it samples nothing",
+    "stop": "proven; optimistic over policies, for small gamma",
+    "trailblazer": "the value of a state",
+    "smooth-cruiser": "the value of a state, entropy-regularised",
+    "ugape-mcts": "proven; games of two players",
+}
+"""The names of `pacplan.planners`, and what each is for."""
+
+PROBLEMS = {
+    "game_tree": "a game of two players (needs --set tree=)",
+    "garnet": "a random MDP, as in the paper",
+    "gridworld": "a maze with a slippery floor",
+    "inventory": "order stock, sell what is asked for",
+    "queues": "which of several kinds of jobs to work on",
+    "riverswim": "swim upstream for a large reward, or drift down to a tiny one",
+    "sailing": "cross a lake while the wind turns",
+}
+"""The names of `pacplan.envs`, and what each is about."""

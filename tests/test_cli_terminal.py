@@ -1,0 +1,156 @@
+"""The command on terminals and in pipes: lines that fit, and lines that are left alone."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import pacplan
+import terminal
+from command_line import COMMAND, FAST, folder_of_models, run_process
+from pacplan.core import catalogue
+from terminal import plain, without_compilations
+
+folder = pytest.fixture(folder_of_models)
+
+
+def on_terminal(*arguments, **environment):
+    code, shown = terminal.on_terminal(*arguments, **environment)
+    return code, without_compilations(shown)
+
+
+CERTIFIED = ("plan", "garnet", *FAST, "--quiet")
+NOT_CERTIFIED = (*CERTIFIED, "--epsilon", "0.01", "--budget", "300")
+
+
+def table_of(text):
+    """The lines of the table in what is printed."""
+    lines = text.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.split()[-2:] == ["estimate", "calls"])
+    return lines[start : lines.index("", start)]
+
+
+@pytest.mark.parametrize("columns", [40, 80, 140])
+@pytest.mark.parametrize(
+    ("command", "code", "verdict"),
+    [(CERTIFIED, 0, "Certified: action "), (NOT_CERTIFIED, 3, "Not certified: action ")],
+    ids=["certified", "not certified"],
+)
+def test_lines_fit_the_terminal(columns, command, code, verdict):
+    ended, shown = on_terminal(columns, *command)
+    assert ended == code
+    assert shown.startswith(f"\x1b[1m{verdict}"), "what matters comes first, in bold"
+    lines = plain(shown).splitlines()
+    # The numbers of a table cannot be wrapped; at 40 columns they need some more.
+    assert all(len(line) < columns for line in lines if line not in table_of(plain(shown)))
+    assert max(map(len, table_of(plain(shown)))) < max(columns, 60)
+    assert any(len(line) > 0.7 * columns for line in lines), "the width is used"
+    piped = run_process(*command)
+    cut = "episodes, "  # The seconds differ.
+    assert (
+        " ".join(plain(shown).replace("━", "").replace("·", "").split()).split(cut)[0]
+        == (" ".join(piped.stdout.replace("━", "").replace("·", "").split()).split(cut)[0])
+    )
+
+
+@pytest.mark.parametrize("command", [CERTIFIED, NOT_CERTIFIED], ids=["certified", "not certified"])
+def test_paragraphs_are_lines_in_a_pipe(command):
+    outcome = run_process(*command)
+    assert "\x1b" not in outcome.stdout
+    lines = outcome.stdout.splitlines()
+    assert all(line == line.rstrip() for line in lines)
+    words = [line for line in lines if line and line not in table_of(outcome.stdout)]
+    assert all(line[0].isupper() for line in words), "each begins a sentence"
+    assert max(map(len, words)) > 140, "none is broken"
+
+
+def test_no_colour_where_none_is_wanted():
+    for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        assert "\x1b" not in on_terminal(80, *CERTIFIED, **environment)[1]
+
+
+def test_long_names_of_actions_give_way(folder):
+    """A name is cut where there is no room for it, and only there."""
+    command = ("plan", f"{folder}:make", "--state", repr("x" * 90), *FAST, "--quiet")
+    code, shown = on_terminal(80, *command)
+    assert code == 0
+    rows = table_of(plain(shown))
+    assert max(map(len, rows)) < 80 and any("xxx…" in row for row in rows)
+    assert "x" * 90 in run_process(*command).stdout
+
+
+def test_bars_in_plain_letters_where_there_are_no_others():
+    done = subprocess.run(
+        [COMMAND, *CERTIFIED],
+        env=os.environ | {"PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        timeout=600,
+    )
+    assert done.returncode == 0
+    assert b"=====" in done.stdout and b"....." in done.stdout
+
+
+def test_a_reader_who_has_seen_enough():
+    script = f"{COMMAND} {' '.join(CERTIFIED)} | head -c 1; exit ${{PIPESTATUS[0]}}"
+    for unbuffered in ("", "1"):
+        done = subprocess.run(
+            ["bash", "-c", script],
+            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+        assert done.returncode in (0, 1) and done.stdout == "C"
+        assert "Traceback" not in done.stderr and "Exception" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["plan", "compare", "reproduce", "sweep", "verify", "warm", ""])
+def test_help_fits_the_terminal(command):
+    arguments = (*command.split(), "--help")
+    code, shown = on_terminal(60, *arguments)
+    assert code == 0
+    assert max(map(len, shown.splitlines())) < 60
+    piped = run_process(*arguments).stdout
+    assert " ".join(shown.split()) == " ".join(piped.split())
+
+
+def test_help_keeps_its_brackets():
+    for command in ("plan", "compare"):
+        assert "(needs pacplan[viz])" in run_process(command, "--help").stdout
+
+
+def test_help_has_every_planner_and_problem():
+    assert list(catalogue.PLANNERS) == list(pacplan.planners)
+    assert list(catalogue.PROBLEMS) == list(pacplan.envs.__all__)
+    lines = run_process("--help").stdout.splitlines()
+    for name, words in (catalogue.PLANNERS | catalogue.PROBLEMS).items():
+        assert any(line.split() == [name, *words.split()] for line in lines)
+    about = run_process("plan", "--help").stdout
+    assert f"{', '.join(catalogue.PLANNERS)}, or your own" in about
+    assert f"{', '.join(catalogue.PROBLEMS)}; a Gymnasium" in about
+
+
+def test_version():
+    outcome = run_process("--version")
+    assert (outcome.code, outcome.stdout) == (0, f"pacplan {pacplan.__version__}\n")
+
+
+IMPORTED = """
+import json, sys
+from pacplan.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    print(json.dumps(sorted({name.split(".")[0] for name in sys.modules})), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["plan", "--help"], ["fly"]])
+def test_help_imports_nothing_heavy(arguments):
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED, *arguments], capture_output=True, text=True, check=True
+    )
+    found = set(json.loads(done.stderr.splitlines()[-1]))
+    assert not found & {"numba", "numpy", "rich", "llvmlite"}
