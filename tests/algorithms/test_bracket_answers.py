@@ -328,3 +328,35 @@ def test_the_value_of_a_single_action_takes_no_more_calls_than_that_of_two_alike
         assert all(abs(plan.value - (0.5 + 0.9 * 0.9)) <= 0.03 for plan in plans)
         calls.append(np.median([plan.samples for plan in plans]))
     assert calls[0] <= 1.5 * calls[1]
+
+
+@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
+@pytest.mark.parametrize(
+    ("actions", "horizon", "gamma", "epsilon"), [(2, 3, 0.9, 0.1), (5, 8, 0.7, 0.3)]
+)
+def test_what_is_declared_deterministic_is_searched_and_not_bet_on(
+    merge, actions, horizon, gamma, epsilon
+):
+    """A call says all about a pair, so no pair of a small tree needs a second one."""
+    told = {"rewards": "deterministic", "transitions": "deterministic", "merge": merge}
+    calls = []
+    for seed in range(10):
+        model = pacplan.envs.garnet(200, actions, 1, seed=seed)
+        planner = pacplan.Bracket(epsilon=epsilon, delta=0.1, gamma=gamma, horizon=horizon, **told)
+        plan = planner.plan(model, 0, seed=seed)
+        q = exact.finite_horizon(model, gamma=gamma, horizon=horizon)[0, 0]
+        assert plan.certified and plan.planner == repr(planner)
+        assert np.all(plan.lower <= q + 1e-9) and np.all(q <= plan.upper + 1e-9)
+        assert q.max() - q[plan.action] <= epsilon
+        calls.append(plan.samples)
+    assert max(calls) <= 1.2 * sum(actions**h for h in range(1, horizon + 1))
+    assert np.median(calls) <= 100
+
+
+def test_an_infinite_target_is_met_where_nothing_is_random():
+    model = pacplan.envs.garnet(200, 3, 1, seed=1)
+    told = {"rewards": "deterministic", "transitions": "deterministic", "target": "infinite"}
+    plan = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=0.8, **told).plan(model, 0, seed=0)
+    q = exact.discounted(model, gamma=0.8)[0]
+    assert plan.certified and "over an infinite horizon" in plan.guarantee
+    assert q.max() - q[plan.action] <= 0.2

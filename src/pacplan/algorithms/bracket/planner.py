@@ -1,6 +1,7 @@
 """Bracket: proven answers from optimism along one policy above and bets on returns below."""
 
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal, cast
 
 from pacplan.algorithms.bracket.search import BracketSearch
 from pacplan.algorithms.common.base import Planner, check_stationary
@@ -16,6 +17,8 @@ from pacplan.algorithms.common.confidence import (
 )
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.plans import bounded_plan
+from pacplan.algorithms.opd.planner import OPD
+from pacplan.algorithms.opd.search import SequenceSearch
 from pacplan.core import checks
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
@@ -57,7 +60,8 @@ class Bracket(Targeted, Planner):
         rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit reveals it
             (checked on every visit); "known": taken from the model's table.
         transitions: "unknown"; "deterministic": every pair has one successor (checked); "known": taken
-            from the model's table.
+            from the model's table. If both are deterministic, bounds are certain and come from the
+            search of `OPD`, unless the goal is a value, or `value_bounds` or `value_range` are given.
         target: "horizon": epsilon-optimal in the problem of H steps; "infinite": in the
             infinite-horizon discounted problem.
         value_bounds: what you know: (lower, upper), functions of a state and the number h of steps
@@ -129,10 +133,33 @@ class Bracket(Targeted, Planner):
             )
         self.check_reach(model, limits.budget)
 
-    def start(self, query: Query, session: Session) -> "BracketSearch":
-        return BracketSearch(self, query, session)
+    def _certain(self, query: Query) -> OPD | None:
+        """What searches if nothing is random, unless more is known or asked: no bet is needed then."""
+        if not self.rewards == self.transitions == "deterministic" or query.model.random_rewards:
+            return None
+        if self.goal == "value" or self.value_bounds is not None or self.value_range is not None:
+            return None
+        infinite = self.target == "infinite"
+        return OPD(
+            epsilon=self.epsilon,
+            gamma=self.gamma,
+            horizon=None if infinite else self.horizon_for(query.model, query.budget),
+            merge=cast(Any, self.merge),
+            transitions="deterministic",
+        )
 
-    def finish(self, query: Query, search: "BracketSearch", stopped_by: str, seconds: float) -> Plan:
+    def start(self, query: Query, session: Session) -> BracketSearch | SequenceSearch:
+        certain = self._certain(query)
+        return BracketSearch(self, query, session) if certain is None else certain.start(query, session)
+
+    def finish(
+        self, query: Query, search: BracketSearch | SequenceSearch, stopped_by: str, seconds: float
+    ) -> Plan:
+        if isinstance(search, SequenceSearch):
+            certain = self._certain(query)
+            assert certain is not None
+            found = certain.finish(query, search, stopped_by, seconds)
+            return replace(found, planner=repr(self))
         snapshot = search.snapshot(seconds)
         assert snapshot.lower is not None and snapshot.upper is not None
         middle = 0.5 * float(snapshot.lower.max() + snapshot.upper.max())
