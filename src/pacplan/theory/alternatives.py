@@ -12,7 +12,7 @@ that any laws could. That makes every z a problem, and the derivatives are those
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from operator import mul
@@ -167,7 +167,10 @@ _NO_MOVE = _Move(0.0, 0, 0, 0, {})
 
 
 class Search:
-    """Looks for cheap alternatives in one tree, from the last ones on while these are cheap."""
+    """Looks for cheap alternatives in one tree, from the last ones on while these are cheap.
+
+    For every rival and set of denied actions it knows policies by which the rival rose cheaply.
+    """
 
     def __init__(self, tree: Tree, epsilon: float) -> None:
         self.tree = tree
@@ -176,32 +179,37 @@ class Search:
         self._best = {
             k: max(node.pairs, key=values.__getitem__) for k, node in enumerate(tree.nodes) if k
         }
-        self.forget()
-
-    def forget(self) -> None:
-        """Start from nothing the next time."""
-        self._policies: dict[tuple[int, tuple[int, ...]], dict[int, int]] = {}
+        self._known: dict[tuple[int, tuple[int, ...]], list[dict[int, int]]] = {}
         self._last: dict[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]], Floats] = {}
 
-    def cheapest(self, rival: int, denied: tuple[int, ...], visits: Floats) -> Change | None:
-        """The cheapest alternative that was found in which no denied action is epsilon-optimal.
+    def cheap(
+        self, rival: int, denied: tuple[int, ...], visits: Floats, *, thorough: bool
+    ) -> list[Change]:
+        """Alternatives in which no denied action is epsilon-optimal, one for each policy known.
 
-        None if there is none at all: the values of the rival and of the denied ones cannot be that far
-        apart. Policies for the rival are tried by changing one node at a time, as long as it helps.
+        Empty if there is none at all: values cannot be that far apart. A thorough search starts anew,
+        and looks for policies that are cheaper than those known, changing one node of one of them.
         """
-        policy = self._policies.get((rival, denied), self._best)
-        found = self._with(rival, denied, policy, visits)
-        improved = True
-        while improved:
-            improved = False
-            for node in list(Side.raised(self.tree, rival, policy).below):
-                for e in self.tree.nodes[node].pairs:
-                    other = policy | {node: e}
-                    change = self._with(rival, denied, other, visits) if e != policy[node] else None
-                    if change and (found is None or change.cost < found.cost * (1.0 - 1e-9)):
-                        found, policy, improved = change, other, True
-        self._policies[rival, denied] = policy
+        known = self._known.setdefault((rival, denied), [self._best])
+        if thorough:
+            self._last.clear()
+        tried = (self._with(rival, denied, policy, visits) for policy in known)
+        found = [change for change in tried if change]
+        # The list grows while it is gone through.
+        for policy in known if thorough and found else ():
+            for other in self._neighbours(rival, policy):
+                change = None if other in known else self._with(rival, denied, other, visits)
+                if change and change.cost < (1.0 - 1e-6) * min(one.cost for one in found):
+                    found.append(change)
+                    known.append(other)
         return found
+
+    def _neighbours(self, rival: int, policy: dict[int, int]) -> Iterator[dict[int, int]]:
+        """The policies that differ at one of the nodes that matter."""
+        for node in Side.raised(self.tree, rival, policy).below:
+            for e in self.tree.nodes[node].pairs:
+                if e != policy[node]:
+                    yield policy | {node: e}
 
     def _with(
         self, rival: int, denied: tuple[int, ...], policy: dict[int, int], visits: Floats

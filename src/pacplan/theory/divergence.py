@@ -30,8 +30,8 @@ def nearest_below(
 
         min KL(P, P') = max over 0 <= eta <= 1 / (t - min s) of  sum_j P_j log(1 + eta (s_j - t))
 
-    and P'_j = P_j / (1 + eta (s_j - t)); what is missing to 1 goes to the lowest score, which only
-    happens if P never gives it.
+    and P'_j = P_j / (1 + eta (s_j - t)) for all but the lowest scores, which share what is missing to 1
+    as they share their probability under P.
 
     Returns:
         eta, which is also the derivative of the divergence by -t, and P'. 0 and P itself if its mean
@@ -39,17 +39,21 @@ def nearest_below(
     """
     if sum(map(mul, chances, scores)) <= target:
         return 0.0, list(chances)
-    width = target - min(scores)
+    floor = min(scores)
+    width = target - floor
     if width <= 0.0:
-        raise ValueError(f"no law has a mean of {target}: the lowest score is {min(scores)}")
-    given = [(p, (s - target) / width) for p, s in zip(chances, scores, strict=True) if p > 0.0]
-    share = _steepest(given)  # eta, as a part of the largest
+        raise ValueError(f"no law has a mean of {target}: the lowest score is {floor}")
+    outcomes = list(zip(chances, scores, strict=True))
+    share = _steepest([(p, (s - target) / width) for p, s in outcomes if p > 0.0])
     law = [
-        p / (1.0 + share * (s - target) / width) if p > 0.0 else 0.0
-        for p, s in zip(chances, scores, strict=True)
+        p / (1.0 + share * (s - target) / width) if p > 0.0 and s > floor else 0.0 for p, s in outcomes
     ]
-    if share == 1.0:
-        law[scores.index(min(scores))] = max(0.0, 1.0 - sum(law))
+    # What is missing to 1 is better known than a quotient near 0/0.
+    rest = max(0.0, 1.0 - sum(law))
+    lowest = [j for j, s in enumerate(scores) if s == floor]
+    before = sum(chances[j] for j in lowest)
+    for j in lowest:
+        law[j] = rest * (chances[j] / before if before > 0.0 else 1.0 / len(lowest))
     total = sum(law)
     return share / width, [q / total for q in law]
 
@@ -57,8 +61,8 @@ def nearest_below(
 def _steepest(given: Sequence[tuple[float, float]]) -> float:
     """The u in [0, 1] at which sum p log(1 + u x) is largest, for pairs (p, x) with x >= -1.
 
-    The derivative has a pole at 1, if P ever gives the lowest score. Times 1 - u it has none, and is
-    nearly a straight line for Newton's method.
+    It is eta as a part of the largest one. The derivative has a pole at 1 if P ever gives the lowest
+    score. Times 1 - u it has none, and is nearly a straight line for Newton's method.
     """
     if min(x for _, x in given) > -1.0 and sum(p * x / (1.0 + x) for p, x in given) >= 0.0:
         return 1.0

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan import exact
 from pacplan.core import checks
 from pacplan.models.protocol import Table
 from pacplan.theory.alternatives import Change, Search, scipy_optimize, subsets
@@ -123,6 +124,7 @@ def lower_bound(
     Raises:
         ImportError: SciPy is not installed: `pip install pacplan[limit]`.
     """
+    exact.check_tables(model)
     scipy_optimize()
     accuracy = checks.positive("epsilon", epsilon)
     chance = checks.probability("delta", delta)
@@ -182,22 +184,20 @@ class _Program:
         program's: corners of the program alone would be followed to and fro for long.
         """
         inside, calls, at_most = self._even(), 0.0, math.inf
-        point, sure = inside, False
+        point, thorough = inside, True
         for _ in range(_ROUNDS):
-            asked = inside if sure else 0.5 * (inside + point)
-            needed = self._cut(asked)
+            asked = inside.copy() if thorough else 0.5 * (inside + point)
+            needed = self._cut(asked, thorough=thorough)
             total = float(needed * asked[: self.pairs].sum())
-            if sure or total < at_most:
+            if thorough or total < at_most:
                 asked[: self.pairs] *= needed
                 inside, at_most = asked, total
             point, calls = self._least()
             close = calls >= (1.0 - tolerance) * at_most
-            if close and sure:
+            if close and thorough:
                 break
-            # A search that starts anew may find a cheaper alternative, and the point is not feasible.
-            sure = close
-            if sure:
-                self.search.forget()
+            # A thorough search may find what is cheaper, and then the point inside was not feasible.
+            thorough = close
         return self._result(inside, calls, max(at_most, calls))
 
     def _even(self) -> Floats:
@@ -209,30 +209,31 @@ class _Program:
         likely = np.full(len(self.answers), (1.0 - self.delta) / len(self.answers))
         return np.concatenate([visits, likely])
 
-    def _cut(self, point: Floats) -> float:
-        """Add the alternatives that are cheapest for N and q; N must be multiplied by the result."""
-        visits, likely = point[: self.pairs], point[self.pairs :]
-        most = 0.0
+    def _cut(self, point: Floats, *, thorough: bool) -> float:
+        """Add alternatives that are cheap for N and q; N must be multiplied by the result for them."""
+        visits = point[: self.pairs]
+        needed = 0.0
         for denied, rival in self._questions():
-            change = self.search.cheapest(rival, denied, visits)
-            if change is None:
-                continue
-            divergences = np.zeros(self.pairs)
-            for e, law in change.laws.items():
-                divergences[e] = divergence(self.tree.pairs[e].chances, law)
+            places = [self.pairs + self.answers.index(a) for a in denied]
             # No more than 1 - delta is ever needed of q.
-            at = sum(likely[self.answers.index(a)] for a in denied)
-            at = max(self.delta, min(1.0 - self.delta, float(at)))
-            price = bernoulli(at, self.delta)
-            slope = _slope(at, self.delta)
-            self.cuts.append(_Cut(rival, denied, change, divergences))
-            row = np.concatenate([-divergences, np.zeros(len(self.answers))])
-            for a in denied:
-                row[self.pairs + self.answers.index(a)] = slope
-            self._add(row, slope * at - price)
-            if price > 0.0:
-                most = max(most, price / change.cost if change.cost > 0.0 else math.inf)
-        return most
+            at = max(self.delta, min(1.0 - self.delta, float(point[places].sum())))
+            price, slope = bernoulli(at, self.delta), _slope(at, self.delta)
+            for change in self.search.cheap(rival, denied, visits, thorough=thorough):
+                cut = _Cut(rival, denied, change, self._divergences(change))
+                self.cuts.append(cut)
+                row = np.zeros(len(point))
+                row[: self.pairs] = -cut.divergences
+                row[places] = slope
+                self._add(row, slope * at - price)
+                if price > 0.0:
+                    needed = max(needed, price / change.cost)
+        return needed
+
+    def _divergences(self, change: Change) -> Floats:
+        divergences = np.zeros(self.pairs)
+        for e, law in change.laws.items():
+            divergences[e] = divergence(self.tree.pairs[e].chances, law)
+        return divergences
 
     def _questions(self) -> Iterator[tuple[tuple[int, ...], int]]:
         for denied in subsets(self.answers):
