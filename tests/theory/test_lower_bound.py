@@ -126,6 +126,24 @@ def test_two_arms_that_are_both_right():
     assert bound.calls < time_of_two_arms(0.5, 0.5, epsilon) * kl(delta, 1 - delta)
 
 
+def test_two_unequal_arms_that_are_both_right():
+    """By a grid over the probability of the first answer and the share of its arm's calls."""
+    delta, epsilon, (first, second) = 0.1, 0.1, (0.5, 0.45)
+    bound = theory.lower_bound(bandit(first, second), epsilon=epsilon, delta=delta, **BANDIT)
+
+    def rate(w, down, up):
+        return least(lambda x: w * kl(down, x) + (1 - w) * kl(up, x + epsilon), up - epsilon, down)
+
+    shares = np.linspace(0.3, 0.7, 81)
+    rates = np.array([[rate(w, first, second), rate(1 - w, second, first)] for w in shares])
+    likely = np.linspace(delta, 1 - 2 * delta, 401)
+    prices = np.array([[kl(q, delta), kl(1 - delta - q, delta)] for q in likely])
+    calls = (prices[:, np.newaxis] / rates).max(-1).min()
+    assert bound.answers == (0, 1)
+    assert bound.calls == pytest.approx(calls, rel=3e-3)
+    assert bound.calls <= calls
+
+
 def test_many_arms_that_are_right():
     bound = theory.lower_bound(bandit(*[0.5] * 6), epsilon=0.2, delta=0.05, **BANDIT)
     assert len(bound.answers) == 6 and bound.calls > 0.0
