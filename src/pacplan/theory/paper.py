@@ -1,13 +1,4 @@
-"""The bounds of the MDP-GapE paper, evaluated on a known MDP: what theory says of a problem.
-
-The paper takes rewards to lie in [0, 1]; with rewards of another width, gaps and epsilon count in
-units of that width. K is the largest number of actions of a state and B the largest number of
-successors of a state and action. Everything counts *episodes* unless it says calls; an episode makes
-H calls to the model. What is larger than any number of double precision is infinite.
-
-Every function checks its arguments before it computes: ValueError for one out of range or a state that
-the model does not have, TypeError for one of the wrong type.
-"""
+"""The bounds of the MDP-GapE paper, evaluated on a known MDP."""
 
 import math
 from collections import defaultdict

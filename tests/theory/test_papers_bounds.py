@@ -10,6 +10,7 @@ import pytest
 import pacplan
 from conftest import random_small
 from pacplan import exact, theory
+from pacplan.theory import paper
 
 
 def chain(gap, *, actions):
@@ -211,7 +212,7 @@ def ending(rng):
 @pytest.mark.parametrize("make", [random_small, ending])
 @pytest.mark.parametrize("seed", range(3))
 def test_corollary_2_by_brute_force(make, seed, monkeypatch):
-    monkeypatch.setattr(theory, "_LEVELS", 7)
+    monkeypatch.setattr(paper, "_LEVELS", 7)
     model = make(np.random.default_rng(seed))
     settings = {"gamma": 0.8, "horizon": 3, "epsilon": 0.05, "delta": 0.1}
     paths = [theory.corollary_2(model, path, **settings) for path in branches(model, 0, 3)]

@@ -1,0 +1,48 @@
+"""What theory says of a problem: the bounds of the MDP-GapE paper, and the least that any rule needs.
+
+Functions here evaluate bounds on a known MDP. `lower_bound` counts calls; the paper's bounds count
+*episodes* unless they say calls, and an episode makes H calls to the model. The paper takes rewards to
+lie in [0, 1]; with rewards of another width, gaps and epsilon count in units of that width. K is
+the largest number of actions of a state and B the largest number of successors of a state and action.
+What is larger than any number of double precision is infinite.
+
+Every function checks its arguments before it computes: ValueError for one out of range or a state that
+the model does not have, TypeError for one of the wrong type.
+"""
+
+from pacplan.theory.limit import Alternative, LowerBound, Outcome, lower_bound
+from pacplan.theory.paper import (
+    Bound,
+    Complexity,
+    Exponent,
+    all_gaps,
+    corollary_1,
+    corollary_2,
+    crude_exponent,
+    deterministic_theorem,
+    exponent,
+    gaps,
+    pseudo_counts,
+    sparse_sampling_calls,
+    table_2,
+)
+
+__all__ = [
+    "Alternative",
+    "Bound",
+    "Complexity",
+    "Exponent",
+    "LowerBound",
+    "Outcome",
+    "all_gaps",
+    "corollary_1",
+    "corollary_2",
+    "crude_exponent",
+    "deterministic_theorem",
+    "exponent",
+    "gaps",
+    "lower_bound",
+    "pseudo_counts",
+    "sparse_sampling_calls",
+    "table_2",
+]
