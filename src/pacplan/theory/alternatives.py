@@ -12,6 +12,7 @@ that any laws could. That makes every z a problem, and the derivatives are those
 """
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -29,6 +30,7 @@ _FARTHEST = 1.0 - 1e-7
 _BEYOND = 1e-7
 
 Floats = NDArray[np.float64]
+_Question = tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]
 
 
 class Change(NamedTuple):
@@ -180,14 +182,16 @@ class Search:
             k: max(node.pairs, key=values.__getitem__) for k, node in enumerate(tree.nodes) if k
         }
         self._known: dict[tuple[int, tuple[int, ...]], list[dict[int, int]]] = {}
-        self._last: dict[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]], Floats] = {}
+        # Where searches start and where they ended, by the denied actions and what is raised.
+        self._first: dict[_Question, Floats | None] = {}
+        self._last: dict[_Question, Floats] = {}
 
     def cheap(
         self, rival: int, denied: tuple[int, ...], visits: Floats, *, thorough: bool
     ) -> list[Change]:
         """Alternatives in which no denied action is epsilon-optimal, one for each policy known.
 
-        Empty if there is none at all: values cannot be that far apart. A thorough search starts anew,
+        Empty if there is none: values cannot be that far apart. A thorough search starts anew,
         and looks for policies that are cheaper than those known, changing one node of one of them.
         """
         known = self._known.setdefault((rival, denied), [self._best])
@@ -195,11 +199,13 @@ class Search:
             self._last.clear()
         tried = (self._with(rival, denied, policy, visits) for policy in known)
         found = [change for change in tried if change]
+        least = min((change.cost for change in found), default=math.inf)
         # The list grows while it is gone through.
-        for policy in known if thorough and found else ():
+        for policy in known if thorough else ():
             for other in self._neighbours(rival, policy):
                 change = None if other in known else self._with(rival, denied, other, visits)
-                if change and change.cost < (1.0 - 1e-6) * min(one.cost for one in found):
+                if change and change.cost < (1.0 - 1e-6) * least:
+                    least = change.cost
                     found.append(change)
                     known.append(other)
         return found
@@ -218,7 +224,9 @@ class Search:
         up = Side.raised(self.tree, rival, policy)
         sides = _Sides(up, Side.lowered(self.tree, denied), visits, self.epsilon * (1.0 + _BEYOND))
         key = denied, tuple(up.groups)
-        start = sides.reach()
+        if key not in self._first:
+            self._first[key] = sides.reach()
+        start = self._first[key]
         if start is None:
             return None
         start = min(start, self._last.get(key, start), key=sides.cost)

@@ -117,8 +117,8 @@ def lower_bound(
         epsilon: accuracy.
         delta: probability of a wrong answer.
         gamma: discount.
-        horizon: steps, H. The tree of histories may have 1000 pairs; expect seconds for H = 2 and
-            minutes for H = 3.
+        horizon: steps, H. The tree of histories may have 1000 pairs, but expect seconds for 10 of them
+            and many minutes for 40.
         tolerance: stop when the bound cannot grow by more than this part of itself.
 
     Raises:
