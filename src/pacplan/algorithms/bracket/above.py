@@ -64,9 +64,16 @@ def _estimate(search: Search, outcome: int, h: int) -> float:
 
 
 @inlined
-def bet_depth(graph: Graph | None, h: int) -> int:
-    """The depth whose f bets on a call at depth h go by: one for all, if evidence is pooled."""
-    return 0 if pools(graph) else h
+def _looks_ahead(search: Search) -> bool:
+    """Whether bets go by what f may be in the end: in graphs, if B is not known."""
+    rules = search.rules[0]
+    return bool(search.graph is not None and rules.least_count > 0 and rules.epsilon != 0.0)
+
+
+@inlined
+def bet_depth(search: Search, h: int) -> int:
+    """The depth whose f bets on a call at depth h go by: one for all, if they look ahead and pool."""
+    return 0 if pools(search.graph) and _looks_ahead(search) else h
 
 
 @inlined
@@ -76,7 +83,7 @@ def final_slack(search: Search, h: int) -> float:
     What is left open of the action played is epsilon and what it is worse than the best.
     """
     rules, decision = search.rules[0], search.decision[0]
-    if search.graph is None or rules.epsilon == 0.0:
+    if not _looks_ahead(search):
         return np.inf
     behind = search.root[decision.best].estimate - search.root[decision.play].estimate
     part = POOLED_SLACK if pools(search.graph) else DEPTH_SLACK

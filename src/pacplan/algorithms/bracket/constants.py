@@ -35,7 +35,8 @@ NEAR = 1.25  # factor within which lambda is left alone, unless it should be the
 MOST_CHANGE = 2.0  # factor by which it changes at once
 SETTLING_CALLS = 100.0  # on this scale the largest lambda falls, as one over a square root (ends)
 
-# What f may exceed an estimate by when a search in a graph ends, in parts of what is left open then.
+# If B is not known: what f may exceed an estimate by when a search in a graph ends, in parts of what is
+# left open then.
 DEPTH_SLACK, POOLED_SLACK = 1.0, 2.0
 
 # Which episode comes next (`schedule.decide`).

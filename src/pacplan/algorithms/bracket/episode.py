@@ -182,7 +182,7 @@ def _note_outcome(
 ) -> tuple[int, float, int]:
     """The node of an outcome, made if it is new; its d; and a status."""
     learns, gamma = search.rules[0].learns, search.rules[0].gamma
-    by = bet_depth(search.graph, h)
+    by = bet_depth(search, h)
     slack = final_slack(search, by)
     top, seen = best_final(search, link, by, slack)
     if learns:
