@@ -8,6 +8,7 @@ import pytest
 
 import pacplan
 from pacplan.algorithms.common.plans import within
+from pacplan.cli.show import show
 
 KNOWN = pacplan.envs.garnet(states=12, actions=4, seed=3, noise="bernoulli")
 FIXED = pacplan.envs.garnet(states=12, actions=4, successors=1, seed=3)
@@ -116,8 +117,8 @@ def test_actions_without_an_estimate_are_drawn_and_printed(name, tmp_path, capsy
     axes.figure.canvas.draw()
     marks = axes.collections[-1].get_offsets()
     assert sorted(marks[:, 1].tolist()) == np.flatnonzero(~missing).tolist()
-    from pacplan.cli import _show
-
-    _show(plan)
-    rows = capsys.readouterr().out.splitlines()[1:5]
+    show(plan)
+    lines = capsys.readouterr().out.splitlines()
+    (head,) = (i for i, line in enumerate(lines) if line.split()[:1] == ["action"])
+    rows = lines[head + 1 : head + 1 + len(missing)]
     assert [row.split()[-2] == "-" for row in rows] == list(missing)

@@ -49,6 +49,8 @@ _OTHERS = {
     "temperature": "T",
     "threshold": "WHICH",
     "value_bounds": "module:name",
+    "policy": "module:name",
+    "value": "module:name",
     "width": "N",
 }
 _NAMES = SETTINGS | _LIMITS | _OTHERS
