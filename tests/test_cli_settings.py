@@ -142,7 +142,7 @@ def test_interrupting_the_look(folder, tmp_path):
 
 def test_resuming_what_was_chosen(folder, tmp_path):
     """A checkpoint names its planner, so nothing is looked at again."""
-    command = ["plan", f"{folder}:walking", "--set", "last=300", *CHOSEN]
+    command = ["plan", f"{folder}:walking", "--set", "last=150", *CHOSEN]
     first = run_process(*command, "--seed", "3", cwd=tmp_path)
     assert first.code == 130, first.stderr
     assert first.stderr == "pacplan: stopped; --resume goes on from saved\n"
