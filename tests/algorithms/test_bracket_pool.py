@@ -6,11 +6,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, logsumexp, xlogy
 
 import pacplan
-from hard_problems import (
-    GAMMA,
-    Kind,
-    lens_on_searches,
-)
+from hard_problems import GAMMA, Kind, Untold, lens_on_searches
 from pacplan import exact
 from pacplan.bounds import product
 
@@ -78,13 +74,14 @@ def pooled(kind, *, delta=0.5, gamma=GAMMA, **more):
     return pacplan.Bracket(**given, merge="stationary", **more)
 
 
+@pytest.mark.parametrize("told", [True, False], ids=["told", "untold"])
 @pytest.mark.parametrize("kind", [Kind(4, 2, 2), Kind(6, 2, 3), Kind(4, 2, 2, noise="none")], ids=str)
-def test_pooled_evidence_against_the_truth_does_not_grow(lens, kind):
+def test_pooled_evidence_against_the_truth_does_not_grow(lens, kind, told):
     rng = np.random.default_rng(3)
     found = []
     for run in range(300):
         model = kind.draw(rng)
-        pooled(kind).plan(model, 0, seed=run, budget=800)
+        pooled(kind).plan(model if told else Untold(model), 0, seed=run, budget=800)
         search, exponents = lens.last[0], occupancy(model, kind.horizon)
         # With d forgotten it does.
         found.append([pooled_evidence(search, model, exponents, counted) for counted in (1.0, 0.0)])

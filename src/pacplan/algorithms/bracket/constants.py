@@ -6,6 +6,8 @@ that depend on each other are computed from each other. All were chosen on the p
 tuning families in benchmarks/families.py, which also measures others.
 """
 
+from pacplan.algorithms.common.grid import FORCED_GRID, FORCED_MARGIN
+
 # Shares of delta. Above and below get a half each.
 BELOW = 0.5  # of delta, for the bounds from below
 EXPLOIT_SHARE = 0.9  # of that, for exploit episodes; the rest is for forced ones
@@ -18,9 +20,6 @@ STAKES_OPEN = 0.25  # what bets with a largest stake cannot find
 SOLVER_OPEN = 0.05  # the first maximum of W, over all steps of a path ...
 SOLVER_LEAST = 1e-3  # ... and never more than this for one
 _LEFT_OPEN = max(SETTLED * PENALTY["tree"], *PENALTY.values()) + STAKES_OPEN + SOLVER_OPEN
-FORCED_GRID = 0.125  # steps of the grid of forced bets
-FORCED_MARGIN = 1.0 / 12.0  # by which forced returns exceed a point that they prove
-LEAST_FRACTION = 0.5 * FORCED_MARGIN  # of the wealth staked on forced returns, over sigma_H
 assert _LEFT_OPEN + FORCED_GRID + 2.0 * FORCED_MARGIN < 1.0
 
 # The cash of a pair, which is never staked: 1 - RISK max(RISK_DECAY^h, LEAST_RISK), or POOLED_CASH.
@@ -54,12 +53,6 @@ TIE = 1e-12  # bounds and estimates that differ by less are tied
 
 # Bets on returns (`pacplan.algorithms.common.returns`).
 FIRST_ACCOUNTS = 1 << 18  # bytes for accounts before any is opened; few actions ever bet
-
-# The grid of bounds from below.
-GRID = 32  # points within epsilon ...
-MOST_POINTS = 4096  # ... unless there would be more than this in all
-FINE = 1.0 / 64.0  # part of the range of values that stands for epsilon = 0
-FINEST = 1e5  # largest range of values relative to epsilon: the grid must fit into memory
 
 # Estimates, and the pool of what was seen by state, which steers them (`pool`).
 PRIOR = 0.6  # value of what was never seen, relative to the largest, at first ...

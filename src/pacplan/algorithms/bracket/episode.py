@@ -6,7 +6,7 @@ import numpy as np
 
 from pacplan.algorithms.bracket.above import (
     add_drifts,
-    best_final,
+    best_outcome,
     bet,
     bet_depth,
     column,
@@ -184,7 +184,7 @@ def _note_outcome(
     learns, gamma = search.rules[0].learns, search.rules[0].gamma
     by = bet_depth(search, h)
     slack = final_slack(search, by)
-    top, seen = best_final(search, link, by, slack)
+    top, seen = best_outcome(search, link, by, slack)
     if learns:
         add_drifts(search, link, by, slack, top, seen)
     after = unseen_value(search, h)

@@ -17,25 +17,18 @@ from pacplan.algorithms.bracket.constants import (
     BELOW,
     CUT,
     EXPLOIT_SHARE,
-    FINE,
-    FINEST,
-    FORCED_GRID,
-    GRID,
-    LEAST_FRACTION,
-    MOST_POINTS,
     PREDICTORS,
     PRIOR,
 )
 from pacplan.algorithms.bracket.prices import Prices, prices
 from pacplan.algorithms.bracket.records import PREDICTOR, RULES, STEPS
+from pacplan.algorithms.common.grid import Grid, grid_of
 from pacplan.algorithms.common.returns import (
     FIRST_SPREAD,
-    LARGEST_FRACTION,
     MOMENTS,
     NEWEST,
     return_range,
 )
-from pacplan.core.words import at_most, exactly
 from pacplan.engine.values import step_range
 
 
@@ -73,9 +66,7 @@ class Setting:
         moments: one record of `MOMENTS` per bettor.
         predictors: records of `PREDICTOR`.
         prices: of the bounds from above.
-        points: of the grid of bounds.
-        forced_points: of the grid of forced bets.
-        fractions: how many fractions of the wealth forced bets stake.
+        grid: of the bounds from below.
     """
 
     low: float
@@ -86,9 +77,7 @@ class Setting:
     moments: NDArray[Any]
     predictors: NDArray[Any]
     prices: Prices
-    points: int
-    forced_points: int
-    fractions: int
+    grid: Grid
 
 
 @lru_cache(maxsize=64)
@@ -102,40 +91,29 @@ def setting_of(task: Task) -> Setting:
     width = high - low
     sigma = np.concatenate([[0.0], np.cumsum(task.gamma ** np.arange(task.horizon))])
     floor, ceiling = return_range(task.value_range, low, width, float(sigma[-1]))
-    span, epsilon = ceiling - floor, task.epsilon / width
-    if task.epsilon > 0.0 and span > FINEST * epsilon:
-        raise ValueError(
-            f"epsilon={exactly(task.epsilon)} is too small for values in a range of "
-            f"{at_most(span * width)}; give at least {at_most(span * width / FINEST)}, or 0"
-        )
-    # An epsilon beyond the range of values is reached before the first call.
-    resolution = min(epsilon, span) if epsilon > 0.0 else FINE * span
+    grid = grid_of(task.epsilon, ceiling - floor, width)
     learns = task.successors > 1 and task.transitions == "unknown"
     above = prices(
         (1.0 - BELOW) * task.delta,
         task.gamma,
         task.horizon,
-        resolution,
+        grid.resolution,
         merge=task.merge,
         successors=task.successors,
         states=task.states,
         random_next=learns and task.horizon > 1,
         random_rewards=task.rewards == "unknown",
     )
-    coarse = FORCED_GRID * resolution
-    step = max(resolution / GRID, min(coarse, span / MOST_POINTS))
-    stride = max(1, int(coarse / step + 1e-9))
-    points = int(span / step) + 2
-    least = min(0.5, LEAST_FRACTION * resolution / span)
     rules = _rules(task, low, width, above)
-    rules["epsilon"], rules["resolution"], rules["learns"] = epsilon, resolution, learns
+    rules["epsilon"], rules["resolution"] = task.epsilon / width, grid.resolution
+    rules["learns"], rules["least"] = learns, above.kappa * grid.resolution
     rules["floor"], rules["most_value"] = floor, task.value_range[1]
     rules["least_return"], rules["most_return"] = np.inf, -np.inf
-    rules["least"], rules["step"], rules["stride"] = above.kappa * resolution, step, stride
+    rules["step"], rules["stride"] = grid.step, grid.stride
     steps = np.zeros(task.horizon + 1, STEPS)
     steps["sigma"], steps["prior"], steps["ended"] = sigma, PRIOR * sigma, -low / width * sigma
     moments = np.zeros(len(NEWEST), MOMENTS)
-    moments["spread"] = (FIRST_SPREAD * span) ** 2
+    moments["spread"] = (FIRST_SPREAD * (ceiling - floor)) ** 2
     return Setting(
         low=low,
         width=width,
@@ -145,10 +123,7 @@ def setting_of(task: Task) -> Setting:
         moments=moments,
         predictors=_predictors(task.successors),
         prices=above,
-        points=points,
-        forced_points=points // stride + 2,
-        # Halves of the largest fraction, until one is small enough.
-        fractions=1 + max(0, math.ceil(math.log2(LARGEST_FRACTION / least))),
+        grid=grid,
     )
 
 

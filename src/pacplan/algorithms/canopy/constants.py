@@ -8,13 +8,6 @@ must. The proof that the search ends depends on those marked "ends" (docs/canopy
 BELOW = 0.5  # of delta, for the bounds from below
 ORDINARY_SHARE = 0.9  # of either half, for ordinary trees and episodes; the rest is for forced ones
 
-# The grid of bounds.
-GRID = 32  # points within epsilon ...
-MOST_POINTS = 4096  # ... unless there would be more than this in all
-FORCED_GRID = 0.125  # step of the grid of forced bets, in parts of epsilon (ends)
-LEAST_FRACTION = 1.0 / 24.0  # of the wealth staked by forced bets, over the range of values (ends)
-FINE = 1.0 / 64.0  # part of the range of values that stands for epsilon = 0
-FINEST = 1e5  # largest range of values relative to epsilon: the grid must fit into memory
 EXCESS = 1e-9  # by which rounding may lift a tree's value above its bound, over that bound
 
 # What comes next (`schedule`).

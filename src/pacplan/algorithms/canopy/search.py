@@ -13,16 +13,10 @@ from pacplan.algorithms.canopy import units  # noqa: F401  (answers the engine's
 from pacplan.algorithms.canopy.constants import (
     BELOW,
     CELLS,
-    FINE,
-    FINEST,
     FIRST_CURVE,
     FIRST_NOISE,
     FIRST_VALUE,
-    FORCED_GRID,
-    GRID,
-    LEAST_FRACTION,
     MOST_COORDINATES,
-    MOST_POINTS,
     NOTES,
     OPENED,
     ORDINARY_SHARE,
@@ -46,18 +40,17 @@ from pacplan.algorithms.canopy.records import (
     Search,
 )
 from pacplan.algorithms.common.confidence import tail
+from pacplan.algorithms.common.grid import Grid, grid_of
 from pacplan.algorithms.common.plans import within
 from pacplan.algorithms.common.returns import (
     ANYTHING,
     FIRST_SPREAD,
-    LARGEST_FRACTION,
     MOMENTS,
     NEWEST,
     check_returns,
     return_range,
 )
 from pacplan.compiled.jit import records, zeros
-from pacplan.core.words import at_most, exactly
 from pacplan.engine import steps
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
@@ -96,9 +89,7 @@ class Setting:
         span: sigma_H, the largest value.
         rules: one record of `RULES`.
         levels: records of `LEVEL`.
-        points: of the grid of bounds.
-        forced_points: of the grid of forced bets.
-        fractions: how many fractions of the wealth forced bets stake.
+        grid: of the bounds.
     """
 
     low: float
@@ -106,9 +97,7 @@ class Setting:
     span: float
     rules: NDArray[Any]
     levels: NDArray[Any]
-    points: int
-    forced_points: int
-    fractions: int
+    grid: Grid
 
 
 @lru_cache(maxsize=64)
@@ -121,20 +110,9 @@ def setting_of(task: Task) -> Setting:
     low, high = step_range(task.reward_range, task.may_end)
     width = high - low
     sigma = np.concatenate([[0.0], np.cumsum(task.gamma ** np.arange(task.horizon))])
-    span, epsilon = float(sigma[-1]), task.epsilon / width
-    if task.epsilon > 0.0 and span > FINEST * epsilon:
-        raise ValueError(
-            f"epsilon={exactly(task.epsilon)} is too small for values in a range of "
-            f"{at_most(span * width)}; give at least {at_most(span * width / FINEST)}, or 0"
-        )
+    span = float(sigma[-1])
+    grid = grid_of(task.epsilon, span, width)
     floor, _ = return_range(task.value_range, low, width, span)
-    # An epsilon beyond the range of values is reached before the first call.
-    resolution = min(epsilon, span) if epsilon > 0.0 else FINE * span
-    coarse = FORCED_GRID * resolution
-    step = max(resolution / GRID, min(coarse, span / MOST_POINTS))
-    stride = max(1, int(coarse / step + 1e-9))
-    points = int(span / step) + 2
-    least = min(0.5, LEAST_FRACTION * resolution / span)
     levels = np.zeros(task.horizon + 1, LEVEL)
     levels["span"], levels["ended"] = sigma[::-1], -low / width * sigma[::-1]
     known = (task.value_range[1] - low * levels["span"]) / width
@@ -148,12 +126,9 @@ def setting_of(task: Task) -> Setting:
         low=low,
         width=width,
         span=span,
-        rules=_rules(task, low, width, floor, resolution, step, stride),
+        rules=_rules(task, low, width, floor, grid),
         levels=levels,
-        points=points,
-        forced_points=points // stride + 2,
-        # Halves of the largest fraction, until one is small enough.
-        fractions=1 + max(0, math.ceil(math.log2(LARGEST_FRACTION / least))),
+        grid=grid,
     )
 
 
@@ -162,22 +137,20 @@ def _rules(
     low: float,
     width: float,
     floor: float,
-    resolution: float,
-    step: float,
-    stride: int,
+    grid: Grid,
 ) -> NDArray[Any]:
     lowest, highest = task.reward_range
     below, above = BELOW * task.delta, (1.0 - BELOW) * task.delta
     rules = np.zeros(1, RULES)
     rules["gamma"], rules["horizon"], rules["may_end"] = task.gamma, task.horizon, task.may_end
-    rules["epsilon"], rules["resolution"] = task.epsilon / width, resolution
+    rules["epsilon"], rules["resolution"] = task.epsilon / width, grid.resolution
     rules["low"], rules["width"] = low, width
     rules["offset"], rules["slope"] = (lowest - low) / width, (highest - lowest) / width
     rules["delta_tree"] = ORDINARY_SHARE * above
     rules["delta_forced_tree"] = (1.0 - ORDINARY_SHARE) * above
     rules["delta_exploit"] = ORDINARY_SHARE * below
     rules["delta_forced"] = (1.0 - ORDINARY_SHARE) * below
-    rules["step"], rules["stride"] = step, stride
+    rules["step"], rules["stride"] = grid.step, grid.stride
     rules["floor"], rules["least_return"], rules["most_return"] = floor, np.inf, -np.inf
     return rules
 
@@ -221,8 +194,8 @@ class CanopySearch(KernelSearch):
         self._marks, self._draws = zeros(_FIRST_ROOM, MARK), zeros(_FIRST_ROOM, DRAWN)
         self._looks = np.zeros(actions)
         self._shared = zeros(SHARED, SLOT)
-        self._wealth = np.zeros((1, setting.points, len(NEWEST)))
-        self._forced_wealth = np.zeros((1, setting.forced_points, setting.fractions))
+        self._wealth = np.zeros((1, setting.grid.points, len(NEWEST)))
+        self._forced_wealth = np.zeros((1, setting.grid.forced_points, setting.grid.fractions))
         moments = np.zeros((actions, len(NEWEST)), MOMENTS)
         moments["spread"] = (FIRST_SPREAD * setting.span) ** 2
         self._fixed: dict[str, Any] = {
@@ -235,8 +208,10 @@ class CanopySearch(KernelSearch):
             "shapes": np.zeros((3, 2, horizon), np.int64),
             "moments": records(moments),
             "tree_moments": records(moments.copy()),
-            "tree_wealth": np.zeros((actions, setting.points, len(NEWEST))),
-            "forced_tree_wealth": np.zeros((actions, setting.forced_points, setting.fractions)),
+            "tree_wealth": np.zeros((actions, setting.grid.points, len(NEWEST))),
+            "forced_tree_wealth": np.zeros(
+                (actions, setting.grid.forced_points, setting.grid.fractions)
+            ),
             "frames": zeros(horizon, FRAME),
             "paid": np.zeros(horizon),
             "cells": zeros(CELLS, CELL),
