@@ -193,6 +193,15 @@ class Stubborn(pacplan.UCT):
             return super().plan(pacplan.envs.garnet(states=30, actions=3, seed=2), state, **options)
 
 
+class Particular(pacplan.UCT):
+    """Looks less far ahead in models without tables."""
+
+    def plan(self, model, state=None, **options):
+        tables = isinstance(model, pacplan.TabularMDP)
+        planner = pacplan.UCT(gamma=self.gamma, horizon=5 if tables else 2, chunk=self.chunk)
+        return planner.plan(model, state, **options)
+
+
 @pytest.mark.parametrize(
     ("planner", "checks"),
     [
@@ -205,6 +214,7 @@ class Stubborn(pacplan.UCT):
         (Unlucky, ["other seeds"]),
         (Fickle, ["same seed"]),
         (Stubborn, ["model raises", "interrupt"]),
+        (Particular, ["python model", "jitted model"]),
     ],
 )
 def test_what_is_wrong_with_a_planner_is_found(planner, checks):
@@ -213,6 +223,11 @@ def test_what_is_wrong_with_a_planner_is_found(planner, checks):
     for check in checks:
         assert f"- {check}: " in str(caught.value)
     assert "- ends: " not in str(caught.value)
+
+
+def test_how_plans_differ_is_said():
+    with pytest.raises(ConformanceError, match=r"a different plan.* \(.*horizon 2 instead of 5"):
+        check_planner(Particular(gamma=0.7, horizon=5), only=["python model"])
 
 
 def test_wrong_arguments_of_check_planner():

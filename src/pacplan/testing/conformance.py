@@ -149,14 +149,26 @@ def _expect(holds: bool, wrong: str) -> None:
         raise AssertionError(wrong)
 
 
+def _expect_same(found: str, expected: str, wrong: str) -> None:
+    """Expect two answers to be equal, and say in what they are not."""
+    if found == expected:
+        return
+    left, right = json.loads(found), json.loads(expected)
+    differ = [
+        f"{name} {left[name]} instead of {right[name]}" for name in right if left[name] != right[name]
+    ]
+    raise AssertionError(f"{wrong} ({'; '.join(differ)})")
+
+
 def _same_seed(trial: _Trial) -> None:
     first = trial.answer()
     for chunk in (None, 1, 13):
         planner = copy(trial.planner)
         planner.chunk = chunk
         again = _answer(planner.plan(trial.problem, trial.state, seed=4, budget=trial.budget))
-        _expect(
-            again == first,
+        _expect_same(
+            again,
+            first,
             f"plans with the same seed differ (chunk={chunk}): keep all that a search remembers in the "
             "arrays of its tuple, draw only from rng and ties, and let `finished` change nothing",
         )
@@ -229,8 +241,9 @@ def _agree(trial: _Trial, model: Simulator, what: str) -> None:
         found = trial.answer(model)
     except (TypeError, ValueError) as error:
         raise _RefusedError(str(error)) from None
-    _expect(
-        found == expected,
+    _expect_same(
+        found,
+        expected,
         f"{what} that draws what the tables draw leads to a different plan: call the model through "
         "call_model, and do not ask what kind it is",
     )
@@ -349,8 +362,9 @@ def _model_raises(trial: _Trial) -> None:
         _expect(error is mine, f"the model raised {mine!r}, and {error!r} came through")
     else:
         raise AssertionError("what the model raises must come through unchanged")
-    _expect(
-        trial.answer() == trial.answer(),
+    _expect_same(
+        trial.answer(),
+        trial.answer(),
         "after a model that raised, plans with the same seed differ: keep nothing in the planner",
     )
 
@@ -378,7 +392,7 @@ def _pickle(trial: _Trial) -> None:
         repr(again) == repr(trial.planner) and _answer(plan) == trial.answer(),
         "a planner that was pickled and read back differs: keep all settings as attributes",
     )
-    _expect(_answer(pickle.loads(pickle.dumps(plan))) == _answer(plan), "a pickled plan differs")
+    _expect_same(_answer(pickle.loads(pickle.dumps(plan))), _answer(plan), "a pickled plan differs")
 
 
 def _repr(trial: _Trial) -> None:
@@ -496,8 +510,9 @@ def _interpreted(trial: _Trial) -> None:
             text=True,
         )
     _expect(done.returncode == 0, f"without compilation (NUMBA_DISABLE_JIT=1) it fails:\n{done.stderr}")
-    _expect(
-        done.stdout.strip() == answer_of(pickled),
+    _expect_same(
+        done.stdout.strip().rpartition("\n")[2],
+        answer_of(pickled),
         "without compilation (NUMBA_DISABLE_JIT=1) the plan differs: a kernel reads past an array, "
         "or integers overflow",
     )
