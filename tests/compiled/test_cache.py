@@ -45,6 +45,37 @@ def test_cold_processes_do_not_disturb_each_other(folder):
     assert finish(start(folder, ASK_KINDS, *kinds)) == ("", "")
 
 
+NAMESAKES = """
+from typing import Any, NamedTuple
+from handled import run
+from pacplan.compiled.questions import answers
+from pacplan.models import handles
+
+class Handle(NamedTuple):
+    value: int
+
+@answers(handles.action_count, Handle)
+def constant(handle: Any, state: Any, h: Any) -> Any:
+    return {answer}
+"""
+MEET = """
+import sys
+from importlib import import_module
+from handled import run
+found = [run(import_module(name).Handle(3), 10) for name in sys.argv[1:]]
+print(found, sum(run.stats.cache_hits.values()))
+"""
+
+
+@pytest.mark.versions
+def test_kernels_for_classes_of_the_same_name_are_not_confused(folder):
+    """Compiled by different processes, they would have the same symbols, and the first would be run."""
+    for name, answer in (("one", "handle.value"), ("two", "2 * handle.value")):
+        (folder / f"{name}.py").write_text(NAMESAKES.format(answer=answer))
+        finish(start(folder, MEET, name))
+    assert finish(start(folder, MEET, "one", "two"))[0] == "[30, 60] 2\n"
+
+
 @pytest.mark.versions
 def test_threads_compile_a_kernel_once(folder, fresh, caplog):
     fresh()

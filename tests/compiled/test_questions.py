@@ -77,3 +77,31 @@ def test_a_planner_that_forgets_to_choose(tmp_path, monkeypatch):
 
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples")
     assert "flat_monte_carlo.Search does not answer 'choose'" in interpreted(FORGETFUL, tmp_path)
+
+
+def namesake(factor):
+    """A class like others made here, as when a cell of a notebook is run again."""
+
+    class Loud(NamedTuple):
+        number: int
+
+    @answers(tripled, Loud)
+    def _tripled(subject):
+        return factor * subject.number
+
+    return Loud
+
+
+def test_classes_of_the_same_name_and_fields_are_told_apart():
+    @numba.njit
+    def ask(subject):
+        return tripled(subject)
+
+    subjects = [namesake(factor)(5) for factor in (3, 4, 5)]
+    assert [ask(subject) for subject in subjects] == [15, 20, 25]
+    assert [ask(subject) for subject in reversed(subjects)] == [25, 20, 15]
+
+
+def test_a_class_answers_once():
+    with pytest.raises(TypeError, match=r"Loud has an answer to 'tripled' already.*define Loud anew"):
+        answers(tripled, Loud)(_tripled)

@@ -151,12 +151,12 @@ def _title(event: Any) -> str:
     """Such as "uct for a tabular model", or "kl_lower of bernoulli"."""
     function = event.data["dispatcher"].py_func
     classes = list(argument_classes(event.data.get("args", ())))
-    models = [kind for kind in classes if kind.__name__.endswith("Handle") and is_chosen_by(kind)]
+    models = [kind for kind in classes if kind.__qualname__.endswith("Handle") and is_chosen_by(kind)]
     search = next((kind for kind in classes if kind not in models), None)
     name = _room((function if search is None else search).__module__)
     if search is None or function.__name__ not in _WHOLE_SEARCHES:
         name = f"{function.__name__.lstrip('_')} of {name}"
-    words = [kind.__name__.removesuffix("Handle") for kind in models]
+    words = [kind.__qualname__.rpartition(".")[2].removesuffix("Handle") for kind in models]
     kinds = " ".join(word if word == "Python" else word.lower() for word in words)
     return f"{name} for a {kinds} model" if kinds else name
 

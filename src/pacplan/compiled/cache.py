@@ -203,7 +203,7 @@ def _serialized(sig: Any, result: Any) -> bytes:
 
         def reducer_override(self, thing: Any) -> Any:
             if isinstance(thing, type) and thing.__module__ == "__main__":
-                return getattr, (sys.modules["__main__"], thing.__name__)
+                return getattr, (sys.modules["__main__"], thing.__qualname__)
             return super().reducer_override(thing)
 
     with io.BytesIO() as buffer:

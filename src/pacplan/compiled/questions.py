@@ -26,6 +26,7 @@ from pacplan.compiled.sources import chosen_by
 
 F = TypeVar("F", bound=Callable[..., Any])
 _answers: dict[tuple[str, type], Callable[..., Any]] = {}
+_subjects: dict[type, str] = {}
 
 
 def question(function: F) -> F:
@@ -60,22 +61,50 @@ def _asked(function: F, default: F | None) -> F:
 
 
 def answers(asked: Callable[..., Any], subject: type) -> Callable[[F], F]:
-    """Make the decorated function the answer of one class of named tuples to a question."""
+    """Make the decorated function the answer of one class of named tuples to a question.
+
+    Raises:
+        TypeError: the class has an answer already, which kernels may contain.
+    """
+    name: str = asked.question  # type: ignore[attr-defined]
 
     def register(function: F) -> F:
-        _answers[asked.question, subject] = function  # type: ignore[attr-defined]
+        if (name, subject) in _answers:
+            raise TypeError(
+                f"{_subjects[subject]} has an answer to {_short(name)!r} already, and compiled kernels "
+                f"keep it: define {subject.__qualname__} anew, and its answers after it"
+            )
+        _tell_apart(subject)
+        _answers[name, subject] = function
         chosen_by(subject, function)
         return function
 
     return register
 
 
+def _tell_apart(subject: type) -> None:
+    """Give a class that answers a name of its own, in this process.
+
+    Numba knows a named tuple by the name of its class and by its fields: of two classes called Search
+    with the same fields, a kernel compiled for the first would be run for the second.
+    """
+    if subject not in _subjects:
+        name = f"{subject.__module__}.{subject.__qualname__}"
+        earlier = sum(other == name for other in _subjects.values())
+        _subjects[subject] = name
+        subject.__name__ = f"{name} {earlier + 1}" if earlier else name
+
+
+def _short(question: str) -> str:
+    return question.rpartition(".")[2]
+
+
 def _answer(name: str, subject: type, default: Callable[..., Any] | None) -> Callable[..., Any]:
     answer = _answers.get((name, subject), default)
     if answer is None:
-        asked = name.rpartition(".")[2]
+        asked = _short(name)
         raise TypeError(
             f"{subject.__module__}.{subject.__qualname__} does not answer {asked!r}: decorate a "
-            f"function with answers({asked}, {subject.__name__})"
+            f"function with answers({asked}, {subject.__qualname__})"
         )
     return answer
