@@ -41,7 +41,7 @@ DEPTH_SLACK, POOLED_SLACK = 1.0, 2.0
 # Which episode comes next (`schedule.decide`).
 CUT = 10  # an exploring episode ends after a pair with fewer visits than this ...
 ANYTIME_CUT = 3  # ... or this, if there is no gap to stop at
-EXPLOIT_COST = 1.4  # calls of an exploit episode, relative to H
+EXPLOIT_COST = 1.4  # calls of an exploit episode, relative to those that it has on average
 EXPLORE_GAIN = 0.35  # part of the width above an estimate that exploring can take off
 EXPLORE_START = 6.0  # calls credited to every action at the start
 TIED = 0.1  # part of epsilon within which upper bounds are tied
@@ -50,6 +50,10 @@ FORCED_EVERY = 100  # episodes in a tree, of which the last is forced (ends) ...
 FORCED_SWEEPS = 4  # ... and sweeps of a graph, after which all W are up to date (ends)
 SWEEP_GROWTH, SWEEP_CALLS = 1.05, 20  # of the calls, between two sweeps of a graph (ends)
 TIE = 1e-12  # bounds and estimates that differ by less are tied
+
+# Which exploit episodes go on (`roulette`).
+ROULETTE_DEPTH = 3  # the first depth before which roulette is played
+ROULETTE_POWER = 2.0 / 3.0  # of gamma: the least probability of going on
 
 # Bets on returns (`pacplan.algorithms.common.returns`).
 FIRST_ACCOUNTS = 1 << 18  # bytes for accounts before any is opened; few actions ever bet

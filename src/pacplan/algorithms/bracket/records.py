@@ -86,6 +86,8 @@ RULES = np.dtype(
         ("least_return", np.float64),  # of the episodes that were bet on ...
         ("most_return", np.float64),
         ("step", np.float64),  # of the grid of bounds
+        ("go_on", np.float64),  # probability of going on, where roulette is played ...
+        ("exploit_calls", np.float64),  # ... and what that makes of the calls of an exploit episode
         ("stride", np.int64),  # steps of it in one step of the grid of forced bets
         (
             "least_count",
@@ -152,6 +154,9 @@ DECISION = np.dtype(
         ("play", np.int64),
         ("guided", np.bool_),  # whether an exploit episode follows the user's policy, which ...
         ("advised", np.int64),  # ... advises this for the next step, or nothing
+        ("paid", np.float64),  # the return so far ...
+        ("earned", np.float64),  # ... and, where roulette is played, what is bet on, A, with ...
+        ("discount", np.float64),  # ... the weight of what is still to come, D
     ],
     align=True,
 )

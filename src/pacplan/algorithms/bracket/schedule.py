@@ -22,6 +22,7 @@ from pacplan.algorithms.bracket.constants import (
     TIED,
 )
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
+from pacplan.algorithms.bracket.roulette import begin
 from pacplan.algorithms.common.guidance import follows
 from pacplan.algorithms.common.returns import NEWEST
 from pacplan.compiled.jit import inlined
@@ -77,6 +78,7 @@ def decide(search: Search, graph: Graph | None, ties: Any) -> None:
         exploit = _cost_below(search, best) < _cost_above(search, best, rival)
         decision.kind = EXPLOIT if exploit else EXPLORE
         decision.play = best if exploit else rival
+    begin(search)
     decision.advised = NO_ADVICE
     decision.guided = (
         rules.guided
@@ -93,7 +95,7 @@ def _cost_below(search: Search, best: int) -> float:
     if arm.exploits > 0:
         hope = max(hope, arm.returns / arm.exploits)
     least = LEAST_WIDTH * min(1.0, rules.resolution)
-    return float(EXPLOIT_COST * rules.horizon * (arm.exploits + 1) / max(hope - arm.lower, least))
+    return float(EXPLOIT_COST * rules.exploit_calls * (arm.exploits + 1) / max(hope - arm.lower, least))
 
 
 @inlined

@@ -19,6 +19,8 @@ from pacplan.algorithms.bracket.constants import (
     EXPLOIT_SHARE,
     PREDICTORS,
     PRIOR,
+    ROULETTE_DEPTH,
+    ROULETTE_POWER,
 )
 from pacplan.algorithms.bracket.prices import Prices, prices
 from pacplan.algorithms.bracket.records import PREDICTOR, RULES, STEPS
@@ -159,5 +161,8 @@ def _rules(task: Task, low: float, width: float, above: Prices) -> NDArray[Any]:
     rules["known_transitions"] = task.transitions == "known"
     rules["same_actions"] = task.same_actions
     rules["most_actions"] = task.most_actions
+    rules["go_on"] = go_on = task.gamma**ROULETTE_POWER
+    rounds = np.maximum(np.arange(task.horizon) + 1 - ROULETTE_DEPTH, 0)
+    rules["exploit_calls"] = np.power(go_on, rounds).sum()
     rules["swept"] = -1
     return rules
