@@ -39,7 +39,7 @@ def concluded(search: Search, h: int, estimate: float, ties: Any) -> bool:
     at least so large that A + D rest, at the least rest that is possible, stays above the floor.
     """
     rules, decision = search.rules[0], search.decision[0]
-    if decision.kind != EXPLOIT or h < ROULETTE_DEPTH or rules.go_on >= 1.0:
+    if decision.kind != EXPLOIT or h < ROULETTE_DEPTH:
         return False
     weight = decision.discount
     # Whatever is done, the whole episode is paid at least the floor.
@@ -48,6 +48,8 @@ def concluded(search: Search, h: int, estimate: float, ties: Any) -> bool:
     room = max(decision.earned + weight * least - rules.floor, 0.0)
     risk = weight * (value - least)
     go_on = rules.go_on if risk == 0.0 else max(rules.go_on, risk / (room + risk))
+    if go_on >= 1.0:
+        return False
     if ties.random() < go_on:
         decision.earned -= weight * value * (1.0 / go_on - 1.0)
         decision.discount /= go_on
