@@ -11,6 +11,7 @@ from hard_problems import (
     TREES,
     Kind,
     check_bounds,
+    gaps_too_small,
     lens_on_searches,
     most,
     violations,
@@ -24,6 +25,27 @@ lens = pytest.fixture(lens_on_searches)
 @pytest.mark.parametrize("kind", BANDITS + TREES, ids=str)
 def test_bounds_hold(lens, kind):
     check_bounds(kind, 150, 0.5)
+
+
+@pytest.mark.parametrize("kind", BANDITS + TREES, ids=str)
+def test_joint_bounds_hold(lens, kind):
+    wrong, counts = gaps_too_small(kind, 150, lens, delta=0.1)
+    assert wrong <= most(150, 0.1)
+    # Often enough they say more than bounds of each side.
+    assert counts > 20
+
+
+@pytest.mark.parametrize("kind", BANDITS, ids=str)
+def test_checks_fail_when_joint_bounds_are_sold_below_cost(lens, kind):
+    lens.joint = 12.0
+    assert gaps_too_small(kind, 150, lens, delta=0.01)[0] > most(150, 0.01)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("delta", [0.1, 0.5])
+@pytest.mark.parametrize("kind", BANDITS + TREES, ids=str)
+def test_joint_bounds_hold_in_thousands_of_runs(lens, kind, delta):
+    assert gaps_too_small(kind, 3000, lens, delta=delta, budget=3000, seed=1)[0] <= most(3000, delta)
 
 
 MERGED = (
@@ -56,16 +78,16 @@ def test_bounds_hold_in_thousands_of_runs(lens, kind, delta):
 
 @pytest.mark.parametrize("kind", BANDITS, ids=str)
 def test_checks_fail_when_bounds_are_sold_below_cost(lens, kind):
-    lens.above, lens.below = 6.0, 2.5
-    above, below = violations(kind, 150, delta=0.5)
-    assert above > most(150, 0.25)
-    assert below > most(150, 0.25)
+    lens.above, lens.below = 8.0, 6.0
+    above, below = violations(kind, 150, delta=0.1)
+    assert above > most(150, 0.1)
+    assert below > most(150, 0.1)
 
 
 @pytest.mark.parametrize("kind", TREES, ids=str)
 def test_check_below_fails_in_trees_too(lens, kind):
-    lens.below = 3.5
-    assert violations(kind, 100, delta=0.5)[1] > most(100, 0.25)
+    lens.below = 6.0
+    assert violations(kind, 100, delta=0.1)[1] > most(100, 0.1)
 
 
 @pytest.mark.parametrize("kind", MERGED[:2], ids=str)

@@ -79,6 +79,8 @@ RULES = np.dtype(
         ("least", np.float64),  # least lambda, lambda_0
         ("kappa", np.float64),  # the same over the resolution
         ("log_share", np.float64),  # log(1/delta_s)
+        ("log_joint", np.float64),  # log(1 / (delta_J (1 - beta))), if ...
+        ("joint", np.bool_),  # ... one process of bets serves both sides
         ("delta_exploit", np.float64),
         ("delta_forced", np.float64),
         ("floor", np.float64),  # the least return
@@ -193,6 +195,7 @@ class Search(NamedTuple):
     root: Any  # records of ARM
     moments: Any  # moments[action, q], records of MOMENTS
     wealth: NDArray[np.float64]  # wealth[account, grid point, q]
+    gaps: NDArray[np.float64]  # gaps[account, a]: how much better a may be than the account's action
     forced_wealth: NDArray[np.float64]  # forced_wealth[account, grid point, fraction]
     decision: Any  # one record of DECISION
     scratch: Any  # records of SCRATCH

@@ -21,6 +21,7 @@ from pacplan.algorithms.bracket.constants import (
     TIE,
     TIED,
 )
+from pacplan.algorithms.bracket.joint import bets, largest_gap, pair_gap, renew_gaps_to
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
 from pacplan.algorithms.bracket.roulette import begin
 from pacplan.algorithms.common.guidance import follows
@@ -43,6 +44,13 @@ def satisfied(search: Search) -> bool:
     if rules.value_goal:
         return bool(largest(root.upper) - largest(root.lower) <= 2.0 * rules.epsilon)
     best, least = least_gap(root.upper, root.lower)
+    if rules.joint:
+        for b in range(root.size):
+            if bets(search, b):
+                gap = largest_gap(search, b)
+                if gap < least:
+                    best = b
+                    least = gap
     if least <= rules.epsilon:
         search.decision[0].best = best
         return True
@@ -75,7 +83,7 @@ def decide(search: Search, graph: Graph | None, ties: Any) -> None:
         wide = root[best].upper - root[best].estimate > root[rival].upper - root[rival].estimate
         decision.play = best if wide else rival
     else:
-        exploit = _cost_below(search, best) < _cost_above(search, best, rival)
+        exploit = _cost_below(search, best, rival) < _cost_above(search, best, rival)
         decision.kind = EXPLOIT if exploit else EXPLORE
         decision.play = best if exploit else rival
     begin(search)
@@ -88,14 +96,17 @@ def decide(search: Search, graph: Graph | None, ties: Any) -> None:
 
 
 @inlined
-def _cost_below(search: Search, best: int) -> float:
+def _cost_below(search: Search, best: int, rival: int) -> float:
     """Roughly the calls that close the gap by one from below: those of another exploit episode."""
     rules, arm = search.rules[0], search.root[best]
     hope = arm.estimate
     if arm.exploits > 0:
         hope = max(hope, arm.returns / arm.exploits)
     least = LEAST_WIDTH * min(1.0, rules.resolution)
-    return float(EXPLOIT_COST * rules.exploit_calls * (arm.exploits + 1) / max(hope - arm.lower, least))
+    lower = arm.lower
+    if rules.joint:
+        lower = search.root[rival].upper - pair_gap(search, rival, best)
+    return float(EXPLOIT_COST * rules.exploit_calls * (arm.exploits + 1) / max(hope - lower, least))
 
 
 @inlined
@@ -155,6 +166,8 @@ def adapt(search: Search, graph: Graph | None, model: Any) -> None:
             first = arm.pair if at == 0 else node.first
             _renew(search, model, at, first, at > 0, node.depth, wanted, False)
     refresh_arm(search, play)
+    if rules.joint:
+        renew_gaps_to(search, play)
 
 
 @inlined

@@ -28,7 +28,7 @@ from pacplan.algorithms.bracket.records import (
 from pacplan.algorithms.bracket.setting import Task, setting_of
 from pacplan.algorithms.common.confidence import tail
 from pacplan.algorithms.common.plans import within
-from pacplan.algorithms.common.returns import ANYTHING, NEWEST, check_returns
+from pacplan.algorithms.common.returns import ANYTHING, FIRST_BET, NEWEST, check_returns
 from pacplan.compiled.jit import records, zeros
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_graph, grown_graph
@@ -97,6 +97,7 @@ class BracketSearch(KernelSearch):
         self._pool = PoolArrays(room, horizon, planner.value is not None)
         self._wealth = np.zeros((0, setting.grid.points, len(NEWEST)))
         self._forced_wealth = np.zeros((0, setting.grid.forced_points, setting.grid.fractions))
+        self._gaps = np.zeros((0, actions))
         self._bets = np.zeros((0, len(cost.opening)))
         self._predicted = np.zeros((0, len(setting.predictors)))
         self._scratch = zeros(max(room, len(cost.opening)), SCRATCH)
@@ -130,6 +131,7 @@ class BracketSearch(KernelSearch):
             pool=self._pool.arrays(),
             graph=self._graph,
             wealth=self._wealth,
+            gaps=self._gaps,
             forced_wealth=self._forced_wealth,
             **self._fixed,
         )
@@ -148,6 +150,7 @@ class BracketSearch(KernelSearch):
         # An episode can find a new outcome of the same pair at every step.
         room.extend(self._scratch, int(rules["widest"]) + self.horizon + 1)
         self._open_accounts(self._wealth, int(rules["bettors"]))
+        room.extend(self._gaps, len(self._wealth))
         self._open_accounts(self._forced_wealth, int(rules["forcers"]))
         if self._graph is not None:
             self._graph = grown_graph(self._graph, nodes, episodes * self.horizon + 1, room)
@@ -175,7 +178,13 @@ class BracketSearch(KernelSearch):
         """
         check_returns(self._rules[0], self.in_units, self._value_range)
         lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
-        return self.standing(int(self._decision[0]["best"]), seconds, lower, upper)
+        best = int(self._decision[0]["best"])
+        found = self.standing(best, seconds, lower, upper)
+        arm = self.root[best]
+        if not self._rules[0]["joint"] or arm["exploits"] <= FIRST_BET or len(upper) == 1:
+            return found
+        gaps = np.minimum(self._setting.width * self._gaps[arm["account"]], upper - lower[best])
+        return replace(found, gap=float(np.delete(gaps, best).max()))
 
     def acting_nodes(self) -> NDArray[np.int32] | None:
         """By node, the one that holds its state's actions, if equal states are merged."""

@@ -1,0 +1,92 @@
+"""One process of bets for both sides: how much better one action may be than another.
+
+docs/bracket.md, "Both sides at once". Evidence above and returns below are bets that may be multiplied,
+so what one side has won need not be won by the other.
+"""
+
+from math import log
+
+import numpy as np
+
+from pacplan.algorithms.bracket.constants import JOINT_ABOVE
+from pacplan.algorithms.bracket.records import Search
+from pacplan.algorithms.common.returns import BETTOR_SHARE, FIRST_BET, NEWEST
+from pacplan.compiled.jit import inlined
+from pacplan.engine.tree import NONE
+
+
+@inlined
+def bets(search: Search, action: int) -> bool:
+    """Whether an action has an account."""
+    return bool(search.root[action].exploits > FIRST_BET)
+
+
+@inlined
+def open_gaps(search: Search, action: int) -> None:
+    """Nothing is known yet of how much better others are than an action that has begun to bet."""
+    gaps = search.gaps[search.root[action].account]
+    for a in range(gaps.size):
+        gaps[a] = np.inf
+
+
+@inlined
+def _renew_gap(search: Search, rival: int, action: int) -> None:
+    """How much better a `rival` may be than an action that bets, at most.
+
+    W(a) + lambda log(1/(delta_J (1 - beta))) - min_i [ m_(i-1) + lambda log(c + (1 - c) w K(m_i)) ],
+    over the grid points m_i that are not proven; and never more than before.
+    """
+    rules, arm, other = search.rules[0], search.root[action], search.root[rival]
+    wealth, penalty = search.wealth[arm.account], other.penalty
+    order = arm.account
+    if bets(search, rival) and other.account < arm.account:
+        order -= 1
+    share = (1.0 - JOINT_ABOVE) * BETTOR_SHARE * (1.0 - BETTOR_SHARE) ** order / NEWEST.size
+    least = np.inf
+    for i in range(arm.proven + 1, wealth.shape[0]):
+        below = rules.floor + (i - 1) * rules.step
+        if below + penalty * log(JOINT_ABOVE) >= least:
+            break
+        total = 0.0
+        for q in range(NEWEST.size):
+            total += wealth[i, q]
+        least = min(least, below + penalty * log(JOINT_ABOVE + share * total))
+    gap = search.bounds.pairs[other.pair, 0] + penalty * rules.log_joint - least
+    search.gaps[arm.account, rival] = min(search.gaps[arm.account, rival], gap)
+
+
+@inlined
+def renew_gaps_of(search: Search, action: int) -> None:
+    """The account of an action has changed."""
+    for a in range(search.root.size):
+        if a != action and search.root[a].pair != NONE:
+            _renew_gap(search, a, action)
+
+
+@inlined
+def renew_gaps_to(search: Search, rival: int) -> None:
+    """W of an action has changed; all W of its branch are up to date."""
+    if search.root[rival].pair == NONE:
+        return
+    for b in range(search.root.size):
+        if b != rival and bets(search, b):
+            _renew_gap(search, rival, b)
+
+
+@inlined
+def pair_gap(search: Search, rival: int, action: int) -> float:
+    """How much better a rival may be than an action, by all that is known."""
+    gap = search.root[rival].upper - search.root[action].lower
+    if search.rules[0].joint and bets(search, action):
+        gap = min(gap, search.gaps[search.root[action].account, rival])
+    return float(gap)
+
+
+@inlined
+def largest_gap(search: Search, action: int) -> float:
+    """How much better any other action may be."""
+    most = -np.inf
+    for a in range(search.root.size):
+        if a != action:
+            most = max(most, pair_gap(search, a, action))
+    return most
