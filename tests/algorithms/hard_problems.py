@@ -3,12 +3,13 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.special import logsumexp
 from scipy.stats import binom
 
 import pacplan
 from pacplan import exact
 from pacplan.algorithms.bracket.search import BracketSearch
-from pacplan.algorithms.common.returns import FIRST_BET
+from pacplan.bounds import product
 
 GAMMA = 0.9
 RARE = 1e-7
@@ -122,29 +123,39 @@ def violations(kind, runs, *, delta, budget=1000, seed=0, merge="tree", told=Tru
     return above, below
 
 
-def gaps_too_small(kind, runs, lens, *, delta, budget=1000, seed=0):
-    """How often a joint bound of some action's loss, of any that bets, lies below that loss.
+def evidence(search, model, horizon, counted=1.0):
+    """Sum over the pairs of pi* of reach log M at the truth, from what the search has recorded.
 
-    And how often it is what bounds it: less than U(a*) - L(b).
+    `counted` is the part of d that is taken into account.
     """
-    rng = np.random.default_rng(seed)
-    planner = pacplan.Bracket(epsilon=0.2, delta=delta, gamma=GAMMA, horizon=kind.horizon)
-    wrong = counts = 0
-    for run in range(runs):
-        model = kind.draw(rng)
-        q = exact.finite_horizon(model, gamma=GAMMA, horizon=kind.horizon)[0, 0]
-        planner.plan(model, 0, seed=run, budget=budget)
-        search, best = lens.last[0], int(np.argmax(q))
-        width = search._setting.width
-        failed = helped = False
-        for b, arm in enumerate(search.root):
-            if b != best and arm["exploits"] > FIRST_BET:
-                gap = width * search._gaps[arm["account"], best]
-                failed |= gap < q[best] - q[b] - 1e-9
-                helped |= gap < width * (search.root["upper"][best] - arm["lower"])
-        wrong += failed
-        counts += helped
-    return wrong, counts
+    rewards, probabilities, successors = model.sparse()
+    q = exact.finite_horizon(model, gamma=GAMMA, horizon=horizon)
+    tree, stakes = search.tree, search._fixed["stakes"]
+    total = 0.0
+    todo = [(0, 0, 1.0)]
+    while todo:
+        at, h, reach = todo.pop()
+        state = tree.state(at)
+        best = int(np.argmax(q[h, state]))
+        links = [i for i in tree.tried(at) if tree.pairs[i]["action"] == best]
+        if not links or tree.pairs[links[0]]["n"] == 0:
+            continue
+        link = links[0]
+        n = int(tree.pairs[link]["n"])
+        seen = {outcome.state: outcome.node for outcome in tree.outcomes(link)}
+        y = rewards[state, best]
+        for p, to in zip(probabilities[state, best], successors[state, best], strict=True):
+            if h + 1 < horizon and p > 0.0:
+                child = seen.get(int(to))
+                drift = tree.pairs[link]["drift"] if child is None else tree.nodes[child]["drift"]
+                y -= counted * p * drift / n
+                if child is not None:
+                    todo.append((child, h + 1, reach * p))
+        held = search._bets[link] > product.LOST
+        bets = search._bets[link][held] - n * np.log(stakes[h][held] - y)
+        cash = search._fixed["levels"]["cash"][h]
+        total += reach * np.logaddexp(np.log(cash), np.log((1 - cash) / len(held)) + logsumexp(bets))
+    return total
 
 
 def most(runs, probability):
@@ -154,7 +165,7 @@ def most(runs, probability):
 
 def check_bounds(kind, runs, delta, **more):
     above, below = violations(kind, runs, delta=delta, **more)
-    # In a tree one event covers both sides.
-    share = delta if more.get("merge", "tree") == "tree" else delta / 2
-    assert above <= most(runs, share)
-    assert below <= most(runs, share)
+    # In a tree one process serves both sides, and what it says of each alone rarely fails.
+    merged = more.get("merge", "tree") != "tree"
+    assert above <= most(runs, (0.5 if merged else 0.25) * delta)
+    assert below <= most(runs, (0.5 if merged else 0.05) * delta)

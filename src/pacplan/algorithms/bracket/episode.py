@@ -28,7 +28,7 @@ from pacplan.algorithms.bracket.estimates import (
     score_actions,
 )
 from pacplan.algorithms.bracket.expansion import add_unvisited, plant_root, settle
-from pacplan.algorithms.bracket.joint import bets, open_gaps, renew_gaps_of, renew_gaps_to
+from pacplan.algorithms.bracket.joint import renew_gaps_of, renew_gaps_to
 from pacplan.algorithms.bracket.pool import ENDED, find_place, pool_has_room, record, update_pool
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
 from pacplan.algorithms.bracket.roulette import concluded, earn
@@ -255,17 +255,7 @@ def _refresh_tree_arm(search: Search, graph: Any, play: int) -> None:
     """In a tree all W are up to date after a visit; see `sweep_if_due` for the others."""
     if graph is None:
         refresh_arm(search, play)
-        if search.rules[0].joint:
-            renew_gaps_to(search, play)
-
-
-@inlined
-def _note_bet(search: Search, action: int, opened: bool) -> None:
-    """Let an account that has changed count for both sides; `opened`: it was open before."""
-    if search.rules[0].joint and bets(search, action):
-        if not opened:
-            open_gaps(search, action)
-        renew_gaps_of(search, action)
+        renew_gaps_to(search, play)
 
 
 @answers(episodes.learn_return, Search)
@@ -279,8 +269,7 @@ def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
     if decision.discount > 0.0:
         note_return(rules, decision.paid + rules.gamma**length * after)
     if decision.kind == EXPLOIT:
-        opened = bets(search, decision.play)
         bet_exploit(search, decision.play, earned, decision.guided)
-        _note_bet(search, decision.play, opened)
+        renew_gaps_of(search, decision.play)
     elif decision.kind == FORCED:
         bet_forced(search, decision.play, earned)

@@ -5,28 +5,22 @@ so what one side has won need not be won by the other.
 """
 
 from math import log
+from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.bracket.constants import JOINT_ABOVE
+from pacplan.algorithms.bracket.constants import JOINT_ABOVE, TIE
 from pacplan.algorithms.bracket.records import Search
 from pacplan.algorithms.common.returns import BETTOR_SHARE, FIRST_BET, NEWEST
 from pacplan.compiled.jit import inlined
+from pacplan.engine.arms import argmax_at_random
 from pacplan.engine.tree import NONE
 
 
 @inlined
 def bets(search: Search, action: int) -> bool:
-    """Whether an action has an account."""
-    return bool(search.root[action].exploits > FIRST_BET)
-
-
-@inlined
-def open_gaps(search: Search, action: int) -> None:
-    """Nothing is known yet of how much better others are than an action that has begun to bet."""
-    gaps = search.gaps[search.root[action].account]
-    for a in range(gaps.size):
-        gaps[a] = np.inf
+    """Whether an action has an account that counts for both sides."""
+    return bool(search.rules[0].joint and search.root[action].exploits > FIRST_BET)
 
 
 @inlined
@@ -38,6 +32,7 @@ def _renew_gap(search: Search, rival: int, action: int) -> None:
     """
     rules, arm, other = search.rules[0], search.root[action], search.root[rival]
     wealth, penalty = search.wealth[arm.account], other.penalty
+    # The order of the action among those that bet, the rival left out.
     order = arm.account
     if bets(search, rival) and other.account < arm.account:
         order -= 1
@@ -57,7 +52,12 @@ def _renew_gap(search: Search, rival: int, action: int) -> None:
 
 @inlined
 def renew_gaps_of(search: Search, action: int) -> None:
-    """The account of an action has changed."""
+    """The account of an action has changed, or was opened."""
+    arm = search.root[action]
+    if not bets(search, action):
+        return
+    if arm.exploits == FIRST_BET + 1:
+        search.gaps[arm.account] = np.inf
     for a in range(search.root.size):
         if a != action and search.root[a].pair != NONE:
             _renew_gap(search, a, action)
@@ -75,18 +75,27 @@ def renew_gaps_to(search: Search, rival: int) -> None:
 
 @inlined
 def pair_gap(search: Search, rival: int, action: int) -> float:
-    """How much better a rival may be than an action, by all that is known."""
+    """How much better a rival may be than an action, at most, by all that is known."""
     gap = search.root[rival].upper - search.root[action].lower
-    if search.rules[0].joint and bets(search, action):
+    if bets(search, action):
         gap = min(gap, search.gaps[search.root[action].account, rival])
     return float(gap)
 
 
 @inlined
 def largest_gap(search: Search, action: int) -> float:
-    """How much better any other action may be."""
+    """How much better any other action may be, at most."""
     most = -np.inf
     for a in range(search.root.size):
         if a != action:
             most = max(most, pair_gap(search, a, action))
     return most
+
+
+@inlined
+def strongest_rival(search: Search, action: int, ties: Any) -> int:
+    """The other action that may be better by most; ties at random."""
+    gaps = search.scratch.score[: search.root.size]
+    for a in range(gaps.size):
+        gaps[a] = pair_gap(search, a, action)
+    return argmax_at_random(gaps, action, TIE, ties)

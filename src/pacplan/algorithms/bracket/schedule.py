@@ -21,7 +21,13 @@ from pacplan.algorithms.bracket.constants import (
     TIE,
     TIED,
 )
-from pacplan.algorithms.bracket.joint import bets, largest_gap, pair_gap, renew_gaps_to
+from pacplan.algorithms.bracket.joint import (
+    bets,
+    largest_gap,
+    pair_gap,
+    renew_gaps_to,
+    strongest_rival,
+)
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
 from pacplan.algorithms.bracket.roulette import begin
 from pacplan.algorithms.common.guidance import follows
@@ -44,13 +50,12 @@ def satisfied(search: Search) -> bool:
     if rules.value_goal:
         return bool(largest(root.upper) - largest(root.lower) <= 2.0 * rules.epsilon)
     best, least = least_gap(root.upper, root.lower)
-    if rules.joint:
-        for b in range(root.size):
-            if bets(search, b):
-                gap = largest_gap(search, b)
-                if gap < least:
-                    best = b
-                    least = gap
+    for b in range(root.size):
+        if bets(search, b):
+            gap = largest_gap(search, b)
+            if gap < least:
+                best = b
+                least = gap
     if least <= rules.epsilon:
         search.decision[0].best = best
         return True
@@ -66,8 +71,10 @@ def decide(search: Search, graph: Graph | None, ties: Any) -> None:
     decision.best = best
     rival = NONE
     # With one action there is nothing to choose, but its value may be asked for.
-    if root.size > 1 or rules.value_goal:
-        rival = argmax_at_random(root.upper, NONE if rules.value_goal else best, TIE, ties)
+    if rules.value_goal:
+        rival = argmax_at_random(root.upper, NONE, TIE, ties)
+    elif root.size > 1:
+        rival = strongest_rival(search, best, ties)
     if graph is None:
         rules.forced = (episodes + 1) % FORCED_EVERY == 0
     if rules.forced:
@@ -103,21 +110,20 @@ def _cost_below(search: Search, best: int, rival: int) -> float:
     if arm.exploits > 0:
         hope = max(hope, arm.returns / arm.exploits)
     least = LEAST_WIDTH * min(1.0, rules.resolution)
-    lower = arm.lower
-    if rules.joint:
-        lower = search.root[rival].upper - pair_gap(search, rival, best)
+    # What L would have to be for this gap.
+    lower = search.root[rival].upper - pair_gap(search, rival, best)
     return float(EXPLOIT_COST * rules.exploit_calls * (arm.exploits + 1) / max(hope - lower, least))
 
 
 @inlined
 def _cost_above(search: Search, best: int, rival: int) -> float:
-    """Roughly the calls that close it by one from above: all near the largest U must come down."""
+    """Roughly the calls that close it by one from above: all near the largest gap must come down."""
     root, rules = search.root, search.rules[0]
     least = LEAST_WIDTH * min(1.0, rules.resolution)
+    largest_left = pair_gap(search, rival, best) - TIED * rules.resolution
     calls = 0.0
     for a in range(root.size):
-        near = root[a].upper >= root[rival].upper - TIED * rules.resolution
-        if near and (a != best or rules.value_goal):
+        if pair_gap(search, a, best) >= largest_left and (a != best or rules.value_goal):
             width = max(root[a].upper - root[a].estimate, least)
             calls += (search.calls[a] + EXPLORE_START) / (EXPLORE_GAIN * width)
     return calls
@@ -166,8 +172,7 @@ def adapt(search: Search, graph: Graph | None, model: Any) -> None:
             first = arm.pair if at == 0 else node.first
             _renew(search, model, at, first, at > 0, node.depth, wanted, False)
     refresh_arm(search, play)
-    if rules.joint:
-        renew_gaps_to(search, play)
+    renew_gaps_to(search, play)
 
 
 @inlined

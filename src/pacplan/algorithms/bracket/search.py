@@ -179,12 +179,15 @@ class BracketSearch(KernelSearch):
         check_returns(self._rules[0], self.in_units, self._value_range)
         lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
         best = int(self._decision[0]["best"])
-        found = self.standing(best, seconds, lower, upper)
-        arm = self.root[best]
-        if not self._rules[0]["joint"] or arm["exploits"] <= FIRST_BET or len(upper) == 1:
-            return found
-        gaps = np.minimum(self._setting.width * self._gaps[arm["account"]], upper - lower[best])
-        return replace(found, gap=float(np.delete(gaps, best).max()))
+        return self.standing(best, seconds, lower, upper, self.losses(best))
+
+    def losses(self, action: int) -> NDArray[np.float64]:
+        """By how much each other action may be better than this one, at most."""
+        arm = self.root[action]
+        apart: NDArray[np.float64] = self.root["upper"] - arm["lower"]
+        if self._rules[0]["joint"] and arm["exploits"] > FIRST_BET:
+            apart = np.minimum(apart, self._gaps[arm["account"]])
+        return np.multiply(self._setting.width, apart)
 
     def acting_nodes(self) -> NDArray[np.int32] | None:
         """By node, the one that holds its state's actions, if equal states are merged."""

@@ -114,7 +114,8 @@ def setting_of(task: Task) -> Setting:
         random_rewards=random_rewards,
     )
     rules = _rules(task, low, width, above)
-    rules["joint"], rules["log_joint"] = shares.joint, above.log_share + math.log(JOINT_ABOVE)
+    rules["joint"] = shares.joint > 0.0
+    rules["log_joint"] = -math.log(shares.joint) if shares.joint > 0.0 else 0.0
     rules["delta_exploit"] = EXPLOIT_SHARE * shares.below
     rules["delta_forced"] = (1.0 - EXPLOIT_SHARE) * shares.below
     rules["epsilon"], rules["resolution"] = task.epsilon / width, grid.resolution
@@ -145,18 +146,19 @@ class _Shares(NamedTuple):
     product: float  # delta_s: U(a) = W(a) + lambda log(1/delta_s)
     ball: float  # delta_p
     below: float  # delta_L
-    joint: bool  # whether one process of bets serves both sides
+    joint: float  # delta_J (1 - beta), of both sides together; 0 if each has a process of its own
 
 
 def _shares(task: Task, random_next: bool, random_rewards: bool) -> _Shares:
     """Who gets which share of delta: docs/bracket.md, "Shares" and "Both sides at once"."""
     if task.merge == "tree" and not task.value_goal and (random_next or random_rewards):
-        both = (JOINT_SHARE if random_next else 1.0) * task.delta
-        product = both * (1.0 - JOINT_BELOW) * JOINT_ABOVE
-        return _Shares(product, (1.0 - JOINT_SHARE) * task.delta, both * JOINT_BELOW, True)
+        process = (JOINT_SHARE if random_next else 1.0) * task.delta
+        joint = (1.0 - JOINT_BELOW) * process
+        ball = (1.0 - JOINT_SHARE) * task.delta
+        return _Shares(JOINT_ABOVE * joint, ball, JOINT_BELOW * process, joint)
     above = (1.0 - BELOW) * task.delta
     product = (PRODUCT_SHARE if random_next else 1.0) * above
-    return _Shares(product, (1.0 - PRODUCT_SHARE) * above, BELOW * task.delta, False)
+    return _Shares(product, (1.0 - PRODUCT_SHARE) * above, BELOW * task.delta, 0.0)
 
 
 def _predictors(successors: float) -> NDArray[Any]:
