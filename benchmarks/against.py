@@ -5,9 +5,9 @@
     python3 dev.py python benchmarks/against.py /tmp/before --families   those of families.py
 
 Medians of different sets of MDPs differ by a fifth, so both checkouts plan for the same ones. For each
-MDP the mean of the calls of this checkout is divided by that of the other; "ratio" is the geometric mean of
-these numbers, "error" its relative standard error, and "worst" the largest of them. "wrong" counts
-answers of this checkout that are worse than epsilon.
+MDP the mean of the calls here is divided by that of the other one; "ratio" is the geometric mean of
+these quotients, "error" its relative standard error, and "worst" the largest of them. "wrong" counts
+answers of this checkout worse than epsilon.
 """
 
 import argparse

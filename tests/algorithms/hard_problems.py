@@ -152,7 +152,7 @@ def evidence(search, model, horizon, counted=1.0):
                 if child is not None:
                     todo.append((child, h + 1, reach * p))
         held = search._bets[link] > product.LOST
-        bets = search._bets[link][held] - n * np.log(stakes[h][held] - y)
+        bets = search._bets[link][held] - n * np.log1p(-y / stakes[h][held])
         cash = search._fixed["levels"]["cash"][h]
         total += reach * np.logaddexp(np.log(cash), np.log((1 - cash) / len(held)) + logsumexp(bets))
     return total

@@ -157,6 +157,7 @@ def test_violations_are_those_of_the_corrected_interval():
     [
         (sabotage.bracket_above, "bracket", "anytime", 400, "above"),
         (sabotage.bracket_below, "bracket", "anytime", 400, "below"),
+        (sabotage.bracket_joint, "bracket", "anytime", 400, "wrong"),
         (sabotage.mdp_gape_rewards, "mdp-gape", "lucky", 1000, "below"),
         (sabotage.mdp_gape_rewards, "mdp-gape", "unlucky", 1500, "above"),
     ],

@@ -18,7 +18,7 @@ JOINT_BELOW = 0.05  # of the process, for the bounds from below alone
 JOINT_ABOVE = 0.2  # of the remainder, for the bounds from above alone
 
 # What a search may leave open, in parts of epsilon. Their sum must be below 1 (ends).
-PENALTY = {"tree": 0.27, "depth": 0.27, "stationary": 0.36}  # kappa_0 = this / (log(1/delta_s) + C_0)
+PENALTY = {"tree": 0.34, "depth": 0.27, "stationary": 0.36}  # kappa_0 = this / (log(1/delta_s) + C_0)
 SETTLED = 1.1  # lambda ends at most this factor above its least
 STAKES_OPEN = 0.25  # what bets with a largest stake cannot find
 SOLVER_OPEN = 0.05  # the first maximum of W, over all steps of a path ...
@@ -45,7 +45,8 @@ DEPTH_SLACK, POOLED_SLACK = 1.0, 2.0
 # Which episode comes next (`schedule.decide`).
 CUT = 10  # an exploring episode ends after a pair with fewer visits than this ...
 ANYTIME_CUT = 3  # ... or this, if there is no gap to stop at
-EXPLOIT_COST = 1.4  # calls of an exploit episode, relative to those that it has on average
+EXPLOIT_COST = 1.4  # of an exploit episode, relative to the calls that it has on average ...
+JOINT_EXPLOIT_COST = 1.1  # ... or this, if one process of bets serves both sides
 EXPLORE_GAIN = 0.35  # part of the width above an estimate that exploring can take off
 EXPLORE_START = 6.0  # calls credited to every action at the start
 TIED = 0.1  # part of epsilon within which upper bounds are tied

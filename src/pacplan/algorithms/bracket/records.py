@@ -88,8 +88,8 @@ RULES = np.dtype(
         ("least_return", np.float64),  # of the episodes that were bet on ...
         ("most_return", np.float64),
         ("step", np.float64),  # of the grid of bounds
-        ("go_on", np.float64),  # probability of going on, where roulette is played ...
-        ("exploit_calls", np.float64),  # ... and what that makes of the calls of an exploit episode
+        ("go_on", np.float64),  # probability of going on, where roulette is played
+        ("exploit_cost", np.float64),  # of an exploit episode, roughly in calls
         ("stride", np.int64),  # steps of it in one step of the grid of forced bets
         (
             "least_count",

@@ -5,7 +5,6 @@ from typing import Any
 
 from pacplan.algorithms.bracket.above import refresh_arm, refresh_node, refresh_pair
 from pacplan.algorithms.bracket.constants import (
-    EXPLOIT_COST,
     EXPLORE_GAIN,
     EXPLORE_START,
     FORCED_EVERY,
@@ -112,7 +111,7 @@ def _cost_below(search: Search, best: int, rival: int) -> float:
     least = LEAST_WIDTH * min(1.0, rules.resolution)
     # What L would have to be for this gap.
     lower = search.root[rival].upper - pair_gap(search, rival, best)
-    return float(EXPLOIT_COST * rules.exploit_calls * (arm.exploits + 1) / max(hope - lower, least))
+    return float(rules.exploit_cost * (arm.exploits + 1) / max(hope - lower, least))
 
 
 @inlined

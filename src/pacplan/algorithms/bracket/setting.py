@@ -16,9 +16,11 @@ from pacplan.algorithms.bracket.constants import (
     ANYTIME_CUT,
     BELOW,
     CUT,
+    EXPLOIT_COST,
     EXPLOIT_SHARE,
     JOINT_ABOVE,
     JOINT_BELOW,
+    JOINT_EXPLOIT_COST,
     JOINT_SHARE,
     PREDICTORS,
     PRIOR,
@@ -114,8 +116,9 @@ def setting_of(task: Task) -> Setting:
         random_rewards=random_rewards,
     )
     rules = _rules(task, low, width, above)
-    rules["joint"] = shares.joint > 0.0
-    rules["log_joint"] = -math.log(shares.joint) if shares.joint > 0.0 else 0.0
+    if shares.joint > 0.0:
+        rules["joint"], rules["log_joint"] = True, -math.log(shares.joint)
+        rules["exploit_cost"] *= JOINT_EXPLOIT_COST / EXPLOIT_COST
     rules["delta_exploit"] = EXPLOIT_SHARE * shares.below
     rules["delta_forced"] = (1.0 - EXPLOIT_SHARE) * shares.below
     rules["epsilon"], rules["resolution"] = task.epsilon / width, grid.resolution
@@ -192,6 +195,6 @@ def _rules(task: Task, low: float, width: float, above: Prices) -> NDArray[Any]:
     rules["most_actions"] = task.most_actions
     rules["go_on"] = go_on = task.gamma**ROULETTE_POWER
     rounds = np.maximum(np.arange(task.horizon) + 1 - ROULETTE_DEPTH, 0)
-    rules["exploit_calls"] = np.power(go_on, rounds).sum()
+    rules["exploit_cost"] = EXPLOIT_COST * np.power(go_on, rounds).sum()
     rules["swept"] = -1
     return rules
