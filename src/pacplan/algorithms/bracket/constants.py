@@ -33,6 +33,7 @@ LEAST_RISK = 1e-6  # less would be lost in rounding
 POOLED_CASH = 0.5
 
 # lambda follows the evidence (`schedule.adapt`).
+LEAST_ASKED = 1.0  # evidence that is asked for from above, in nats, however much was won below
 REBUILD_GROWTH = 1.15  # of an action's calls, before its lambda is changed again (ends)
 NEAR = 1.25  # factor within which lambda is left alone, unless it should be the least one
 MOST_CHANGE = 2.0  # factor by which it changes at once

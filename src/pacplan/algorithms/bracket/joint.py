@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.bracket.constants import JOINT_ABOVE, TIE
+from pacplan.algorithms.bracket.constants import JOINT_ABOVE, LEAST_ASKED, TIE
 from pacplan.algorithms.bracket.records import Search
 from pacplan.algorithms.common.returns import BETTOR_SHARE, FIRST_BET, NEWEST
 from pacplan.compiled.jit import inlined
@@ -28,7 +28,8 @@ def _renew_gap(search: Search, rival: int, action: int) -> None:
     """How much better a `rival` may be than an action that bets, at most.
 
     W(a) + lambda log(1/(delta_J (1 - beta))) - min_i [ m_(i-1) + lambda log(c + (1 - c) w K(m_i)) ],
-    over the grid points m_i that are not proven; and never more than before.
+    over the grid points m_i that are not proven; and never more than before. W falls with lambda as fast
+    as evidence against it is large, so lambda is right if that is what stands beside it here.
     """
     rules, arm, other = search.rules[0], search.root[action], search.root[rival]
     wealth, penalty = search.wealth[arm.account], other.penalty
@@ -38,6 +39,7 @@ def _renew_gap(search: Search, rival: int, action: int) -> None:
         order -= 1
     share = (1.0 - JOINT_ABOVE) * BETTOR_SHARE * (1.0 - BETTOR_SHARE) ** order / NEWEST.size
     least = np.inf
+    won = 0.0
     for i in range(arm.proven + 1, wealth.shape[0]):
         below = rules.floor + (i - 1) * rules.step
         if below + penalty * log(JOINT_ABOVE) >= least:
@@ -45,7 +47,12 @@ def _renew_gap(search: Search, rival: int, action: int) -> None:
         total = 0.0
         for q in range(NEWEST.size):
             total += wealth[i, q]
-        least = min(least, below + penalty * log(JOINT_ABOVE + share * total))
+        here = log(JOINT_ABOVE + share * total)
+        if below + penalty * here < least:
+            least = below + penalty * here
+            won = here
+    if action == search.decision[0].best:
+        other.asked = max(rules.log_joint - won, LEAST_ASKED)
     gap = search.bounds.pairs[other.pair, 0] + penalty * rules.log_joint - least
     search.gaps[arm.account, rival] = min(search.gaps[arm.account, rival], gap)
 

@@ -47,7 +47,8 @@ ARM = np.dtype(
     [
         ("upper", np.float64),  # U
         ("estimate", np.float64),
-        ("penalty", np.float64),  # lambda
+        ("penalty", np.float64),  # lambda ...
+        ("asked", np.float64),  # ... which follows the evidence until it is this much
         *ACCOUNT_FIELDS,
         ("rebuilt", np.int64),  # calls when `penalty` was last set
         ("pair", np.int64),

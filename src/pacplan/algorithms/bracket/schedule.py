@@ -130,13 +130,14 @@ def _cost_above(search: Search, best: int, rival: int) -> float:
 
 @inlined
 def _wanted_penalty(search: Search, action: int) -> float:
-    """The lambda that an action should have: U is least where the evidence equals log(1/delta_s).
+    """The lambda that an action should have, so that its evidence becomes what is asked for.
 
-    (U = lambda log(1/delta_s) + W, and W falls with lambda as fast as evidence against it is large.)
+    For U = lambda log(1/delta_s) + W that is log(1/delta_s), since W falls with lambda as fast as
+    evidence against it is large; for a joint gap see `pacplan.algorithms.bracket.joint`.
     """
     rules, arm = search.rules[0], search.root[action]
     evidence = search.tree.pairs[arm.pair].evidence
-    change = min(max(evidence / rules.log_share, 1.0 / MOST_CHANGE), MOST_CHANGE)
+    change = min(max(evidence / arm.asked, 1.0 / MOST_CHANGE), MOST_CHANGE)
     settling = sqrt(1.0 + search.calls[action] / SETTLING_CALLS)
     most = rules.kappa * search.levels[0].span / settling
     return float(max(rules.least, min(arm.penalty * change, most)))
