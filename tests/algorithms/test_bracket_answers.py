@@ -251,9 +251,9 @@ def test_delta_is_shared_as_the_proof_says(lens, merge, depths, reached):
     if merge == "tree":
         process = 0.95 * 0.2
         # Y = beta [below] + (1 - beta) Z [ c + (1 - c) below ]
-        assert below == pytest.approx(0.05 * process)
-        assert rules["log_joint"] == pytest.approx(-np.log(0.95 * process))
-        assert rules["log_share"] == pytest.approx(-np.log(0.2 * 0.95 * process))
+        assert below == pytest.approx(0.1 * process)
+        assert rules["log_joint"] == pytest.approx(-np.log(0.9 * process))
+        assert rules["log_share"] == pytest.approx(-np.log(0.2 * 0.9 * process))
     else:
         assert below == pytest.approx(0.1)
         assert rules["log_share"] == pytest.approx(-np.log(0.9 * 0.1))

@@ -162,9 +162,7 @@ def test_violations_are_those_of_the_corrected_interval():
         (sabotage.mdp_gape_rewards, 2.0, "mdp-gape", "unlucky", 1500, "above"),
     ],
 )
-def test_what_is_too_cheap_is_caught_and_honest_planners_pass(
-    cut, nats, planner, family, plans, check
-):
+def test_what_is_too_cheap_is_caught_and_honest_planners_pass(cut, nats, planner, family, plans, check):
     assert verify(planner, families=[family], plans=plans).ok
     with cut(nats):
         report = verify(planner, families=[family], plans=plans)

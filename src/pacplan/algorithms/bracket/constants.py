@@ -14,11 +14,11 @@ EXPLOIT_SHARE = 0.9  # of that, for exploit episodes; the rest is for forced one
 PRODUCT_SHARE = 0.9  # of delta above, for the product of bets; the rest is for the sets of transitions
 # ... unless one process of bets serves both (`joint`).
 JOINT_SHARE = 0.95  # of delta, for that process; the rest is for the sets of transitions
-JOINT_BELOW = 0.05  # of the process, for the bounds from below alone
+JOINT_BELOW = 0.1  # of the process, for the bounds from below alone
 JOINT_ABOVE = 0.2  # of the remainder, for the bounds from above alone
 
 # What a search may leave open, in parts of epsilon. Their sum must be below 1 (ends).
-PENALTY = {"tree": 0.34, "depth": 0.27, "stationary": 0.36}  # kappa_0 = this / (log(1/delta_s) + C_0)
+PENALTY = {"tree": 0.2, "depth": 0.27, "stationary": 0.36}  # kappa_0 = this / (log(1/delta_s) + C_0)
 SETTLED = 1.1  # lambda ends at most this factor above its least
 STAKES_OPEN = 0.25  # what bets with a largest stake cannot find
 SOLVER_OPEN = 0.05  # the first maximum of W, over all steps of a path ...
