@@ -28,8 +28,8 @@ def _renew_gap(search: Search, rival: int, action: int) -> None:
     """How much better a `rival` may be than an action that bets, at most.
 
     W(a) + lambda log(1/(delta_J (1 - beta))) - min_i [ m_(i-1) + lambda log(c + (1 - c) w K(m_i)) ],
-    over the grid points m_i that are not proven; and never more than before. W falls with lambda as fast
-    as evidence against it is large, so lambda is right if that is what stands beside it here.
+    over the grid points m_i that are not proven; and never more than before. W falls with lambda as
+    fast as evidence against it is large, so lambda is right if that is what stands beside it here.
     """
     rules, arm, other = search.rules[0], search.root[action], search.root[rival]
     wealth, penalty = search.wealth[arm.account], other.penalty
