@@ -157,7 +157,7 @@ def test_violations_are_those_of_the_corrected_interval():
     [
         (sabotage.bracket_above, 3.0, "bracket", "anytime", 400, "above"),
         (sabotage.bracket_below, 3.0, "bracket", "anytime", 400, "below"),
-        (sabotage.bracket_joint, 4.0, "bracket", "deep", 300, "wrong"),
+        (sabotage.bracket_joint, 6.0, "bracket", "deep", 300, "wrong"),
         (sabotage.mdp_gape_rewards, 2.0, "mdp-gape", "lucky", 1000, "below"),
         (sabotage.mdp_gape_rewards, 2.0, "mdp-gape", "unlucky", 1500, "above"),
     ],
