@@ -47,6 +47,19 @@ def bracket_above(nats: float) -> Iterator[None]:
 
 
 @contextmanager
+def bracket_joint(nats: float) -> Iterator[None]:
+    """What Bracket proves of two actions at once is too cheap; the bounds of each are honest."""
+    honest = bracket._shares
+
+    def cut(*args: Any) -> Any:
+        found = honest(*args)
+        return found._replace(joint=found.joint * math.exp(nats))
+
+    with _bracket_with("_shares", cut):
+        yield
+
+
+@contextmanager
 def bracket_sets(nats: float) -> Iterator[None]:
     """Bracket's bounds from above: the sets of transitions are too small."""
     honest = bracket.prices
@@ -128,6 +141,7 @@ def canopy_below(nats: float) -> AbstractContextManager[None]:
 SABOTAGES: dict[Callable[[float], AbstractContextManager[None]], tuple[str, tuple[str, ...]]] = {
     bracket_above: ("bracket", ("anytime", "strict", "deep")),
     bracket_below: ("bracket", ("anytime", "strict", "deep")),
+    bracket_joint: ("bracket", ("anytime", "strict", "deep")),
     bracket_sets: ("bracket", ("joint", "mixed")),
     canopy_above: ("canopy", ("anytime", "continuous")),
     canopy_below: ("canopy", ("anytime", "continuous")),

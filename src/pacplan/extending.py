@@ -29,6 +29,7 @@ from pacplan.engine.calls import (
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.episodes import (
     BREAK_OFF,
+    CONCLUDE,
     FIELDS,
     LEAVE,
     acting_node,
@@ -64,6 +65,7 @@ __all__ = [
     "BREAK_OFF",
     "BROKEN",
     "CHUNK_DONE",
+    "CONCLUDE",
     "FIELDS",
     "LEAVE",
     "LINKS",

@@ -51,8 +51,9 @@ class Plan:
         values: estimates of Q; NaN for an action that was never seen. If there are bounds, an estimate
             is at most `upper` and at least `lower`; if these cross, it is `lower`.
         calls: calls to the model spent on episodes that began with each action.
-        gap: the largest U of the other actions minus L(action): how much worse than the best action
-            `action` can be at most. (Below 0 it means that `action` is the best one.)
+        gap: how much worse than the best action `action` can be at most: the largest U of the other
+            actions minus L(action), or less, where `Bracket` knows more of pairs of actions than of
+            each of them. (Below 0 it means that `action` is the best one.)
         value: estimate of the state's optimal value, max over a of Q(state, a). If there are bounds,
             it lies in [max L, max U].
         certified: True if the planner stopped by its own rule under proven thresholds.

@@ -241,14 +241,22 @@ def test_many_successors_need_no_room():
     [("tree", 3, [1, 3, 9]), ("depth", 3, [1, 3, 4]), ("stationary", 4, [1, 3, 4])],
 )
 def test_delta_is_shared_as_the_proof_says(lens, merge, depths, reached):
-    # Half above, nine tenths of it for the product, the rest for the sets of transitions: of all pairs
+    # One twentieth of delta, or a tenth of the half above, is for the sets of transitions: of all pairs
     # that one policy can take at the depths where transitions matter.
     model = Kind(4, 2, 3).draw(np.random.default_rng(0))
     planner = pacplan.Bracket(epsilon=0.2, delta=0.2, gamma=GAMMA, horizon=4, merge=merge)
     planner.plan(model, 0, seed=0, budget=1)
     levels, rules = lens.last[0]._fixed["levels"], lens.last[0]._fixed["rules"][0]
-    assert rules["log_share"] == pytest.approx(-np.log(0.9 * 0.1))
-    assert rules["delta_exploit"] + rules["delta_forced"] == pytest.approx(0.1)
+    below = rules["delta_exploit"] + rules["delta_forced"]
+    if merge == "tree":
+        process = 0.95 * 0.2
+        # Y = beta [below] + (1 - beta) Z [ c + (1 - c) below ]
+        assert below == pytest.approx(0.1 * process)
+        assert rules["log_joint"] == pytest.approx(-np.log(0.9 * process))
+        assert rules["log_share"] == pytest.approx(-np.log(0.2 * 0.9 * process))
+    else:
+        assert below == pytest.approx(0.1)
+        assert rules["log_share"] == pytest.approx(-np.log(0.9 * 0.1))
     np.testing.assert_allclose(levels["price"][:3], np.log(depths * np.array(reached) / 0.01))
 
 

@@ -52,7 +52,7 @@ def log_m(search, bets, n, y):
     cash, stakes = search._fixed["levels"]["cash"][0], search._fixed["stakes"][0]
     held = bets > product.LOST
     with np.errstate(divide="ignore"):  # At y = 1 anything less than 1 is infinite evidence.
-        terms = bets[held] - n * np.log(stakes[held] - y)
+        terms = bets[held] - n * np.log1p(-y / stakes[held])
     return np.logaddexp(np.log(cash), np.log((1 - cash) / len(bets)) + logsumexp(terms))
 
 

@@ -153,17 +153,18 @@ def test_violations_are_those_of_the_corrected_interval():
 
 
 @pytest.mark.parametrize(
-    ("cut", "planner", "family", "plans", "check"),
+    ("cut", "nats", "planner", "family", "plans", "check"),
     [
-        (sabotage.bracket_above, "bracket", "anytime", 400, "above"),
-        (sabotage.bracket_below, "bracket", "anytime", 400, "below"),
-        (sabotage.mdp_gape_rewards, "mdp-gape", "lucky", 1000, "below"),
-        (sabotage.mdp_gape_rewards, "mdp-gape", "unlucky", 1500, "above"),
+        (sabotage.bracket_above, 3.0, "bracket", "anytime", 400, "above"),
+        (sabotage.bracket_below, 3.0, "bracket", "anytime", 400, "below"),
+        (sabotage.bracket_joint, 6.0, "bracket", "deep", 300, "wrong"),
+        (sabotage.mdp_gape_rewards, 2.0, "mdp-gape", "lucky", 1000, "below"),
+        (sabotage.mdp_gape_rewards, 2.0, "mdp-gape", "unlucky", 1500, "above"),
     ],
 )
-def test_two_nats_too_cheap_are_caught_and_honest_planners_pass(cut, planner, family, plans, check):
+def test_what_is_too_cheap_is_caught_and_honest_planners_pass(cut, nats, planner, family, plans, check):
     assert verify(planner, families=[family], plans=plans).ok
-    with cut(2.0):
+    with cut(nats):
         report = verify(planner, families=[family], plans=plans)
     assert [verdict.check for verdict in report.violations] == [check]
     # What was spoilt is whole again.

@@ -104,7 +104,7 @@ def test_mean_rewards_of_other_planners(name):
                 assert known.upper >= known.reward + 0.7 * LOW / 0.3
                 checked += len(by_sequence[sequence])
                 waiting += [((*path, below.node), sequence) for below in plan.tree.outcomes(pair)]
-    assert checked == 600
+    assert checked == plan.samples > 400
 
 
 def test_the_evidence_of_op_mdp_holds_the_truth():

@@ -98,14 +98,20 @@ def test_the_curve_ends_where_the_plan_stands(name):
 
 
 def test_the_gap_is_the_sum_of_its_parts():
+    joint = make("bracket").plan(problem("bracket"), 0, seed=0)
     for plan in (
+        joint,
         walk(),
         walk(epsilon=0.01, budget=3000),
         make("opd").plan(problem("opd"), 0, budget=900),
+        make("mdp-gape").plan(problem("mdp-gape"), 0, seed=0, budget=4000),
     ):
         found = reasons(plan)
         assert sum(amount for _, amount in found.parts) == pytest.approx(plan.gap)
         assert ("Nothing, if the bounds hold" in found.change[0]) == (plan.gap <= 0)
+    # Bracket's gap may be less than the distance of bounds, and then that is said.
+    assert len(reasons(joint).parts) == 4 and "together" in reasons(joint).change[0]
+    assert len(found.parts) == 3 and "together" not in found.change[0]
     guess = reasons(make("uct").plan(problem("uct"), 0, seed=0, budget=400))
     assert "no proof" in guess.against and not guess.parts and not guess.change
     alone = pacplan.Simulator(line_walk, actions=["right"])

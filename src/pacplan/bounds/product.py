@@ -4,14 +4,15 @@ For numbers z_i <= 1 with conditional means y_i and a >= 1, the product of (a - 
 martingale. Its logarithm is convex in the y_i, so with their average y in place of each it can only
 decrease:
 
-    M(y) = cash + (1 - cash) mean_j exp( S_j - n log(a_j - y) ),   S_j = sum_i log(a_j - z_i)
+    M(y) = cash + (1 - cash) mean_j exp( S_j - n log(1 - y/a_j) ),   S_j = sum_i log(1 - z_i/a_j)
 
 is at most a mixture of martingales that starts at 1. (Weights of the stakes are part of the S_j, see
-`opening`.) It grows if y lies above what was seen. Part of the stake, `cash`, is never at risk, so
-log M >= log cash.
+`opening`. Logarithms of a_j - z_i would do as well, but their sums are large beside what they differ
+by, and drift over many draws.) It grows if y lies above what was seen. Part of the stake, `cash`, is
+never at risk, so log M >= log cash.
 """
 
-from math import ceil, exp, log, sqrt
+from math import ceil, exp, log, log1p, sqrt
 from typing import Any
 
 import numpy as np
@@ -49,9 +50,8 @@ def opening(chosen: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @inlined
 def log_stake(a: float, z: float) -> float:
-    """log(a - z) for z <= 1 <= a, to be added to S."""
-    left = a - z
-    return log(left) if left > 0.0 else LOST
+    """log(1 - z/a) for z <= 1 <= a, to be added to S."""
+    return log1p(-z / a) if z < a else LOST
 
 
 @inlined
@@ -94,7 +94,7 @@ def penalised_max(
     for i in range(_MOST_STEPS):
         top = log_cash
         for j in range(count):
-            work[j] = log_share + sums[j] - n * log(stakes[j] - y)
+            work[j] = log_share + sums[j] - n * log1p(-y / stakes[j])
             top = max(top, work[j])
         mass = exp(log_cash - top)
         first = 0.0

@@ -50,7 +50,7 @@ class Snapshot:
         lower: their lower bounds (None for planners without bounds).
         upper: their upper bounds.
         action: the one the planner would return now.
-        gap: U(c) - L(b), as in `Plan`.
+        gap: how much worse than the best one `action` can be at most, as in `Plan`.
         samples: calls to the model so far.
         episodes: episodes so far.
         seconds: time so far.

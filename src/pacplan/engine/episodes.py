@@ -10,9 +10,10 @@ status, path, counters and the meaning of a cut-off episode:
 The planner answers questions (`pacplan.compiled.questions`) by the class of its tuple. It must answer
 `choose`; the others have a default answer that suits most planners.
 
-**Cut-off episodes.** An episode is *whole* if it took all the steps of its horizon or came to a state
-that ends it. It is *cut off* if the budget, a deadline, an interrupt, the model or the planner itself
-stopped it before that. For every planner:
+**Cut-off episodes.** An episode is *whole* if it took all the steps of its horizon, came to a state
+that ends it, or was concluded by a planner that knows what stands for the rest of it. It is *cut off*
+if the budget, a deadline, an interrupt, the model or the planner itself stopped it before that. For
+every planner:
 
 * The calls of a cut-off episode are counted, in `report` and for the first action.
 * Its transitions may enter statistics of single transitions, such as mean rewards, numbers of
@@ -57,6 +58,7 @@ FIELDS = [
 # What `arrive` may return besides BROKEN and CHUNK_DONE, which goes on from the child.
 LEAVE = 10  # leave the tree: play at random from here to the horizon, storing nothing
 BREAK_OFF = 11  # the planner ends the episode here; it is not whole
+CONCLUDE = 12  # the planner ends the episode here, and knows what stands for the rest; it is whole
 
 
 @question
@@ -209,7 +211,8 @@ def _descend(search: Any, model: Any, most: int, rng: Any, ties: Any) -> tuple[i
         if status == BROKEN:
             return h, calls, state, BROKEN
         if ended or status != CHUNK_DONE:
-            return h + 1, calls, state, CHUNK_DONE if ended else status
+            whole = ended or status == CONCLUDE
+            return h + 1, calls, state, CHUNK_DONE if whole else status
         if child != NONE:
             at = acting_node(search, child)
     return int(search.terms[0].horizon), calls, state, CHUNK_DONE

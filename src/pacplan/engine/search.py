@@ -132,12 +132,17 @@ class KernelSearch(ABC):
         seconds: float,
         lower: NDArray[np.float64] | None = None,
         upper: NDArray[np.float64] | None = None,
+        losses: NDArray[np.float64] | None = None,
     ) -> Snapshot:
-        """A snapshot that recommends action `best`; its gap is max_{a != best} U(a) - L(best)."""
+        """A snapshot that recommends action `best`.
+
+        Its gap is max_{a != best} U(a) - L(best), or the largest of `losses`, if the search knows more
+        of how much each other action is better than `best`, at most.
+        """
         gap = None
         if lower is not None and upper is not None:
-            rivals = [bound for a, bound in enumerate(upper.tolist()) if a != best]
-            gap = max(rivals) - float(lower[best]) if rivals else 0.0
+            known = upper - lower[best] if losses is None else losses
+            gap = float(np.delete(known, best).max()) if len(upper) > 1 else 0.0
         return Snapshot(
             actions=self.actions,
             lower=lower,

@@ -18,6 +18,7 @@ from pacplan.algorithms import (
     TrailBlazer,
     UGapEMCTS,
 )
+from pacplan.algorithms.bracket.constants import JOINT_ABOVE, JOINT_BELOW, JOINT_SHARE
 from pacplan.testing.cases import Case, Family
 from pacplan.testing.checks import Promise
 
@@ -78,6 +79,15 @@ class Entrant:
 
 
 def _bracket(family: Family) -> Promise:
+    # One process of bets serves both sides, unless a value is asked for or everything is told. Of
+    # delta, little is for the bounds of each side alone.
+    if family.settings & {"goal", "rewards", "transitions"}:
+        return _merged_bracket(family)
+    above = JOINT_SHARE * (1.0 - JOINT_BELOW) * JOINT_ABOVE + 1.0 - JOINT_SHARE
+    return Promise(below=JOINT_BELOW, above=above, upper="best")
+
+
+def _merged_bracket(family: Family) -> Promise:
     # Half of delta for each side; above, nothing is left to chance if everything is told.
     return Promise(
         below=0.5,
@@ -134,8 +144,8 @@ ENTRANTS: dict[str, Entrant] = {
     entrant.name: entrant
     for entrant in (
         Entrant("bracket", Bracket, _bracket),
-        Entrant("bracket/depth", Bracket, _bracket, {"merge": "depth"}),
-        Entrant("bracket/stationary", Bracket, _bracket, {"merge": "stationary"}),
+        Entrant("bracket/depth", Bracket, _merged_bracket, {"merge": "depth"}),
+        Entrant("bracket/stationary", Bracket, _merged_bracket, {"merge": "stationary"}),
         Entrant("canopy", Canopy, _canopy),
         Entrant("mdp-gape", MDPGapE, _mdp_gape, needs_successors=True),
         Entrant("mdp-gape/depth", MDPGapE, _mdp_gape, {"merge": "depth"}, needs_successors=True),

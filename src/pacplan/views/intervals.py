@@ -39,7 +39,7 @@ def intervals(plan: "Plan", ax: Any = None) -> Any:
     if plan.lower is not None and plan.upper is not None:
         axes.hlines(places, plan.lower, plan.upper, colors=colours, linewidth=5, alpha=0.45)
         if challenger is not None:
-            # What the gap is made of.
+            # The gap is no more than what lies between these.
             label = f"lower bound of {plain(plan.action)}"
             axes.axvline(plan.lower[best], color=TAKEN, linestyle="--", label=label)
             label = f"upper bound of {plain(plan.actions[challenger])}"

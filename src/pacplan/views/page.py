@@ -130,7 +130,7 @@ def _intervals(plan: "Plan") -> str:
         words = (
             "A bar reaches from the lower to the upper bound of an action's value, a dot is the "
             "estimate. The dashed line is the lower bound of the action taken, the dotted line the "
-            "upper bound of its challenger; what lies between them is the gap."
+            "upper bound of its challenger; the gap is no more than what lies between them."
         )
     elif plan.lower is not None:
         words = "The bar reaches from the lower to the upper bound of the action's value."

@@ -44,16 +44,16 @@ def reasons(plan: "Plan") -> Reasons:
         f"{at_most(high)}. The lower bound of {taken} is {at_least(low)}."
     )
     possible = int((np.delete(plan.upper, best) > low).sum())
+    together = _together(plan, best, c) < 0.0
     if plan.gap <= 0.0:
-        change: tuple[str, ...] = (
-            f"Nothing, if the bounds hold: even if {taken} is worth no more than its lower bound, no "
-            "other action is better.",
-        )
+        why = "" if together else f"even if {taken} is worth no more than its lower bound, "
+        change: tuple[str, ...] = (f"Nothing, if the bounds hold: {why}no other action is better.",)
     else:
+        so = "together, what was seen of the two says that" if together else "so"
         change = (
             f"The decision would change if {rival} turned out to be worth more than {taken}. If it is "
             f"the best action, and the bounds hold, it is worth at most {at_most(high)}, and {taken} "
-            f"at least {at_least(low)}: so no more than {at_most(plan.gap)} is lost.",
+            f"at least {at_least(low)}: {so} no more than {at_most(plan.gap)} is lost.",
             *_possible(possible, len(plan.actions) - 1),
         )
     return Reasons(_capital(against), _parts(plan, best, c, taken, rival), change)
@@ -85,11 +85,16 @@ def _of_estimates(plan: "Plan", known: Intervals, taken: str) -> Reasons:
 def _parts(
     plan: "Plan", best: int, rival: int, taken: str, other: str
 ) -> tuple[tuple[str, float], ...]:
-    """U(c) - L(b) = (U(c) - V(c)) + (V(b) - L(b)) - (V(b) - V(c)), V being the estimates."""
+    """U(c) - L(b) = (U(c) - V(c)) + (V(b) - L(b)) - (V(b) - V(c)), V being the estimates.
+
+    The gap may be less than that.
+    """
     assert plan.lower is not None and plan.upper is not None
     values = plan.values[[best, rival]]
     if np.isnan(values).any():
         return ()
+    together = _together(plan, best, rival)
+    words = "bounds fail together more rarely than each of them, which counts against the gap"
     return (
         (
             f"the upper bound of {other} lies above its estimate by",
@@ -100,7 +105,15 @@ def _parts(
             f"the estimate of {taken} is ahead of that of {other} by, which counts against the gap",
             -float(values[0] - values[1]),
         ),
+        *(((words, together),) if together < 0.0 else ()),
     )
+
+
+def _together(plan: "Plan", best: int, rival: int) -> float:
+    """What the gap differs from U(c) - L(b) by, if it is less because both bounds rest on one event."""
+    assert plan.lower is not None and plan.upper is not None and plan.gap is not None
+    apart = float(plan.upper[rival] - plan.lower[best])
+    return plan.gap - apart if plan.gap < apart - 1e-9 * (1.0 + abs(apart)) else 0.0
 
 
 def _capital(sentence: str) -> str:

@@ -113,7 +113,7 @@ class Intervals:
 
 
 def bar(known: Intervals, i: int, scale: Scale) -> str:
-    """The interval and estimate of one action, with the two bounds that make the gap across."""
+    """The interval and estimate of one action, across them L of the action taken and U of its rival."""
     parts = []
     if known.lower is not None and known.upper is not None:
         if known.rival is not None:

@@ -51,7 +51,7 @@ def outcome_value(graph: Graph | None, bounds: Bounds, outcome: int, h: int) -> 
 
 
 @inlined
-def _estimate(search: Search, outcome: int, h: int) -> float:
+def outcome_estimate(search: Search, outcome: int, h: int) -> float:
     """The estimate of an outcome after a call at depth h."""
     node, left = search.tree.nodes[outcome], search.rules[0].horizon - h - 1
     if not pools(search.graph):
@@ -94,7 +94,7 @@ def final_slack(search: Search, h: int) -> float:
 def final_value(search: Search, outcome: int, h: int, slack: float) -> float:
     """What the f of an outcome after a call at depth h may be when the search ends, g."""
     f = outcome_value(search.graph, search.bounds, outcome, h)
-    return f if slack == np.inf else min(f, max(_estimate(search, outcome, h), 0.0) + slack)
+    return f if slack == np.inf else min(f, max(outcome_estimate(search, outcome, h), 0.0) + slack)
 
 
 @inlined

@@ -8,13 +8,17 @@ tuning families in benchmarks/families.py, which also measures others.
 
 from pacplan.algorithms.common.grid import FORCED_GRID, FORCED_MARGIN
 
-# Shares of delta. Above and below get a half each.
+# Shares of delta. Above and below get a half each ...
 BELOW = 0.5  # of delta, for the bounds from below
 EXPLOIT_SHARE = 0.9  # of that, for exploit episodes; the rest is for forced ones
 PRODUCT_SHARE = 0.9  # of delta above, for the product of bets; the rest is for the sets of transitions
+# ... unless one process of bets serves both (`joint`).
+JOINT_SHARE = 0.95  # of delta, for that process; the rest is for the sets of transitions
+JOINT_BELOW = 0.1  # of the process, for the bounds from below alone
+JOINT_ABOVE = 0.2  # of the remainder, for the bounds from above alone
 
 # What a search may leave open, in parts of epsilon. Their sum must be below 1 (ends).
-PENALTY = {"tree": 0.18, "depth": 0.27, "stationary": 0.36}  # kappa_0 = this / (log(1/delta_s) + C_0)
+PENALTY = {"tree": 0.2, "depth": 0.27, "stationary": 0.36}  # kappa_0 = this / (log(1/delta_s) + C_0)
 SETTLED = 1.1  # lambda ends at most this factor above its least
 STAKES_OPEN = 0.25  # what bets with a largest stake cannot find
 SOLVER_OPEN = 0.05  # the first maximum of W, over all steps of a path ...
@@ -29,6 +33,7 @@ LEAST_RISK = 1e-6  # less would be lost in rounding
 POOLED_CASH = 0.5
 
 # lambda follows the evidence (`schedule.adapt`).
+LEAST_ASKED = 1.0  # evidence that is asked for from above, in nats, however much was won below
 REBUILD_GROWTH = 1.15  # of an action's calls, before its lambda is changed again (ends)
 NEAR = 1.25  # factor within which lambda is left alone, unless it should be the least one
 MOST_CHANGE = 2.0  # factor by which it changes at once
@@ -41,7 +46,8 @@ DEPTH_SLACK, POOLED_SLACK = 1.0, 2.0
 # Which episode comes next (`schedule.decide`).
 CUT = 10  # an exploring episode ends after a pair with fewer visits than this ...
 ANYTIME_CUT = 3  # ... or this, if there is no gap to stop at
-EXPLOIT_COST = 1.4  # calls of an exploit episode, relative to H
+EXPLOIT_COST = 1.4  # of an exploit episode, relative to the calls that it has on average ...
+JOINT_EXPLOIT_COST = 1.1  # ... or this, if one process of bets serves both sides
 EXPLORE_GAIN = 0.35  # part of the width above an estimate that exploring can take off
 EXPLORE_START = 6.0  # calls credited to every action at the start
 TIED = 0.1  # part of epsilon within which upper bounds are tied
@@ -50,6 +56,10 @@ FORCED_EVERY = 100  # episodes in a tree, of which the last is forced (ends) ...
 FORCED_SWEEPS = 4  # ... and sweeps of a graph, after which all W are up to date (ends)
 SWEEP_GROWTH, SWEEP_CALLS = 1.05, 20  # of the calls, between two sweeps of a graph (ends)
 TIE = 1e-12  # bounds and estimates that differ by less are tied
+
+# Which exploit episodes go on (`roulette`).
+ROULETTE_DEPTH = 3  # the first depth before which roulette is played
+ROULETTE_POWER = 2.0 / 3.0  # of gamma: the least probability of going on
 
 # Bets on returns (`pacplan.algorithms.common.returns`).
 FIRST_ACCOUNTS = 1 << 18  # bytes for accounts before any is opened; few actions ever bet

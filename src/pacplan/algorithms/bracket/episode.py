@@ -13,6 +13,7 @@ from pacplan.algorithms.bracket.above import (
     final_slack,
     final_value,
     goes_on,
+    outcome_estimate,
     predict,
     refresh_arm,
     refresh_node,
@@ -27,10 +28,12 @@ from pacplan.algorithms.bracket.estimates import (
     score_actions,
 )
 from pacplan.algorithms.bracket.expansion import add_unvisited, plant_root, settle
+from pacplan.algorithms.bracket.joint import renew_gaps_of, renew_gaps_to
 from pacplan.algorithms.bracket.pool import ENDED, find_place, pool_has_room, record, update_pool
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
+from pacplan.algorithms.bracket.roulette import concluded, earn
 from pacplan.algorithms.bracket.schedule import adapt, decide, satisfied, sweep_if_due
-from pacplan.algorithms.common.returns import bet_exploit, bet_forced
+from pacplan.algorithms.common.returns import bet_exploit, bet_forced, note_return
 from pacplan.compiled.jit import inlined
 from pacplan.compiled.questions import answers
 from pacplan.engine import episodes
@@ -144,16 +147,21 @@ def _arrive(
     bet(search, link, h, (1.0 if rules.told else x) - drift)
     pair.n += 1
     _note_in_pool(search, at, pair.action, h, successor, ended, child, x)
+    earn(search, x, h)
     if cut:
         return child, episodes.BREAK_OFF
-    return child, _take_advice(search, model, h, child, ended)
+    if ended or h + 1 == rules.horizon:
+        return child, CHUNK_DONE
+    if concluded(search, h + 1, outcome_estimate(search, child, h), ties):
+        return child, episodes.CONCLUDE
+    return child, _take_advice(search, model, h, child)
 
 
 @inlined
-def _take_advice(search: Search, model: Any, h: int, child: int, ended: bool) -> int:
+def _take_advice(search: Search, model: Any, h: int, child: int) -> int:
     """Ask what the user's policy does after step h, if this episode follows it; returns a status."""
     decision = search.decision[0]
-    if not decision.guided or ended or h + 1 == search.rules[0].horizon:
+    if not decision.guided:
         return CHUNK_DONE
     node = search.tree.nodes[child]
     decision.advised = handles.advice(model, int(node.state), h + 1, int(node.actions))
@@ -247,6 +255,7 @@ def _refresh_tree_arm(search: Search, graph: Any, play: int) -> None:
     """In a tree all W are up to date after a visit; see `sweep_if_due` for the others."""
     if graph is None:
         refresh_arm(search, play)
+        renew_gaps_to(search, play)
 
 
 @answers(episodes.learn_return, Search)
@@ -255,13 +264,12 @@ def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
     rules, decision = search.rules[0], search.decision[0]
     if decision.kind == EXPLORE:
         return
-    earned = 0.0
-    discount = 1.0
-    for h in range(length):
-        earned += discount * (rules.offset + rules.slope * search.path[h].reward)
-        discount *= rules.gamma
-    earned += discount * search.steps.ended[rules.horizon - length]
+    after = search.steps.ended[rules.horizon - length]
+    earned = decision.earned + decision.discount * after
+    if decision.discount > 0.0:
+        note_return(rules, decision.paid + rules.gamma**length * after)
     if decision.kind == EXPLOIT:
         bet_exploit(search, decision.play, earned, decision.guided)
+        renew_gaps_of(search, decision.play)
     elif decision.kind == FORCED:
         bet_forced(search, decision.play, earned)

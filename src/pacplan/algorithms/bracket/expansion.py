@@ -39,6 +39,7 @@ def plant_root(search: Search, model: Any, state: int) -> int:
         arm.lower = rules.floor
         arm.estimate = PRIOR * span
         arm.penalty = rules.least
+        arm.asked = rules.log_share
         arm.pair = NONE
     if rules.known_rewards:
         _expand_known(search, model, 0, 0)

@@ -33,14 +33,17 @@ class Bracket(Targeted, Planner):
     Above, U(a) holds for the optimal action because the evidence holds along one optimal policy,
     whichever it is: the evidence on all its pairs is one product of bets, each raised to the
     probability of reaching its pair, so there is no union bound over the tree. Below, L(a) comes from
-    bets on returns of episodes declared beforehand to do what seems best. The search stops when
-    max_{a != b} U(a) - L(b) <= epsilon for some b, which it returns. The documentation has the proof.
+    bets on returns of episodes declared beforehand to do what seems best. In a tree the two may be
+    multiplied, which bounds how much better a may be than b by less than U(a) - L(b). The search stops
+    when that bound, for all a != b, is at most epsilon for some b, which it returns. The documentation
+    has the proof.
 
     **What is guaranteed.** With probability at least 1 - delta, at all times, L(a) <= Q(a) for every
     action of the state, and Q(a*) <= U(a*) for an optimal one (the upper bound of another action may
     lie below its value). So max L <= V <= max U, and whenever the search ends, the action returned is
-    `plan.gap`-optimal in the problem of H steps. For the infinite horizon add w gamma^H / (1 - gamma),
-    w the width of the rewards; `target="infinite"` does so and stops at epsilon in all.
+    `plan.gap`-optimal in the problem of H steps (`plan.gap` may be less than U - L). For the infinite
+    horizon add w gamma^H / (1 - gamma), w the width of the rewards; `target="infinite"` does so and
+    stops at epsilon in all.
 
     Args:
         epsilon: how far from optimal the answer may be, in the model's reward units. 0 never stops

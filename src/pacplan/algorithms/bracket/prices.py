@@ -14,7 +14,6 @@ from pacplan.algorithms.bracket.constants import (
     LEAST_RISK,
     PENALTY,
     POOLED_CASH,
-    PRODUCT_SHARE,
     RISK,
     RISK_DECAY,
     SETTLED,
@@ -50,6 +49,7 @@ class Prices:
 
 def prices(
     delta: float,
+    delta_ball: float,
     gamma: float,
     horizon: int,
     resolution: float,
@@ -60,10 +60,11 @@ def prices(
     random_next: bool,
     random_rewards: bool,
 ) -> Prices:
-    """The prices of bounds that fail with probability at most `delta`.
+    """The prices of the bounds from above.
 
     Args:
-        delta: of the bounds from above.
+        delta: share of the product of bets, delta_s.
+        delta_ball: of the sets of transitions, delta_p, if there are any.
         gamma: discount.
         horizon: steps, H.
         resolution: epsilon, or what stands for it.
@@ -93,7 +94,7 @@ def prices(
         levels["tolerance"] /= discount
     shares = random_next and math.isinf(successors if merge == "tree" else states)
     if random_next:
-        levels["price"] = -math.log((1.0 - PRODUCT_SHARE) * delta)
+        levels["price"] = -math.log(delta_ball)
         if not (pooled and shares):
             # Where the last step leads matters only if it is evidence for other steps.
             levels["price"] += math.log(horizon if pooled else horizon - 1)
@@ -101,7 +102,7 @@ def prices(
             # How many states an optimal policy can reach in h steps.
             reachable = np.append(0.0, depth[1:] * math.log(successors))
             levels["price"] += reachable if merge == "tree" else np.minimum(reachable, math.log(states))
-    log_share = -math.log(PRODUCT_SHARE * delta if random_next else delta)
+    log_share = -math.log(delta)
     kappa = PENALTY[merge] / (log_share + float(levels["excess"][0]))
     least = kappa * resolution
     # The range of what is bet on is at most this; lambda ends below SETTLED times its least.

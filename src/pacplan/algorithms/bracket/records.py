@@ -47,7 +47,8 @@ ARM = np.dtype(
     [
         ("upper", np.float64),  # U
         ("estimate", np.float64),
-        ("penalty", np.float64),  # lambda
+        ("penalty", np.float64),  # lambda ...
+        ("asked", np.float64),  # ... which follows the evidence until it is this much
         *ACCOUNT_FIELDS,
         ("rebuilt", np.int64),  # calls when `penalty` was last set
         ("pair", np.int64),
@@ -79,6 +80,8 @@ RULES = np.dtype(
         ("least", np.float64),  # least lambda, lambda_0
         ("kappa", np.float64),  # the same over the resolution
         ("log_share", np.float64),  # log(1/delta_s)
+        ("log_joint", np.float64),  # log(1 / (delta_J (1 - beta))), if ...
+        ("joint", np.bool_),  # ... one process of bets serves both sides
         ("delta_exploit", np.float64),
         ("delta_forced", np.float64),
         ("floor", np.float64),  # the least return
@@ -86,6 +89,8 @@ RULES = np.dtype(
         ("least_return", np.float64),  # of the episodes that were bet on ...
         ("most_return", np.float64),
         ("step", np.float64),  # of the grid of bounds
+        ("go_on", np.float64),  # probability of going on, where roulette is played
+        ("exploit_cost", np.float64),  # of an exploit episode, roughly in calls
         ("stride", np.int64),  # steps of it in one step of the grid of forced bets
         (
             "least_count",
@@ -152,6 +157,9 @@ DECISION = np.dtype(
         ("play", np.int64),
         ("guided", np.bool_),  # whether an exploit episode follows the user's policy, which ...
         ("advised", np.int64),  # ... advises this for the next step, or nothing
+        ("paid", np.float64),  # the return so far ...
+        ("earned", np.float64),  # ... and, where roulette is played, what is bet on, A, with ...
+        ("discount", np.float64),  # ... the weight of what is still to come, D
     ],
     align=True,
 )
@@ -188,6 +196,7 @@ class Search(NamedTuple):
     root: Any  # records of ARM
     moments: Any  # moments[action, q], records of MOMENTS
     wealth: NDArray[np.float64]  # wealth[account, grid point, q]
+    gaps: NDArray[np.float64]  # gaps[account, a]: how much better a may be than the account's action
     forced_wealth: NDArray[np.float64]  # forced_wealth[account, grid point, fraction]
     decision: Any  # one record of DECISION
     scratch: Any  # records of SCRATCH

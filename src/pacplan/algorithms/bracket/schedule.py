@@ -5,7 +5,6 @@ from typing import Any
 
 from pacplan.algorithms.bracket.above import refresh_arm, refresh_node, refresh_pair
 from pacplan.algorithms.bracket.constants import (
-    EXPLOIT_COST,
     EXPLORE_GAIN,
     EXPLORE_START,
     FORCED_EVERY,
@@ -21,7 +20,15 @@ from pacplan.algorithms.bracket.constants import (
     TIE,
     TIED,
 )
+from pacplan.algorithms.bracket.joint import (
+    bets,
+    largest_gap,
+    pair_gap,
+    renew_gaps_to,
+    strongest_rival,
+)
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
+from pacplan.algorithms.bracket.roulette import begin
 from pacplan.algorithms.common.guidance import follows
 from pacplan.algorithms.common.returns import NEWEST
 from pacplan.compiled.jit import inlined
@@ -42,6 +49,12 @@ def satisfied(search: Search) -> bool:
     if rules.value_goal:
         return bool(largest(root.upper) - largest(root.lower) <= 2.0 * rules.epsilon)
     best, least = least_gap(root.upper, root.lower)
+    for b in range(root.size):
+        if bets(search, b):
+            gap = largest_gap(search, b)
+            if gap < least:
+                best = b
+                least = gap
     if least <= rules.epsilon:
         search.decision[0].best = best
         return True
@@ -57,8 +70,10 @@ def decide(search: Search, graph: Graph | None, ties: Any) -> None:
     decision.best = best
     rival = NONE
     # With one action there is nothing to choose, but its value may be asked for.
-    if root.size > 1 or rules.value_goal:
-        rival = argmax_at_random(root.upper, NONE if rules.value_goal else best, TIE, ties)
+    if rules.value_goal:
+        rival = argmax_at_random(root.upper, NONE, TIE, ties)
+    elif root.size > 1:
+        rival = strongest_rival(search, best, ties)
     if graph is None:
         rules.forced = (episodes + 1) % FORCED_EVERY == 0
     if rules.forced:
@@ -74,9 +89,10 @@ def decide(search: Search, graph: Graph | None, ties: Any) -> None:
         wide = root[best].upper - root[best].estimate > root[rival].upper - root[rival].estimate
         decision.play = best if wide else rival
     else:
-        exploit = _cost_below(search, best) < _cost_above(search, best, rival)
+        exploit = _cost_below(search, best, rival) < _cost_above(search, best, rival)
         decision.kind = EXPLOIT if exploit else EXPLORE
         decision.play = best if exploit else rival
+    begin(search)
     decision.advised = NO_ADVICE
     decision.guided = (
         rules.guided
@@ -86,25 +102,27 @@ def decide(search: Search, graph: Graph | None, ties: Any) -> None:
 
 
 @inlined
-def _cost_below(search: Search, best: int) -> float:
+def _cost_below(search: Search, best: int, rival: int) -> float:
     """Roughly the calls that close the gap by one from below: those of another exploit episode."""
     rules, arm = search.rules[0], search.root[best]
     hope = arm.estimate
     if arm.exploits > 0:
         hope = max(hope, arm.returns / arm.exploits)
     least = LEAST_WIDTH * min(1.0, rules.resolution)
-    return float(EXPLOIT_COST * rules.horizon * (arm.exploits + 1) / max(hope - arm.lower, least))
+    # What L would have to be for this gap.
+    lower = search.root[rival].upper - pair_gap(search, rival, best)
+    return float(rules.exploit_cost * (arm.exploits + 1) / max(hope - lower, least))
 
 
 @inlined
 def _cost_above(search: Search, best: int, rival: int) -> float:
-    """Roughly the calls that close it by one from above: all near the largest U must come down."""
+    """Roughly the calls that close it by one from above: all near the largest gap must come down."""
     root, rules = search.root, search.rules[0]
     least = LEAST_WIDTH * min(1.0, rules.resolution)
+    largest_left = pair_gap(search, rival, best) - TIED * rules.resolution
     calls = 0.0
     for a in range(root.size):
-        near = root[a].upper >= root[rival].upper - TIED * rules.resolution
-        if near and (a != best or rules.value_goal):
+        if pair_gap(search, a, best) >= largest_left and (a != best or rules.value_goal):
             width = max(root[a].upper - root[a].estimate, least)
             calls += (search.calls[a] + EXPLORE_START) / (EXPLORE_GAIN * width)
     return calls
@@ -112,13 +130,14 @@ def _cost_above(search: Search, best: int, rival: int) -> float:
 
 @inlined
 def _wanted_penalty(search: Search, action: int) -> float:
-    """The lambda that an action should have: U is least where the evidence equals log(1/delta_s).
+    """The lambda that an action should have, so that its evidence becomes what is asked for.
 
-    (U = lambda log(1/delta_s) + W, and W falls with lambda as fast as evidence against it is large.)
+    For U = lambda log(1/delta_s) + W that is log(1/delta_s), since W falls with lambda as fast as
+    evidence against it is large; for a joint gap see `pacplan.algorithms.bracket.joint`.
     """
     rules, arm = search.rules[0], search.root[action]
     evidence = search.tree.pairs[arm.pair].evidence
-    change = min(max(evidence / rules.log_share, 1.0 / MOST_CHANGE), MOST_CHANGE)
+    change = min(max(evidence / arm.asked, 1.0 / MOST_CHANGE), MOST_CHANGE)
     settling = sqrt(1.0 + search.calls[action] / SETTLING_CALLS)
     most = rules.kappa * search.levels[0].span / settling
     return float(max(rules.least, min(arm.penalty * change, most)))
@@ -153,6 +172,7 @@ def adapt(search: Search, graph: Graph | None, model: Any) -> None:
             first = arm.pair if at == 0 else node.first
             _renew(search, model, at, first, at > 0, node.depth, wanted, False)
     refresh_arm(search, play)
+    renew_gaps_to(search, play)
 
 
 @inlined

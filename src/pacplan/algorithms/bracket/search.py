@@ -28,7 +28,7 @@ from pacplan.algorithms.bracket.records import (
 from pacplan.algorithms.bracket.setting import Task, setting_of
 from pacplan.algorithms.common.confidence import tail
 from pacplan.algorithms.common.plans import within
-from pacplan.algorithms.common.returns import ANYTHING, NEWEST, check_returns
+from pacplan.algorithms.common.returns import ANYTHING, FIRST_BET, NEWEST, check_returns
 from pacplan.compiled.jit import records, zeros
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_graph, grown_graph
@@ -97,6 +97,7 @@ class BracketSearch(KernelSearch):
         self._pool = PoolArrays(room, horizon, planner.value is not None)
         self._wealth = np.zeros((0, setting.grid.points, len(NEWEST)))
         self._forced_wealth = np.zeros((0, setting.grid.forced_points, setting.grid.fractions))
+        self._gaps = np.zeros((0, actions))
         self._bets = np.zeros((0, len(cost.opening)))
         self._predicted = np.zeros((0, len(setting.predictors)))
         self._scratch = zeros(max(room, len(cost.opening)), SCRATCH)
@@ -130,6 +131,7 @@ class BracketSearch(KernelSearch):
             pool=self._pool.arrays(),
             graph=self._graph,
             wealth=self._wealth,
+            gaps=self._gaps,
             forced_wealth=self._forced_wealth,
             **self._fixed,
         )
@@ -148,6 +150,7 @@ class BracketSearch(KernelSearch):
         # An episode can find a new outcome of the same pair at every step.
         room.extend(self._scratch, int(rules["widest"]) + self.horizon + 1)
         self._open_accounts(self._wealth, int(rules["bettors"]))
+        room.extend(self._gaps, len(self._wealth))
         self._open_accounts(self._forced_wealth, int(rules["forcers"]))
         if self._graph is not None:
             self._graph = grown_graph(self._graph, nodes, episodes * self.horizon + 1, room)
@@ -175,7 +178,16 @@ class BracketSearch(KernelSearch):
         """
         check_returns(self._rules[0], self.in_units, self._value_range)
         lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
-        return self.standing(int(self._decision[0]["best"]), seconds, lower, upper)
+        best = int(self._decision[0]["best"])
+        return self.standing(best, seconds, lower, upper, self.losses(best))
+
+    def losses(self, action: int) -> NDArray[np.float64]:
+        """By how much each other action may be better than this one, at most."""
+        arm = self.root[action]
+        apart: NDArray[np.float64] = self.root["upper"] - arm["lower"]
+        if self._rules[0]["joint"] and arm["exploits"] > FIRST_BET:
+            apart = np.minimum(apart, self._gaps[arm["account"]])
+        return np.multiply(self._setting.width, apart)
 
     def acting_nodes(self) -> NDArray[np.int32] | None:
         """By node, the one that holds its state's actions, if equal states are merged."""

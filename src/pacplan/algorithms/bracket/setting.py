@@ -16,9 +16,17 @@ from pacplan.algorithms.bracket.constants import (
     ANYTIME_CUT,
     BELOW,
     CUT,
+    EXPLOIT_COST,
     EXPLOIT_SHARE,
+    JOINT_ABOVE,
+    JOINT_BELOW,
+    JOINT_EXPLOIT_COST,
+    JOINT_SHARE,
     PREDICTORS,
     PRIOR,
+    PRODUCT_SHARE,
+    ROULETTE_DEPTH,
+    ROULETTE_POWER,
 )
 from pacplan.algorithms.bracket.prices import Prices, prices
 from pacplan.algorithms.bracket.records import PREDICTOR, RULES, STEPS
@@ -93,18 +101,26 @@ def setting_of(task: Task) -> Setting:
     floor, ceiling = return_range(task.value_range, low, width, float(sigma[-1]))
     grid = grid_of(task.epsilon, ceiling - floor, width)
     learns = task.successors > 1 and task.transitions == "unknown"
+    random_next, random_rewards = learns and task.horizon > 1, task.rewards == "unknown"
+    shares = _shares(task, random_next, random_rewards)
     above = prices(
-        (1.0 - BELOW) * task.delta,
+        shares.product,
+        shares.ball,
         task.gamma,
         task.horizon,
         grid.resolution,
         merge=task.merge,
         successors=task.successors,
         states=task.states,
-        random_next=learns and task.horizon > 1,
-        random_rewards=task.rewards == "unknown",
+        random_next=random_next,
+        random_rewards=random_rewards,
     )
     rules = _rules(task, low, width, above)
+    if shares.joint > 0.0:
+        rules["joint"], rules["log_joint"] = True, -math.log(shares.joint)
+        rules["exploit_cost"] *= JOINT_EXPLOIT_COST / EXPLOIT_COST
+    rules["delta_exploit"] = EXPLOIT_SHARE * shares.below
+    rules["delta_forced"] = (1.0 - EXPLOIT_SHARE) * shares.below
     rules["epsilon"], rules["resolution"] = task.epsilon / width, grid.resolution
     rules["learns"], rules["least"] = learns, above.kappa * grid.resolution
     rules["floor"], rules["most_value"] = floor, task.value_range[1]
@@ -127,6 +143,27 @@ def setting_of(task: Task) -> Setting:
     )
 
 
+class _Shares(NamedTuple):
+    """Shares of delta."""
+
+    product: float  # delta_s: U(a) = W(a) + lambda log(1/delta_s)
+    ball: float  # delta_p
+    below: float  # delta_L
+    joint: float  # delta_J (1 - beta), of both sides together; 0 if each has a process of its own
+
+
+def _shares(task: Task, random_next: bool, random_rewards: bool) -> _Shares:
+    """Who gets which share of delta: docs/bracket.md, "Shares" and "Both sides at once"."""
+    if task.merge == "tree" and not task.value_goal and (random_next or random_rewards):
+        process = (JOINT_SHARE if random_next else 1.0) * task.delta
+        joint = (1.0 - JOINT_BELOW) * process
+        ball = (1.0 - JOINT_SHARE) * task.delta
+        return _Shares(JOINT_ABOVE * joint, ball, JOINT_BELOW * process, joint)
+    above = (1.0 - BELOW) * task.delta
+    product = (PRODUCT_SHARE if random_next else 1.0) * above
+    return _Shares(product, (1.0 - PRODUCT_SHARE) * above, BELOW * task.delta, 0.0)
+
+
 def _predictors(successors: float) -> NDArray[Any]:
     """The predictors of outcomes: of one out of B, or of one seen before or new."""
     if math.isinf(successors):
@@ -142,14 +179,11 @@ def _predictors(successors: float) -> NDArray[Any]:
 def _rules(task: Task, low: float, width: float, above: Prices) -> NDArray[Any]:
     """The record of rules, except for the grid."""
     lowest, highest = task.reward_range
-    below = BELOW * task.delta
     rules = np.zeros(1, RULES)
     rules["gamma"], rules["horizon"] = task.gamma, task.horizon
     rules["low"], rules["width"] = low, width
     rules["offset"], rules["slope"] = (lowest - low) / width, (highest - lowest) / width
     rules["kappa"], rules["log_share"] = above.kappa, above.log_share
-    rules["delta_exploit"] = EXPLOIT_SHARE * below
-    rules["delta_forced"] = (1.0 - EXPLOIT_SHARE) * below
     rules["shares"], rules["least_count"] = above.shares, math.isinf(task.successors)
     rules["cut"] = CUT if task.epsilon > 0.0 else ANYTIME_CUT
     rules["value_goal"], rules["guided"] = task.value_goal, task.guided
@@ -159,5 +193,8 @@ def _rules(task: Task, low: float, width: float, above: Prices) -> NDArray[Any]:
     rules["known_transitions"] = task.transitions == "known"
     rules["same_actions"] = task.same_actions
     rules["most_actions"] = task.most_actions
+    rules["go_on"] = go_on = task.gamma**ROULETTE_POWER
+    rounds = np.maximum(np.arange(task.horizon) + 1 - ROULETTE_DEPTH, 0)
+    rules["exploit_cost"] = EXPLOIT_COST * np.power(go_on, rounds).sum()
     rules["swept"] = -1
     return rules

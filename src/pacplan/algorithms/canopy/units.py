@@ -31,7 +31,7 @@ from pacplan.algorithms.canopy.records import (
 )
 from pacplan.algorithms.canopy.schedule import decide, satisfied
 from pacplan.algorithms.canopy.shape import blended, first_shape, state_value
-from pacplan.algorithms.common.returns import NEWEST, bet_exploit, bet_forced
+from pacplan.algorithms.common.returns import NEWEST, bet_exploit, bet_forced, note_return
 from pacplan.compiled.jit import inlined
 from pacplan.compiled.questions import answers
 from pacplan.compiled.streams import draw_seed
@@ -278,6 +278,7 @@ def _end_episode(search: Search, model: Any, ended: bool) -> None:
         rest = (unit.earned - search.paid[h - 1]) / rules.gamma**h
         level.earnings += 1.0
         level.earned = blended(level.earned, rest, level.earnings)
+    note_return(rules, unit.earned)
     if unit.kind == EXPLOIT:
         bet_exploit(search, unit.action, unit.earned, unit.guided)
         search.root[unit.action].episode_calls += search.report[0].calls - unit.began

@@ -119,7 +119,7 @@ def _apart(snapshot: Snapshot, values: NDArray[np.float64]) -> float:
 def _causes(
     snapshot: Snapshot, values: NDArray[np.float64], gap: float, span: float
 ) -> tuple[str, ...]:
-    """What the gap of an action b consists of: U(c) - L(b), c being its strongest rival."""
+    """What keeps the gap of an action b open: U(c) and L(b), c being its strongest rival."""
     assert snapshot.lower is not None and snapshot.upper is not None
     best, rival = _rival(snapshot)
     others = np.delete(snapshot.upper, best)

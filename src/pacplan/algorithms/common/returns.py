@@ -93,8 +93,8 @@ def check_returns(
 
 
 @inlined
-def _note_return(rules: Any, earned: float) -> None:
-    """Remember the least and the largest return."""
+def note_return(rules: Any, earned: float) -> None:
+    """Remember the least and the largest return of whole episodes."""
     rules.least_return = min(rules.least_return, earned)
     rules.most_return = max(rules.most_return, earned)
 
@@ -103,13 +103,13 @@ def _note_return(rules: Any, earned: float) -> None:
 def bet_exploit(search: Any, action: int, earned: float, followed: bool) -> None:
     """Bet on the return of an episode that was declared to exploit before it began, then learn from it.
 
-    Its conditional mean is at most Q, so for every m >= Q the wealth at m, staked on returns above m,
-    is a supermartingale. The stakes are not monotone in m, so a point of the grid counts as proven only
-    when every lower one is: then L > Q needs the first point above Q to have been reached.
+    Or on a number that has no larger mean, and is at least `floor`. The conditional mean is at most Q,
+    so for every m >= Q the wealth at m, staked on returns above m, is a supermartingale. The stakes are
+    not monotone in m, so a point of the grid counts as proven only when every lower one is: then L > Q
+    needs the first point above Q to have been reached.
     `followed` says whether the user's policy chose the actions.
     """
     arm, moments = search.root[action], search.moments[action]
-    _note_return(search.rules[0], earned)
     arm.returns += earned
     compare(arm, followed, earned)
     earned -= search.rules[0].floor
@@ -202,7 +202,6 @@ def bet_forced(search: Any, action: int, earned: float) -> None:
         rules.forcers += 1
         search.forced_wealth[arm.forced_account] = 1.0
     wealth = search.forced_wealth[arm.forced_account]
-    _note_return(rules, earned)
     arm.forces += 1
     step = rules.stride * rules.step
     count = wealth.shape[1]

@@ -1,0 +1,108 @@
+"""One process of bets for both sides: how much better one action may be than another.
+
+docs/bracket.md, "Both sides at once". Evidence above and returns below are bets that may be multiplied,
+so what one side has won need not be won by the other.
+"""
+
+from math import log
+from typing import Any
+
+import numpy as np
+
+from pacplan.algorithms.bracket.constants import JOINT_ABOVE, LEAST_ASKED, TIE
+from pacplan.algorithms.bracket.records import Search
+from pacplan.algorithms.common.returns import BETTOR_SHARE, FIRST_BET, NEWEST
+from pacplan.compiled.jit import inlined
+from pacplan.engine.arms import argmax_at_random
+from pacplan.engine.tree import NONE
+
+
+@inlined
+def bets(search: Search, action: int) -> bool:
+    """Whether an action has an account that counts for both sides."""
+    return bool(search.rules[0].joint and search.root[action].exploits > FIRST_BET)
+
+
+@inlined
+def _renew_gap(search: Search, rival: int, action: int) -> None:
+    """How much better a `rival` may be than an action that bets, at most.
+
+    W(a) + lambda log(1/(delta_J (1 - beta))) - min_i [ m_(i-1) + lambda log(c + (1 - c) w K(m_i)) ],
+    over the grid points m_i that are not proven; and never more than before. W falls with lambda as
+    fast as evidence against it is large, so lambda is right if that is what stands beside it here.
+    """
+    rules, arm, other = search.rules[0], search.root[action], search.root[rival]
+    wealth, penalty = search.wealth[arm.account], other.penalty
+    # The order of the action among those that bet, the rival left out.
+    order = arm.account
+    if bets(search, rival) and other.account < arm.account:
+        order -= 1
+    share = (1.0 - JOINT_ABOVE) * BETTOR_SHARE * (1.0 - BETTOR_SHARE) ** order / NEWEST.size
+    least = np.inf
+    won = 0.0
+    for i in range(arm.proven + 1, wealth.shape[0]):
+        below = rules.floor + (i - 1) * rules.step
+        if below + penalty * log(JOINT_ABOVE) >= least:
+            break
+        total = 0.0
+        for q in range(NEWEST.size):
+            total += wealth[i, q]
+        here = log(JOINT_ABOVE + share * total)
+        if below + penalty * here < least:
+            least = below + penalty * here
+            won = here
+    if action == search.decision[0].best:
+        other.asked = max(rules.log_joint - won, LEAST_ASKED)
+    gap = search.bounds.pairs[other.pair, 0] + penalty * rules.log_joint - least
+    search.gaps[arm.account, rival] = min(search.gaps[arm.account, rival], gap)
+
+
+@inlined
+def renew_gaps_of(search: Search, action: int) -> None:
+    """The account of an action has changed, or was opened."""
+    arm = search.root[action]
+    if not bets(search, action):
+        return
+    if arm.exploits == FIRST_BET + 1:
+        search.gaps[arm.account] = np.inf
+    for a in range(search.root.size):
+        if a != action and search.root[a].pair != NONE:
+            _renew_gap(search, a, action)
+
+
+@inlined
+def renew_gaps_to(search: Search, rival: int) -> None:
+    """W of an action has changed; all W of its branch are up to date."""
+    if search.root[rival].pair == NONE:
+        return
+    for b in range(search.root.size):
+        if b != rival and bets(search, b):
+            _renew_gap(search, rival, b)
+
+
+@inlined
+def pair_gap(search: Search, rival: int, action: int) -> float:
+    """How much better a rival may be than an action, at most, by all that is known."""
+    gap = search.root[rival].upper - search.root[action].lower
+    if bets(search, action):
+        gap = min(gap, search.gaps[search.root[action].account, rival])
+    return float(gap)
+
+
+@inlined
+def largest_gap(search: Search, action: int) -> float:
+    """How much better any other action may be, at most."""
+    most = -np.inf
+    for a in range(search.root.size):
+        if a != action:
+            most = max(most, pair_gap(search, a, action))
+    return most
+
+
+@inlined
+def strongest_rival(search: Search, action: int, ties: Any) -> int:
+    """The other action that may be better by most; ties at random."""
+    gaps = search.scratch.score[: search.root.size]
+    for a in range(gaps.size):
+        gaps[a] = pair_gap(search, a, action)
+    return argmax_at_random(gaps, action, TIE, ties)

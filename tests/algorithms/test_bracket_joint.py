@@ -1,0 +1,142 @@
+"""One process of bets for both sides: it does not grow, and what it says of two actions holds."""
+
+import numpy as np
+import pytest
+
+import pacplan
+from hard_problems import BANDITS, GAMMA, TREES, Kind, evidence, lens_on_searches, most
+from pacplan import exact
+from pacplan.algorithms.bracket import constants
+from pacplan.algorithms.common.returns import BETTOR_SHARE, FIRST_BET
+
+lens = pytest.fixture(lens_on_searches)
+KINDS = BANDITS + TREES
+
+
+def truth(model, kind):
+    return exact.finite_horizon(model, gamma=GAMMA, horizon=kind.horizon)[0, 0]
+
+
+def gaps_too_small(kind, runs, lens, *, delta, budget=1000, seed=0):
+    """How often a joint bound of some action's loss, of any that bets, lies below that loss.
+
+    And how often it is what bounds it: less than U(a*) - L(b).
+    """
+    rng = np.random.default_rng(seed)
+    planner = pacplan.Bracket(epsilon=0.2, delta=delta, gamma=GAMMA, horizon=kind.horizon)
+    wrong = counts = 0
+    for run in range(runs):
+        model = kind.draw(rng)
+        q = truth(model, kind)
+        planner.plan(model, 0, seed=run, budget=budget)
+        search, best = lens.last[0], int(np.argmax(q))
+        failed = helped = False
+        for b, arm in enumerate(search.root):
+            if b != best and arm["exploits"] > FIRST_BET:
+                loss = search.losses(b)[best]
+                failed |= loss < q[best] - q[b] - 1e-9
+                apart = search.root["upper"][best] - arm["lower"]
+                helped |= loss < search._setting.width * apart - 1e-9
+        wrong += failed
+        counts += helped
+    return wrong, counts
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_joint_bounds_hold(lens, kind):
+    wrong, counts = gaps_too_small(kind, 150, lens, delta=0.1)
+    assert wrong <= most(150, 0.1)
+    # Often enough they say more than bounds of each side.
+    assert counts > 20
+
+
+@pytest.mark.parametrize("kind", BANDITS, ids=str)
+def test_checks_fail_when_joint_bounds_are_sold_below_cost(lens, kind):
+    lens.joint = 12.0
+    assert gaps_too_small(kind, 150, lens, delta=0.01)[0] > most(150, 0.01)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("delta", [0.1, 0.5])
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_joint_bounds_hold_in_thousands_of_runs(lens, kind, delta):
+    assert gaps_too_small(kind, 3000, lens, delta=delta, budget=3000, seed=1)[0] <= most(3000, delta)
+
+
+def wealth_at(search, arm, q, lower):
+    """K_b and F_b: what both accounts have at the lowest point above Q(b), or so many below it."""
+    rules, setting = search._rules[0], search._setting
+    value = (q - setting.low * setting.sigma[-1]) / setting.width - rules["floor"]
+    exploit = forced = 1.0
+    # (Rounded, the last point may be the largest value.)
+    if arm["exploits"] > FIRST_BET:
+        wealth = search._wealth[arm["account"]]
+        i = int(value / rules["step"] + 1e-9) + 1 - lower
+        exploit = wealth[np.clip(i, 1, len(wealth) - 1)].mean()
+    if arm["forces"] > 0:
+        wealth = search._forced_wealth[arm["forced_account"]]
+        i = int(value / (rules["step"] * rules["stride"]) + 1e-9) + 1
+        forced = wealth[min(i, len(wealth) - 1)].mean()
+    return exploit, forced
+
+
+def weighted(search, exploit, without=None):
+    """The wealth of accounts, weighted in the order in which they were opened, and what is left."""
+    opened = [b for b, arm in enumerate(search.root) if arm["exploits"] > FIRST_BET and b != without]
+    opened.sort(key=lambda b: search.root[b]["account"])
+    weights = BETTOR_SHARE * (1.0 - BETTOR_SHARE) ** np.arange(len(opened))
+    return 1.0 - weights.sum() + weights @ exploit[opened]
+
+
+def joint_process(search, model, kind, lower=0):
+    """Y, or less, by what the search has recorded and what is true."""
+    q = truth(model, kind)
+    best = int(np.argmax(q))
+    found = [wealth_at(search, arm, q[b], lower) for b, arm in enumerate(search.root)]
+    exploit, forced = np.array(found).T
+    share, c = constants.JOINT_BELOW, constants.JOINT_ABOVE
+    part = constants.EXPLOIT_SHARE
+    below = part * weighted(search, exploit) + (1.0 - part) * forced.mean()
+    above = np.exp(evidence(search, model, kind.horizon))
+    return share * below + (1.0 - share) * above * (c + (1.0 - c) * weighted(search, exploit, best))
+
+
+@pytest.mark.parametrize("kind", [*BANDITS, Kind(2, 2, 2), Kind(4, 2, 1), Kind(5, 3, 2)], ids=str)
+def test_the_process_does_not_grow(lens, kind):
+    """Nor do stakes know their returns, nor is anything bet on twice: its mean is at most 1."""
+    rng = np.random.default_rng(0)
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.5, gamma=GAMMA, horizon=kind.horizon, chunk=20)
+    fair, unfair = [], []
+    for run in range(300):
+        model = kind.draw(rng)
+        # A number of episodes is a time that does not look ahead.
+        planner.plan(model, 0, seed=run, callback=lambda snapshot: snapshot.episodes >= 250)
+        assert lens.last[0]._rules[0]["bettors"] > 0
+        fair.append(min(joint_process(lens.last[0], model, kind), 50.0))
+        # At points below what actions are worth it does grow.
+        unfair.append(min(joint_process(lens.last[0], model, kind, lower=64), 50.0))
+    error = np.std([fair, unfair], axis=1) / np.sqrt(300)
+    assert np.mean(fair) <= 1.0 + 5.5 * error[0]
+    assert np.mean(unfair) > 1.0 + 5.5 * error[1]
+
+
+def test_what_is_joint_and_what_is_not(lens):
+    model = Kind(2, 2, 2).draw(np.random.default_rng(0))
+
+    def joint(**settings):
+        pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=GAMMA, horizon=2, **settings).plan(
+            model, 0, seed=0, budget=200
+        )
+        return bool(lens.last[0]._rules[0]["joint"])
+
+    assert joint() and joint(rewards="known") and joint(transitions="known")
+    # Where nodes are merged, calls under one action are evidence on others.
+    assert not joint(merge="depth") and not joint(merge="stationary")
+    assert not joint(goal="value") and not joint(rewards="known", transitions="known")
+
+
+def test_the_gap_of_a_plan_is_the_joint_one():
+    model = Kind(2, 3, 2).draw(np.random.default_rng(1))
+    plan = pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=2).plan(model, 0, seed=0)
+    apart = np.delete(plan.upper, plan.actions.index(plan.action)).max() - plan.lower[plan.action]
+    assert plan.certified and plan.gap <= 0.1 < apart
