@@ -20,6 +20,7 @@ from pacplan.algorithms import (
     planners,
     register,
 )
+from pacplan.algorithms.common.many import Plans
 from pacplan.compiled.streams import Stream
 from pacplan.core.version import __version__
 from pacplan.diagnosis import Advice, Diagnosis
@@ -28,7 +29,7 @@ from pacplan.forecasting import Forecast, forecast
 from pacplan.look import Look
 from pacplan.models import BrokenPromiseError, Model, Simulator, TabularMDP, from_gymnasium, recorded
 from pacplan.origin import Origin
-from pacplan.planning import Choice, choose, plan
+from pacplan.planning import Choice, choose, plan, plan_many
 from pacplan.result import Curve, Plan
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "Model",
     "Origin",
     "Plan",
+    "Plans",
     "SearchTree",
     "Simulator",
     "SmoothCruiser",
@@ -71,6 +73,7 @@ __all__ = [
     "forecast",
     "from_gymnasium",
     "plan",
+    "plan_many",
     "planners",
     "recorded",
     "register",

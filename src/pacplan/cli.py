@@ -139,7 +139,7 @@ def plan(
     printed); 130 Ctrl-C was pressed (the same); 1 the model failed, or a file could not be written; 2
     wrong usage.
     """
-    from pacplan.algorithms.common.base import seed_sequence
+    from pacplan.engine.seeds import seed_sequence
     from pacplan.models.protocol import BrokenPromiseError
     from pacplan.planning import decided, decided_before
     from pacplan.registry import choice_settings, has_rule, planner_of, problem_maker

@@ -1,5 +1,6 @@
 """A search by a compiled kernel, as the driver sees it: the tree, room, and the calls to the kernel."""
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -20,6 +21,9 @@ from pacplan.models.protocol import Session
 
 # Kernels that are ready, with the kinds of searches and models (classes of tuples).
 _prepared: set[Any] = set()
+# Of several threads that need a kernel, one compiles it, and the clocks of all stand still. (A model
+# may make plans itself.)
+_preparing = threading.RLock()
 # Visits of a node or pair are counted in 32 bits; each is a call to the model.
 MOST_COUNTED = np.iinfo(np.int32).max
 
@@ -190,8 +194,10 @@ class KernelSearch(ABC):
         kind = self._run, *map(type, (state, *state, handle, getattr(handle, "inner", None)))
         if kind in _prepared:
             return CHUNK_DONE
-        _prepared.add(kind)
-        return self.advance(0, 0)
+        with _preparing:
+            status = self.advance(0, 0)
+            _prepared.add(kind)
+        return status
 
     def stop_at(self, deadline: float | None) -> None:
         """Begin no call to the model after this reading of `time.perf_counter`."""

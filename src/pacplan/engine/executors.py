@@ -1,14 +1,16 @@
-"""Where runs are computed: in this process, in a pool of processes, or on a Dask cluster."""
+"""Where plans are computed: in this thread, in pools of threads or processes, or on a Dask cluster."""
 
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
+
+from pacplan.engine.interrupts import Presses, part_of
 
 
 class InProcess(Executor):
@@ -25,14 +27,43 @@ class InProcess(Executor):
 
 
 @contextmanager
-def process_pool(workers: int) -> Iterator[Executor]:
+def thread_pool(workers: int, presses: Presses) -> Iterator[Executor]:
+    """A pool of threads that do not outlive the context, however it is left.
+
+    Args:
+        workers: how many.
+        presses: end the plans of the threads.
+    """
+    pool = ThreadPoolExecutor(workers, "pacplan", initializer=part_of, initargs=(presses,))
+    try:
+        yield pool
+    except BaseException:
+        presses.press()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def process_pool(
+    workers: int, presses: Presses | None = None, job: Callable[..., Any] | None = None
+) -> Iterator[Executor]:
     """A pool of processes that do not outlive the context, however it is left.
 
     They are started afresh, not forked: compiled code and threads do not survive forking.
+
+    Args:
+        workers: how many.
+        presses: end the plans of the processes; None: nothing does.
+        job: a function that travels to each process once: what is submitted calls it by `do_job`.
     """
     context = get_context("spawn")
+    # Nothing is written to either of them: all processes see when our end is closed.
     theirs, ours = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(theirs,))
+    going, halt = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(theirs, going, job))
+    if presses is not None:
+        presses.stops.append(halt.close)
     try:
         with _interrupts_held():
             for _ in range(workers):
@@ -45,21 +76,47 @@ def process_pool(workers: int) -> Iterator[Executor]:
     else:
         pool.shutdown()
     finally:
-        ours.close()
-        theirs.close()
+        for end in (ours, theirs, going, halt):
+            end.close()
 
 
-def _begin(lifeline: Connection) -> None:
-    """End when the parent closes the lifeline or dies."""
+_jobs: list[Callable[..., Any]] = []
+
+
+def do_job(*args: Any) -> Any:
+    """Call the function that came with this process."""
+    return _jobs[0](*args)
+
+
+def _begin(lifeline: Connection, going: Connection, job: Callable[..., Any] | None) -> None:
+    """End when the parent closes the lifeline or dies, and plans when it closes the other."""
+    if job is not None:
+        _jobs.append(job)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    presses = Presses()
+    part_of(presses)
+    _when_closed(lifeline, lambda: os._exit(1))
+    _when_closed(going, presses.press)
+
+
+def _when_closed(pipe: Connection, act: Callable[[], None]) -> None:
+    """Do something when the other end of a pipe is closed."""
 
     def wait() -> None:
         try:
-            lifeline.recv_bytes()
+            pipe.recv_bytes()
         except (EOFError, OSError):
-            os._exit(1)
+            act()
 
     threading.Thread(target=wait, daemon=True).start()
+
+
+def lost(what: str, error: Exception, advice: str) -> RuntimeError:
+    """The error for work that nobody will finish: what an executor raises itself."""
+    return RuntimeError(
+        f"{what} were lost with the process that computed them ({type(error).__name__}: {error}); it "
+        f"may have been killed for lack of memory. {advice}"
+    )
 
 
 @contextmanager
