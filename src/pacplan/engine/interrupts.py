@@ -79,8 +79,8 @@ def interrupts(raises: bool, stop: Callable[[], None] | None = None) -> Iterator
         raises: whether every Ctrl-C raises.
         stop: what to call at each one.
     """
-    before = signal.getsignal(signal.SIGINT)
-    if raises or not _in_main_thread() or not callable(before):
+    before = None if raises or not _in_main_thread() else signal.getsignal(signal.SIGINT)
+    if not callable(before):
         with _listening(None if raises else _parts.whole, stop) as heard:
             yield heard
         return

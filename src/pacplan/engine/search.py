@@ -159,9 +159,12 @@ class KernelSearch(ABC):
         if found.lower is None or found.upper is None:
             return False
         if found.samples > 0:
-            half = 0.5 * float(found.upper.max() - found.lower.max())
-            row = np.concatenate([(found.samples, found.gap, half), found.lower, found.upper])
-            self.curve = np.vstack([self.curve, row])
+            points, width = self.curve.shape
+            self.curve.resize((points + 1, width), refcheck=False)
+            row, actions = self.curve[points], len(self.actions)
+            row[0], row[1] = found.samples, found.gap
+            row[2] = 0.5 * (max(found.upper.tolist()) - max(found.lower.tolist()))
+            row[3 : 3 + actions], row[3 + actions :] = found.lower, found.upper
         return True
 
     def reader(self) -> Reader:
