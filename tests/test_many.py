@@ -1,5 +1,6 @@
 """Many decisions: the plans of single ones, in order, wherever they are made."""
 
+import contextlib
 import gc
 import os
 import pickle
@@ -49,11 +50,12 @@ def one_by_one(planner, model, states, seed, **limits):
 
 def children():
     """Processes that were started from here, without Python's own tracker of resources."""
-    return [
-        process
-        for process in psutil.Process().children()
-        if "resource_tracker" not in " ".join(process.cmdline())
-    ]
+    found = []
+    for process in psutil.Process().children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "resource_tracker" not in " ".join(process.cmdline()):
+                found.append(process)
+    return found
 
 
 @pytest.fixture
@@ -181,7 +183,7 @@ def test_a_generator_is_read_as_plans_are_asked_for(workers):
 def test_leaving_early_ends_plans_under_way(model, how, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # All but the first state, which raises, would take hours.
-    endless = pacplan.Bracket(epsilon=0.0, delta=0.1, gamma=0.9, horizon=9)
+    endless = pacplan.UCT(gamma=0.9, horizon=9)
     plans = endless.plan_many(model, [100, *range(9)], workers=2, time_limit=36_000)
     with pytest.raises((ValueError, ArithmeticError), match="100"):
         next(plans)
@@ -271,7 +273,7 @@ def test_more_refusals():
         pacplan.plan_many(TABLE, [0], epsilon=1.0, delta=0.1, gamma=0.7, colour="red")
     local = pacplan.Simulator(lambda s, a, rng: (s, 0.0, False), actions=2)
     with pytest.raises(TypeError, match="top of a module"):
-        next(UCT.plan_many(local, [0], workers=2, budget=50))
+        next(UCT.plan_many(local, [0, 1], workers=2, budget=50))
     assert next(UCT.plan_many(local, [0], workers=1, budget=50)).samples == 50
 
 
@@ -289,8 +291,8 @@ from deciding import SLOW, content
 if __name__ == "__main__":
     kind, workers = sys.argv[1], int(sys.argv[2])
     model = SLOW if kind == "python" else pacplan.envs.garnet(states=20, seed=0)
-    quick = pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7, horizon=3)
-    long = pacplan.Bracket(epsilon=0.0, delta=0.1, gamma=0.9, horizon=9)
+    quick = pacplan.UCT(gamma=0.7, horizon=3)
+    long = pacplan.UCT(gamma=0.9, horizon=9)
     list(quick.plan_many(model, [0, 1], workers=workers, budget=20))
     limits = {'time_limit': 3600, 'on_interrupt': sys.argv[3]}
     plans = long.plan_many(model, range(9), seeds=0, workers=workers, **limits)

@@ -52,9 +52,14 @@ class Plans(Iterator[Plan]):
 
     def __next__(self) -> Plan:
         outcome = next(self._found)
-        if isinstance(outcome, Exception):
+        if not isinstance(outcome, Exception):
+            return outcome
+        try:
             raise outcome
-        return outcome
+        finally:
+            del (
+                outcome
+            )  # It refers to this frame: together they would keep the plans from being closed.
 
     def outcomes(self) -> Iterator[Plan | Exception]:
         """The plans from here on; in place of a plan that raised, what it raised."""
@@ -116,6 +121,10 @@ def plan_all(
         count_of(states, "progress=True shows how many are left")
     if isinstance(states, str | bytes) or not isinstance(states, Iterable):
         raise TypeError(f"states must be a list of states, or another iterable, got {states!r}")
+    if workers.executor is None:
+        count = workers.at_once or os.cpu_count() or 1
+        needed = max(1, len(states)) if isinstance(states, Sized) else count
+        workers = workers._replace(at_once=min(count, needed))
     work = _Work(decide, checks.flag("trees", trees), os.getpid())
     return Plans(_Stream(work, states, _paired(states, seeds), workers, progress, raises))
 
@@ -248,10 +257,11 @@ class _Stream:
                 found: Plan | Exception | None = future.result(_LOOK)
                 return found
             except TimeoutError as error:
-                if future.done():
+                if not future.done():
+                    if self._presses.any and not team.hears:
+                        return None
+                elif not future.cancelled() and future.exception() is error:
                     return error
-                if self._presses.any and not team.hears:
-                    return None
             except CancelledError as error:
                 raise lost("plans", error, "They were cancelled by someone else") from error
             except BrokenExecutor as error:
@@ -285,7 +295,7 @@ def _team(work: _Work, workers: Workers, presses: Presses, raises: bool) -> Iter
     if workers.executor is not None:
         yield _borrowed(work, workers)
         return
-    count = workers.at_once or os.cpu_count() or 1
+    count = workers.at_once or 1
     if count == 1:
         if raises:
             work = _Work(partial(work.decide, on_interrupt="raise"), work.trees, work.home)
