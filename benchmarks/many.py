@@ -3,8 +3,8 @@
     python3 dev.py python benchmarks/many.py
 
 Turns of one thread and of two alternate, and of each the best counts, so that others on the machine
-disturb both alike. Overhead is processor time of the thread that plans, in multiples of what the kernels
-take: the compiled part, which runs without the interpreter's lock.
+disturb both alike. Overhead is processor time of the thread that plans, in multiples of what the
+kernels take: the compiled part, which runs without the interpreter's lock.
 """
 
 import threading

@@ -227,6 +227,8 @@ class _Stream:
             bar(total, 0, "plans", show=self._progress) as advance,
         ):
             waiting: deque[Future[Plan | Exception | None]] = deque()
+            # What was given is not kept here: an error refers to whoever raised it, and so to this.
+            ready: list[Plan | Exception] = []
             try:
                 while True:
                     with interrupts(self._raises, self._presses.press):
@@ -236,8 +238,10 @@ class _Stream:
                     absorb(self.interrupted)
                     if outcome is None:
                         return
+                    ready.append(outcome)
+                    del outcome
                     advance(1)
-                    yield outcome
+                    yield ready.pop()
             finally:
                 for future in waiting:
                     future.cancel()
