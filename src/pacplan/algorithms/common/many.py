@@ -57,9 +57,8 @@ class Plans(Iterator[Plan]):
         try:
             raise outcome
         finally:
-            del (
-                outcome
-            )  # It refers to this frame: together they would keep the plans from being closed.
+            # A traceback that somebody keeps holds this frame, and must not hold the plans.
+            del self, outcome
 
     def outcomes(self) -> Iterator[Plan | Exception]:
         """The plans from here on; in place of a plan that raised, what it raised."""
