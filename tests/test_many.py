@@ -285,8 +285,14 @@ def test_progress(capsys):
 
 SCRIPT = """
 import sys
+from pathlib import Path
 import pacplan
-from deciding import SLOW, content
+from deciding import SLOW
+
+def states():
+    for state in range(9):
+        Path("reading").touch()
+        yield state
 
 if __name__ == "__main__":
     kind, workers = sys.argv[1], int(sys.argv[2])
@@ -295,7 +301,7 @@ if __name__ == "__main__":
     long = pacplan.UCT(gamma=0.9, horizon=9)
     list(quick.plan_many(model, [0, 1], workers=workers, budget=20))
     limits = {'time_limit': 3600, 'on_interrupt': sys.argv[3]}
-    plans = long.plan_many(model, range(9), seeds=0, workers=workers, **limits)
+    plans = long.plan_many(model, states(), seeds=0, workers=workers, **limits)
     print("begun", flush=True)
     try:
         found = list(plans)
@@ -325,10 +331,9 @@ def test_ctrl_c(kind, workers, rule, tmp_path):
     )
     try:
         assert process.stdout.readline() == "begun\n", process.stderr.read()
-        if kind == "python":
-            (tmp_path / "started").unlink()
-            while not (tmp_path / "started").exists():
-                time.sleep(0.01)
+        # From when the first state is read, Ctrl-C is plan_many's to handle.
+        while not (tmp_path / "reading").exists():
+            time.sleep(0.01)
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         said, complaints = process.communicate(timeout=600)
@@ -341,7 +346,9 @@ def test_ctrl_c(kind, workers, rule, tmp_path):
     if rule == "raise":
         assert first == "raised"
     else:
-        assert first == f"{workers} True {{('interrupt', True)}}"
+        # On a busy machine, not every worker may have begun.
+        begun = [f"{count} True {{('interrupt', True)}}" for count in range(1, workers + 1)]
+        assert first in ("0 True set()", *begun)
     assert "Traceback" not in complaints
 
 
