@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pacplan.algorithms.common.base import Planner, run
+from pacplan.algorithms.common.base import Planner, run, with_delta
 from pacplan.core import checks
 from pacplan.core.keys import place
 from pacplan.engine.driver import Limits
@@ -171,8 +171,8 @@ class Agent:
             trees, age, choices = self._trees, self._age + 1, self._choices
         planner, delta = self.planner, self._delta
         if delta is not None and self.spread == "union":
-            planner = copy.copy(planner)
-            delta = planner.delta = delta * self._part(trees, age)  # type: ignore[attr-defined]
+            delta *= self._part(trees, age)
+            planner = with_delta(planner, delta)
         plan = run(
             planner,
             self.model,

@@ -1,5 +1,6 @@
 """A search by a compiled kernel, as the driver sees it: the tree, room, and the calls to the kernel."""
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -20,6 +21,9 @@ from pacplan.models.protocol import Session
 
 # Kernels that are ready, with the kinds of searches and models (classes of tuples).
 _prepared: set[Any] = set()
+# Of several threads that need a kernel, one compiles it, and the clocks of all stand still. (A model
+# may make plans itself.)
+_preparing = threading.RLock()
 # Visits of a node or pair are counted in 32 bits; each is a call to the model.
 MOST_COUNTED = np.iinfo(np.int32).max
 
@@ -155,9 +159,12 @@ class KernelSearch(ABC):
         if found.lower is None or found.upper is None:
             return False
         if found.samples > 0:
-            half = 0.5 * float(found.upper.max() - found.lower.max())
-            row = np.concatenate([(found.samples, found.gap, half), found.lower, found.upper])
-            self.curve = np.vstack([self.curve, row])
+            points, width = self.curve.shape
+            self.curve.resize((points + 1, width), refcheck=False)
+            row, actions = self.curve[points], len(self.actions)
+            row[0], row[1] = found.samples, found.gap
+            row[2] = 0.5 * (max(found.upper.tolist()) - max(found.lower.tolist()))
+            row[3 : 3 + actions], row[3 + actions :] = found.lower, found.upper
         return True
 
     def reader(self) -> Reader:
@@ -190,8 +197,10 @@ class KernelSearch(ABC):
         kind = self._run, *map(type, (state, *state, handle, getattr(handle, "inner", None)))
         if kind in _prepared:
             return CHUNK_DONE
-        _prepared.add(kind)
-        return self.advance(0, 0)
+        with _preparing:
+            status = self.advance(0, 0)
+            _prepared.add(kind)
+        return status
 
     def stop_at(self, deadline: float | None) -> None:
         """Begin no call to the model after this reading of `time.perf_counter`."""

@@ -106,14 +106,14 @@ class Simulator:
         self.two_player = checks.flag("two_player", two_player)
         self.steps: int | None = None
         self._initial = initial
-        self.jitted = bool(is_jitted(step))
+        self.compiled = bool(is_jitted(step))
         if initial is not None:
             self._check_state(initial, "initial")
-        if self.jitted and isinstance(actions, _SameActions):
+        if self.compiled and isinstance(actions, _SameActions):
             raise TypeError(
                 f"step is jitted, so its actions are numbers from 0; pass actions={self.max_actions}"
             )
-        if self.jitted and callable(actions) and not is_jitted(actions):
+        if self.compiled and callable(actions) and not is_jitted(actions):
             raise TypeError(
                 "step is jitted, so the function given as actions must be jitted as well "
                 "(@numba.njit) and return the number of actions of a state"
@@ -126,7 +126,7 @@ class Simulator:
         return self._initial
 
     def _check_state(self, state: Any, name: str) -> None:
-        if self.jitted:
+        if self.compiled:
             checks.integer(name, state, least=-(2**63), most=2**63 - 1)
             return
         try:
@@ -151,7 +151,7 @@ class Simulator:
 
     def open(self, seed: np.random.SeedSequence) -> "PythonSession | JittedSession":
         """Start a session for one plan."""
-        if self.jitted:
+        if self.compiled:
             return JittedSession(self._step, self._actions, self.stationary, seed)
         return PythonSession(self, self._step, self._actions, self.stationary, seed)
 
@@ -165,11 +165,11 @@ class Simulator:
         from pacplan.models.showing import model_html
 
         name = getattr(self._step, "__name__", repr(self._step))
-        return model_html(self, f"of {name}, {'jitted' if self.jitted else 'in Python'}")
+        return model_html(self, f"of {name}, {'jitted' if self.compiled else 'in Python'}")
 
     def __repr__(self) -> str:
         name = getattr(self._step, "__name__", repr(self._step))
-        kind = "jitted" if self.jitted else "python"
+        kind = "jitted" if self.compiled else "python"
         return (
             f"Simulator({name} ({kind}), max_actions={self.max_actions}, "
             f"successors={self.successors}, reward_range={self.reward_range})"

@@ -88,8 +88,8 @@ class PoolArrays:
         for table, wanted in zip((self._states, self._pairs, self._outcomes), rows, strict=True):
             room.extend(table, wanted)
         if rows[0] > len(self._values):
-            room.extend(self._values, rows[0])
-            room.extend(self._guesses, rows[0])
+            self._values = room.extend(self._values, rows[0])
+            self._guesses = room.extend(self._guesses, rows[0])
             self._places = grown(self._places, rows[0] - int(self._used[0]), room)
         self._used[4] = any(more > most for more, most in zip(needed, rows, strict=True))
 

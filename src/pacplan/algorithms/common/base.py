@@ -1,17 +1,19 @@
 """The base class of all planners: one way to ask for a plan."""
 
-import secrets
+import copy
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from inspect import Parameter, getdoc, signature
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
+from pacplan.algorithms.common.many import Plans, Seeds, Workers, plan_all, shared_delta
 from pacplan.compiled.streams import Stream, streams
 from pacplan.core import checks
 from pacplan.core.fragments import settings_html
@@ -20,14 +22,12 @@ from pacplan.core.version import __version__
 from pacplan.engine.checkpoint import Checkpoint, CheckpointKeeper, plain_state
 from pacplan.engine.driver import Callback, Limits, drive
 from pacplan.engine.query import Query, Reuse
+from pacplan.engine.seeds import seed_sequence
 from pacplan.engine.tree import NoRoomError
 from pacplan.models.protocol import Model, check_model, facts
 from pacplan.origin import origin_of
 from pacplan.result import Plan
 from pacplan.views.progress import live_display
-
-# Of a seed that is drawn: it can be given again, and every reader of JSON keeps all its digits.
-_SEED_BITS = 53
 
 
 class Planner(ABC):
@@ -112,6 +112,83 @@ class Planner(ABC):
             }
             limits = replace(limits, keeper=self._keeper(checkpoint, every, header))
         return run(self, model, state, root, limits, progress=progress)
+
+    def plan_many(
+        self,
+        model: Model,
+        states: Iterable[Any],
+        *,
+        seeds: Seeds = None,
+        workers: int | None = None,
+        executor: Any = None,
+        spread: Literal["none", "union"] = "none",
+        budget: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        progress: bool = False,
+        on_interrupt: Literal["return", "raise"] = "return",
+        trees: bool = True,
+    ) -> Plans:
+        """Decide what to do in each of many states: the plans that `plan` finds, several at a time.
+
+        Models whose draws are compiled are planned in by threads, Python models by processes, to which
+        the model is sent once, so it must be picklable. Wherever a plan is made, it is the same:
+        that of `plan(model, states[i], seed=numpy.random.SeedSequence(seeds, spawn_key=(i,)))`, or of
+        `plan(model, states[i], seed=seeds[i])` if every state has its own. `plan.origin` names it too.
+
+        Args:
+            model: the problem.
+            states: where to plan from: a list, or a generator, which is read as plans are asked for.
+            seeds: one for all, of which each state gets a child; or one for each state; None draws a
+                fresh one.
+            workers: how many plans are made at a time, by default one per core; 1 starts no thread and
+                no process.
+            executor: a `concurrent.futures.Executor` of your own, or a Dask client, which computes
+                instead; `workers` is then how many plans it makes at a time.
+            spread: "none": every plan has the planner's delta; "union": each has an equal part of
+                it, so that with probability at least 1 - delta all guarantees hold together.
+            budget: most calls to the model for each plan.
+            time_limit: most seconds for each plan.
+            memory_limit: most bytes for the records of each search.
+            progress: show a bar on the error stream.
+            on_interrupt: "return": Ctrl-C, while a plan is waited for, begins no other and ends those
+                under way, which are given as they stand, with `plan.interrupted` true; a second
+                one raises KeyboardInterrupt. (An executor of your own is not told: what it has finished
+                is given.) "raise": every Ctrl-C raises.
+            trees: False leaves the search trees out of the plans, which saves memory, and time if they
+                come from other processes.
+
+        Returns:
+            The plans, an iterator. Its `outcomes()` go on over a state whose plan raises.
+
+        Raises:
+            ValueError: an argument out of range.
+            TypeError: an argument of the wrong type; or states of which the number is needed, and not
+                known.
+        """
+        check_model(model)
+        Limits.checked(budget, time_limit, self.chunk, None, memory_limit)
+        planner: Planner = self
+        if spread != "none":
+            delta = getattr(self, "delta", None)
+            if delta is None:
+                raise ValueError(f"spread={spread!r} shares delta among plans, and {self!r} has none")
+            planner = with_delta(self, shared_delta(delta, states, spread))
+        return plan_all(
+            partial(
+                planner.plan,
+                model,
+                budget=budget,
+                time_limit=time_limit,
+                memory_limit=memory_limit,
+            ),
+            states,
+            seeds,
+            Workers(workers, executor, facts(model).compiled),
+            progress=progress,
+            on_interrupt=on_interrupt,
+            trees=trees,
+        )
 
     def resume(
         self,
@@ -302,14 +379,11 @@ def _parameters(planner: type[Planner]) -> dict[str, Parameter]:
     return {name: parameter for name, parameter in named if parameter.kind is not Parameter.VAR_KEYWORD}
 
 
-def seed_sequence(seed: int | np.random.SeedSequence | None) -> np.random.SeedSequence:
-    """The seed of all random numbers of a plan."""
-    if isinstance(seed, np.random.SeedSequence):
-        # A copy, so that planning twice with one sequence gives the same plan.
-        return np.random.SeedSequence(entropy=seed.entropy, spawn_key=seed.spawn_key)
-    if seed is None:
-        return np.random.SeedSequence(secrets.randbits(_SEED_BITS))
-    return np.random.SeedSequence(checks.integer("seed", seed, least=0))
+def with_delta(planner: Planner, delta: float) -> Planner:
+    """The same planner with another probability of failure."""
+    other: Any = copy.copy(planner)
+    other.delta = delta
+    return cast(Planner, other)
 
 
 _RENUMBERED = (

@@ -1,15 +1,17 @@
-"""Where runs are computed: in this process, in a pool of processes, or on a Dask cluster."""
+"""Where plans are computed: in this thread, in pools of threads or processes, or on a Dask cluster."""
 
 import logging
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any
+
+from pacplan.engine.interrupts import Presses, part_of
 
 _LOGGER = logging.getLogger("pacplan")
 # What a pipe takes in one piece on every system, with its length.
@@ -30,18 +32,49 @@ class InProcess(Executor):
 
 
 @contextmanager
-def process_pool(workers: int) -> Iterator[Executor]:
+def thread_pool(workers: int, presses: Presses) -> Iterator[Executor]:
+    """A pool of threads that do not outlive the context, however it is left.
+
+    Args:
+        workers: how many.
+        presses: end the plans of the threads.
+    """
+    pool = ThreadPoolExecutor(workers, "pacplan", initializer=part_of, initargs=(presses,))
+    try:
+        yield pool
+    except BaseException:
+        presses.press()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def process_pool(
+    workers: int, presses: Presses | None = None, job: Callable[..., Any] | None = None
+) -> Iterator[Executor]:
     """A pool of processes that do not outlive the context, however it is left.
 
     They are started afresh, not forked: compiled code and threads do not survive forking. What they log
     is logged here: they would write across a progress bar.
+
+    Args:
+        workers: how many.
+        presses: end the plans of the processes; None: nothing does.
+        job: a function that travels to each process once: what is submitted calls it by `do_job`.
     """
     context = get_context("spawn")
+    # Nothing is written to either of them: all processes see when our end is closed.
     theirs, ours = context.Pipe(duplex=False)
+    going, halt = context.Pipe(duplex=False)
     told, telling = context.Pipe(duplex=False)
     listener = threading.Thread(target=_relay, args=(told,), daemon=True)
-    pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(theirs, telling))
+    pool = ProcessPoolExecutor(
+        workers, context, initializer=_begin, initargs=(theirs, going, telling, job)
+    )
     listener.start()
+    if presses is not None:
+        presses.stops.append(halt.close)
     try:
         with _interrupts_held():
             for _ in range(workers):
@@ -54,9 +87,8 @@ def process_pool(workers: int) -> Iterator[Executor]:
     else:
         pool.shutdown()
     finally:
-        ours.close()
-        theirs.close()
-        telling.close()
+        for end in (ours, theirs, going, halt, telling):
+            end.close()
         listener.join(timeout=1.0)  # It ends when the last process has.
 
 
@@ -80,19 +112,47 @@ class _Telling(logging.Handler):
             self._telling.send_bytes(record.getMessage().encode()[:_LONGEST])
 
 
-def _begin(lifeline: Connection, telling: Connection) -> None:
-    """End when the parent closes the lifeline or dies."""
+_jobs: list[Callable[..., Any]] = []
+
+
+def do_job(*args: Any) -> Any:
+    """Call the function that came with this process."""
+    return _jobs[0](*args)
+
+
+def _begin(
+    lifeline: Connection, going: Connection, telling: Connection, job: Callable[..., Any] | None
+) -> None:
+    """End when the parent closes the lifeline or dies, and plans when it closes the other."""
+    if job is not None:
+        _jobs.append(job)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _LOGGER.addHandler(_Telling(telling))
     _LOGGER.propagate = False
+    presses = Presses()
+    part_of(presses)
+    _when_closed(lifeline, lambda: os._exit(1))
+    _when_closed(going, presses.press)
+
+
+def _when_closed(pipe: Connection, act: Callable[[], None]) -> None:
+    """Do something when the other end of a pipe is closed."""
 
     def wait() -> None:
         try:
-            lifeline.recv_bytes()
+            pipe.recv_bytes()
         except (EOFError, OSError):
-            os._exit(1)
+            act()
 
     threading.Thread(target=wait, daemon=True).start()
+
+
+def lost(what: str, error: Exception, advice: str) -> RuntimeError:
+    """The error for work that nobody will finish: what an executor raises itself."""
+    return RuntimeError(
+        f"{what} were lost with the process that computed them ({type(error).__name__}: {error}); it "
+        f"may have been killed for lack of memory. {advice}"
+    )
 
 
 @contextmanager
