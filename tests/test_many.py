@@ -62,7 +62,10 @@ def nothing_left():
     """No thread and no process outlives a test."""
     threads, processes = set(threading.enumerate()), children()
     yield
-    assert not [t for t in threading.enumerate() if t not in threads and t.name.startswith("pacplan")]
+    for thread in threading.enumerate():
+        if thread not in threads and thread.name.startswith("pacplan"):
+            thread.join(timeout=60)  # It was told to end.
+            assert not thread.is_alive()
     assert not psutil.wait_procs([c for c in children() if c not in processes], timeout=60)[1]
 
 

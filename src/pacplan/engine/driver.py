@@ -33,8 +33,9 @@ _LOOK_AGAIN = 0.01
 _RETURN = 8e-4
 # Calls of the callback are this fraction of the episodes apart, so their number stays moderate.
 _CALLBACK_SPACING = 0.05
-# Episodes at the first point of a search's curve, and by what factor they grow from point to point.
-_FIRST_MARK = 16
+# Episodes at the first point of a search's curve, and by what factor they grow from point to point. A
+# point costs as much as a dozen episodes, so short plans have few.
+_FIRST_MARK = 32
 _MARK_SPACING = 1.5
 
 _numbers = itertools.count(1)
