@@ -11,12 +11,13 @@ import numpy as np
 
 from pacplan.algorithms import OPD, Bracket, Canopy, Planner, UGapEMCTS, planners
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
-from pacplan.algorithms.common.many import Plans, Seeds, Workers, plan_all, shared_delta
+from pacplan.algorithms.common.many import Plans, Seeds, plan_all, shared_delta
 from pacplan.compiled.streams import streams
 from pacplan.core import checks
 from pacplan.core.words import estimated
 from pacplan.engine.checkpoint import Checkpoint, check_place
 from pacplan.engine.driver import Callback, Limits
+from pacplan.engine.executors import Workers
 from pacplan.engine.interrupts import Presses, interrupts
 from pacplan.engine.query import Query
 from pacplan.engine.seeds import seed_sequence
@@ -189,7 +190,8 @@ def plan_many(
         ),
         states,
         seeds,
-        Workers(workers, executor, facts(model).compiled),
+        Workers(workers, executor),
+        compiled=facts(model).compiled,
         progress=progress,
         on_interrupt=on_interrupt,
         trees=trees,

@@ -2,15 +2,19 @@
 
 import logging
 import os
+import pickle
 import signal
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, NamedTuple
 
+from pacplan.core import checks
+from pacplan.core.notes import add_note
 from pacplan.engine.interrupts import Presses, part_of
 
 _LOGGER = logging.getLogger("pacplan")
@@ -51,7 +55,11 @@ def thread_pool(workers: int, presses: Presses) -> Iterator[Executor]:
 
 @contextmanager
 def process_pool(
-    workers: int, presses: Presses | None = None, job: Callable[..., Any] | None = None
+    workers: int,
+    presses: Presses | None = None,
+    job: Callable[..., Any] | None = None,
+    *,
+    drops: bool = False,
 ) -> Iterator[Executor]:
     """A pool of processes that do not outlive the context, however it is left.
 
@@ -62,6 +70,7 @@ def process_pool(
         workers: how many.
         presses: end the plans of the processes; None: nothing does.
         job: a function that travels to each process once: what is submitted calls it by `do_job`.
+        drops: whether what is still under way at the end is dropped, and not waited for.
     """
     context = get_context("spawn")
     # Nothing is written to either of them: all processes see when our end is closed.
@@ -80,12 +89,13 @@ def process_pool(
             for _ in range(workers):
                 pool.submit(os.getpid)  # Starts a process, as none is idle yet.
         yield pool
+        if drops:
+            ours.close()
+        pool.shutdown(cancel_futures=drops)
     except BaseException:
         ours.close()
         pool.shutdown(cancel_futures=True)
         raise
-    else:
-        pool.shutdown()
     finally:
         for end in (ours, theirs, going, halt, telling):
             end.close()
@@ -147,12 +157,84 @@ def _when_closed(pipe: Connection, act: Callable[[], None]) -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def lost(what: str, error: Exception, advice: str) -> RuntimeError:
-    """The error for work that nobody will finish: what an executor raises itself."""
-    return RuntimeError(
-        f"{what} were lost with the process that computed them ({type(error).__name__}: {error}); it "
-        f"may have been killed for lack of memory. {advice}"
-    )
+class Workers(NamedTuple):
+    """Who does the work.
+
+    Attributes:
+        at_once: how much of it is done at a time; None: one per core, or all of a Dask cluster.
+        executor: the user's own executor, or Dask client; None: threads or processes of ours.
+    """
+
+    at_once: int | None
+    executor: Any
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError for what cannot work."""
+        if self.at_once is not None:
+            checks.integer("workers", self.at_once, least=1)
+        if self.executor is not None and not (
+            hasattr(self.executor, "submit") or hasattr(self.executor, "get_executor")
+        ):
+            raise TypeError(
+                "executor must be a concurrent.futures.Executor or a Dask client, got "
+                f"{type(self.executor).__name__}"
+            )
+
+    @property
+    def number(self) -> int:
+        """How much is done at a time."""
+        if self.at_once is None and hasattr(self.executor, "nthreads"):
+            return max(1, int(sum(self.executor.nthreads().values())))
+        return self.at_once or os.cpu_count() or 1
+
+
+class Team(NamedTuple):
+    """Who does a job, ready.
+
+    Attributes:
+        pool: what computes.
+        call: what it is to call with the arguments of the job: a function, and arguments before them.
+        hears: whether what is under way ends when Ctrl-C is pressed.
+    """
+
+    pool: Any
+    call: tuple[Any, ...]
+    hears: bool = True
+
+
+def borrowed(executor: Any, job: Callable[..., Any]) -> Team:
+    """The user's own executor, or Dask client, to which the job travels once."""
+    if not hasattr(executor, "get_executor"):
+        return Team(executor, (job,), hears=False)
+    sent = executor.scatter(job, broadcast=True, hash=False)
+    return Team(executor.get_executor(pure=False), (_do, sent), hears=False)
+
+
+def _do(job: Callable[..., Any], *args: Any) -> Any:
+    return job(*args)
+
+
+def check_picklable(job: Any) -> None:
+    """Raise TypeError for a job that cannot be sent to other processes."""
+    try:
+        pickle.dumps(job)
+    except Exception as error:
+        raise TypeError(
+            f"a Python model must be picklable to be sent to other processes: {error}. Define its "
+            "functions at the top of a module, pass workers=1, or "
+            "executor=concurrent.futures.ThreadPoolExecutor() if it spends its time outside of Python"
+        ) from None
+
+
+def portable(error: Exception) -> Exception:
+    """An error that another process can read, with where it was raised."""
+    told = "".join(traceback.format_exception(error))
+    add_note(error, f"in another process:\n{told}")
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"the model raised what cannot be sent from its process:\n{told}")
+    return error
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,18 @@ _prepared: set[Any] = set()
 _preparing = threading.RLock()
 # Visits of a node or pair are counted in 32 bits; each is a call to the model.
 MOST_COUNTED = np.iinfo(np.int32).max
+
+
+class Kept(NamedTuple):
+    """How a search stood.
+
+    Attributes:
+        arrays: all its arrays, by name.
+        held: bytes granted to it.
+    """
+
+    arrays: dict[str, NDArray[Any]]
+    held: int
 
 
 class KernelSearch(ABC):
@@ -264,15 +276,28 @@ class KernelSearch(ABC):
         for name, array in self.state_arrays().items():
             if name not in arrays or arrays[name].dtype != array.dtype:
                 raise ValueError(f"the checkpoint does not fit this planner: {name} differs")
-            saved = arrays[name]
-            if saved.shape != array.shape:
-                # Without compilation, kernels see a view of the array.
-                owner = array if array.base is None else array.base
-                self.room.take(max(0, saved.nbytes - array.nbytes))
-                owner.resize(saved.shape, refcheck=False)
-                array = dict(self.state_arrays())[name]
-            array[...] = saved
+            self.room.take(max(0, arrays[name].nbytes - array.nbytes))
+            self._fill(name, array, arrays[name])
         self.reserve()
+
+    def keep(self) -> Kept:
+        """How the search stands between two chunks, for `put_back`."""
+        arrays = {name: array.copy() for name, array in self.state_arrays().items()}
+        return Kept(arrays, self.room.held)
+
+    def put_back(self, kept: Kept) -> None:
+        """Put the search back to where it stood."""
+        for name, array in self.state_arrays().items():
+            self._fill(name, array, kept.arrays[name])
+        self.room.held = kept.held
+
+    def _fill(self, name: str, array: NDArray[Any], saved: NDArray[Any]) -> None:
+        if saved.shape != array.shape:
+            # Without compilation, kernels see a view of the array.
+            owner = array if array.base is None else array.base
+            owner.resize(saved.shape, refcheck=False)
+            array = self.state_arrays()[name]
+        array[...] = saved
 
     def broken_promise(self) -> Exception:
         """The error for a model that broke a promise."""

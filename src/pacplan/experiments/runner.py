@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from pacplan import exact
 from pacplan.core import checks
-from pacplan.engine.executors import InProcess, lost, process_pool
+from pacplan.core.notes import lost
+from pacplan.engine.executors import InProcess, process_pool
 from pacplan.experiments.records import Record, Store, store
 from pacplan.experiments.sweep import ProblemSpec, Run, Sweep
 from pacplan.models.protocol import facts

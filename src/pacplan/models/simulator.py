@@ -107,6 +107,7 @@ class Simulator:
         self.steps: int | None = None
         self._initial = initial
         self.compiled = bool(is_jitted(step))
+        self.anywhere = not self.compiled
         if initial is not None:
             self._check_state(initial, "initial")
         if self.compiled and isinstance(actions, _SameActions):
@@ -149,11 +150,21 @@ class Simulator:
             raise
         return labels(given, state, self.max_actions)
 
+    @property
+    def step(self) -> Callable[..., Any]:
+        """The function that draws a transition."""
+        return self._step
+
+    @property
+    def offered(self) -> int | Callable[[Any], Any]:
+        """The number of actions, or a function of the state that says."""
+        return self._actions
+
     def open(self, seed: np.random.SeedSequence) -> "PythonSession | JittedSession":
         """Start a session for one plan."""
         if self.compiled:
             return JittedSession(self._step, self._actions, self.stationary, seed)
-        return PythonSession(self, self._step, self._actions, self.stationary, seed)
+        return PythonSession(self, seed)
 
     def fingerprint(self) -> str:
         """What identifies this model: its promises, and the code of its functions."""
@@ -343,19 +354,13 @@ class PythonSession:
 
     slow = True
 
-    def __init__(
-        self,
-        model: Simulator,
-        step: Callable[..., Any],
-        actions: int | Callable[[Any], Any],
-        stationary: bool,
-        seed: np.random.SeedSequence,
-    ) -> None:
+    def __init__(self, model: Simulator, seed: np.random.SeedSequence) -> None:
+        actions = model.offered
         self.error: BaseException | None = None
         self._max_actions = model.max_actions
-        self._step = step
+        self._step = model.step
         self._actions = actions if callable(actions) else None
-        self._stationary = stationary
+        self._stationary = model.stationary
         self._rng = np.random.default_rng(seed.spawn(1)[0])
         self.states: list[Any] = []
         self._keys: dict[Any, int] = {}
@@ -541,10 +546,7 @@ class PythonSession:
         try:
             if self._actions is not None:
                 label = self._labels_of(key)[action]
-            if self._stationary:
-                drawn = self._step(state, label, self._rng)
-            else:
-                drawn = self._step(state, label, self._rng, h)
+            drawn = self._draw(key, action, label, h)
         except BaseException as error:
             add_note(error, f"raised by the model in state {shown(state)}, action {shown(label)}")
             self.error = error
@@ -576,6 +578,12 @@ class PythonSession:
             unhashable = isinstance(error, TypeError) and "unhashable" in str(error)
             self.error = _broken_step(state, label, drawn) if unhashable else error
             return 0, 0.0, handles.ABORTED
+
+    def _draw(self, key: int, action: int, label: Any, h: int) -> Any:
+        """What the user's function returns."""
+        if self._stationary:
+            return self._step(self.states[key], label, self._rng)
+        return self._step(self.states[key], label, self._rng, h)
 
 
 def _is_true(terminated: Any) -> bool:

@@ -4,7 +4,7 @@ import copy
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import cache, partial
 from inspect import Parameter, getdoc, signature
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
-from pacplan.algorithms.common.many import Plans, Seeds, Workers, plan_all, shared_delta
+from pacplan.algorithms.common.many import Plans, Seeds, plan_all, shared_delta
 from pacplan.compiled.streams import Stream, streams
 from pacplan.core import checks
 from pacplan.core.fragments import settings_html
@@ -21,10 +21,14 @@ from pacplan.core.identity import described
 from pacplan.core.version import __version__
 from pacplan.engine.checkpoint import Checkpoint, CheckpointKeeper, plain_state
 from pacplan.engine.driver import Callback, Limits, drive
+from pacplan.engine.executors import Workers
 from pacplan.engine.query import Query, Reuse
+from pacplan.engine.rehearsal import Hands, Rehearsed
 from pacplan.engine.seeds import seed_sequence
 from pacplan.engine.tree import NoRoomError
-from pacplan.models.protocol import Model, check_model, facts
+from pacplan.models.protocol import Model, Session, check_model, facts
+from pacplan.models.simulator import Simulator
+from pacplan.models.tapes import TapedSession
 from pacplan.origin import origin_of
 from pacplan.result import Plan
 from pacplan.views.progress import live_display
@@ -44,6 +48,8 @@ class Planner(ABC):
     keeps_tree: ClassVar[bool] = True
     keeps_checkpoints: ClassVar[bool] = True
     two_player: ClassVar[bool] = False
+    rehearses: ClassVar[bool] = True
+    """Whether the search can be played on with guesses, and put back: its arrays are the whole of it."""
     kind_matters: ClassVar[bool] = False
     """Whether plans depend on the kind of model: on its generator, and on what its states look like."""
 
@@ -64,6 +70,8 @@ class Planner(ABC):
         on_interrupt: Literal["return", "raise"] = "return",
         checkpoint: str | Path | None = None,
         every: float = 60.0,
+        workers: int | None = None,
+        executor: Any = None,
     ) -> Plan:
         """Decide what to do in a state.
 
@@ -83,6 +91,12 @@ class Planner(ABC):
                 KeyboardInterrupt. "raise": every Ctrl-C raises.
             checkpoint: a file that receives, now and then, what `resume` needs to go on.
             every: seconds between two checkpoints.
+            workers: for a slow Python simulator: how many calls to it are made at a time, by processes
+                to which it is sent once, so it must be picklable. The plan depends on the seed alone,
+                not on who makes the calls, nor on how many at a time; but it is another one than
+                without `workers` and `executor`, since each call has a generator of its own.
+            executor: a `concurrent.futures.Executor` of your own, such as a pool of threads, or a Dask
+                client, which makes the calls instead; `workers` is then how many at a time.
 
         Returns:
             The plan.
@@ -100,6 +114,9 @@ class Planner(ABC):
         root = seed_sequence(seed)
         if state is None:
             state = model.initial_state()
+        crew = None if workers is None and executor is None else Workers(workers, executor)
+        if crew is not None:
+            self._check_crew(crew, model, checkpoint)
         if checkpoint is not None:
             header = {
                 "version": __version__,
@@ -111,7 +128,28 @@ class Planner(ABC):
                 "budget": limits.budget,
             }
             limits = replace(limits, keeper=self._keeper(checkpoint, every, header))
-        return run(self, model, state, root, limits, progress=progress)
+        return run(self, model, state, root, limits, progress=progress, crew=crew)
+
+    def _check_crew(self, crew: Workers, model: Model, checkpoint: str | Path | None) -> None:
+        """Raise ValueError or TypeError unless the calls of a plan can be made side by side."""
+        crew.check()
+        name = type(self).__name__
+        if not self.rehearses:
+            able = "Bracket, MDPGapE and UCT are among those that do"
+            raise ValueError(f"{name} makes its calls one at a time ({able}); leave workers= out")
+        if facts(model).compiled:
+            raise ValueError(
+                "workers= and executor= are for Python simulators, and this model is compiled: one call "
+                "takes less time than handing it to another thread. plan_many plans from many states "
+                "on all cores"
+            )
+        if not facts(model).anywhere:
+            raise ValueError(
+                "workers= and executor= are for models made by pacplan.Simulator, whose function can be "
+                "called in several places at once; leave them out"
+            )
+        if checkpoint is not None:
+            raise ValueError("a plan with workers= or executor= writes no checkpoints; leave one out")
 
     def plan_many(
         self,
@@ -184,7 +222,8 @@ class Planner(ABC):
             ),
             states,
             seeds,
-            Workers(workers, executor, facts(model).compiled),
+            Workers(workers, executor),
+            compiled=facts(model).compiled,
             progress=progress,
             on_interrupt=on_interrupt,
             trees=trees,
@@ -304,6 +343,7 @@ def run(
     *,
     reuse: Reuse | None = None,
     progress: bool = False,
+    crew: Workers | None = None,
 ) -> Plan:
     """Like `Planner.plan`, for a decision that may be one of several, or go on from a checkpoint.
 
@@ -315,6 +355,7 @@ def run(
         limits: what may end the search.
         reuse: how the search is linked to others; None: it stands alone.
         progress: show how it stands, on the error stream.
+        crew: who makes the calls, several at a time; None: the search itself, one by one.
     """
     shown = checks.flag("progress", progress)
     _load_streams()
@@ -332,21 +373,29 @@ def run(
         model, state, model.actions(state), limits.budget, rng, ties, reuse, limits.memory_limit
     )
     planner.check_query(query, limits)
-    session = model.open(root)
-    try:
+    made = None
+    with ExitStack() as stack:
+        if crew is None:
+            session = model.open(root)
+        else:
+            hands = stack.enter_context(Hands(cast(Simulator, model), root, crew))
+            session = TapedSession(cast(Simulator, model), root, hands.submit, crew.number)
+        stack.callback(session.close)
         search = planner.start(query, session)
         session.agree(query.state, query.actions)
         display = live_display(search.target, limits.budget) if shown else nullcontext()
-        ending = drive(search, limits, began, display)
-        plan = planner.finish(query, search, ending.reason, ending.seconds)
+        driven = search if crew is None else Rehearsed(search, cast(TapedSession, session))
+        try:
+            ending = drive(driven, limits, began, display)
+            plan = planner.finish(query, search, ending.reason, ending.seconds)
+        except NoRoomError:
+            raise RuntimeError(
+                f"{type(planner).__name__} adds more to the tree in an episode than it said: give its "
+                "search pairs_a_step=, the most pairs that one step adds, and add at most one node per "
+                "step"
+            ) from None
         session.verify()
-    except NoRoomError:
-        raise RuntimeError(
-            f"{type(planner).__name__} adds more to the tree in an episode than it said: give its "
-            "search pairs_a_step=, the most pairs that one step adds, and add at most one node per step"
-        ) from None
-    finally:
-        session.close()
+        made = getattr(session, "made", None)
     origin = origin_of(
         planner,
         model,

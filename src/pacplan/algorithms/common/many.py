@@ -1,8 +1,6 @@
 """Many decisions: plans from many states, side by side, in the order of the states."""
 
 import os
-import pickle
-import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sized
 from concurrent.futures import BrokenExecutor, CancelledError, Future
@@ -10,13 +8,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from pacplan.core import checks
-from pacplan.core.notes import add_note, shown
-from pacplan.engine.executors import InProcess, do_job, lost, process_pool, thread_pool
+from pacplan.core.notes import add_note, lost, shown
+from pacplan.engine.executors import (
+    InProcess,
+    Team,
+    Workers,
+    borrowed,
+    check_picklable,
+    do_job,
+    portable,
+    process_pool,
+    thread_pool,
+)
 from pacplan.engine.interrupts import Presses, absorb, interrupts, whole
 from pacplan.engine.seeds import Seed, seed_sequence
 from pacplan.result import Plan
@@ -82,50 +90,37 @@ class Plans(Iterator[Plan]):
         self.close()
 
 
-class Workers(NamedTuple):
-    """Who makes the plans.
-
-    Attributes:
-        at_once: how many plans are made at a time; None: one per core, or all of a Dask cluster.
-        executor: the user's own executor, or Dask client; None: threads or processes of ours.
-        compiled: whether threads will do, since drawing from the model runs no Python code.
-    """
-
-    at_once: int | None
-    executor: Any
-    compiled: bool
-
-
 def plan_all(
     decide: Decide,
     states: Iterable[Any],
     seeds: Seeds,
     workers: Workers,
     *,
+    compiled: bool,
     progress: bool,
     on_interrupt: Literal["return", "raise"],
     trees: bool,
 ) -> Plans:
     """The plans of all states; the arguments are those of `Planner.plan_many`.
 
+    If drawing from the model runs no Python code, so that it is `compiled`, threads will do.
+
     Raises:
         ValueError: there are not as many seeds as states, or an argument is out of range.
         TypeError: an argument is of the wrong type.
     """
-    if workers.at_once is not None:
-        checks.integer("workers", workers.at_once, least=1)
-    _check_executor(workers.executor)
+    workers.check()
     raises = checks.choice("on_interrupt", on_interrupt, ("return", "raise")) == "raise"
     if checks.flag("progress", progress):
         count_of(states, "progress=True shows how many are left")
     if isinstance(states, str | bytes) or not isinstance(states, Iterable):
         raise TypeError(f"states must be a list of states, or another iterable, got {states!r}")
-    if workers.executor is None:
-        count = workers.at_once or os.cpu_count() or 1
-        needed = max(1, len(states)) if isinstance(states, Sized) else count
-        workers = workers._replace(at_once=min(count, needed))
+    count = workers.number
+    if workers.executor is None and isinstance(states, Sized):
+        count = min(count, max(1, len(states)))
+    workers = workers._replace(at_once=count)
     work = _Work(decide, checks.flag("trees", trees), os.getpid())
-    return Plans(_Stream(work, states, _paired(states, seeds), workers, progress, raises))
+    return Plans(_Stream(work, states, _paired(states, seeds), workers, compiled, progress, raises))
 
 
 def count_of(states: Iterable[Any], why: str) -> int:
@@ -144,14 +139,6 @@ def shared_delta(delta: float, states: Iterable[Any], spread: str) -> float:
     if checks.choice("spread", spread, ("none", "union")) == "none":
         return delta
     return delta / max(1, count_of(states, "spread='union' divides delta among all states"))
-
-
-def _check_executor(executor: Any) -> None:
-    if executor is not None and not (hasattr(executor, "submit") or hasattr(executor, "get_executor")):
-        raise TypeError(
-            "executor must be a concurrent.futures.Executor or a Dask client, got "
-            f"{type(executor).__name__}"
-        )
 
 
 def _paired(states: Iterable[Any], seeds: Seeds) -> Iterator[tuple[Any, np.random.SeedSequence]]:
@@ -186,19 +173,8 @@ class _Work:
             plan = self.decide(state, seed=seed)
         except Exception as error:
             add_note(error, f"raised by the plan from state {shown(state)}")
-            return error if os.getpid() == self.home else _portable(error)
+            return error if os.getpid() == self.home else portable(error)
         return plan if self.trees else replace(plan, tree=None)
-
-
-def _portable(error: Exception) -> Exception:
-    """An error that another process can read, with where it was raised."""
-    told = "".join(traceback.format_exception(error))
-    add_note(error, f"in another process:\n{told}")
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return RuntimeError(f"a plan raised what cannot be sent from its process:\n{told}")
-    return error
 
 
 class _Stream:
@@ -210,10 +186,15 @@ class _Stream:
         states: Iterable[Any],
         tasks: Iterator[tuple[Any, np.random.SeedSequence]],
         workers: Workers,
+        compiled: bool,
         progress: bool,
         raises: bool,
     ) -> None:
         self._work, self._states, self._tasks, self._workers = work, states, tasks, workers
+        self._compiled = compiled
+        # Of those that work one after the other, none is kept waiting, nor is Ctrl-C.
+        alone = workers.executor is None and workers.number == 1
+        self._ahead = 1 if alone else _AHEAD * workers.number
         self._progress, self._raises = progress, raises
         self._presses = Presses()
         self.interrupted = False
@@ -222,7 +203,7 @@ class _Stream:
         """The plans, or what they raised."""
         total = len(self._states) if self._progress and isinstance(self._states, Sized) else 0
         with (
-            _team(self._work, self._workers, self._presses, self._raises) as team,
+            self._team() as team,
             bar(total, 0, "plans", show=self._progress) as advance,
         ):
             waiting: deque[Future[Plan | Exception | None]] = deque()
@@ -245,15 +226,15 @@ class _Stream:
                 for future in waiting:
                     future.cancel()
 
-    def _give(self, team: "_Team", waiting: deque[Future[Any]]) -> None:
+    def _give(self, team: Team, waiting: deque[Future[Any]]) -> None:
         """Keep the workers busy, unless Ctrl-C was pressed."""
-        while len(waiting) < team.ahead and not self._presses.any:
+        while len(waiting) < self._ahead and not self._presses.any:
             task = next(self._tasks, None)
             if task is None:
                 return
             waiting.append(team.pool.submit(*team.call, *task))
 
-    def _taken(self, team: "_Team", future: Future[Any]) -> Plan | Exception | None:
+    def _taken(self, team: Team, future: Future[Any]) -> Plan | Exception | None:
         """The outcome for a state; None if Ctrl-C came first."""
         while True:
             try:
@@ -276,63 +257,19 @@ class _Stream:
             except Exception as error:  # Of this state alone: its plan cannot be sent, for instance.
                 return error
 
-
-class _Team(NamedTuple):
-    """Who makes the plans, ready.
-
-    Attributes:
-        pool: what computes.
-        call: what it is to call with a state and a seed: a function, and arguments before them.
-        ahead: how many may be under way or waiting.
-        hears: whether plans under way end when Ctrl-C is pressed.
-    """
-
-    pool: Any
-    call: tuple[Any, ...]
-    ahead: int
-    hears: bool = True
-
-
-@contextmanager
-def _team(work: _Work, workers: Workers, presses: Presses, raises: bool) -> Iterator[_Team]:
-    if workers.executor is not None:
-        yield _borrowed(work, workers)
-        return
-    count = workers.at_once or 1
-    if count == 1:
-        if raises:
-            work = _Work(partial(work.decide, on_interrupt="raise"), work.trees, work.home)
-        yield _Team(InProcess(), (work,), 1)
-    elif workers.compiled:
-        with thread_pool(count, presses) as threads:
-            yield _Team(threads, (work,), _AHEAD * count)
-    else:
-        _check_picklable(work)
-        with process_pool(count, presses, work) as processes:
-            yield _Team(processes, (do_job,), _AHEAD * count)
-
-
-def _borrowed(work: _Work, workers: Workers) -> _Team:
-    """The user's own executor, or Dask client, to which the work travels once."""
-    executor: Any = workers.executor
-    count = workers.at_once or os.cpu_count() or 1
-    if not hasattr(executor, "get_executor"):
-        return _Team(executor, (work,), _AHEAD * count, hears=False)
-    count = workers.at_once or max(1, sum(executor.nthreads().values()))
-    sent = executor.scatter(work, broadcast=True, hash=False)
-    return _Team(executor.get_executor(pure=False), (_do, sent), _AHEAD * count, hears=False)
-
-
-def _do(work: _Work, state: Any, seed: np.random.SeedSequence) -> Plan | Exception | None:
-    return work(state, seed)
-
-
-def _check_picklable(work: _Work) -> None:
-    try:
-        pickle.dumps(work)
-    except Exception as error:
-        raise TypeError(
-            f"a Python model must be picklable to be sent to other processes: {error}. Define its "
-            "functions at the top of a module, pass workers=1, or "
-            "executor=concurrent.futures.ThreadPoolExecutor() if it spends its time outside of Python"
-        ) from None
+    @contextmanager
+    def _team(self) -> Iterator[Team]:
+        work, count = self._work, self._workers.number
+        if self._workers.executor is not None:
+            yield borrowed(self._workers.executor, work)
+        elif count == 1:
+            if self._raises:
+                work = replace(work, decide=partial(work.decide, on_interrupt="raise"))
+            yield Team(InProcess(), (work,))
+        elif self._compiled:
+            with thread_pool(count, self._presses) as threads:
+                yield Team(threads, (work,))
+        else:
+            check_picklable(work)
+            with process_pool(count, self._presses, work) as processes:
+                yield Team(processes, (do_job,))
