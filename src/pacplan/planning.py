@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pacplan.algorithms import OPD, Bracket, Canopy, Planner, UGapEMCTS, planners
+from pacplan.algorithms.common.base import crew_of
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.many import Plans, Seeds, plan_all, shared_delta
 from pacplan.compiled.streams import streams
@@ -72,6 +73,8 @@ def plan(
     on_interrupt: Literal["return", "raise"] = "return",
     checkpoint: str | Path | None = None,
     every: float = 60.0,
+    workers: int | None = None,
+    executor: Any = None,
     **settings: Any,
 ) -> Plan:
     """Decide what to do in a state, with a proof and few calls to the model.
@@ -100,6 +103,9 @@ def plan(
         checkpoint: a file that receives, now and then, what is needed to go on; `plan.planner` names
             the planner to `resume` with.
         every: seconds between two checkpoints.
+        workers: how many calls to a slow Python simulator are made at a time, as for `Planner.plan`.
+            (The look makes its calls one by one.)
+        executor: who makes them, if not processes of our own.
         settings: further settings of the planner, such as `horizon=`, `value_range=` or
             `rewards="deterministic"`; `merge="auto"`, the default, leaves it to the look.
 
@@ -120,6 +126,8 @@ def plan(
         on_interrupt=on_interrupt,
         checkpoint=checkpoint,
         every=every,
+        workers=workers,
+        executor=executor,
     )[1]
 
 
@@ -212,6 +220,8 @@ def decided(
     checkpoint: str | Path | None = None,
     every: float = 60.0,
     progress: bool = False,
+    workers: int | None = None,
+    executor: Any = None,
 ) -> tuple[Choice, Plan]:
     """As `plan`, which has the arguments; the settings have the accuracy and the discount as well."""
     check_model(model)
@@ -219,6 +229,7 @@ def decided(
     if checkpoint is not None:
         check_place(Path(checkpoint))
         checks.positive("every", every)
+    crew_of(model, workers, executor, checkpoint)
     root = seed_sequence(seed)
     if state is None:
         state = model.initial_state()
@@ -240,6 +251,8 @@ def decided(
             on_interrupt=on_interrupt,
             checkpoint=checkpoint,
             every=every,
+            workers=workers,
+            executor=executor,
         )
     return choice, choice.told(replace(found, interrupted=found.interrupted or presses.any))
 

@@ -1,8 +1,9 @@
 """A search whose calls are made side by side: played in earnest, and rehearsed while it waits.
 
 An episode is played in earnest once all its draws are there (`pacplan.models.tapes`). Until then, the
-search goes on with guesses, to find out which calls the next episodes will need, and is put back to where
-the episode began. So what is learnt, and in which order, is what it would be with one call at a time.
+search goes on with guesses, to find out which calls the next episodes will need, and is put back to
+where the episode began. So what is learnt, and in which order, is what it would be with one call at a
+time.
 """
 
 import os
@@ -27,7 +28,7 @@ from pacplan.engine.executors import (
     portable,
     process_pool,
 )
-from pacplan.engine.search import KernelSearch
+from pacplan.engine.search import Kept, KernelSearch
 from pacplan.models.simulator import Simulator
 from pacplan.models.tapes import OneCall, TapedSession
 
@@ -49,6 +50,7 @@ class Rehearsed:
         self.horizon, self.target = search.horizon, search.target
         self._deadline: float | None = None
         self._halted = False
+        self._kept: Kept | None = None
 
     def prepare(self) -> int:
         """Compile what the search needs; makes the root."""
@@ -95,7 +97,7 @@ class Rehearsed:
         """Play an episode in earnest, as soon as all its draws are there."""
         search, session = self._search, self.session
         session.settle()
-        kept = search.keep()
+        self._kept = search.keep(self._kept)
         while True:
             session.begin()
             status = search.advance(1, calls)
@@ -103,7 +105,7 @@ class Rehearsed:
                 return status
             if status == CHUNK_DONE:
                 search.advance(_EPISODES_A_CALL * session.at_once, calls)
-            search.put_back(kept)
+            search.put_back(self._kept)
             session.unsettle()
             if self._halted:
                 search.halt()  # Which was put back as well.

@@ -16,7 +16,7 @@ from pacplan.engine.episodes import play
 from pacplan.engine.promises import NO_ACTIONS, TERMS, broken_promise
 from pacplan.engine.query import Query
 from pacplan.engine.room import OutOfTimeError, Room
-from pacplan.engine.tree import NODE, Reader, SearchTree, read_nothing
+from pacplan.engine.tree import FIRST_ROOM, NODE, Reader, SearchTree, read_nothing
 from pacplan.models.protocol import Session
 
 # Kernels that are ready, with the kinds of searches and models (classes of tuples).
@@ -195,7 +195,7 @@ class KernelSearch(ABC):
     def reserve(self) -> int:
         """Make room for some more episodes; returns how many."""
         pairs = self.horizon * self._pairs_a_step
-        episodes = max(1, 4096 // pairs, len(self.tree.pairs) // (4 * pairs))
+        episodes = max(1, FIRST_ROOM // pairs, len(self.tree.pairs) // (4 * pairs))
         self.tree.reserve(episodes * self.horizon, episodes * pairs, self.room)
         return episodes
 
@@ -280,9 +280,18 @@ class KernelSearch(ABC):
             self._fill(name, array, arrays[name])
         self.reserve()
 
-    def keep(self) -> Kept:
-        """How the search stands between two chunks, for `put_back`."""
-        arrays = {name: array.copy() for name, array in self.state_arrays().items()}
+    def keep(self, before: Kept | None = None) -> Kept:
+        """How the search stands between two chunks, for `put_back`.
+
+        What was kept `before` is no longer needed: its memory is used again.
+        """
+        arrays = {} if before is None else before.arrays
+        for name, array in self.state_arrays().items():
+            kept = arrays.get(name)
+            if kept is None or kept.shape != array.shape:
+                arrays[name] = array.copy()
+            else:
+                kept[...] = array
         return Kept(arrays, self.room.held)
 
     def put_back(self, kept: Kept) -> None:

@@ -162,8 +162,8 @@ class Facts(NamedTuple):
         known: whether the model is a `Table`.
         compiled: whether drawing from it runs no Python code, so that plans run side by side in
             threads; so it is with a `Table`.
-        anywhere: whether it is a `Simulator` whose function may be called in other threads and processes,
-            several times at once.
+        anywhere: whether it is a `Simulator` whose function may be called in other threads and
+            processes, several times at once.
         needs_observations: whether the state of an environment is recognised by what it showed last.
         assumptions: clauses: what everything said about the model depends on. Plans repeat them.
         fingerprint: a function that identifies the model, for checkpoints; by default its repr.

@@ -2,11 +2,12 @@
 
 Every pair of a state and an action has a tape: its first draw, its second, and so on. Each draw has a
 generator of its own, seeded by the plan's seed, the pair and the draw's number on the tape. So what is
-on the tapes is fixed before any call is made: who makes it, when, and how long it takes changes nothing.
+on the tapes is fixed before any call is made: who makes it, when, and how long that takes changes
+nothing.
 
-A search takes the draws of a pair in the order of the tape. To know which calls it will need next, it is
-*rehearsed* (`pacplan.engine.rehearsal`): played on with guesses in place of draws that are not there yet.
-Nothing of a rehearsal stays, except the calls that were begun.
+A search takes the draws of a pair in the order of the tape. To know which calls it will need next, it
+is *rehearsed* (`pacplan.engine.rehearsal`): played on with guesses in place of draws that are not there
+yet. Nothing of a rehearsal stays, except the calls that were begun.
 """
 
 import os
@@ -103,20 +104,25 @@ class Tape:
     """The draws of one pair.
 
     Attributes:
-        key: seeds its draws, with the number of each.
+        key: seeds its draws, with the number of each if they are `numbered`.
+        numbered: whether its draws differ. They do not if the search itself has given the seed.
         draws: those that were begun and are not used up, by number.
         taken: how many the search has used up.
         ahead: how many more it has taken since it last settled.
         seen: what some of the last ones came to.
     """
 
-    __slots__ = ("ahead", "draws", "key", "seen", "taken")
+    __slots__ = ("ahead", "draws", "key", "numbered", "seen", "taken")
 
-    def __init__(self, key: tuple[int, ...]) -> None:
-        self.key = key
+    def __init__(self, key: tuple[int, ...], numbered: bool) -> None:
+        self.key, self.numbered = key, numbered
         self.draws: dict[int, Draw] = {}
         self.taken = self.ahead = 0
         self.seen: deque[Any] = deque(maxlen=_REMEMBERED)
+
+    def seed_of(self, number: int) -> tuple[int, ...]:
+        """What seeds a draw, besides the plan's seed."""
+        return (*self.key, number) if self.numbered else self.key
 
 
 class RehearsalOverError(Exception):
@@ -145,7 +151,8 @@ class TapedSession(PythonSession):
         self._submit = submit
         self._under_way: set[Draw] = set()
         self._news: SimpleQueue[Draw | None] = SimpleQueue()
-        self._tapes: dict[tuple[bytes, int, int], Tape] = {}
+        self._tapes: dict[tuple[Any, ...], Tape] = {}
+        self._given: tuple[int, ...] = ()
         self._touched: dict[int, Tape] = {}
         self._forms: dict[int, bytes] = {}
         self._settled = 0
@@ -234,7 +241,7 @@ class TapedSession(PythonSession):
             draw = Draw()
         found = self._found(draw)
         if draw.future is None and (self.needed is None or draw.ends == 0):
-            self._begin(draw, self.states[key], label, h, (*tape.key, number))
+            self._begin(draw, self.states[key], label, h, tape.seed_of(number))
             tape.draws[number] = draw
             found = self._found(draw)
         if found is not None:
@@ -288,14 +295,21 @@ class TapedSession(PythonSession):
             return tape.seen[(tape.taken + tape.ahead) % len(tape.seen)]
         return self.states[key], self._usual_reward, False
 
+    def _answer_reseed(self, high: int, low: int, _: int) -> None:
+        self._given = high, low
+
     def _tape(self, key: int, action: int, h: int) -> Tape:
         form = self._forms.get(key)
         if form is None:
             form = self._forms[key] = self._form(self.states[key])
-        tape = self._tapes.get((form, action, h))
+        given, self._given = self._given, ()
+        pair = form, action, h, *given
+        tape = self._tapes.get(pair)
         if tape is None:
-            words = np.frombuffer(blake2b(form, digest_size=16).digest(), np.uint32).tolist()
-            tape = self._tapes[form, action, h] = Tape((*words, action, h))
+            words = given or np.frombuffer(blake2b(form, digest_size=16).digest(), np.uint32).tolist()
+            # Calls with a given seed draw the same numbers, whatever the pair.
+            tape = Tape(tuple(words) if given else (*words, action, h), numbered=not given)
+            self._tapes[pair] = tape
         return tape
 
     def _form(self, state: Any) -> bytes:
@@ -303,7 +317,7 @@ class TapedSession(PythonSession):
             return forms.form(state)
         except forms.UnidentifiedError as error:
             raise TypeError(
-                f"calls that are made side by side are told apart by their states, and of this one it "
-                f"cannot be seen what it holds: {error}. Use tuples, strings, numbers or dataclasses, or "
-                "leave workers= and executor= out"
+                "calls that are made side by side are told apart by their states, and of this one it "
+                f"cannot be seen what it holds: {error}. Use tuples, strings, numbers or dataclasses, "
+                "or leave workers= and executor= out"
             ) from error

@@ -14,8 +14,8 @@ from typing import Any
 
 from pacplan.compiled.sources import source_digest
 from pacplan.core import checks
-from pacplan.core.version import __version__
 from pacplan.core.notes import lost
+from pacplan.core.version import __version__
 from pacplan.engine.executors import InProcess, process_pool
 from pacplan.result import Plan
 from pacplan.testing.cases import Case, Family

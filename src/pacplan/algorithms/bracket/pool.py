@@ -30,7 +30,7 @@ STATE = np.dtype([("first", np.int64), ("actions", np.int64)])
 PAIR = np.dtype([("reward", np.float64), ("n", np.int64), ("outcome", np.int64)])
 OUTCOME = np.dtype([("place", np.int32), ("count", np.int32), ("next", np.int32)])
 
-_FIRST_ROOM = 4096  # records
+_FIRST_ROOM = 1024  # records
 
 
 class Pool(NamedTuple):

@@ -26,7 +26,7 @@ from pacplan.engine.query import Query, Reuse
 from pacplan.engine.rehearsal import Hands, Rehearsed
 from pacplan.engine.seeds import seed_sequence
 from pacplan.engine.tree import NoRoomError
-from pacplan.models.protocol import Model, Session, check_model, facts
+from pacplan.models.protocol import Model, check_model, facts
 from pacplan.models.simulator import Simulator
 from pacplan.models.tapes import TapedSession
 from pacplan.origin import origin_of
@@ -49,7 +49,7 @@ class Planner(ABC):
     keeps_checkpoints: ClassVar[bool] = True
     two_player: ClassVar[bool] = False
     rehearses: ClassVar[bool] = True
-    """Whether the search can be played on with guesses, and put back: its arrays are the whole of it."""
+    """Whether a search can be played on with guesses and put back: its arrays are all that it is."""
     kind_matters: ClassVar[bool] = False
     """Whether plans depend on the kind of model: on its generator, and on what its states look like."""
 
@@ -114,9 +114,11 @@ class Planner(ABC):
         root = seed_sequence(seed)
         if state is None:
             state = model.initial_state()
-        crew = None if workers is None and executor is None else Workers(workers, executor)
-        if crew is not None:
-            self._check_crew(crew, model, checkpoint)
+        crew = crew_of(model, workers, executor, checkpoint)
+        if crew is not None and not self.rehearses:
+            raise ValueError(
+                f"{type(self).__name__} makes its calls one at a time; leave workers= and executor= out"
+            )
         if checkpoint is not None:
             header = {
                 "version": __version__,
@@ -129,27 +131,6 @@ class Planner(ABC):
             }
             limits = replace(limits, keeper=self._keeper(checkpoint, every, header))
         return run(self, model, state, root, limits, progress=progress, crew=crew)
-
-    def _check_crew(self, crew: Workers, model: Model, checkpoint: str | Path | None) -> None:
-        """Raise ValueError or TypeError unless the calls of a plan can be made side by side."""
-        crew.check()
-        name = type(self).__name__
-        if not self.rehearses:
-            able = "Bracket, MDPGapE and UCT are among those that do"
-            raise ValueError(f"{name} makes its calls one at a time ({able}); leave workers= out")
-        if facts(model).compiled:
-            raise ValueError(
-                "workers= and executor= are for Python simulators, and this model is compiled: one call "
-                "takes less time than handing it to another thread. plan_many plans from many states "
-                "on all cores"
-            )
-        if not facts(model).anywhere:
-            raise ValueError(
-                "workers= and executor= are for models made by pacplan.Simulator, whose function can be "
-                "called in several places at once; leave them out"
-            )
-        if checkpoint is not None:
-            raise ValueError("a plan with workers= or executor= writes no checkpoints; leave one out")
 
     def plan_many(
         self,
@@ -373,18 +354,18 @@ def run(
         model, state, model.actions(state), limits.budget, rng, ties, reuse, limits.memory_limit
     )
     planner.check_query(query, limits)
-    made = None
     with ExitStack() as stack:
-        if crew is None:
-            session = model.open(root)
-        else:
-            hands = stack.enter_context(Hands(cast(Simulator, model), root, crew))
-            session = TapedSession(cast(Simulator, model), root, hands.submit, crew.number)
+        taped: TapedSession | None = None
+        if crew is not None:
+            simulator = cast(Simulator, model)
+            hands = stack.enter_context(Hands(simulator, root, crew))
+            taped = TapedSession(simulator, root, hands.submit, crew.number)
+        session: Any = model.open(root) if taped is None else taped
         stack.callback(session.close)
         search = planner.start(query, session)
         session.agree(query.state, query.actions)
         display = live_display(search.target, limits.budget) if shown else nullcontext()
-        driven = search if crew is None else Rehearsed(search, cast(TapedSession, session))
+        driven: Any = search if taped is None else Rehearsed(search, taped)
         try:
             ending = drive(driven, limits, began, display)
             plan = planner.finish(query, search, ending.reason, ending.seconds)
@@ -395,7 +376,6 @@ def run(
                 "step"
             ) from None
         session.verify()
-        made = getattr(session, "made", None)
     origin = origin_of(
         planner,
         model,
@@ -407,7 +387,43 @@ def run(
         reused=reuse is not None and reuse.tree is not None,
     )
     assumptions = (*plan.assumptions, *facts(model).assumptions)
-    return replace(plan, assumptions=assumptions, interrupted=ending.interrupted, origin=origin)
+    return replace(
+        plan,
+        assumptions=assumptions,
+        interrupted=ending.interrupted,
+        origin=origin,
+        calls_made=plan.samples if taped is None else taped.made,
+    )
+
+
+def crew_of(
+    model: Model, workers: int | None, executor: Any, checkpoint: str | Path | None
+) -> Workers | None:
+    """Who makes the calls of a plan, several at a time; None: the search itself, one by one.
+
+    Raises:
+        ValueError: an argument out of range, or a plan of which the calls are not made side by side.
+        TypeError: an argument of the wrong type.
+    """
+    if workers is None and executor is None:
+        return None
+    crew = Workers(workers, executor)
+    crew.check()
+    if facts(model).compiled:
+        raise ValueError(
+            "workers= and executor= are for slow simulators in Python, and this model is compiled: a "
+            "call takes less time than handing it to others. Leave them out"
+        )
+    if not facts(model).anywhere:
+        raise ValueError(
+            "workers= and executor= are for pacplan.Simulator, whose function can be called in several "
+            "places at once, and this model's cannot; leave them out"
+        )
+    if checkpoint is not None:
+        raise ValueError(
+            "a plan with workers= or executor= writes no checkpoints; leave checkpoint= out"
+        )
+    return crew
 
 
 def fingerprint(model: Model) -> str:
