@@ -2,10 +2,10 @@
 
     python3 dev.py python benchmarks/slow.py
 
-Against one call at a time: how many times as many calls a second were made; how many were made for each
-that was used, some of them ahead and in vain; and how much sooner a plan is there. Plans are the same
-for all crews. On a machine with few cores, or a busy one, `--seconds 0.05` shows what calls that take longer
-would gain.
+Against one call at a time: how many times as many calls a second were made; how many were made for
+each that was used, some of them ahead and in vain; and how much sooner a plan is there. Plans are the
+same for all crews. On a machine with few cores, or a busy one, `--seconds 0.05` shows what calls that
+take longer would gain.
 """
 
 import argparse

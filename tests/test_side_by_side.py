@@ -1,9 +1,11 @@
 """Calls of one plan made side by side: the plan is that of one call at a time."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
@@ -15,6 +17,7 @@ import pytest
 
 import pacplan
 import side_by_side as models
+from conftest import interpreted
 from deciding import content
 from every_planner import NAMES, make
 from pacplan.models.tapes import TapedSession
@@ -61,19 +64,49 @@ def test_every_planner_finds_the_plan_of_one_call_at_a_time(name):
         assert plan.calls_made >= plan.samples
 
 
+GUIDANCE = {"policy": lambda state: "c", "value": lambda state, h: 0.5}
+
+
 @pytest.mark.usefixtures("rounds")
-@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
-def test_states_and_actions_of_any_kind(merge):
-    moving = over(models.moving_step, stationary=False)
-    guided = {"policy": lambda state: "c", "value": lambda state, h: 0.5}
-    cases = [(NAMED, {}), (NAMED, guided), (NOISY, {})]
-    for model, settings in cases if merge == "stationary" else [*cases, (moving, {})]:
-        planner = pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7, merge=merge, **settings)
-        alone = planner.plan(model, seed=1, workers=1, budget=300)
-        shuffled = Shuffled(np.random.default_rng(1))
-        assert said(planner.plan(model, seed=1, workers=4, executor=shuffled, budget=300)) == said(
-            alone
-        )
+@pytest.mark.parametrize(
+    ("merge", "model", "settings"),
+    [
+        ("stationary", NAMED, {}),
+        ("stationary", NAMED, GUIDANCE),
+        ("depth", over(models.moving_step, stationary=False), {}),
+        ("tree", NOISY, {}),
+    ],
+)
+def test_states_and_actions_of_any_kind(merge, model, settings):
+    planner = pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7, merge=merge, **settings)
+    alone = planner.plan(model, seed=1, workers=1, budget=300)
+    shuffled = Shuffled(np.random.default_rng(1))
+    assert said(planner.plan(model, seed=1, workers=4, executor=shuffled, budget=300)) == said(alone)
+
+
+INTERPRETED = """
+import json
+from concurrent.futures import ThreadPoolExecutor
+from test_side_by_side import MODEL, UCT
+import pacplan
+
+with ThreadPoolExecutor(3) as threads:
+    for planner in (UCT, pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7, horizon=3)):
+        plan = planner.plan(MODEL, seed=4, executor=threads, workers=3, budget=90)
+        print(json.dumps([plan.samples, plan.episodes, plan.values.tolist(), plan.calls.tolist()]))
+"""
+
+
+def test_interpreted_searches_are_put_back_as_compiled_ones(tmp_path):
+    printed = interpreted(INTERPRETED, tmp_path)
+    for planner, line in zip(
+        (UCT, pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7, horizon=3)),
+        printed.splitlines(),
+        strict=True,
+    ):
+        plan = planner.plan(MODEL, seed=4, workers=1, budget=90)
+        found = [plan.samples, plan.episodes, plan.values.tolist(), plan.calls.tolist()]
+        assert json.loads(line) == found
 
 
 def test_eight_calls_at_a_time_serve_nearly_as_well_as_one_after_the_other(rounds):
@@ -267,7 +300,9 @@ def test_refusals(planner, model, arguments, error, message):
 
 def test_environments_are_refused():
     gymnasium = pytest.importorskip("gymnasium")
-    model = pacplan.from_gymnasium(gymnasium.make("CartPole-v1"), reward_range=(0, 1))
+    env = gymnasium.make("CartPole-v1")
+    env.reset(seed=0)
+    model = pacplan.from_gymnasium(env, reward_range=(0, 1))
     with pytest.raises(ValueError, match="several places at once"):
         UCT.plan(model, workers=2, budget=50)
     with pytest.raises(ValueError, match="compiled"):
@@ -275,6 +310,6 @@ def test_environments_are_refused():
 
 
 def test_states_must_be_seen_through():
-    opaque = pacplan.Simulator(lambda s, a, rng: (s, 0.0, False), actions=2, initial=iter(()))
+    opaque = pacplan.Simulator(lambda s, a, rng: (s, 0.0, False), actions=2, initial=threading.Lock())
     with pytest.raises(TypeError, match="cannot be seen what it holds"):
         UCT.plan(opaque, workers=1, budget=50)

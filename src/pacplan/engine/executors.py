@@ -161,7 +161,8 @@ class Workers(NamedTuple):
     """Who does the work.
 
     Attributes:
-        at_once: how much of it is done at a time; None: one per core, or all of a Dask cluster.
+        at_once: how much of it is done at a time; None: what the executor has workers for, if it says
+            so, or one per core.
         executor: the user's own executor, or Dask client; None: threads or processes of ours.
     """
 
@@ -185,7 +186,9 @@ class Workers(NamedTuple):
         """How much is done at a time."""
         if self.at_once is None and hasattr(self.executor, "nthreads"):
             return max(1, int(sum(self.executor.nthreads().values())))
-        return self.at_once or os.cpu_count() or 1
+        # Python's own executors know it by this name.
+        number = self.at_once or getattr(self.executor, "_max_workers", None) or os.cpu_count()
+        return int(number or 1)
 
 
 class Team(NamedTuple):

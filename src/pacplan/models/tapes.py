@@ -11,7 +11,6 @@ yet. Nothing of a rehearsal stays, except the calls that were begun.
 """
 
 import os
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from dataclasses import dataclass
@@ -104,6 +103,7 @@ class Tape:
     """The draws of one pair.
 
     Attributes:
+        pair: what it is found by.
         key: seeds its draws, with the number of each if they are `numbered`.
         numbered: whether its draws differ. They do not if the search itself has given the seed.
         draws: those that were begun and are not used up, by number.
@@ -112,13 +112,13 @@ class Tape:
         seen: what some of the last ones came to.
     """
 
-    __slots__ = ("ahead", "draws", "key", "numbered", "seen", "taken")
+    __slots__ = ("ahead", "draws", "key", "numbered", "pair", "seen", "taken")
 
-    def __init__(self, key: tuple[int, ...], numbered: bool) -> None:
-        self.key, self.numbered = key, numbered
+    def __init__(self, pair: tuple[Any, ...], key: tuple[int, ...], numbered: bool) -> None:
+        self.pair, self.key, self.numbered = pair, key, numbered
         self.draws: dict[int, Draw] = {}
         self.taken = self.ahead = 0
-        self.seen: deque[Any] = deque(maxlen=_REMEMBERED)
+        self.seen: list[Any] = []
 
     def seed_of(self, number: int) -> tuple[int, ...]:
         """What seeds a draw, besides the plan's seed."""
@@ -171,7 +171,10 @@ class TapedSession(PythonSession):
                 future = tape.draws.pop(number).future
                 assert future is not None
                 tape.seen.append(future.result().drawn)
+            del tape.seen[:-_REMEMBERED]
             tape.taken, tape.ahead = tape.taken + tape.ahead, 0
+            if not tape.numbered:
+                self._tapes.pop(tape.pair, None)  # No seed is given twice, but by chance.
         self._touched.clear()
         self._settled = len(self.states)
 
@@ -308,7 +311,7 @@ class TapedSession(PythonSession):
         if tape is None:
             words = given or np.frombuffer(blake2b(form, digest_size=16).digest(), np.uint32).tolist()
             # Calls with a given seed draw the same numbers, whatever the pair.
-            tape = Tape(tuple(words) if given else (*words, action, h), numbered=not given)
+            tape = Tape(pair, tuple(words) if given else (*words, action, h), numbered=not given)
             self._tapes[pair] = tape
         return tape
 
