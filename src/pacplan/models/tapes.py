@@ -22,11 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.core.notes import lost
-from pacplan.models import forms
+from pacplan.models import forms, handles
 from pacplan.models.simulator import PythonSession, Simulator
 
 # Outcomes of a pair that are remembered, to guess others by.
 _REMEMBERED = 8
+# Calls are begun when this part of them has come back: a rehearsal for each would take too long.
+_SOME = 4
 # How often a call is made again, with the same seed, if whoever made it was lost.
 _MADE_AGAIN = 2
 
@@ -156,6 +158,7 @@ class TapedSession(PythonSession):
         self._touched: dict[int, Tape] = {}
         self._forms: dict[int, bytes] = {}
         self._settled = 0
+        self._ending = False
         self._coasting, self._last_h = False, -1
         low, high = model.reward_range
         self._usual_reward = 0.5 * (low + high)
@@ -192,16 +195,25 @@ class TapedSession(PythonSession):
         self.error = None
 
     def wait(self, timeout: float | None) -> None:
-        """Wait until another call has come back, or the search is to end."""
-        if self.needed is not None and self.needed.there:
-            return
-        try:
-            self._note(self._news.get(timeout=timeout))
-        except Empty:
-            return
+        """Wait until it is worth while to go on: the draw that is needed has come back, or some have.
+
+        It also ends after `timeout` seconds, or if the search is to end.
+        """
+        self._note_news()
+        enough = len(self._under_way) - max(1, len(self._under_way) // _SOME)
+        while len(self._under_way) > max(0, enough) and not self._ending:
+            if self.needed is not None and self.needed.there:
+                return
+            try:
+                draw = self._news.get(timeout=timeout)
+            except Empty:
+                return
+            if draw is not None:
+                self._under_way.discard(draw)
 
     def wake(self) -> None:
-        """End a `wait`. May come from any thread."""
+        """The search is to end: wait no more. May come from any thread."""
+        self._ending = True
         self._news.put(None)
 
     def interrupt(self) -> None:
@@ -220,25 +232,35 @@ class TapedSession(PythonSession):
         """There are no checkpoints of plans with calls under way."""
         return {}
 
-    def _note(self, draw: Draw | None) -> None:
-        if draw is not None:
-            self._under_way.discard(draw)
-
     def _note_news(self) -> None:
         while not self._news.empty():
-            self._note(self._news.get())
+            draw = self._news.get()
+            if draw is not None:
+                self._under_way.discard(draw)
 
-    def _draw(self, key: int, action: int, label: Any, h: int) -> Any:
-        """The next draw of the pair's tape, or a guess."""
+    def call(self, key: int, action: int, h: int) -> tuple[int, float, int]:
+        """A draw, or a guess."""
         if h <= self._last_h:  # The rehearsal has come to another episode.
             self._coasting = False
         self._last_h = h
+        if not self._coasting:
+            return super().call(key, action, h)
+        successor, reward, ended = self._guess(self._next(key, action, h), key)
+        if ended:
+            return 0, float(reward), handles.ENDED
+        return self.encode(successor), float(reward), handles.CONTINUES
+
+    def _next(self, key: int, action: int, h: int) -> Tape:
+        """The tape of a pair, of which one more draw is taken."""
         tape = self._tape(key, action, 0 if self._stationary else h)
-        number = tape.taken + tape.ahead
         tape.ahead += 1
         self._touched[id(tape)] = tape
-        if self._coasting:
-            return self._guess(tape, key)
+        return tape
+
+    def _draw(self, key: int, action: int, label: Any, h: int) -> Any:
+        """The next draw of the pair's tape, or a guess."""
+        tape = self._next(key, action, h)
+        number = tape.taken + tape.ahead - 1
         draw = tape.draws.get(number)
         if draw is None:
             draw = Draw()
