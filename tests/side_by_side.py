@@ -59,11 +59,11 @@ def failing_when_good(state, action, rng):
     return found
 
 
-def crashing_once(state, action, rng):
-    """The walk; the first three times that something good comes, its process dies with it."""
+def crashing_twice(state, action, rng):
+    """The walk; the first two times that something good comes, its process dies with it."""
     found = step(state, action, rng)
     if found[1] > 0.0:
-        for i in range(3):
+        for i in range(2):
             try:
                 Path(f"crash{i}").touch(exist_ok=False)
             except FileExistsError:

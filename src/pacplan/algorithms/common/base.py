@@ -114,11 +114,7 @@ class Planner(ABC):
         root = seed_sequence(seed)
         if state is None:
             state = model.initial_state()
-        crew = crew_of(model, workers, executor, checkpoint)
-        if crew is not None and not self.rehearses:
-            raise ValueError(
-                f"{type(self).__name__} makes its calls one at a time; leave workers= and executor= out"
-            )
+        crew = self.crew(model, workers, executor, checkpoint)
         if checkpoint is not None:
             header = {
                 "version": __version__,
@@ -131,6 +127,21 @@ class Planner(ABC):
             }
             limits = replace(limits, keeper=self._keeper(checkpoint, every, header))
         return run(self, model, state, root, limits, progress=progress, crew=crew)
+
+    def crew(
+        self,
+        model: Model,
+        workers: int | None,
+        executor: Any,
+        checkpoint: str | Path | None = None,
+    ) -> Workers | None:
+        """Who makes the calls of a plan; raises as `plan` does if nobody can."""
+        crew = crew_of(model, workers, executor, checkpoint)
+        if crew is not None and not self.rehearses:
+            raise ValueError(
+                f"{type(self).__name__} makes its calls one at a time; leave workers= and executor= out"
+            )
+        return crew
 
     def plan_many(
         self,
