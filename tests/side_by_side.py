@@ -10,7 +10,6 @@ import numpy as np
 import pacplan
 
 GARNET = pacplan.envs.garnet(states=30, actions=3, seed=2, noise="bernoulli")
-FIXED = pacplan.envs.garnet(states=30, actions=3, successors=1, seed=2)
 
 
 def step(state, action, rng):
@@ -42,6 +41,13 @@ def named_step(state, action, rng):
     name, place = state
     after, reward, _ = step(place, "abc".index(action), rng)
     return (name, after), reward, bool(rng.random() < 0.1)
+
+
+def game_step(state, action, rng):
+    """A game of three moves, after which it pays or not."""
+    after = (*state, action)
+    over = len(after) == 3
+    return after, float(over and rng.random() < 0.1 + 0.1 * sum(after)), over
 
 
 def slow_when_good(state, action, rng):

@@ -19,7 +19,7 @@ import pacplan
 import side_by_side as models
 from conftest import interpreted
 from deciding import content
-from every_planner import NAMES, make
+from every_planner import NAMES, SAMPLING, make
 from pacplan.models.tapes import TapedSession
 from side_by_side import MODEL, Shuffled, over
 
@@ -28,9 +28,8 @@ GAPE = pacplan.MDPGapE(epsilon=1.5, delta=0.1, gamma=0.7)
 UCT = pacplan.UCT(gamma=0.7)
 NOISY = over(models.noisy_step, successors=None, initial=0.0)
 NAMED = pacplan.Simulator(models.named_step, actions=["a", "b", "c"], initial=("x", 0))
+GAME = over(models.game_step, successors=1, initial=(), two_player=True)
 ONE_AT_A_TIME = [name for name in NAMES if not pacplan.planners[name].rehearses]
-# They are for games, or need tables.
-ELSEWHERE = ["ugape-mcts", "op-mdp"]
 
 
 def said(plan):
@@ -53,9 +52,10 @@ def rounds(monkeypatch):
 
 
 @pytest.mark.usefixtures("rounds")
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in (*ONE_AT_A_TIME, *ELSEWHERE)])
+@pytest.mark.parametrize("name", [name for name in SAMPLING if name not in ONE_AT_A_TIME])
 def test_every_planner_finds_the_plan_of_one_call_at_a_time(name):
-    model = {"opd": over(models.fixed_step, successors=1), "canopy": NOISY}.get(name, MODEL)
+    fixed = over(models.fixed_step, successors=1)
+    model = {"opd": fixed, "canopy": NOISY, "ugape-mcts": GAME}.get(name, MODEL)
     alone = make(name).plan(model, seed=3, workers=1, budget=400)
     assert alone.calls_made == alone.samples > 0
     for rng in (None, np.random.default_rng(1), np.random.default_rng(2)):
