@@ -34,7 +34,7 @@ ONE_AT_A_TIME = [name for name in NAMES if not pacplan.planners[name].rehearses]
 
 def said(plan):
     """All of a plan that must not depend on who made its calls."""
-    return content(replace(plan, calls_made=0, origin=None))
+    return content(replace(plan, calls_made=0, origin=replace(plan.origin, model="")))
 
 
 @pytest.fixture
@@ -150,7 +150,9 @@ def test_processes_that_die_are_replaced_and_their_calls_made_again(tmp_path, mo
     monkeypatch.chdir(tmp_path)
     alone = UCT.plan(MODEL, seed=1, workers=1, budget=200)
     plan = UCT.plan(over(models.crashing_twice), seed=1, workers=3, budget=200)
-    assert said(plan) == said(alone)
+    assert said(replace(plan, assumptions=())) == said(replace(alone, assumptions=()))
+    assert any("from rng alone" in text for text in plan.assumptions)
+    assert not any("from rng alone" in text for text in alone.assumptions)
     assert {path.name for path in tmp_path.iterdir()} == {"crash0", "crash1"}
 
 
@@ -179,6 +181,17 @@ def test_one_call_chooses_the_planner():
         assert said(pacplan.plan(NOISY, executor=threads, **settings)) == said(
             pacplan.plan(NOISY, workers=1, **settings)
         )
+
+
+def test_the_origin_says_how_to_make_the_plan_again():
+    with ThreadPoolExecutor(3) as threads:
+        plan = UCT.plan(MODEL, executor=threads, budget=50)
+    code = plan.origin.code(plan.planner).replace("model = ...", "")
+    assert code.endswith("budget=50, workers=1)")
+    names = {"model": MODEL}
+    exec(code, names)
+    assert said(names["plan"]) == said(plan)
+    assert "workers" not in UCT.plan(MODEL, budget=50).origin.code(plan.planner)
 
 
 def test_agents_have_their_calls_made():
@@ -212,7 +225,8 @@ def test_a_dask_client_makes_the_calls_also_if_a_worker_is_lost():
                 killed.append(snapshot.samples)
 
         plan = UCT.plan(over(models.slow_when_good), seed=1, executor=client, budget=300, callback=kill)
-    assert killed and said(plan) == said(alone)
+    assert any("from rng alone" in text for text in plan.assumptions)
+    assert killed and said(replace(plan, assumptions=alone.assumptions)) == said(alone)
 
 
 @pytest.mark.parametrize("workers", [1, 4])

@@ -182,6 +182,11 @@ class Workers(NamedTuple):
             )
 
     @property
+    def makes_again(self) -> bool:
+        """Whether the executor itself does again what a lost worker had begun, as Dask's does."""
+        return type(self.executor).__module__.split(".")[0] == "distributed"
+
+    @property
     def number(self) -> int:
         """How much is done at a time."""
         if self.at_once is None and hasattr(self.executor, "nthreads"):

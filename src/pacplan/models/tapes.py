@@ -141,6 +141,7 @@ class TapedSession(PythonSession):
     Attributes:
         needed: the draw that the search cannot do without; None: it has had all that it asked for.
         made: calls begun so far, used up or not.
+        made_again: how many of them after whoever made them first was lost.
     """
 
     def __init__(
@@ -148,7 +149,7 @@ class TapedSession(PythonSession):
     ) -> None:
         super().__init__(model, seed)
         self.needed: Draw | None = None
-        self.made = 0
+        self.made = self.made_again = 0
         self.at_once = at_once
         self._submit = submit
         self._under_way: set[Draw] = set()
@@ -284,6 +285,7 @@ class TapedSession(PythonSession):
         if self.needed is not None and len(self._under_way) >= most:
             raise RehearsalOverError
         self.made += 1
+        self.made_again += draw.ends > 0
         self._under_way.add(draw)
         draw.future = self._submit(state, label, h, key)
         draw.future.add_done_callback(lambda _: self._news.put(draw))

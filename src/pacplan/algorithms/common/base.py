@@ -33,6 +33,11 @@ from pacplan.origin import origin_of
 from pacplan.result import Plan
 from pacplan.views.progress import live_display
 
+_FROM_RNG_ALONE = (
+    "the simulator draws from rng alone, so that a call whose worker was lost could be made again, "
+    "with the same seed, to the same outcome"
+)
+
 
 class Planner(ABC):
     """Settings in the constructor, a problem to `plan`.
@@ -396,8 +401,11 @@ def run(
         time_limit=limits.time_limit,
         memory_limit=limits.memory_limit,
         reused=reuse is not None and reuse.tree is not None,
+        side_by_side=taped is not None,
     )
     assumptions = (*plan.assumptions, *facts(model).assumptions)
+    if taped is not None and crew is not None and (taped.made_again or crew.makes_again):
+        assumptions += (_FROM_RNG_ALONE,)
     return replace(
         plan,
         assumptions=assumptions,
