@@ -68,7 +68,7 @@ def dask(count: int) -> Iterator[Any]:
 
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=(count + 1) // 2, dashboard_address=None
+            n_workers=2, threads_per_worker=(count + 1) // 2, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
     ):

@@ -110,7 +110,7 @@ def test_a_dask_client_finds_the_same_plans():
     expected = one_by_one(BRACKET, MODEL, STATES, 5, budget=500)
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

@@ -212,7 +212,7 @@ def test_a_dask_client_makes_the_calls_also_if_a_worker_is_lost():
     alone = UCT.plan(over(models.slow_when_good), seed=1, workers=1, budget=300)
     with (
         distributed.LocalCluster(
-            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

@@ -261,7 +261,8 @@ def dask_cluster(address: str, workers: int | None = None) -> Iterator[tuple[Exe
     if address == "local":
         count = workers or os.cpu_count() or 1
         with _interrupts_held():
-            cluster = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)
+            # Any free port: there may be other clusters on this host.
+            cluster = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0")
         with cluster, Client(cluster) as client:
             yield client.get_executor(), count
         return
