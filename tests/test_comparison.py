@@ -29,6 +29,19 @@ def test_every_planner_gets_the_same_problems_and_budget():
         assert (row.regrets == same.regrets).all()
 
 
+def test_processes_find_the_same():
+    planners = [pacplan.UCT(gamma=0.7), pacplan.BRUE(gamma=0.7)]
+    alone = comparison.compare(garnet, planners, budget=100, runs=7)
+    for row, same in zip(
+        alone, comparison.compare(garnet, planners, budget=100, runs=7, workers=2), strict=True
+    ):
+        assert (row.planner, row.regrets.tolist()) == (same.planner, same.regrets.tolist())
+    with pytest.raises(ValueError, match="workers"):
+        comparison.compare(garnet, planners, budget=100, runs=7, workers=0)
+    result = run("compare", "garnet", "--planners", "uct", "--runs", "3", "--workers", "2")
+    assert result.code == 0, result.output
+
+
 def test_the_interval_covers_the_mean():
     regrets = np.random.default_rng(0).exponential(size=100)
     estimate = summary.mean(regrets)

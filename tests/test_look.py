@@ -8,7 +8,7 @@ import pytest
 
 import pacplan
 from conftest import random_small
-from pacplan.engine.driver import Presses
+from pacplan.engine.interrupts import Presses
 from pacplan.look import MOST_CALLS, Look, look
 from pacplan.models.protocol import BrokenPromiseError
 

@@ -8,7 +8,7 @@ import pytest
 import pacplan
 from conftest import random_small
 from pacplan import exact
-from pacplan.engine.driver import _ctrl_c
+from pacplan.engine.interrupts import _ctrl_c
 from pacplan.models.protocol import BrokenPromiseError
 
 ASKED = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7, "horizon": 2}

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         planners,
         register,
     )
+    from pacplan.algorithms.common.many import Plans
     from pacplan.compiled.streams import Stream
     from pacplan.diagnosis import Advice, Diagnosis
     from pacplan.engine import SearchTree, Snapshot
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
         recorded,
     )
     from pacplan.origin import Origin
-    from pacplan.planning import Choice, choose, plan
+    from pacplan.planning import Choice, choose, plan, plan_many
     from pacplan.result import Curve, Plan
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "Model",
     "Origin",
     "Plan",
+    "Plans",
     "SearchTree",
     "Simulator",
     "SmoothCruiser",
@@ -86,6 +88,7 @@ __all__ = [
     "forecast",
     "from_gymnasium",
     "plan",
+    "plan_many",
     "planners",
     "recorded",
     "register",
@@ -96,6 +99,7 @@ __all__ = [
 # Where the names of `__all__` are defined, if they are no modules and not in `pacplan.algorithms`.
 _HOMES = {
     "agent": ("Agent", "Decision"),
+    "algorithms.common.many": ("Plans",),
     "compiled.streams": ("Stream",),
     "diagnosis": ("Advice", "Diagnosis"),
     "engine": ("SearchTree", "Snapshot"),
@@ -110,7 +114,7 @@ _HOMES = {
         "recorded",
     ),
     "origin": ("Origin",),
-    "planning": ("Choice", "choose", "plan"),
+    "planning": ("Choice", "choose", "plan", "plan_many"),
     "result": ("Curve", "Plan"),
 }
 # Those that are not in `__all__` are found as attributes as well, as if they had been imported.

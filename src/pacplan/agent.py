@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pacplan.algorithms.common.base import Planner, run
+from pacplan.algorithms.common.base import Planner, run, with_delta
 from pacplan.core import checks
 from pacplan.core.keys import place
 from pacplan.engine.driver import Limits
@@ -93,6 +93,9 @@ class Agent:
             get 1/2, 1/4, 1/8, ... of that.
         steps: most decisions in an episode, for `spread="union"`.
         seed: for all plans; None draws a fresh one. The world must have a different one.
+        workers: how many calls to a slow Python simulator are made at a time, as for `Planner.plan`.
+        executor: who makes them. Processes of your own executor are started once, and not for every
+            decision.
 
     Attributes:
         history: the decisions since the last `reset`, a list of `Decision`.
@@ -113,10 +116,13 @@ class Agent:
         spread: Literal["none", "union"] = "none",
         steps: int | None = None,
         seed: int | np.random.SeedSequence | None = None,
+        workers: int | None = None,
+        executor: Any = None,
     ) -> None:
         if not isinstance(planner, Planner):
             raise TypeError(f"planner must be a planner such as MDPGapE(...), got {planner!r}")
         check_model(model)
+        self._crew = planner.crew(model, workers, executor)
         self.planner = planner
         self.model = model
         self.budget = budget
@@ -171,8 +177,8 @@ class Agent:
             trees, age, choices = self._trees, self._age + 1, self._choices
         planner, delta = self.planner, self._delta
         if delta is not None and self.spread == "union":
-            planner = copy.copy(planner)
-            delta = planner.delta = delta * self._part(trees, age)  # type: ignore[attr-defined]
+            delta *= self._part(trees, age)
+            planner = with_delta(planner, delta)
         plan = run(
             planner,
             self.model,
@@ -180,6 +186,7 @@ class Agent:
             self._seeds.spawn(1)[0],
             Limits.checked(self.budget, self.time_limit, planner.chunk),
             reuse=Reuse(kept, 1.0 / choices) if self.reuse else None,
+            crew=self._crew,
         )
         self.history.append(
             Decision(

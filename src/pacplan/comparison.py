@@ -43,6 +43,7 @@ def compare(
     budget: int,
     runs: int,
     seed: int = 0,
+    workers: int = 1,
     on_interrupt: Literal["return", "raise"] = "raise",
     progress: bool = False,
 ) -> list[Row]:
@@ -54,6 +55,8 @@ def compare(
         budget: calls to the model for each plan.
         runs: number of problems.
         seed: number of the first problem, and seed of the plans.
+        workers: processes that make the plans; 1 starts none. With as many as there are cores, times
+            may come out longer.
         on_interrupt: "raise": Ctrl-C raises KeyboardInterrupt. "return": it ends the comparison, and
             the rows hold the problems that every planner has finished; it raises if there are none.
         progress: show a bar with rate and time left, on the error stream.
@@ -66,19 +69,29 @@ def compare(
         seeds=range(seed, seed + checks.integer("runs", runs, least=1)),
         seed=seed,
     )
+    checks.integer("workers", workers, least=1)
     prepare(sweep)
     done = Store()
     try:
-        complete(sweep, done, workers=1, progress=progress)
+        complete(sweep, done, workers=workers, progress=progress)
     except KeyboardInterrupt:
-        if on_interrupt == "raise" or len(done.records) < len(planners):
+        if on_interrupt == "raise" or not _finished(sweep, done):
             raise
-    # They come in the order of the sweep, problem by problem.
-    whole = len(done.records) // len(planners) * len(planners)
+    finished = _finished(sweep, done)
     return [
-        _row(planner, done.records[place : whole : len(planners)])
+        _row(planner, [problem[place] for problem in finished])
         for place, planner in enumerate(planners)
     ]
+
+
+def _finished(sweep: Sweep, done: Store) -> list[list[Record]]:
+    """The records of every problem that all planners have finished."""
+    found = {record.key: record for record in done.records}
+    records = [found.get(run.key) for run in sweep.runs()]
+    each = len(sweep.planners)
+    # The runs of a sweep come problem by problem.
+    problems = (records[i : i + each] for i in range(0, len(records), each))
+    return [[r for r in problem if r is not None] for problem in problems if None not in problem]
 
 
 def _row(planner: Planner, records: Sequence[Record]) -> Row:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pacplan.compiled.streams import streams
 from pacplan.engine.caller import Caller
-from pacplan.engine.driver import Presses
+from pacplan.engine.interrupts import Presses
 from pacplan.engine.promises import REWARD_VARIES, TOO_MANY_SUCCESSORS
 from pacplan.models.protocol import Model
 

@@ -31,6 +31,8 @@ class Origin:
         time_limit: most seconds, or None.
         memory_limit: most bytes, or None.
         reused: whether the search began with the tree of an earlier decision.
+        side_by_side: whether calls were made side by side, by any number of workers: then each had a
+            generator of its own.
         versions: of what the plan depends on, by name.
         machine: operating system and processor.
     """
@@ -44,6 +46,7 @@ class Origin:
     time_limit: float | None
     memory_limit: int | None
     reused: bool
+    side_by_side: bool
     versions: dict[str, str]
     machine: str
 
@@ -61,6 +64,7 @@ class Origin:
             {"budget": self.budget, "time_limit": self.time_limit},
         )
         limits["memory_limit"] = self.memory_limit
+        limits["workers"] = 1 if self.side_by_side else None
         given = "".join(f", {name}={value!r}" for name, value in limits.items() if value is not None)
         imports, seed = "", repr(self.seed)
         if self.spawn_key:
@@ -85,6 +89,7 @@ def origin_of(
     time_limit: float | None,
     memory_limit: int | None,
     reused: bool,
+    side_by_side: bool,
 ) -> Origin:
     """The origin of a plan that a planner has made."""
     module = type(planner).__module__
@@ -99,6 +104,7 @@ def origin_of(
         time_limit=time_limit,
         memory_limit=memory_limit,
         reused=reused,
+        side_by_side=side_by_side,
         versions=_versions(),
         machine=f"{platform.system()} {platform.machine()}",
     )

@@ -1,6 +1,8 @@
 """One call for a decision: the planner is chosen for the model, and the plan says which and why."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import signature
 from pathlib import Path
 from typing import Any, Literal
@@ -8,14 +10,18 @@ from typing import Any, Literal
 import numpy as np
 
 from pacplan.algorithms import OPD, Bracket, Canopy, Planner, UGapEMCTS, planners
-from pacplan.algorithms.common.base import seed_sequence
+from pacplan.algorithms.common.base import crew_of
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
+from pacplan.algorithms.common.many import Plans, Seeds, plan_all, shared_delta
 from pacplan.compiled.streams import streams
 from pacplan.core import checks
 from pacplan.core.words import estimated
 from pacplan.engine.checkpoint import Checkpoint, check_place
-from pacplan.engine.driver import Callback, Limits, Presses, interrupts
+from pacplan.engine.driver import Callback, Limits
+from pacplan.engine.executors import Workers
+from pacplan.engine.interrupts import Presses, interrupts
 from pacplan.engine.query import Query
+from pacplan.engine.seeds import seed_sequence
 from pacplan.engine.values import step_width
 from pacplan.look import MOST_CALLS, Look, look
 from pacplan.models.protocol import Model, check_model, facts
@@ -67,6 +73,8 @@ def plan(
     on_interrupt: Literal["return", "raise"] = "return",
     checkpoint: str | Path | None = None,
     every: float = 60.0,
+    workers: int | None = None,
+    executor: Any = None,
     **settings: Any,
 ) -> Plan:
     """Decide what to do in a state, with a proof and few calls to the model.
@@ -95,6 +103,9 @@ def plan(
         checkpoint: a file that receives, now and then, what is needed to go on; `plan.planner` names
             the planner to `resume` with.
         every: seconds between two checkpoints.
+        workers: how many calls to a slow Python simulator are made at a time, as for `Planner.plan`.
+            (The look makes its calls one by one.)
+        executor: who makes them, if not processes of our own.
         settings: further settings of the planner, such as `horizon=`, `value_range=` or
             `rewards="deterministic"`; `merge="auto"`, the default, leaves it to the look.
 
@@ -115,7 +126,84 @@ def plan(
         on_interrupt=on_interrupt,
         checkpoint=checkpoint,
         every=every,
+        workers=workers,
+        executor=executor,
     )[1]
+
+
+def plan_many(
+    model: Model,
+    states: Iterable[Any],
+    *,
+    epsilon: float | str,
+    delta: float,
+    gamma: float | None = None,
+    seeds: Seeds = None,
+    workers: int | None = None,
+    executor: Any = None,
+    spread: Literal["none", "union"] = "none",
+    budget: int | None = None,
+    time_limit: float | None = None,
+    memory_limit: int | None = None,
+    progress: bool = False,
+    on_interrupt: Literal["return", "raise"] = "return",
+    trees: bool = True,
+    **settings: Any,
+) -> Plans:
+    """Decide what to do in each of many states: the plans that `plan` finds, several at a time.
+
+    It looks at the model from every state, and chooses a planner for each.
+
+    Args:
+        model: the problem.
+        states: where to plan from, as for `Planner.plan_many`.
+        epsilon: how far from optimal the actions may be, as for `plan`.
+        delta: probability with which a guarantee may fail: each one, or with `spread="union"` any.
+        gamma: discount; games have none.
+        seeds: as for `Planner.plan_many`, like all that follows.
+        workers: how many plans are made at a time.
+        executor: what computes, if not threads or processes of our own.
+        spread: "none" or "union".
+        budget: most calls to the model for each plan.
+        time_limit: most seconds for each plan.
+        memory_limit: most bytes for the records of each search.
+        progress: show a bar on the error stream.
+        on_interrupt: what Ctrl-C does.
+        trees: whether plans keep their search trees.
+        settings: further settings of the planners, as for `plan`.
+
+    Returns:
+        The plans, an iterator. Its `outcomes()` go on over a state whose plan raises.
+
+    Raises:
+        ValueError: a setting out of range.
+        TypeError: a setting of the wrong type, or one that no planner for this model has.
+    """
+    check_model(model)
+    Limits.checked(budget, time_limit, None, None, memory_limit)
+    part = shared_delta(checks.probability("delta", delta), states, spread)
+    given = {"delta": part, "gamma": gamma, **settings}
+    _possible(model, absolute(epsilon, model, gamma, given), given)  # Raises what is wrong for all.
+    return plan_all(
+        partial(
+            plan,
+            model,
+            epsilon=epsilon,
+            delta=part,
+            gamma=gamma,
+            budget=budget,
+            time_limit=time_limit,
+            memory_limit=memory_limit,
+            **settings,
+        ),
+        states,
+        seeds,
+        Workers(workers, executor),
+        compiled=facts(model).compiled,
+        progress=progress,
+        on_interrupt=on_interrupt,
+        trees=trees,
+    )
 
 
 def decided(
@@ -132,6 +220,8 @@ def decided(
     checkpoint: str | Path | None = None,
     every: float = 60.0,
     progress: bool = False,
+    workers: int | None = None,
+    executor: Any = None,
 ) -> tuple[Choice, Plan]:
     """As `plan`, which has the arguments; the settings have the accuracy and the discount as well."""
     check_model(model)
@@ -139,6 +229,7 @@ def decided(
     if checkpoint is not None:
         check_place(Path(checkpoint))
         checks.positive("every", every)
+    crew_of(model, workers, executor, checkpoint)
     root = seed_sequence(seed)
     if state is None:
         state = model.initial_state()
@@ -160,6 +251,8 @@ def decided(
             on_interrupt=on_interrupt,
             checkpoint=checkpoint,
             every=every,
+            workers=workers,
+            executor=executor,
         )
     return choice, choice.told(replace(found, interrupted=found.interrupted or presses.any))
 

@@ -7,6 +7,7 @@ called. Both happen late. `planner_of` and `problem_maker` check all that can be
 import importlib
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from inspect import Parameter, signature
 from typing import Any
 
@@ -124,11 +125,7 @@ def problem_maker(
     module, separator, attribute = name.partition(":")
     if module == "gym" and separator:
         gymnasium.check_name(attribute)
-
-        def make(seed: int | None) -> Any:
-            return gymnasium.make(attribute, **_with_seed(seed, settings))
-
-        return make
+        return partial(_made, partial(gymnasium.make, attribute), settings, True)
     if separator:
         found = named(name)
     elif name in envs.__all__:
@@ -142,18 +139,25 @@ def problem_maker(
             raise ValueError(
                 f"{name!r} is a model and not callable, so settings (--set) have nothing to set"
             )
-        return lambda seed: found
+        return partial(_as_it_is, found)
     if not callable(found):
         raise TypeError(
             f"{name!r} is {type(found).__name__} {found!r:.60}: neither a model nor a function that "
             "makes one"
         )
     takes_seed = _check_arguments(name, found, settings, seeded)
+    return partial(_made, found, settings, takes_seed)
 
-    def call(seed: int | None) -> Any:
-        return found(**_with_seed(seed if takes_seed else None, settings))
 
-    return call
+# At the top of the module, so that makers of problems can be sent to other processes.
+def _made(
+    function: Callable[..., Any], settings: Mapping[str, Any], takes_seed: bool, seed: int | None
+) -> Any:
+    return function(**_with_seed(seed if takes_seed else None, settings))
+
+
+def _as_it_is(model: Model, seed: int | None) -> Model:
+    return model
 
 
 def _check_arguments(

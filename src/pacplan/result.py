@@ -62,7 +62,7 @@ class Plan:
             holds), "callback" or "interrupt".
         guarantee: what is known about `action`, in words.
         assumptions: what the guarantee depends on: what the user stated, and what the model does.
-        samples: calls to the model.
+        samples: calls to the model, all that the plan rests on.
         episodes: episodes played.
         seconds: wall time of the search, without compilation.
         horizon: number of steps of the problem that was solved.
@@ -73,6 +73,8 @@ class Plan:
         interrupted: whether Ctrl-C was pressed during the search, whatever ended it.
         diagnosis: if an accuracy was asked for and is not certified: why, and what to try; else None.
         curve: how the bounds closed in; None for planners without bounds.
+        calls_made: calls to the model that were made. With `workers=` or `executor=`, these are
+            `samples` and some that were made ahead and not used.
         origin: model, state, seed, limits and versions, to make the plan again.
     """
 
@@ -99,6 +101,7 @@ class Plan:
     interrupted: bool = False
     diagnosis: Diagnosis | None = None
     curve: Curve | None = None
+    calls_made: int = 0
     origin: Origin | None = None
 
     def __post_init__(self) -> None:

@@ -22,8 +22,8 @@ from pacplan.compiled.cache import used
 from pacplan.compiled.private import warned
 from pacplan.compiled.record import read_record, write_record
 from pacplan.core import checks
+from pacplan.engine.executors import process_pool
 from pacplan.envs import game_tree, garnet
-from pacplan.experiments.executors import process_pool
 from pacplan.models import Simulator
 from pacplan.planning import choose
 from pacplan.registry import planner_of

@@ -21,8 +21,8 @@ from pacplan.bounds.bernoulli import kl_lower
 from pacplan.compiled import announcements
 from pacplan.compiled.jit import kernel
 from pacplan.engine.episodes import play
+from pacplan.engine.executors import process_pool
 from pacplan.engine.steps import work
-from pacplan.experiments.executors import process_pool
 from pacplan.models.simulator import PythonHandle
 from pacplan.models.tabular import TabularHandle
 from pacplan.models.told import ToldHandle
@@ -95,7 +95,7 @@ def test_on_a_terminal_a_logger_gets_the_messages(folder):
 
 BAR = """
 import sys, time
-from pacplan.experiments.progress import bar
+from pacplan.views.bar import bar
 from handled import KINDS, run
 with bar(2, 0, "things", show=True) as advance:
     for kind in sys.argv[1:]:

@@ -13,7 +13,7 @@ import pytest
 import pacplan
 from every_planner import FIXED_COST, GAMES, NAMES, make, problem, simulator
 from pacplan.engine.checkpoint import Checkpoint
-from pacplan.engine.driver import _ctrl_c
+from pacplan.engine.interrupts import _ctrl_c
 
 MODEL = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
 PLANNER = pacplan.MDPGapE(epsilon=0.5, delta=0.1, gamma=0.7, thresholds="paper", chunk=5)

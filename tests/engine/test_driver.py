@@ -16,7 +16,7 @@ from conftest import interpreted
 from every_planner import answer
 from pacplan.compiled.streams import streams
 from pacplan.core.words import at_least, at_most
-from pacplan.engine.driver import _ctrl_c
+from pacplan.engine.interrupts import _ctrl_c
 from pacplan.engine.room import OutOfTimeError, Room
 
 MODEL = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")

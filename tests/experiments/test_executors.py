@@ -73,7 +73,7 @@ def test_dask_cluster_loses_a_worker_and_no_run(tmp_path):
         os.kill(pids[0], signal.SIGKILL)
 
     with distributed.LocalCluster(
-        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0"
     ) as cluster:
         with distributed.Client(cluster) as client:
             before = sorted(client.run(os.getpid).values())

@@ -140,7 +140,7 @@ CELLS = [
     "pacplan.UCT(gamma=0.7).plan(model, 0, seed=0, budget=500, progress=True).action",
     "agent = pacplan.Agent(pacplan.UCT(gamma=0.7), model, budget=50, seed=0)\n"
     "agent.act(0)\nagent.history",
-    "from pacplan.experiments.progress import bar\n"
+    "from pacplan.views.bar import bar\n"
     "with bar(10, 0, 'runs', show=True) as advance:\n    [advance(1) for _ in range(10)]",
     "'ipywidgets' in sys.modules",
 ]

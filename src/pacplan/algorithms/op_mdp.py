@@ -273,7 +273,7 @@ class _PolicySearch(StepSearch):
         pairs = self._most_actions + len(self.tree.pairs) // 2
         nodes = self._most_actions * self._rows + len(self.tree) // 2
         self.tree.reserve(nodes, pairs, self.room)
-        self.room.extend(self._extra, self.tree.room)
+        self._extra = self.room.extend(self._extra, self.tree.room)
         if self._deepest[0] + 1 >= len(self._way):
             self._way = np.zeros((2 * len(self._way), 2), np.int64)
         return pairs // self._most_actions

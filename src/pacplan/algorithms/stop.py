@@ -217,6 +217,7 @@ class StOP(Planner):
 
     name = "stop"
     keeps_checkpoints = False
+    rehearses = False
     keeps_tree = False
 
     def __init__(

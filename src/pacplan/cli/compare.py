@@ -65,6 +65,13 @@ def add_to(commands: Any) -> None:
         metavar="N",
         help="first of the seeds of problems and plans; by default %(default)s",
     )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="processes; by default %(default)s, so that nothing disturbs the times",
+    )
     add_set(parser)
     parser.add_argument(
         "--plot", metavar="FILE", help="picture to write, e.g. regret.png (needs pacplan[viz])"
@@ -93,6 +100,7 @@ def run(asked: Namespace) -> None:
             budget=asked.budget,
             runs=asked.runs,
             seed=asked.seed,
+            workers=asked.workers,
             on_interrupt="return",
             progress=not (asked.json or asked.quiet),
         )

@@ -209,7 +209,7 @@ def run(asked: Namespace) -> None:
 
 def _task(asked: Namespace) -> _Task:
     """What is asked for. Nothing of it is called, except what makes the problem."""
-    from pacplan.algorithms.common.base import seed_sequence
+    from pacplan.engine.seeds import seed_sequence
     from pacplan.registry import choice_settings, planner_of
     from pacplan.views.page import check_page
 

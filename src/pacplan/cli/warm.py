@@ -42,7 +42,7 @@ def add_to(commands: Any) -> None:
 def run(asked: Namespace) -> None:
     """Compile what the command says."""
     from pacplan.compiled.cache import kept_in
-    from pacplan.experiments.progress import bar
+    from pacplan.views.bar import bar
     from pacplan.warming import jobs, warm
 
     began = time.perf_counter()

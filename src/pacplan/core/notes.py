@@ -1,4 +1,4 @@
-"""Notes on exceptions, and words for objects, of the user's: their own code may raise."""
+"""Notes on exceptions, and words for objects, of the user's: their own code may raise, or be lost."""
 
 from typing import Any
 
@@ -17,3 +17,11 @@ def shown(thing: Any) -> str:
         return repr(thing)
     except Exception:
         return f"<{type(thing).__name__} without a repr>"
+
+
+def lost(what: str, error: BaseException, advice: str) -> RuntimeError:
+    """The error for work that nobody will finish: what an executor raises itself."""
+    return RuntimeError(
+        f"{what} were lost with the process that computed them ({type(error).__name__}: {error}); it "
+        f"may have been killed for lack of memory. {advice}"
+    )

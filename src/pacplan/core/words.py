@@ -42,7 +42,8 @@ def estimated(value: float) -> str:
 def short(thing: Any, most: int = 40) -> str:
     """The user's state or action on one line of at most `most` printable characters."""
     text = " ".join(str(thing).split())
-    text = "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

@@ -7,13 +7,11 @@ A deadline does not wait for the end of a chunk: a timer halts the search at its
 """
 
 import itertools
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from types import FrameType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 from pacplan.core import checks
 from pacplan.engine.calls import BROKEN, CHUNK_DONE, FULL, RULE, SPENT
 from pacplan.engine.checkpoint import Start
+from pacplan.engine.interrupts import Presses, absorb, interrupts, whole
 from pacplan.models.protocol import Session
 
 # A chunk should take about this long: short enough for Ctrl-C, long enough to cost nothing.
@@ -34,8 +33,9 @@ _LOOK_AGAIN = 0.01
 _RETURN = 8e-4
 # Calls of the callback are this fraction of the episodes apart, so their number stays moderate.
 _CALLBACK_SPACING = 0.05
-# Episodes at the first point of a search's curve, and by what factor they grow from point to point.
-_FIRST_MARK = 16
+# Episodes at the first point of a search's curve, and by what factor they grow from point to point. A
+# point costs as much as a dozen episodes, so short plans have few.
+_FIRST_MARK = 32
 _MARK_SPACING = 1.5
 
 _numbers = itertools.count(1)
@@ -185,15 +185,15 @@ class Ending(NamedTuple):
 
 def drive(search: Search, limits: Limits, began: float, display: Display) -> Ending:
     """Run a search to its end. `began` is the reading of `time.perf_counter` that time counts from."""
-    whole = None if limits.raise_interrupts else _whole()
+    outer = None if limits.raise_interrupts else whole()
     before = time.perf_counter()
     status = search.prepare()
     start = began + time.perf_counter() - before
     reason = _reason(search, status, limits.raise_interrupts)
-    if reason == "interrupt" or (whole is not None and whole.any):
+    if reason == "interrupt" or (outer is not None and outer.any):
         # This makes the root, without which there would be no bounds.
         _reason(search, search.advance(0, 0), True)
-        _ctrl_c.absorbed = True
+        absorb(True)
         return Ending("interrupt", 0.0, True)
     earlier = Start() if limits.keeper is None else limits.keeper.start(search)
     deadline = None if limits.time_limit is None else start + limits.time_limit
@@ -218,7 +218,7 @@ def drive(search: Search, limits: Limits, began: float, display: Display) -> End
     if reason == "deadline":
         search.halt()  # Skips what is left to do, such as a last sweep.
     pressed = reason == "interrupt" or presses.any
-    _ctrl_c.absorbed = pressed
+    absorb(pressed)
     return Ending(reason, time.perf_counter() - start, pressed)
 
 
@@ -228,7 +228,7 @@ def _loop(
     pace: "_Pace",
     start: float,
     deadline: float | None,
-    presses: "Presses",
+    presses: Presses,
     show: Callable[[Snapshot], None] | None,
 ) -> str:
     """Chunks, and what happens between them; returns what ended the search."""
@@ -267,7 +267,7 @@ def _loop(
             return reason
 
 
-def _answer(limits: Limits, snapshot: Snapshot, presses: "Presses") -> str:
+def _answer(limits: Limits, snapshot: Snapshot, presses: Presses) -> str:
     """What the callback says, as a reason to end the search, or ""."""
     assert limits.callback is not None
     try:
@@ -374,78 +374,3 @@ def _alarm(search: Search, deadline: float) -> Iterator[None]:
         yield
     finally:
         over.set()
-
-
-class _CtrlC:
-    """The one rule for Ctrl-C, in the main thread of a process.
-
-    The first one ends the plan under way, which returns what it has found and says that it was
-    interrupted. The next one raises KeyboardInterrupt, as Python does, if it comes during the same plan
-    or during the one after it; so a loop of plans is left by pressing twice. A plan that was not
-    interrupted makes the next Ctrl-C the first again.
-
-    Attributes:
-        absorbed: whether the last plan took one.
-    """
-
-    absorbed = False
-
-
-_ctrl_c = _CtrlC()
-
-
-@dataclass
-class Presses:
-    """Whether Ctrl-C was pressed, and whether again after the first."""
-
-    any: bool = False
-    insisted: bool = False
-
-
-@contextmanager
-def interrupts(raises: bool, stop: Callable[[], None] | None = None) -> Iterator[Presses]:
-    """Turn the first Ctrl-C into an orderly end (see `_CtrlC`), unless every one is to raise.
-
-    Only the main thread may handle signals; elsewhere nothing changes. Used around a plan and what
-    precedes it, it makes a Ctrl-C before the search end the plan as one during the search does.
-
-    Args:
-        raises: whether every Ctrl-C raises.
-        stop: what to call at each one.
-    """
-    before = signal.getsignal(signal.SIGINT)
-    if raises or threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield Presses()  # Ctrl-C is someone else's business here.
-        return
-    whole = _whole()
-    presses = Presses(any=whole is not None and whole.any)
-    if presses.any and stop is not None:
-        stop()
-
-    def handle(number: int, frame: FrameType | None) -> None:
-        presses.insisted = presses.any or _ctrl_c.absorbed
-        presses.any = True
-        if stop is not None:
-            stop()
-        # It also ends what this is a part of, such as a plan whose simulator makes plans.
-        if presses.insisted or whole is not None:
-            _ctrl_c.absorbed = False
-            before(number, frame)
-
-    handle.presses = presses  # type: ignore[attr-defined]
-
-    signal.signal(signal.SIGINT, handle)
-    try:
-        yield presses
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if presses.any and not presses.insisted:
-            _ctrl_c.absorbed = True
-
-
-def _whole() -> Presses | None:
-    """Of what this is a part of, if that handles Ctrl-C; it may have been told to end already."""
-    if threading.current_thread() is not threading.main_thread():
-        return None
-    presses: Presses | None = getattr(signal.getsignal(signal.SIGINT), "presses", None)
-    return presses

@@ -158,10 +158,11 @@ def empty_graph(horizon: int, pooled: bool = False) -> Graph:
 
 def grown_graph(graph: Graph, nodes: int, needed: int, room: Room) -> Graph:
     """The graph, with room for `nodes` in all and for `needed` more in its table."""
-    graph = graph._replace(table=grown(graph.table, needed, room))
-    room.extend(graph.canonical, nodes)
-    room.extend(graph.peer, nodes)
-    return graph
+    return graph._replace(
+        table=grown(graph.table, needed, room),
+        canonical=room.extend(graph.canonical, nodes),
+        peer=room.extend(graph.peer, nodes),
+    )
 
 
 @kernel

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 # Growth below this is granted without asking how much memory the machine has left.
@@ -60,7 +61,8 @@ class Room:
         """The array with at least `needed` rows, the new ones zero; half as many again if possible.
 
         It grows in place if the system can, which saves a second copy; so there must be no other
-        reference to the array.
+        reference to the array. One that is empty is made anew: rows that are never used then cost
+        nothing.
         """
         rows = len(array)
         if needed <= rows:
@@ -72,6 +74,8 @@ class Room:
         except (MemoryError, OutOfTimeError):
             wanted = needed
             self.take((wanted - rows) * size)
+        if rows == 0 and array.dtype.names is None:
+            return np.zeros((wanted, *array.shape[1:]), array.dtype)
         array.resize((wanted, *array.shape[1:]), refcheck=False)
         return array
 

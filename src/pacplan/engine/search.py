@@ -1,8 +1,9 @@
 """A search by a compiled kernel, as the driver sees it: the tree, room, and the calls to the kernel."""
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +16,28 @@ from pacplan.engine.episodes import play
 from pacplan.engine.promises import NO_ACTIONS, TERMS, broken_promise
 from pacplan.engine.query import Query
 from pacplan.engine.room import OutOfTimeError, Room
-from pacplan.engine.tree import NODE, Reader, SearchTree, read_nothing
+from pacplan.engine.tree import FIRST_ROOM, NODE, Reader, SearchTree, read_nothing
 from pacplan.models.protocol import Session
 
 # Kernels that are ready, with the kinds of searches and models (classes of tuples).
 _prepared: set[Any] = set()
+# Of several threads that need a kernel, one compiles it, and the clocks of all stand still. (A model
+# may make plans itself.)
+_preparing = threading.RLock()
 # Visits of a node or pair are counted in 32 bits; each is a call to the model.
 MOST_COUNTED = np.iinfo(np.int32).max
+
+
+class Kept(NamedTuple):
+    """How a search stood.
+
+    Attributes:
+        arrays: all its arrays, by name.
+        held: bytes granted to it.
+    """
+
+    arrays: dict[str, NDArray[Any]]
+    held: int
 
 
 class KernelSearch(ABC):
@@ -160,9 +176,12 @@ class KernelSearch(ABC):
         if found.lower is None or found.upper is None:
             return False
         if found.samples > 0:
-            half = 0.5 * float(found.upper.max() - found.lower.max())
-            row = np.concatenate([(found.samples, found.gap, half), found.lower, found.upper])
-            self.curve = np.vstack([self.curve, row])
+            points, width = self.curve.shape
+            self.curve.resize((points + 1, width), refcheck=False)
+            row, actions = self.curve[points], len(self.actions)
+            row[0], row[1] = found.samples, found.gap
+            row[2] = 0.5 * (max(found.upper.tolist()) - max(found.lower.tolist()))
+            row[3 : 3 + actions], row[3 + actions :] = found.lower, found.upper
         return True
 
     def reader(self) -> Reader:
@@ -181,7 +200,7 @@ class KernelSearch(ABC):
     def reserve(self) -> int:
         """Make room for some more episodes; returns how many."""
         pairs = self.horizon * self._pairs_a_step
-        episodes = max(1, 4096 // pairs, len(self.tree.pairs) // (4 * pairs))
+        episodes = max(1, FIRST_ROOM // pairs, len(self.tree.pairs) // (4 * pairs))
         self.tree.reserve(episodes * self.horizon, episodes * pairs, self.room)
         return episodes
 
@@ -195,8 +214,10 @@ class KernelSearch(ABC):
         kind = self._run, *map(type, (state, *state, handle, getattr(handle, "inner", None)))
         if kind in _prepared:
             return CHUNK_DONE
-        _prepared.add(kind)
-        return self.advance(0, 0)
+        with _preparing:
+            status = self.advance(0, 0)
+            _prepared.add(kind)
+        return status
 
     def stop_at(self, deadline: float | None) -> None:
         """Begin no call to the model after this reading of `time.perf_counter`."""
@@ -260,15 +281,37 @@ class KernelSearch(ABC):
         for name, array in self.state_arrays().items():
             if name not in arrays or arrays[name].dtype != array.dtype:
                 raise ValueError(f"the checkpoint does not fit this planner: {name} differs")
-            saved = arrays[name]
-            if saved.shape != array.shape:
-                # Without compilation, kernels see a view of the array.
-                owner = array if array.base is None else array.base
-                self.room.take(max(0, saved.nbytes - array.nbytes))
-                owner.resize(saved.shape, refcheck=False)
-                array = dict(self.state_arrays())[name]
-            array[...] = saved
+            self.room.take(max(0, arrays[name].nbytes - array.nbytes))
+            self._fill(name, array, arrays[name])
         self.reserve()
+
+    def keep(self, before: Kept | None = None) -> Kept:
+        """How the search stands between two chunks, for `put_back`.
+
+        What was kept `before` is no longer needed: its memory is used again.
+        """
+        arrays = {} if before is None else before.arrays
+        for name, array in self.state_arrays().items():
+            kept = arrays.get(name)
+            if kept is None or kept.shape != array.shape:
+                arrays[name] = array.copy()
+            else:
+                kept[...] = array
+        return Kept(arrays, self.room.held)
+
+    def put_back(self, kept: Kept) -> None:
+        """Put the search back to where it stood."""
+        for name, array in self.state_arrays().items():
+            self._fill(name, array, kept.arrays[name])
+        self.room.held = kept.held
+
+    def _fill(self, name: str, array: NDArray[Any], saved: NDArray[Any]) -> None:
+        if saved.shape != array.shape:
+            # Without compilation, kernels see a view of the array.
+            owner = array if array.base is None else array.base
+            owner.resize(saved.shape, refcheck=False)
+            array = self.state_arrays()[name]
+        array[...] = saved
 
     def broken_promise(self) -> Exception:
         """The error for a model that broke a promise."""

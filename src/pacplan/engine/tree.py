@@ -49,7 +49,7 @@ LINKS = [
 Records = NDArray[Any]
 
 # Records at first. Untouched ones cost no memory, and most small searches never grow.
-_FIRST_ROOM = 4096
+FIRST_ROOM = 1024
 
 
 class NoRoomError(Exception):
@@ -214,8 +214,8 @@ class SearchTree:
         self._labels = labels
         self._read: Reader = read_nothing
         self._acting: NDArray[np.int32] | None = None
-        self._nodes = zeros(_FIRST_ROOM, node)
-        self._pairs = zeros(_FIRST_ROOM, pair)
+        self._nodes = zeros(FIRST_ROOM, node)
+        self._pairs = zeros(FIRST_ROOM, pair)
         self._used = np.zeros(2, np.int64)
 
     def arrays(self) -> TreeArrays:

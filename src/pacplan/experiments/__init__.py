@@ -1,6 +1,6 @@
 """Sweeps of planners over problems, and the paper's experiments as such sweeps."""
 
-from pacplan.experiments.executors import InProcess, dask_cluster, process_pool
+from pacplan.engine.executors import InProcess, dask_cluster, process_pool
 from pacplan.experiments.paper import Reproduction
 from pacplan.experiments.records import Record, read
 from pacplan.experiments.runner import run

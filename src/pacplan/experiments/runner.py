@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from pacplan import exact
 from pacplan.core import checks
-from pacplan.experiments.executors import InProcess, process_pool
-from pacplan.experiments.progress import bar
+from pacplan.core.notes import lost
+from pacplan.engine.executors import InProcess, process_pool
 from pacplan.experiments.records import Record, Store, store
 from pacplan.experiments.sweep import ProblemSpec, Run, Sweep
 from pacplan.models.protocol import facts
+from pacplan.views.bar import bar
 
 # A batch should take about this long: long enough to be worth sending, short enough that little is
 # lost when everything is killed.
@@ -158,11 +159,8 @@ def _result(future: Future[list[Timed]]) -> list[Timed]:
     try:
         return future.result()
     except Exception as error:  # What planners raise is in the rows; this is the executor's own.
-        raise RuntimeError(
-            f"runs were lost with the process that computed them ({type(error).__name__}: {error}); it "
-            "may have been killed for lack of memory. What was finished is kept: run the same again "
-            "to continue"
-        ) from error
+        advice = "What was finished is kept: run the same again to continue"
+        raise lost("runs", error, advice) from error
 
 
 class _Batches:

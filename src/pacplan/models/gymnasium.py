@@ -252,6 +252,7 @@ class GymnasiumSimulator(Simulator):
             successors=successors,
             reward_range=reward_range,
         )
+        self.anywhere = False  # There is one environment.
 
     def actions(self, state: EnvState) -> tuple[Any, ...]:
         """The actions available in a state: copies, with which the user may do what he likes."""
@@ -259,7 +260,7 @@ class GymnasiumSimulator(Simulator):
 
     def open(self, seed: np.random.SeedSequence) -> "_WatchedSession":
         """Start a session for one plan."""
-        return _WatchedSession(self, self._step, self._actions, True, seed)
+        return _WatchedSession(self, seed)
 
     def _check_state(self, state: Any, name: str) -> None:
         if not isinstance(state, EnvState):
@@ -308,8 +309,8 @@ class GymnasiumSimulator(Simulator):
 class _WatchedSession(PythonSession):
     """A session that checks now and then that what copies share has stayed the same."""
 
-    def __init__(self, model: GymnasiumSimulator, *arguments: Any) -> None:
-        super().__init__(model, *arguments)
+    def __init__(self, model: GymnasiumSimulator, seed: np.random.SeedSequence) -> None:
+        super().__init__(model, seed)
         self._bench = model._bench
         self._due = 1
 

@@ -160,6 +160,10 @@ class Facts(NamedTuple):
         stationary: whether what follows a state is the same at every step. If `steps` is given it is
             not, whatever is said here.
         known: whether the model is a `Table`.
+        compiled: whether drawing from it runs no Python code, so that plans run side by side in
+            threads; so it is with a `Table`.
+        anywhere: whether it is a `Simulator` whose function may be called in other threads and
+            processes, several times at once.
         needs_observations: whether the state of an environment is recognised by what it showed last.
         assumptions: clauses: what everything said about the model depends on. Plans repeat them.
         fingerprint: a function that identifies the model, for checkpoints; by default its repr.
@@ -168,6 +172,8 @@ class Facts(NamedTuple):
     states: int | None = None
     stationary: bool = True
     known: bool = False
+    compiled: bool = False
+    anywhere: bool = False
     needs_observations: bool = False
     assumptions: tuple[str, ...] = ()
     fingerprint: Callable[[], str] | None = None
@@ -189,7 +195,8 @@ class Table(Model, Protocol):
 def facts(model: Any) -> Facts:
     """What a model says about itself, completed."""
     said = Facts._make(map(getattr, repeat(model), Facts._fields, Facts()))
-    return said if getattr(model, "steps", None) is None else said._replace(stationary=False)
+    stationary = said.stationary and getattr(model, "steps", None) is None
+    return said._replace(stationary=stationary, compiled=said.compiled or said.known)
 
 
 _members = (*Model.__annotations__, "initial_state", "actions", "open")

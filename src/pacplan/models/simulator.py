@@ -106,14 +106,15 @@ class Simulator:
         self.two_player = checks.flag("two_player", two_player)
         self.steps: int | None = None
         self._initial = initial
-        self.jitted = bool(is_jitted(step))
+        self.compiled = bool(is_jitted(step))
+        self.anywhere = not self.compiled
         if initial is not None:
             self._check_state(initial, "initial")
-        if self.jitted and isinstance(actions, _SameActions):
+        if self.compiled and isinstance(actions, _SameActions):
             raise TypeError(
                 f"step is jitted, so its actions are numbers from 0; pass actions={self.max_actions}"
             )
-        if self.jitted and callable(actions) and not is_jitted(actions):
+        if self.compiled and callable(actions) and not is_jitted(actions):
             raise TypeError(
                 "step is jitted, so the function given as actions must be jitted as well "
                 "(@numba.njit) and return the number of actions of a state"
@@ -126,7 +127,7 @@ class Simulator:
         return self._initial
 
     def _check_state(self, state: Any, name: str) -> None:
-        if self.jitted:
+        if self.compiled:
             checks.integer(name, state, least=-(2**63), most=2**63 - 1)
             return
         try:
@@ -149,11 +150,21 @@ class Simulator:
             raise
         return labels(given, state, self.max_actions)
 
+    @property
+    def step(self) -> Callable[..., Any]:
+        """The function that draws a transition."""
+        return self._step
+
+    @property
+    def offered(self) -> int | Callable[[Any], Any]:
+        """The number of actions, or a function of the state that says."""
+        return self._actions
+
     def open(self, seed: np.random.SeedSequence) -> "PythonSession | JittedSession":
         """Start a session for one plan."""
-        if self.jitted:
+        if self.compiled:
             return JittedSession(self._step, self._actions, self.stationary, seed)
-        return PythonSession(self, self._step, self._actions, self.stationary, seed)
+        return PythonSession(self, seed)
 
     def fingerprint(self) -> str:
         """What identifies this model: its promises, and the code of its functions."""
@@ -165,11 +176,11 @@ class Simulator:
         from pacplan.models.showing import model_html
 
         name = getattr(self._step, "__name__", repr(self._step))
-        return model_html(self, f"of {name}, {'jitted' if self.jitted else 'in Python'}")
+        return model_html(self, f"of {name}, {'jitted' if self.compiled else 'in Python'}")
 
     def __repr__(self) -> str:
         name = getattr(self._step, "__name__", repr(self._step))
-        kind = "jitted" if self.jitted else "python"
+        kind = "jitted" if self.compiled else "python"
         return (
             f"Simulator({name} ({kind}), max_actions={self.max_actions}, "
             f"successors={self.successors}, reward_range={self.reward_range})"
@@ -343,19 +354,13 @@ class PythonSession:
 
     slow = True
 
-    def __init__(
-        self,
-        model: Simulator,
-        step: Callable[..., Any],
-        actions: int | Callable[[Any], Any],
-        stationary: bool,
-        seed: np.random.SeedSequence,
-    ) -> None:
+    def __init__(self, model: Simulator, seed: np.random.SeedSequence) -> None:
+        actions = model.offered
         self.error: BaseException | None = None
         self._max_actions = model.max_actions
-        self._step = step
+        self._step = model.step
         self._actions = actions if callable(actions) else None
-        self._stationary = stationary
+        self._stationary = model.stationary
         self._rng = np.random.default_rng(seed.spawn(1)[0])
         self.states: list[Any] = []
         self._keys: dict[Any, int] = {}
@@ -541,10 +546,7 @@ class PythonSession:
         try:
             if self._actions is not None:
                 label = self._labels_of(key)[action]
-            if self._stationary:
-                drawn = self._step(state, label, self._rng)
-            else:
-                drawn = self._step(state, label, self._rng, h)
+            drawn = self._draw(key, action, label, h)
         except BaseException as error:
             add_note(error, f"raised by the model in state {shown(state)}, action {shown(label)}")
             self.error = error
@@ -576,6 +578,12 @@ class PythonSession:
             unhashable = isinstance(error, TypeError) and "unhashable" in str(error)
             self.error = _broken_step(state, label, drawn) if unhashable else error
             return 0, 0.0, handles.ABORTED
+
+    def _draw(self, key: int, action: int, label: Any, h: int) -> Any:
+        """What the user's function returns."""
+        if self._stationary:
+            return self._step(self.states[key], label, self._rng)
+        return self._step(self.states[key], label, self._rng, h)
 
 
 def _is_true(terminated: Any) -> bool:

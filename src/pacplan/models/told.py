@@ -57,7 +57,7 @@ class Told:
         self._session = session
         self._answer = np.zeros(2)
         self._entry = self._answer_ask
-        self._kept: dict[tuple[int, int, int], float] = {}
+        self._kept: dict[tuple[Any, int, int], float] = {}
         self._asked = 0
         session.handle = ToldHandle(
             session.handle,
@@ -96,7 +96,7 @@ class Told:
 
     def _guidance(self, key: int, state: Any, h: int, what: int) -> float:
         """A value or the index of an action. Equal questions have equal answers: proofs need that."""
-        kept = self._kept.get((key, h, what))
+        kept = self._kept.get((state, h, what))
         if kept is not None:
             return kept
         found = self._ask(key, state, h, what)
@@ -109,7 +109,7 @@ class Told:
             )
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()
-        self._kept[key, h, what] = found
+        self._kept[state, h, what] = found
         return found
 
     def _ask(self, key: int, state: Any, h: int, what: int) -> float:

@@ -14,9 +14,9 @@ from typing import Any
 
 from pacplan.compiled.sources import source_digest
 from pacplan.core import checks
+from pacplan.core.notes import lost
 from pacplan.core.version import __version__
-from pacplan.experiments.executors import InProcess, process_pool
-from pacplan.experiments.progress import bar
+from pacplan.engine.executors import InProcess, process_pool
 from pacplan.result import Plan
 from pacplan.testing.cases import Case, Family
 from pacplan.testing.checks import CHECKS, Promise, attempt
@@ -24,6 +24,7 @@ from pacplan.testing.entrants import ENTRANTS, Entrant
 from pacplan.testing.families import FAMILIES
 from pacplan.testing.ledger import Batch, Ledger, ledger
 from pacplan.testing.report import Cell, Report
+from pacplan.views.bar import bar
 
 # Plans that are sent to another process together, and lost if it is killed.
 _BATCH = 25
@@ -249,11 +250,11 @@ def _result(future: Future[Batch]) -> Batch:
     try:
         return future.result()
     except Exception as error:  # What planners raise is in the batches; this is the executor's own.
-        raise RuntimeError(
-            f"plans were lost with their process ({type(error).__name__}: {error}). It may "
-            "have been killed for lack of memory. What was finished is kept in the results file, if "
-            "there is one: run the same again to continue"
-        ) from error
+        advice = (
+            "What was finished is kept in the results file, if there is one: run the same again to "
+            "continue"
+        )
+        raise lost("plans", error, advice) from error
 
 
 def compute(task: Task) -> Batch:

@@ -30,7 +30,7 @@ STATE = np.dtype([("first", np.int64), ("actions", np.int64)])
 PAIR = np.dtype([("reward", np.float64), ("n", np.int64), ("outcome", np.int64)])
 OUTCOME = np.dtype([("place", np.int32), ("count", np.int32), ("next", np.int32)])
 
-_FIRST_ROOM = 4096  # records
+_FIRST_ROOM = 1024  # records
 
 
 class Pool(NamedTuple):
@@ -88,8 +88,8 @@ class PoolArrays:
         for table, wanted in zip((self._states, self._pairs, self._outcomes), rows, strict=True):
             room.extend(table, wanted)
         if rows[0] > len(self._values):
-            room.extend(self._values, rows[0])
-            room.extend(self._guesses, rows[0])
+            self._values = room.extend(self._values, rows[0])
+            self._guesses = room.extend(self._guesses, rows[0])
             self._places = grown(self._places, rows[0] - int(self._used[0]), room)
         self._used[4] = any(more > most for more, most in zip(needed, rows, strict=True))
 

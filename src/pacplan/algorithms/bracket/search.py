@@ -141,26 +141,26 @@ class BracketSearch(KernelSearch):
         episodes = super().reserve()
         tree, room = self.tree.arrays(), self.room
         nodes, pairs = len(tree.nodes), len(tree.pairs)
-        room.extend(self._bets, pairs)
-        room.extend(self._predicted, pairs)
-        for table, rows in zip(self._bounds, (nodes, nodes, pairs), strict=True):
-            room.extend(table, rows)
+        self._bets = room.extend(self._bets, pairs)
+        self._predicted = room.extend(self._predicted, pairs)
+        self._bounds = Bounds(*map(room.extend, self._bounds, (nodes, nodes, pairs)))
         self._pool.reserve(room)
         rules = self._rules[0]
         # An episode can find a new outcome of the same pair at every step.
         room.extend(self._scratch, int(rules["widest"]) + self.horizon + 1)
-        self._open_accounts(self._wealth, int(rules["bettors"]))
-        room.extend(self._gaps, len(self._wealth))
-        self._open_accounts(self._forced_wealth, int(rules["forcers"]))
+        self._wealth = self._opened(self._wealth, int(rules["bettors"]))
+        self._gaps = room.extend(self._gaps, len(self._wealth))
+        self._forced_wealth = self._opened(self._forced_wealth, int(rules["forcers"]))
         if self._graph is not None:
             self._graph = grown_graph(self._graph, nodes, episodes * self.horizon + 1, room)
         return episodes
 
-    def _open_accounts(self, accounts: NDArray[np.float64], used: int) -> None:
+    def _opened(self, accounts: NDArray[np.float64], used: int) -> NDArray[np.float64]:
         """Room for an action to begin betting, or for some, and for twice as many once all bet."""
-        if used == len(accounts):
-            first = max(1, FIRST_ACCOUNTS // (accounts.itemsize * math.prod(accounts.shape[1:])))
-            self.room.extend(accounts, min(max(2 * used, first), len(self.actions)))
+        if used < len(accounts):
+            return accounts
+        first = max(1, FIRST_ACCOUNTS // (accounts.itemsize * math.prod(accounts.shape[1:])))
+        return self.room.extend(accounts, min(max(2 * used, first), len(self.actions)))
 
     def in_units(self, scaled: Any) -> Any:
         """Values of H steps in the user's units."""

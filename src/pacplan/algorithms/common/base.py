@@ -1,17 +1,19 @@
 """The base class of all planners: one way to ask for a plan."""
 
-import secrets
+import copy
 import time
 from abc import ABC, abstractmethod
-from contextlib import nullcontext
+from collections.abc import Iterable
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from inspect import Parameter, getdoc, signature
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 
+from pacplan.algorithms.common.many import Plans, Seeds, plan_all, shared_delta
 from pacplan.compiled.streams import Stream, streams
 from pacplan.core import checks
 from pacplan.core.fragments import settings_html
@@ -19,15 +21,22 @@ from pacplan.core.identity import described
 from pacplan.core.version import __version__
 from pacplan.engine.checkpoint import Checkpoint, CheckpointKeeper, plain_state
 from pacplan.engine.driver import Callback, Limits, drive
+from pacplan.engine.executors import Workers
 from pacplan.engine.query import Query, Reuse
+from pacplan.engine.rehearsal import Hands, Rehearsed
+from pacplan.engine.seeds import seed_sequence
 from pacplan.engine.tree import NoRoomError
 from pacplan.models.protocol import Model, check_model, facts
+from pacplan.models.simulator import Simulator
+from pacplan.models.tapes import TapedSession
 from pacplan.origin import origin_of
 from pacplan.result import Plan
 from pacplan.views.progress import live_display
 
-# Of a seed that is drawn: it can be given again, and every reader of JSON keeps all its digits.
-_SEED_BITS = 53
+_FROM_RNG_ALONE = (
+    "the simulator draws from rng alone, so that a call whose worker was lost could be made again, "
+    "with the same seed, to the same outcome"
+)
 
 
 class Planner(ABC):
@@ -44,6 +53,8 @@ class Planner(ABC):
     keeps_tree: ClassVar[bool] = True
     keeps_checkpoints: ClassVar[bool] = True
     two_player: ClassVar[bool] = False
+    rehearses: ClassVar[bool] = True
+    """Whether a search can be played on with guesses and put back: its arrays are all that it is."""
     kind_matters: ClassVar[bool] = False
     """Whether plans depend on the kind of model: on its generator, and on what its states look like."""
 
@@ -64,6 +75,8 @@ class Planner(ABC):
         on_interrupt: Literal["return", "raise"] = "return",
         checkpoint: str | Path | None = None,
         every: float = 60.0,
+        workers: int | None = None,
+        executor: Any = None,
     ) -> Plan:
         """Decide what to do in a state.
 
@@ -83,6 +96,12 @@ class Planner(ABC):
                 KeyboardInterrupt. "raise": every Ctrl-C raises.
             checkpoint: a file that receives, now and then, what `resume` needs to go on.
             every: seconds between two checkpoints.
+            workers: for a slow Python simulator: how many calls to it are made at a time, by processes
+                to which it is sent once, so it must be picklable. The plan depends on the seed alone,
+                not on who makes the calls, nor on how many at a time; but it is another one than
+                without `workers` and `executor`, since each call has a generator of its own.
+            executor: a `concurrent.futures.Executor` of your own, such as a pool of threads, or a Dask
+                client, which makes the calls instead; `workers` is then how many at a time.
 
         Returns:
             The plan.
@@ -100,6 +119,7 @@ class Planner(ABC):
         root = seed_sequence(seed)
         if state is None:
             state = model.initial_state()
+        crew = self.crew(model, workers, executor, checkpoint)
         if checkpoint is not None:
             header = {
                 "version": __version__,
@@ -111,7 +131,100 @@ class Planner(ABC):
                 "budget": limits.budget,
             }
             limits = replace(limits, keeper=self._keeper(checkpoint, every, header))
-        return run(self, model, state, root, limits, progress=progress)
+        return run(self, model, state, root, limits, progress=progress, crew=crew)
+
+    def crew(
+        self,
+        model: Model,
+        workers: int | None,
+        executor: Any,
+        checkpoint: str | Path | None = None,
+    ) -> Workers | None:
+        """Who makes the calls of a plan; raises as `plan` does if nobody can."""
+        crew = crew_of(model, workers, executor, checkpoint)
+        if crew is not None and not self.rehearses:
+            raise ValueError(
+                f"{type(self).__name__} makes its calls one at a time; leave workers= and executor= out"
+            )
+        return crew
+
+    def plan_many(
+        self,
+        model: Model,
+        states: Iterable[Any],
+        *,
+        seeds: Seeds = None,
+        workers: int | None = None,
+        executor: Any = None,
+        spread: Literal["none", "union"] = "none",
+        budget: int | None = None,
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        progress: bool = False,
+        on_interrupt: Literal["return", "raise"] = "return",
+        trees: bool = True,
+    ) -> Plans:
+        """Decide what to do in each of many states: the plans that `plan` finds, several at a time.
+
+        Models whose draws are compiled are planned in by threads, Python models by processes, to which
+        the model is sent once, so it must be picklable. Wherever a plan is made, it is the same:
+        that of `plan(model, states[i], seed=numpy.random.SeedSequence(seeds, spawn_key=(i,)))`, or of
+        `plan(model, states[i], seed=seeds[i])` if every state has its own. `plan.origin` names it too.
+
+        Args:
+            model: the problem.
+            states: where to plan from: a list, or a generator, which is read as plans are asked for.
+            seeds: one for all, of which each state gets a child; or one for each state; None draws a
+                fresh one.
+            workers: how many plans are made at a time, by default one per core; 1 starts no thread and
+                no process.
+            executor: a `concurrent.futures.Executor` of your own, or a Dask client, which computes
+                instead; `workers` is then how many plans it makes at a time.
+            spread: "none": every plan has the planner's delta; "union": each has an equal part of
+                it, so that with probability at least 1 - delta all guarantees hold together.
+            budget: most calls to the model for each plan.
+            time_limit: most seconds for each plan.
+            memory_limit: most bytes for the records of each search.
+            progress: show a bar on the error stream.
+            on_interrupt: "return": Ctrl-C, while a plan is waited for, begins no other and ends those
+                under way, which are given as they stand, with `plan.interrupted` true; a second
+                one raises KeyboardInterrupt. (An executor of your own is not told: what it has finished
+                is given.) "raise": every Ctrl-C raises.
+            trees: False leaves the search trees out of the plans, which saves memory, and time if they
+                come from other processes.
+
+        Returns:
+            The plans, an iterator. Its `outcomes()` go on over a state whose plan raises.
+
+        Raises:
+            ValueError: an argument out of range.
+            TypeError: an argument of the wrong type; or states of which the number is needed, and not
+                known.
+        """
+        check_model(model)
+        Limits.checked(budget, time_limit, self.chunk, None, memory_limit)
+        planner: Planner = self
+        if spread != "none":
+            delta = getattr(self, "delta", None)
+            if delta is None:
+                raise ValueError(f"spread={spread!r} shares delta among plans, and {self!r} has none")
+            planner = with_delta(self, shared_delta(delta, states, spread))
+        return plan_all(
+            partial(
+                planner.plan,
+                model,
+                budget=budget,
+                time_limit=time_limit,
+                memory_limit=memory_limit,
+            ),
+            states,
+            seeds,
+            Workers(workers, executor),
+            compiled=facts(model).compiled,
+            progress=progress,
+            on_interrupt=on_interrupt,
+            trees=trees,
+        )
 
     def resume(
         self,
@@ -227,6 +340,7 @@ def run(
     *,
     reuse: Reuse | None = None,
     progress: bool = False,
+    crew: Workers | None = None,
 ) -> Plan:
     """Like `Planner.plan`, for a decision that may be one of several, or go on from a checkpoint.
 
@@ -238,6 +352,7 @@ def run(
         limits: what may end the search.
         reuse: how the search is linked to others; None: it stands alone.
         progress: show how it stands, on the error stream.
+        crew: who makes the calls, several at a time; None: the search itself, one by one.
     """
     shown = checks.flag("progress", progress)
     _load_streams()
@@ -255,21 +370,28 @@ def run(
         model, state, model.actions(state), limits.budget, rng, ties, reuse, limits.memory_limit
     )
     planner.check_query(query, limits)
-    session = model.open(root)
-    try:
+    with ExitStack() as stack:
+        taped: TapedSession | None = None
+        if crew is not None:
+            simulator = cast(Simulator, model)
+            hands = stack.enter_context(Hands(simulator, root, crew))
+            taped = TapedSession(simulator, root, hands.submit, crew.number)
+        session: Any = model.open(root) if taped is None else taped
+        stack.callback(session.close)
         search = planner.start(query, session)
         session.agree(query.state, query.actions)
         display = live_display(search.target, limits.budget) if shown else nullcontext()
-        ending = drive(search, limits, began, display)
-        plan = planner.finish(query, search, ending.reason, ending.seconds)
+        driven: Any = search if taped is None else Rehearsed(search, taped)
+        try:
+            ending = drive(driven, limits, began, display)
+            plan = planner.finish(query, search, ending.reason, ending.seconds)
+        except NoRoomError:
+            raise RuntimeError(
+                f"{type(planner).__name__} adds more to the tree in an episode than it said: give its "
+                "search pairs_a_step=, the most pairs that one step adds, and add at most one node per "
+                "step"
+            ) from None
         session.verify()
-    except NoRoomError:
-        raise RuntimeError(
-            f"{type(planner).__name__} adds more to the tree in an episode than it said: give its "
-            "search pairs_a_step=, the most pairs that one step adds, and add at most one node per step"
-        ) from None
-    finally:
-        session.close()
     origin = origin_of(
         planner,
         model,
@@ -279,9 +401,48 @@ def run(
         time_limit=limits.time_limit,
         memory_limit=limits.memory_limit,
         reused=reuse is not None and reuse.tree is not None,
+        side_by_side=taped is not None,
     )
     assumptions = (*plan.assumptions, *facts(model).assumptions)
-    return replace(plan, assumptions=assumptions, interrupted=ending.interrupted, origin=origin)
+    if taped is not None and crew is not None and (taped.made_again or crew.makes_again):
+        assumptions += (_FROM_RNG_ALONE,)
+    return replace(
+        plan,
+        assumptions=assumptions,
+        interrupted=ending.interrupted,
+        origin=origin,
+        calls_made=plan.samples if taped is None else taped.made,
+    )
+
+
+def crew_of(
+    model: Model, workers: int | None, executor: Any, checkpoint: str | Path | None
+) -> Workers | None:
+    """Who makes the calls of a plan, several at a time; None: the search itself, one by one.
+
+    Raises:
+        ValueError: an argument out of range, or a plan of which the calls are not made side by side.
+        TypeError: an argument of the wrong type.
+    """
+    if workers is None and executor is None:
+        return None
+    crew = Workers(workers, executor)
+    crew.check()
+    if facts(model).compiled:
+        raise ValueError(
+            "workers= and executor= are for slow simulators in Python, and this model is compiled: a "
+            "call takes less time than handing it to others. Leave them out"
+        )
+    if not facts(model).anywhere:
+        raise ValueError(
+            "workers= and executor= are for pacplan.Simulator, whose function can be called in several "
+            "places at once, and this model's cannot; leave them out"
+        )
+    if checkpoint is not None:
+        raise ValueError(
+            "a plan with workers= or executor= writes no checkpoints; leave checkpoint= out"
+        )
+    return crew
 
 
 def fingerprint(model: Model) -> str:
@@ -302,14 +463,11 @@ def _parameters(planner: type[Planner]) -> dict[str, Parameter]:
     return {name: parameter for name, parameter in named if parameter.kind is not Parameter.VAR_KEYWORD}
 
 
-def seed_sequence(seed: int | np.random.SeedSequence | None) -> np.random.SeedSequence:
-    """The seed of all random numbers of a plan."""
-    if isinstance(seed, np.random.SeedSequence):
-        # A copy, so that planning twice with one sequence gives the same plan.
-        return np.random.SeedSequence(entropy=seed.entropy, spawn_key=seed.spawn_key)
-    if seed is None:
-        return np.random.SeedSequence(secrets.randbits(_SEED_BITS))
-    return np.random.SeedSequence(checks.integer("seed", seed, least=0))
+def with_delta(planner: Planner, delta: float) -> Planner:
+    """The same planner with another probability of failure."""
+    other: Any = copy.copy(planner)
+    other.delta = delta
+    return cast(Planner, other)
 
 
 _RENUMBERED = (

@@ -63,6 +63,7 @@ def default_horizon(epsilon: float, gamma: float) -> int:
     return max(1, math.ceil(exact - 1e-9))
 
 
+@lru_cache(maxsize=64)
 def allocation(budget: int, gamma: float) -> tuple[int, int]:
     """The paper's split of a budget n (section 5): tau episodes of H steps.
 

@@ -158,9 +158,9 @@ def _curve(search: Any, snapshot: Snapshot) -> Curve:
     """The curve of the search, up to where it stands."""
     assert snapshot.lower is not None and snapshot.upper is not None
     earlier = search.curve[search.curve[:, 0] < snapshot.samples]
-    lower, upper = np.split(earlier[:, 3:], 2, axis=1)
-    return Curve(
-        samples=np.append(earlier[:, 0], snapshot.samples).astype(np.int64),
-        lower=np.vstack([lower, snapshot.lower]),
-        upper=np.vstack([upper, snapshot.upper]),
-    )
+    points, actions = len(earlier) + 1, len(snapshot.lower)
+    samples, bounds = np.empty(points, np.int64), np.empty((2, points, actions))
+    samples[:-1], samples[-1] = earlier[:, 0], snapshot.samples
+    bounds[0, :-1], bounds[0, -1] = earlier[:, 3 : 3 + actions], snapshot.lower
+    bounds[1, :-1], bounds[1, -1] = earlier[:, 3 + actions :], snapshot.upper
+    return Curve(samples=samples, lower=bounds[0], upper=bounds[1])

@@ -82,6 +82,10 @@ class MeanSearch(KernelSearch):
         """How the search stands."""
         return self.standing(self.recommended(), seconds)
 
+    def note(self) -> bool:
+        """There are no bounds."""
+        return False
+
     def reader(self) -> Reader:
         """Pairs hold the mean of their returns."""
         return _read

@@ -1,0 +1,275 @@
+"""Many decisions: plans from many states, side by side, in the order of the states."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sized
+from concurrent.futures import BrokenExecutor, CancelledError, Future
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from pacplan.core import checks
+from pacplan.core.notes import add_note, lost, shown
+from pacplan.engine.executors import (
+    InProcess,
+    Team,
+    Workers,
+    borrowed,
+    check_picklable,
+    do_job,
+    portable,
+    process_pool,
+    thread_pool,
+)
+from pacplan.engine.interrupts import Presses, absorb, interrupts, whole
+from pacplan.engine.seeds import Seed, seed_sequence
+from pacplan.result import Plan
+from pacplan.views.bar import bar
+
+# For each worker, how many states may be ahead of the one whose plan is waited for: so many plans are
+# kept if that one takes long.
+_AHEAD = 8
+# Seconds between two looks at whether Ctrl-C was pressed.
+_LOOK = 0.1
+
+Seeds = Seed | Iterable[Seed]
+Decide = Callable[..., Plan]
+"""Makes the plan of a state: `decide(state, seed=..., on_interrupt=...)`."""
+
+
+class Plans(Iterator[Plan]):
+    """The plans of many states, in the order of the states, each as soon as it is there.
+
+    Work begins when the first plan is asked for, and then is up to eight states per worker ahead. If a
+    state's plan raises, `next` raises that in the state's turn, and goes on with the following state
+    when it is called again; so a `for` loop ends there, and another one over the same plans goes on. A
+    loop over `outcomes()` gets the error in the plan's place.
+
+    Threads and processes end when the last plan was given, with `close`, with the `with` statement
+    that this can be used in, or when nobody refers to it any more.
+
+    """
+
+    def __init__(self, stream: "_Stream") -> None:
+        self._stream = stream
+        self._found = stream.outcomes()
+
+    def __next__(self) -> Plan:
+        outcome = next(self._found)
+        if not isinstance(outcome, Exception):
+            return outcome
+        try:
+            raise outcome
+        finally:
+            # A traceback that somebody keeps holds this frame, and must not hold the plans.
+            del self, outcome
+
+    def outcomes(self) -> Iterator[Plan | Exception]:
+        """The plans from here on; in place of a plan that raised, what it raised."""
+        return self._found
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C has ended it."""
+        return self._stream.interrupted
+
+    def close(self) -> None:
+        """End the plans under way, and begin no others."""
+        self._found.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def plan_all(
+    decide: Decide,
+    states: Iterable[Any],
+    seeds: Seeds,
+    workers: Workers,
+    *,
+    compiled: bool,
+    progress: bool,
+    on_interrupt: Literal["return", "raise"],
+    trees: bool,
+) -> Plans:
+    """The plans of all states; the arguments are those of `Planner.plan_many`.
+
+    If drawing from the model runs no Python code, so that it is `compiled`, threads will do.
+
+    Raises:
+        ValueError: there are not as many seeds as states, or an argument is out of range.
+        TypeError: an argument is of the wrong type.
+    """
+    workers.check()
+    raises = checks.choice("on_interrupt", on_interrupt, ("return", "raise")) == "raise"
+    if checks.flag("progress", progress):
+        count_of(states, "progress=True shows how many are left")
+    if isinstance(states, str | bytes) or not isinstance(states, Iterable):
+        raise TypeError(f"states must be a list of states, or another iterable, got {states!r}")
+    count = workers.number
+    if workers.executor is None and isinstance(states, Sized):
+        count = min(count, max(1, len(states)))
+    workers = workers._replace(at_once=count)
+    work = _Work(decide, checks.flag("trees", trees), os.getpid())
+    return Plans(_Stream(work, states, _paired(states, seeds), workers, compiled, progress, raises))
+
+
+def count_of(states: Iterable[Any], why: str) -> int:
+    """How many states there are; raises TypeError if that is not known."""
+    if not isinstance(states, Sized):
+        raise TypeError(f"{why}, so states must have a length; pass list(states)")
+    return len(states)
+
+
+def shared_delta(delta: float, states: Iterable[Any], spread: str) -> float:
+    """The delta of each plan: the given one, or for "union" an equal part of it.
+
+    Raises:
+        TypeError: the number of states is not known, by which it would be divided.
+    """
+    if checks.choice("spread", spread, ("none", "union")) == "none":
+        return delta
+    return delta / max(1, count_of(states, "spread='union' divides delta among all states"))
+
+
+def _paired(states: Iterable[Any], seeds: Seeds) -> Iterator[tuple[Any, np.random.SeedSequence]]:
+    """Each state with the seed of its plan."""
+    if seeds is None or isinstance(seeds, np.random.SeedSequence) or not isinstance(seeds, Iterable):
+        root = seed_sequence(seeds)
+        return (
+            (state, np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, i)))
+            for i, state in enumerate(states)
+        )
+    if isinstance(states, Sized) and isinstance(seeds, Sized) and len(states) != len(seeds):
+        raise ValueError(f"there are {len(seeds)} seeds for {len(states)} states; each needs one")
+    # As plans go on while states come, what is found wrong later is said then.
+    return ((state, seed_sequence(seed)) for state, seed in zip(states, seeds, strict=True))
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What is done for each state, by whoever does it."""
+
+    decide: Decide
+    trees: bool
+    home: int
+    """The process that asks."""
+
+    def __call__(self, state: Any, seed: np.random.SeedSequence) -> Plan | Exception | None:
+        """The plan of a state, or what it raised; None if Ctrl-C came before it was begun."""
+        outer = whole()
+        if outer is not None and outer.any:
+            return None
+        try:
+            plan = self.decide(state, seed=seed)
+        except Exception as error:
+            add_note(error, f"raised by the plan from state {shown(state)}")
+            return error if os.getpid() == self.home else portable(error)
+        return plan if self.trees else replace(plan, tree=None)
+
+
+class _Stream:
+    """Gives states to workers, and their plans to whoever asks, in order."""
+
+    def __init__(
+        self,
+        work: _Work,
+        states: Iterable[Any],
+        tasks: Iterator[tuple[Any, np.random.SeedSequence]],
+        workers: Workers,
+        compiled: bool,
+        progress: bool,
+        raises: bool,
+    ) -> None:
+        self._work, self._states, self._tasks, self._workers = work, states, tasks, workers
+        self._compiled = compiled
+        # Of those that work one after the other, none is kept waiting, nor is Ctrl-C.
+        alone = workers.executor is None and workers.number == 1
+        self._ahead = 1 if alone else _AHEAD * workers.number
+        self._progress, self._raises = progress, raises
+        self._presses = Presses()
+        self.interrupted = False
+
+    def outcomes(self) -> Generator[Plan | Exception]:
+        """The plans, or what they raised."""
+        total = len(self._states) if self._progress and isinstance(self._states, Sized) else 0
+        with (
+            self._team() as team,
+            bar(total, 0, "plans", show=self._progress) as advance,
+        ):
+            waiting: deque[Future[Plan | Exception | None]] = deque()
+            # What was given is not kept here: an error refers to whoever raised it, and so to this.
+            ready: list[Plan | Exception] = []
+            try:
+                while True:
+                    with interrupts(self._raises, self._presses.press):
+                        self._give(team, waiting)
+                        outcome = self._taken(team, waiting.popleft()) if waiting else None
+                    self.interrupted = self._presses.any
+                    absorb(self.interrupted)
+                    if outcome is None:
+                        return
+                    ready.append(outcome)
+                    del outcome
+                    advance(1)
+                    yield ready.pop()
+            finally:
+                for future in waiting:
+                    future.cancel()
+
+    def _give(self, team: Team, waiting: deque[Future[Any]]) -> None:
+        """Keep the workers busy, unless Ctrl-C was pressed."""
+        while len(waiting) < self._ahead and not self._presses.any:
+            task = next(self._tasks, None)
+            if task is None:
+                return
+            waiting.append(team.pool.submit(*team.call, *task))
+
+    def _taken(self, team: Team, future: Future[Any]) -> Plan | Exception | None:
+        """The outcome for a state; None if Ctrl-C came first."""
+        while True:
+            try:
+                found: Plan | Exception | None = future.result(_LOOK)
+                return found
+            except TimeoutError as error:
+                if not future.done():
+                    if self._presses.any and not team.hears:
+                        return None
+                elif not future.cancelled() and future.exception() is error:
+                    return error
+            except CancelledError as error:
+                raise lost("plans", error, "They were cancelled by someone else") from error
+            except BrokenExecutor as error:
+                advice = (
+                    "If none was ever made: a script that starts processes does so below `if __name__ "
+                    "== '__main__':`, and functions of its model are defined at the top of a module"
+                )
+                raise lost("plans", error, advice) from error
+            except Exception as error:  # Of this state alone: its plan cannot be sent, for instance.
+                return error
+
+    @contextmanager
+    def _team(self) -> Iterator[Team]:
+        work, count = self._work, self._workers.number
+        if self._workers.executor is not None:
+            yield borrowed(self._workers.executor, work)
+        elif count == 1:
+            if self._raises:
+                work = replace(work, decide=partial(work.decide, on_interrupt="raise"))
+            yield Team(InProcess(), (work,))
+        elif self._compiled:
+            with thread_pool(count, self._presses) as threads:
+                yield Team(threads, (work,))
+        else:
+            check_picklable(work)
+            with process_pool(count, self._presses, work) as processes:
+                yield Team(processes, (do_job,))

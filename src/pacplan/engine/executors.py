@@ -1,0 +1,287 @@
+"""Where plans are computed: in this thread, in pools of threads or processes, or on a Dask cluster."""
+
+import logging
+import os
+import pickle
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+from pacplan.core import checks
+from pacplan.core.notes import add_note
+from pacplan.engine.interrupts import Presses, part_of
+
+_LOGGER = logging.getLogger("pacplan")
+# What a pipe takes in one piece on every system, with its length.
+_LONGEST = 500
+
+
+class InProcess(Executor):
+    """Computes at once, in the caller: for debugging, and for sweeps that take a second."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call the function; what it raises, except Ctrl-C, is kept in the future."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+@contextmanager
+def thread_pool(workers: int, presses: Presses) -> Iterator[Executor]:
+    """A pool of threads that do not outlive the context, however it is left.
+
+    Args:
+        workers: how many.
+        presses: end the plans of the threads.
+    """
+    pool = ThreadPoolExecutor(workers, "pacplan", initializer=part_of, initargs=(presses,))
+    try:
+        yield pool
+    except BaseException:
+        presses.press()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def process_pool(
+    workers: int,
+    presses: Presses | None = None,
+    job: Callable[..., Any] | None = None,
+    *,
+    drops: bool = False,
+) -> Iterator[Executor]:
+    """A pool of processes that do not outlive the context, however it is left.
+
+    They are started afresh, not forked: compiled code and threads do not survive forking. What they log
+    is logged here: they would write across a progress bar.
+
+    Args:
+        workers: how many.
+        presses: end the plans of the processes; None: nothing does.
+        job: a function that travels to each process once: what is submitted calls it by `do_job`.
+        drops: whether what is still under way at the end is dropped, and not waited for.
+    """
+    context = get_context("spawn")
+    # Nothing is written to either of them: all processes see when our end is closed.
+    theirs, ours = context.Pipe(duplex=False)
+    going, halt = context.Pipe(duplex=False)
+    told, telling = context.Pipe(duplex=False)
+    listener = threading.Thread(target=_relay, args=(told,), daemon=True)
+    pool = ProcessPoolExecutor(
+        workers, context, initializer=_begin, initargs=(theirs, going, telling, job)
+    )
+    listener.start()
+    if presses is not None:
+        presses.stops.append(halt.close)
+    try:
+        with _interrupts_held():
+            for _ in range(workers):
+                pool.submit(os.getpid)  # Starts a process, as none is idle yet.
+        yield pool
+        if drops:
+            ours.close()
+        pool.shutdown(cancel_futures=drops)
+    except BaseException:
+        ours.close()
+        pool.shutdown(cancel_futures=True)
+        raise
+    finally:
+        for end in (ours, theirs, going, halt, telling):
+            end.close()
+        listener.join(timeout=1.0)  # It ends when the last process has.
+
+
+def _relay(told: Connection) -> None:
+    """Log what the processes have to say."""
+    with suppress(EOFError, OSError):
+        while True:
+            _LOGGER.warning("%s", told.recv_bytes().decode())
+
+
+class _Telling(logging.Handler):
+    """Sends messages to the parent. Processes share a pipe, in which short ones stay in one piece."""
+
+    def __init__(self, telling: Connection) -> None:
+        super().__init__(logging.WARNING)
+        self._telling = telling
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send a message."""
+        with suppress(OSError):
+            self._telling.send_bytes(record.getMessage().encode()[:_LONGEST])
+
+
+_jobs: list[Callable[..., Any]] = []
+
+
+def do_job(*args: Any) -> Any:
+    """Call the function that came with this process."""
+    return _jobs[0](*args)
+
+
+def _begin(
+    lifeline: Connection, going: Connection, telling: Connection, job: Callable[..., Any] | None
+) -> None:
+    """End when the parent closes the lifeline or dies, and plans when it closes the other."""
+    if job is not None:
+        _jobs.append(job)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _LOGGER.addHandler(_Telling(telling))
+    _LOGGER.propagate = False
+    presses = Presses()
+    part_of(presses)
+    _when_closed(lifeline, lambda: os._exit(1))
+    _when_closed(going, presses.press)
+
+
+def _when_closed(pipe: Connection, act: Callable[[], None]) -> None:
+    """Do something when the other end of a pipe is closed."""
+
+    def wait() -> None:
+        try:
+            pipe.recv_bytes()
+        except (EOFError, OSError):
+            act()
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+class Workers(NamedTuple):
+    """Who does the work.
+
+    Attributes:
+        at_once: how much of it is done at a time; None: what the executor has workers for, if it says
+            so, or one per core.
+        executor: the user's own executor, or Dask client; None: threads or processes of ours.
+    """
+
+    at_once: int | None
+    executor: Any
+
+    def check(self) -> None:
+        """Raise ValueError or TypeError for what cannot work."""
+        if self.at_once is not None:
+            checks.integer("workers", self.at_once, least=1)
+        if self.executor is not None and not (
+            hasattr(self.executor, "submit") or hasattr(self.executor, "get_executor")
+        ):
+            raise TypeError(
+                "executor must be a concurrent.futures.Executor or a Dask client, got "
+                f"{type(self.executor).__name__}"
+            )
+
+    @property
+    def makes_again(self) -> bool:
+        """Whether the executor itself does again what a lost worker had begun, as Dask's does."""
+        return type(self.executor).__module__.split(".")[0] == "distributed"
+
+    @property
+    def number(self) -> int:
+        """How much is done at a time."""
+        if self.at_once is None and hasattr(self.executor, "nthreads"):
+            return max(1, int(sum(self.executor.nthreads().values())))
+        # Python's own executors know it by this name.
+        number = self.at_once or getattr(self.executor, "_max_workers", None) or os.cpu_count()
+        return int(number or 1)
+
+
+class Team(NamedTuple):
+    """Who does a job, ready.
+
+    Attributes:
+        pool: what computes.
+        call: what it is to call with the arguments of the job: a function, and arguments before them.
+        hears: whether what is under way ends when Ctrl-C is pressed.
+    """
+
+    pool: Any
+    call: tuple[Any, ...]
+    hears: bool = True
+
+
+def borrowed(executor: Any, job: Callable[..., Any]) -> Team:
+    """The user's own executor, or Dask client, to which the job travels once."""
+    if not hasattr(executor, "get_executor"):
+        return Team(executor, (job,), hears=False)
+    sent = executor.scatter(job, broadcast=True, hash=False)
+    return Team(executor.get_executor(pure=False), (_do, sent), hears=False)
+
+
+def _do(job: Callable[..., Any], *args: Any) -> Any:
+    return job(*args)
+
+
+def check_picklable(job: Any) -> None:
+    """Raise TypeError for a job that cannot be sent to other processes."""
+    try:
+        pickle.dumps(job)
+    except Exception as error:
+        raise TypeError(
+            f"a Python model must be picklable to be sent to other processes: {error}. Define its "
+            "functions at the top of a module, pass workers=1, or "
+            "executor=concurrent.futures.ThreadPoolExecutor() if it spends its time outside of Python"
+        ) from None
+
+
+def portable(error: Exception) -> Exception:
+    """An error that another process can read, with where it was raised."""
+    told = "".join(traceback.format_exception(error))
+    add_note(error, f"in another process:\n{told}")
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"the model raised what cannot be sent from its process:\n{told}")
+    return error
+
+
+@contextmanager
+def dask_cluster(address: str, workers: int | None = None) -> Iterator[tuple[Executor, int]]:
+    """An executor on a Dask cluster, and how many runs it computes at a time.
+
+    Args:
+        address: of the scheduler, such as tcp://host:8786, or "local" to start a cluster here.
+        workers: processes of a local cluster, by default one per core.
+    """
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise ImportError("a Dask cluster needs distributed: pip install pacplan[cluster]") from None
+
+    if address == "local":
+        count = workers or os.cpu_count() or 1
+        with _interrupts_held():
+            # Any free port: there may be other clusters on this host.
+            cluster = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0")
+        with cluster, Client(cluster) as client:
+            yield client.get_executor(), count
+        return
+    try:
+        client = Client(address, timeout=10)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"there is no Dask scheduler at {address!r}: {error}") from None
+    with client:
+        yield client.get_executor(), max(1, sum(client.nthreads().values()))
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Processes started meanwhile leave Ctrl-C to their parent, which gets it a little later."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield  # Windows: the processes ignore it once they have begun.
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,168 @@
+"""A search whose calls are made side by side: played in earnest, and rehearsed while it waits.
+
+An episode is played in earnest once all its draws are there (`pacplan.models.tapes`). Until then, the
+search goes on with guesses, to find out which calls the next episodes will need, and is put back to
+where the episode began. So what is learnt, and in which order, is what it would be with one call at a
+time.
+"""
+
+import os
+import time
+from concurrent.futures import BrokenExecutor, Future
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from pacplan.core.notes import lost
+from pacplan.engine.calls import CHUNK_DONE
+from pacplan.engine.driver import Snapshot
+from pacplan.engine.executors import (
+    InProcess,
+    Team,
+    Workers,
+    borrowed,
+    check_picklable,
+    do_job,
+    portable,
+    process_pool,
+)
+from pacplan.engine.search import Kept, KernelSearch
+from pacplan.models.simulator import Simulator
+from pacplan.models.tapes import OneCall, TapedSession
+
+# Episodes of a rehearsal, for each call that may be under way.
+_EPISODES_A_CALL = 4
+
+
+class Rehearsed:
+    """A search, as the driver sees it, of which the calls are made side by side.
+
+    Args:
+        search: the search.
+        session: the model, which the search was made with.
+    """
+
+    def __init__(self, search: KernelSearch, session: TapedSession) -> None:
+        self._search = search
+        self.session = session
+        self.horizon, self.target = search.horizon, search.target
+        self._deadline: float | None = None
+        self._halted = False
+        self._kept: Kept | None = None
+
+    def prepare(self) -> int:
+        """Compile what the search needs; makes the root."""
+        return self._search.prepare()
+
+    def stop_at(self, deadline: float | None) -> None:
+        """Begin no call to the model after this reading of `time.perf_counter`."""
+        self._deadline = deadline
+        self._search.stop_at(deadline)
+
+    def finishing(self) -> float:
+        """Seconds, at most, that the plan takes to make once the search has ended."""
+        return self._search.finishing()
+
+    def halt(self) -> None:
+        """Use no further call to the model. May come from another thread."""
+        self._halted = True
+        self._search.halt()
+        self.session.wake()
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+        return self._search.snapshot(seconds)
+
+    def note(self) -> bool:
+        """Add how the search stands to its curve; returns whether there are bounds."""
+        return self._search.note()
+
+    def broken_promise(self) -> Exception:
+        """The error for a model that broke a promise."""
+        return self._search.broken_promise()
+
+    def advance(self, episodes: int, calls: int) -> int:
+        """Play at most `episodes` more, until `calls` in all; returns how it ended."""
+        if episodes == 0:
+            return self._search.advance(0, calls)
+        last = int(self._search.report["episodes"]) + episodes
+        while True:
+            status = self._play(calls)
+            if status != CHUNK_DONE or int(self._search.report["episodes"]) >= last:
+                return status
+
+    def _play(self, calls: int) -> int:
+        """Play an episode in earnest, as soon as all its draws are there."""
+        search, session = self._search, self.session
+        session.settle()
+        self._kept = search.keep(self._kept)
+        while True:
+            session.begin()
+            status = search.advance(1, calls)
+            if session.needed is None:
+                return status
+            if status == CHUNK_DONE:
+                search.advance(_EPISODES_A_CALL * session.at_once, calls)
+            search.put_back(self._kept)
+            session.unsettle()
+            if self._halted:
+                search.halt()  # Which was put back as well.
+            late = None if self._deadline is None else self._deadline - time.perf_counter()
+            session.wait(None if late is None else max(0.0, late))
+
+
+class Hands:
+    """Makes single calls of a model, on an executor of our own or the user's.
+
+    Use it in a `with` statement. Processes of our own that are lost are replaced.
+
+    Args:
+        model: a model that may be called anywhere.
+        seed: of the plan.
+        workers: who makes the calls.
+    """
+
+    def __init__(self, model: Simulator, seed: np.random.SeedSequence, workers: Workers) -> None:
+        self._job = OneCall(
+            model.step, model.stationary, seed.entropy, seed.spawn_key, portable, os.getpid()
+        )
+        self._workers = workers
+        self._stack = ExitStack()
+        self._team: Team
+
+    def __enter__(self) -> Self:
+        self._team = self._gathered()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def submit(self, state: Any, action: Any, h: int, key: tuple[int, ...]) -> Future[Any]:
+        """Have a call made."""
+        arguments = state, action, h, key
+        try:
+            return self._submitted(*arguments)
+        except BrokenExecutor as error:
+            if self._workers.executor is not None:
+                advice = "Its executor is yours: make a new one"
+                raise lost("calls to the model", error, advice) from error
+            self._stack.close()
+            self._team = self._gathered()
+            return self._submitted(*arguments)
+
+    def _submitted(self, *arguments: Any) -> Future[Any]:
+        future: Future[Any] = self._team.pool.submit(*self._team.call, *arguments)
+        return future
+
+    def _gathered(self) -> Team:
+        if self._workers.executor is not None:
+            return borrowed(self._workers.executor, self._job)
+        if self._workers.number == 1:
+            return Team(InProcess(), (self._job,))
+        check_picklable(self._job)
+        pool = process_pool(self._workers.number, job=self._job, drops=True)
+        return Team(self._stack.enter_context(pool), (do_job,))

@@ -1,0 +1,350 @@
+"""Tapes: a Python simulator called side by side, ahead of a search that takes the draws in order.
+
+Every pair of a state and an action has a tape: its first draw, its second, and so on. Each draw has a
+generator of its own, seeded by the plan's seed, the pair and the draw's number on the tape. So what is
+on the tapes is fixed before any call is made: who makes it, when, and how long that takes changes
+nothing.
+
+A search takes the draws of a pair in the order of the tape. To know which calls it will need next, it
+is *rehearsed* (`pacplan.engine.rehearsal`): played on with guesses in place of draws that are not there
+yet. Nothing of a rehearsal stays, except the calls that were begun.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, CancelledError, Future
+from dataclasses import dataclass
+from hashlib import blake2b
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.core.notes import lost
+from pacplan.models import forms, handles
+from pacplan.models.simulator import PythonSession, Simulator
+
+# Outcomes of a pair that are remembered, to guess others by.
+_REMEMBERED = 8
+# Calls are begun when this part of them has come back: a rehearsal for each would take too long.
+_SOME = 4
+# How often a call is made again, with the same seed, if whoever made it was lost.
+_MADE_AGAIN = 2
+
+Submit = Callable[..., Future[Any]]
+"""Has a call made: `submit(state, action, h, key)`, of which the future holds a `Returned`."""
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What a call of the user's function came to.
+
+    Attributes:
+        drawn: what it returned.
+        error: what it raised, if anything.
+    """
+
+    drawn: Any
+    error: Exception | None = None
+
+
+@dataclass(frozen=True)
+class OneCall:
+    """Makes single calls, wherever it was sent.
+
+    Attributes:
+        step: the user's function.
+        stationary: whether it does without the number of steps.
+        entropy: of the plan's seed.
+        spawn_key: of the same.
+        portable: makes an error fit to be sent from another process.
+        home: the process that plans.
+    """
+
+    step: Callable[..., Any]
+    stationary: bool
+    entropy: Any
+    spawn_key: tuple[int, ...]
+    portable: Callable[[Exception], Exception]
+    home: int
+
+    def __call__(self, state: Any, action: Any, h: int, key: tuple[int, ...]) -> Returned:
+        """Draw from a pair, with the generator of this draw alone."""
+        seed = np.random.SeedSequence(self.entropy, spawn_key=(*self.spawn_key, *key))
+        rng = np.random.default_rng(seed)
+        try:
+            if self.stationary:
+                return Returned(self.step(state, action, rng))
+            return Returned(self.step(state, action, rng, h))
+        except Exception as error:
+            return Returned(None, error if os.getpid() == self.home else self.portable(error))
+
+
+class Draw:
+    """A draw that was begun.
+
+    Attributes:
+        future: holds what it came to; None: whoever made it was lost.
+        ends: how often that happened.
+    """
+
+    __slots__ = ("ends", "future")
+
+    def __init__(self) -> None:
+        self.future: Future[Any] | None = None
+        self.ends = 0
+
+    @property
+    def there(self) -> bool:
+        """Whether it has come back."""
+        return self.future is not None and self.future.done()
+
+
+class Tape:
+    """The draws of one pair.
+
+    Attributes:
+        pair: what it is found by.
+        key: seeds its draws, with the number of each if they are `numbered`.
+        numbered: whether its draws differ. They do not if the search itself has given the seed.
+        draws: those that were begun and are not used up, by number.
+        taken: how many the search has used up.
+        ahead: how many more it has taken since it last settled.
+        seen: what some of the last ones came to.
+    """
+
+    __slots__ = ("ahead", "draws", "key", "numbered", "pair", "seen", "taken")
+
+    def __init__(self, pair: tuple[Any, ...], key: tuple[int, ...], numbered: bool) -> None:
+        self.pair, self.key, self.numbered = pair, key, numbered
+        self.draws: dict[int, Draw] = {}
+        self.taken = self.ahead = 0
+        self.seen: list[Any] = []
+
+    def seed_of(self, number: int) -> tuple[int, ...]:
+        """What seeds a draw, besides the plan's seed."""
+        return (*self.key, number) if self.numbered else self.key
+
+
+class RehearsalOverError(Exception):
+    """There is nothing left to find out by going on: as many calls are under way as may be."""
+
+
+class TapedSession(PythonSession):
+    """A Python simulator during one plan that has its calls made side by side.
+
+    The search runs in two ways. While all draws that it asks for are there, it runs as it would alone.
+    From the first one that is not, `needed`, it is rehearsed: an episode goes on with guesses once it
+    comes to a draw that is not there, which is begun; so every episode waits for one call at most.
+
+    Attributes:
+        needed: the draw that the search cannot do without; None: it has had all that it asked for.
+        made: calls begun so far, used up or not.
+        made_again: how many of them after whoever made them first was lost.
+    """
+
+    def __init__(
+        self, model: Simulator, seed: np.random.SeedSequence, submit: Submit, at_once: int
+    ) -> None:
+        super().__init__(model, seed)
+        self.needed: Draw | None = None
+        self.made = self.made_again = 0
+        self.at_once = at_once
+        self._submit = submit
+        self._under_way: set[Draw] = set()
+        self._news: SimpleQueue[Draw | None] = SimpleQueue()
+        self._tapes: dict[tuple[Any, ...], Tape] = {}
+        self._given: tuple[int, ...] = ()
+        self._touched: dict[int, Tape] = {}
+        self._forms: dict[int, bytes] = {}
+        self._settled = 0
+        self._ending = False
+        self._coasting, self._last_h = False, -1
+        low, high = model.reward_range
+        self._usual_reward = 0.5 * (low + high)
+
+    def begin(self) -> None:
+        """The search begins an episode in earnest, from where it settled."""
+        self.needed, self._coasting, self._last_h = None, False, -1
+
+    def settle(self) -> None:
+        """All that happened since the search last settled happened in earnest."""
+        for tape in self._touched.values():
+            for number in range(tape.taken, tape.taken + tape.ahead):
+                future = tape.draws.pop(number).future
+                assert future is not None
+                tape.seen.append(future.result().drawn)
+            del tape.seen[:-_REMEMBERED]
+            tape.taken, tape.ahead = tape.taken + tape.ahead, 0
+            if not tape.numbered:
+                self._tapes.pop(tape.pair, None)  # No seed is given twice, but by chance.
+        self._touched.clear()
+        self._settled = len(self.states)
+
+    def unsettle(self) -> None:
+        """Forget all that happened since the search last settled."""
+        for tape in self._touched.values():
+            tape.ahead = 0
+        self._touched.clear()
+        for key in range(self._settled, len(self.states)):
+            del self._keys[self.states[key]]
+            for kept in (self._contents, self._forms, self.labels):
+                if kept is not None:
+                    kept.pop(key, None)
+        del self.states[self._settled :]
+        self.error = None
+
+    def wait(self, timeout: float | None) -> None:
+        """Wait until it is worth while to go on: the draw that is needed has come back, or some have.
+
+        It also ends after `timeout` seconds, or if the search is to end.
+        """
+        self._note_news()
+        enough = len(self._under_way) - max(1, len(self._under_way) // _SOME)
+        while len(self._under_way) > max(0, enough) and not self._ending:
+            if self.needed is not None and self.needed.there:
+                return
+            try:
+                draw = self._news.get(timeout=timeout)
+            except Empty:
+                return
+            if draw is not None:
+                self._under_way.discard(draw)
+
+    def wake(self) -> None:
+        """The search is to end: wait no more. May come from any thread."""
+        self._ending = True
+        self._news.put(None)
+
+    def interrupt(self) -> None:
+        """Begin no further call."""
+        super().interrupt()
+        self.wake()
+
+    def close(self) -> None:
+        """Cancel what was not begun yet."""
+        super().close()
+        for draw in self._under_way:
+            if draw.future is not None:
+                draw.future.cancel()
+
+    def memory(self) -> dict[str, NDArray[Any]]:
+        """There are no checkpoints of plans with calls under way."""
+        return {}
+
+    def _note_news(self) -> None:
+        while not self._news.empty():
+            draw = self._news.get()
+            if draw is not None:
+                self._under_way.discard(draw)
+
+    def call(self, key: int, action: int, h: int) -> tuple[int, float, int]:
+        """A draw, or a guess."""
+        if h <= self._last_h:  # The rehearsal has come to another episode.
+            self._coasting = False
+        self._last_h = h
+        if not self._coasting:
+            return super().call(key, action, h)
+        successor, reward, ended = self._guess(self._next(key, action, h), key)
+        if ended:
+            return 0, float(reward), handles.ENDED
+        return self.encode(successor), float(reward), handles.CONTINUES
+
+    def _next(self, key: int, action: int, h: int) -> Tape:
+        """The tape of a pair, of which one more draw is taken."""
+        tape = self._tape(key, action, 0 if self._stationary else h)
+        tape.ahead += 1
+        self._touched[id(tape)] = tape
+        return tape
+
+    def _draw(self, key: int, action: int, label: Any, h: int) -> Any:
+        """The next draw of the pair's tape, or a guess."""
+        tape = self._next(key, action, h)
+        number = tape.taken + tape.ahead - 1
+        draw = tape.draws.get(number)
+        if draw is None:
+            draw = Draw()
+        found = self._found(draw)
+        if draw.future is None and (self.needed is None or draw.ends == 0):
+            self._begin(draw, self.states[key], label, h, tape.seed_of(number))
+            tape.draws[number] = draw
+            found = self._found(draw)
+        if found is not None:
+            return found.drawn
+        if self.needed is None:
+            self.needed = draw
+        self._coasting = True
+        return self._guess(tape, key)
+
+    def _begin(self, draw: Draw, state: Any, label: Any, h: int, key: tuple[int, ...]) -> None:
+        """Have a draw made, unless it would be one too many and the search can do without it."""
+        self._note_news()
+        # One with which somebody was lost is made alone, so that it is known whose fault it is.
+        most = 1 if self.needed is not None and self.needed.ends > 0 else self.at_once
+        if self.needed is not None and len(self._under_way) >= most:
+            raise RehearsalOverError
+        self.made += 1
+        self.made_again += draw.ends > 0
+        self._under_way.add(draw)
+        draw.future = self._submit(state, label, h, key)
+        draw.future.add_done_callback(lambda _: self._news.put(draw))
+
+    def _found(self, draw: Draw) -> Returned | None:
+        """What a draw came to; None if it is not there, or if it failed and the search needs it not.
+
+        Raises:
+            Exception: what the user's function raised in a call that the search needs.
+            RuntimeError: such a call was lost, again and again.
+        """
+        if draw.future is None or not draw.future.done():
+            return None
+        try:
+            found: Returned = draw.future.result()
+        except (BrokenExecutor, CancelledError) as error:
+            draw.future = None
+            draw.ends += 1
+            if self.needed is None and draw.ends > _MADE_AGAIN:
+                advice = f"This call was made {draw.ends} times, with the same seed, and always lost"
+                raise lost("calls to the model", error, advice) from error
+            return None
+        except Exception:
+            if self.needed is None:
+                raise
+            return None
+        if found.error is not None and self.needed is None:
+            raise found.error
+        return found if found.error is None else None
+
+    def _guess(self, tape: Tape, key: int) -> Any:
+        """An outcome that the pair has had; if it has had none, nothing happens."""
+        if tape.seen:
+            return tape.seen[(tape.taken + tape.ahead) % len(tape.seen)]
+        return self.states[key], self._usual_reward, False
+
+    def _answer_reseed(self, high: int, low: int, _: int) -> None:
+        self._given = high, low
+
+    def _tape(self, key: int, action: int, h: int) -> Tape:
+        form = self._forms.get(key)
+        if form is None:
+            form = self._forms[key] = self._form(self.states[key])
+        given, self._given = self._given, ()
+        pair = form, action, h, *given
+        tape = self._tapes.get(pair)
+        if tape is None:
+            words = given or np.frombuffer(blake2b(form, digest_size=16).digest(), np.uint32).tolist()
+            # Calls with a given seed draw the same numbers, whatever the pair.
+            tape = Tape(pair, tuple(words) if given else (*words, action, h), numbered=not given)
+            self._tapes[pair] = tape
+        return tape
+
+    def _form(self, state: Any) -> bytes:
+        try:
+            return forms.form(state)
+        except forms.UnidentifiedError as error:
+            raise TypeError(
+                "calls that are made side by side are told apart by their states, and of this one it "
+                f"cannot be seen what it holds: {error}. Use tuples, strings, numbers or dataclasses, "
+                "or leave workers= and executor= out"
+            ) from error

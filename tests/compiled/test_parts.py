@@ -1,0 +1,90 @@
+"""Kernels and their parts keep to what other compilers could take as well (docs/inside.md)."""
+
+import ast
+from pathlib import Path
+
+import pacplan
+
+ROOT = Path(pacplan.__file__).parent
+DECORATORS = {"kernel", "inlined", "answers", "question", "must_answer"}
+FORBIDDEN = (
+    ast.Try,
+    ast.With,
+    ast.ListComp,
+    ast.DictComp,
+    ast.SetComp,
+    ast.GeneratorExp,
+    ast.List,
+    ast.Dict,
+    ast.Set,
+    ast.Lambda,
+    ast.FunctionDef,
+    ast.JoinedStr,
+    ast.Yield,
+    ast.YieldFrom,
+    ast.Import,
+    ast.ImportFrom,
+)
+# Functions of scalars.
+NUMPY = {"ceil", "exp", "int64", "isnan", "log", "sqrt", "uint64"}
+# A planner that adds more to the tree than it said is stopped: there is no room to go on.
+GUARDS = {"add_node", "add_pair", "_close"}
+
+
+def parts():
+    """Every function that is compiled into kernels, and where it is."""
+    for path in sorted(ROOT.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                marks = (m.func if isinstance(m, ast.Call) else m for m in node.decorator_list)
+                if any(ast.unparse(mark).split(".")[-1] in DECORATORS for mark in marks):
+                    yield f"{path.relative_to(ROOT)}, {node.name}", node
+
+
+def complaints(function):
+    """What a part should not do."""
+    documented = ast.get_docstring(function) is not None
+    for statement in function.body[documented:]:
+        for node in ast.walk(statement):
+            if isinstance(node, FORBIDDEN):
+                yield type(node).__name__
+            elif isinstance(node, ast.Raise) and function.name not in GUARDS:
+                yield "raises"
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str | bytes):
+                if node.value != "inf":
+                    yield f"the text {node.value!r}"
+            elif isinstance(node, ast.Call):
+                called = ast.unparse(node.func)
+                if called.startswith("np.") and called.removeprefix("np.") not in NUMPY:
+                    yield called
+                if called == function.name:
+                    yield "calls itself"
+
+
+def test_parts_of_kernels_are_plain():
+    found = list(parts())
+    assert len(found) > 300
+    assert not {f"{where}: {what}" for where, part in found for what in complaints(part)}
+
+
+def test_it_would_show():
+    wrong = """
+@inlined
+def part(search, n):
+    found = np.zeros(n)
+    names = [str(i) for i in range(n)]
+    try:
+        part(search, n - 1)
+    except Exception:
+        raise ValueError("no") from None
+    return found, names
+"""
+    (function,) = ast.parse(wrong).body
+    assert set(complaints(function)) == {
+        "np.zeros",
+        "ListComp",
+        "Try",
+        "raises",
+        "the text 'no'",
+        "calls itself",
+    }

@@ -1,0 +1,361 @@
+"""Many decisions: the plans of single ones, in order, wherever they are made."""
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from itertools import count, islice
+from multiprocessing import get_context
+
+import numba
+import numpy as np
+import psutil
+import pytest
+
+import pacplan
+from deciding import MODEL, SLOW, content
+from every_planner import NAMES, make, problem
+
+TABLE = pacplan.envs.garnet(states=20, seed=0)
+BRACKET = pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7)
+UCT = pacplan.UCT(gamma=0.7)
+STATES = [3, 0, 7, 7, 1, 9, 2]
+
+
+@numba.njit
+def jitted_step(state, action, rng):
+    after = (state + (1 if rng.random() < 0.2 + 0.3 * action else 9)) % 10
+    return after, 1.0 if after == 0 else 0.0, False
+
+
+JITTED = pacplan.Simulator(jitted_step, actions=3, successors=2)
+
+
+def child(seed, i):
+    return np.random.SeedSequence(seed, spawn_key=(i,))
+
+
+def one_by_one(planner, model, states, seed, **limits):
+    return [
+        content(planner.plan(model, state, seed=child(seed, i), **limits))
+        for i, state in enumerate(states)
+    ]
+
+
+def children():
+    """Processes that were started from here, without Python's own tracker of resources."""
+    found = []
+    for process in psutil.Process().children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "resource_tracker" not in " ".join(process.cmdline()):
+                found.append(process)
+    return found
+
+
+@pytest.fixture
+def nothing_left():
+    """No thread and no process outlives a test."""
+    threads, processes = set(threading.enumerate()), children()
+    yield
+    for thread in threading.enumerate():
+        if thread not in threads and thread.name.startswith("pacplan"):
+            thread.join(timeout=60)  # It was told to end.
+            assert not thread.is_alive()
+    assert not psutil.wait_procs([c for c in children() if c not in processes], timeout=60)[1]
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("model", [TABLE, JITTED], ids=["table", "jitted"])
+@pytest.mark.parametrize("planner", [BRACKET, UCT, pacplan.MDPGapE(epsilon=1.5, delta=0.1, gamma=0.7)])
+def test_threads_find_the_same_plans(model, planner):
+    expected = one_by_one(planner, model, STATES, 5, budget=3000)
+    for workers in (1, 2, 5):
+        plans = planner.plan_many(model, STATES, seeds=5, workers=workers, budget=3000)
+        assert [content(plan) for plan in plans] == expected
+        assert not plans.interrupted
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_processes_find_the_same_plans():
+    expected = one_by_one(BRACKET, MODEL, STATES, 5, budget=500)
+    plans = BRACKET.plan_many(MODEL, STATES, seeds=5, workers=2, budget=500)
+    found = list(plans)
+    assert [content(plan) for plan in found] == expected
+    assert found[0].tree.state(0) == STATES[0]
+    bare = BRACKET.plan_many(MODEL, STATES[:1], seeds=5, workers=1, budget=500, trees=False)
+    assert content(next(bare)) == (*expected[0][:2], None)
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_executors_of_the_user_find_the_same_plans():
+    expected = one_by_one(BRACKET, MODEL, STATES, 5, budget=500)
+    with (
+        ThreadPoolExecutor(3) as threads,
+        ProcessPoolExecutor(2, get_context("spawn")) as processes,
+    ):
+        for executor in (threads, processes):
+            plans = BRACKET.plan_many(MODEL, STATES, seeds=5, executor=executor, budget=500)
+            assert [content(plan) for plan in plans] == expected
+        # They are still the user's.
+        assert threads.submit(len, "abc").result() == processes.submit(len, "abc").result() == 3
+
+
+def test_a_dask_client_finds_the_same_plans():
+    distributed = pytest.importorskip("distributed")
+    expected = one_by_one(BRACKET, MODEL, STATES, 5, budget=500)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        plans = BRACKET.plan_many(MODEL, [*STATES, 100], seeds=5, executor=client, budget=500)
+        *found, error = plans.outcomes()
+        assert [content(plan) for plan in found] == expected
+        assert isinstance(error, ArithmeticError)
+        plans = BRACKET.plan_many(MODEL, STATES, seeds=5, executor=client.get_executor(), budget=500)
+        assert [content(plan) for plan in plans] == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_planner_has_it(name):
+    planner, model = make(name), problem(name)
+    states = [model.initial_state()] * 2
+    expected = one_by_one(planner, model, states, 3, budget=300)
+    plans = planner.plan_many(model, states, seeds=3, workers=2, budget=300)
+    assert [content(plan) for plan in plans] == expected
+
+
+def test_one_call_chooses_a_planner_for_each_state():
+    settings = {"epsilon": "20%", "delta": 0.1, "gamma": 0.7}
+    for model in (TABLE, MODEL):
+        plans = pacplan.plan_many(model, STATES[:3], seeds=2, workers=2, **settings)
+        expected = [
+            content(pacplan.plan(model, state, seed=child(2, i), **settings))
+            for i, state in enumerate(STATES[:3])
+        ]
+        found = [content(plan) for plan in plans]
+        assert found == expected
+        assert all("Planned by" in record["guarantee"] for record, _, _ in found)
+
+
+def test_seeds():
+    def found(seeds):
+        return [content(p) for p in UCT.plan_many(TABLE, [0, 1], seeds=seeds, workers=2, budget=100)]
+
+    assert found([4, 9]) == [
+        content(UCT.plan(TABLE, state, seed=seed, budget=100)) for state, seed in ((0, 4), (1, 9))
+    ]
+    assert found(np.random.SeedSequence(4)) == found(4) != found(5)
+    assert found(np.random.SeedSequence(4, spawn_key=(1,)))[1] == content(
+        UCT.plan(TABLE, 1, seed=np.random.SeedSequence(4, spawn_key=(1, 1)), budget=100)
+    )
+    assert found(None) != found(None)
+    (plan,) = UCT.plan_many(TABLE, [0], budget=100)
+    again = np.random.SeedSequence(plan.origin.seed, spawn_key=plan.origin.spawn_key)
+    assert content(UCT.plan(TABLE, 0, seed=again, budget=100)) == content(plan)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_generator_is_read_as_plans_are_asked_for(workers):
+    read = []
+
+    def endless():
+        for i in count():
+            read.append(i)
+            yield i % 20
+
+    with UCT.plan_many(TABLE, endless(), seeds=0, workers=workers, budget=200) as plans:
+        assert read == []
+        first = [content(plan) for plan in islice(plans, 5)]
+    assert first == one_by_one(UCT, TABLE, range(5), 0, budget=200)
+    assert len(read) <= 5 + 8 * workers
+    assert list(plans) == []
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("model", [TABLE, SLOW], ids=["threads", "processes"])
+@pytest.mark.parametrize("how", ["close", "with", "forget"])
+def test_leaving_early_ends_plans_under_way(model, how, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    # All but the first state, which raises, would take hours.
+    endless = pacplan.UCT(gamma=0.9, horizon=9)
+    plans = endless.plan_many(model, [100, *range(9)], workers=2, time_limit=36_000)
+    with pytest.raises((ValueError, ArithmeticError), match="100"):
+        next(plans)
+    if how == "close":
+        plans.close()
+    elif how == "with":
+        with pytest.raises(ZeroDivisionError), plans:
+            raise ZeroDivisionError
+    if how == "forget":
+        del plans
+    else:
+        assert list(plans) == [] and not plans.interrupted
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_is_its_own_state_s_alone(workers):
+    states = [1, 100, 2, 101, 3]
+    expected = one_by_one(UCT, MODEL, range(4), 0, budget=50)[1:]
+    plans = UCT.plan_many(
+        MODEL, states, seeds=[child(0, i) for i in (1, 0, 2, 0, 3)], workers=workers, budget=50
+    )
+    first, wrong, second, odd, third = plans.outcomes()
+    assert [content(plan) for plan in (first, second, third)] == expected
+    assert isinstance(wrong, ArithmeticError) and "no step from 100" in str(wrong)
+    assert any("plan from state 100" in note for note in wrong.__notes__)
+    assert "101: odd" in str(odd)
+    if workers == 2:
+        assert any("deciding.py" in note for note in wrong.__notes__)
+        assert "deciding.py" in str(odd)
+
+
+def test_an_error_is_raised_in_its_turn_and_the_next_goes_on():
+    plans = UCT.plan_many(TABLE, [0, 99, 1], seeds=0, workers=2, budget=50)
+    assert content(next(plans)) == one_by_one(UCT, TABLE, [0], 0, budget=50)[0]
+    with pytest.raises(ValueError, match="99"):
+        next(plans)
+    (last,) = plans
+    assert content(last) == one_by_one(UCT, TABLE, [0, 0, 1], 0, budget=50)[2]
+
+
+@pytest.mark.usefixtures("nothing_left")
+def test_a_process_that_dies_is_explained():
+    plans = UCT.plan_many(MODEL, [102, 1], workers=2, budget=50)
+    with pytest.raises(RuntimeError, match="killed for lack of memory"):
+        list(plans)
+
+
+def test_delta_is_shared_among_all():
+    states = [0, 1, 2, 3]
+    plans = list(BRACKET.plan_many(TABLE, states, seeds=1, workers=2, spread="union"))
+    share = pacplan.Bracket(epsilon=1.0, delta=0.1 / 4, gamma=0.7)
+    assert [content(plan) for plan in plans] == one_by_one(share, TABLE, states, 1)
+    assert all("0.975" in plan.guarantee for plan in plans)
+    settings = {"epsilon": 1.0, "gamma": 0.7}
+    chosen = pacplan.plan_many(TABLE, states, delta=0.1, seeds=1, spread="union", **settings)
+    alone = pacplan.plan(TABLE, 2, delta=0.1 / 4, seed=child(1, 2), **settings)
+    assert content(list(chosen)[2]) == content(alone)
+    assert list(BRACKET.plan_many(TABLE, [], spread="union")) == []
+
+
+@pytest.mark.parametrize(
+    ("states", "arguments", "error", "message"),
+    [
+        (iter([0]), {"spread": "union"}, TypeError, "pass list"),
+        (iter([0]), {"progress": True}, TypeError, "pass list"),
+        ([0], {"spread": "both"}, ValueError, "union"),
+        ([0], {"workers": 0}, ValueError, "workers"),
+        ([0], {"executor": 3}, TypeError, "Executor"),
+        ([0], {"seeds": [1, 2]}, ValueError, "2 seeds for 1 states"),
+        ([0], {"seeds": 1.5}, TypeError, "seed"),
+        ([0], {"budget": 0}, ValueError, "budget"),
+        ([0], {"on_interrupt": "stop"}, ValueError, "on_interrupt"),
+        ("03", {}, TypeError, "list of states"),
+        (3, {}, TypeError, "list of states"),
+    ],
+)
+def test_what_is_wrong_is_said_at_once(states, arguments, error, message):
+    with pytest.raises(error, match=message):
+        BRACKET.plan_many(TABLE, states, **arguments)
+
+
+def test_more_refusals():
+    with pytest.raises(ValueError, match="has none"):
+        UCT.plan_many(TABLE, [0], spread="union", budget=50)
+    with pytest.raises(ValueError, match="epsilon"):
+        pacplan.plan_many(TABLE, [0], epsilon="much", delta=0.1, gamma=0.7)
+    with pytest.raises(TypeError, match="no colour"):
+        pacplan.plan_many(TABLE, [0], epsilon=1.0, delta=0.1, gamma=0.7, colour="red")
+    local = pacplan.Simulator(lambda s, a, rng: (s, 0.0, False), actions=2)
+    with pytest.raises(TypeError, match="top of a module"):
+        next(UCT.plan_many(local, [0, 1], workers=2, budget=50))
+    assert next(UCT.plan_many(local, [0], workers=1, budget=50)).samples == 50
+
+
+def test_progress(capsys):
+    plans = list(UCT.plan_many(TABLE, STATES, workers=2, budget=100, progress=True))
+    assert len(plans) == len(STATES)
+    assert f"{len(STATES)}/{len(STATES)}" in capsys.readouterr().err
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+import pacplan
+from deciding import SLOW
+
+def states():
+    for state in range(9):
+        Path("reading").touch()
+        yield state
+
+if __name__ == "__main__":
+    kind, workers = sys.argv[1], int(sys.argv[2])
+    model = SLOW if kind == "python" else pacplan.envs.garnet(states=20, seed=0)
+    quick = pacplan.UCT(gamma=0.7, horizon=3)
+    long = pacplan.UCT(gamma=0.9, horizon=9)
+    list(quick.plan_many(model, [0, 1], workers=workers, budget=20))
+    limits = {'time_limit': 3600, 'on_interrupt': sys.argv[3]}
+    plans = long.plan_many(model, states(), seeds=0, workers=workers, **limits)
+    print("begun", flush=True)
+    try:
+        found = list(plans)
+    except KeyboardInterrupt:
+        print("raised")
+    else:
+        print(len(found), plans.interrupted, {(p.stopped_by, p.interrupted) for p in found})
+    again = list(quick.plan_many(model, [0, 1], workers=workers, budget=20))
+    print(len(again), flush=True)
+"""
+
+
+@pytest.mark.parametrize("kind", ["python", "compiled"])
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("rule", ["return", "raise"])
+def test_ctrl_c(kind, workers, rule, tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    process = subprocess.Popen(
+        [sys.executable, "script.py", kind, str(workers), rule],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that runs tests in the background makes them ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        assert process.stdout.readline() == "begun\n", process.stderr.read()
+        # From when the first state is read, Ctrl-C is plan_many's to handle.
+        while not (tmp_path / "reading").exists():
+            time.sleep(0.01)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        said, complaints = process.communicate(timeout=600)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0, complaints
+    first, last = said.splitlines()
+    assert last == "2"
+    if rule == "raise":
+        assert first == "raised"
+    else:
+        # On a busy machine, not every worker may have begun.
+        begun = [f"{count} True {{('interrupt', True)}}" for count in range(1, workers + 1)]
+        assert first in ("0 True set()", *begun)
+    assert "Traceback" not in complaints
+
+
+def test_errors_and_plans_are_told_apart_by_their_type():
+    plans = UCT.plan_many(TABLE, [0, 99], workers=1, budget=50)
+    assert [type(outcome) for outcome in plans.outcomes()] == [pacplan.Plan, ValueError]
+    assert pickle.loads(pickle.dumps(UCT)).plan_many(TABLE, []).close() is None

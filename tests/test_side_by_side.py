@@ -1,0 +1,342 @@
+"""Calls of one plan made side by side: the plan is that of one call at a time."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+
+import numpy as np
+import psutil
+import pytest
+
+import pacplan
+import side_by_side as models
+from conftest import interpreted
+from deciding import content
+from every_planner import NAMES, SAMPLING, make
+from pacplan.models.tapes import TapedSession
+from side_by_side import MODEL, Shuffled, over
+
+BRACKET = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7)
+GAPE = pacplan.MDPGapE(epsilon=1.5, delta=0.1, gamma=0.7)
+UCT = pacplan.UCT(gamma=0.7)
+NOISY = over(models.noisy_step, successors=None, initial=0.0)
+NAMED = pacplan.Simulator(models.named_step, actions=["a", "b", "c"], initial=("x", 0))
+GAME = over(models.game_step, successors=1, initial=(), two_player=True)
+ONE_AT_A_TIME = [name for name in NAMES if not pacplan.planners[name].rehearses]
+
+
+def said(plan):
+    """All of a plan that must not depend on who made its calls."""
+    return content(replace(plan, calls_made=0, origin=replace(plan.origin, model="")))
+
+
+@pytest.fixture
+def rounds(monkeypatch):
+    """Whenever a search has to wait, an executor makes some of the calls; returns how often it did."""
+    done = []
+
+    def wait(self, timeout):
+        self._submit.__self__._workers.executor.work()
+        self._note_news()
+        done.append(True)
+
+    monkeypatch.setattr(TapedSession, "wait", wait)
+    return done
+
+
+@pytest.mark.usefixtures("rounds")
+@pytest.mark.parametrize("name", [name for name in SAMPLING if name not in ONE_AT_A_TIME])
+def test_every_planner_finds_the_plan_of_one_call_at_a_time(name):
+    fixed = over(models.fixed_step, successors=1)
+    model = {"opd": fixed, "canopy": NOISY, "ugape-mcts": GAME}.get(name, MODEL)
+    alone = make(name).plan(model, seed=3, workers=1, budget=400)
+    assert alone.calls_made == alone.samples > 0
+    for rng in (None, np.random.default_rng(1), np.random.default_rng(2)):
+        plan = make(name).plan(model, seed=3, workers=6, executor=Shuffled(rng), budget=400)
+        assert said(plan) == said(alone)
+        assert plan.calls_made >= plan.samples
+
+
+GUIDANCE = {"policy": lambda state: "c", "value": lambda state, h: 0.5}
+
+
+@pytest.mark.usefixtures("rounds")
+@pytest.mark.parametrize(
+    ("merge", "model", "settings"),
+    [
+        ("stationary", NAMED, {}),
+        ("stationary", NAMED, GUIDANCE),
+        ("depth", over(models.moving_step, stationary=False), {}),
+        ("tree", NOISY, {}),
+    ],
+)
+def test_states_and_actions_of_any_kind(merge, model, settings):
+    planner = pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7, merge=merge, **settings)
+    alone = planner.plan(model, seed=1, workers=1, budget=300)
+    shuffled = Shuffled(np.random.default_rng(1))
+    assert said(planner.plan(model, seed=1, workers=4, executor=shuffled, budget=300)) == said(alone)
+
+
+INTERPRETED = """
+import json
+from concurrent.futures import ThreadPoolExecutor
+from test_side_by_side import MODEL, UCT
+import pacplan
+
+with ThreadPoolExecutor(3) as threads:
+    for planner in (UCT, pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7, horizon=3)):
+        plan = planner.plan(MODEL, seed=4, executor=threads, workers=3, budget=90)
+        print(json.dumps([plan.samples, plan.episodes, plan.values.tolist(), plan.calls.tolist()]))
+"""
+
+
+def test_interpreted_searches_are_put_back_as_compiled_ones(tmp_path):
+    printed = interpreted(INTERPRETED, tmp_path)
+    for planner, line in zip(
+        (UCT, pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7, horizon=3)),
+        printed.splitlines(),
+        strict=True,
+    ):
+        plan = planner.plan(MODEL, seed=4, workers=1, budget=90)
+        found = [plan.samples, plan.episodes, plan.values.tolist(), plan.calls.tolist()]
+        assert json.loads(line) == found
+
+
+def test_eight_calls_at_a_time_serve_nearly_as_well_as_one_after_the_other(rounds):
+    for planner, limits in ((BRACKET, {}), (GAPE, {"budget": 3000}), (UCT, {"budget": 2000})):
+        rounds.clear()
+        plan = planner.plan(models.over(models.step), seed=0, workers=8, executor=Shuffled(), **limits)
+        assert plan.calls_made < 1.2 * plan.samples
+        assert plan.calls_made > 6.0 * len(rounds)
+
+
+def test_time_that_depends_on_the_outcome_changes_nothing():
+    alone = BRACKET.plan(MODEL, seed=5, workers=1, budget=300)
+    slow = over(models.slow_when_good)
+    with ThreadPoolExecutor(8) as threads:
+        for _ in range(3):
+            plan = BRACKET.plan(slow, seed=5, workers=8, executor=threads, budget=300)
+            assert said(plan) == said(alone)
+
+
+def outcome(model, seed, **crew):
+    try:
+        return said(UCT.plan(model, seed=seed, budget=60, **crew))
+    except ArithmeticError as error:
+        return str(error), [note for note in error.__notes__ if "process" not in note]
+
+
+def test_errors_are_those_of_one_call_at_a_time():
+    """Calls that fail because of their outcome: the search meets them, or was never to meet them."""
+    model = over(models.failing_when_good)
+    seeds = range(12)
+    alone = [outcome(model, seed, workers=1) for seed in seeds]
+    with ThreadPoolExecutor(6) as threads:
+        assert [outcome(model, seed, workers=6, executor=threads) for seed in seeds] == alone
+    assert [outcome(model, seed, workers=2) for seed in seeds[:2]] == alone[:2]
+    failed = [isinstance(found[0], str) for found in alone]
+    assert any(failed) and not all(failed)
+    assert "raised by the model in state" in next(found for found in alone if len(found) == 2)[1][0]
+
+
+def test_processes_that_die_are_replaced_and_their_calls_made_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    alone = UCT.plan(MODEL, seed=1, workers=1, budget=200)
+    plan = UCT.plan(over(models.crashing_twice), seed=1, workers=3, budget=200)
+    assert said(replace(plan, assumptions=())) == said(replace(alone, assumptions=()))
+    assert any("from rng alone" in text for text in plan.assumptions)
+    assert not any("from rng alone" in text for text in alone.assumptions)
+    assert {path.name for path in tmp_path.iterdir()} == {"crash0", "crash1"}
+
+
+def test_a_call_that_always_takes_its_process_down_ends_the_plan():
+    """It may have died of its outcome, so no other draw may take its place."""
+    with pytest.raises(RuntimeError, match="made 3 times, with the same seed") as caught:
+        UCT.plan(over(models.crashing_when_good), seed=1, workers=2, budget=2000)
+    assert any("raised by the model in state" in note for note in caught.value.__notes__)
+
+
+def test_an_executor_of_the_user_that_breaks_is_the_user_s_to_mend():
+    with (
+        ProcessPoolExecutor(2, get_context("spawn")) as processes,
+        pytest.raises(RuntimeError, match="make a new one") as caught,
+    ):
+        UCT.plan(over(models.crashing_when_good), seed=1, executor=processes, budget=2000)
+    assert isinstance(caught.value.__cause__, BrokenExecutor)
+
+
+def test_one_call_chooses_the_planner():
+    settings = {"epsilon": 1.0, "delta": 0.1, "gamma": 0.7, "seed": 2}
+    alone = pacplan.plan(MODEL, workers=1, **settings)
+    assert said(pacplan.plan(MODEL, workers=2, **settings)) == said(alone)
+    assert alone.certified and "Planned by Bracket" in alone.guarantee
+    with ThreadPoolExecutor(3) as threads:
+        assert said(pacplan.plan(NOISY, executor=threads, **settings)) == said(
+            pacplan.plan(NOISY, workers=1, **settings)
+        )
+
+
+def test_the_origin_says_how_to_make_the_plan_again():
+    with ThreadPoolExecutor(3) as threads:
+        plan = UCT.plan(MODEL, executor=threads, budget=50)
+    code = plan.origin.code(plan.planner).replace("model = ...", "")
+    assert code.endswith("budget=50, workers=1)")
+    names = {"model": MODEL}
+    exec(code, names)
+    assert said(names["plan"]) == said(plan)
+    assert "workers" not in UCT.plan(MODEL, budget=50).origin.code(plan.planner)
+
+
+def test_agents_have_their_calls_made():
+    def decisions(**crew):
+        agent = pacplan.Agent(UCT, MODEL, budget=60, reuse=True, seed=3, **crew)
+        for state in (0, 1, 2, 1):
+            agent.act(state)
+        return [(said(decision.plan), decision.age) for decision in agent.history]
+
+    with ThreadPoolExecutor(4) as threads:
+        assert decisions(executor=threads) == decisions(workers=1)
+    with pytest.raises(ValueError, match="compiled"):
+        pacplan.Agent(UCT, models.GARNET, budget=60, workers=2)
+
+
+def test_a_dask_client_makes_the_calls_also_if_a_worker_is_lost():
+    distributed = pytest.importorskip("distributed")
+    alone = UCT.plan(over(models.slow_when_good), seed=1, workers=1, budget=300)
+    with (
+        distributed.LocalCluster(
+            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        victim = psutil.Process(cluster.workers[0].pid)
+        killed = []
+
+        def kill(snapshot):
+            if snapshot.samples > 100 and not killed:
+                victim.kill()
+                killed.append(snapshot.samples)
+
+        plan = UCT.plan(over(models.slow_when_good), seed=1, executor=client, budget=300, callback=kill)
+    assert any("from rng alone" in text for text in plan.assumptions)
+    assert killed and said(replace(plan, assumptions=alone.assumptions)) == said(alone)
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_limits(workers):
+    with ThreadPoolExecutor(workers) as threads:
+        crew = {"workers": workers, "executor": threads}
+        plan = UCT.plan(MODEL, seed=1, budget=101, **crew)
+        assert plan.stopped_by == "budget" and plan.samples == 101
+        seen = []
+        plan = UCT.plan(
+            MODEL, seed=1, callback=lambda found: seen.append(found) or len(seen) == 3, **crew
+        )
+        assert plan.stopped_by == "callback" and plan.episodes == 3
+        slow = over(models.slow_when_good)
+        plan = UCT.plan(slow, seed=1, time_limit=0.3, **crew)
+        assert plan.stopped_by == "deadline" and plan.samples > 0
+        assert plan.calls_made <= plan.samples + 3 * 4 * workers * plan.horizon
+
+
+@pytest.mark.usefixtures("free_of_processes")
+def test_a_deadline_does_not_wait_for_calls(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    began = time.monotonic()
+    plan = UCT.plan(over(models.endless_step), seed=1, workers=2, time_limit=8.0)
+    assert plan.stopped_by == "deadline" and plan.samples == 0
+    assert time.monotonic() - began < 25.0
+
+
+@pytest.fixture
+def free_of_processes():
+    """No process outlives a test."""
+    before = set(psutil.Process().children())
+    yield
+    new = [child for child in psutil.Process().children() if child not in before]
+    new = [child for child in new if "resource_tracker" not in " ".join(child.cmdline())]
+    assert not psutil.wait_procs(new, timeout=60)[1]
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+import pacplan
+from side_by_side import endless_step, over
+
+if __name__ == "__main__":
+    planner = pacplan.UCT(gamma=0.7)
+    try:
+        plan = planner.plan(over(endless_step), workers=2, budget=100, on_interrupt=sys.argv[1])
+    except KeyboardInterrupt:
+        print("raised")
+    else:
+        print(plan.stopped_by, plan.interrupted, plan.samples)
+"""
+
+
+@pytest.mark.parametrize(("rule", "end"), [("return", "interrupt True 0"), ("raise", "raised")])
+def test_ctrl_c(rule, end, tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    process = subprocess.Popen(
+        [sys.executable, "script.py", rule],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that runs tests in the background makes them ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        while not (tmp_path / "begun").exists():
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        found, complaints = process.communicate(timeout=25)  # Less than a call takes.
+    finally:
+        process.kill()
+        process.wait()
+    assert found.strip() == end, complaints
+    assert "Traceback" not in complaints
+
+
+@pytest.mark.parametrize(
+    ("planner", "model", "arguments", "error", "message"),
+    [
+        (UCT, MODEL, {"workers": 0}, ValueError, "workers"),
+        (UCT, MODEL, {"workers": 2.5}, TypeError, "workers"),
+        (UCT, MODEL, {"executor": 3}, TypeError, "Executor"),
+        (UCT, MODEL, {"workers": 2, "checkpoint": "file"}, ValueError, "no checkpoints"),
+        (UCT, models.GARNET, {"workers": 2}, ValueError, "compiled"),
+        (make("stop"), MODEL, {"workers": 2}, ValueError, "one at a time"),
+        (UCT, over(lambda s, a, rng: (s, 0.0, False)), {"workers": 2}, TypeError, "top of a module"),
+    ],
+)
+def test_refusals(planner, model, arguments, error, message):
+    with pytest.raises(error, match=message):
+        planner.plan(model, seed=0, budget=50, **arguments)
+
+
+def test_environments_are_refused():
+    gymnasium = pytest.importorskip("gymnasium")
+    env = gymnasium.make("CartPole-v1")
+    env.reset(seed=0)
+    model = pacplan.from_gymnasium(env, reward_range=(0, 1))
+    with pytest.raises(ValueError, match="several places at once"):
+        UCT.plan(model, workers=2, budget=50)
+    with pytest.raises(ValueError, match="compiled"):
+        pacplan.plan(models.GARNET, epsilon=1.0, delta=0.1, gamma=0.7, workers=2)
+
+
+def test_states_must_be_seen_through():
+    opaque = pacplan.Simulator(lambda s, a, rng: (s, 0.0, False), actions=2, initial=threading.Lock())
+    with pytest.raises(TypeError, match="cannot be seen what it holds"):
+        UCT.plan(opaque, workers=1, budget=50)
