@@ -22,18 +22,19 @@ DELTA = 0.1
 SEED = 300_000
 # Epsilon and horizon, on the paper's MDPs. Their trees are too large for the limit.
 PAPER = ((1.0, 6), (0.5, 8), (0.2, 10))
-RUNS = 3
+PLANS, PLANS_OF_SMALL = 3, 50
 
 
 def compare(model, gamma, horizon, epsilon, *, small):
     """The theorem, Corollary 1, the mean of some plans, and the limit if the tree is small."""
     settings = {"gamma": gamma, "horizon": horizon, "epsilon": epsilon, "delta": DELTA}
     planner = pacplan.Bracket(**settings)
+    plans = PLANS_OF_SMALL if small else PLANS
     limit = theory.lower_bound(model, **settings, tolerance=0.02).calls if small else np.nan
     return (
         theory.bracket_calls(model, **settings).calls,
         horizon * theory.corollary_1(model, **settings).proven,
-        np.mean([planner.plan(model, seed=seed).samples for seed in range(RUNS)]),
+        np.mean([planner.plan(model, seed=seed).samples for seed in range(plans)]),
         limit,
     )
 
