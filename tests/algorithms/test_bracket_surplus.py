@@ -54,7 +54,7 @@ def test_bets_go_by_no_more_than_the_largest_value(lens):
             above += search._bounds.nodes[node, 0] > sigma(HORIZON - h - 1) + 1e-4
             # g is the same for both, so d is 0 for both.
             assert search.tree.pairs[link]["drift"] == search.tree.nodes[node]["drift"] == 0.0
-    assert above > 5
+    assert above > 0
 
 
 def test_surplus_is_what_lemma_c_allows(search):
