@@ -1,15 +1,16 @@
-"""What theory says of a problem: the bounds of the MDP-GapE paper, and the least that any rule needs.
+"""What theory says of a problem: the paper's bounds, and the most and the least that planners need.
 
-Functions here evaluate bounds on a known MDP. `lower_bound` counts calls; the paper's bounds count
-*episodes* unless they say calls, and an episode makes H calls to the model. The paper takes rewards to
-lie in [0, 1]; with rewards of another width, gaps and epsilon count in units of that width. K is
-the largest number of actions of a state and B the largest number of successors of a state and action.
-What is larger than any number of double precision is infinite.
+Functions here evaluate bounds on a known MDP. `bracket_calls` and `lower_bound` count calls; the bounds
+of the MDP-GapE paper count *episodes* unless they say calls, and an episode makes H calls to the model.
+The paper takes rewards to lie in [0, 1]; with rewards of another width, gaps and epsilon count in units
+of that width. K is the largest number of actions of a state and B the largest number of successors of a
+state and action. What is larger than any number of double precision is infinite.
 
 Every function checks its arguments before it computes: ValueError for one out of range or a state that
 the model does not have, TypeError for one of the wrong type.
 """
 
+from pacplan.theory.calls import BracketCalls, bracket_calls
 from pacplan.theory.limit import Alternative, LowerBound, Outcome, lower_bound
 from pacplan.theory.paper import (
     Bound,
@@ -30,11 +31,13 @@ from pacplan.theory.paper import (
 __all__ = [
     "Alternative",
     "Bound",
+    "BracketCalls",
     "Complexity",
     "Exponent",
     "LowerBound",
     "Outcome",
     "all_gaps",
+    "bracket_calls",
     "corollary_1",
     "corollary_2",
     "crude_exponent",

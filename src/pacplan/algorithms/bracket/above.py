@@ -92,23 +92,39 @@ def final_slack(search: Search, h: int) -> float:
 
 @inlined
 def final_value(search: Search, outcome: int, h: int, slack: float) -> float:
-    """What the f of an outcome after a call at depth h may be when the search ends, g."""
-    f = outcome_value(search.graph, search.bounds, outcome, h)
+    """What bets on a call at depth h go by, g: the f of an outcome, or what it may be in the end.
+
+    f may exceed the largest value, by what evidence may add; g does not, so bets have a fixed range.
+    """
+    f = min(outcome_value(search.graph, search.bounds, outcome, h), unseen_value(search, h))
     return f if slack == np.inf else min(f, max(outcome_estimate(search, outcome, h), 0.0) + slack)
 
 
 @inlined
 def best_outcome(search: Search, link: int, h: int, slack: float) -> tuple[float, int]:
-    """The largest g over the outcomes of a pair at depth h, seen or not, and how many were seen.
-
-    An infinite slack makes it the largest f.
-    """
+    """The largest g over the outcomes of a pair at depth h, seen or not, and how many were seen."""
     tree = search.tree
     top = -np.inf
     seen = 0
     outcome = tree.pairs[link].child
     while outcome != NONE:
         top = max(top, final_value(search, outcome, h, slack))
+        seen += 1
+        outcome = tree.nodes[outcome].sibling
+    if seen < search.terms[0].successors:
+        top = max(top, unseen_value(search, h))
+    return top, seen
+
+
+@inlined
+def _largest_value(search: Search, link: int, h: int) -> tuple[float, int]:
+    """The largest f over the outcomes of a pair at depth h, seen or not, and how many were seen."""
+    tree = search.tree
+    top = -np.inf
+    seen = 0
+    outcome = tree.pairs[link].child
+    while outcome != NONE:
+        top = max(top, outcome_value(search.graph, search.bounds, outcome, h))
         seen += 1
         outcome = tree.nodes[outcome].sibling
     if seen < search.terms[0].successors:
@@ -281,7 +297,7 @@ def refresh_pair(
     if next_matters and rules.known_transitions:
         value += rules.gamma * _known_expectation(search, model, at, link, h)
     elif next_matters:
-        top, seen = best_outcome(search, link, h, np.inf)
+        top, seen = _largest_value(search, link, h)
         value += rules.gamma * top
         if random_next:
             value += _second_maximum(search, at, link, h, top, seen)

@@ -1,0 +1,352 @@
+"""The theorem on Bracket's calls: its lemmas on samples, its evaluation as on the page and by hand."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import gammaln
+from scipy.stats import binom
+
+import pacplan
+from conftest import random_small
+from pacplan import exact, theory
+from pacplan.algorithms.bracket import constants
+from pacplan.algorithms.common import grid
+from pacplan.theory import calls
+
+PROPERTY = settings(derandomize=True, deadline=None, max_examples=150)
+
+
+def bandit(*means, **rest):
+    return pacplan.TabularMDP(np.ones((1, len(means), 1)), np.array([means]), noise="bernoulli", **rest)
+
+
+# Lemma A ----------------------------------------------------------------------------------------------
+
+
+def excess(x, stakes, weights, cash, penalty):
+    """max_y [ y - l log M(y) ] - mean of x - l log(1/c), on a fine grid of y."""
+    n = len(x)
+    y = np.concatenate([1.0 - np.geomspace(1e-9, 30.0, 3000), np.linspace(x.mean(), 1.0, 3000)])
+    bets = np.log(stakes[:, np.newaxis] - x).sum(1)[:, np.newaxis]
+    bets = bets + np.log((1.0 - cash) * weights)[:, np.newaxis] - n * np.log(stakes[:, np.newaxis] - y)
+    log_m = np.logaddexp(np.log(cash), np.logaddexp.reduce(bets, 0))
+    return (y - penalty * log_m).max() - x.mean() + penalty * np.log(cash)
+
+
+def lemma_a(x, reach, span, scales, weights, cash, penalty, constants_of_it=None):
+    """What Lemma A allows for it."""
+    slow, root, quick = constants_of_it or (calls.SLOW, calls.ROOT, calls.QUICK)
+    n, v = len(x), x.var()
+    kappa = -np.log((1.0 - cash) * weights.min())
+    return (
+        v / (span * scales[-1])
+        + slow * reach * span / (penalty * n)
+        + root * np.sqrt(v * kappa / n)
+        + quick * span * kappa / n
+    )
+
+
+@PROPERTY
+@given(
+    seed=st.integers(0, 2**32),
+    n=st.integers(1, 2000),
+    reach=st.floats(0.5, 8.0),
+    wider=st.sampled_from([1.0, 1.0, 2.5, 7.0]),
+    largest=st.integers(0, 5),
+    cash=st.floats(0.3, 0.999),
+    penalty=st.floats(-8.0, 3.0).map(math.exp),
+    shape=st.sampled_from(["even", "two", "one", "ends"]),
+)
+def test_lemma_a(seed, n, reach, wider, largest, cash, penalty, shape):
+    rng = np.random.default_rng(seed)
+    below = {
+        "even": lambda: rng.random(n),
+        "two": lambda: (rng.random(n) < rng.random() ** 3).astype(float),
+        "one": lambda: np.full(n, rng.random()),
+        "ends": lambda: rng.beta(0.05, 0.05 * rng.random() + 0.01, n),
+    }[shape]()
+    x, scales = 1.0 - reach * below, 4.0 ** np.arange(largest + 1)
+    weights = rng.dirichlet(np.ones(largest + 1))
+    span = wider * reach
+    allowed = lemma_a(x, reach, span, scales, weights, cash, penalty)
+    assert excess(x, 1.0 + span * scales, weights, cash, penalty) <= allowed * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("x", "largest", "penalty", "sold"),
+    [
+        (np.zeros(2321), 1, 3.2e-4, (0.15, 1.0, 1.0)),
+        (np.resize([0.0, 1.0], 200_000), 6, 0.03, (1.0, 0.25, 1.0)),
+        (np.zeros(18), 4, 1.1, (1.0, 1.0, 0.3)),
+    ],
+    ids=["slow", "root", "quick"],
+)
+def test_lemma_a_fails_when_its_terms_are_sold_below_cost(x, largest, penalty, sold):
+    scales = 4.0 ** np.arange(largest + 1)
+    rest = np.full(largest + 1, 1.0 / (largest + 1)), 0.999, penalty
+    reached = excess(x, 1.0 + scales, *rest)
+    terms = calls.SLOW, calls.ROOT, calls.QUICK
+    assert reached <= lemma_a(x, 1.0, 1.0, scales, *rest)
+    cheap = [a * b for a, b in zip(terms, sold, strict=True)]
+    assert reached > lemma_a(x, 1.0, 1.0, scales, *rest, cheap)
+
+
+# Lemma B ----------------------------------------------------------------------------------------------
+
+
+def winnings(rng, shape):
+    """log of the most that a fair game is ever worth: by 1.2 up, or all is lost."""
+    return math.log(1.2) * (rng.geometric(1.0 - 1.0 / 1.2, shape) - 1)
+
+
+@pytest.mark.parametrize(
+    ("weights", "chance"),
+    [([1.0], 1e-3), (np.ones(200), 0.05), (0.8 ** np.arange(30), 0.01), ([1.0, *[0.1] * 40], 0.01)],
+    ids=["one", "many", "falling", "mixed"],
+)
+def test_lemma_b(weights, chance):
+    weights, runs = np.array(weights), 20_000
+    total = winnings(np.random.default_rng(0), (runs, len(weights))) @ weights
+
+    def failures(each, all_):
+        most = each * weights.sum() - all_ * weights.max() * math.log(chance)
+        return (total > most).sum()
+
+    # If the lemma holds, more are seen with a probability below 1e-7.
+    most = binom.isf(1e-7, runs, chance)
+    assert failures(calls.EACH, calls.ALL) <= most
+    if len(weights) == 1:
+        assert failures(calls.EACH, 0.25 * calls.ALL) > most
+    if len(weights) == 200:
+        assert failures(0.5 * calls.EACH, calls.ALL) > most
+
+
+@PROPERTY
+@given(counts=st.lists(st.integers(0, 500), min_size=1, max_size=6).filter(any))
+def test_what_the_mixture_of_transitions_costs(counts):
+    n_k, n, b = np.array(counts, float), sum(counts), len(counts)
+    mixture = gammaln(b / 2) + gammaln(n_k + 0.5).sum() - b * gammaln(0.5) - gammaln(n + b / 2)
+    kappa = (n_k[n_k > 0] * np.log(n_k[n_k > 0])).sum() - n * np.log(n) - mixture
+    assert kappa <= (b - 1) / 2 * math.log(n) + math.log(b) + 1e-9
+
+
+# Lemma E, and the sums of the proof -------------------------------------------------------------------
+
+
+@PROPERTY
+@given(
+    seed=st.integers(0, 2**32),
+    sigma=st.floats(1.0, 10.0),
+    epsilon=st.floats(0.01, 1.0),
+    room=st.floats(0.02, 0.4),
+    point=st.floats(0.0, 1.0),
+    fraction=st.floats(0.5, 1.0),
+)
+def test_a_fraction_grows_at_points_that_returns_exceed(seed, sigma, epsilon, room, point, fraction):
+    margin = (grid.FORCED_MARGIN + room / 60.0) * epsilon
+    m = margin + point**3 * (sigma - 2.0 * margin)
+    stake = fraction * epsilon / (24.0 * sigma)
+    rate = epsilon**2 / (48.0 * sigma**2) * min(1.0 / 27.0, room / 6.0) * (1.0 - 1e-9)
+    # The returns of this mean that vary most, and others.
+    part = (m + margin) / sigma
+    assert part * math.log1p(stake * (sigma / m - 1.0)) + (1.0 - part) * math.log1p(-stake) >= rate
+    some = np.random.default_rng(seed).random(50)
+    returns = some * (m + margin) / some.mean()
+    if returns.max() <= sigma:
+        assert np.log1p(stake * (returns / m - 1.0)).mean() >= rate
+
+
+@PROPERTY
+@given(
+    most=st.floats(-2.0, 3.0).map(math.exp),
+    x=st.floats(-4.0, 5.0).map(math.exp),
+    y=st.floats(-3.0, 2.0).map(math.exp),
+    part=st.floats(0.02, 0.99),
+)
+def test_what_a_pair_contributes(most, x, y, part):
+    tau, n = part * most, np.arange(1, 300_000)
+    met = np.maximum(np.minimum(most, x / n + y / np.sqrt(n)) - tau, 0.0).sum()
+    quick = calls.TAU_QUICK
+    assert met <= x * math.log(most / (quick * tau)) + y**2 / ((1.0 - quick) * tau) + 1e-9
+
+
+def test_constants_that_the_page_takes_from_the_planner():
+    assert pytest.approx(7 / 24) == grid.FORCED_GRID + 2.0 * grid.FORCED_MARGIN
+    assert constants.SETTLED == 1.1
+    assert (constants.STAKES_OPEN, constants.SOLVER_OPEN) == (0.25, 0.05)
+    assert (constants.FORCED_EVERY, constants.NEAR) == (100, 1.25)
+    assert (constants.REBUILD_GROWTH, constants.SETTLING_CALLS) == (1.15, 100.0)
+    left_open = 1.1 * constants.PENALTY["tree"] + 0.25 + 0.05
+    room = 1.0 - left_open - 7 / 24
+    assert 0.0 < room < 0.5
+    spared = calls.SPARED
+    assert (1.0 - spared) ** 2 - spared >= calls.LEAST_SURPLUS
+    met = (1.0 + left_open) / (calls.LEAST_SURPLUS * room) + spared / calls.LEAST_SURPLUS + 1.0
+    assert met <= calls.OVERALL / room
+    assert 1.0 / (1.0 - math.exp(-1.0)) <= calls.TYPICAL
+    assert 2.0 * math.log(2.0) <= calls.EACH
+
+
+# The evaluation ---------------------------------------------------------------------------------------
+
+ARMS = {"gamma": 1.0, "horizon": 1, "epsilon": 0.1, "delta": 0.1}
+STEPS = {"gamma": 0.8, "horizon": 3, "epsilon": 0.3, "delta": 0.1}
+
+
+def as_on_the_page(model, *, gamma, horizon, epsilon, delta):
+    """The theorem, history by history: its third number, given T and omega, and the others.
+
+    Shares of delta are those of the planner.
+    """
+    setting = calls._setting(model, gamma, horizon, epsilon, delta)
+    cost, d, actions, many = setting.prices, delta / 4, len(model.actions(0)), model.successors
+    eps, depths = epsilon / setting.width, range(horizon)
+    sigma = [sum(gamma**i for i in range(k)) for k in range(horizon + 1)]
+    cash = [1 - 0.65 * max(0.8**h, 1e-6) for h in depths]
+    excesses = [sum(-math.log(c) for c in cash[h:]) for h in range(horizon + 1)]
+    evidence, varpi = cost.log_share + excesses[0], constants.PENALTY["tree"]
+    least = varpi * eps / evidence
+    xi = 1 - 1.1 * varpi - 0.3 - 1 / 8 - 1 / 6
+    further = cost.stakes.shape[1] - 5
+    w = (0.25 if further else 1.0) / (5 + 0.25 * further)
+    kappa = [-math.log((1 - c) * w) for c in cash]
+    reach = [gamma**h * (sigma[horizon - h] if many > 1 else 1.0) for h in depths]
+    ball = [many > 1 and h <= horizon - 2 for h in depths]
+    most = [gamma**h * sigma[horizon - h] + 1.1 * least * excesses[h + 1] for h in depths]
+    swing = [gamma ** (h + 1) * sigma[horizon - h - 1] + 0.55 * least * excesses[h + 1] for h in depths]
+    x = [gamma**h * sigma[horizon - h] * (2 * reach[h] / least + 2.5 * kappa[h]) for h in depths]
+    log_d = math.log(1 / d)
+    q = exact.finite_horizon(model, gamma=gamma, horizon=horizon) / setting.width
+    _, probabilities, successors = model.sparse()
+    pairs, todo = [], [(0, 0, 0.0)]
+    while todo:
+        h, s, behind = todo.pop()
+        for a in range(len(model.actions(s))):
+            gap = behind + gamma**h * (q[h, s].max() - q[h, s, a])
+            pairs.append((h, gap))
+            if h + 1 < horizon:
+                leads = zip(probabilities[s, a], successors[s, a], strict=True)
+                todo += [(h + 1, int(to), gap) for p, to in leads if p > 0]
+
+    def third(forced, omega):
+        episodes = 100 * forced
+        kt = (many - 1) / 2 * math.log(1 + episodes) + math.log(many)
+        total, first, second = 0.0, 0.0, 0.0
+        for h, gap in pairs:
+            tau = xi * omega[h] * (eps + gap) / 5
+            if tau < most[h]:
+                eta = 8 / (7 * tau)
+                y = reach[h] ** 2 * (6.25 * kappa[h] + 5.6 + 2 * math.log(1 + episodes))
+                y += 8 * ball[h] * swing[h] ** 2 * (cost.levels["price"][h] + 1.4 + 2 * kt)
+                total += most[h] + x[h] * math.log(8 * most[h] / tau) + eta * y
+                first = max(first, eta * reach[h] ** 2)
+                second = max(second, eta * ball[h] * swing[h] ** 2)
+        total += 8 * log_d * first + 16 * log_d * second
+        return 1.6 / 0.35 / (xi * eps) * (total + log_d * sum(most))
+
+    squared, fractions = (sigma[horizon] / eps) ** 2, setting.grid.fractions
+    smallest = 0.9 * 2.0 ** -(fractions - 1)
+    assert eps / 48 < smallest * sigma[horizon] <= eps / 24 * (1 + 1e-9)
+    proof = math.log(fractions * actions / setting.rules[0]["delta_forced"])
+    account = squared * max(48 * max(27, 6 / xi) * proof, 112.5 / xi**2 * math.log(actions / d))
+    lasting = (
+        1.25 * (1 + 200 * math.sqrt(1.15)) * varpi * (1 + sum(excesses[1:]) / evidence) * squared * eps
+    )
+    changes = sigma[horizon] * (2 + math.log(115 * squared) / math.log(1.15))
+    return third, 10 * actions * account, 10 * actions * (lasting + changes) / (xi * eps)
+
+
+@pytest.mark.parametrize(
+    ("model", "question"),
+    [
+        (bandit(0.7, 0.5), ARMS),
+        (bandit(0.9, 0.5, 0.4), ARMS | {"epsilon": 0.02, "delta": 0.01}),
+        (random_small(np.random.default_rng(1)), STEPS),
+        (random_small(np.random.default_rng(2), successors=1, actions=3), STEPS | {"gamma": 1.0}),
+    ],
+    ids=["two arms", "three arms", "tree", "no chance"],
+)
+def test_it_is_the_theorem_of_the_page(model, question, monkeypatch):
+    used = []
+    best = calls._best_omega
+    monkeypatch.setattr(calls, "_best_omega", lambda *args: used.append(best(*args)) or used[-1])
+    found = theory.bracket_calls(model, **question)
+    third, account, settling = as_on_the_page(model, **question)
+    assert found.account == pytest.approx(account)
+    assert found.settling == pytest.approx(settling)
+    assert used[-1].sum() == pytest.approx(1.0)
+    # Gaps are rounded down, which makes the bound larger.
+    steps = question["horizon"]
+    assert 1.0 - 1e-6 <= found.tree / third(found.tree, used[-1]) <= 1.0 + steps / 64
+    rng = np.random.default_rng(0)
+    others = [third(found.tree, rng.dirichlet(np.full(steps, 3.0))) for _ in range(30)]
+    assert found.tree <= 1.05 * min(others)
+    assert found.forced == math.floor(max(found.tree, account, settling)) + 1
+    assert found.calls == 100 * steps * found.forced
+
+
+def test_two_arms_by_hand():
+    # sigma = 1, C_1 = 0: A = 2 (269.35 varpi / 0.1 + 2 + 7.155 log 11500).
+    varpi = constants.PENALTY["tree"]
+    found = theory.bracket_calls(bandit(0.7, 0.5), **ARMS)
+    settling = 2 * (2693.5 * varpi + 68.90) / (0.01 * (0.40833 - 1.1 * varpi))
+    assert found.settling == pytest.approx(settling, rel=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_harder_questions_take_more(seed):
+    model = random_small(np.random.default_rng(seed))
+    for name, values in (
+        ("epsilon", (0.5, 0.3, 0.1)),
+        ("delta", (0.3, 0.1, 0.001)),
+        ("horizon", (1, 2, 4)),
+    ):
+        found = [theory.bracket_calls(model, **STEPS | {name: value}) for value in values]
+        for less, more in itertools.pairwise(found):
+            assert less.calls < more.calls
+            assert less.tree < more.tree
+
+
+def test_gaps_make_it_smaller():
+    far, near = bandit(0.9, 0.1, 0.1), bandit(0.5, 0.5, 0.5)
+    assert theory.bracket_calls(far, **ARMS).tree < 0.6 * theory.bracket_calls(near, **ARMS).tree
+
+
+def test_names_and_units_do_not_matter():
+    rng = np.random.default_rng(5)
+    p, r = rng.dirichlet(np.ones(3), (3, 2)), rng.random((3, 2))
+    base = theory.bracket_calls(pacplan.TabularMDP(p, r, reward_range=(0, 1)), **STEPS)
+    scaled = pacplan.TabularMDP(p, 7 * r - 4, reward_range=(-4, 3))
+    question = STEPS | {"epsilon": 7 * STEPS["epsilon"]}
+    assert theory.bracket_calls(scaled, **question).calls == pytest.approx(base.calls)
+    other = pacplan.TabularMDP(p[:, ::-1], r[:, ::-1], reward_range=(0, 1))
+    assert theory.bracket_calls(other, **STEPS).calls == pytest.approx(base.calls)
+    order = [1, 2, 0]
+    back = np.argsort(order)
+    moved = pacplan.TabularMDP(p[back][:, :, back], r[back], reward_range=(0, 1))
+    assert theory.bracket_calls(moved, order[0], **STEPS).calls == pytest.approx(base.calls)
+
+
+def test_where_nothing_is_to_be_decided():
+    assert theory.bracket_calls(bandit(0.5), **ARMS).calls == 0.0
+    assert theory.bracket_calls(bandit(0.5, 0.4), **ARMS | {"epsilon": 1.0}).calls == 0.0
+
+
+@pytest.mark.parametrize("change", [{"epsilon": 0.0}, {"delta": 1.0}, {"horizon": 0}, {"gamma": 1.1}])
+def test_bad_questions(change):
+    with pytest.raises(ValueError, match=next(iter(change))):
+        theory.bracket_calls(bandit(0.5, 0.4), **ARMS | change)
+    with pytest.raises(TypeError):
+        theory.bracket_calls(object(), **ARMS)
+
+
+@pytest.mark.parametrize(
+    ("model", "question"), [(bandit(0.7, 0.5), ARMS), (random_small(np.random.default_rng(1)), STEPS)]
+)
+def test_real_searches_take_less(model, question):
+    most = theory.bracket_calls(model, **question).calls
+    assert max(pacplan.Bracket(**question).plan(model, seed=seed).samples for seed in range(20)) < most
