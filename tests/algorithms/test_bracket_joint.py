@@ -140,3 +140,12 @@ def test_the_gap_of_a_plan_is_the_joint_one():
     plan = pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=2).plan(model, 0, seed=0)
     apart = np.delete(plan.upper, plan.actions.index(plan.action)).max() - plan.lower[plan.action]
     assert plan.certified and plan.gap <= 0.1 < apart
+
+
+def test_gaps_take_memory_as_accounts_are_opened():
+    """One account for each of 20,000 actions, with its gaps to all others, would take gigabytes."""
+    arms = pacplan.Simulator(
+        lambda state, action, rng: (0, float(rng.random() < 0.5), True), actions=20_000
+    )
+    planner = pacplan.Bracket(epsilon=0.6, delta=0.1, gamma=0.9, horizon=1)
+    assert planner.plan(arms, 0, seed=0, budget=200).memory < 10_000_000

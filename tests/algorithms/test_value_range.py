@@ -114,3 +114,19 @@ def test_numbers_are_bounds_too():
         assert plan.upper.max() <= 1.0
     with pytest.raises(TypeError, match="numbers or of functions"):
         pacplan.Bracket(**SETTINGS, value_bounds=("a", 1))
+
+
+def test_a_range_is_held_against_the_returns_of_one_step():
+    """Also where gamma = 0 leaves a later step no weight."""
+    arms = pacplan.Simulator(
+        lambda state, action, rng: (0, float(rng.random() < 0.3 + 0.4 * action), True), actions=2
+    )
+    with pytest.raises(pacplan.BrokenPromiseError, match="value_range"):
+        pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.0, value_range=(0.2, 0.7)).plan(arms, 0, seed=0)
+
+
+def test_a_range_that_leaves_one_return():
+    arms = pacplan.Simulator(lambda state, action, rng: (0, 1.0, True), actions=2)
+    planner = pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.9, horizon=1, value_range=(1.0, 2.0))
+    with pytest.raises(ValueError, match="share more than one number"):
+        planner.plan(arms, 0, seed=0)

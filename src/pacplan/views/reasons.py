@@ -49,7 +49,7 @@ def reasons(plan: "Plan") -> Reasons:
         why = "" if together else f"even if {taken} is worth no more than its lower bound, "
         change: tuple[str, ...] = (f"Nothing, if the bounds hold: {why}no other action is better.",)
     else:
-        so = "together, what was seen of the two says that" if together else "so"
+        so = "together, what was seen of all actions says that" if together else "so"
         change = (
             f"The decision would change if {rival} turned out to be worth more than {taken}. If it is "
             f"the best action, and the bounds hold, it is worth at most {at_most(high)}, and {taken} "

@@ -266,7 +266,8 @@ def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
         return
     after = search.steps.ended[rules.horizon - length]
     earned = decision.earned + decision.discount * after
-    if decision.discount > 0.0:
+    # An episode that a coin has ended has no return, and no discount; nor have the steps if gamma is 0.
+    if decision.discount > 0.0 or rules.gamma == 0.0:
         note_return(rules, decision.paid + rules.gamma**length * after)
     if decision.kind == EXPLOIT:
         bet_exploit(search, decision.play, earned, decision.guided)

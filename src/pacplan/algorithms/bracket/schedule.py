@@ -41,8 +41,9 @@ from pacplan.models.handles import NO_ADVICE
 
 @inlined
 def satisfied(search: Search) -> bool:
-    """The stopping rule: max_{a != b} U(a) - L(b) <= epsilon for some b, which is then the answer.
+    """The stopping rule: some b has a gap of at most epsilon, and is then the answer.
 
+    Its gap is the largest over a != b of U(a) - L(b), or of gap(a, b) where that is kept and is less.
     For the value goal, max U - max L <= 2 epsilon.
     """
     root, rules = search.root, search.rules[0]

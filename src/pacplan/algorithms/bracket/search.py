@@ -148,18 +148,24 @@ class BracketSearch(KernelSearch):
         rules = self._rules[0]
         # An episode can find a new outcome of the same pair at every step.
         room.extend(self._scratch, int(rules["widest"]) + self.horizon + 1)
-        self._wealth = self._opened(self._wealth, int(rules["bettors"]))
-        self._gaps = room.extend(self._gaps, len(self._wealth))
+        # With each account that counts for both sides go its gaps to all actions.
+        beside = self._gaps.itemsize * len(self.actions) if rules["joint"] else 0
+        self._wealth = self._opened(self._wealth, int(rules["bettors"]), beside)
+        if rules["joint"]:
+            self._gaps = room.extend(self._gaps, len(self._wealth))
         self._forced_wealth = self._opened(self._forced_wealth, int(rules["forcers"]))
         if self._graph is not None:
             self._graph = grown_graph(self._graph, nodes, episodes * self.horizon + 1, room)
         return episodes
 
-    def _opened(self, accounts: NDArray[np.float64], used: int) -> NDArray[np.float64]:
-        """Room for an action to begin betting, or for some, and for twice as many once all bet."""
+    def _opened(self, accounts: NDArray[np.float64], used: int, beside: int = 0) -> NDArray[np.float64]:
+        """Room for an action to begin betting, or for some, and for twice as many once all bet.
+
+        `beside` has the bytes that an account takes elsewhere.
+        """
         if used < len(accounts):
             return accounts
-        first = max(1, FIRST_ACCOUNTS // (accounts.itemsize * math.prod(accounts.shape[1:])))
+        first = max(1, FIRST_ACCOUNTS // (accounts.itemsize * math.prod(accounts.shape[1:]) + beside))
         return self.room.extend(accounts, min(max(2 * used, first), len(self.actions)))
 
     def in_units(self, scaled: Any) -> Any:

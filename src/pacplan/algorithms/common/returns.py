@@ -60,14 +60,14 @@ def return_range(
         sigma: 1 + gamma + ... + gamma^(H-1).
 
     Raises:
-        ValueError: rewards cannot add up to anything in that range.
+        ValueError: rewards cannot add up to anything in that range, or to one number only.
     """
     least, most = ((value - low * sigma) / width for value in value_range)
     floor, ceiling = max(0.0, least), min(sigma, most)
-    if not floor <= ceiling:
+    if not floor < ceiling:
         raise ValueError(
             f"value_range={value_range} contradicts the model's reward_range, by which returns lie in "
-            f"[{low * sigma}, {(low + width) * sigma}]"
+            f"[{low * sigma}, {(low + width) * sigma}]: the two must share more than one number"
         )
     return floor, ceiling
 
