@@ -195,6 +195,12 @@ class Workers(NamedTuple):
         number = self.at_once or getattr(self.executor, "_max_workers", None) or os.cpu_count()
         return int(number or 1)
 
+    @property
+    def handed_over(self) -> int:
+        """How much is handed over at a time: half as much again, if that waits until it is its turn."""
+        size = self.number if self.executor is None else getattr(self.executor, "_max_workers", None)
+        return self.number + (self.number // 2 if size == self.number else 0)
+
 
 class Team(NamedTuple):
     """Who does a job, ready.

@@ -375,7 +375,7 @@ def run(
         if crew is not None:
             simulator = cast(Simulator, model)
             hands = stack.enter_context(Hands(simulator, root, crew))
-            taped = TapedSession(simulator, root, hands.submit, crew.number)
+            taped = TapedSession(simulator, root, hands.submit, crew.handed_over)
         session: Any = model.open(root) if taped is None else taped
         stack.callback(session.close)
         search = planner.start(query, session)
