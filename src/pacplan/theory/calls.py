@@ -20,7 +20,7 @@ from pacplan.models.protocol import Table
 
 # Lemma A: 2 R s / (l n) + 2.5 sqrt(v kappa / n) + 2.5 s kappa / n.
 SLOW, ROOT, QUICK = 2.0, 2.5, 2.5
-# Lemma B: 1.4 sum w + 2 max w log(1/d).
+# Lemma B: 1.4 sum w + 2 max w log(1/nu).
 EACH, ALL = 1.4, 2.0
 # The part of xi that is spared for each of: the margins of Lemma E, actions forced less than T_L times,
 # and what lambda adds before it has settled.
@@ -66,9 +66,9 @@ def bracket_calls(
 ) -> BracketCalls:
     """The most calls that Bracket needs, by the theorem of docs/calls.md.
 
-        100 H T,  T = max( 10 K T_L, 10 A / (xi epsilon), 4.6 / (xi epsilon) [ Psi + Vb log(1/d) ] )
+        100 H T,  T = max( 10 K T_L, 10 A / (xi epsilon), 4.6 / (xi epsilon) [ Psi + Vb log(1/nu) ] )
 
-    with d = delta/4. Nothing is declared, and equal states are not merged. Every history of the tree
+    with nu = delta/4. Nothing is declared, and equal states are not merged. Every history of the tree
     counts with its own gaps. The constants are those of the proof: see the page for how far they are
     from what is measured.
 
@@ -126,13 +126,13 @@ class _Problem(NamedTuple):
     """The numbers of the theorem that depend on the setting. Arrays are by depth."""
 
     epsilon: float
-    chance: float  # d
+    chance: float  # nu
     actions: int  # K, of the root
     penalty: float  # varpi: lambda_0 Lambda = varpi epsilon
     least: float  # lambda_0
     evidence: float  # Lambda = log(1/delta_s) + C_0
     room: float  # xi
-    proof: float  # log(F/alpha), of the wealth that proves a point of a forced account
+    proof: float  # log(q/alpha), of the wealth that proves a point of a forced account
     successors: int  # B
     discount: NDArray[np.float64]  # gamma^h
     sigma: NDArray[np.float64]  # sigma_(H-h)
@@ -232,7 +232,7 @@ def _settling(problem: _Problem) -> float:
 
 
 def _tree_episodes(problem: _Problem, paths: list[_Paths], every: int) -> float:
-    """The largest T with T <= 4.6 / (xi epsilon) [ Psi(T) + Vb log(1/d) ], at the best omega.
+    """The largest T with T <= 4.6 / (xi epsilon) [ Psi(T) + Vb log(1/nu) ], at the best omega.
 
     The right side grows as log T; omega is chosen for the last T, some times over.
     """
