@@ -69,7 +69,7 @@ def guides(model, gamma, horizon, seed):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mdps", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=600_000, help="of the first MDP")
+    parser.add_argument("--seed", type=int, default=610_000, help="of the first MDP")
     options = parser.parse_args()
     table = Table(title=f"Calls to the model, {options.mdps} MDPs, delta {DELTA}", box=None)
     for header in ("problem", "guidance", "median calls", "ratio to none, geometric mean"):
