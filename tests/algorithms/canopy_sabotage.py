@@ -1,5 +1,7 @@
 """Trees of a sabotaged Canopy, in a process and with a cache of its own: prints their scores.
 
+A score is -inf if the search itself refuses them.
+
     python canopy_sabotage.py honest|clipped|stopped|leaking
 
 Below the root there is one action, so that honest trees are worth the action on average. Most states
@@ -81,4 +83,11 @@ if __name__ == "__main__":
     shape = {"widths": [3, 8, 6, 4], "kept": [1, 1, 1, 1]}
     # While little was learnt, v has much to learn from a single tree.
     for trees, searches in ((5, 1000), (1200, 100)):
-        print(*scores(tree_means(model, trees, searches, **shape, gamma=1.0, horizon=4), q))
+        try:
+            means = tree_means(model, trees, searches, **shape, gamma=1.0, horizon=4)
+        except growth.ExcessError:
+            print(
+                -np.inf
+            )  # A tree was worth more than an honest one can be, and the search has noticed.
+        else:
+            print(*scores(means, q))
