@@ -39,7 +39,7 @@ def test_every_planner_is_here():
 SIMULATED = ("budget", "python model", "jitted model", "ends", "state actions", "deadline", "interrupt")
 SIMULATED += ("model raises", "bad reward")
 SKIPPED = {
-    # They hold few records: of sequences, of steps, of policies; and the game is small.
+    # They hold few records: of sequences, of steps, of policies.
     "olop": ("state actions", "memory"),
     "kl-olop": ("state actions", "memory"),
     "opd": ("other seeds",),
@@ -48,7 +48,6 @@ SKIPPED = {
     "stop": ("memory",),
     "sparse-sampling": ("memory",),
     "smooth-cruiser": ("memory",),
-    "ugape-mcts": ("memory",),
 }
 
 
