@@ -333,7 +333,8 @@ def test_a_person_walks_the_tree(browser, tmp_path):  # noqa: F811
     assert f"{at_least(plan.lower[at])} to {at_most(plan.upper[at])}" in row.text
     row.find_element("tag name", "summary").click()
     rewards = seen.rewards[(), plan.action]
-    assert f"{len(rewards):,} visits; reward {np.mean(rewards):.4g} on average" in row.text
+    # What was folded is filled in when it opens, a moment after the click.
+    page.wait(lambda: f"{len(rewards):,} visits; reward {np.mean(rewards):.4g} on average" in row.text)
     for state, times in seen.successors[(), plan.action].items():
         assert f"state {state}" in row.text
         assert f"{times / len(rewards):.3f} ({times:,})" in row.text
@@ -378,6 +379,7 @@ def test_it_fits_and_can_be_read(browser, tmp_path, width, dark):  # noqa: F811
         dark,
     )
     page.find("#explorer summary")[0].click()
+    page.wait(lambda: page.find("#explorer .led button"))
     assert page.run("document.documentElement.scrollWidth") <= width
     assert page.overflowing() == []
     found = page.contrasts()
