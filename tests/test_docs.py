@@ -1,5 +1,6 @@
 """Every Python block of README and documentation runs, and prints what the page shows after it."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import pacplan
+from command_line import run as run_command
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -89,6 +91,14 @@ def test_readme_begins_with_the_two_commands():
     assert commands[0].startswith("python3 dev.py pacplan plan garnet")
     assert commands[1] == "python3 dev.py test"
     assert commands[1] in (ROOT / ".ci" / "run").read_text("utf-8")
+
+
+def test_the_caption_of_the_picture_says_what_the_command_does():
+    first = blocks(ROOT / "README.md", "sh")[0].splitlines()[0]
+    done = run_command(*first.removeprefix("python3 dev.py pacplan ").split(), "--seed", "0", "--json")
+    said = re.search(r"`--seed 0`, after ([\d,]+) calls", (ROOT / "README.md").read_text("utf-8"))
+    assert said is not None
+    assert int(said[1].replace(",", "")) == json.loads(done.output)["samples"]
 
 
 def test_the_file_of_a_page_is_an_example():
