@@ -247,6 +247,8 @@ def test_slow_simulators_within_a_time_limit(monkeypatch, clock):
             r"takes no thresholds= .*\(mdp-gape would take it\); it takes .*merge",
         ),
         ({"colour": "red"}, "takes no colour= for this model; it takes .*value_bounds"),
+        ({"workes": 4}, r"takes no workes= .*\(did you mean workers=\?\)"),
+        ({"horizons": 4}, r"takes no horizons= .*\(did you mean horizon=\?\)"),
         ({"state": [1]}, "hashable"),
         ({"state": None}, "name a state"),
     ],

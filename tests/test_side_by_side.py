@@ -282,6 +282,30 @@ if __name__ == "__main__":
 """
 
 
+UNGUARDED = """
+import pacplan
+
+def step(state, action, rng):
+    return state, float(rng.random() < 0.5), False
+
+model = pacplan.Simulator(step, actions=2)
+pacplan.UCT(gamma=0.5, horizon=2).plan(model, 0, seed=0, budget=10, workers=2)
+"""
+
+
+def test_a_script_that_every_process_would_run_again_is_told_so(tmp_path):
+    (tmp_path / "script.py").write_text(UNGUARDED)
+    done = subprocess.run(
+        [sys.executable, "script.py"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "below `if __name__ == '__main__':`" in done.stderr
+
+
 @pytest.mark.parametrize(("rule", "end"), [("return", "interrupt True 0"), ("raise", "raised")])
 def test_ctrl_c(rule, end, tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)

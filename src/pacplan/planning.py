@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -400,7 +401,11 @@ def _check_names(planner: type[Planner], settings: dict[str, Any]) -> None:
         if _takes(planner, {name: None}):
             continue
         others = [other for other, cls in planners.items() if _takes(cls, {name: None})]
-        hint = f" ({', '.join(others)} would take it)" if others else ""
+        own = set(signature(plan).parameters) - {"model", "state", "settings"}
+        near = get_close_matches(name, sorted(own | set(signature(planner).parameters)), 1)
+        hint = f" (did you mean {near[0]}=?)" if near else ""
+        if others:
+            hint = f" ({', '.join(others)} would take it)"
         known = ", ".join(f"{taken}=" for taken in signature(planner).parameters)
         raise TypeError(f"plan takes no {name}= for this model{hint}; it takes {known}")
 

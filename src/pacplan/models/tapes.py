@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.core.notes import lost
+from pacplan.core.notes import IN_A_SCRIPT, lost
 from pacplan.models import forms, handles
 from pacplan.models.simulator import PythonSession, Simulator
 
@@ -306,6 +306,8 @@ class TapedSession(PythonSession):
             draw.ends += 1
             if self.needed is None and draw.ends > _MADE_AGAIN:
                 advice = f"This call was made {draw.ends} times, with the same seed, and always lost"
+                if not any(tape.taken for tape in self._tapes.values()):
+                    advice += f". If none ever came back: {IN_A_SCRIPT}"
                 raise lost("calls to the model", error, advice) from error
             return None
         except Exception:

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from pacplan.core import checks
-from pacplan.core.notes import add_note, lost, shown
+from pacplan.core.notes import IN_A_SCRIPT, add_note, lost, shown
 from pacplan.engine.executors import (
     InProcess,
     Team,
@@ -249,11 +249,7 @@ class _Stream:
             except CancelledError as error:
                 raise lost("plans", error, "They were cancelled by someone else") from error
             except BrokenExecutor as error:
-                advice = (
-                    "If none was ever made: a script that starts processes does so below `if __name__ "
-                    "== '__main__':`, and functions of its model are defined at the top of a module"
-                )
-                raise lost("plans", error, advice) from error
+                raise lost("plans", error, f"If none was ever made: {IN_A_SCRIPT}") from error
             except Exception as error:  # Of this state alone: its plan cannot be sent, for instance.
                 return error
 
