@@ -158,9 +158,10 @@ def _widest_child(search: Search, link: int) -> int:
 
 
 @answers(steps.begin, Search)
-def _begin(search: Search, state: int) -> None:
+def _begin(search: Search, model: Any, state: int) -> int:
     if search.tree.used[0] == 0:
         _add_child(search, NONE, state, search.calls.size, 1.0, search.tails[0])
+    return CHUNK_DONE
 
 
 @answers(steps.advance, Search)
@@ -236,8 +237,16 @@ class OPMDP(Planner):
         return _PolicySearch(self, query, session)
 
     def finish(self, query: Query, search: "_PolicySearch", stopped_by: str, seconds: float) -> Plan:
-        surely, assumed = "That is certain.", ("the tables of the model are true",)
-        return certain_plan(self, query, search, stopped_by, seconds, surely, assumed)
+        return certain_plan(
+            self,
+            query,
+            search,
+            stopped_by,
+            seconds,
+            horizon=self.horizon,
+            surely="That is certain.",
+            assumed=("the tables of the model are true",),
+        )
 
 
 class _PolicySearch(StepSearch):

@@ -148,9 +148,10 @@ def _smooth_max(search: Search, at: int, pick: float) -> tuple[float, float, int
 
 
 @answers(steps.begin, Search)
-def _begin(search: Search, state: int) -> None:
+def _begin(search: Search, model: Any, state: int) -> int:
     if search.depth[0] < 0:
         _begin_q(search, 0, state, search.calls.size, 0, search.rules[0].accuracy)
+    return CHUNK_DONE
 
 
 @answers(steps.advance, Search)

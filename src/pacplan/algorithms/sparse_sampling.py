@@ -71,9 +71,10 @@ def _enter(search: Search, h: int, state: int, actions: int) -> None:
 
 
 @answers(steps.begin, Search)
-def _begin(search: Search, state: int) -> None:
+def _begin(search: Search, model: Any, state: int) -> int:
     if search.depth[0] < 0:
         _enter(search, 0, state, search.values.size)
+    return CHUNK_DONE
 
 
 @answers(steps.advance, Search)

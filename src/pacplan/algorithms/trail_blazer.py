@@ -280,10 +280,11 @@ def _average(search: Search, frame: Any) -> int:
 
 
 @answers(steps.begin, Search)
-def _begin(search: Search, state: int) -> None:
+def _begin(search: Search, model: Any, state: int) -> int:
     if search.tree.used[0] == 0:
         add_node(search.tree, state, search.values.size, 0.0, 0.0)
         _call_max(search, 0, search.rules[0].samples, search.rules[0].accuracy)
+    return CHUNK_DONE
 
 
 @answers(steps.advance, Search)

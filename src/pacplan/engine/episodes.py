@@ -104,6 +104,15 @@ def foreseen(search: Any, link: int) -> int:
 
 
 @question
+def foregone(search: Any, link: int) -> bool:
+    """Whether the call of a pair at the last step would tell nothing, so that it is not made.
+
+    The planner takes what it pays into account; the step is not in `path`, and the episode is whole.
+    """
+    return False
+
+
+@question
 def arrive(search: Any, model: Any, h: int, successor: int, ended: bool, ties: Any) -> tuple[int, int]:
     """Take in the outcome of the call at step h; returns its node, or NONE, and how to go on.
 
@@ -187,12 +196,15 @@ def _descend(search: Any, model: Any, most: int, rng: Any, ties: Any) -> tuple[i
     at = 0
     state = tree.nodes[0].state
     calls = 0
-    for h in range(search.terms[0].horizon):
+    horizon = int(search.terms[0].horizon)
+    for h in range(horizon):
         if calls == most:
             return h, calls, state, SPENT
         link = choose(search, at, h, ties)
         if link == NONE:
             return h, calls, state, LEAVE
+        if h + 1 == horizon and foregone(search, link):
+            return h, calls, state, CHUNK_DONE
         step = search.path[h]
         step.node = at
         step.pair = link
@@ -215,7 +227,7 @@ def _descend(search: Any, model: Any, most: int, rng: Any, ties: Any) -> tuple[i
             return h + 1, calls, state, CHUNK_DONE if whole else status
         if child != NONE:
             at = acting_node(search, child)
-    return int(search.terms[0].horizon), calls, state, CHUNK_DONE
+    return horizon, calls, state, CHUNK_DONE
 
 
 @inlined

@@ -19,6 +19,7 @@ ENDED_EARLY = 6
 MOVE_PAYS = 7
 ENDLESS_GAME = 8
 BAD_ANSWER = 9  # of a function of the user's, which raised something
+FALSE_BOUND = 10  # on a value, by the user
 
 
 # The ground rules of a search: what the model promised, and what the planner did. One record.
@@ -52,7 +53,7 @@ def broken_promise(
     seen = key if session.states is None else session.states[key]
     state = shown(seen)
     where = f"state {state}, step {h}"
-    if promise not in (NO_ACTIONS, TOO_MANY_ACTIONS):
+    if promise not in (NO_ACTIONS, TOO_MANY_ACTIONS, FALSE_BOUND):
         where = f"state {state}, action {shown(session.label(key, action))}, step {h}"
     excess = f"more than the promised {terms['successors']} successors were seen; raise successors="
     if deterministic:
@@ -68,6 +69,8 @@ def broken_promise(
         MOVE_PAYS: f"a move that did not end the game paid {reward}; only the last move of a game pays",
         ENDLESS_GAME: f"the game is not over after {terms['horizon']} moves; raise the planner's "
         "horizon=",
+        FALSE_BOUND: f"its value is bounded by {reward}, which what was found below it contradicts; "
+        "correct value_bounds= or value_range=",
     }
     if promise in said:
         return BrokenPromiseError(f"{where}: {said[promise]}")

@@ -21,8 +21,9 @@ _STEPS_AN_EPISODE = 64
 
 
 @question
-def begin(search: Any, state: int) -> None:
-    """Make the root, or the first frame, unless it is there."""
+def begin(search: Any, model: Any, state: int) -> int:
+    """Make the root, or the first frame, unless it is there; returns CHUNK_DONE or BROKEN."""
+    return CHUNK_DONE
 
 
 @question
@@ -47,7 +48,9 @@ def work(
 ) -> int:
     """Take steps until one of the reasons in `pacplan.engine.calls` to return; as for `play`."""
     report = search.report[0]
-    begin(search, state)
+    status = begin(search, model, state)
+    if status != CHUNK_DONE:
+        return status
     last = report.episodes + most_episodes
     steps = _STEPS_AN_EPISODE * (most_episodes + 1)
     while steps > 0:

@@ -31,7 +31,7 @@ from pacplan.algorithms.bracket.expansion import add_unvisited, plant_root, sett
 from pacplan.algorithms.bracket.joint import renew_gaps_of, renew_gaps_to
 from pacplan.algorithms.bracket.pool import ENDED, find_place, pool_has_room, record, update_pool
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
-from pacplan.algorithms.bracket.roulette import concluded, earn
+from pacplan.algorithms.bracket.roulette import concluded, earn, earn_last
 from pacplan.algorithms.bracket.schedule import adapt, decide, satisfied, sweep_if_due
 from pacplan.algorithms.common.returns import bet_exploit, bet_forced, note_return
 from pacplan.compiled.jit import inlined
@@ -39,7 +39,7 @@ from pacplan.compiled.questions import answers
 from pacplan.engine import episodes
 from pacplan.engine.arms import argmax_at_random
 from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
-from pacplan.engine.graph import canonical, find, graph_has_room
+from pacplan.engine.graph import canonical, find, graph_has_room, pools
 from pacplan.engine.promises import BAD_ANSWER, REWARD_VARIES
 from pacplan.engine.tree import NONE, untried_action
 from pacplan.models import handles
@@ -122,6 +122,17 @@ def _optimistic(search: Search, at: int, h: int, ties: Any) -> int:
     return chosen
 
 
+@answers(episodes.foregone, Search)
+def _foregone(search: Search, link: int) -> bool:
+    """At the last step nothing but the reward counts, unless evidence is pooled over depths."""
+    rules, pair = search.rules[0], search.tree.pairs[link]
+    revealed = rules.pays_means or (rules.fixed_rewards and pair.n > 0)
+    if pools(search.graph) or not revealed:
+        return False
+    earn_last(search, pair.reward)
+    return True
+
+
 @answers(episodes.arrive, Search)
 def _arrive(
     search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
@@ -147,7 +158,7 @@ def _arrive(
     bet(search, link, h, (1.0 if rules.told else x) - drift)
     pair.n += 1
     _note_in_pool(search, at, pair.action, h, successor, ended, child, x)
-    earn(search, x, h)
+    earn(search, x, pair.reward if rules.pays_means else x, h)
     if cut:
         return child, episodes.BREAK_OFF
     if ended or h + 1 == rules.horizon:
@@ -266,7 +277,8 @@ def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
         return
     after = search.steps.ended[rules.horizon - length]
     earned = decision.earned + decision.discount * after
-    # An episode that a coin has ended has no return, and no discount; nor have the steps if gamma is 0.
+    # One that a coin or a known reward has ended has no return, and no discount; nor have the steps if
+    # gamma is 0.
     if decision.discount > 0.0 or rules.gamma == 0.0:
         note_return(rules, decision.paid + rules.gamma**length * after)
     if decision.kind == EXPLOIT:

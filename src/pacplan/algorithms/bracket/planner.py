@@ -1,10 +1,10 @@
 """Bracket: proven answers from optimism along one policy above and bets on returns below."""
 
-from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Literal
 
 from pacplan.algorithms.bracket.search import BracketSearch
 from pacplan.algorithms.common.base import Planner, check_stationary
+from pacplan.algorithms.common.certainty import certain_plan
 from pacplan.algorithms.common.confidence import (
     KNOWLEDGE,
     Knowledge,
@@ -14,10 +14,12 @@ from pacplan.algorithms.common.confidence import (
     check_known,
     check_stops,
     declared,
+    tail,
 )
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.plans import bounded_plan
-from pacplan.algorithms.opd.planner import OPD
+from pacplan.algorithms.common.returns import ANYTHING
+from pacplan.algorithms.opd.records import Task
 from pacplan.algorithms.opd.search import SequenceSearch
 from pacplan.core import checks
 from pacplan.engine.driver import Limits
@@ -63,8 +65,10 @@ class Bracket(Targeted, Planner):
         rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit reveals it
             (checked on every visit); "known": taken from the model's table.
         transitions: "unknown"; "deterministic": every pair has one successor (checked); "known": taken
-            from the model's table. If both are deterministic, bounds are certain and come from the
-            search of `OPD`, unless the goal is a value, or `value_bounds` or `value_range` are given.
+            from the model's table. If nothing is left to be learnt by chance, because both are declared
+            one way or another, or rewards alone if H = 1, then bounds are certain and come from the
+            search of `OPD`; if something is known, it reads the table, a state and action at a time,
+            each of which counts as a call.
         target: "horizon": epsilon-optimal in the problem of H steps; "infinite": in the
             infinite-horizon discounted problem.
         value_bounds: what you know: (lower, upper), functions of a state and the number h of steps
@@ -136,33 +140,53 @@ class Bracket(Targeted, Planner):
             )
         self.check_reach(model, limits.budget)
 
-    def _certain(self, query: Query) -> OPD | None:
-        """What searches if nothing is random, unless more is known or asked: no bet is needed then."""
-        if not self.rewards == self.transitions == "deterministic" or query.model.random_rewards:
+    def _certain(self, query: Query) -> Task | None:
+        """What is searched if all that is random is known, so that no bet is needed; else None."""
+        model = query.model
+        # If gamma is 0, nothing after the first step counts.
+        horizon = 1 if self.gamma == 0.0 else self.horizon_for(model, query.budget)
+        one_step = horizon == 1 and self.target == "horizon"
+        no_chance = self.transitions != "unknown" or model.successors == 1 or one_step
+        if self.rewards == "unknown" or not no_chance:
             return None
-        if self.goal == "value" or self.value_bounds is not None or self.value_range is not None:
-            return None
-        infinite = self.target == "infinite"
-        return OPD(
-            epsilon=self.epsilon,
+        reads = "known" in (self.rewards, self.transitions)
+        bounded = reads or self.value_bounds is not None or self.value_range is not None
+        endless = self.target == "infinite" and not bounded
+        cut_off = 0.0 if endless or self.target == "horizon" else tail(model, self.gamma, horizon)
+        return Task(
             gamma=self.gamma,
-            horizon=None if infinite else self.horizon_for(query.model, query.budget),
-            merge=cast(Any, self.merge),
-            transitions="deterministic",
+            epsilon=self.epsilon - cut_off,
+            horizon=None if endless else horizon,
+            merge=self.merge,
+            goal=self.goal,
+            value_bounds=self.value_bounds,
+            value_range=self.value_range or ANYTHING,
+            deterministic=self.transitions == "deterministic",
+            reads=reads,
         )
 
     def start(self, query: Query, session: Session) -> BracketSearch | SequenceSearch:
-        certain = self._certain(query)
-        return BracketSearch(self, query, session) if certain is None else certain.start(query, session)
+        task = self._certain(query)
+        if task is None:
+            return BracketSearch(self, query, session)
+        return SequenceSearch(task, query, session)
 
     def finish(
         self, query: Query, search: BracketSearch | SequenceSearch, stopped_by: str, seconds: float
     ) -> Plan:
         if isinstance(search, SequenceSearch):
-            certain = self._certain(query)
-            assert certain is not None
-            found = certain.finish(query, search, stopped_by, seconds)
-            return replace(found, planner=repr(self))
+            task = search.task
+            return certain_plan(
+                self,
+                query,
+                search,
+                stopped_by,
+                seconds,
+                horizon=task.horizon,
+                surely="That is certain, given what was declared.",
+                assumed=declared(self, query.model),
+                rest=self.epsilon - (task.epsilon or 0.0),
+            )
         snapshot = search.snapshot(seconds)
         assert snapshot.lower is not None and snapshot.upper is not None
         middle = 0.5 * float(snapshot.lower.max() + snapshot.upper.max())

@@ -34,7 +34,7 @@ class Prices:
         stakes: stakes[h, j] is a_j.
         opening: what each S_j starts from.
         kappa: the least lambda, relative to the resolution.
-        log_share: log(1/delta_s), or 0 if nothing is random.
+        log_share: log(1/delta_s).
         shares: whether nodes have shares of delta_p by the order in which they are found, because
             their number is not known beforehand.
     """
@@ -58,7 +58,6 @@ def prices(
     successors: float,
     states: float,
     random_next: bool,
-    random_rewards: bool,
 ) -> Prices:
     """The prices of the bounds from above.
 
@@ -72,7 +71,6 @@ def prices(
         successors: B, infinite if it is not known.
         states: S, infinite if it is not known. It matters only if nodes are merged.
         random_next: whether transitions must be learnt.
-        random_rewards: whether rewards are.
     """
     pooled = merge == "stationary"
     depth = np.arange(horizon)
@@ -120,7 +118,7 @@ def prices(
         stakes=1.0 + (span if pooled else levels["span"])[:, np.newaxis] * chosen,
         opening=opening(chosen),
         kappa=kappa,
-        log_share=log_share if random_next or random_rewards else 0.0,
+        log_share=log_share,
         shares=shares,
     )
 

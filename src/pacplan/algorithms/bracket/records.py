@@ -103,6 +103,7 @@ RULES = np.dtype(
         ("told", np.bool_),  # whether rewards are revealed, by the model or by one visit
         ("fixed_rewards", np.bool_),  # by one visit
         ("known_rewards", np.bool_),  # by the model
+        ("pays_means", np.bool_),  # whether their means stand for them in returns
         ("learns", np.bool_),  # whether transitions must be learnt
         ("shares", np.bool_),  # whether nodes have shares by the order in which they are found
         ("known_transitions", np.bool_),

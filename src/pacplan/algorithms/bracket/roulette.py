@@ -22,12 +22,20 @@ def begin(search: Search) -> None:
 
 
 @inlined
-def earn(search: Search, x: float, h: int) -> None:
-    """The step at depth h paid x."""
+def earn(search: Search, paid: float, counted: float, h: int) -> None:
+    """The step at depth h paid a reward; what counts has the same mean."""
     rules, decision = search.rules[0], search.decision[0]
-    decision.paid += rules.gamma**h * x
-    decision.earned += decision.discount * x
+    decision.paid += rules.gamma**h * paid
+    decision.earned += decision.discount * counted
     decision.discount *= rules.gamma
+
+
+@inlined
+def earn_last(search: Search, counted: float) -> None:
+    """Count the reward of the last step, which was not taken."""
+    decision = search.decision[0]
+    decision.earned += decision.discount * counted
+    decision.discount = 0.0
 
 
 @inlined

@@ -32,6 +32,7 @@ from pacplan.algorithms.bracket.prices import Prices, prices
 from pacplan.algorithms.bracket.records import PREDICTOR, RULES, STEPS
 from pacplan.algorithms.common.grid import Grid, grid_of
 from pacplan.algorithms.common.returns import (
+    ANYTHING,
     FIRST_SPREAD,
     MOMENTS,
     NEWEST,
@@ -101,8 +102,8 @@ def setting_of(task: Task) -> Setting:
     floor, ceiling = return_range(task.value_range, low, width, float(sigma[-1]))
     grid = grid_of(task.epsilon, ceiling - floor, width)
     learns = task.successors > 1 and task.transitions == "unknown"
-    random_next, random_rewards = learns and task.horizon > 1, task.rewards == "unknown"
-    shares = _shares(task, random_next, random_rewards)
+    random_next = learns and task.horizon > 1
+    shares = _shares(task, random_next)
     above = prices(
         shares.product,
         shares.ball,
@@ -113,7 +114,6 @@ def setting_of(task: Task) -> Setting:
         successors=task.successors,
         states=task.states,
         random_next=random_next,
-        random_rewards=random_rewards,
     )
     rules = _rules(task, low, width, above)
     if shares.joint > 0.0:
@@ -152,9 +152,9 @@ class _Shares(NamedTuple):
     joint: float  # delta_J (1 - beta), of both sides together; 0 if each has a process of its own
 
 
-def _shares(task: Task, random_next: bool, random_rewards: bool) -> _Shares:
+def _shares(task: Task, random_next: bool) -> _Shares:
     """Who gets which share of delta: docs/bracket.md, "Shares" and "Both sides at once"."""
-    if task.merge == "tree" and not task.value_goal and (random_next or random_rewards):
+    if task.merge == "tree" and not task.value_goal:
         process = (JOINT_SHARE if random_next else 1.0) * task.delta
         joint = (1.0 - JOINT_BELOW) * process
         ball = (1.0 - JOINT_SHARE) * task.delta
@@ -190,11 +190,14 @@ def _rules(task: Task, low: float, width: float, above: Prices) -> NDArray[Any]:
     rules["told"] = task.rewards != "unknown"
     rules["fixed_rewards"] = task.rewards == "deterministic"
     rules["known_rewards"] = task.rewards == "known"
+    # A range that returns lie in need not hold for sums of means.
+    rules["pays_means"] = task.rewards == "known" and task.value_range == ANYTHING
     rules["known_transitions"] = task.transitions == "known"
     rules["same_actions"] = task.same_actions
     rules["most_actions"] = task.most_actions
     rules["go_on"] = go_on = task.gamma**ROULETTE_POWER
-    rounds = np.maximum(np.arange(task.horizon) + 1 - ROULETTE_DEPTH, 0)
+    called = task.horizon - (task.rewards != "unknown" and task.merge != "stationary")
+    rounds = np.maximum(np.arange(called) + 1 - ROULETTE_DEPTH, 0)
     rules["exploit_cost"] = EXPLOIT_COST * np.power(go_on, rounds).sum()
     rules["swept"] = -1
     return rules

@@ -113,7 +113,6 @@ DECIDE, GROW, CHOOSE, LOOK, PLAY = range(5)
 
 UNIT = np.dtype(
     [
-        ("planted", np.bool_),
         ("policy", np.bool_),  # whether the user gave one
         ("best", np.int64),  # the action to recommend
         ("root", np.int64),  # the state planned from

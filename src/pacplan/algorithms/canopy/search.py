@@ -281,15 +281,13 @@ class CanopySearch(KernelSearch):
 
     def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         upper = (
-            self.root["upper"]
-            if self._unit[0]["planted"]
-            else np.full(len(self.actions), self._setting.span)
+            self.root["upper"] if len(self.tree) > 0 else np.full(len(self.actions), self._setting.span)
         )
         return self.in_units(self.root["lower"]), self.in_units(upper)
 
     def reader(self) -> Reader:
         """The root's actions have bounds, and the calls made for them."""
-        if self._unit[0]["planted"]:
+        if len(self.tree) > 0:
             self.tree.pairs["n"] = np.minimum(self.calls, MOST_COUNTED)
             self.tree.nodes["count"] = min(int(self.calls.sum()), MOST_COUNTED)
         lower, upper = self._bounds()

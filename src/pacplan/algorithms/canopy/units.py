@@ -49,18 +49,19 @@ from pacplan.models import handles
 
 
 @answers(steps.begin, Search)
-def _begin(search: Search, state: int) -> None:
-    search.unit[0].root = state
+def _begin(search: Search, model: Any, state: int) -> int:
+    return CHUNK_DONE if search.tree.used[0] > 0 else _plant(search, model, state)
 
 
 @inlined
-def _plant(search: Search, model: Any) -> int:
+def _plant(search: Search, model: Any, state: int) -> int:
     """Set up the root, its actions and the shapes of their first trees; returns a status."""
     unit, rules, root = search.unit[0], search.rules[0], search.root
-    span = leaf_value(search, model, 0, unit.root)
+    unit.root = state
+    span = leaf_value(search, model, 0, state)
     if np.isnan(span):
-        return int(break_promise(search, BAD_ANSWER, unit.root, 0, 0, 0.0))
-    at = add_node(search.tree, unit.root, root.size, 0.0, 0.0)
+        return int(break_promise(search, BAD_ANSWER, state, 0, 0, 0.0))
+    at = add_node(search.tree, state, root.size, 0.0, 0.0)
     unit.most_actions = root.size
     for h in range(1, rules.horizon):
         search.levels[h].actions = root.size
@@ -75,15 +76,12 @@ def _plant(search: Search, model: Any) -> int:
         arm.forced_ceiling = min(arm.forced_ceiling, ceil(span / (rules.stride * rules.step) - 1e-9))
         arm.estimate = state_value(search.levels[0])
         first_shape(search, a)
-    unit.planted = True
     return CHUNK_DONE
 
 
 @answers(steps.advance, Search)
 def _advance(search: Search, model: Any, ties: Any) -> int:
     unit = search.unit[0]
-    if not unit.planted:
-        return _plant(search, model)
     if unit.phase == DECIDE:
         if satisfied(search):
             return RULE

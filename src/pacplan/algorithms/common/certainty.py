@@ -1,5 +1,6 @@
 """What planners with certain bounds share: where values lie, what ends the search, and the plan."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.horizons import check_steps
 from pacplan.algorithms.common.plans import bounded_plan
-from pacplan.core.words import at_most
+from pacplan.core.words import at_least, at_most
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.values import value_range
@@ -39,43 +40,84 @@ def certain_plan(
     search: Any,
     stopped_by: str,
     seconds: float,
+    *,
+    horizon: int | None,
     surely: str,
     assumed: tuple[str, ...],
+    rest: float = 0.0,
 ) -> Plan:
-    """The plan of a planner whose bounds are certain, as `surely` says."""
+    """The plan of a planner whose bounds are certain.
+
+    Args:
+        planner: who plans.
+        query: what it was asked.
+        search: its search.
+        stopped_by: what ended it.
+        seconds: time it took.
+        horizon: steps of the problem that was searched; None: no end.
+        surely: a sentence that says on what the certainty rests.
+        assumed: what it depends on.
+        rest: by how much actions can differ after the horizon, if that counts, too.
+    """
     snapshot: Snapshot = search.snapshot(seconds)
     assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
-    problem = "over an infinite horizon"
-    if planner.horizon is not None:
-        problem = f"in the {planner.horizon}-step problem"
-    search.horizon = planner.horizon or search.deepest()
+    search.horizon = horizon or search.deepest()
+    loss = max(0.0, snapshot.gap)
+    problem = "over an infinite horizon" if horizon is None else f"in the {horizon}-step problem"
+    proven = f"Action {snapshot.action!r} is within {at_most(loss)} of optimal {problem}"
+    if rest > 0.0:
+        proven += f" and within {at_most(loss + rest)} over an infinite horizon"
+    low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
+    value = low
+    if getattr(planner, "goal", "action") == "value":
+        value = 0.5 * (low + high)
+        apart = at_most(0.5 * (high - low))
+        proven += (
+            f", and the optimal value lies in [{at_least(low)}, {at_most(high)}], within {apart} of "
+            "its middle"
+        )
     return bounded_plan(
         planner,
         query,
         search,
         snapshot,
         stopped_by,
-        guarantee=(
-            f"Action {snapshot.action!r} is within {at_most(max(0.0, snapshot.gap))} of "
-            f"optimal {problem}. {surely}"
-        ),
+        guarantee=f"{proven}. {surely}",
         assumptions=assumed,
         values=np.where(search.calls > 0, snapshot.lower, np.nan),
-        value=float(snapshot.lower.max()),
+        value=value,
     )
 
 
-def tails_of(gamma: float, horizon: int | None, model: Model) -> NDArray[Any]:
-    """What can still be earned after d steps, d = 0, 1, ..."""
+def tails_of(
+    gamma: float,
+    horizon: int | None,
+    model: Model,
+    known: tuple[float, float] = (-math.inf, math.inf),
+) -> NDArray[Any]:
+    """What can still be earned after d steps, d = 0, 1, ..., of which a range may be known.
+
+    Raises:
+        ValueError: rewards cannot add up to anything in that range.
+    """
+    low, high = model.reward_range
     if horizon is not None:
         ranges = value_range(model.reward_range, model.may_end, gamma, horizon)[::-1]
         rows = list(zip(ranges["node_upper"], ranges["node_lower"], strict=True))
-        return np.array(rows, TAIL)
-    low, high = model.reward_range
-    rest = 1.0 / (1.0 - gamma)
-    if not model.may_end:
-        return np.array([(high * rest, low * rest)], TAIL)
-    # One reward at least, after which the episode may end.
-    most = high + gamma * max(high * rest, 0.0)
-    least = low + gamma * min(low * rest, 0.0)
-    return np.array([(most, least)], TAIL)
+    elif not model.may_end:
+        rows = [(high / (1.0 - gamma), low / (1.0 - gamma))]
+    else:
+        # One reward at least, after which the episode may end.
+        rest = gamma / (1.0 - gamma)
+        rows = [(high + max(high * rest, 0.0), low + min(low * rest, 0.0))]
+    tails = np.array(rows, TAIL)
+    least, most = tails["lower"][0], tails["upper"][0]
+    if known[0] > most or known[1] < least:
+        raise ValueError(
+            f"value_range={known} contradicts the model's reward_range, by which returns lie in "
+            f"[{least}, {most}]"
+        )
+    before_the_end = tails[: horizon or 1]
+    before_the_end["lower"] = np.maximum(before_the_end["lower"], known[0])
+    before_the_end["upper"] = np.minimum(before_the_end["upper"], known[1])
+    return tails

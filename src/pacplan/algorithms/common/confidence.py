@@ -68,7 +68,11 @@ def check_successors(planner: Certifying, model: Model) -> None:
 
 
 def check_known(planner: Certifying, model: Model) -> None:
-    """Refuse to take from a model what it does not publish."""
+    """Refuse to take from a model what it does not publish, or the opposite of what it says."""
+    if planner.rewards == "deterministic" and model.random_rewards:
+        raise ValueError(
+            "rewards were declared deterministic, and this model's are random; leave rewards= out"
+        )
     if "known" in (planner.rewards, planner.transitions) and not facts(model).known:
         raise ValueError(
             "rewards='known' and transitions='known' need a model that publishes its tables, "

@@ -1,13 +1,16 @@
 """Bounds of pairs and nodes, and their way up after an expansion.
 
 The pairs of a node lie side by side, in the order of their actions: an expansion that was cut short is
-resumed before any other begins.
+resumed before any other begins. Bounds are certain at all times, so the closest so far is kept: a node
+may have been given one that is closer than what its actions show.
 """
 
 from typing import Any
 
 from pacplan.algorithms.opd.records import Search
 from pacplan.compiled.jit import inlined
+from pacplan.engine.calls import CHUNK_DONE, break_promise
+from pacplan.engine.promises import FALSE_BOUND
 from pacplan.engine.tree import NONE
 
 
@@ -25,19 +28,39 @@ def pair_of(node: Any, action: int) -> int:
 
 @inlined
 def bound_pair(search: Search, link: int) -> None:
-    """Bounds of a pair: its reward, and what its outcome is worth; nothing follows the last step."""
-    tree = search.tree
-    pair = tree.pairs[link]
-    pair.upper = pair.reward
-    pair.lower = pair.reward
-    if pair.child != NONE:
-        gamma = search.terms[0].gamma
-        outcome = tree.nodes[tree.nodes[pair.child].same]
-        pair.upper += gamma * outcome.upper
-        pair.lower += gamma * outcome.lower
+    """Bounds of a pair: its reward, and what its outcomes are worth; nothing follows the last step."""
+    nodes, pair = search.tree.nodes, search.tree.pairs[link]
+    upper = 0.0
+    lower = 0.0
+    outcome = pair.child
+    while outcome != NONE:
+        p, acting = nodes[outcome].p, nodes[nodes[outcome].same]
+        upper += p * acting.upper
+        lower += p * acting.lower
+        outcome = nodes[outcome].sibling
+    gamma = search.terms[0].gamma
+    pair.upper = pair.reward + gamma * upper
+    pair.lower = max(pair.reward + gamma * lower, search.rules[0].floor)
     if pair.at == 0:
-        search.upper[pair.action] = pair.upper
-        search.lower[pair.action] = pair.lower
+        search.upper[pair.action] = min(search.upper[pair.action], pair.upper)
+        search.lower[pair.action] = max(search.lower[pair.action], pair.lower)
+
+
+@inlined
+def widest_outcome(search: Search, link: int) -> int:
+    """The outcome of a pair that its bounds are apart for most; NONE if nothing follows."""
+    nodes = search.tree.nodes
+    found = NONE
+    widest = -1.0
+    outcome = search.tree.pairs[link].child
+    while outcome != NONE:
+        acting = nodes[nodes[outcome].same]
+        width = nodes[outcome].p * (acting.upper - acting.lower)
+        if width > widest:
+            found = outcome
+            widest = width
+        outcome = nodes[outcome].sibling
+    return int(found)
 
 
 @inlined
@@ -47,33 +70,41 @@ def reach(search: Search, link: int) -> int:
     if pair.child == NONE or pair.upper - pair.lower <= search.rules[0].tie:
         return NONE
     nodes = search.tree.nodes
-    return int(nodes[nodes[pair.child].same].reach)
+    return int(nodes[nodes[widest_outcome(search, link)].same].reach)
 
 
 @inlined
-def _bound_node(search: Search, at: int) -> bool:
-    """Bounds and favourite of an expanded node; returns whether its parents are concerned.
+def _bound_node(search: Search, at: int) -> tuple[bool, int]:
+    """Bounds and favourite of an expanded node; whether its parents are concerned, and a status.
 
     The favourite has the largest upper bound. Of several, it is the one that leads deepest, so that one
     sequence is finished before the next begins: if nothing better is possible, that ends the search.
     """
-    tree = search.tree
-    node = tree.nodes[at]
+    node, pairs, tie = search.tree.nodes[at], search.tree.pairs, search.rules[0].tie
     upper, lower, depth = node.upper, node.lower, node.reach
     first = pair_of(node, 0)
-    node.upper = tree.pairs[first].upper
-    node.lower = tree.pairs[first].lower
+    most = pairs[first].upper
+    least = pairs[first].lower
     for link in range(first + 1, first + node.actions):
-        node.upper = max(node.upper, tree.pairs[link].upper)
-        node.lower = max(node.lower, tree.pairs[link].lower)
+        most = max(most, pairs[link].upper)
+        least = max(least, pairs[link].lower)
+    slack = search.rules[0].slack
+    if most < lower - slack or least > upper + slack:
+        false = lower if most < lower - slack else upper
+        return False, break_promise(search, FALSE_BOUND, node.state, 0, node.depth, false)
+    node.upper = min(upper, most)
+    node.lower = max(lower, least)
     node.favourite = NONE
+    width = 0.0
     for link in range(first, first + node.actions):
-        if tree.pairs[link].upper >= node.upper - search.rules[0].tie:
-            below = reach(search, link)
-            if node.favourite == NONE or below > node.reach:
+        if pairs[link].upper >= node.upper - tie:
+            below, apart = reach(search, link), pairs[link].upper - pairs[link].lower
+            deeper = node.favourite == NONE or below > node.reach
+            if deeper or (below == NONE and node.reach == NONE and apart > width):
                 node.favourite = link
                 node.reach = below
-    return bool(node.upper != upper or node.lower != lower or node.reach != depth)
+                width = apart
+    return bool(node.upper != upper or node.lower != lower or node.reach != depth), CHUNK_DONE
 
 
 @inlined
@@ -87,8 +118,8 @@ def _put_due(search: Search, at: int) -> None:
 
 
 @inlined
-def renew_bounds(search: Search, leaf: int) -> None:
-    """Renew all bounds that depend on a node that was expanded, the deepest first."""
+def renew_bounds(search: Search, leaf: int) -> int:
+    """Renew all bounds that depend on a node that was expanded, the deepest first; returns a status."""
     tree = search.tree
     _put_due(search, leaf)
     for depth in range(tree.nodes[leaf].depth, -1, -1):
@@ -96,7 +127,10 @@ def renew_bounds(search: Search, leaf: int) -> None:
         while at != NONE:
             node = tree.nodes[at]
             node.due = False
-            if _bound_node(search, at) and depth > 0:
+            changed, status = _bound_node(search, at)
+            if status != CHUNK_DONE:
+                return status
+            if changed and depth > 0:
                 twin = at
                 while twin != NONE:
                     link = tree.nodes[twin].way
@@ -105,3 +139,4 @@ def renew_bounds(search: Search, leaf: int) -> None:
                     twin = tree.nodes[twin].twin
             at = node.next_due
         search.dues[depth] = NONE
+    return CHUNK_DONE

@@ -4,11 +4,19 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.opd.bounds import bound_pair, pair_of, reach, renew_bounds, whole
+from pacplan.algorithms.opd.bounds import (
+    bound_pair,
+    pair_of,
+    reach,
+    renew_bounds,
+    whole,
+    widest_outcome,
+)
 from pacplan.algorithms.opd.records import Search
 from pacplan.compiled.jit import inlined
 from pacplan.compiled.questions import answers
 from pacplan.engine import steps
+from pacplan.engine.arms import largest, least_gap
 from pacplan.engine.calls import (
     CHUNK_DONE,
     NO_ROOM,
@@ -19,8 +27,9 @@ from pacplan.engine.calls import (
     draw_counted,
 )
 from pacplan.engine.graph import has_room, merge
-from pacplan.engine.promises import REWARD_VARIES, TOO_MANY_SUCCESSORS
+from pacplan.engine.promises import BAD_ANSWER, FALSE_BOUND, REWARD_VARIES, TOO_MANY_SUCCESSORS
 from pacplan.engine.tree import NONE, add_node, add_pair, link_child
+from pacplan.models import handles
 
 # Of the outcomes that are remembered, so many are asked for again, as a part of all calls, to see
 # whether the model keeps its promise.
@@ -32,29 +41,59 @@ _SAME_REWARD = 1e-9
 
 
 @answers(steps.begin, Search)
-def _begin(search: Search, state: int) -> None:
+def _begin(search: Search, model: Any, state: int) -> int:
     """Make the root."""
-    if search.tree.used[0] == 0:
-        tail = search.tails[0]
-        root = add_node(search.tree, state, search.calls.size, tail.upper, tail.lower)
-        _place(search, root, NONE, 0)
+    if search.tree.used[0] > 0:
+        return CHUNK_DONE
+    at = add_node(search.tree, state, search.calls.size, 0.0, 0.0)
+    status = _place(search, model, at, NONE, 0, 1.0)
+    root = search.tree.nodes[at]
+    search.upper[:] = root.upper
+    search.lower[:] = search.tails[0].lower
+    return int(status)
 
 
 @inlined
-def _place(search: Search, at: int, way: int, depth: int) -> None:
-    """Give a new node its place: a pair leads to it, and an earlier one may have the same state."""
+def _place(search: Search, model: Any, at: int, way: int, depth: int, p: float) -> int:
+    """Give a new node its place: a pair leads to it, and an earlier one may have the same state.
+
+    Returns a status. A node without actions is an end, and worth nothing.
+    """
     nodes = search.tree.nodes
     node = nodes[at]
     node.depth = depth
     node.reach = depth
     node.way = way
+    node.p = p
     node.same = at
     node.twin = NONE
-    if search.rules[0].merged and node.actions > 0:
+    if node.actions == 0:
+        return CHUNK_DONE
+    if search.rules[0].merged:
         node.same = merge(search.merged, node.state, depth, at)
         if node.same != at:
             node.twin = nodes[node.same].twin
             nodes[node.same].twin = at
+            return CHUNK_DONE
+    return int(_bound_leaf(search, model, at))
+
+
+@inlined
+def _bound_leaf(search: Search, model: Any, at: int) -> int:
+    """What a leaf is worth: what rewards can add up to, and what the user knows; returns a status."""
+    node = search.tree.nodes[at]
+    tail = search.tails[min(node.depth, search.tails.size - 1)]
+    low, high = handles.value_bounds(model, int(node.state), int(node.depth))
+    node.upper = min(tail.upper, high)
+    node.lower = max(tail.lower, low)
+    if np.isnan(high):
+        node.upper = tail.upper
+        node.lower = tail.lower
+        return int(break_promise(search, BAD_ANSWER, node.state, 0, node.depth, 0.0))
+    if node.lower > node.upper + search.rules[0].slack:
+        false = node.upper if high < tail.lower else node.lower
+        return int(break_promise(search, FALSE_BOUND, node.state, 0, node.depth, false))
+    return CHUNK_DONE
 
 
 @answers(steps.advance, Search)
@@ -67,12 +106,14 @@ def _action_to_learn_of(search: Search) -> int:
     """The root's action below which to expand; NONE if the search is over.
 
     Given an accuracy, the action b with the least gap or its strongest rival: the one that less is
-    known of.
+    known of. If the value is asked for, or there is no accuracy, the most promising action.
     """
     rules, upper, lower = search.rules[0], search.upper, search.lower
-    if rules.epsilon < 0.0:
+    if rules.value_goal and largest(upper) - largest(lower) <= 2.0 * rules.epsilon:
+        return NONE
+    if rules.value_goal or rules.epsilon < 0.0:
         return _most_promising(search, NONE)
-    best, gap = _least_gap(search)
+    best, gap = least_gap(upper, lower)
     if gap <= rules.epsilon:
         return NONE
     rival = _most_promising(search, best)
@@ -103,27 +144,6 @@ def _most_promising(search: Search, other: int) -> int:
 
 
 @inlined
-def _least_gap(search: Search) -> tuple[int, float]:
-    """The action b with the least gap, max over a != b of U(a) minus L(b), and that gap."""
-    upper, lower = search.upper, search.lower
-    first = 0
-    for action in range(1, upper.size):
-        if upper[action] > upper[first]:
-            first = action
-    second = -np.inf
-    for action in range(upper.size):
-        if action != first:
-            second = max(second, upper[action])
-    best = first
-    gap = second - lower[first]
-    for action in range(upper.size):
-        if action != first and upper[first] - lower[action] < gap:
-            best = action
-            gap = upper[first] - lower[action]
-    return best, gap
-
-
-@inlined
 def _leaf(search: Search) -> int:
     """The node to expand: the root, or the end of a sequence.
 
@@ -131,7 +151,7 @@ def _leaf(search: Search) -> int:
     surely worth most instead: a few steps can prove much from below, where from above all others have
     to be ruled out.
     """
-    nodes, pairs = search.tree.nodes, search.tree.pairs
+    nodes = search.tree.nodes
     if not whole(nodes[0]):
         return 0
     if search.rules[0].epsilon > 0.0 and search.report[0].episodes % 2 == 0:
@@ -141,7 +161,7 @@ def _leaf(search: Search) -> int:
     at = 0
     link = pair_of(nodes[0], _action_to_learn_of(search))
     while link != NONE:
-        at = nodes[pairs[link].child].same
+        at = nodes[widest_outcome(search, link)].same
         link = nodes[at].favourite if whole(nodes[at]) else NONE
     return int(at)
 
@@ -150,12 +170,14 @@ def _leaf(search: Search) -> int:
 def _surest_leaf(search: Search) -> int:
     """The end of the sequence that is surely worth most; NONE if it is known well enough."""
     nodes, pairs = search.tree.nodes, search.tree.pairs
-    discount = search.terms[0].gamma
-    link = pair_of(nodes[0], _least_gap(search)[0])
+    weight = search.terms[0].gamma
+    link = pair_of(nodes[0], _surest_action(search))
     while pairs[link].child != NONE:
-        at = nodes[pairs[link].child].same
+        outcome = widest_outcome(search, link)
+        at = nodes[outcome].same
         node = nodes[at]
-        if discount * (node.upper - node.lower) <= _NARROW * search.rules[0].epsilon:
+        weight *= nodes[outcome].p
+        if weight * (node.upper - node.lower) <= _NARROW * search.rules[0].epsilon:
             return NONE
         if not whole(node):
             return int(at)
@@ -163,8 +185,20 @@ def _surest_leaf(search: Search) -> int:
         for other in range(link + 1, pair_of(node, node.actions)):
             if pairs[other].lower > pairs[link].lower:
                 link = other
-        discount *= search.terms[0].gamma
+        weight *= search.terms[0].gamma
     return NONE
+
+
+@inlined
+def _surest_action(search: Search) -> int:
+    """The root's action to prove something of from below."""
+    if not search.rules[0].value_goal:
+        return int(least_gap(search.upper, search.lower)[0])
+    surest = 0
+    for action in range(1, search.lower.size):
+        if search.lower[action] > search.lower[surest]:
+            surest = action
+    return surest
 
 
 @inlined
@@ -187,11 +221,12 @@ def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
     node = tree.nodes[at]
     depth = node.depth
     left = node.actions - node.tried
-    if tree.used[0] + left > tree.nodes.size or tree.used[1] + left > tree.pairs.size:
+    more = left * _most_outcomes(search.table)
+    if tree.used[0] + more > tree.nodes.size or tree.used[1] + left > tree.pairs.size:
         return NO_ROOM
     if depth + 1 >= search.dues.size or not has_room(search.known, 1):
         return NO_ROOM
-    if rules.merged and not has_room(search.merged, left):
+    if rules.merged and not has_room(search.merged, more):
         return NO_ROOM
     before = merge(search.known, node.state, depth if rules.per_step else 0, at)
     first = _first_action(search, at)
@@ -199,17 +234,35 @@ def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
     while not whole(node):
         if search.report[0].calls - begun == most:
             return SPENT
-        status = _try_next(search, model, at, before, first, rng)
+        status = _try_next(search, search.table, model, at, before, first, rng)
         if status != CHUNK_DONE:
             return status
     counts.deepest = max(counts.deepest, depth + 1)
-    renew_bounds(search, at)
-    return CHUNK_DONE
+    return int(renew_bounds(search, at))
 
 
 @inlined
-def _try_next(search: Search, model: Any, at: int, before: int, first: int, rng: Any) -> int:
-    """Try the next action of node `at`, whose state was expanded at node `before`; returns a status."""
+def _most_outcomes(table: Any) -> int:
+    """The most outcomes that a pair can have."""
+    return 1 if table is None else table.shape[-1]
+
+
+@inlined
+def _try_next(
+    search: Search, table: Any, model: Any, at: int, before: int, first: int, rng: Any
+) -> int:
+    """Try the next action of node `at`, whose state was expanded at node `before`; returns a status.
+
+    `first` is the root's action that led there.
+    """
+    if table is None:
+        return _call_next(search, model, at, before, first, rng)
+    return _read_next(search, table, model, at, before, first)
+
+
+@inlined
+def _call_next(search: Search, model: Any, at: int, before: int, first: int, rng: Any) -> int:
+    """Learn by a call what an action does, unless it is remembered; returns a status."""
     tree, counts = search.tree, search.counts[0]
     node, terms = tree.nodes[at], search.terms[0]
     action, h = node.tried, node.depth
@@ -231,7 +284,15 @@ def _try_next(search: Search, model: Any, at: int, before: int, first: int, rng:
             status = _compare(search, earlier, successor, ended, reward, h)
             if status != CHUNK_DONE:
                 return status
-    return _add_outcome(search, model, at, successor, ended, reward)
+    link = _add_tried(search, at)
+    pair = tree.pairs[link]
+    pair.reward = reward
+    pair.successor = successor
+    pair.ended = ended
+    status = _add_outcome(search, model, link, successor, ended, 1.0)
+    if status == CHUNK_DONE:
+        bound_pair(search, link)
+    return status
 
 
 @inlined
@@ -247,30 +308,56 @@ def _compare(search: Search, link: int, successor: int, ended: bool, reward: flo
 
 
 @inlined
-def _add_outcome(
-    search: Search, model: Any, at: int, successor: int, ended: bool, reward: float
-) -> int:
-    """Add the pair of the next action of node `at`, and the node that it leads to; returns a status."""
-    tree, depth = search.tree, search.tree.nodes[at].depth + 1
-    last = depth == search.rules[0].horizon
+def _read_next(search: Search, table: Any, model: Any, at: int, before: int, first: int) -> int:
+    """Read from the model's table what an action does, which counts as a call; returns a status."""
+    tree, terms = search.tree, search.terms[0]
+    node, h = tree.nodes[at], tree.nodes[at].depth
+    action = node.tried
+    row = table[h if search.rules[0].per_step else 0, node.state, action]
+    link = _add_tried(search, at)
+    outcomes = 0
+    cumulative = 0.0
+    for k in range(row.size):
+        p = row[k].cumulative - cumulative
+        cumulative = row[k].cumulative
+        if p > 0.0:
+            outcomes += 1
+            tree.pairs[link].reward += p * row[k].reward
+            status = _add_outcome(search, model, link, row[k].state, row[k].ended, p)
+            if status != CHUNK_DONE:
+                return status
+    if outcomes > terms.successors:
+        return int(break_promise(search, TOO_MANY_SUCCESSORS, node.state, action, h, 0.0))
+    if before == at or not search.rules[0].remembers:
+        search.calls[action if first == NONE else first] += 1
+        search.report[0].calls += 1
+    bound_pair(search, link)
+    return CHUNK_DONE
+
+
+@inlined
+def _add_tried(search: Search, at: int) -> int:
+    """Add the pair of the next action of node `at`."""
+    link = add_pair(search.tree, at, search.tree.nodes[at].tried)
+    pair = search.tree.pairs[link]
+    pair.n = 1
+    pair.at = at
+    return link
+
+
+@inlined
+def _add_outcome(search: Search, model: Any, link: int, successor: int, ended: bool, p: float) -> int:
+    """Add the node that a pair leads to with probability p, unless it is the last; returns a status."""
+    tree = search.tree
+    depth = tree.nodes[tree.pairs[link].at].depth + 1
+    if depth == search.rules[0].horizon:
+        return CHUNK_DONE
     actions = 0
-    if not (last or ended):
+    if not ended:
         actions, status = count_actions(search, model, successor, depth)
         if status != CHUNK_DONE:
             return status
-    link = add_pair(tree, at, tree.nodes[at].tried)
-    pair = tree.pairs[link]
-    pair.n = 1
-    pair.at = at
-    pair.reward = reward
-    pair.successor = successor
-    pair.ended = ended
-    if not last:
-        tail = search.tails[min(depth, search.tails.size - 1)]
-        upper, lower = (0.0, 0.0) if ended else (tail.upper, tail.lower)
-        child = add_node(tree, 0 if ended else successor, actions, upper, lower)
-        tree.nodes[child].count = 1
-        link_child(tree, link, child)
-        _place(search, child, link, depth)
-    bound_pair(search, link)
-    return CHUNK_DONE
+    child = add_node(tree, 0 if ended else successor, actions, 0.0, 0.0)
+    tree.nodes[child].count = 1
+    link_child(tree, link, child)
+    return int(_place(search, model, child, link, depth, p))

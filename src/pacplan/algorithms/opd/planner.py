@@ -6,12 +6,15 @@ from pacplan.algorithms.common.base import Planner, check_stationary
 from pacplan.algorithms.common.certainty import certain_plan, check_limits
 from pacplan.algorithms.common.confidence import check_accuracy
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
+from pacplan.algorithms.common.returns import ANYTHING
+from pacplan.algorithms.opd.records import Task
 from pacplan.algorithms.opd.search import SequenceSearch
 from pacplan.core import checks
 from pacplan.core.words import exactly
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
 from pacplan.models.protocol import Session
+from pacplan.models.told import Bounds, check_bounds
 from pacplan.result import Plan
 
 _DECLARED = ("unknown", "deterministic")
@@ -33,7 +36,8 @@ class OPD(Planner):
 
     The accuracy also changes what is extended, since bounds are needed only where they decide: of b
     and its strongest rival the action with the larger U - L, by its most promising sequence; and every
-    other time the sequence of b that is surely worth most.
+    other time the sequence of b that is surely worth most. If the value is asked for, it is the most
+    promising sequence of all, and the one that is surely worth most.
 
     That nothing is random is declared, by successors=1 of the model or by `transitions` below, and
     checked where it can be: a state and action that is called again must do what it did before.
@@ -43,6 +47,8 @@ class OPD(Planner):
         epsilon: how far from optimal the action may be, in the model's reward units; None: as close as
             a budget or a deadline allows.
         horizon: steps after which nothing counts; None: the infinite-horizon problem.
+        goal: "action", or "value": stops when the interval of the state's value is at most 2 epsilon
+            wide, so that its middle, `plan.value`, is within epsilon.
         merge: "tree": a node for every sequence; "depth": one for all sequences that lead to the same
             state after as many steps; "stationary": the same, and what is known of a state is known at
             all depths, so the model is not called for it again (but for one call in ten, to see whether
@@ -51,6 +57,12 @@ class OPD(Planner):
             it to the model to say if they do not.
         transitions: "deterministic" declares that a state and action always lead to the same state;
             "unknown" leaves it to the model to promise that, by successors=1.
+        value_bounds: what you know: (lower, upper), functions of a state and the number h of steps
+            taken, or numbers, that bound its optimal value over the steps left, in the model's units:
+            what an end of a sequence is worth. The answer depends on it; bounds that what is found
+            contradicts end the plan with an error.
+        value_range: (low, high), if you know that what is earned from any state on, discounted from
+            there, lies between them, whatever is done. The answer depends on it, too.
         chunk: see `Planner`; here in expansions.
     """
 
@@ -62,17 +74,27 @@ class OPD(Planner):
         gamma: float,
         epsilon: float | None = None,
         horizon: int | None = None,
+        goal: Literal["action", "value"] = "action",
         merge: Literal["tree", "depth", "stationary"] = "tree",
         rewards: Literal["unknown", "deterministic"] = "unknown",
         transitions: Literal["unknown", "deterministic"] = "unknown",
+        value_bounds: Bounds | None = None,
+        value_range: tuple[float, float] | None = None,
         chunk: int | None = None,
     ) -> None:
         super().__init__(chunk=chunk)
         self.epsilon = None if epsilon is None else check_accuracy(epsilon)
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
+        self.goal = checks.choice("goal", goal, ("action", "value"))
+        if self.goal == "value" and self.epsilon is None:
+            raise ValueError('goal="value" needs epsilon, the accuracy of the value')
         self.merge = checks.choice("merge", merge, ("tree", "depth", "stationary"))
         self.rewards = checks.choice("rewards", rewards, _DECLARED)
         self.transitions = checks.choice("transitions", transitions, _DECLARED)
+        self.value_bounds = check_bounds(value_bounds)
+        self.value_range = (
+            None if value_range is None else checks.interval("value_range", value_range, "return")
+        )
 
     def check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
@@ -89,7 +111,17 @@ class OPD(Planner):
         check_limits(self, limits, model, ends=bool(self.epsilon))
 
     def start(self, query: Query, session: Session) -> SequenceSearch:
-        return SequenceSearch(self, query, session)
+        task = Task(
+            gamma=self.gamma,
+            epsilon=self.epsilon,
+            horizon=self.horizon,
+            merge=self.merge,
+            goal=self.goal,
+            value_bounds=self.value_bounds,
+            value_range=self.value_range or ANYTHING,
+            deterministic=True,
+        )
+        return SequenceSearch(task, query, session)
 
     def finish(self, query: Query, search: SequenceSearch, stopped_by: str, seconds: float) -> Plan:
         low, high = query.model.reward_range
@@ -98,9 +130,22 @@ class OPD(Planner):
             "rewards are deterministic",
             f"rewards lie in [{exactly(low)}, {exactly(high)}]",
         ]
+        if self.value_bounds is not None:
+            assumed.append("value_bounds bound the values")
+        if self.value_range is not None:
+            least, most = self.value_range
+            assumed.append(f"returns lie in [{exactly(least)}, {exactly(most)}]")
         if self.merge != "tree":
             assumed.append("equal states have equal futures")
         if self.merge == "stationary":
             assumed.append("a state and action do the same at every step")
-        surely = "That is certain, given that nothing is random."
-        return certain_plan(self, query, search, stopped_by, seconds, surely, tuple(assumed))
+        return certain_plan(
+            self,
+            query,
+            search,
+            stopped_by,
+            seconds,
+            horizon=self.horizon,
+            surely="That is certain, given that nothing is random.",
+            assumed=tuple(assumed),
+        )

@@ -1,5 +1,6 @@
 """What an OPD search works on."""
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -7,10 +8,41 @@ from numpy.typing import NDArray
 
 from pacplan.engine.graph import MergeTable
 from pacplan.engine.tree import LINKS, NODE_FIELDS, TreeArrays
+from pacplan.models.told import Bounds
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is searched, and how far.
+
+    Attributes:
+        gamma: discount.
+        epsilon: the gap to stop at, or half the width of the value's interval; None: there is none.
+        horizon: steps after which nothing counts; None: no end.
+        merge: what a node stands for: "tree", "depth" or "stationary".
+        goal: "action" or "value".
+        value_bounds: what the user knows of the values of states.
+        value_range: what is earned from any state on, whatever is done.
+        deterministic: whether it was declared that every pair has one successor.
+        reads: whether outcomes are read from the model's table, with their probabilities, instead of
+            called for: then they may be random.
+    """
+
+    gamma: float
+    epsilon: float | None
+    horizon: int | None
+    merge: str
+    goal: str
+    value_bounds: Bounds | None
+    value_range: tuple[float, float]
+    deterministic: bool
+    reads: bool = False
+
 
 NODE = np.dtype(
     [
         *NODE_FIELDS,
+        ("p", np.float64),  # its probability, given the pair that leads here
         ("depth", np.int32),
         ("reach", np.int32),  # depth of the leaf that the favourites below lead to
         ("way", np.int32),  # the pair that leads here
@@ -24,10 +56,10 @@ NODE = np.dtype(
 
 PAIR = np.dtype(
     [
-        ("reward", np.float64),  # in the user's units
+        ("reward", np.float64),  # in the user's units; its mean, if it was read
         ("upper", np.float64),
         ("lower", np.float64),
-        ("successor", np.int64),
+        ("successor", np.int64),  # and whether the episode ended: of what was called for
         ("at", np.int32),  # its node
         ("ended", np.bool_),
         *LINKS,
@@ -40,7 +72,10 @@ RULES = np.dtype(
     [
         ("epsilon", np.float64),  # negative: there is none
         ("tie", np.float64),  # values that differ by no more are equal but for rounding
+        ("slack", np.float64),  # by how much bounds may contradict each other, for rounding
+        ("floor", np.float64),  # the least that is earned from any state on, whatever is done
         ("horizon", np.int64),  # 0: no end
+        ("value_goal", np.bool_),
         ("merged", np.bool_),  # whether equal states at equal depths are one node
         ("remembers", np.bool_),  # whether what is known of a state serves at all depths
         ("per_step", np.bool_),  # whether what follows a state depends on its depth
@@ -56,6 +91,7 @@ class Search(NamedTuple):
     """The tree of what can be done, or the graph if equal states are merged."""
 
     tree: TreeArrays
+    table: Any  # the model's outcomes, if they are read; else None
     merged: MergeTable  # nodes by state and depth, if they are merged
     known: MergeTable  # the first node of each state that was expanded
     dues: NDArray[np.int32]  # by depth, the first node whose bounds are due to be renewed

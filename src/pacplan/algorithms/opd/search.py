@@ -1,7 +1,7 @@
 """An OPD search: its arrays, and how they grow."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pacplan.algorithms.common.certainty import tails_of
 from pacplan.algorithms.common.plans import best_estimate
 from pacplan.algorithms.opd import expansion  # noqa: F401  (answers the step loop's questions)
-from pacplan.algorithms.opd.records import COUNTS, NODE, PAIR, RULES, Search
+from pacplan.algorithms.opd.records import COUNTS, NODE, PAIR, RULES, Search, Task
 from pacplan.compiled.jit import records
 from pacplan.engine import steps
 from pacplan.engine.driver import Snapshot
@@ -18,39 +18,45 @@ from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import NONE, Evidence, Reader
 from pacplan.models.protocol import Session, facts
+from pacplan.models.told import tell
 
-if TYPE_CHECKING:
-    from pacplan.algorithms.opd.planner import OPD
-
-# Rounding, as a part of the largest value.
+# Rounding, as a part of the largest value; and what rounding may explain, if bounds that the user gave
+# contradict what was found.
 _ROUNDING = 1e-13
+_SLACK = 1e-9
 
 
 class SequenceSearch(KernelSearch):
     """The tree of what can be done; an episode is an expansion."""
 
-    def __init__(self, planner: "OPD", query: Query, session: Session) -> None:
+    def __init__(self, task: Task, query: Query, session: Session) -> None:
         model = query.model
         super().__init__(
             query,
             session,
             PAIR,
             NODE,
-            gamma=planner.gamma,
+            gamma=task.gamma,
             horizon=1,
-            deterministic=True,
+            deterministic=task.deterministic,
             run=steps.work,
         )
-        self.target = planner.epsilon
+        self.task = task
+        self.target = task.epsilon if task.goal == "action" else None
         self.order = query.ties.permutation(len(query.actions))
-        self._tails = tails_of(planner.gamma, planner.horizon, model)
+        self._table = session.handle.outcomes if task.reads else None
+        self._told = tell(session, task.value_bounds)
+        self._tails = tails_of(task.gamma, task.horizon, model, task.value_range)
         start = self._tails[0]
+        largest = max(abs(start["upper"]), abs(start["lower"]))
         rules = np.zeros(1, RULES)
-        rules["epsilon"] = -1.0 if planner.epsilon is None else planner.epsilon
-        rules["tie"] = _ROUNDING * max(abs(start["upper"]), abs(start["lower"]))
-        rules["horizon"] = planner.horizon or 0
-        rules["merged"] = planner.merge != "tree"
-        rules["remembers"] = planner.merge == "stationary"
+        rules["epsilon"] = -1.0 if task.epsilon is None else task.epsilon
+        rules["tie"], rules["slack"] = _ROUNDING * largest, _SLACK * largest
+        rules["floor"] = task.value_range[0]
+        rules["horizon"] = task.horizon or 0
+        rules["value_goal"] = task.goal == "value"
+        rules["merged"] = task.merge != "tree"
+        rules["remembers"] = task.merge == "stationary"
         rules["per_step"] = not facts(model).stationary
         self._rules = records(rules)
         self._counts = records(np.zeros(1, COUNTS))
@@ -65,6 +71,7 @@ class SequenceSearch(KernelSearch):
         """What the kernels work on."""
         return Search(
             tree=self.tree.arrays(),
+            table=self._table,
             merged=self._merged,
             known=self._known,
             dues=self._dues,
@@ -82,8 +89,9 @@ class SequenceSearch(KernelSearch):
         """Make room for some expansions, and for a longer sequence."""
         widest = max(self._most_actions, int(self.tree.nodes["actions"].max(initial=0)))
         expansions = max(1, 4096 // widest, len(self.tree) // (4 * widest))
-        more = expansions * widest
-        self.tree.reserve(more, more, self.room)
+        pairs = expansions * widest
+        more = pairs if self._table is None else pairs * self._table.shape[-1]
+        self.tree.reserve(more, pairs, self.room)
         self._known = grown(self._known, expansions, self.room)
         if self._rules[0]["merged"]:
             self._merged = grown(self._merged, more + 1, self.room)
@@ -100,7 +108,7 @@ class SequenceSearch(KernelSearch):
 
     def recommended(self) -> int:
         """Index of the action that is surely worth most; given an accuracy, of the least gap."""
-        if self.target is None:
+        if self.task.epsilon is None:
             return best_estimate(self._lower, self.order)
         top = int(np.argmax(self._upper))
         rivals = np.full(len(self._upper), self._upper[top])
