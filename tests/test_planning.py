@@ -79,8 +79,8 @@ GAME = pacplan.envs.game_tree([[0.9, 0.2], 0.6])
             simulator(count, successors=1),
             0,
             {"goal": "value"},
-            "Bracket goal='value' merge='stationary'",
-            "were different.)",
+            "OPD goal='value' merge='stationary'",
+            "nothing is random",
         ),
         # What is given is not chosen.
         (simulator(few_states), 3, {"merge": "tree"}, "Bracket", "(Planned by Bracket.)"),

@@ -215,7 +215,6 @@ def ball_by_dual(p, f, radius):
         (FIXED, {"rewards": "deterministic"}),
         (ENDS, {"rewards": "known"}),
         (ENDS, {"transitions": "known"}),
-        (FIXED, {"rewards": "deterministic", "transitions": "known"}),
     ],
     ids=str,
 )
