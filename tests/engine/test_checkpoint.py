@@ -89,7 +89,7 @@ def test_modes(kind, settings, tmp_path):
     if kind is pacplan.MDPGapE and settings.get("merge") == "stationary":
         pytest.skip("MDP-GapE does not merge over steps")
     model = pacplan.envs.garnet(states=20, actions=3, seed=5)
-    planner = kind(epsilon=0.0, delta=0.1, gamma=0.7, horizon=5, **settings)
+    planner = kind(epsilon=0.0, delta=0.1, gamma=0.7, horizon=8, **settings)
     whole = planner.plan(model, 0, seed=3, budget=1500)
     again = interrupted_and_resumed(planner, model, 0, tmp_path / "saved", 150, budget=1500)
     assert evidence(again) == evidence(whole)
