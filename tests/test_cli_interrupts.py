@@ -5,49 +5,28 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from command_line import (
     COMMAND,
     FAST,
-    Outcome,
     folder_of_models,
     run_process,
 )
+from interrupting import interrupted
 
 folder = pytest.fixture(folder_of_models)
 
 
-def interrupted(*arguments):
-    """Start the command, send Ctrl-C once a slow model has begun, and say how it ended.
-
-    Without it, the slow models would keep it busy for hours.
-    """
-    process = subprocess.Popen(
-        [COMMAND, *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # A shell that runs tests in the background makes them ignore Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    try:
-        while not os.path.exists("started"):
-            assert process.poll() is None, process.stderr.read()
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=600)
-    finally:
-        process.kill()
-        process.wait()
-    return Outcome(process.returncode, stdout, stderr)
+def interrupt(*arguments):
+    """Run the command, with Ctrl-C once a slow model has begun, which would take hours."""
+    return interrupted([COMMAND, *arguments], lambda: os.path.exists("started"))
 
 
 @pytest.mark.parametrize("extra", [(), ("--quiet",)], ids=["progress", "quiet"])
 def test_interrupt_prints_the_plan_so_far(folder, extra):
-    outcome = interrupted("plan", f"{folder}:slow", *FAST, *extra)
+    outcome = interrupt("plan", f"{folder}:slow", *FAST, *extra)
     assert outcome.code == 130
     assert "Traceback" not in outcome.stderr
     assert "estimate" in outcome.stdout and outcome.stdout.startswith("Not certified: action 0, ")
@@ -55,7 +34,7 @@ def test_interrupt_prints_the_plan_so_far(folder, extra):
 
 
 def test_interrupt_with_json(folder):
-    outcome = interrupted("plan", f"{folder}:slow", *FAST, "--json")
+    outcome = interrupt("plan", f"{folder}:slow", *FAST, "--json")
     assert outcome.code == 130
     record = json.loads(outcome.stdout)
     assert record["stopped_by"] == "interrupt"
@@ -64,7 +43,7 @@ def test_interrupt_with_json(folder):
 
 
 def test_interrupt_before_the_search(folder):
-    outcome = interrupted("plan", f"{folder}:slow_factory", *FAST)
+    outcome = interrupt("plan", f"{folder}:slow_factory", *FAST)
     assert outcome.code == 130
     assert outcome.stdout == ""
     assert "Traceback" not in outcome.stderr
@@ -81,7 +60,7 @@ def test_interrupt_during_the_last_call_of_a_plan(folder, tmp_path):
 
 def test_interrupted_comparison_shows_what_is_done(folder):
     command = ["compare", f"{folder}:slow_third", "--planners", "uct,brue", "--budget", "50"]
-    outcome = interrupted(*command, "--runs", "9")
+    outcome = interrupt(*command, "--runs", "9")
     assert outcome.code == 130
     assert "2 problems, 50 calls each" in outcome.stdout
     for name in ("uct", "brue"):
@@ -90,7 +69,7 @@ def test_interrupted_comparison_shows_what_is_done(folder):
 
 
 def test_interrupted_before_any_problem_is_compared(folder):
-    outcome = interrupted("compare", f"{folder}:slow_factory", "--planners", "uct")
+    outcome = interrupt("compare", f"{folder}:slow_factory", "--planners", "uct")
     assert outcome.code == 130
     assert outcome.stdout == ""
     assert "Traceback" not in outcome.stderr

@@ -1,13 +1,8 @@
 """Many decisions: the plans of single ones, in order, wherever they are made."""
 
 import contextlib
-import os
 import pickle
-import signal
-import subprocess
-import sys
 import threading
-import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import count, islice
 from multiprocessing import get_context
@@ -20,6 +15,7 @@ import pytest
 import pacplan
 from deciding import MODEL, SLOW, content
 from every_planner import NAMES, make, problem
+from interrupting import interrupted_script
 
 TABLE = pacplan.envs.garnet(states=20, seed=0)
 BRACKET = pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7)
@@ -305,7 +301,6 @@ if __name__ == "__main__":
     list(quick.plan_many(model, [0, 1], workers=workers, budget=20))
     limits = {'time_limit': 3600, 'on_interrupt': sys.argv[3]}
     plans = long.plan_many(model, states(), seeds=0, workers=workers, **limits)
-    print("begun", flush=True)
     try:
         found = list(plans)
     except KeyboardInterrupt:
@@ -321,30 +316,11 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("rule", ["return", "raise"])
 def test_ctrl_c(kind, workers, rule, tmp_path):
-    (tmp_path / "script.py").write_text(SCRIPT)
-    process = subprocess.Popen(
-        [sys.executable, "script.py", kind, str(workers), rule],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # A shell that runs tests in the background makes them ignore Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    try:
-        assert process.stdout.readline() == "begun\n", process.stderr.read()
-        # From when the first state is read, Ctrl-C is plan_many's to handle.
-        while not (tmp_path / "reading").exists():
-            time.sleep(0.01)
-        time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
-        said, complaints = process.communicate(timeout=600)
-    finally:
-        process.kill()
-        process.wait()
-    assert process.returncode == 0, complaints
-    first, last = said.splitlines()
+    # From when the first state is read, Ctrl-C is plan_many's to handle.
+    arguments = (kind, str(workers), rule)
+    ended = interrupted_script(SCRIPT, *arguments, folder=tmp_path, begun="reading", wait=0.5)
+    assert ended.code == 0, ended.stderr
+    first, last = ended.stdout.splitlines()
     assert last == "2"
     if rule == "raise":
         assert first == "raised"
@@ -352,7 +328,7 @@ def test_ctrl_c(kind, workers, rule, tmp_path):
         # On a busy machine, not every worker may have begun.
         begun = [f"{count} True {{('interrupt', True)}}" for count in range(1, workers + 1)]
         assert first in ("0 True set()", *begun)
-    assert "Traceback" not in complaints
+    assert "Traceback" not in ended.stderr
 
 
 def test_errors_and_plans_are_told_apart_by_their_type():

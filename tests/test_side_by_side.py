@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -20,6 +19,7 @@ import side_by_side as models
 from conftest import interpreted
 from deciding import content
 from every_planner import NAMES, SAMPLING, make
+from interrupting import interrupted_script
 from pacplan.models.tapes import TapedSession
 from side_by_side import MODEL, Shuffled, over
 
@@ -308,28 +308,10 @@ def test_a_script_that_every_process_would_run_again_is_told_so(tmp_path):
 
 @pytest.mark.parametrize(("rule", "end"), [("return", "interrupt True 0"), ("raise", "raised")])
 def test_ctrl_c(rule, end, tmp_path):
-    (tmp_path / "script.py").write_text(SCRIPT)
-    process = subprocess.Popen(
-        [sys.executable, "script.py", rule],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        # A shell that runs tests in the background makes them ignore Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    try:
-        while not (tmp_path / "begun").exists():
-            assert process.poll() is None, process.stderr.read()
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        found, complaints = process.communicate(timeout=25)  # Less than a call takes.
-    finally:
-        process.kill()
-        process.wait()
-    assert found.strip() == end, complaints
-    assert "Traceback" not in complaints
+    # Patience is less than a call takes.
+    ended = interrupted_script(SCRIPT, rule, folder=tmp_path, begun="begun", patience=25)
+    assert ended.stdout.strip() == end, ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 @pytest.mark.parametrize(
