@@ -7,8 +7,16 @@ import signal
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from contextlib import contextmanager, suppress
+from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -229,15 +237,60 @@ def _do(job: Callable[..., Any], *args: Any) -> Any:
 
 
 def check_picklable(job: Any) -> None:
-    """Raise TypeError for a job that cannot be sent to other processes."""
+    """Raise TypeError for a job with a model that cannot be sent to other processes."""
+    threads = "executor=concurrent.futures.ThreadPoolExecutor() if it spends its time outside of Python"
+    _check_picklable(
+        job,
+        "a Python model",
+        f"Define its functions at the top of a module, pass workers=1, or {threads}",
+    )
+
+
+def _check_picklable(job: Any, what: str, advice: str) -> None:
     try:
         pickle.dumps(job)
     except Exception as error:
         raise TypeError(
-            f"a Python model must be picklable to be sent to other processes: {error}. Define its "
-            "functions at the top of a module, pass workers=1, or "
-            "executor=concurrent.futures.ThreadPoolExecutor() if it spends its time outside of Python"
+            f"{what} must be picklable to be sent to other processes: {error}. {advice}"
         ) from None
+
+
+@contextmanager
+def here_or_in_processes(workers: int, job: Any, what: str) -> Iterator[Executor]:
+    """Processes to which a job can be sent, or this one if one is enough.
+
+    Raises:
+        TypeError: it cannot be sent; `what` says in words what it consists of.
+    """
+    if workers == 1:
+        yield InProcess()
+        return
+    _check_picklable(job, what, "Define functions at the top of a module, or pass workers=1")
+    with process_pool(workers) as pool:
+        yield pool
+
+
+def as_computed(
+    executor: Executor, at_once: int, job: Callable[[Any], Any], parts: Iterator[Any]
+) -> Iterator[Future[Any]]:
+    """The results of a job's parts, as they come.
+
+    One part more than can be worked on is always waiting. The next one is asked for when there is room,
+    so that what came before may tell how large it should be.
+    """
+    most = 1 if isinstance(executor, InProcess) else at_once + 1
+    pending: set[Future[Any]] = set()
+    try:
+        while True:
+            for part in islice(parts, most - len(pending)):
+                pending.add(executor.submit(job, part))
+            if not pending:
+                return
+            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+            yield from done
+    finally:
+        for future in pending:
+            future.cancel()
 
 
 def portable(error: Exception) -> Exception:

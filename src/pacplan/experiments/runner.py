@@ -1,11 +1,10 @@
 """Running a sweep: on any executor, resumable, with the same results wherever they are computed."""
 
 import os
-import pickle
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from pacplan import exact
 from pacplan.core import checks
 from pacplan.core.notes import lost
-from pacplan.engine.executors import InProcess, process_pool
+from pacplan.engine.executors import InProcess, as_computed, here_or_in_processes
 from pacplan.experiments.records import Record, Store, store
 from pacplan.experiments.sweep import ProblemSpec, Run, Sweep
 from pacplan.models.protocol import facts
@@ -117,42 +116,22 @@ def _try(problem: ProblemSpec, seed: int) -> None:
 def _chosen(executor: Executor | None, processes: int, sweep: Sweep) -> Iterator[Executor]:
     if executor is not None:
         yield executor
-    elif processes == 1:
-        yield InProcess()
-    else:
-        try:
-            pickle.dumps((sweep.planners, sweep.problems))
-        except (pickle.PicklingError, AttributeError, TypeError) as error:
-            raise TypeError(
-                f"planners and problems must be picklable to be sent to other processes: {error}. "
-                "Define functions at the top of a module, or pass workers=1"
-            ) from None
-        with process_pool(processes) as pool:
-            yield pool
+        return
+    sent = (sweep.planners, sweep.problems)
+    with here_or_in_processes(processes, sent, "planners and problems") as own:
+        yield own
 
 
 def _results(runs: list[Run], executor: Executor, at_once: int) -> Iterator[Record]:
-    """The rows as they come. One batch more than can be worked on is always waiting."""
+    """The rows as they come."""
     if isinstance(executor, InProcess):
         yield from (timed.record for timed in _computed(runs))
         return
     batches = _Batches(runs)
-    most = at_once + 1
-    pending: set[Future[list[Timed]]] = set()
-    try:
-        while True:
-            while len(pending) < most and (batch := batches.next()):
-                pending.add(executor.submit(execute, batch))
-            if not pending:
-                return
-            done, pending = wait(pending, return_when=FIRST_COMPLETED)
-            for future in done:
-                for timed in _result(future):
-                    batches.learn(timed)
-                    yield timed.record
-    finally:
-        for future in pending:
-            future.cancel()
+    for future in as_computed(executor, at_once, execute, batches):
+        for timed in _result(future):
+            batches.learn(timed)
+            yield timed.record
 
 
 def _result(future: Future[list[Timed]]) -> list[Timed]:
@@ -170,8 +149,13 @@ class _Batches:
         self._left = deque(runs)
         self._seconds: dict[tuple[str, int | None], float] = {}
 
-    def next(self) -> list[Run]:
-        """The next batch; empty at the end."""
+    def __iter__(self) -> Iterator[list[Run]]:
+        return self
+
+    def __next__(self) -> list[Run]:
+        """The next batch."""
+        if not self._left:
+            raise StopIteration
         batch: list[Run] = []
         total = 0.0
         while self._left and len(batch) < _MOST_RUNS:

@@ -3,11 +3,10 @@
 import hashlib
 import inspect
 import math
-import pickle
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from pacplan.compiled.sources import source_digest
 from pacplan.core import checks
 from pacplan.core.notes import lost
 from pacplan.core.version import __version__
-from pacplan.engine.executors import InProcess, process_pool
+from pacplan.engine.executors import as_computed, here_or_in_processes
 from pacplan.result import Plan
 from pacplan.testing.cases import Case, Family
 from pacplan.testing.checks import CHECKS, Promise, attempt
@@ -205,45 +204,12 @@ def _compute(tasks: list[Task], results: Ledger, workers: int, progress: bool) -
             for task in {task.key[:2]: task for task in reversed(left)}.values():
                 with suppress(Exception):  # It is raised again, and noted, when its batch is computed.
                     _plan(task, task.number * _BATCH)
-        with _executor(workers, left) as executor:
-            for batch in _results(left, executor, workers):
+        processes = workers if left else 1
+        with here_or_in_processes(processes, left, "planners and families") as executor:
+            for future in as_computed(executor, workers, compute, iter(left)):
+                batch = _result(future)
                 results.add(batch)
                 advance(batch.plans)
-
-
-@contextmanager
-def _executor(workers: int, tasks: list[Task]) -> Iterator[Executor]:
-    if workers == 1 or not tasks:
-        yield InProcess()
-        return
-    try:
-        pickle.dumps(tasks)
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
-        raise TypeError(
-            f"planners and families must be picklable to be sent to other processes: {error}. Define "
-            "them at the top of a module, or pass workers=1"
-        ) from None
-    with process_pool(workers) as pool:
-        yield pool
-
-
-def _results(tasks: list[Task], executor: Executor, workers: int) -> Iterator[Batch]:
-    """The batches as they come. One more than can be worked on is always waiting."""
-    left = iter(tasks)
-    most = 1 if isinstance(executor, InProcess) else workers + 1
-    pending: set[Future[Batch]] = set()
-    try:
-        while True:
-            while len(pending) < most and (task := next(left, None)) is not None:
-                pending.add(executor.submit(compute, task))
-            if not pending:
-                return
-            done, pending = wait(pending, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield _result(future)
-    finally:
-        for future in pending:
-            future.cancel()
 
 
 def _result(future: Future[Batch]) -> Batch:
