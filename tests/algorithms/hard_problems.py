@@ -130,7 +130,9 @@ def evidence(search, model, horizon, counted=1.0):
     """
     rewards, probabilities, successors = model.sparse()
     q = exact.finite_horizon(model, gamma=GAMMA, horizon=horizon)
-    tree, stakes = search.tree, search._fixed["stakes"]
+    tree, stakes, graph = search.tree, search._fixed["stakes"], search._graph
+    pooled = graph is not None and graph.pooled
+    sigma = sum(GAMMA**h for h in range(horizon))
     total = 0.0
     todo = [(0, 0, 1.0)]
     while todo:
@@ -145,16 +147,18 @@ def evidence(search, model, horizon, counted=1.0):
         seen = {outcome.state: outcome.node for outcome in tree.outcomes(link)}
         y = rewards[state, best]
         for p, to in zip(probabilities[state, best], successors[state, best], strict=True):
-            if h + 1 < horizon and p > 0.0:
+            if (h + 1 < horizon or pooled) and p > 0.0:
                 child = seen.get(int(to))
                 drift = tree.pairs[link]["drift"] if child is None else tree.nodes[child]["drift"]
                 y -= counted * p * drift / n
-                if child is not None:
-                    todo.append((child, h + 1, reach * p))
+                if child is not None and h + 1 < horizon:
+                    acting = child if graph is None else int(graph.canonical[child])
+                    todo.append((acting, h + 1, reach * p))
         held = search._bets[link] > product.LOST
         bets = search._bets[link][held] - n * np.log1p(-y / stakes[h][held])
         cash = search._fixed["levels"]["cash"][h]
-        total += reach * np.logaddexp(np.log(cash), np.log((1 - cash) / len(held)) + logsumexp(bets))
+        exponent = reach * GAMMA**h / sigma if pooled else reach
+        total += exponent * np.logaddexp(np.log(cash), np.log((1 - cash) / len(held)) + logsumexp(bets))
     return total
 
 

@@ -72,10 +72,10 @@ def test_check_above_fails_where_evidence_is_pooled(lens, kind):
     assert violations(kind, 100, delta=0.5, merge="stationary")[0] > most(100, 0.25)
 
 
-def mean_evidence(lens, kind, runs, counted=1.0, seed=0):
+def mean_evidence(lens, kind, runs, counted=1.0, seed=0, merge="tree"):
     """Mean and standard error of the product of all evidence against the truth, cut off at 50."""
     rng = np.random.default_rng(seed)
-    planner = pacplan.Bracket(epsilon=0.2, delta=0.5, gamma=GAMMA, horizon=kind.horizon)
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.5, gamma=GAMMA, horizon=kind.horizon, merge=merge)
     values = []
     for run in range(runs):
         model = kind.draw(rng)
@@ -90,4 +90,13 @@ def test_evidence_against_the_truth_does_not_grow(lens, kind):
     assert mean <= 1.0 + 5.5 * error
     # With d forgotten it does.
     mean, error = mean_evidence(lens, kind, 300, counted=0.0)
+    assert mean > 1.0 + 5.5 * error
+
+
+@pytest.mark.parametrize("merge", ["depth", "stationary"])
+@pytest.mark.parametrize("kind", [Kind(3, 2, 2), Kind(4, 2, 3)], ids=str)
+def test_evidence_of_merged_nodes_against_the_truth_does_not_grow(lens, kind, merge):
+    mean, error = mean_evidence(lens, kind, 300, merge=merge)
+    assert mean <= 1.0 + 5.5 * error
+    mean, error = mean_evidence(lens, kind, 300, counted=0.0, merge=merge)
     assert mean > 1.0 + 5.5 * error

@@ -9,10 +9,7 @@ from bandits import bandit
 from conftest import interpreted
 from hard_problems import GAMMA, TREES, Kind, lens_on_searches, most
 from pacplan import BrokenPromiseError, exact
-from pacplan.algorithms.bracket import constants, records
-from pacplan.algorithms.bracket.search import BracketSearch
 from pacplan.algorithms.common.returns import LARGEST_FRACTION
-from pacplan.engine.calls import CHUNK_DONE
 
 lens = pytest.fixture(lens_on_searches)
 
@@ -67,26 +64,6 @@ def test_ties_end_where_there_is_more_than_one_step(merge):
     model = pacplan.TabularMDP(np.full((2, 2, 2), 0.5), np.full((2, 2), 0.5), noise="bernoulli")
     planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=0.9, horizon=2, merge=merge)
     assert planner.plan(model, 0, seed=0, budget=2_000_000).certified
-
-
-@pytest.mark.parametrize("merge", ["depth", "stationary"])
-def test_forced_episodes_of_a_graph_follow_a_sweep(lens, merge, monkeypatch):
-    advance, seen = BracketSearch.advance, []
-
-    def look(search, episodes, calls):
-        sweeps = int(search._fixed["rules"][0]["sweeps"])
-        status = advance(search, episodes, calls)
-        if search._decision[0]["kind"] == records.FORCED and status == CHUNK_DONE:
-            seen.append(sweeps)
-        return status
-
-    monkeypatch.setattr(BracketSearch, "advance", look)
-    model = Kind(4, 2, 2).draw(np.random.default_rng(0))
-    planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=GAMMA, horizon=4, merge=merge, chunk=1)
-    planner.plan(model, 0, seed=0, budget=3000)
-    every = constants.FORCED_SWEEPS
-    assert seen == [every * i for i in range(1, len(seen) + 1)]
-    assert len(seen) >= 10
 
 
 def test_forced_bets_alone_reach_the_mean(lens):

@@ -180,7 +180,7 @@ def test_constants_that_the_page_takes_from_the_planner():
     assert (constants.STAKES_OPEN, constants.SOLVER_OPEN) == (0.25, 0.05)
     assert (constants.FORCED_EVERY, constants.NEAR) == (100, 1.25)
     assert (constants.REBUILD_GROWTH, constants.SETTLING_CALLS) == (1.15, 100.0)
-    left_open = 1.1 * constants.PENALTY["tree"] + 0.25 + 0.05
+    left_open = 1.1 * constants.PENALTY + 0.25 + 0.05
     room = 1.0 - left_open - 7 / 24
     assert 0.0 < room < 0.5
     spared = calls.SPARED
@@ -208,7 +208,7 @@ def as_on_the_page(model, *, gamma, horizon, epsilon, delta):
     sigma = [sum(gamma**i for i in range(k)) for k in range(horizon + 1)]
     cash = [1 - 0.65 * max(0.8**h, 1e-6) for h in depths]
     excesses = [sum(-math.log(c) for c in cash[h:]) for h in range(horizon + 1)]
-    evidence, varpi = cost.log_share + excesses[0], constants.PENALTY["tree"]
+    evidence, varpi = cost.log_share + excesses[0], constants.PENALTY
     least = varpi * eps / evidence
     xi = 1 - 1.1 * varpi - 0.3 - 1 / 8 - 1 / 6
     further = cost.stakes.shape[1] - 5
@@ -291,7 +291,7 @@ def test_it_is_the_theorem_of_the_page(model, question, monkeypatch):
 
 def test_two_arms_by_hand():
     # sigma = 1, C_1 = 0: A = 2 (269.35 varpi / 0.1 + 2 + 7.155 log 11500).
-    varpi = constants.PENALTY["tree"]
+    varpi = constants.PENALTY
     found = theory.bracket_calls(bandit(0.7, 0.5), **ARMS)
     settling = 2 * (2693.5 * varpi + 68.90) / (0.01 * (0.40833 - 1.1 * varpi))
     assert found.settling == pytest.approx(settling, rel=1e-3)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.bracket.constants import DEPTH_SLACK, POOLED_SLACK
+from pacplan.algorithms.bracket.constants import FINAL_SURPLUS
 from pacplan.algorithms.bracket.pool import ENDED
 from pacplan.algorithms.bracket.records import Bounds, Search
 from pacplan.bounds.product import log_stake, penalised_max
@@ -65,50 +65,54 @@ def outcome_estimate(search: Search, outcome: int, h: int) -> float:
 
 @inlined
 def _looks_ahead(search: Search) -> bool:
-    """Whether bets go by what f may be in the end: in graphs, if B is not known."""
-    rules = search.rules[0]
-    return bool(search.graph is not None and rules.least_count > 0 and rules.epsilon != 0.0)
+    """Whether bets go by what f may be in the end: in graphs, if there is a gap to stop at."""
+    return bool(search.graph is not None and search.rules[0].epsilon != 0.0)
 
 
 @inlined
 def bet_depth(search: Search, h: int) -> int:
-    """The depth whose f bets on a call at depth h go by: one for all, if they look ahead and pool."""
-    return 0 if pools(search.graph) and _looks_ahead(search) else h
+    """The depth whose f bets on a call at depth h go by: a middle one, if they look ahead and pool."""
+    horizon = search.rules[0].horizon
+    return min(horizon // 2, horizon - 2) if pools(search.graph) and _looks_ahead(search) else h
 
 
 @inlined
-def final_slack(search: Search, h: int) -> float:
-    """By how much f may exceed the estimate of an outcome when the search ends, roughly.
+def final_part(search: Search) -> float:
+    """Which part of f's surplus over the estimates may be left when the search ends, roughly.
 
-    What is left open of the action played is epsilon and what it is worse than the best.
+    That of the action played is then at most epsilon and what it is worse than the best.
     """
     rules, decision = search.rules[0], search.decision[0]
     if not _looks_ahead(search):
-        return np.inf
-    behind = search.root[decision.best].estimate - search.root[decision.play].estimate
-    part = POOLED_SLACK if pools(search.graph) else DEPTH_SLACK
-    return float(part * (rules.resolution + max(behind, 0.0)) / rules.gamma ** (h + 1))
+        return 1.0
+    arm = search.root[decision.play]
+    behind = search.root[decision.best].estimate - arm.estimate
+    left = FINAL_SURPLUS * (rules.resolution + max(behind, 0.0))
+    return float(left / max(arm.upper - arm.estimate, left))
 
 
 @inlined
-def final_value(search: Search, outcome: int, h: int, slack: float) -> float:
+def final_value(search: Search, outcome: int, h: int, part: float) -> float:
     """What bets on a call at depth h go by, g: the f of an outcome, or what it may be in the end.
 
     f may exceed the largest value, by what evidence may add; g does not, so bets have a fixed range.
     """
     f = min(outcome_value(search.graph, search.bounds, outcome, h), unseen_value(search, h))
-    return f if slack == np.inf else min(f, max(outcome_estimate(search, outcome, h), 0.0) + slack)
+    if part == 1.0:
+        return f
+    estimate = min(max(outcome_estimate(search, outcome, h), 0.0), f)
+    return estimate + part * (f - estimate)
 
 
 @inlined
-def best_outcome(search: Search, link: int, h: int, slack: float) -> tuple[float, int]:
+def best_outcome(search: Search, link: int, h: int, part: float) -> tuple[float, int]:
     """The largest g over the outcomes of a pair at depth h, seen or not, and how many were seen."""
     tree = search.tree
     top = -np.inf
     seen = 0
     outcome = tree.pairs[link].child
     while outcome != NONE:
-        top = max(top, final_value(search, outcome, h, slack))
+        top = max(top, final_value(search, outcome, h, part))
         seen += 1
         outcome = tree.nodes[outcome].sibling
     if seen < search.terms[0].successors:
@@ -133,14 +137,14 @@ def _largest_value(search: Search, link: int, h: int) -> tuple[float, int]:
 
 
 @inlined
-def add_drifts(search: Search, link: int, h: int, slack: float, top: float, seen: int) -> None:
+def add_drifts(search: Search, link: int, h: int, part: float, top: float, seen: int) -> None:
     """Add d = gamma (max g - g), fixed before a call, to the sums of all outcomes of a pair."""
     tree, gamma = search.tree, search.rules[0].gamma
     pair = tree.pairs[link]
     outcome = pair.child
     while outcome != NONE:
         node = tree.nodes[outcome]
-        node.drift += gamma * (top - final_value(search, outcome, h, slack))
+        node.drift += gamma * (top - final_value(search, outcome, h, part))
         outcome = node.sibling
     if seen < search.terms[0].successors:
         pair.drift += gamma * (top - unseen_value(search, h))
@@ -174,6 +178,14 @@ def _first_maximum(
             search.scratch.term,
         )
     return pair.stake, (pair.guess - pair.stake) / (penalty * level.weight)
+
+
+@inlined
+def renew_stake(search: Search, link: int, h: int, penalty: float) -> None:
+    """Renew the first maximum of a pair that was called, so that `refresh_pair` need not."""
+    rules = search.rules[0]
+    if not rules.told or (goes_on(search, h) and rules.learns):
+        _first_maximum(search, link, h, penalty, False)
 
 
 @inlined

@@ -18,12 +18,12 @@ JOINT_BELOW = 0.1  # of the process, for the bounds from below alone
 JOINT_ABOVE = 0.2  # of the remainder, for the bounds from above alone
 
 # What a search may leave open, in parts of epsilon. Their sum must be below 1 (ends).
-PENALTY = {"tree": 0.2, "depth": 0.27, "stationary": 0.36}  # kappa_0 = this / (log(1/delta_s) + C_0)
+PENALTY, MERGED_PENALTY = 0.2, 0.36  # kappa_0 = this / (log(1/delta_s) + C_0)
 SETTLED = 1.1  # lambda ends at most this factor above its least
 STAKES_OPEN = 0.25  # what bets with a largest stake cannot find
 SOLVER_OPEN = 0.05  # the first maximum of W, over all steps of a path ...
 SOLVER_LEAST = 1e-3  # ... and never more than this for one
-_LEFT_OPEN = max(SETTLED * PENALTY["tree"], *PENALTY.values()) + STAKES_OPEN + SOLVER_OPEN
+_LEFT_OPEN = max(SETTLED * PENALTY, MERGED_PENALTY) + STAKES_OPEN + SOLVER_OPEN
 assert _LEFT_OPEN + FORCED_GRID + 2.0 * FORCED_MARGIN < 1.0
 
 # The cash of a pair, which is never staked: 1 - RISK max(RISK_DECAY^h, LEAST_RISK), or POOLED_CASH.
@@ -39,12 +39,12 @@ NEAR = 1.25  # factor within which lambda is left alone, unless it should be the
 MOST_CHANGE = 2.0  # factor by which it changes at once
 SETTLING_CALLS = 100.0  # on this scale the largest lambda falls, as one over a square root (ends)
 
-# If B is not known: what f may exceed an estimate by when a search in a graph ends, in parts of what is
-# left open then.
-DEPTH_SLACK, POOLED_SLACK = 1.0, 2.0
+# In a graph, bets go by what f may be when the search ends: its surplus over an estimate is expected to
+# shrink as that of the root's action will, until it is this many times what is left open then.
+FINAL_SURPLUS = 1.5
 
 # Which episode comes next (`schedule.decide`).
-CUT = 10  # an exploring episode ends after a pair with fewer visits than this ...
+CUT = 10  # an exploring episode goes no further than a pair with fewer visits than this ...
 ANYTIME_CUT = 3  # ... or this, if there is no gap to stop at
 EXPLOIT_COST = 1.4  # of an exploit episode, relative to the calls that it has on average ...
 JOINT_EXPLOIT_COST = 1.1  # ... or this, if one process of bets serves both sides
@@ -53,7 +53,7 @@ EXPLORE_START = 6.0  # calls credited to every action at the start
 TIED = 0.1  # part of epsilon within which upper bounds are tied
 LEAST_WIDTH = 1e-3  # part of epsilon that stands for widths below it
 FORCED_EVERY = 100  # episodes in a tree, of which the last is forced (ends) ...
-FORCED_SWEEPS = 4  # ... and sweeps of a graph, after which all W are up to date (ends)
+FORCED_SHARE = 0.01  # ... and calls in a graph that are, in rows after its sweeps (ends)
 SWEEP_GROWTH, SWEEP_CALLS = 1.05, 20  # of the calls, between two sweeps of a graph (ends)
 TIE = 1e-12  # bounds and estimates that differ by less are tied
 

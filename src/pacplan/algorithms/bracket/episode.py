@@ -2,15 +2,12 @@
 
 from typing import Any
 
-import numpy as np
-
 from pacplan.algorithms.bracket.above import (
     add_drifts,
     best_outcome,
     bet,
     bet_depth,
-    column,
-    final_slack,
+    final_part,
     final_value,
     goes_on,
     outcome_estimate,
@@ -18,8 +15,10 @@ from pacplan.algorithms.bracket.above import (
     refresh_arm,
     refresh_node,
     refresh_pair,
+    renew_stake,
     unseen_value,
 )
+from pacplan.algorithms.bracket.aim import aim, optimistic
 from pacplan.algorithms.bracket.constants import TIE
 from pacplan.algorithms.bracket.estimates import (
     advice_stands,
@@ -75,13 +74,18 @@ def _decide(search: Search, model: Any, ties: Any) -> None:
     steps = search.steps
     update_pool(search, search.rules[0].gamma, steps.sigma, steps.prior, steps.ended)
     decide(search, search.graph, ties)
+    aim(search, search.graph, ties)
     adapt(search, search.graph, model)
 
 
 @answers(episodes.choose, Search)
 def _choose(search: Search, at: int, h: int, ties: Any) -> int:
     """At the root the action decided on; below it what the user advises, the best estimate or W."""
-    decision = search.decision[0]
+    decision, step = search.decision[0], search.path[h]
+    # What was imagined before the call that is made.
+    decision.foreseen = step.child if h < decision.target else NONE
+    if h <= decision.target and step.pair != NONE:
+        return int(step.pair)
     if h == 0:
         if search.root[decision.play].pair == NONE:
             return add_unvisited(search, at, decision.play, 0)
@@ -93,33 +97,15 @@ def _choose(search: Search, at: int, h: int, ties: Any) -> int:
             action = decision.advised
         link = search.scratch.link[action]
         return int(link) if link != NONE else add_unvisited(search, at, action, h)
-    link = _optimistic(search, at, h, ties)
+    link = optimistic(search, at, h, ties)
     if link == NONE:
         link = add_unvisited(search, at, untried_action(search.tree, at, ties), h)
     return int(link)
 
 
-@inlined
-def _optimistic(search: Search, at: int, h: int, ties: Any) -> int:
-    """The pair with the largest W, or NONE for an action never tried; ties at random."""
-    tree, bounds, place = search.tree, search.bounds, column(search.graph, h)
-    node = tree.nodes[at]
-    tied = node.actions - node.tried
-    best = bounds.caps[at, place] if tied > 0 else -np.inf
-    chosen = NONE
-    link = node.first
-    while link != NONE:
-        upper = bounds.pairs[link, place]
-        if upper > best + TIE:
-            best = upper
-            chosen = link
-            tied = 1
-        elif upper >= best - TIE:
-            tied += 1
-            if ties.random() * tied < 1.0:
-                chosen = link
-        link = tree.pairs[link].sibling
-    return chosen
+@answers(episodes.foreseen, Search)
+def _foreseen(search: Search, link: int) -> int:
+    return int(search.decision[0].foreseen)
 
 
 @answers(episodes.foregone, Search)
@@ -143,8 +129,8 @@ def _arrive(
     it; g is f, or what f may be in the end.
     """
     at, link, reward = search.path[h].node, search.path[h].pair, search.path[h].reward
-    rules, pair = search.rules[0], search.tree.pairs[link]
-    cut = search.decision[0].kind == EXPLORE and pair.n < rules.cut
+    rules, pair, decision = search.rules[0], search.tree.pairs[link], search.decision[0]
+    cut = decision.kind == EXPLORE and (pair.n < rules.cut or h == decision.target)
     x = rules.offset + rules.slope * reward
     status = _note_reward(search, at, link, h, reward, x)
     if status != CHUNK_DONE:
@@ -202,10 +188,10 @@ def _note_outcome(
     """The node of an outcome, made if it is new; its d; and a status."""
     learns, gamma = search.rules[0].learns, search.rules[0].gamma
     by = bet_depth(search, h)
-    slack = final_slack(search, by)
-    top, seen = best_outcome(search, link, by, slack)
+    part = final_part(search)
+    top, seen = best_outcome(search, link, by, part)
     if learns:
-        add_drifts(search, link, by, slack, top, seen)
+        add_drifts(search, link, by, part, top, seen)
     after = unseen_value(search, h)
     child, new, status = follow(search, model, at, link, successor, ended, h, after, 0.0)
     if status != CHUNK_DONE:
@@ -214,7 +200,7 @@ def _note_outcome(
     if learns:
         predict(search, link, search.tree.nodes[child].count, seen)
         # A new outcome was still unseen when d was fixed.
-        g = unseen_value(search, by) if new else final_value(search, child, by, slack)
+        g = unseen_value(search, by) if new else final_value(search, child, by, part)
         drift = gamma * (top - g)
     if new:
         status = settle(search, model, at, child, h, link, seen + 1, ended)
@@ -254,11 +240,23 @@ def _learn_steps(search: Search, model: Any, length: int, ties: Any) -> None:
     play = search.decision[0].play
     for h in range(length - 1, -1, -1):
         at, link = search.path[h].node, search.path[h].pair
-        refresh_pair(search, model, at, link, h, search.root[play].penalty, False)
-        refresh_node(search, at, h)
+        _refresh_bounds(search, search.graph, model, at, link, h)
         refresh_estimates(search, at, link, h)
     refresh_arm_estimate(search, play)
     _refresh_tree_arm(search, search.graph, play)
+
+
+@inlined
+def _refresh_bounds(search: Search, graph: Any, model: Any, at: int, link: int, h: int) -> None:
+    """Renew W of a pair on the path, and f of its node; not in a row of forced episodes in a graph."""
+    decision = search.decision[0]
+    penalty = search.root[decision.play].penalty
+    if graph is not None and decision.kind == FORCED:
+        renew_stake(search, link, h, penalty)
+    else:
+        # Nothing was bet on steps that were imagined.
+        refresh_pair(search, model, at, link, h, penalty, h < decision.target)
+        refresh_node(search, at, h)
 
 
 @inlined

@@ -24,7 +24,7 @@ def score_actions(search: Search, at: int, h: int) -> int:
     if node.actions > search.scratch.score.size:
         return 0
     for action in range(node.actions):
-        search.scratch.score[action] = _pooled(search, node.place, action, rules.horizon - h)
+        search.scratch.score[action] = pooled_estimate(search, node.place, action, rules.horizon - h)
         search.scratch.link[action] = NONE
     link = node.first
     while link != NONE:
@@ -55,7 +55,7 @@ def advice_stands(search: Search, at: int, h: int, best: int, advised: int) -> b
 
 
 @inlined
-def _pooled(search: Search, place: int, action: int, left: int) -> float:
+def pooled_estimate(search: Search, place: int, action: int, left: int) -> float:
     """The pool's estimate of an action with `left` steps to go."""
     gamma, steps = search.rules[0].gamma, search.steps
     return pooled_value(search.pool, place, action, left, gamma, steps.prior, steps.ended)
@@ -113,6 +113,6 @@ def refresh_arm_estimate(search: Search, action: int) -> None:
     arm = search.root[action]
     if pools(search.graph):
         place = search.tree.nodes[0].place
-        arm.estimate = _pooled(search, place, action, search.rules[0].horizon)
+        arm.estimate = pooled_estimate(search, place, action, search.rules[0].horizon)
     else:
         arm.estimate = search.tree.pairs[arm.pair].estimate

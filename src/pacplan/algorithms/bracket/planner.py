@@ -61,7 +61,8 @@ class Bracket(Targeted, Planner):
             depth is evidence for all depths (so the model is asked for the actions of every state seen,
             and your `value_bounds` for every state and number of steps, even after the last step). The
             upper bounds of merged nodes are renewed only at intervals, by a sweep over the whole graph
-            whenever the calls have grown by 5 %.
+            whenever the calls have grown by 5 %. Exploring then calls one pair at a time, in any state
+            seen so far, since the way to it is mostly known.
         rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit reveals it
             (checked on every visit); "known": taken from the model's table.
         transitions: "unknown"; "deterministic": every pair has one successor (checked); "known": taken

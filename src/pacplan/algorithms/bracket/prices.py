@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.bracket.constants import (
     LEAST_RISK,
+    MERGED_PENALTY,
     PENALTY,
     POOLED_CASH,
     RISK,
@@ -101,7 +102,8 @@ def prices(
             reachable = np.append(0.0, depth[1:] * math.log(successors))
             levels["price"] += reachable if merge == "tree" else np.minimum(reachable, math.log(states))
     log_share = -math.log(delta)
-    kappa = PENALTY[merge] / (log_share + float(levels["excess"][0]))
+    left_open = PENALTY if merge == "tree" else MERGED_PENALTY
+    kappa = left_open / (log_share + float(levels["excess"][0]))
     least = kappa * resolution
     # The range of what is bet on is at most this; lambda ends below SETTLED times its least.
     reach = span + SETTLED * least * gamma * np.append(levels["excess"][1:], 0.0)

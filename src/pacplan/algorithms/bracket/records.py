@@ -19,6 +19,7 @@ NODE = np.dtype(
         *NODE_FIELDS,
         ("estimate", np.float64),
         ("drift", np.float64),  # sum over the parent's draws of d
+        ("reached", np.float64),  # in graphs: discounted number of exploring episodes that came here
         ("evidence", np.float64),  # in trees: of the action with the largest W
         ("price", np.float64),  # of its share of delta_p (`expansion._share_price`); 0 if it has none
         ("place", np.int32),  # in the pool
@@ -113,9 +114,10 @@ RULES = np.dtype(
         ("bettors", np.int64),  # actions that have begun to bet ...
         ("forcers", np.int64),  # ... and on forced episodes
         ("due", np.int64),  # calls at the next sweep of a graph ...
-        ("swept", np.int64),  # ... and at the last one ...
-        ("sweeps", np.int64),  # ... and how many there were
-        ("forced", np.bool_),  # whether the next episode is, if nodes are merged
+        ("swept", np.int64),  # ... and at the last one
+        ("owed", np.float64),  # calls of forced episodes that the calls before it have earned
+        ("row", np.int64),  # forced episodes that are still to follow the last sweep
+        ("explored", np.int64),  # exploring episodes in a graph, one call each
     ],
     align=True,
 )
@@ -156,6 +158,8 @@ DECISION = np.dtype(
         ("best", np.int64),
         ("kind", np.int64),
         ("play", np.int64),
+        ("target", np.int64),  # the step whose call an exploring episode in a graph makes, or NONE
+        ("foreseen", np.int64),  # the node that the step before it is thought to lead to, or NONE
         ("guided", np.bool_),  # whether an exploit episode follows the user's policy, which ...
         ("advised", np.int64),  # ... advises this for the next step, or nothing
         ("paid", np.float64),  # the return so far ...

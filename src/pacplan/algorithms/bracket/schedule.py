@@ -8,7 +8,7 @@ from pacplan.algorithms.bracket.constants import (
     EXPLORE_GAIN,
     EXPLORE_START,
     FORCED_EVERY,
-    FORCED_SWEEPS,
+    FORCED_SHARE,
     LEAST_WIDTH,
     MOST_CHANGE,
     NEAR,
@@ -66,7 +66,6 @@ def satisfied(search: Search) -> bool:
 def decide(search: Search, graph: Graph | None, ties: Any) -> None:
     """Choose the next episode: exploit the best estimate, or explore what keeps the gap open."""
     root, rules, decision = search.root, search.rules[0], search.decision[0]
-    episodes = search.report[0].episodes
     best = argmax_at_random(root.estimate, NONE, TIE, ties)
     decision.best = best
     rival = NONE
@@ -75,16 +74,13 @@ def decide(search: Search, graph: Graph | None, ties: Any) -> None:
         rival = argmax_at_random(root.upper, NONE, TIE, ties)
     elif root.size > 1:
         rival = strongest_rival(search, best, ties)
-    if graph is None:
-        rules.forced = (episodes + 1) % FORCED_EVERY == 0
-    if rules.forced:
-        rules.forced = False
+    if _forced_next(search, graph):
         decision.kind = FORCED
         decision.play = argmax_at_random(root.upper, NONE, TIE, ties)
     elif rival == NONE:
         decision.kind = EXPLOIT
         decision.play = best
-    elif rules.epsilon == 0.0 and episodes % 2 != 0:
+    elif rules.epsilon == 0.0 and _explores_next(search, graph):
         # There is no gap to stop at: exploring the wider of the two serves the choice more.
         decision.kind = EXPLORE
         wide = root[best].upper - root[best].estimate > root[rival].upper - root[rival].estimate
@@ -100,6 +96,27 @@ def decide(search: Search, graph: Graph | None, ties: Any) -> None:
         and decision.kind == EXPLOIT
         and follows(root[decision.play], search.moments[decision.play, NEWEST.size - 1].spread)
     )
+
+
+@inlined
+def _forced_next(search: Search, graph: Graph | None) -> bool:
+    """Whether the next episode is a forced one."""
+    rules = search.rules[0]
+    if graph is None:
+        return bool((search.report[0].episodes + 1) % FORCED_EVERY == 0)
+    if rules.row == 0:
+        return False
+    rules.row -= 1
+    return True
+
+
+@inlined
+def _explores_next(search: Search, graph: Graph | None) -> bool:
+    """Whether it is exploring's turn, which has half of the episodes; in a graph, of the calls."""
+    report = search.report[0]
+    if graph is None:
+        return bool(report.episodes % 2 != 0)
+    return bool(2 * search.rules[0].explored < report.calls)
 
 
 @inlined
@@ -209,10 +226,15 @@ def sweep_if_due(search: Search, graph: Graph | None, model: Any, most_calls: in
     rules, calls = search.rules[0], search.report[0].calls
     if calls < min(rules.due, most_calls) or calls == rules.swept:
         return
+    # A row of forced episodes goes by what one sweep has left.
+    if rules.row > 0 and calls < most_calls:
+        return
+    rules.owed += FORCED_SHARE * (calls - max(rules.swept, 0))
+    row = int(rules.owed / rules.horizon)
+    rules.owed -= row * rules.horizon
+    rules.row += row
     rules.swept = calls
     rules.due = int(SWEEP_GROWTH * calls) + SWEEP_CALLS
-    rules.sweeps += 1
-    rules.forced = rules.sweeps % FORCED_SWEEPS == 0
     for h in range(rules.horizon - 1, -1, -1):
         at = graph.heads[0 if pools(graph) else h]
         while at != NONE:

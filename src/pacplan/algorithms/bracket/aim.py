@@ -1,0 +1,117 @@
+"""Where exploring goes: by the largest W, and in a graph to the call that is worth most on that way.
+
+In a tree an exploring episode calls every pair that it takes, until one is new. In a graph most of them
+are known well, since other ways lead to the same states. There an episode is first imagined, with
+outcomes drawn by how often they were seen. The pair that widens the bound most, for a call, is the
+only one called. Which pair is called next may depend on all that was seen, so no bound depends on this.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pacplan.algorithms.bracket.above import column, goes_on, outcome_value
+from pacplan.algorithms.bracket.constants import LEAST_WIDTH, TIE
+from pacplan.algorithms.bracket.estimates import pooled_estimate
+from pacplan.algorithms.bracket.records import EXPLORE, Search
+from pacplan.compiled.jit import inlined
+from pacplan.engine.graph import Graph, canonical
+from pacplan.engine.tree import NONE
+
+
+@inlined
+def optimistic(search: Search, at: int, h: int, ties: Any) -> int:
+    """The pair with the largest W, or NONE for an action never tried; ties at random."""
+    tree, bounds, place = search.tree, search.bounds, column(search.graph, h)
+    node = tree.nodes[at]
+    tied = node.actions - node.tried
+    best = bounds.caps[at, place] if tied > 0 else -np.inf
+    chosen = NONE
+    link = node.first
+    while link != NONE:
+        upper = bounds.pairs[link, place]
+        if upper > best + TIE:
+            best = upper
+            chosen = link
+            tied = 1
+        elif upper >= best - TIE:
+            tied += 1
+            if ties.random() * tied < 1.0:
+                chosen = link
+        link = tree.pairs[link].sibling
+    return chosen
+
+
+@inlined
+def _surplus(search: Search, link: int, h: int) -> float:
+    """By how much W of a pair exceeds what was seen of it, with the f of what it led to."""
+    tree, rules, pair = search.tree, search.rules[0], search.tree.pairs[link]
+    seen = pair.reward if rules.told else pair.reward / pair.n
+    outcome = pair.child if goes_on(search, h) else NONE
+    while outcome != NONE:
+        share = tree.nodes[outcome].count / pair.n
+        seen += rules.gamma * share * outcome_value(search.graph, search.bounds, outcome, h)
+        outcome = tree.nodes[outcome].sibling
+    return float(search.bounds.pairs[link, column(search.graph, h)] - seen)
+
+
+@inlined
+def _width(search: Search, at: int, link: int, h: int) -> float:
+    """By how much W of a pair exceeds its estimate, all below it included; NONE is one never tried."""
+    node, bounds, place = search.tree.nodes[at], search.bounds, column(search.graph, h)
+    upper, estimate = bounds.caps[at, place], search.steps.prior[search.rules[0].horizon - h]
+    if link != NONE:
+        upper = bounds.pairs[link, place]
+        estimate = pooled_estimate(
+            search, node.place, search.tree.pairs[link].action, search.rules[0].horizon - h
+        )
+    return float(upper - estimate)
+
+
+@inlined
+def _imagine(search: Search, link: int, ties: Any) -> int:
+    """A node that a pair has led to, as often as it did; NONE if the episode ended there."""
+    tree = search.tree
+    left = ties.random() * tree.pairs[link].n
+    outcome = tree.pairs[link].child
+    while outcome != NONE:
+        node = tree.nodes[outcome]
+        left -= node.count
+        if left < 0.0:
+            return NONE if node.actions == 0 else canonical(search.graph, outcome)
+        outcome = node.sibling
+    return NONE
+
+
+@inlined
+def aim(search: Search, graph: Graph | None, ties: Any) -> None:
+    """Imagine an exploring episode in a graph, into `path`, and choose the step whose call is made.
+
+    What a call of a pair can take off the bound of the action played is about the (discounted)
+    probability of coming to its state, as far as such episodes show, times width / (n + 1).
+    """
+    decision, rules, tree = search.decision[0], search.rules[0], search.tree
+    decision.target = NONE
+    if graph is None or decision.kind != EXPLORE:
+        return
+    rules.explored += 1
+    most = -np.inf
+    discount = 1.0
+    at = 0
+    for h in range(rules.horizon):
+        node, step = tree.nodes[at], search.path[h]
+        node.reached += discount
+        step.pair = search.root[decision.play].pair if h == 0 else optimistic(search, at, h, ties)
+        n = 0 if step.pair == NONE else tree.pairs[step.pair].n
+        wide = _width(search, at, step.pair, h) if n < rules.cut else _surplus(search, step.pair, h)
+        gain = node.reached * max(wide, LEAST_WIDTH * rules.resolution) / (n + 1)
+        if gain > most:
+            most = gain
+            decision.target = h
+        if n < rules.cut or h + 1 == rules.horizon:
+            return
+        at = _imagine(search, step.pair, ties)
+        step.child = at
+        if at == NONE:
+            return
+        discount *= rules.gamma
