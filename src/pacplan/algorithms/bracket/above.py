@@ -64,6 +64,17 @@ def outcome_estimate(search: Search, outcome: int, h: int) -> float:
 
 
 @inlined
+def says_nothing(search: Search, link: int) -> bool:
+    """Whether a call of a pair at the last step would tell nothing, since its reward is revealed.
+
+    Where it leads counts if evidence is pooled over depths.
+    """
+    rules = search.rules[0]
+    revealed = rules.pays_means or (rules.fixed_rewards and search.tree.pairs[link].n > 0)
+    return bool(revealed and not pools(search.graph))
+
+
+@inlined
 def _looks_ahead(search: Search) -> bool:
     """Whether bets go by what f may be in the end: in graphs, if there is a gap to stop at."""
     return bool(search.graph is not None and search.rules[0].epsilon != 0.0)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.bracket.above import column, goes_on, outcome_value
+from pacplan.algorithms.bracket.above import column, goes_on, outcome_value, says_nothing
 from pacplan.algorithms.bracket.constants import LEAST_WIDTH, TIE
 from pacplan.algorithms.bracket.estimates import pooled_estimate
 from pacplan.algorithms.bracket.records import EXPLORE, Search
@@ -102,6 +102,8 @@ def aim(search: Search, graph: Graph | None, ties: Any) -> None:
         node, step = tree.nodes[at], search.path[h]
         node.reached += discount
         step.pair = search.root[decision.play].pair if h == 0 else optimistic(search, at, h, ties)
+        if h + 1 == rules.horizon and step.pair != NONE and says_nothing(search, step.pair):
+            return
         n = 0 if step.pair == NONE else tree.pairs[step.pair].n
         wide = _width(search, at, step.pair, h) if n < rules.cut else _surplus(search, step.pair, h)
         gain = node.reached * max(wide, LEAST_WIDTH * rules.resolution) / (n + 1)

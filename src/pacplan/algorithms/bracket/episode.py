@@ -16,6 +16,7 @@ from pacplan.algorithms.bracket.above import (
     refresh_node,
     refresh_pair,
     renew_stake,
+    says_nothing,
     unseen_value,
 )
 from pacplan.algorithms.bracket.aim import aim, optimistic
@@ -38,7 +39,7 @@ from pacplan.compiled.questions import answers
 from pacplan.engine import episodes
 from pacplan.engine.arms import argmax_at_random
 from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
-from pacplan.engine.graph import canonical, find, graph_has_room, pools
+from pacplan.engine.graph import canonical, find, graph_has_room
 from pacplan.engine.promises import BAD_ANSWER, REWARD_VARIES
 from pacplan.engine.tree import NONE, untried_action
 from pacplan.models import handles
@@ -110,13 +111,10 @@ def _foreseen(search: Search, link: int) -> int:
 
 @answers(episodes.foregone, Search)
 def _foregone(search: Search, link: int) -> bool:
-    """At the last step nothing but the reward counts, unless evidence is pooled over depths."""
-    rules, pair = search.rules[0], search.tree.pairs[link]
-    revealed = rules.pays_means or (rules.fixed_rewards and pair.n > 0)
-    if pools(search.graph) or not revealed:
-        return False
-    earn_last(search, pair.reward)
-    return True
+    if says_nothing(search, link):
+        earn_last(search, search.tree.pairs[link].reward)
+        return True
+    return False
 
 
 @answers(episodes.arrive, Search)
