@@ -73,7 +73,9 @@ class Search(NamedTuple):
     tree: TreeArrays
     rules: Any  # one record of RULES
     tails: Any  # records of TAIL, one per depth; the last serves all deeper ones
-    path: NDArray[np.int64]  # the nodes on the way to the leaf
+    path: NDArray[
+        np.int64
+    ]  # path[h]: a node on the way to the leaf, and the first outcome of its favourite
     calls: NDArray[np.int64]
     deepest: NDArray[np.int64]
     report: Any  # one record of REPORT
@@ -88,14 +90,14 @@ def _set_bounds(pair: Any, gamma: float, upper: float, lower: float, spread: flo
 
 
 @inlined
-def _refresh_pair(search: Search, link: int) -> int:
+def _refresh_pair(search: Search, link: int, first: int) -> int:
     """Bounds of a pair from those of its successors; returns the one with the widest leaf below."""
     pair = search.tree.pairs[link]
     upper = 0.0
     lower = 0.0
     spread = 0.0
-    widest = pair.child
-    outcome = pair.child
+    widest = first
+    outcome = first
     while outcome != NONE:
         node = search.tree.nodes[outcome]
         upper += node.p * node.upper
@@ -111,29 +113,30 @@ def _refresh_pair(search: Search, link: int) -> int:
 @inlined
 def _widest_outcome(search: Search, link: int) -> int:
     """The outcome of a pair with the widest leaf below; NONE if its outcomes are not in the tree."""
-    return NONE if search.tree.pairs[link].child == NONE else _refresh_pair(search, link)
+    first = search.tree.pairs[link].child
+    return NONE if first == NONE else _refresh_pair(search, link, first)
 
 
 @inlined
 def _choose_favourite(search: Search, at: int) -> None:
     """Bounds of a node from those of its actions, and the optimistic one of them."""
     tree, node = search.tree, search.tree.nodes[at]
-    favourite = node.first
-    link = node.first
-    while link != NONE:
-        if tree.pairs[link].upper >= tree.pairs[favourite].upper:
-            favourite = link
-        link = tree.pairs[link].sibling
-    node.favourite = favourite
+    upper, lower = -np.inf, -np.inf  # of the favourite so far
     node.rival_upper = -np.inf
     node.rival_lower = -np.inf
     link = node.first
     while link != NONE:
-        if link != favourite:
-            node.rival_upper = max(node.rival_upper, tree.pairs[link].upper)
-            node.rival_lower = max(node.rival_lower, tree.pairs[link].lower)
-        link = tree.pairs[link].sibling
-    _follow_favourite(search, at, _widest_outcome(search, favourite))
+        pair = tree.pairs[link]
+        if pair.upper >= upper:
+            node.rival_upper = upper
+            node.rival_lower = max(node.rival_lower, lower)
+            upper, lower = pair.upper, pair.lower
+            node.favourite = link
+        else:
+            node.rival_upper = max(node.rival_upper, pair.upper)
+            node.rival_lower = max(node.rival_lower, pair.lower)
+        link = pair.sibling
+    _follow_favourite(search, at, _widest_outcome(search, node.favourite))
 
 
 @inlined
@@ -148,10 +151,10 @@ def _follow_favourite(search: Search, at: int, widest: int) -> None:
 
 
 @inlined
-def _refresh_node(search: Search, at: int) -> None:
+def _refresh_node(search: Search, at: int, outcome: int) -> None:
     """Renew the bounds of a node after a visit to its favourite, which may then be another."""
     node = search.tree.nodes[at]
-    widest = _refresh_pair(search, node.favourite)
+    widest = _refresh_pair(search, node.favourite, outcome)
     if search.tree.pairs[node.favourite].upper > node.rival_upper:
         _follow_favourite(search, at, widest)
     else:
@@ -223,7 +226,7 @@ def _read_outcomes(search: Search, model: Any, at: int, h: int) -> None:
             actions = model.action_counts[row[k].state]
             leaf = _add_leaf(search, row[k].state, actions, _probability(row, k), tail)
             link_child(tree, link, leaf)
-    tree.nodes[at].next = _refresh_pair(search, link)
+    tree.nodes[at].next = _widest_outcome(search, link)
 
 
 @answers(steps.begin, Search)
@@ -244,13 +247,15 @@ def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
     at = 0
     h = 0
     while tree.nodes[at].first != NONE:
-        if h == path.size:
+        if h == path.shape[0]:
             return NO_ROOM
         if tree.nodes[at].next == NONE:
             if tree.used[0] + model.outcomes.shape[-1] > tree.nodes.size:
                 return NO_ROOM
             _read_outcomes(search, model, at, h)
-        path[h] = at
+        path[h, 0] = at
+        # This load waits for no other, so it is under way when the way up needs the pair.
+        path[h, 1] = tree.pairs[tree.nodes[at].favourite].child
         at = tree.nodes[at].next
         h += 1
     actions = tree.nodes[at].actions
@@ -265,7 +270,7 @@ def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
     search.deepest[0] = max(search.deepest[0], h + 1)
     _choose_favourite(search, at)
     for step in range(h - 1, -1, -1):
-        _refresh_node(search, path[step])
+        _refresh_node(search, path[step, 0], path[step, 1])
     return CHUNK_DONE
 
 
@@ -318,7 +323,7 @@ class _PolicySearch(StepSearch):
         rules = (planner.gamma, planner.horizon or 0, model.steps is not None)
         self._rules = records(np.array([rules], RULES))
         self._tails = tails_of(planner.gamma, planner.horizon, model)
-        self._way = np.zeros(64, np.int64)
+        self._way = np.zeros((64, 2), np.int64)
         self._deepest = np.zeros(1, np.int64)
         self._most_actions = model.max_actions or len(query.actions)
         self.reserve()
@@ -340,7 +345,7 @@ class _PolicySearch(StepSearch):
         nodes = self._rows + len(self.tree) // 2
         self.tree.reserve(nodes, pairs, self.room)
         if self._deepest[0] + 1 >= len(self._way):
-            self._way = np.zeros(2 * len(self._way), np.int64)
+            self._way = np.zeros((2 * len(self._way), 2), np.int64)
         return pairs // self._most_actions
 
     def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
