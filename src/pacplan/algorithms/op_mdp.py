@@ -73,9 +73,7 @@ class Search(NamedTuple):
     tree: TreeArrays
     rules: Any  # one record of RULES
     tails: Any  # records of TAIL, one per depth; the last serves all deeper ones
-    path: NDArray[
-        np.int64
-    ]  # path[h]: a node on the way to the leaf, and the first outcome of its favourite
+    path: NDArray[np.int64]  # by depth: [node on the way to the leaf, first outcome of its favourite]
     calls: NDArray[np.int64]
     deepest: NDArray[np.int64]
     report: Any  # one record of REPORT

@@ -391,8 +391,9 @@ def _kept_free(nodes: Records) -> NDArray[Any]:
     in_block = (nodes["tried"] - 2) % BLOCK + 1
     block = np.minimum(BLOCK, nodes["actions"] - (nodes["tried"] - in_block))
     free = block - in_block
-    after = np.arange(free.sum()) - np.repeat(np.cumsum(free) - free, free)
-    return np.repeat(nodes["first"] + 1, free) + after
+    start = np.repeat(nodes["first"] + 1 - (np.cumsum(free) - free), free)
+    free_pairs: NDArray[Any] = start + np.arange(len(start))
+    return free_pairs
 
 
 def _chained(link: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:
