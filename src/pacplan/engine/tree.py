@@ -305,6 +305,11 @@ class SearchTree:
         return self._pairs[: int(self._used[1])]
 
     @property
+    def made(self) -> int:
+        """Number of pairs: `pairs` without the records that are kept free."""
+        return int(self.nodes["tried"].sum())
+
+    @property
     def room(self) -> int:
         """Number of nodes that there is room for."""
         return len(self._nodes)
@@ -365,8 +370,7 @@ class SearchTree:
         return None
 
     def __repr__(self) -> str:
-        pairs = int(self.nodes["tried"].sum())
-        return f"<SearchTree: {len(self)} nodes, {pairs} pairs, horizon {self.horizon}>"
+        return f"<SearchTree: {len(self)} nodes, {self.made} pairs, horizon {self.horizon}>"
 
 
 def _below(nodes: Records, pairs: Records, node: int) -> tuple[NDArray[Any], NDArray[Any]]:
