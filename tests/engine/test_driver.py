@@ -439,7 +439,7 @@ def test_the_tree_is_consistent():
             assert all(o.node > node for o in outcomes)
             todo += [(o.node, depth + 1) for o in outcomes]
     assert nodes == len(tree)
-    assert pairs == len(tree.pairs)
+    assert pairs == tree.made
     assert tree.pairs["n"].sum() == plan.samples
     assert sum(int(tree.pairs[i]["n"]) for i in tree.tried(0)) == plan.episodes
 

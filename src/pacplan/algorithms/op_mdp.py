@@ -19,6 +19,7 @@ from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.tree import (
     LINKS,
+    NODE_FIELDS,
     NONE,
     Evidence,
     Reader,
@@ -41,13 +42,19 @@ PAIR = np.dtype(
     align=True,
 )
 
-# What a node has besides the tree's own fields.
-EXTRA = np.dtype(
+# An optimistic search visits no action of a node but its favourite, so the largest bounds of the others
+# stay what they are until another becomes the favourite: a visit need not read those others.
+NODE = np.dtype(
     [
+        *NODE_FIELDS,
+        ("next", np.int32),  # the favourite's widest outcome; NONE if its outcomes are not in the tree
         ("p", np.float64),  # probability, given the parent pair
         # Largest reach probability times gamma^d times width of a leaf below the optimistic policy.
         ("spread", np.float64),
-    ]
+        ("rival_upper", np.float64),  # largest of the actions that are not the favourite ...
+        ("rival_lower", np.float64),  # ... for each bound
+    ],
+    align=True,
 )
 
 RULES = np.dtype(
@@ -64,141 +71,205 @@ class Search(NamedTuple):
     """The tree of what can happen, with the optimistic policy marked in it."""
 
     tree: TreeArrays
-    extra: Any  # records of EXTRA, one per node
     rules: Any  # one record of RULES
     tails: Any  # records of TAIL, one per depth; the last serves all deeper ones
-    path: Any  # [node, pair] of each step on the way to the leaf
+    path: NDArray[np.int64]  # by depth: [node on the way to the leaf, first outcome of its favourite]
     calls: NDArray[np.int64]
     deepest: NDArray[np.int64]
     report: Any  # one record of REPORT
 
 
 @inlined
-def _refresh_pair(search: Search, link: int) -> None:
-    """Bounds of a pair from those of its successors."""
-    pair = search.tree.pairs[link]
-    upper = 0.0
-    lower = 0.0
-    spread = 0.0
-    outcome = pair.child
-    while outcome != NONE:
-        node = search.tree.nodes[outcome]
-        extra = search.extra[outcome]
-        upper += extra.p * node.upper
-        lower += extra.p * node.lower
-        spread = max(spread, extra.p * extra.spread)
-        outcome = node.sibling
-    gamma = search.rules[0].gamma
+def _set_bounds(pair: Any, gamma: float, upper: float, lower: float, spread: float) -> None:
+    """Bounds of a pair, given what is expected of its successors."""
     pair.upper = pair.reward + gamma * upper
     pair.lower = pair.reward + gamma * lower
     pair.spread = gamma * spread
 
 
 @inlined
-def _refresh_node(search: Search, at: int) -> None:
+def _refresh_pair(search: Search, link: int, first: int) -> int:
+    """Bounds of a pair from those of its successors; returns the one with the widest leaf below."""
+    pair = search.tree.pairs[link]
+    upper = 0.0
+    lower = 0.0
+    spread = 0.0
+    widest = first
+    outcome = first
+    while outcome != NONE:
+        node = search.tree.nodes[outcome]
+        upper += node.p * node.upper
+        lower += node.p * node.lower
+        if node.p * node.spread > spread:
+            spread = node.p * node.spread
+            widest = outcome
+        outcome = node.sibling
+    _set_bounds(pair, search.rules[0].gamma, upper, lower, spread)
+    return int(widest)
+
+
+@inlined
+def _widest_outcome(search: Search, link: int) -> int:
+    """The outcome of a pair with the widest leaf below; NONE if its outcomes are not in the tree."""
+    first = search.tree.pairs[link].child
+    return NONE if first == NONE else _refresh_pair(search, link, first)
+
+
+@inlined
+def _choose_favourite(search: Search, at: int) -> None:
     """Bounds of a node from those of its actions, and the optimistic one of them."""
-    node = search.tree.nodes[at]
-    favourite = node.first
-    lower = -np.inf
+    tree, node = search.tree, search.tree.nodes[at]
+    upper, lower = -np.inf, -np.inf  # of the favourite so far
+    node.rival_upper = -np.inf
+    node.rival_lower = -np.inf
     link = node.first
     while link != NONE:
-        pair = search.tree.pairs[link]
-        lower = max(lower, pair.lower)
-        if pair.upper >= search.tree.pairs[favourite].upper:
-            favourite = link
+        pair = tree.pairs[link]
+        if pair.upper >= upper:
+            node.rival_upper = upper
+            node.rival_lower = max(node.rival_lower, lower)
+            upper, lower = pair.upper, pair.lower
+            node.favourite = link
+        else:
+            node.rival_upper = max(node.rival_upper, pair.upper)
+            node.rival_lower = max(node.rival_lower, pair.lower)
         link = pair.sibling
-    node.favourite = favourite
-    node.upper = search.tree.pairs[favourite].upper
-    node.lower = lower
-    search.extra[at].spread = search.tree.pairs[favourite].spread
+    _follow_favourite(search, at, _widest_outcome(search, node.favourite))
 
 
 @inlined
-def _add_child(search: Search, link: int, state: int, actions: int, p: float, tail: Any) -> None:
-    """Add an outcome of a pair that can go on, as a leaf; the first of all is the root."""
-    child = add_node(search.tree, state, actions, tail.upper, tail.lower)
-    search.extra[child].p = p
-    search.extra[child].spread = tail.upper - tail.lower
-    if link != NONE:
-        link_child(search.tree, link, child)
+def _follow_favourite(search: Search, at: int, widest: int) -> None:
+    """Bounds of a node whose favourite is known, and that one's widest outcome."""
+    node = search.tree.nodes[at]
+    pair = search.tree.pairs[node.favourite]
+    node.upper = pair.upper
+    node.lower = max(pair.lower, node.rival_lower)
+    node.spread = pair.spread
+    node.next = widest
 
 
 @inlined
-def _read_row(search: Search, model: Any, link: int, state: int, h: int) -> None:
-    """Give a pair all its outcomes, from the model's table."""
-    pair, rules = search.tree.pairs[link], search.rules[0]
-    row = model.outcomes[h if rules.per_step else 0, state, pair.action]
+def _refresh_node(search: Search, at: int, outcome: int) -> None:
+    """Renew the bounds of a node after a visit to its favourite, which may then be another."""
+    node = search.tree.nodes[at]
+    widest = _refresh_pair(search, node.favourite, outcome)
+    if search.tree.pairs[node.favourite].upper > node.rival_upper:
+        _follow_favourite(search, at, widest)
+    else:
+        _choose_favourite(search, at)
+
+
+@inlined
+def _add_leaf(search: Search, state: int, actions: int, p: float, tail: Any) -> int:
+    """Add a state that was not expanded."""
+    leaf = add_node(search.tree, state, actions, tail.upper, tail.lower)
+    node = search.tree.nodes[leaf]
+    node.p = p
+    node.spread = tail.upper - tail.lower
+    return leaf
+
+
+@inlined
+def _layer(search: Search, h: int) -> int:
+    """Where the model's table has what happens at depth h."""
+    return h if search.rules[0].per_step else 0
+
+
+@inlined
+def _probability(row: Any, k: int) -> float:
+    """Of the k-th outcome of a row."""
+    return float(row[k].cumulative - (row[k - 1].cumulative if k > 0 else 0.0))
+
+
+@inlined
+def _goes_on(search: Search, row: Any, k: int, h: int) -> bool:
+    """Whether something may follow the k-th outcome of an action at depth h."""
+    return bool(_probability(row, k) > 0.0 and not row[k].ended and h + 1 != search.rules[0].horizon)
+
+
+@inlined
+def _open_pair(search: Search, model: Any, at: int, action: int, h: int) -> None:
+    """Give a node at depth h a pair, with its reward and bounds.
+
+    Its outcomes enter the tree when one of them is to be expanded. Most never are.
+    """
+    pair = search.tree.pairs[add_pair(search.tree, at, action)]
+    row = model.outcomes[_layer(search, h), search.tree.nodes[at].state, action]
     tail = search.tails[min(h + 1, search.tails.size - 1)]
-    reward = 0.0
-    before = 0.0
-    for k in range(row.size):
-        outcome = row[k]
-        p = outcome.cumulative - before
-        before = outcome.cumulative
-        if p > 0.0:
-            reward += p * outcome.reward
-            if not outcome.ended and h + 1 != rules.horizon:
-                actions = model.action_counts[outcome.state]
-                _add_child(search, link, outcome.state, actions, p, tail)
-    pair.reward = reward
     pair.n = 1
+    for k in range(row.size):
+        pair.reward += _probability(row, k) * row[k].reward
+    upper = 0.0
+    lower = 0.0
+    spread = 0.0
+    # In the order in which outcomes are listed, so that sums are the same to the bit.
+    for k in range(row.size - 1, -1, -1):
+        if _goes_on(search, row, k, h):
+            p = _probability(row, k)
+            upper += p * tail.upper
+            lower += p * tail.lower
+            spread = max(spread, p * (tail.upper - tail.lower))
+    _set_bounds(pair, search.rules[0].gamma, upper, lower, spread)
 
 
 @inlined
-def _widest_child(search: Search, link: int) -> int:
-    """The outcome of a pair through which the widest leaf is reached."""
-    extra = search.extra
-    widest = search.tree.pairs[link].child
-    outcome = widest
-    while outcome != NONE:
-        if extra[outcome].p * extra[outcome].spread > extra[widest].p * extra[widest].spread:
-            widest = outcome
-        outcome = search.tree.nodes[outcome].sibling
-    return int(widest)
+def _read_outcomes(search: Search, model: Any, at: int, h: int) -> None:
+    """Let the outcomes of the favourite of a node at depth h enter the tree."""
+    tree = search.tree
+    link = tree.nodes[at].favourite
+    row = model.outcomes[_layer(search, h), tree.nodes[at].state, tree.pairs[link].action]
+    tail = search.tails[min(h + 1, search.tails.size - 1)]
+    for k in range(row.size):
+        if _goes_on(search, row, k, h):
+            actions = model.action_counts[row[k].state]
+            leaf = _add_leaf(search, row[k].state, actions, _probability(row, k), tail)
+            link_child(tree, link, leaf)
+    tree.nodes[at].next = _widest_outcome(search, link)
 
 
 @answers(steps.begin, Search)
 def _begin(search: Search, model: Any, state: int) -> int:
     if search.tree.used[0] == 0:
-        _add_child(search, NONE, state, search.calls.size, 1.0, search.tails[0])
+        _add_leaf(search, state, search.calls.size, 1.0, search.tails[0])
     return CHUNK_DONE
 
 
 @answers(steps.advance, Search)
 def _advance(search: Search, model: Any, ties: Any) -> int:
-    return RULE if search.extra[0].spread <= 0.0 else steps.CALL
+    return RULE if search.tree.nodes[0].spread <= 0.0 else steps.CALL
 
 
 @answers(steps.call, Search)
 def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
-    """Give the widest leaf of the optimistic policy all its actions and their outcomes."""
+    """Give the widest leaf of the optimistic policy all its actions."""
     tree, path = search.tree, search.path
     at = 0
     h = 0
     while tree.nodes[at].first != NONE:
         if h == path.shape[0]:
             return NO_ROOM
+        if tree.nodes[at].next == NONE:
+            if tree.used[0] + model.outcomes.shape[-1] > tree.nodes.size:
+                return NO_ROOM
+            _read_outcomes(search, model, at, h)
         path[h, 0] = at
-        path[h, 1] = tree.nodes[at].favourite
-        at = _widest_child(search, path[h, 1])
+        # This load waits for no other, so it is under way when the way up needs the pair.
+        path[h, 1] = tree.pairs[tree.nodes[at].favourite].child
+        at = tree.nodes[at].next
         h += 1
     actions = tree.nodes[at].actions
     if actions > most:
         return SPENT
-    nodes = actions * model.outcomes.shape[-1]
-    if tree.used[0] + nodes > tree.nodes.size or tree.used[1] + actions > tree.pairs.size:
+    if tree.used[1] + actions > tree.pairs.size:
         return NO_ROOM
     for action in range(actions):
-        link = add_pair(tree, at, action)
-        _read_row(search, model, link, tree.nodes[at].state, h)
-        _refresh_pair(search, link)
-        search.calls[action if h == 0 else tree.pairs[path[0, 1]].action] += 1
+        _open_pair(search, model, at, action, h)
+        search.calls[action if h == 0 else tree.pairs[tree.nodes[0].favourite].action] += 1
     search.report[0].calls += actions
     search.deepest[0] = max(search.deepest[0], h + 1)
-    _refresh_node(search, at)
+    _choose_favourite(search, at)
     for step in range(h - 1, -1, -1):
-        _refresh_pair(search, path[step, 1])
-        _refresh_node(search, path[step, 0])
+        _refresh_node(search, path[step, 0], path[step, 1])
     return CHUNK_DONE
 
 
@@ -253,13 +324,12 @@ class _PolicySearch(StepSearch):
     """The tree; an episode is an expansion."""
 
     def __init__(self, planner: OPMDP, query: Query, session: Session) -> None:
-        super().__init__(planner, query, session, PAIR)
+        super().__init__(planner, query, session, PAIR, NODE)
         model = query.model
         self._rows = int(session.handle.outcomes.shape[-1])
         rules = (planner.gamma, planner.horizon or 0, model.steps is not None)
         self._rules = records(np.array([rules], RULES))
         self._tails = tails_of(planner.gamma, planner.horizon, model)
-        self._extra = np.zeros(0, EXTRA)
         self._way = np.zeros((64, 2), np.int64)
         self._deepest = np.zeros(1, np.int64)
         self._most_actions = model.max_actions or len(query.actions)
@@ -268,7 +338,6 @@ class _PolicySearch(StepSearch):
     def kernel_state(self) -> Search:
         return Search(
             tree=self.tree.arrays(),
-            extra=records(self._extra),
             rules=self._rules,
             tails=records(self._tails),
             path=self._way,
@@ -280,9 +349,8 @@ class _PolicySearch(StepSearch):
     def reserve(self) -> int:
         """Make room for at least one expansion, half as many nodes again, and a longer path."""
         pairs = self._most_actions + len(self.tree.pairs) // 2
-        nodes = self._most_actions * self._rows + len(self.tree) // 2
+        nodes = self._rows + len(self.tree) // 2
         self.tree.reserve(nodes, pairs, self.room)
-        self._extra = self.room.extend(self._extra, self.tree.room)
         if self._deepest[0] + 1 >= len(self._way):
             self._way = np.zeros((2 * len(self._way), 2), np.int64)
         return pairs // self._most_actions

@@ -31,7 +31,7 @@ TERMS = np.dtype(
         ("successors", np.int64),  # B
         ("most_actions", np.int64),  # K; 0: not declared
         ("horizon", np.int64),  # most steps of an episode
-        ("pairs_a_step", np.int64),  # most pairs that the planner adds to the tree in one step
+        ("pairs_a_step", np.int64),  # most records of pairs that one step takes
         ("may_end", np.bool_),
     ],
     align=True,

@@ -16,7 +16,7 @@ from pacplan.engine.episodes import play
 from pacplan.engine.promises import NO_ACTIONS, TERMS, broken_promise
 from pacplan.engine.query import Query
 from pacplan.engine.room import OutOfTimeError, Room
-from pacplan.engine.tree import FIRST_ROOM, NODE, Reader, SearchTree, read_nothing
+from pacplan.engine.tree import BLOCK, FIRST_ROOM, NODE, Reader, SearchTree, read_nothing
 from pacplan.models.protocol import Session
 
 # Kernels that are ready, with the kinds of searches and models (classes of tuples).
@@ -56,7 +56,7 @@ class KernelSearch(ABC):
         gamma: discount.
         horizon: most steps of an episode.
         deterministic: whether the user declared that every pair has one successor.
-        pairs_a_step: most pairs that one step adds to the tree.
+        pairs_a_step: most pairs that one step adds to the tree, all to one node.
         open_loop: whether the tree is one of action sequences.
         run: the kernel, `run(state, model, root, most_episodes, most_calls, rng, ties) -> status`.
     """
@@ -103,6 +103,8 @@ class KernelSearch(ABC):
         terms = np.zeros(1, TERMS)
         terms["lowest"], terms["width"], terms["gamma"] = low, high - low, gamma
         terms["successors"], terms["most_actions"] = self.successors, model.max_actions or 0
+        # Other records may be kept free beside the last pair that a step adds.
+        pairs_a_step += max(0, min(BLOCK, (model.max_actions or BLOCK + 1) - 1) - 1)
         terms["horizon"], terms["pairs_a_step"] = horizon, pairs_a_step
         terms["may_end"] = model.may_end
         self.calls = np.zeros(len(query.actions), np.int64)

@@ -9,6 +9,9 @@ tried in a node. Only what was visited is stored, and what one visit reads lies 
 Node 0 is the root. A node is made after the pair that leads to it, which is made after its own
 node, so a child has a larger index than its parent and one sweep from the last node to the first
 visits children before parents.
+
+Most nodes have one pair, and a visit to the others reads all their pairs. So these lie side by side:
+with its second pair a node gets records for the next ones too (`add_pair`).
 """
 
 import copy
@@ -48,6 +51,9 @@ LINKS = [
 
 Records = NDArray[Any]
 
+# Pairs that lie side by side, after the first of a node. Longer lists have several such blocks.
+BLOCK = 4
+
 # Records at first. Untouched ones cost no memory, and most small searches never grow.
 FIRST_ROOM = 1024
 
@@ -57,7 +63,7 @@ class NoRoomError(Exception):
 
 
 class TreeArrays(NamedTuple):
-    """The tree as kernels see it. `used` holds the numbers of nodes and of pairs in use."""
+    """The tree as kernels see it. `used` holds the numbers of records in use, of nodes and of pairs."""
 
     nodes: Records
     pairs: Records
@@ -83,23 +89,37 @@ def add_node(tree: TreeArrays, state: int, actions: int, upper: float, lower: fl
 
 
 @inlined
+def _new_pair(tree: TreeArrays, at: int) -> int:
+    """The record for the next pair of node `at`.
+
+    The one after its latest pair, unless that was its first, or the last of a block.
+    """
+    node = tree.nodes[at]
+    if node.tried > 1 and (node.tried - 1) % BLOCK != 0:
+        return int(node.first + 1)
+    return int(tree.used[1])
+
+
+@inlined
 def add_pair(tree: TreeArrays, at: int, action: int) -> int:
     """Append an unvisited pair to node `at`, its planner's fields zero.
 
     Raises NoRoomError as `add_node` does. Records are used once, and are zero before.
     """
-    index = tree.used[1]
-    if index >= tree.pairs.size:
-        raise NoRoomError
-    tree.used[1] = index + 1
     node = tree.nodes[at]
+    index = _new_pair(tree, at)
+    if index == tree.used[1]:
+        block = 1 if node.tried == 0 else min(BLOCK, node.actions - node.tried)
+        if index + block > tree.pairs.size:
+            raise NoRoomError
+        tree.used[1] = index + block
     pair = tree.pairs[index]
     pair.action = action
     pair.sibling = node.first
     pair.child = NONE
     node.first = index
     node.tried += 1
-    return int(index)
+    return index
 
 
 @inlined
@@ -278,8 +298,16 @@ class SearchTree:
 
     @property
     def pairs(self) -> Records:
-        """The pair records in use: fields of the planner's own, then `LINKS`."""
+        """The pair records in use: fields of the planner's own, then `LINKS`.
+
+        Among them are zeros, kept free for actions that were not tried yet.
+        """
         return self._pairs[: int(self._used[1])]
+
+    @property
+    def made(self) -> int:
+        """Number of pairs: `pairs` without the records that are kept free."""
+        return int(self.nodes["tried"].sum())
 
     @property
     def room(self) -> int:
@@ -342,21 +370,34 @@ class SearchTree:
         return None
 
     def __repr__(self) -> str:
-        return f"<SearchTree: {len(self)} nodes, {len(self.pairs)} pairs, horizon {self.horizon}>"
+        return f"<SearchTree: {len(self)} nodes, {self.made} pairs, horizon {self.horizon}>"
 
 
 def _below(nodes: Records, pairs: Records, node: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Numbers of the nodes and pairs below a node, itself included, in their order.
 
-    In their order, so that children still come after their parents.
+    In their order, so that children still come after their parents; and with the records that are kept
+    free for further pairs, so that these still come after the pairs beside them.
     """
     level = np.array([node])
     found_nodes, found_pairs = [level], [level[:0]]
     while level.size:
-        found_pairs.append(_chained(nodes["first"][level], pairs["sibling"]))
-        level = _chained(pairs["child"][found_pairs[-1]], nodes["sibling"])
+        made = _chained(nodes["first"][level], pairs["sibling"])
+        found_pairs += [made, _kept_free(nodes[level])]
+        level = _chained(pairs["child"][made], nodes["sibling"])
         found_nodes.append(level)
     return np.sort(np.concatenate(found_nodes)), np.sort(np.concatenate(found_pairs))
+
+
+def _kept_free(nodes: Records) -> NDArray[Any]:
+    """Numbers of the pairs that are kept free for further actions of some nodes (`add_pair`)."""
+    nodes = nodes[nodes["tried"] > 1]
+    in_block = (nodes["tried"] - 2) % BLOCK + 1
+    block = np.minimum(BLOCK, nodes["actions"] - (nodes["tried"] - in_block))
+    free = block - in_block
+    start = np.repeat(nodes["first"] + 1 - (np.cumsum(free) - free), free)
+    free_pairs: NDArray[Any] = start + np.arange(len(start))
+    return free_pairs
 
 
 def _chained(link: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:

@@ -71,7 +71,7 @@ def outline(tree: SearchTree, most: int) -> Outline:
     # The states of an open-loop tree, except the root, are not boxes.
     states = reached[:1] if tree.open_loop else reached
     total = int((states[1:] > 0).sum() + (tried > 0).sum()) + 1
-    return Outline(tuple(boxes), total, len(states) + len(tried) - total, below)
+    return Outline(tuple(boxes), total, len(states) + tree.made - total, below)
 
 
 def _below(

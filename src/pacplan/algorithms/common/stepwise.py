@@ -10,18 +10,31 @@ from pacplan.engine import steps
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
-from pacplan.engine.tree import LINKS
+from pacplan.engine.tree import LINKS, NODE
 from pacplan.models.protocol import Session
 
 
 class StepSearch(KernelSearch):
-    """What planners that work in steps share; `pair` is for those with a tree."""
+    """What planners that work in steps share; `pair` and `node` are for those with a tree."""
 
     def __init__(
-        self, planner: Any, query: Query, session: Session, pair: Any = LINKS, horizon: int = 1
+        self,
+        planner: Any,
+        query: Query,
+        session: Session,
+        pair: Any = LINKS,
+        node: Any = NODE,
+        horizon: int = 1,
     ) -> None:
-        dtype = np.dtype(pair)
-        super().__init__(query, session, dtype, gamma=planner.gamma, horizon=horizon, run=steps.work)
+        super().__init__(
+            query,
+            session,
+            np.dtype(pair),
+            node,
+            gamma=planner.gamma,
+            horizon=horizon,
+            run=steps.work,
+        )
         self.order = query.ties.permutation(len(query.actions))
 
     @property

@@ -26,7 +26,7 @@ class MeanSearch(KernelSearch):
         session: the model, ready.
         gamma: discount.
         horizon: steps of an episode.
-        pairs_a_step: most pairs that one step adds to the tree.
+        pairs_a_step: most pairs that one step adds to the tree, all to one node.
         by_visits: whether to recommend the action tried most, not the one with the largest mean.
         fields: the planner's own fields of the named tuple.
     """
