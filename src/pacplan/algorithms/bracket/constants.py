@@ -18,7 +18,7 @@ JOINT_BELOW = 0.1  # of the process, for the bounds from below alone
 JOINT_ABOVE = 0.2  # of the remainder, for the bounds from above alone
 
 # What a search may leave open, in parts of epsilon. Their sum must be below 1 (ends).
-PENALTY = {"tree": 0.2, "depth": 0.27, "stationary": 0.36}  # kappa_0 = this / (log(1/delta_s) + C_0)
+PENALTY = {"tree": 0.3, "depth": 0.27, "stationary": 0.36}  # kappa_0 = this / (log(1/delta_s) + C_0)
 SETTLED = 1.1  # lambda ends at most this factor above its least
 STAKES_OPEN = 0.25  # what bets with a largest stake cannot find
 SOLVER_OPEN = 0.05  # the first maximum of W, over all steps of a path ...
@@ -27,7 +27,7 @@ _LEFT_OPEN = max(SETTLED * PENALTY["tree"], *PENALTY.values()) + STAKES_OPEN + S
 assert _LEFT_OPEN + FORCED_GRID + 2.0 * FORCED_MARGIN < 1.0
 
 # The cash of a pair, which is never staked: 1 - RISK max(RISK_DECAY^h, LEAST_RISK), or POOLED_CASH.
-RISK = 0.65
+RISK = {"tree": 0.8, "depth": 0.65}
 RISK_DECAY = 0.8
 LEAST_RISK = 1e-6  # less would be lost in rounding
 POOLED_CASH = 0.5
@@ -61,7 +61,12 @@ TIE = 1e-12  # bounds and estimates that differ by less are tied
 ROULETTE_DEPTH = 3  # the first depth before which roulette is played
 ROULETTE_POWER = 2.0 / 3.0  # of gamma: the least probability of going on
 
+# What exploit episodes in a tree try (`estimates.try_new`).
+CURIOSITY = 0.4  # what a pair never seen may exceed its estimate by, over sigma, in the first of them
+HASTE = 3.0  # sigma/epsilon up to which there is no time for it
+
 # Bets on returns (`pacplan.algorithms.common.returns`).
+STEADY_HORIZON = 2  # steps up to which, in a tree, returns hardly improve as the search learns
 FIRST_ACCOUNTS = 1 << 18  # bytes for accounts before any is opened; few actions ever bet
 
 # Estimates, and the pool of what was seen by state, which steers them (`pool`).
