@@ -18,7 +18,7 @@ JOINT_BELOW = 0.1  # of the process, for the bounds from below alone
 JOINT_ABOVE = 0.2  # of the remainder, for the bounds from above alone
 
 # What a search may leave open, in parts of epsilon. Their sum must be below 1 (ends).
-PENALTY = {"tree": 0.3, "depth": 0.27, "stationary": 0.36}  # kappa_0 = this / (log(1/delta_s) + C_0)
+PENALTY = {"tree": 0.2, "depth": 0.27, "stationary": 0.36}  # kappa_0 = this / (log(1/delta_s) + C_0)
 SETTLED = 1.1  # lambda ends at most this factor above its least
 STAKES_OPEN = 0.25  # what bets with a largest stake cannot find
 SOLVER_OPEN = 0.05  # the first maximum of W, over all steps of a path ...
@@ -37,7 +37,8 @@ LEAST_ASKED = 1.0  # evidence that is asked for from above, in nats, however muc
 REBUILD_GROWTH = 1.15  # of an action's calls, before its lambda is changed again (ends)
 NEAR = 1.25  # factor within which lambda is left alone, unless it should be the least one
 MOST_CHANGE = 2.0  # factor by which it changes at once
-SETTLING_CALLS = 100.0  # on this scale the largest lambda falls, as one over a square root (ends)
+LARGEST = 2.0  # the largest lambda at first, over kappa_0 sigma_H (ends) ...
+SETTLING_CALLS = 100.0  # ... which falls on this scale, as one over a square root (ends)
 
 # If B is not known: what f may exceed an estimate by when a search in a graph ends, in parts of what is
 # left open then.

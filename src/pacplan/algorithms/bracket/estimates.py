@@ -41,17 +41,17 @@ def score_actions(search: Search, at: int, h: int) -> int:
 
 @inlined
 def try_new(search: Search, at: int, h: int, count: int) -> None:
-    """Raise the estimates in `scratch` of what was seen little in this state, in early exploit episodes.
+    """Raise the estimates in `scratch` of what was seen little in this state.
 
-    A long search earns it back.
+    An exploit episode earns less by it, and later ones more: so only the first do it, and as many of
+    them as the search will be long.
     """
     rules, place = search.rules[0], search.tree.nodes[at].place
     if rules.curious == 0.0 or place < 0:
         return
     exploits = search.root[search.decision[0].play].exploits
-    most = (
-        CURIOSITY * search.steps.sigma[rules.horizon - h] * rules.curious / (rules.curious + exploits)
-    )
+    part = CURIOSITY * rules.curious / (rules.curious + exploits)
+    most = part * search.steps.sigma[rules.horizon - h]
     first = search.pool.states[place].first
     for action in range(count):
         search.scratch.score[action] += most / (1.0 + search.pool.pairs[first + action].n)
