@@ -179,7 +179,7 @@ def test_constants_that_the_page_takes_from_the_planner():
     assert constants.SETTLED == 1.1
     assert (constants.STAKES_OPEN, constants.SOLVER_OPEN) == (0.25, 0.05)
     assert (constants.FORCED_EVERY, constants.NEAR) == (100, 1.25)
-    assert (constants.REBUILD_GROWTH, constants.SETTLING_CALLS, constants.LARGEST) == (1.15, 100.0, 2.0)
+    assert (constants.REBUILD_GROWTH, constants.SETTLING_CALLS, constants.LARGEST) == (1.15, 25.0, 2.0)
     left_open = 1.1 * constants.PENALTY["tree"] + 0.25 + 0.05
     room = 1.0 - left_open - 7 / 24
     assert 0.0 < room < 0.5
@@ -254,9 +254,9 @@ def as_on_the_page(model, *, gamma, horizon, epsilon, delta):
     proof = math.log(fractions * actions / setting.rules[0]["delta_forced"])
     account = squared * max(48 * max(27, 6 / xi) * proof, 112.5 / xi**2 * math.log(actions / d))
     lasting = (
-        2.5 * (1 + 400 * math.sqrt(1.15)) * varpi * (1 + sum(excesses[1:]) / evidence) * squared * eps
+        2.5 * (1 + 100 * math.sqrt(1.15)) * varpi * (1 + sum(excesses[1:]) / evidence) * squared * eps
     )
-    changes = sigma[horizon] * (2 + math.log(460 * squared) / math.log(1.15))
+    changes = sigma[horizon] * (2 + math.log(115 * squared) / math.log(1.15))
     return third, 10 * actions * account, 10 * actions * (lasting + changes) / (xi * eps)
 
 
@@ -290,10 +290,10 @@ def test_it_is_the_theorem_of_the_page(model, question, monkeypatch):
 
 
 def test_two_arms_by_hand():
-    # sigma = 1, C_1 = 0: A = 2 (1074.9 varpi / 0.1 + 2 + 7.155 log 46000).
+    # sigma = 1, C_1 = 0: A = 2 (270.6 varpi / 0.1 + 2 + 7.155 log 11500).
     varpi = constants.PENALTY["tree"]
     found = theory.bracket_calls(bandit(0.7, 0.5), **ARMS)
-    settling = 2 * (10749 * varpi + 78.82) / (0.01 * (0.40833 - 1.1 * varpi))
+    settling = 2 * (2706 * varpi + 68.90) / (0.01 * (0.40833 - 1.1 * varpi))
     assert found.settling == pytest.approx(settling, rel=1e-3)
 
 

@@ -38,7 +38,7 @@ REBUILD_GROWTH = 1.15  # of an action's calls, before its lambda is changed agai
 NEAR = 1.25  # factor within which lambda is left alone, unless it should be the least one
 MOST_CHANGE = 2.0  # factor by which it changes at once
 LARGEST = 2.0  # the largest lambda at first, over kappa_0 sigma_H (ends) ...
-SETTLING_CALLS = 100.0  # ... which falls on this scale, as one over a square root (ends)
+SETTLING_CALLS = 25.0  # ... which falls on this scale, as one over a square root (ends)
 
 # If B is not known: what f may exceed an estimate by when a search in a graph ends, in parts of what is
 # left open then.
