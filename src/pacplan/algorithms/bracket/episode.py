@@ -89,7 +89,8 @@ def _choose(search: Search, at: int, h: int, ties: Any) -> int:
         return int(search.root[decision.play].pair)
     count = score_actions(search, at, h) if decision.kind == EXPLOIT else 0
     if count > 0:
-        try_new(search, at, h, count)
+        if decision.advised == NO_ADVICE:
+            try_new(search, at, h, count)
         action = argmax_at_random(search.scratch.score[:count], NONE, TIE, ties)
         if decision.advised != NO_ADVICE and advice_stands(search, at, h, action, decision.advised):
             action = decision.advised

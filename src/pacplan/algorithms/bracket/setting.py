@@ -126,7 +126,7 @@ def setting_of(task: Task) -> Setting:
     rules["delta_forced"] = (1.0 - EXPLOIT_SHARE) * shares.below
     rules["epsilon"], rules["resolution"] = task.epsilon / width, grid.resolution
     rules["learns"], rules["least"] = learns, above.kappa * grid.resolution
-    if task.merge == "tree" and task.epsilon > 0.0 and not task.guided:
+    if task.merge == "tree" and task.epsilon > 0.0:
         rules["curious"] = max(sigma[-1] / grid.resolution - HASTE, 0.0)
     rules["floor"], rules["most_value"] = floor, task.value_range[1]
     rules["least_return"], rules["most_return"] = np.inf, -np.inf
