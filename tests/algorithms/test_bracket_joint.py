@@ -85,6 +85,9 @@ def weighted(search, exploit, without=None):
     opened = [b for b, arm in enumerate(search.root) if arm["exploits"] > FIRST_BET and b != without]
     opened.sort(key=lambda b: search.root[b]["account"])
     weights = BETTOR_SHARE * (1.0 - BETTOR_SHARE) ** np.arange(len(opened))
+    if without is not None and len(opened) == len(search.root) - 1:
+        # The last of them has all that is left.
+        weights[-1] /= BETTOR_SHARE
     return 1.0 - weights.sum() + weights @ exploit[opened]
 
 

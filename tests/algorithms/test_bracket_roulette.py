@@ -153,7 +153,7 @@ def test_no_stake_depends_on_the_return_that_it_is_on(lens, monkeypatch):
 
     def factors(moments, seen, points, earned):
         """By point and bettor, if its moments are these."""
-        mean = moments["centre"] + returns.LEAN * np.sqrt(moments["spread"] * returns.NEWEST / seen)
+        mean = moments["centre"] + returns.LEAN * np.sqrt(moments["spread"] * moments["newest"] / seen)
         edge = mean - points[:, np.newaxis]
         wide = moments["spread"] - edge * moments["skew"] / moments["spread"] - edge**2
         stake = edge / np.maximum(wide, moments["spread"] + edge**2)

@@ -99,7 +99,7 @@ def test_surplus_is_what_lemma_c_allows(search):
 def test_lambda_settles(lens):
     model = random_small(np.random.default_rng(7))
     planner = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=GAMMA, horizon=HORIZON)
-    ratio = sigma(HORIZON) / 0.5
+    ratio = constants.LARGEST * sigma(HORIZON) / 0.5
     larger = False
     for budget in (30, 100, 300, 1000, 3000, 10_000, 30_000):
         planner.plan(model, 0, seed=1, budget=budget)

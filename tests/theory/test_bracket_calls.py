@@ -179,7 +179,7 @@ def test_constants_that_the_page_takes_from_the_planner():
     assert constants.SETTLED == 1.1
     assert (constants.STAKES_OPEN, constants.SOLVER_OPEN) == (0.25, 0.05)
     assert (constants.FORCED_EVERY, constants.NEAR) == (100, 1.25)
-    assert (constants.REBUILD_GROWTH, constants.SETTLING_CALLS) == (1.15, 100.0)
+    assert (constants.REBUILD_GROWTH, constants.SETTLING_CALLS, constants.LARGEST) == (1.15, 25.0, 2.0)
     left_open = 1.1 * constants.PENALTY + 0.25 + 0.05
     room = 1.0 - left_open - 7 / 24
     assert 0.0 < room < 0.5
@@ -206,7 +206,7 @@ def as_on_the_page(model, *, gamma, horizon, epsilon, delta):
     cost, d, actions, many = setting.prices, delta / 4, len(model.actions(0)), model.successors
     eps, depths = epsilon / setting.width, range(horizon)
     sigma = [sum(gamma**i for i in range(k)) for k in range(horizon + 1)]
-    cash = [1 - 0.65 * max(0.8**h, 1e-6) for h in depths]
+    cash = [1 - 0.8 * max(0.8**h, 1e-6) for h in depths]
     excesses = [sum(-math.log(c) for c in cash[h:]) for h in range(horizon + 1)]
     evidence, varpi = cost.log_share + excesses[0], constants.PENALTY
     least = varpi * eps / evidence
@@ -254,7 +254,7 @@ def as_on_the_page(model, *, gamma, horizon, epsilon, delta):
     proof = math.log(fractions * actions / setting.rules[0]["delta_forced"])
     account = squared * max(48 * max(27, 6 / xi) * proof, 112.5 / xi**2 * math.log(actions / d))
     lasting = (
-        1.25 * (1 + 200 * math.sqrt(1.15)) * varpi * (1 + sum(excesses[1:]) / evidence) * squared * eps
+        2.5 * (1 + 100 * math.sqrt(1.15)) * varpi * (1 + sum(excesses[1:]) / evidence) * squared * eps
     )
     changes = sigma[horizon] * (2 + math.log(115 * squared) / math.log(1.15))
     return third, 10 * actions * account, 10 * actions * (lasting + changes) / (xi * eps)
@@ -290,10 +290,10 @@ def test_it_is_the_theorem_of_the_page(model, question, monkeypatch):
 
 
 def test_two_arms_by_hand():
-    # sigma = 1, C_1 = 0: A = 2 (269.35 varpi / 0.1 + 2 + 7.155 log 11500).
+    # sigma = 1, C_1 = 0: A = 2 (270.6 varpi / 0.1 + 2 + 7.155 log 11500).
     varpi = constants.PENALTY
     found = theory.bracket_calls(bandit(0.7, 0.5), **ARMS)
-    settling = 2 * (2693.5 * varpi + 68.90) / (0.01 * (0.40833 - 1.1 * varpi))
+    settling = 2 * (2706 * varpi + 68.90) / (0.01 * (0.40833 - 1.1 * varpi))
     assert found.settling == pytest.approx(settling, rel=1e-3)
 
 

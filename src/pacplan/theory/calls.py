@@ -224,9 +224,11 @@ def _settling(problem: _Problem) -> float:
     """A / K: what an action's lambda adds to its surplus until it has settled."""
     sigma, epsilon = float(problem.sigma[0]), problem.epsilon
     growth, scale = constants.REBUILD_GROWTH, constants.SETTLING_CALLS
-    settled = growth * scale * (sigma / epsilon) ** 2
+    largest = constants.LARGEST
+    settled = growth * scale * (largest * sigma / epsilon) ** 2
     changes = 2.0 + math.log(settled) / math.log(growth)
-    total = constants.NEAR * (1.0 + 2.0 * scale * math.sqrt(growth)) * problem.penalty
+    total = largest * (1.0 + 2.0 * scale * math.sqrt(growth) * largest)
+    total *= constants.NEAR * problem.penalty
     below = float(problem.excess.sum())
     return total * (1.0 + below / problem.evidence) * sigma**2 / epsilon + changes * sigma
 

@@ -27,7 +27,7 @@ _LEFT_OPEN = max(SETTLED * PENALTY, MERGED_PENALTY) + STAKES_OPEN + SOLVER_OPEN
 assert _LEFT_OPEN + FORCED_GRID + 2.0 * FORCED_MARGIN < 1.0
 
 # The cash of a pair, which is never staked: 1 - RISK max(RISK_DECAY^h, LEAST_RISK), or POOLED_CASH.
-RISK = 0.65
+RISK = {"tree": 0.8, "depth": 0.65}
 RISK_DECAY = 0.8
 LEAST_RISK = 1e-6  # less would be lost in rounding
 POOLED_CASH = 0.5
@@ -37,7 +37,8 @@ LEAST_ASKED = 1.0  # evidence that is asked for from above, in nats, however muc
 REBUILD_GROWTH = 1.15  # of an action's calls, before its lambda is changed again (ends)
 NEAR = 1.25  # factor within which lambda is left alone, unless it should be the least one
 MOST_CHANGE = 2.0  # factor by which it changes at once
-SETTLING_CALLS = 100.0  # on this scale the largest lambda falls, as one over a square root (ends)
+LARGEST = 2.0  # the largest lambda at first, over kappa_0 sigma_H (ends) ...
+SETTLING_CALLS = 25.0  # ... which falls on this scale, as one over a square root (ends)
 
 # In a graph, bets go by what f may be when the search ends: its surplus over an estimate is expected to
 # shrink as that of the root's action will, until it is this many times what is left open then.
@@ -61,7 +62,12 @@ TIE = 1e-12  # bounds and estimates that differ by less are tied
 ROULETTE_DEPTH = 3  # the first depth before which roulette is played
 ROULETTE_POWER = 2.0 / 3.0  # of gamma: the least probability of going on
 
+# What exploit episodes in a tree try (`estimates.try_new`).
+CURIOSITY = 0.4  # what a pair never seen may exceed its estimate by, over sigma, in the first of them
+HASTE = 3.0  # sigma/epsilon up to which there is no time for it
+
 # Bets on returns (`pacplan.algorithms.common.returns`).
+STEADY_HORIZON = 2  # steps up to which, in a tree, returns hardly improve as the search learns
 FIRST_ACCOUNTS = 1 << 18  # bytes for accounts before any is opened; few actions ever bet
 
 # Estimates, and the pool of what was seen by state, which steers them (`pool`).

@@ -26,6 +26,7 @@ from pacplan.algorithms.bracket.estimates import (
     refresh_arm_estimate,
     refresh_estimates,
     score_actions,
+    try_new,
 )
 from pacplan.algorithms.bracket.expansion import add_unvisited, plant_root, settle
 from pacplan.algorithms.bracket.joint import renew_gaps_of, renew_gaps_to
@@ -93,6 +94,8 @@ def _choose(search: Search, at: int, h: int, ties: Any) -> int:
         return int(search.root[decision.play].pair)
     count = score_actions(search, at, h) if decision.kind == EXPLOIT else 0
     if count > 0:
+        if decision.advised == NO_ADVICE:
+            try_new(search, at, h, count)
         action = argmax_at_random(search.scratch.score[:count], NONE, TIE, ties)
         if decision.advised != NO_ADVICE and advice_stands(search, at, h, action, decision.advised):
             action = decision.advised

@@ -4,7 +4,7 @@ from math import sqrt
 
 import numpy as np
 
-from pacplan.algorithms.bracket.constants import ADVICE, POOL_WEIGHT
+from pacplan.algorithms.bracket.constants import ADVICE, CURIOSITY, POOL_WEIGHT
 from pacplan.algorithms.bracket.pool import pooled_value, refresh
 from pacplan.algorithms.bracket.records import Search
 from pacplan.compiled.jit import inlined
@@ -37,6 +37,24 @@ def score_actions(search: Search, at: int, h: int) -> int:
         search.scratch.link[pair.action] = link
         link = pair.sibling
     return int(node.actions)
+
+
+@inlined
+def try_new(search: Search, at: int, h: int, count: int) -> None:
+    """Raise the estimates in `scratch` of what was seen little in this state.
+
+    An exploit episode earns less by it, and later ones more: so only the first do it, and as many of
+    them as the search will be long.
+    """
+    rules, place = search.rules[0], search.tree.nodes[at].place
+    if rules.curious == 0.0 or place < 0:
+        return
+    exploits = search.root[search.decision[0].play].exploits
+    part = CURIOSITY * rules.curious / (rules.curious + exploits)
+    most = part * search.steps.sigma[rules.horizon - h]
+    first = search.pool.states[place].first
+    for action in range(count):
+        search.scratch.score[action] += most / (1.0 + search.pool.pairs[first + action].n)
 
 
 @inlined

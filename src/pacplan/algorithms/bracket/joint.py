@@ -37,7 +37,10 @@ def _renew_gap(search: Search, rival: int, action: int) -> None:
     order = arm.account
     if bets(search, rival) and other.account < arm.account:
         order -= 1
-    share = (1.0 - JOINT_ABOVE) * BETTOR_SHARE * (1.0 - BETTOR_SHARE) ** order / NEWEST.size
+    share = (1.0 - JOINT_ABOVE) * (1.0 - BETTOR_SHARE) ** order / NEWEST.size
+    # The last one has all that is left.
+    if order < search.root.size - 2:
+        share *= BETTOR_SHARE
     least = np.inf
     won = 0.0
     for i in range(arm.proven + 1, wealth.shape[0]):

@@ -87,7 +87,7 @@ def prices(
         levels["weight"] = 1.0 / span[0]
         levels["excess"] = -math.log(POOLED_CASH) * span / span[0]
     else:
-        levels["cash"] = 1.0 - RISK * np.maximum(RISK_DECAY**depth, LEAST_RISK)
+        levels["cash"] = 1.0 - RISK[merge] * np.maximum(RISK_DECAY**depth, LEAST_RISK)
         levels["weight"] = 1.0 / discount
         levels["excess"] = np.cumsum(-np.log(levels["cash"][::-1]))[::-1] / discount
         levels["tolerance"] /= discount

@@ -92,6 +92,7 @@ RULES = np.dtype(
         ("step", np.float64),  # of the grid of bounds
         ("go_on", np.float64),  # probability of going on, where roulette is played
         ("exploit_cost", np.float64),  # of an exploit episode, roughly in calls
+        ("curious", np.float64),  # exploit episodes after which they try half as much; 0 if nothing
         ("stride", np.int64),  # steps of it in one step of the grid of forced bets
         (
             "least_count",

@@ -9,6 +9,7 @@ from pacplan.algorithms.bracket.constants import (
     EXPLORE_START,
     FORCED_EVERY,
     FORCED_SHARE,
+    LARGEST,
     LEAST_WIDTH,
     MOST_CHANGE,
     NEAR,
@@ -157,7 +158,7 @@ def _wanted_penalty(search: Search, action: int) -> float:
     evidence = search.tree.pairs[arm.pair].evidence
     change = min(max(evidence / arm.asked, 1.0 / MOST_CHANGE), MOST_CHANGE)
     settling = sqrt(1.0 + search.calls[action] / SETTLING_CALLS)
-    most = rules.kappa * search.levels[0].span / settling
+    most = LARGEST * rules.kappa * search.levels[0].span / settling
     return float(max(rules.least, min(arm.penalty * change, most)))
 
 

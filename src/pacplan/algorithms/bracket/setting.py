@@ -18,6 +18,7 @@ from pacplan.algorithms.bracket.constants import (
     CUT,
     EXPLOIT_COST,
     EXPLOIT_SHARE,
+    HASTE,
     JOINT_ABOVE,
     JOINT_BELOW,
     JOINT_EXPLOIT_COST,
@@ -27,6 +28,7 @@ from pacplan.algorithms.bracket.constants import (
     PRODUCT_SHARE,
     ROULETTE_DEPTH,
     ROULETTE_POWER,
+    STEADY_HORIZON,
 )
 from pacplan.algorithms.bracket.prices import Prices, prices
 from pacplan.algorithms.bracket.records import PREDICTOR, RULES, STEPS
@@ -36,6 +38,7 @@ from pacplan.algorithms.common.returns import (
     FIRST_SPREAD,
     MOMENTS,
     NEWEST,
+    STEADY,
     return_range,
 )
 from pacplan.engine.values import step_range
@@ -123,6 +126,8 @@ def setting_of(task: Task) -> Setting:
     rules["delta_forced"] = (1.0 - EXPLOIT_SHARE) * shares.below
     rules["epsilon"], rules["resolution"] = task.epsilon / width, grid.resolution
     rules["learns"], rules["least"] = learns, above.kappa * grid.resolution
+    if task.merge == "tree" and task.epsilon > 0.0:
+        rules["curious"] = max(sigma[-1] / grid.resolution - HASTE, 0.0)
     rules["floor"], rules["most_value"] = floor, task.value_range[1]
     rules["least_return"], rules["most_return"] = np.inf, -np.inf
     rules["step"], rules["stride"] = grid.step, grid.stride
@@ -130,6 +135,8 @@ def setting_of(task: Task) -> Setting:
     steps["sigma"], steps["prior"], steps["ended"] = sigma, PRIOR * sigma, -low / width * sigma
     moments = np.zeros(len(NEWEST), MOMENTS)
     moments["spread"] = (FIRST_SPREAD * (ceiling - floor)) ** 2
+    steady = task.merge == "tree" and task.horizon <= STEADY_HORIZON
+    moments["newest"] = STEADY if steady else NEWEST
     return Setting(
         low=low,
         width=width,

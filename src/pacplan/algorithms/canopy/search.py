@@ -198,6 +198,7 @@ class CanopySearch(KernelSearch):
         self._forced_wealth = np.zeros((1, setting.grid.forced_points, setting.grid.fractions))
         moments = np.zeros((actions, len(NEWEST)), MOMENTS)
         moments["spread"] = (FIRST_SPREAD * setting.span) ** 2
+        moments["newest"] = NEWEST
         self._fixed: dict[str, Any] = {
             "rules": self._rules,
             "unit": self._unit,

@@ -31,12 +31,16 @@ ACCOUNT_FIELDS = [
     *GUIDANCE_FIELDS,
 ]
 
-# What a bettor saw of a random number: mean, and mean squares and cubes of deviations.
-MOMENTS = np.dtype([("centre", np.float64), ("spread", np.float64), ("skew", np.float64)])
+# What a bettor saw of a random number: mean, and mean squares and cubes of deviations, with the weight
+# of the newest one, against 1 for each before.
+MOMENTS = np.dtype(
+    [("centre", np.float64), ("spread", np.float64), ("skew", np.float64), ("newest", np.float64)]
+)
 
 BETTOR_SHARE = 0.6  # of what is left for exploit episodes, for the next action to begin betting
 FIRST_BET = 4  # episodes watched before the first bet
-NEWEST = np.array([4.0, 2.0])  # of each bettor: weight of the newest return, against 1 for each before
+NEWEST = np.array([4.0, 2.0])  # of each bettor: weight of the newest return ...
+STEADY = np.array([2.0, 1.0])  # ... and if returns do not improve as a search learns
 LEAN = 0.5  # standard errors that a bettor adds to the mean
 MOST_STAKE = 0.95  # of what can be staked at all
 FIRST_SPREAD = 0.25  # standard deviation of returns before any was seen, over their range
@@ -118,7 +122,7 @@ def bet_exploit(search: Any, action: int, earned: float, followed: bool) -> None
     if arm.exploits >= FIRST_BET:
         _stake_on_grid(search, action, earned)
     for q in range(NEWEST.size):
-        learn_moments(moments[q], NEWEST[q], arm.exploits, earned)
+        learn_moments(moments[q], moments[q].newest, arm.exploits, earned)
     arm.exploits += 1
 
 
@@ -134,9 +138,9 @@ def _open_account(search: Any, action: int) -> None:
 
 
 @inlined
-def trusted_mean(moment: Any, newest: float, seen: int) -> float:
+def trusted_mean(moment: Any, seen: int) -> float:
     """The mean that a bettor assumes after `seen` returns: a little above what it saw."""
-    return float(moment.centre + LEAN * sqrt(moment.spread * newest / seen))
+    return float(moment.centre + LEAN * sqrt(moment.spread * moment.newest / seen))
 
 
 @inlined
@@ -149,14 +153,14 @@ def _stake_on_grid(search: Any, action: int, earned: float) -> None:
     wealth = search.wealth[arm.account]
     reach = -np.inf
     for q in range(NEWEST.size):
-        reach = max(reach, trusted_mean(moments[q], NEWEST[q], arm.exploits))
+        reach = max(reach, trusted_mean(moments[q], arm.exploits))
     last = min(int(reach / rules.step) + 1, wealth.shape[0])
     proven = arm.proven
     for i in range(arm.proven + 1, last):
         m = i * rules.step
         total = 0.0
         for q in range(NEWEST.size):
-            stake = _stake(moments[q], NEWEST[q], arm.exploits, m)
+            stake = _stake(moments[q], arm.exploits, m)
             if stake > 0.0:
                 wealth[i, q] = min(wealth[i, q] * (1.0 + stake * (earned - m)), MOST_WEALTH)
             total += wealth[i, q]
@@ -167,13 +171,13 @@ def _stake_on_grid(search: Any, action: int, earned: float) -> None:
 
 
 @inlined
-def _stake(moment: Any, newest: float, seen: int, m: float) -> float:
+def _stake(moment: Any, seen: int, m: float) -> float:
     """What a bettor stakes on a return above m; 0 if it sees no advantage.
 
     The smaller of Kelly's stakes for a two-valued law with these moments and for one without skew:
     if returns are skewed downwards, losses are rare but large.
     """
-    edge = trusted_mean(moment, newest, seen) - m
+    edge = trusted_mean(moment, seen) - m
     if edge <= 0.0:
         return 0.0
     wide = moment.spread - edge * moment.skew / moment.spread - edge * edge
