@@ -255,3 +255,31 @@ def test_bounds_hold_with_rewards_told(rewards, horizon):
             or q.max() - q[plan.action] > max(0.0, plan.gap) + 1e-9
         )
     assert failures <= most(runs, delta)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.01])
+def test_one_step_of_an_infinite_horizon(gamma):
+    """Nothing but rewards counts, so nothing is left to bet on, wherever they lead."""
+    model = pacplan.TabularMDP(np.full((2, 2, 2), 0.5), np.array([[0.9, 0.85], [0.2, 0.3]]))
+    planner = pacplan.Bracket(
+        epsilon=0.1, delta=0.1, gamma=gamma, target="infinite", rewards="deterministic"
+    )
+    plan = planner.plan(model, 0, seed=1, budget=1000)
+    q = exact.discounted(model, gamma=gamma)[0]
+    assert plan.certified and plan.samples <= 2 and q.max() - q[plan.action] <= 0.1
+
+
+@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
+def test_outcomes_that_a_table_names_twice_are_one(merge):
+    """Two different ends, or the same state in two entries."""
+    transitions = np.array([[[0.5, 0.5]] * 2, [[0.3, 0.7]] * 2, [[1.0, 0.0]] * 2, [[1.0, 0.0]] * 2])
+    to = np.array([[[1, 1], [2, 3]], [[2, 3], [1, 1]], [[2, 2]] * 2, [[3, 3]] * 2])
+    rewards = np.array([[0.5, 0.7], [0.1, 0.9], [0.0, 0.0], [0.0, 0.0]])
+    model = pacplan.TabularMDP(transitions, rewards, successors=to, terminal=[2, 3])
+    assert model.successors == 1
+    for declared in (KNOWN, {"rewards": "known"}, KNOWN | {"transitions": "deterministic"}):
+        planner = pacplan.Bracket(
+            epsilon=0.01, delta=0.1, gamma=0.9, horizon=3, goal="value", merge=merge, **declared
+        )
+        plan = planner.plan(model, 0, seed=0)
+        assert plan.certified and abs(plan.value - values(model, 0.9, 3)[1].max()) <= 0.01

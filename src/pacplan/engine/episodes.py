@@ -43,6 +43,7 @@ from pacplan.engine.calls import (
     call_model,
     count_actions,
     follow,
+    halted,
 )
 from pacplan.engine.tree import NONE, TreeArrays, add_node
 
@@ -284,6 +285,9 @@ def play(
             return SPENT
         if not _room_for_an_episode(search):
             return NO_ROOM
+        if halted(search):
+            report.refused = 1
+            return ABORTED
         decide(search, model, ties)
         status = _play_episode(search, model, most_calls - report.calls, rng, ties)
         if status == ABORTED:

@@ -285,6 +285,8 @@ class KernelSearch(ABC):
                 raise ValueError(f"the checkpoint does not fit this planner: {name} differs")
             self.room.take(max(0, arrays[name].nbytes - array.nbytes))
             self._fill(name, array, arrays[name])
+        # A deadline that came while it was saved is not that of the search that goes on.
+        self.report["halt"] = self.report["refused"] = 0
         self.reserve()
 
     def keep(self, before: Kept | None = None) -> Kept:

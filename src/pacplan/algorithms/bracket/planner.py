@@ -146,13 +146,12 @@ class Bracket(Targeted, Planner):
         model = query.model
         # If gamma is 0, nothing after the first step counts.
         horizon = 1 if self.gamma == 0.0 else self.horizon_for(model, query.budget)
-        one_step = horizon == 1 and self.target == "horizon"
-        no_chance = self.transitions != "unknown" or model.successors == 1 or one_step
-        if self.rewards == "unknown" or not no_chance:
+        no_chance = self.transitions != "unknown" or model.successors == 1
+        if self.rewards == "unknown" or not (no_chance or horizon == 1):
             return None
         reads = "known" in (self.rewards, self.transitions)
         bounded = reads or self.value_bounds is not None or self.value_range is not None
-        endless = self.target == "infinite" and not bounded
+        endless = self.target == "infinite" and no_chance and not bounded
         cut_off = 0.0 if endless or self.target == "horizon" else tail(model, self.gamma, horizon)
         return Task(
             gamma=self.gamma,

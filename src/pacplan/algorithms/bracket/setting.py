@@ -203,7 +203,8 @@ def _rules(task: Task, low: float, width: float, above: Prices) -> NDArray[Any]:
     rules["same_actions"] = task.same_actions
     rules["most_actions"] = task.most_actions
     rules["go_on"] = go_on = task.gamma**ROULETTE_POWER
-    called = task.horizon - (task.rewards != "unknown" and task.merge != "stationary")
+    revealed = rules["fixed_rewards"][0] or rules["pays_means"][0]
+    called = task.horizon - int(revealed and task.merge != "stationary")
     rounds = np.maximum(np.arange(called) + 1 - ROULETTE_DEPTH, 0)
     rules["exploit_cost"] = EXPLOIT_COST * np.power(go_on, rounds).sum()
     rules["swept"] = -1

@@ -7,6 +7,8 @@ may have been given one that is closer than what its actions show.
 
 from typing import Any
 
+import numpy as np
+
 from pacplan.algorithms.opd.records import Search
 from pacplan.compiled.jit import inlined
 from pacplan.engine.calls import CHUNK_DONE, break_promise
@@ -51,7 +53,7 @@ def widest_outcome(search: Search, link: int) -> int:
     """The outcome of a pair that its bounds are apart for most; NONE if nothing follows."""
     nodes = search.tree.nodes
     found = NONE
-    widest = -1.0
+    widest = -np.inf
     outcome = search.tree.pairs[link].child
     while outcome != NONE:
         acting = nodes[nodes[outcome].same]

@@ -28,7 +28,7 @@ from pacplan.engine.calls import (
 )
 from pacplan.engine.graph import has_room, merge
 from pacplan.engine.promises import BAD_ANSWER, FALSE_BOUND, REWARD_VARIES, TOO_MANY_SUCCESSORS
-from pacplan.engine.tree import NONE, add_node, add_pair, link_child
+from pacplan.engine.tree import NONE, add_node, add_pair, find_child, link_child
 from pacplan.models import handles
 
 # Of the outcomes that are remembered, so many are asked for again, as a part of all calls, to see
@@ -315,24 +315,31 @@ def _read_next(search: Search, table: Any, model: Any, at: int, before: int, fir
     action = node.tried
     row = table[h if search.rules[0].per_step else 0, node.state, action]
     link = _add_tried(search, at)
-    outcomes = 0
+    first_seen = NONE
     cumulative = 0.0
     for k in range(row.size):
         p = row[k].cumulative - cumulative
         cumulative = row[k].cumulative
         if p > 0.0:
-            outcomes += 1
+            if first_seen == NONE:
+                first_seen = k
+            elif terms.successors == 1 and not _same_outcome(row[first_seen], row[k]):
+                return int(break_promise(search, TOO_MANY_SUCCESSORS, node.state, action, h, 0.0))
             tree.pairs[link].reward += p * row[k].reward
             status = _add_outcome(search, model, link, row[k].state, row[k].ended, p)
             if status != CHUNK_DONE:
                 return status
-    if outcomes > terms.successors:
-        return int(break_promise(search, TOO_MANY_SUCCESSORS, node.state, action, h, 0.0))
     if before == at or not search.rules[0].remembers:
         search.calls[action if first == NONE else first] += 1
         search.report[0].calls += 1
     bound_pair(search, link)
     return CHUNK_DONE
+
+
+@inlined
+def _same_outcome(one: Any, other: Any) -> bool:
+    """Whether two entries of a table lead to the same; all ends are one outcome."""
+    return bool(one.ended == other.ended and (one.ended or one.state == other.state))
 
 
 @inlined
@@ -347,10 +354,17 @@ def _add_tried(search: Search, at: int) -> int:
 
 @inlined
 def _add_outcome(search: Search, model: Any, link: int, successor: int, ended: bool, p: float) -> int:
-    """Add the node that a pair leads to with probability p, unless it is the last; returns a status."""
+    """Add the node that a pair leads to with probability p, unless it is the last; returns a status.
+
+    A table may name a state several times.
+    """
     tree = search.tree
     depth = tree.nodes[tree.pairs[link].at].depth + 1
     if depth == search.rules[0].horizon:
+        return CHUNK_DONE
+    known, _ = find_child(tree, link, successor, ended)
+    if known != NONE:
+        tree.nodes[known].p += p
         return CHUNK_DONE
     actions = 0
     if not ended:
