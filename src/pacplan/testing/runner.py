@@ -206,7 +206,8 @@ def _compute(tasks: list[Task], results: Ledger, workers: int, progress: bool) -
                     _plan(task, task.number * _BATCH)
         processes = workers if left else 1
         with here_or_in_processes(processes, left, "planners and families") as executor:
-            for future in as_computed(executor, workers, compute, iter(left)):
+            # One batch more than can be worked on is always waiting.
+            for future in as_computed(executor, (compute,), iter(left), workers + 1):
                 batch = _result(future)
                 results.add(batch)
                 advance(batch.plans)
