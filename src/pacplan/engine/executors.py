@@ -303,7 +303,8 @@ def as_computed(
     """The results of a job's parts, as futures that are done: the loop of all that is done in parts.
 
     The next part is asked for when there is room, so that what came before may tell how large it should
-    be. Parts that were not begun when this is closed are never done.
+    be. Parts that were not begun when this is closed are never done; those that the executor refuses
+    are done, with what it raised.
 
     Args:
         executor: what computes.
@@ -314,13 +315,12 @@ def as_computed(
         in_order: whether results are given in the order of the parts, not as they come.
         given_up: says, now and then while nothing is done, whether to wait no longer.
     """
-    submit: Callable[..., Future[Any]] = executor.submit
     most = 1 if isinstance(executor, InProcess) else ahead
     pending: deque[Future[Any]] = deque()
     try:
         while True:
             for part in islice(parts, most - len(pending)):
-                pending.append(submit(*call, part))
+                pending.append(_submitted(executor, *call, part))
             watched = list(islice(pending, 1 if in_order else None))
             # A future that somebody else cancels is done, but waiting for it may not end.
             while not (done := [future for future in watched if future.done()]):
@@ -333,6 +333,16 @@ def as_computed(
     finally:
         for future in pending:
             future.cancel()
+
+
+def _submitted(executor: Executor, *call: Any) -> Future[Any]:
+    """The future of a call; what an executor raises that takes no more is its result."""
+    try:
+        return executor.submit(*call)
+    except Exception as error:
+        refused: Future[Any] = Future()
+        refused.set_exception(error)
+        return refused
 
 
 class Batches(Iterator[list[Part]]):

@@ -122,7 +122,11 @@ def _chosen(executor: Executor | None, processes: int, sweep: Sweep) -> Iterator
 
 
 def _results(runs: list[Run], executor: Executor, at_once: int) -> Iterator[Record]:
-    """The rows as they come."""
+    """The rows as they come.
+
+    The loop is that of `plan_many`, but not its order, since rows are written when they are there; nor
+    its Ctrl-C, since a plan that was cut short is no row, and is made again when the sweep goes on.
+    """
     if isinstance(executor, InProcess):
         yield from (timed.record for timed in _computed(runs))
         return
