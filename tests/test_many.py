@@ -16,6 +16,7 @@ import pacplan
 from deciding import MODEL, SLOW, content
 from every_planner import NAMES, make, problem
 from interrupting import interrupted_script
+from pacplan.algorithms.common import many
 
 TABLE = pacplan.envs.garnet(states=20, seed=0)
 BRACKET = pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7)
@@ -170,7 +171,7 @@ def test_a_generator_is_read_as_plans_are_asked_for(workers):
         assert read == []
         first = [content(plan) for plan in islice(plans, 5)]
     assert first == one_by_one(UCT, TABLE, range(5), 0, budget=200)
-    assert len(read) <= 5 + 8 * workers
+    assert len(read) <= 5 + (8 * 4 * workers if workers > 1 else 0)
     assert list(plans) == []
 
 
@@ -223,8 +224,57 @@ def test_an_error_is_raised_in_its_turn_and_the_next_goes_on():
 
 
 @pytest.mark.usefixtures("nothing_left")
-def test_a_process_that_dies_is_explained():
-    plans = UCT.plan_many(MODEL, [102, 1], workers=2, budget=50)
+def test_short_plans_are_handed_over_in_batches(monkeypatch):
+    sizes = []
+    made = many._Work.__call__
+
+    def counted(work, tasks):
+        sizes.append(len(tasks))
+        return made(work, tasks)
+
+    monkeypatch.setattr(many._Work, "__call__", counted)
+    # However busy the machine is, so many plans fit into a batch.
+    monkeypatch.setattr(many, "_BATCH_SECONDS", 1000.0)
+    states = [i % 25 for i in range(150)]  # There are 20.
+    outcomes = list(UCT.plan_many(TABLE, states, seeds=0, workers=2, budget=50).outcomes())
+    assert sum(sizes) == 150 and max(sizes) == 4
+    for i, (state, outcome) in enumerate(zip(states, outcomes, strict=True)):
+        if state < 20:
+            alone = UCT.plan(TABLE, state, seed=child(0, i), budget=50)
+            assert content(outcome) == content(alone)
+        else:
+            assert isinstance(outcome, ValueError) and str(state) in str(outcome)
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_the_states_raise_comes_after_the_plans_before(workers):
+    def states():
+        yield from range(6)
+        raise ZeroDivisionError("no more states")
+
+    plans = UCT.plan_many(TABLE, states(), seeds=0, workers=workers, budget=50)
+    found = [content(next(plans)) for _ in range(6)]
+    assert found == one_by_one(UCT, TABLE, range(6), 0, budget=50)
+    with pytest.raises(ZeroDivisionError, match="no more states"):
+        next(plans)
+    plans = UCT.plan_many(TABLE, iter([1, 2, 3]), seeds=[0, 1], workers=workers, budget=50)
+    assert [next(plans).origin.seed for _ in range(2)] == [0, 1]
+    with pytest.raises(ValueError, match="shorter"):
+        next(plans)
+
+
+def test_an_executor_that_was_shut_down():
+    pool = ThreadPoolExecutor(1)
+    plans = UCT.plan_many(TABLE, [0, 1, 2], seeds=0, executor=pool, budget=50)
+    pool.shutdown()
+    assert ["shutdown" in str(error) for error in plans.outcomes()] == [True, True, True]
+
+
+@pytest.mark.usefixtures("nothing_left")
+@pytest.mark.parametrize("states", [[102, 1], [1, 2, 3, 102, *range(100)]])
+def test_a_process_that_dies_is_explained(states):
+    plans = UCT.plan_many(MODEL, states, workers=2, budget=50)
     with pytest.raises(RuntimeError, match="killed for lack of memory"):
         list(plans)
 

@@ -179,6 +179,8 @@ class Agent:
         if delta is not None and self.spread == "union":
             delta *= self._part(trees, age)
             planner = with_delta(planner, delta)
+        # Alone, and not among `plan_many`'s: where the next decision is made, and with which delta and
+        # tree, follows from this one.
         plan = run(
             planner,
             self.model,

@@ -106,7 +106,7 @@ def origin_of(
         reused=reused,
         side_by_side=side_by_side,
         versions=_versions(),
-        machine=f"{platform.system()} {platform.machine()}",
+        machine=_machine(),
     )
 
 
@@ -116,6 +116,11 @@ def _told(thing: Any) -> str:
         return short(repr(thing), _MOST_LETTERS)
     except Exception:  # A user's repr may do anything, and no plan should fail for it.
         return f"<{type(thing).__name__}>"
+
+
+@cache
+def _machine() -> str:
+    return f"{platform.system()} {platform.machine()}"
 
 
 @cache

@@ -122,15 +122,19 @@ class UCT(Planner):
         horizon = horizon_for(self.horizon, self.gamma, query.budget)
         low, high = query.model.reward_range
         earned = np.cumsum(self.gamma ** np.arange(horizon))[::-1]
+        random = self.rollout == "random"
+        # Of the calls within a tree, about every other one makes a node.
+        nodes = (query.budget or 0) // (horizon if random else 2)
         return MeanSearch(
             Search,
             query,
             session,
             gamma=self.gamma,
             horizon=horizon,
+            nodes=nodes,
             by_visits=self.recommend == "visits",
             scales=self.exploration * (high - low) * earned,
-            rollout=self.rollout == "random",
+            rollout=random,
         )
 
     def finish(self, query: Query, search: MeanSearch, stopped_by: str, seconds: float) -> Plan:

@@ -29,6 +29,11 @@ def records(array: NDArray[Any]) -> NDArray[Any]:
     return array.view(np.recarray) if numba.config.DISABLE_JIT else array
 
 
+def copied(array: NDArray[Any]) -> NDArray[Any]:
+    """A copy of some records, as `records` makes them. NumPy's own goes field by field."""
+    return records(np.frombuffer(bytearray(array.tobytes()), array.dtype).reshape(array.shape))
+
+
 def zeros(rows: int, kind: np.dtype[Any]) -> NDArray[Any]:
     """Records of zeros, as `records` makes them, that can be resized in place."""
     if not numba.config.DISABLE_JIT:

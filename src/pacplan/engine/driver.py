@@ -38,6 +38,9 @@ _CALLBACK_SPACING = 0.05
 _FIRST_MARK = 32
 _MARK_SPACING = 1.5
 
+# More than are ever counted.
+_ANY_NUMBER = 2**63 - 1
+
 _numbers = itertools.count(1)
 
 
@@ -232,7 +235,7 @@ def _loop(
     show: Callable[[Snapshot], None] | None,
 ) -> str:
     """Chunks, and what happens between them; returns what ended the search."""
-    most_calls = np.iinfo(np.int64).max if limits.budget is None else limits.budget
+    most_calls = _ANY_NUMBER if limits.budget is None else limits.budget
     saved = time.perf_counter()
     number = next(_numbers)
     while True:
@@ -327,7 +330,7 @@ class _Pace:
 
     def mark_no_more(self) -> None:
         """There is no curve."""
-        self._mark = np.iinfo(np.int64).max
+        self._mark = _ANY_NUMBER
 
     def _pass_marks(self) -> None:
         while self._mark <= self._played:

@@ -6,7 +6,8 @@ import pickle
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
     Executor,
@@ -19,7 +20,9 @@ from contextlib import contextmanager, suppress
 from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
 
 from pacplan.core import checks
 from pacplan.core.notes import add_note
@@ -28,6 +31,12 @@ from pacplan.engine.interrupts import Presses, part_of
 _LOGGER = logging.getLogger("pacplan")
 # What a pipe takes in one piece on every system, with its length.
 _LONGEST = 500
+# Seconds between two looks at whether to wait any longer.
+_LOOK = 0.1
+# Bytes of freed memory that a process of many plans may keep, half of it in one piece.
+_KEPT = 1 << 25
+
+Part = TypeVar("Part")
 
 
 class InProcess(Executor):
@@ -52,6 +61,7 @@ def thread_pool(workers: int, presses: Presses) -> Iterator[Executor]:
         presses: end the plans of the threads.
     """
     pool = ThreadPoolExecutor(workers, "pacplan", initializer=part_of, initargs=(presses,))
+    _keep_freed_memory()
     try:
         yield pool
     except BaseException:
@@ -59,6 +69,17 @@ def thread_pool(workers: int, presses: Presses) -> Iterator[Executor]:
         raise
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _keep_freed_memory() -> None:
+    """Let the next plan have the memory of the last one.
+
+    Otherwise the C library gives large arrays back to the system, which has to clear every page of the
+    next ones: a fifth of the time of a plan with a tree of some megabytes, in which threads wait for
+    each other. glibc keeps as much as was once freed in one piece, which costs nothing if it was never
+    written to; other libraries do as they please.
+    """
+    np.empty(_KEPT // 2, np.uint8)
 
 
 @contextmanager
@@ -271,26 +292,96 @@ def here_or_in_processes(workers: int, job: Any, what: str) -> Iterator[Executor
 
 
 def as_computed(
-    executor: Executor, at_once: int, job: Callable[[Any], Any], parts: Iterator[Any]
+    executor: Executor,
+    call: tuple[Any, ...],
+    parts: Iterator[Any],
+    ahead: int,
+    *,
+    in_order: bool = False,
+    given_up: Callable[[], bool] = lambda: False,
 ) -> Iterator[Future[Any]]:
-    """The results of a job's parts, as they come.
+    """The results of a job's parts, as futures that are done: the loop of all that is done in parts.
 
-    One part more than can be worked on is always waiting. The next one is asked for when there is room,
-    so that what came before may tell how large it should be.
+    The next part is asked for when there is room, so that what came before may tell how large it should
+    be. Parts that were not begun when this is closed are never done; those that the executor refuses
+    are done, with what it raised.
+
+    Args:
+        executor: what computes.
+        call: what it is to call with each part: a function, and arguments before the part.
+        parts: what there is to do.
+        ahead: how many parts are handed over whose results were not given yet, by those that do not
+            compute at once.
+        in_order: whether results are given in the order of the parts, not as they come.
+        given_up: says, now and then while nothing is done, whether to wait no longer.
     """
-    most = 1 if isinstance(executor, InProcess) else at_once + 1
-    pending: set[Future[Any]] = set()
+    most = 1 if isinstance(executor, InProcess) else ahead
+    pending: deque[Future[Any]] = deque()
     try:
         while True:
             for part in islice(parts, most - len(pending)):
-                pending.add(executor.submit(job, part))
-            if not pending:
-                return
-            done, pending = wait(pending, return_when=FIRST_COMPLETED)
-            yield from done
+                pending.append(_submitted(executor, *call, part))
+            watched = list(islice(pending, 1 if in_order else None))
+            # A future that somebody else cancels is done, but waiting for it may not end.
+            while not (done := [future for future in watched if future.done()]):
+                if not watched or given_up():
+                    return
+                wait(watched, _LOOK, FIRST_COMPLETED)
+            for future in done:
+                pending.remove(future)
+                yield future
     finally:
         for future in pending:
             future.cancel()
+
+
+def _submitted(executor: Executor, *call: Any) -> Future[Any]:
+    """The future of a call; what an executor raises that takes no more is its result."""
+    try:
+        return executor.submit(*call)
+    except Exception as error:
+        refused: Future[Any] = Future()
+        refused.set_exception(error)
+        return refused
+
+
+class Batches(Iterator[list[Part]]):
+    """Groups parts into batches of about equal time, once it is known how long each kind takes.
+
+    Args:
+        parts: what there is to do; no more of it is read than the batch needs.
+        seconds: that a batch should take.
+        most: parts in a batch.
+        kind: what the time of a part depends on.
+    """
+
+    def __init__(
+        self,
+        parts: Iterable[Part],
+        seconds: float,
+        most: int,
+        kind: Callable[[Part], Hashable] = lambda part: None,
+    ) -> None:
+        self._parts, self._whole, self._most, self._kind = iter(parts), seconds, most, kind
+        self._seconds: dict[Hashable, float] = {}
+
+    def __next__(self) -> list[Part]:
+        """The next batch."""
+        batch: list[Part] = []
+        total = 0.0
+        for part in islice(self._parts, self._most):
+            batch.append(part)
+            expected = self._seconds.get(self._kind(part), self._whole)
+            total += expected
+            if total + expected > self._whole:  # Another one like this would be too much.
+                break
+        if not batch:
+            raise StopIteration
+        return batch
+
+    def learn(self, kind: Hashable, seconds: float) -> None:
+        """Note how long a part of a kind took."""
+        self._seconds[kind] = seconds
 
 
 def portable(error: Exception) -> Exception:

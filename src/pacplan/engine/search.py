@@ -25,7 +25,9 @@ _prepared: set[Any] = set()
 # may make plans itself.)
 _preparing = threading.RLock()
 # Visits of a node or pair are counted in 32 bits; each is a call to the model.
-MOST_COUNTED = np.iinfo(np.int32).max
+MOST_COUNTED = 2**31 - 1
+# Nodes, at most, that there is room for at first; more would take long to clear if it ends early.
+_MOST_EXPECTED = 1 << 15
 
 
 class Kept(NamedTuple):
@@ -44,6 +46,7 @@ class KernelSearch(ABC):
     """A search over a tree by a compiled kernel: by default the one that plays episodes.
 
     Attributes:
+        report: counters, and the promise that was broken, if any.
         curve: how the bounds have closed in so far, rows of calls, gap, half the width of the interval
             of the state's value, and then the lower and the upper bounds of the root's actions.
 
@@ -57,6 +60,8 @@ class KernelSearch(ABC):
         horizon: most steps of an episode.
         deterministic: whether the user declared that every pair has one successor.
         pairs_a_step: most pairs that one step adds to the tree, all to one node.
+        nodes: about how many the tree will have, if that is known: whenever it has to grow, the kernel
+            returns to Python.
         open_loop: whether the tree is one of action sequences.
         run: the kernel, `run(state, model, root, most_episodes, most_calls, rng, ties) -> status`.
     """
@@ -79,6 +84,7 @@ class KernelSearch(ABC):
         horizon: int,
         deterministic: bool = False,
         pairs_a_step: int = 1,
+        nodes: int = 0,
         open_loop: bool = False,
         run: Callable[..., int] = play,
     ) -> None:
@@ -95,10 +101,11 @@ class KernelSearch(ABC):
             states=session.states,
             labels=session.labels,
             open_loop=open_loop,
+            room=FIRST_ROOM if self.room.limit else max(FIRST_ROOM, min(nodes, _MOST_EXPECTED)),
         )
         successors = 1 if deterministic else model.successors
         # If B is not known, any number that is never exceeded will do.
-        self.successors = np.iinfo(np.int32).max if successors is None else successors
+        self.successors = MOST_COUNTED if successors is None else successors
         low, high = model.reward_range
         terms = np.zeros(1, TERMS)
         terms["lowest"], terms["width"], terms["gamma"] = low, high - low, gamma
@@ -111,6 +118,7 @@ class KernelSearch(ABC):
         self.terms = records(terms)
         self.path = records(np.zeros(horizon, step))
         self.reports = records(np.zeros(1, REPORT))
+        self.report: Any = self.reports[0]
         self.curve = np.zeros((0, 3 + 2 * len(query.actions)))
         self._deterministic = deterministic
         self._pairs_a_step = pairs_a_step
@@ -159,8 +167,9 @@ class KernelSearch(ABC):
         """
         gap = None
         if lower is not None and upper is not None:
-            known = upper - lower[best] if losses is None else losses
-            gap = float(np.delete(known, best).max()) if len(upper) > 1 else 0.0
+            others = upper - lower[best] if losses is None else losses.copy()
+            others[best] = -np.inf
+            gap = float(others.max()) if len(upper) > 1 else 0.0
         return Snapshot(
             actions=self.actions,
             lower=lower,
@@ -193,11 +202,6 @@ class KernelSearch(ABC):
     def acting_nodes(self) -> NDArray[np.int32] | None:
         """By node, the one that holds its state's actions, if equal states are merged; else None."""
         return None
-
-    @property
-    def report(self) -> Any:
-        """Counters, and the promise that was broken, if any."""
-        return self.reports[0]
 
     def reserve(self) -> int:
         """Make room for some more episodes; returns how many."""

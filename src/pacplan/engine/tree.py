@@ -54,6 +54,9 @@ Records = NDArray[Any]
 # Pairs that lie side by side, after the first of a node. Longer lists have several such blocks.
 BLOCK = 4
 
+# Records are numbered in 32 bits.
+MOST_RECORDS = 2**31
+
 # Records at first. Untouched ones cost no memory, and most small searches never grow.
 FIRST_ROOM = 1024
 
@@ -213,7 +216,7 @@ class SearchTree:
 
     `pair` and `node` are the types of the records. `states` lists the user's states by their number,
     and `labels` the user's actions by the number of their state and their own; each is None if the
-    user knows them by these numbers.
+    user knows them by these numbers. There is `room` for so many records of each kind at first.
     """
 
     def __init__(
@@ -226,6 +229,7 @@ class SearchTree:
         states: list[Any] | None,
         labels: Any,
         open_loop: bool = False,
+        room: int = FIRST_ROOM,
     ) -> None:
         self.gamma = gamma
         self.horizon = horizon
@@ -234,8 +238,8 @@ class SearchTree:
         self._labels = labels
         self._read: Reader = read_nothing
         self._acting: NDArray[np.int32] | None = None
-        self._nodes = zeros(FIRST_ROOM, node)
-        self._pairs = zeros(FIRST_ROOM, pair)
+        self._nodes = zeros(room, node)
+        self._pairs = zeros(room, pair)
         self._used = np.zeros(2, np.int64)
 
     def arrays(self) -> TreeArrays:
@@ -346,10 +350,10 @@ class SearchTree:
 
     def tried(self, node: int) -> Iterator[int]:
         """Indices of the pairs of a node, the most recently tried action first."""
-        link = int(self.nodes[node]["first"])
+        link, after = int(self.nodes[node]["first"]), self.pairs["sibling"]
         while link != NONE:
             yield link
-            link = int(self.pairs[link]["sibling"])
+            link = int(after[link])
 
     def outcomes(self, pair: int) -> Iterator[Outcome]:
         """What was seen after a pair; nothing after the last step, where nothing follows."""
@@ -411,6 +415,6 @@ def _chained(link: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:
 
 
 def _grown(records: Records, needed: int, room: Room) -> Records:
-    if needed > np.iinfo(np.int32).max:
+    if needed >= MOST_RECORDS:
         raise MemoryError("the search tree has reached 2**31 records")
     return room.extend(records, needed)

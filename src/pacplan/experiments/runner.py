@@ -2,7 +2,6 @@
 
 import os
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager, nullcontext
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from pacplan import exact
 from pacplan.core import checks
 from pacplan.core.notes import lost
-from pacplan.engine.executors import InProcess, as_computed, here_or_in_processes
+from pacplan.engine.executors import Batches, InProcess, as_computed, here_or_in_processes
 from pacplan.experiments.records import Record, Store, store
 from pacplan.experiments.sweep import ProblemSpec, Run, Sweep
 from pacplan.models.protocol import facts
@@ -123,14 +122,19 @@ def _chosen(executor: Executor | None, processes: int, sweep: Sweep) -> Iterator
 
 
 def _results(runs: list[Run], executor: Executor, at_once: int) -> Iterator[Record]:
-    """The rows as they come."""
+    """The rows as they come.
+
+    The loop is that of `plan_many`, but not its order, since rows are written when they are there; nor
+    its Ctrl-C, since a plan that was cut short is no row, and is made again when the sweep goes on.
+    """
     if isinstance(executor, InProcess):
         yield from (timed.record for timed in _computed(runs))
         return
-    batches = _Batches(runs)
-    for future in as_computed(executor, at_once, execute, batches):
+    batches = Batches(runs, _BATCH_SECONDS, _MOST_RUNS, _kind)
+    # One batch more than can be worked on is always waiting.
+    for future in as_computed(executor, (execute,), batches, at_once + 1):
         for timed in _result(future):
-            batches.learn(timed)
+            batches.learn(_kind(timed.record), timed.seconds)
             yield timed.record
 
 
@@ -142,34 +146,9 @@ def _result(future: Future[list[Timed]]) -> list[Timed]:
         raise lost("runs", error, advice) from error
 
 
-class _Batches:
-    """Groups runs into batches of about equal time, once it is known how long each kind takes."""
-
-    def __init__(self, runs: Sequence[Run]) -> None:
-        self._left = deque(runs)
-        self._seconds: dict[tuple[str, int | None], float] = {}
-
-    def __iter__(self) -> Iterator[list[Run]]:
-        return self
-
-    def __next__(self) -> list[Run]:
-        """The next batch."""
-        if not self._left:
-            raise StopIteration
-        batch: list[Run] = []
-        total = 0.0
-        while self._left and len(batch) < _MOST_RUNS:
-            first = self._left[0]
-            expected = self._seconds.get((first.settings, first.budget), _BATCH_SECONDS)
-            if batch and total + expected > _BATCH_SECONDS:
-                break
-            batch.append(self._left.popleft())
-            total += expected
-        return batch
-
-    def learn(self, timed: Timed) -> None:
-        """Note how long a run took."""
-        self._seconds[timed.record.settings, timed.record.budget] = timed.seconds
+def _kind(run: Run | Record) -> tuple[str, int | None]:
+    """What the time of a run depends on."""
+    return run.settings, run.budget
 
 
 def execute(runs: Sequence[Run]) -> list[Timed]:

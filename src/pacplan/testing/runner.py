@@ -196,6 +196,10 @@ def _tasks(pairs: list[tuple[Family, Entrant]], plans: int, seed: int) -> list[T
 
 
 def _compute(tasks: list[Task], results: Ledger, workers: int, progress: bool) -> None:
+    """Compute the batches that are left, by the loop of `plan_many`, but as they come, as sweeps do.
+
+    A case is made and checked beside its plan: to send models and plans would take longer.
+    """
     left = [task for task in tasks if task.key not in results]
     total, done = len(tasks) * _BATCH, (len(tasks) - len(left)) * _BATCH
     with bar(total, done, "plans", show=progress) as advance:
@@ -206,7 +210,8 @@ def _compute(tasks: list[Task], results: Ledger, workers: int, progress: bool) -
                     _plan(task, task.number * _BATCH)
         processes = workers if left else 1
         with here_or_in_processes(processes, left, "planners and families") as executor:
-            for future in as_computed(executor, workers, compute, iter(left)):
+            # One batch more than can be worked on is always waiting.
+            for future in as_computed(executor, (compute,), iter(left), workers + 1):
                 batch = _result(future)
                 results.add(batch)
                 advance(batch.plans)

@@ -29,7 +29,7 @@ from pacplan.algorithms.bracket.setting import Task, setting_of
 from pacplan.algorithms.common.confidence import tail
 from pacplan.algorithms.common.plans import within
 from pacplan.algorithms.common.returns import ANYTHING, FIRST_BET, NEWEST, check_returns
-from pacplan.compiled.jit import records, zeros
+from pacplan.compiled.jit import copied, records, zeros
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_graph, grown_graph
 from pacplan.engine.query import Query
@@ -105,16 +105,16 @@ class BracketSearch(KernelSearch):
         columns = horizon + 1 if merge == "stationary" else 1
         self._bounds = Bounds(*(np.zeros((0, columns)) for _ in range(3)))
         self._graph = empty_graph(horizon, merge == "stationary") if merge != "tree" else None
-        self._rules = records(setting.rules.copy())
+        self._rules = copied(setting.rules)
         self._fixed: dict[str, Any] = {
             "opening": cost.opening,
             "stakes": cost.stakes,
             "rules": self._rules,
-            "levels": records(cost.levels.copy()),
-            "steps": records(setting.steps.copy()),
+            "levels": copied(cost.levels),
+            "steps": copied(setting.steps),
             "entropies": _entropies(),
             "root": self.root,
-            "moments": records(np.tile(setting.moments, (actions, 1))),
+            "moments": records(np.repeat(setting.moments[np.newaxis], actions, 0)),
             "decision": self._decision,
             "predictors": records(setting.predictors),
         }

@@ -50,7 +50,7 @@ from pacplan.algorithms.common.returns import (
     check_returns,
     return_range,
 )
-from pacplan.compiled.jit import records, zeros
+from pacplan.compiled.jit import copied, records, zeros
 from pacplan.engine import steps
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
@@ -190,7 +190,7 @@ class CanopySearch(KernelSearch):
         self.root["due"] = PILOTS
         self._unit = zeros(1, UNIT)
         self._unit["policy"] = planner.policy is not None
-        self._rules = records(setting.rules.copy())
+        self._rules = copied(setting.rules)
         self._marks, self._draws = zeros(_FIRST_ROOM, MARK), zeros(_FIRST_ROOM, DRAWN)
         self._looks = np.zeros(actions)
         self._shared = zeros(SHARED, SLOT)
@@ -202,13 +202,13 @@ class CanopySearch(KernelSearch):
         self._fixed: dict[str, Any] = {
             "rules": self._rules,
             "unit": self._unit,
-            "levels": records(setting.levels.copy()),
+            "levels": copied(setting.levels),
             "root": self.root,
             "widths": np.zeros((actions, horizon), np.int64),
             "kept": np.zeros((actions, horizon), np.int64),
             "shapes": np.zeros((3, 2, horizon), np.int64),
             "moments": records(moments),
-            "tree_moments": records(moments.copy()),
+            "tree_moments": copied(moments),
             "tree_wealth": np.zeros((actions, setting.grid.points, len(NEWEST))),
             "forced_tree_wealth": np.zeros(
                 (actions, setting.grid.forced_points, setting.grid.fractions)

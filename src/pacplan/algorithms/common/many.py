@@ -1,23 +1,26 @@
 """Many decisions: plans from many states, side by side, in the order of the states."""
 
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sized
 from concurrent.futures import BrokenExecutor, CancelledError, Future
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
 from pacplan.core import checks
 from pacplan.core.notes import IN_A_SCRIPT, add_note, lost, shown
 from pacplan.engine.executors import (
+    Batches,
     InProcess,
     Team,
     Workers,
+    as_computed,
     borrowed,
     check_picklable,
     do_job,
@@ -30,12 +33,15 @@ from pacplan.engine.seeds import Seed, seed_sequence
 from pacplan.result import Plan
 from pacplan.views.bar import bar
 
-# For each worker, how many states may be ahead of the one whose plan is waited for: so many plans are
-# kept if that one takes long.
+# For each worker, how many batches of states may be ahead of the one that is waited for: so many plans
+# are kept if that one takes long.
 _AHEAD = 8
-# Seconds between two looks at whether Ctrl-C was pressed.
-_LOOK = 0.1
+# A batch for a thread should take about this long, and have at most so many states. Handing over takes
+# about as long as a tenth of a millisecond of planning.
+_BATCH_SECONDS = 0.01
+_MOST_STATES = 4
 
+_Task = tuple[Any, np.random.SeedSequence]
 Seeds = Seed | Iterable[Seed]
 Decide = Callable[..., Plan]
 """Makes the plan of a state: `decide(state, seed=..., on_interrupt=...)`."""
@@ -44,10 +50,12 @@ Decide = Callable[..., Plan]
 class Plans(Iterator[Plan]):
     """The plans of many states, in the order of the states, each as soon as it is there.
 
-    Work begins when the first plan is asked for, and then is up to eight states per worker ahead. If a
-    state's plan raises, `next` raises that in the state's turn, and goes on with the following state
-    when it is called again; so a `for` loop ends there, and another one over the same plans goes on. A
-    loop over `outcomes()` gets the error in the plan's place.
+    Work begins when the first plan is asked for, and then is up to eight states per worker ahead, or 32
+    if each takes milliseconds only. If a state's plan raises, `next` raises that in the state's turn,
+    and goes on with the following state when it is called again; so a `for` loop ends there, and
+    another one over the same plans goes on. A loop over `outcomes()` gets the error in the plan's
+    place. If the states themselves are an iterator that raises, that ends it, once the plans of the
+    states before were given.
 
     Threads and processes end when the last plan was given, with `close`, with the `with` statement
     that this can be used in, or when nobody refers to it any more.
@@ -141,7 +149,7 @@ def shared_delta(delta: float, states: Iterable[Any], spread: str) -> float:
     return delta / max(1, count_of(states, "spread='union' divides delta among all states"))
 
 
-def _paired(states: Iterable[Any], seeds: Seeds) -> Iterator[tuple[Any, np.random.SeedSequence]]:
+def _paired(states: Iterable[Any], seeds: Seeds) -> Iterator[_Task]:
     """Each state with the seed of its plan."""
     if seeds is None or isinstance(seeds, np.random.SeedSequence) or not isinstance(seeds, Iterable):
         root = seed_sequence(seeds)
@@ -155,20 +163,37 @@ def _paired(states: Iterable[Any], seeds: Seeds) -> Iterator[tuple[Any, np.rando
     return ((state, seed_sequence(seed)) for state, seed in zip(states, seeds, strict=True))
 
 
+class _Made(NamedTuple):
+    """What a worker hands back."""
+
+    outcomes: list[Plan | Exception]
+    seconds: float
+    ended: bool = False
+    """Whether Ctrl-C came before it had begun with all states."""
+
+
 @dataclass(frozen=True)
 class _Work:
-    """What is done for each state, by whoever does it."""
+    """What is done for some states, by whoever does it."""
 
     decide: Decide
     trees: bool
     home: int
     """The process that asks."""
 
-    def __call__(self, state: Any, seed: np.random.SeedSequence) -> Plan | Exception | None:
-        """The plan of a state, or what it raised; None if Ctrl-C came before it was begun."""
+    def __call__(self, tasks: list[_Task]) -> _Made:
+        """The outcomes for states with their seeds, and how long that took."""
+        began = time.perf_counter()
         outer = whole()
-        if outer is not None and outer.any:
-            return None
+        outcomes = []
+        for state, seed in tasks:
+            if outer is not None and outer.any:
+                break
+            outcomes.append(self._outcome(state, seed))
+        return _Made(outcomes, time.perf_counter() - began, len(outcomes) < len(tasks))
+
+    def _outcome(self, state: Any, seed: np.random.SeedSequence) -> Plan | Exception:
+        """The plan of a state, or what it raised."""
         try:
             plan = self.decide(state, seed=seed)
         except Exception as error:
@@ -184,19 +209,18 @@ class _Stream:
         self,
         work: _Work,
         states: Iterable[Any],
-        tasks: Iterator[tuple[Any, np.random.SeedSequence]],
+        tasks: Iterator[_Task],
         workers: Workers,
         compiled: bool,
         progress: bool,
         raises: bool,
     ) -> None:
         self._work, self._states, self._tasks, self._workers = work, states, tasks, workers
-        self._compiled = compiled
-        # Of those that work one after the other, none is kept waiting, nor is Ctrl-C.
-        alone = workers.executor is None and workers.number == 1
-        self._ahead = 1 if alone else _AHEAD * workers.number
         self._progress, self._raises = progress, raises
+        self._alone = workers.executor is None and workers.number == 1
+        self._threads = compiled and workers.executor is None and not self._alone
         self._presses = Presses()
+        self._failure: Exception | None = None
         self.interrupted = False
 
     def outcomes(self) -> Generator[Plan | Exception]:
@@ -205,67 +229,80 @@ class _Stream:
         with (
             self._team() as team,
             bar(total, 0, "plans", show=self._progress) as advance,
+            closing(self._batches(team)) as batches,
         ):
-            waiting: deque[Future[Plan | Exception | None]] = deque()
-            # What was given is not kept here: an error refers to whoever raised it, and so to this.
-            ready: list[Plan | Exception] = []
-            try:
-                while True:
-                    with interrupts(self._raises, self._presses.press):
-                        self._give(team, waiting)
-                        outcome = self._taken(team, waiting.popleft()) if waiting else None
-                    self.interrupted = self._presses.any
-                    absorb(self.interrupted)
-                    if outcome is None:
-                        return
-                    ready.append(outcome)
-                    del outcome
+            while True:
+                with interrupts(self._raises, self._presses.press):
+                    ready = next(batches, None)
+                self.interrupted = self._presses.any
+                absorb(self.interrupted)
+                if ready is None:
+                    break
+                while ready:
                     advance(1)
-                    yield ready.pop()
-            finally:
-                for future in waiting:
-                    future.cancel()
+                    yield ready.popleft()
+        if self._failure is not None:
+            raise self._failure
 
-    def _give(self, team: Team, waiting: deque[Future[Any]]) -> None:
-        """Keep the workers busy, unless Ctrl-C was pressed."""
-        while len(waiting) < self._ahead and not self._presses.any:
-            task = next(self._tasks, None)
+    def _batches(self, team: Team) -> Generator[deque[Plan | Exception]]:
+        """What workers hand back, in order, until the end, or the first that Ctrl-C left undone."""
+        # What is sent to others goes by itself, so that nothing else is lost if it cannot be sent. And
+        # of those that work one after the other, none is kept waiting, nor is Ctrl-C.
+        batches = Batches(self._read(), _BATCH_SECONDS, _MOST_STATES if self._threads else 1)
+        for future in as_computed(
+            team.pool,
+            team.call,
+            batches,
+            _AHEAD * self._workers.number,
+            in_order=True,
+            given_up=lambda: self._presses.any and not team.hears,
+        ):
+            made = _result(future)
+            batches.learn(None, made.seconds / max(1, len(made.outcomes)))
+            yield deque(made.outcomes)
+            if made.ended:
+                return
+
+    def _read(self) -> Iterator[_Task]:
+        """States with their seeds, until there are no more, or Ctrl-C is pressed.
+
+        What the user's own iterable raises is kept until the plans of the states before it are given.
+        """
+        while not self._presses.any:
+            try:
+                task = next(self._tasks, None)
+            except Exception as error:
+                self._failure = error
+                return
             if task is None:
                 return
-            waiting.append(team.pool.submit(*team.call, *task))
-
-    def _taken(self, team: Team, future: Future[Any]) -> Plan | Exception | None:
-        """The outcome for a state; None if Ctrl-C came first."""
-        while True:
-            try:
-                found: Plan | Exception | None = future.result(_LOOK)
-                return found
-            except TimeoutError as error:
-                if not future.done():
-                    if self._presses.any and not team.hears:
-                        return None
-                elif not future.cancelled() and future.exception() is error:
-                    return error
-            except CancelledError as error:
-                raise lost("plans", error, "They were cancelled by someone else") from error
-            except BrokenExecutor as error:
-                raise lost("plans", error, f"If none was ever made: {IN_A_SCRIPT}") from error
-            except Exception as error:  # Of this state alone: its plan cannot be sent, for instance.
-                return error
+            yield task
 
     @contextmanager
     def _team(self) -> Iterator[Team]:
         work, count = self._work, self._workers.number
         if self._workers.executor is not None:
             yield borrowed(self._workers.executor, work)
-        elif count == 1:
+        elif self._alone:
             if self._raises:
                 work = replace(work, decide=partial(work.decide, on_interrupt="raise"))
             yield Team(InProcess(), (work,))
-        elif self._compiled:
+        elif self._threads:
             with thread_pool(count, self._presses) as threads:
                 yield Team(threads, (work,))
         else:
             check_picklable(work)
             with process_pool(count, self._presses, work) as processes:
                 yield Team(processes, (do_job,))
+
+
+def _result(future: Future[_Made]) -> _Made:
+    """What a worker has made; raises if it is lost with the worker."""
+    try:
+        return future.result()
+    except CancelledError as error:
+        raise lost("plans", error, "They were cancelled by someone else") from error
+    except BrokenExecutor as error:
+        raise lost("plans", error, f"If none was ever made: {IN_A_SCRIPT}") from error
+    except Exception as error:  # Of this state alone: its plan cannot be sent, for instance.
+        return _Made([error], 0.0)

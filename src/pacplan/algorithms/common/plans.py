@@ -27,7 +27,7 @@ def within(
 def best_estimate(values: NDArray[Any], order: NDArray[np.int64]) -> int:
     """Index of the largest estimate; `order` breaks ties, and decides if there is no estimate (NaN)."""
     scores = np.where(np.isnan(values), -np.inf, values)
-    return int(max(order, key=lambda action: scores[action]))
+    return int(order[scores[order].argmax()])
 
 
 def estimates_plan(

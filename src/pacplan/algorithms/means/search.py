@@ -27,6 +27,7 @@ class MeanSearch(KernelSearch):
         gamma: discount.
         horizon: steps of an episode.
         pairs_a_step: most pairs that one step adds to the tree, all to one node.
+        nodes: about how many the tree will have, if that is known.
         by_visits: whether to recommend the action tried most, not the one with the largest mean.
         fields: the planner's own fields of the named tuple.
     """
@@ -40,10 +41,19 @@ class MeanSearch(KernelSearch):
         gamma: float,
         horizon: int,
         pairs_a_step: int = 1,
+        nodes: int = 0,
         by_visits: bool = False,
         **fields: Any,
     ) -> None:
-        super().__init__(query, session, PAIR, gamma=gamma, horizon=horizon, pairs_a_step=pairs_a_step)
+        super().__init__(
+            query,
+            session,
+            PAIR,
+            gamma=gamma,
+            horizon=horizon,
+            pairs_a_step=pairs_a_step,
+            nodes=nodes,
+        )
         self._kind = kind
         self._fields = fields
         self._by_visits = by_visits
@@ -65,10 +75,9 @@ class MeanSearch(KernelSearch):
         means = np.full(len(self.actions), np.nan)
         counts = np.zeros(len(self.actions), np.int64)
         if len(self.tree) > 0:
-            for link in self.tree.tried(0):
-                pair = self.tree.pairs[link]
-                if pair["n"] > 0:
-                    means[pair["action"]], counts[pair["action"]] = pair["average"], pair["n"]
+            tried = self.tree.pairs[list(self.tree.tried(0))]
+            counted = tried[tried["n"] > 0]
+            means[counted["action"]], counts[counted["action"]] = counted["average"], counted["n"]
         return means, counts
 
     def recommended(self) -> int:

@@ -1,0 +1,91 @@
+"""What is done in parts: in order or as it comes, so many ahead, in batches of about equal time."""
+
+from concurrent.futures import CancelledError, Executor, Future
+from itertools import count, islice
+
+import pytest
+
+from pacplan.engine.executors import Batches, InProcess, as_computed
+
+
+class ByHand(Executor):
+    """Computes when it is told to."""
+
+    def __init__(self):
+        self.given = []
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+        self.given.append((future, fn, args))
+        return future
+
+    def compute(self, place):
+        future, fn, args = self.given[place]
+        if future.set_running_or_notify_cancel():
+            future.set_result(fn(*args))
+
+
+def tenfold(offset, part):
+    return offset + 10 * part
+
+
+@pytest.mark.parametrize(("in_order", "expected"), [(True, [1, 11]), (False, [11, 1])])
+def test_results_are_given_in_order_or_as_they_come(in_order, expected):
+    pool, places = ByHand(), iter([1, 0])
+    found = as_computed(
+        pool,
+        (tenfold, 1),
+        count(),
+        3,
+        in_order=in_order,
+        given_up=lambda: pool.compute(next(places)),  # which is not true
+    )
+    assert [future.result() for future in islice(found, 2)] == expected
+    found.close()
+    # What was not begun is never done.
+    assert [future.cancelled() for future, _, _ in pool.given[:3]] == [False, False, True]
+
+
+def test_nobody_waits_who_has_given_up():
+    pool = ByHand()
+    assert list(as_computed(pool, (tenfold, 1), count(), 3, given_up=lambda: True)) == []
+    assert [future.cancelled() for future, _, _ in pool.given] == [True, True, True]
+
+
+def test_no_more_is_read_than_can_be_handed_over():
+    read = []
+    parts = (read.append(i) or i for i in count())
+    pool = ByHand()
+    found = as_computed(pool, (tenfold, 0), parts, 4, in_order=True, given_up=lambda: pool.compute(0))
+    assert next(found).result() == 0
+    assert read == [0, 1, 2, 3]
+    here = as_computed(InProcess(), (tenfold, 0), parts, 4)
+    assert [future.result() for future in islice(here, 2)] == [40, 50]
+    assert read == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_somebody_else_cancels_is_not_waited_for():
+    pool = ByHand()
+    found = as_computed(
+        pool, (tenfold, 0), iter([1]), 4, given_up=lambda: not pool.given[0][0].cancel()
+    )
+    (future,) = found
+    with pytest.raises(CancelledError):
+        future.result()
+
+
+def test_batches_take_about_equal_time():
+    read = []
+    parts = (read.append(i) or i for i in range(100))
+    batches = Batches(parts, seconds=1.0, most=8, kind=lambda i: i % 2 == 0 and i < 50)
+    assert next(batches) == [0] and read == [0]  # Nobody knows how long it takes.
+    batches.learn(False, 0.25)
+    assert next(batches) == [1, 2]  # Nothing is known of the second.
+    batches.learn(True, 0.25)
+    assert next(batches) == [3, 4, 5, 6] and read == list(range(7))
+    for kind in (False, True):
+        batches.learn(kind, 0.001)
+    assert [len(batch) for batch in islice(batches, 2)] == [8, 8]
+    assert sum(map(len, batches)) == 100 - 7 - 16
+    with pytest.raises(StopIteration):
+        next(batches)
