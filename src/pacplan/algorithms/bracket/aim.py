@@ -1,9 +1,10 @@
-"""Where exploring goes: by the largest W, and in a graph to the call that is worth most on that way.
+"""Where exploring goes: by the largest W, to where a call is worth most on that way.
 
-In a tree an exploring episode calls every pair that it takes, until one is new. In a graph most of them
-are known well, since other ways lead to the same states. There an episode is first imagined, with
-outcomes drawn by how often they were seen. The pair that widens the bound most, for a call, is the
-only one called. Which pair is called next may depend on all that was seen, so no bound depends on this.
+Most pairs on the way are known well: in a graph because other ways lead to the same states, in a tree
+because they lie near the root. So an exploring episode is first imagined, with outcomes drawn by how
+often they were seen. In a graph the pair whose call takes most off the bound is the only one called.
+In a tree calls begin at the first pair that is nearly worth as much, and go on until a pair is new.
+Which pair is called next may depend on all that was seen, so no bound depends on this.
 """
 
 from typing import Any
@@ -11,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from pacplan.algorithms.bracket.above import column, goes_on, outcome_value, says_nothing
-from pacplan.algorithms.bracket.constants import LEAST_WIDTH, TIE
+from pacplan.algorithms.bracket.constants import LEAST_WIDTH, TIE, WORTH_CALLING
 from pacplan.algorithms.bracket.estimates import pooled_estimate
 from pacplan.algorithms.bracket.records import EXPLORE, Search
 from pacplan.compiled.jit import inlined
+from pacplan.engine.arms import largest
 from pacplan.engine.graph import Graph, canonical
 from pacplan.engine.tree import NONE
 
@@ -85,35 +87,46 @@ def _imagine(search: Search, link: int, ties: Any) -> int:
 
 @inlined
 def aim(search: Search, graph: Graph | None, ties: Any) -> None:
-    """Imagine an exploring episode in a graph, into `path`, and choose the step whose call is made.
+    """Imagine an exploring episode, into `path`, and choose the step at which its calls begin."""
+    decision, gains = search.decision[0], search.scratch.score
+    decision.target = NONE
+    if decision.kind != EXPLORE:
+        return
+    search.root[decision.play].explored += 1
+    steps = _imagine_episode(search, ties)
+    if steps > 0:
+        least = largest(gains[:steps]) * (WORTH_CALLING if graph is None else 1.0)
+        decision.target = 0
+        while gains[decision.target] < least:
+            decision.target += 1
+
+
+@inlined
+def _imagine_episode(search: Search, ties: Any) -> int:
+    """Imagine an exploring episode, with what calls of its pairs are worth in `scratch`; its steps.
 
     What a call of a pair can take off the bound of the action played is about the (discounted)
     probability of coming to its state, as far as such episodes show, times width / (n + 1).
     """
     decision, rules, tree = search.decision[0], search.rules[0], search.tree
-    decision.target = NONE
-    if graph is None or decision.kind != EXPLORE:
-        return
-    rules.explored += 1
-    most = -np.inf
+    arm = search.root[decision.play]
     discount = 1.0
     at = 0
     for h in range(rules.horizon):
         node, step = tree.nodes[at], search.path[h]
         node.reached += discount
-        step.pair = search.root[decision.play].pair if h == 0 else optimistic(search, at, h, ties)
+        step.pair = arm.pair if h == 0 else optimistic(search, at, h, ties)
         if h + 1 == rules.horizon and step.pair != NONE and says_nothing(search, step.pair):
-            return
+            return h
         n = 0 if step.pair == NONE else tree.pairs[step.pair].n
         wide = _width(search, at, step.pair, h) if n < rules.cut else _surplus(search, step.pair, h)
-        gain = node.reached * max(wide, LEAST_WIDTH * rules.resolution) / (n + 1)
-        if gain > most:
-            most = gain
-            decision.target = h
+        reached = arm.explored if h == 0 else node.reached
+        search.scratch[h].score = reached * max(wide, LEAST_WIDTH * rules.resolution) / (n + 1)
         if n < rules.cut or h + 1 == rules.horizon:
-            return
+            return h + 1
         at = _imagine(search, step.pair, ties)
         step.child = at
         if at == NONE:
-            return
+            return h + 1
         discount *= rules.gamma
+    return 0

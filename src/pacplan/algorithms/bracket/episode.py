@@ -84,7 +84,7 @@ def _decide(search: Search, model: Any, ties: Any) -> None:
 def _choose(search: Search, at: int, h: int, ties: Any) -> int:
     """At the root the action decided on; below it what the user advises, the best estimate or W."""
     decision, step = search.decision[0], search.path[h]
-    # What was imagined before the call that is made.
+    # What was imagined before the first call.
     decision.foreseen = step.child if h < decision.target else NONE
     if h <= decision.target and step.pair != NONE:
         return int(step.pair)
@@ -131,7 +131,9 @@ def _arrive(
     """
     at, link, reward = search.path[h].node, search.path[h].pair, search.path[h].reward
     rules, pair, decision = search.rules[0], search.tree.pairs[link], search.decision[0]
-    cut = decision.kind == EXPLORE and (pair.n < rules.cut or h == decision.target)
+    # In a graph an exploring episode makes one call.
+    only = search.graph is not None and h == decision.target
+    cut = decision.kind == EXPLORE and (pair.n < rules.cut or only)
     x = rules.offset + rules.slope * reward
     status = _note_reward(search, at, link, h, reward, x)
     if status != CHUNK_DONE:

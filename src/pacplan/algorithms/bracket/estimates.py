@@ -84,7 +84,10 @@ def _estimate_pair(search: Search, link: int, h: int) -> None:
     """Estimate a pair that was visited."""
     tree, rules = search.tree, search.rules[0]
     pair = tree.pairs[link]
-    estimate = pair.reward if rules.told else (pair.reward + search.steps.prior[1]) / (pair.n + 1)
+    estimate = pair.reward
+    if not rules.told:
+        weight = search.pool.weight[0]
+        estimate = (pair.reward + weight * search.steps.prior[1]) / (pair.n + weight)
     if h + 1 < rules.horizon:
         total = 0.0
         outcome = pair.child

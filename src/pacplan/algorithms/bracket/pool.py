@@ -7,7 +7,11 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.bracket.constants import (
     GUESS_WEIGHT,
+    LEAST_SPREAD,
+    LEAST_WEIGHT,
     MOST_POOLED,
+    NOISE,
+    NOISE_DRAWS,
     POOL_CALLS,
     POOL_GROWTH,
     PRIOR_COUNT,
@@ -27,7 +31,14 @@ ENDED = -2
 
 STATE = np.dtype([("first", np.int64), ("actions", np.int64)])
 # A state and action; its outcomes are a list, in the order in which they were first seen.
-PAIR = np.dtype([("reward", np.float64), ("n", np.int64), ("outcome", np.int64)])
+PAIR = np.dtype(
+    [
+        ("reward", np.float64),  # sum of rewards ...
+        ("square", np.float64),  # ... and of their squares
+        ("n", np.int64),
+        ("outcome", np.int64),
+    ]
+)
 OUTCOME = np.dtype([("place", np.int32), ("count", np.int32), ("next", np.int32)])
 
 _FIRST_ROOM = 1024  # records
@@ -41,6 +52,7 @@ class Pool(NamedTuple):
     outcomes: Any  # records of OUTCOME
     values: NDArray[np.float64]  # values[place, k]: with k steps to go
     guesses: NDArray[np.float64]  # the same by the user, infinite where not asked for; or empty
+    weight: NDArray[np.float64]  # [draws that the prior of a reward is worth]
     places: MergeTable  # by state, all at depth 0
     # [states, pairs, outcomes, calls at the next update, 1 if there is no more room]
     used: NDArray[np.int64]
@@ -61,6 +73,7 @@ class PoolArrays:
         self._outcomes = zeros(0, OUTCOME)
         self._values = np.zeros((0, horizon + 1))
         self._guesses = np.zeros((0, horizon + 1 if guessed else 0))
+        self._weight = np.ones(1)
         self._places = empty_table(16)
 
     def arrays(self) -> Pool:
@@ -71,6 +84,7 @@ class PoolArrays:
             self._outcomes,
             self._values,
             self._guesses,
+            self._weight,
             self._places,
             self._used,
         )
@@ -159,6 +173,7 @@ def record(pool: Pool, place: int, action: int, reward: float, after: int) -> No
             pool.outcomes[last].next = at
     pool.outcomes[at].count += 1
     pair.reward += reward
+    pair.square += reward * reward
     pair.n += 1
 
 
@@ -194,7 +209,8 @@ def pooled_value(
             value = prior[k - 1]
         after += outcome.count * value
         at = outcome.next
-    return float((pair.reward + prior[1]) / (pair.n + 1) + gamma * after / pair.n)
+    weight = pool.weight[0]
+    return float((pair.reward + weight * prior[1]) / (pair.n + weight) + gamma * after / pair.n)
 
 
 @inlined
@@ -213,14 +229,26 @@ def refresh(pool: Pool, place: int, k: int, gamma: float, prior: Any, ended: Any
 
 @inlined
 def _learn_prior(pool: Pool, sigma: Any, prior: Any) -> None:
-    """Value what was never seen by the rewards that were: some problems pay less often than others."""
-    total, count = PRIOR_REWARDS, PRIOR_COUNT
+    """Value what was never seen by the rewards that were: some problems pay less often than others.
+
+    The less rewards vary from draw to draw, beside what they vary from pair to pair, the less the
+    prior counts for a pair that was seen.
+    """
+    total, squares, count = PRIOR_REWARDS, 0.0, PRIOR_COUNT
+    noise, again = NOISE * NOISE_DRAWS, NOISE_DRAWS
     for link in range(pool.used[1]):
         pair = pool.pairs[link]
         if pair.n > 0:
-            total += pair.reward / pair.n
+            mean = pair.reward / pair.n
+            total += mean
+            squares += mean * mean
             count += 1.0
-    reward = min(PRIOR_LEAST + PRIOR_SLOPE * total / count, 1.0)
+            noise += pair.square - pair.reward * mean
+            again += pair.n - 1
+    mean = total / count
+    spread = max(squares / count - mean * mean, LEAST_SPREAD)
+    pool.weight[0] = min(max(noise / again / spread, LEAST_WEIGHT), 1.0)
+    reward = min(PRIOR_LEAST + PRIOR_SLOPE * mean, 1.0)
     for k in range(prior.size):
         prior[k] = reward * sigma[k]
 

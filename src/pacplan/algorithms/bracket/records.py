@@ -19,7 +19,7 @@ NODE = np.dtype(
         *NODE_FIELDS,
         ("estimate", np.float64),
         ("drift", np.float64),  # sum over the parent's draws of d
-        ("reached", np.float64),  # in graphs: discounted number of exploring episodes that came here
+        ("reached", np.float64),  # discounted number of exploring episodes that came here
         ("evidence", np.float64),  # in trees: of the action with the largest W
         ("price", np.float64),  # of its share of delta_p (`expansion._share_price`); 0 if it has none
         ("place", np.int32),  # in the pool
@@ -52,6 +52,7 @@ ARM = np.dtype(
         ("asked", np.float64),  # ... which follows the evidence until it is this much
         *ACCOUNT_FIELDS,
         ("rebuilt", np.int64),  # calls when `penalty` was last set
+        ("explored", np.int64),  # exploring episodes
         ("pair", np.int64),
     ]
 )
@@ -118,7 +119,6 @@ RULES = np.dtype(
         ("swept", np.int64),  # ... and at the last one
         ("owed", np.float64),  # calls of forced episodes that the calls before it have earned
         ("row", np.int64),  # forced episodes that are still to follow the last sweep
-        ("explored", np.int64),  # exploring episodes in a graph, one call each
     ],
     align=True,
 )
@@ -140,7 +140,7 @@ PREDICTOR = np.dtype(
     ]
 )
 
-# Workspace: a distribution and values on it; scores of actions, and their pairs; terms of a sum.
+# Workspace: a distribution and values on it; scores of actions or steps, and pairs; terms of a sum.
 SCRATCH = np.dtype(
     [
         ("p", np.float64),
@@ -159,7 +159,7 @@ DECISION = np.dtype(
         ("best", np.int64),
         ("kind", np.int64),
         ("play", np.int64),
-        ("target", np.int64),  # the step whose call an exploring episode in a graph makes, or NONE
+        ("target", np.int64),  # the step at which the calls of an exploring episode begin, or NONE
         ("foreseen", np.int64),  # the node that the step before it is thought to lead to, or NONE
         ("guided", np.bool_),  # whether an exploit episode follows the user's policy, which ...
         ("advised", np.int64),  # ... advises this for the next step, or nothing

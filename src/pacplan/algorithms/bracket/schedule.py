@@ -117,7 +117,7 @@ def _explores_next(search: Search, graph: Graph | None) -> bool:
     report = search.report[0]
     if graph is None:
         return bool(report.episodes % 2 != 0)
-    return bool(2 * search.rules[0].explored < report.calls)
+    return bool(2 * search.root.explored.sum() < report.calls)
 
 
 @inlined

@@ -100,7 +100,7 @@ class BracketSearch(KernelSearch):
         self._gaps = np.zeros((0, actions))
         self._bets = np.zeros((0, len(cost.opening)))
         self._predicted = np.zeros((0, len(setting.predictors)))
-        self._scratch = zeros(max(room, len(cost.opening)), SCRATCH)
+        self._scratch = zeros(max(room, len(cost.opening), horizon), SCRATCH)
         # If evidence is pooled, one column per depth, and one for what follows the last step.
         columns = horizon + 1 if merge == "stationary" else 1
         self._bounds = Bounds(*(np.zeros((0, columns)) for _ in range(3)))
