@@ -322,5 +322,7 @@ class KernelSearch(ABC):
 
 
 def _copy(source: NDArray[Any], target: NDArray[Any]) -> None:
-    """Copy an array to one of the same kind, as bytes: of records, NumPy would copy every field."""
-    target.reshape(-1).view(np.uint8)[...] = source.reshape(-1).view(np.uint8)
+    """Copy an array to one of the same kind: records as bytes, since NumPy would copy every field."""
+    if target.dtype.names is not None:
+        source, target = source.reshape(-1).view(np.uint8), target.reshape(-1).view(np.uint8)
+    target[...] = source
