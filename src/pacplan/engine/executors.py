@@ -208,9 +208,9 @@ class Workers(NamedTuple):
 
     @property
     def handed_over(self) -> int:
-        """How much is handed over at a time: half as much again, if that waits until it is its turn."""
+        """How much is handed over at a time: a quarter more, if that waits until it is its turn."""
         size = self.number if self.executor is None else self._size
-        return self.number + (self.number // 2 if size == self.number else 0)
+        return self.number + ((self.number + 2) // 4 if size == self.number else 0)
 
     @property
     def _size(self) -> int | None:
