@@ -13,7 +13,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
-from concurrent.futures import BrokenExecutor, CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, CancelledError, Future
 from contextlib import suppress
 from itertools import count
 from types import TracebackType
@@ -78,7 +78,7 @@ class Lines:
         self._told = False
         self._seconds = 0.0
         self._broken: BaseException | None = None
-        self._sent: Any
+        self._sent: Any = None
         self._recruiting: asyncio.Task[None]
 
     def __enter__(self) -> Self:
@@ -133,10 +133,15 @@ class Lines:
                     self._lose(self._lines[address])
                 for address in self._opening.keys() - threads.keys():
                     self._opening.pop(address).cancel()
-                if threads and not self._lines and not self._opening:
-                    # Those who had the job are gone, if there were any.
-                    self._sent = await self._client.scatter(self._job, broadcast=True, hash=False)
-                for address in threads.keys() - self._lines.keys() - self._opening.keys():
+                if threads and (self._sent is None or self._sent.status != "finished"):
+                    # All who had the job are gone, and who waits for it waits in vain.
+                    while self._opening:
+                        self._opening.popitem()[1].cancel()
+                    self._sent = None
+                    with suppress(OSError):
+                        self._sent = await self._client.scatter(self._job, broadcast=True, hash=False)
+                known = self._lines.keys() | self._opening.keys()
+                for address in threads.keys() - known if self._sent is not None else ():
                     opening = asyncio.create_task(self._open(address, threads[address]))
                     self._opening[address] = opening
                 await asyncio.sleep(_LOOK)
@@ -165,7 +170,8 @@ class Lines:
         except Exception as error:  # It does not know pacplan, or the model, for instance.
             self._break(error)
         finally:
-            self._opening.pop(address, None)
+            if self._opening.get(address) is asyncio.current_task():
+                del self._opening[address]
 
     def _break(self, error: Exception) -> None:
         """No call will be made any more."""
@@ -254,13 +260,16 @@ def _stand_by(name: str, job: Callable[..., Any]) -> None:
     async def serve(comm: Any, **_: Any) -> Any:
         from distributed.batched import BatchedSend
         from distributed.core import Status
+        from distributed.threadpoolexecutor import ThreadPoolExecutor
 
         del worker.handlers[name]  # There is one line.
         loop, sender = asyncio.get_running_loop(), BatchedSend(interval=_APART)
         sender.start(comm)
-        pool = ThreadPoolExecutor(threads, "pacplan")
+        pool = ThreadPoolExecutor(threads)  # Dask's: a call under way keeps no worker from ending.
 
         def make(number: int, call: bytes) -> None:
+            if comm.closed():
+                return
             outcome = _made(job, call)
             with suppress(RuntimeError):  # The worker may have ended meanwhile.
                 loop.call_soon_threadsafe(send, number, outcome)
@@ -276,7 +285,7 @@ def _stand_by(name: str, job: Callable[..., Any]) -> None:
         except OSError:
             return Status.dont_reply
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(wait=False)
             sender.abort()
 
     worker.handlers[name] = serve
