@@ -68,7 +68,9 @@ class Lines:
     """
 
     def __init__(self, client: Any, job: Callable[..., Any]) -> None:
-        self._client, self._job = client, job
+        from distributed.protocol.pickle import dumps
+
+        self._client, self._job = client, dumps(job)
         self._name = f"pacplan-{uuid4().hex}"
         self._lines: dict[str, _Line] = {}
         self._opening: dict[str, asyncio.Task[None]] = {}
@@ -78,7 +80,6 @@ class Lines:
         self._told = False
         self._seconds = 0.0
         self._broken: BaseException | None = None
-        self._sent: Any = None
         self._recruiting: asyncio.Task[None]
 
     def __enter__(self) -> Self:
@@ -133,15 +134,7 @@ class Lines:
                     self._lose(self._lines[address])
                 for address in self._opening.keys() - threads.keys():
                     self._opening.pop(address).cancel()
-                if threads and (self._sent is None or self._sent.status != "finished"):
-                    # All who had the job are gone, and who waits for it waits in vain.
-                    while self._opening:
-                        self._opening.popitem()[1].cancel()
-                    self._sent = None
-                    with suppress(OSError):
-                        self._sent = await self._client.scatter(self._job, broadcast=True, hash=False)
-                known = self._lines.keys() | self._opening.keys()
-                for address in threads.keys() - known if self._sent is not None else ():
+                for address in threads.keys() - self._lines.keys() - self._opening.keys():
                     opening = asyncio.create_task(self._open(address, threads[address]))
                     self._opening[address] = opening
                 await asyncio.sleep(_LOOK)
@@ -154,7 +147,7 @@ class Lines:
         from distributed.comm import connect
 
         try:
-            await self._client.submit(_stand_by, self._name, self._sent, workers=[address], pure=False)
+            await self._client.submit(_stand_by, self._name, self._job, workers=[address], pure=False)
             line = _Line(address, max(1, threads), None, None)
             with suppress(OSError):
                 security = self._client.security.get_connection_args("client")
@@ -214,7 +207,7 @@ class Lines:
 
     async def _through_the_scheduler(self, line: _Line, number: int, call: bytes) -> None:
         """Have a call made by a worker that cannot be reached."""
-        task = self._client.submit(_made, self._sent, call, workers=[line.address], pure=False)
+        task = self._client.submit(_made, self._job, call, workers=[line.address], pure=False)
         try:
             self._take(line, number, await task)
         except Exception:
@@ -250,16 +243,18 @@ def _fail(future: Future[Any], why: str) -> None:
         future.set_exception(BrokenExecutor(why))
 
 
-def _stand_by(name: str, job: Callable[..., Any]) -> None:
+def _stand_by(name: str, job: bytes) -> None:
     """At a worker: take calls from whoever connects and gives the name."""
     from distributed import get_worker
+    from distributed.protocol.pickle import loads
 
     worker = get_worker()
-    threads = worker.state.nthreads
+    threads, function = worker.state.nthreads, loads(job)
 
     async def serve(comm: Any, **_: Any) -> Any:
         from distributed.batched import BatchedSend
         from distributed.core import Status
+        from distributed.protocol import pickle
         from distributed.threadpoolexecutor import ThreadPoolExecutor
 
         del worker.handlers[name]  # There is one line.
@@ -270,7 +265,7 @@ def _stand_by(name: str, job: Callable[..., Any]) -> None:
         def make(number: int, call: bytes) -> None:
             if comm.closed():
                 return
-            outcome = _made(job, call)
+            outcome = outcome_of(function, call, pickle)
             with suppress(RuntimeError):  # The worker may have ended meanwhile.
                 loop.call_soon_threadsafe(send, number, outcome)
 
@@ -291,8 +286,8 @@ def _stand_by(name: str, job: Callable[..., Any]) -> None:
     worker.handlers[name] = serve
 
 
-def _made(job: Callable[..., Any], call: bytes) -> bytes:
-    """At a worker: make a call, pickled as Dask does it."""
+def _made(job: bytes, call: bytes) -> bytes:
+    """At a worker that cannot be reached: make a call."""
     from distributed.protocol import pickle
 
-    return outcome_of(job, call, pickle)
+    return outcome_of(pickle.loads(job), call, pickle)
