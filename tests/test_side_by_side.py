@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing import get_context
 
@@ -21,7 +22,7 @@ from deciding import content
 from every_planner import NAMES, SAMPLING, make
 from interrupting import interrupted_script
 from pacplan.models.tapes import TapedSession
-from side_by_side import MODEL, Shuffled, over
+from side_by_side import MODEL, GoodLast, Shuffled, over
 
 BRACKET = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7)
 GAPE = pacplan.MDPGapE(epsilon=1.5, delta=0.1, gamma=0.7)
@@ -126,6 +127,38 @@ def test_time_that_depends_on_the_outcome_changes_nothing():
             assert said(plan) == said(alone)
 
 
+def take_what_came_first(monkeypatch):
+    """Let a search take the draws of a tape as they arrive."""
+    in_order = TapedSession._draw
+
+    def as_they_arrive(self, key, action, label, h):
+        tape = self._tape(key, action, 0)
+        number = tape.taken + tape.ahead
+        wanted, others = tape.draws.get(number), [k for k in tape.draws if k > number]
+        first = next((k for k in others if tape.draws[k].there), None)
+        if wanted is not None and not wanted.there and first is not None:
+            tape.draws[number], tape.draws[first] = tape.draws[first], wanted
+        return in_order(self, key, action, label, h)
+
+    monkeypatch.setattr(TapedSession, "_draw", as_they_arrive)
+
+
+@pytest.mark.usefixtures("rounds")
+def test_taking_draws_as_they_arrive_would_miss_those_that_take_long(monkeypatch):
+    once = pacplan.UCT(gamma=0.7, horizon=1)
+    model = over(models.step, initial=9)  # Of three pairs, all with draws that are good and come late.
+    seeds = range(30)
+
+    def values():
+        crew = {"workers": 9, "budget": 60}
+        return [once.plan(model, seed=s, executor=GoodLast(), **crew).values for s in seeds]
+
+    alone = [once.plan(model, seed=s, workers=1, budget=60).values for s in seeds]
+    assert np.array_equal(values(), alone)
+    take_what_came_first(monkeypatch)
+    assert np.mean(values()) < np.mean(alone) - 0.02
+
+
 def outcome(model, seed, **crew):
     try:
         return said(UCT.plan(model, seed=seed, budget=60, **crew))
@@ -207,15 +240,22 @@ def test_agents_have_their_calls_made():
         pacplan.Agent(UCT, models.GARNET, budget=60, workers=2)
 
 
-def test_a_dask_client_makes_the_calls_also_if_a_worker_is_lost():
+@contextmanager
+def local_cluster(workers, **options):
+    """A Dask cluster, as processes unless the options say otherwise, and its client."""
     distributed = pytest.importorskip("distributed")
-    alone = UCT.plan(over(models.slow_when_good), seed=1, workers=1, budget=300)
     with (
         distributed.LocalCluster(
-            n_workers=3, threads_per_worker=1, processes=True, dashboard_address=":0"
+            workers, threads_per_worker=1, dashboard_address=":0", **options
         ) as cluster,
         distributed.Client(cluster) as client,
     ):
+        yield cluster, client
+
+
+def test_a_dask_client_makes_the_calls_also_if_a_worker_is_lost():
+    alone = UCT.plan(over(models.slow_when_good), seed=1, workers=1, budget=300)
+    with local_cluster(3) as (cluster, client):
         victim = psutil.Process(cluster.workers[0].pid)
         killed = []
 
@@ -225,8 +265,52 @@ def test_a_dask_client_makes_the_calls_also_if_a_worker_is_lost():
                 killed.append(snapshot.samples)
 
         plan = UCT.plan(over(models.slow_when_good), seed=1, executor=client, budget=300, callback=kill)
-    assert any("from rng alone" in text for text in plan.assumptions)
     assert killed and said(replace(plan, assumptions=alone.assumptions)) == said(alone)
+
+
+def test_calls_that_took_a_dask_worker_down_are_made_again(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    alone = UCT.plan(MODEL, seed=1, workers=1, budget=200)
+    with local_cluster(2) as (_, client):
+        plan = UCT.plan(over(models.crashing_twice), seed=1, executor=client, budget=200)
+        assert said(replace(plan, assumptions=alone.assumptions)) == said(alone)
+        assert any("from rng alone" in text for text in plan.assumptions)
+        assert {path.name for path in tmp_path.glob("crash*")} == {"crash0", "crash1"}
+        with pytest.raises(RuntimeError, match="made 3 times, with the same seed"):
+            UCT.plan(over(models.crashing_when_good), seed=1, executor=client, budget=2000)
+
+
+def test_dask_workers_out_of_reach_are_sent_tasks(monkeypatch):
+    async def refuse(*_, **__):
+        raise OSError("no route to host")
+
+    alone = UCT.plan(MODEL, seed=1, workers=1, budget=60)
+    with local_cluster(2, processes=False) as (_, client):
+        reached = UCT.plan(MODEL, seed=1, executor=client, budget=60)
+        monkeypatch.setattr("distributed.comm.connect", refuse)
+        assert said(UCT.plan(MODEL, seed=1, executor=client, budget=60)) == said(reached) == said(alone)
+
+
+def test_errors_come_from_dask_workers():
+    model = over(models.failing_when_good)
+    seeds = range(12)
+    alone = [outcome(model, seed, workers=1) for seed in seeds]
+    assert len({len(found) for found in alone}) == 2  # Some are plans.
+    with local_cluster(1) as (_, client):
+        assert [outcome(model, seed, executor=client) for seed in seeds] == alone
+
+
+def test_a_dask_cluster_that_is_gone_ends_the_plan():
+    with local_cluster(2, processes=False) as (cluster, client):
+        gone = []
+
+        def close(snapshot):
+            if not gone:
+                gone.append(True)
+                cluster.close()
+
+        with pytest.raises(RuntimeError, match="calls to the model were lost"):
+            UCT.plan(MODEL, seed=1, executor=client, budget=20_000, callback=close)
 
 
 @pytest.mark.parametrize("workers", [1, 4])

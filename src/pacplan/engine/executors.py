@@ -84,11 +84,7 @@ def _keep_freed_memory() -> None:
 
 @contextmanager
 def process_pool(
-    workers: int,
-    presses: Presses | None = None,
-    job: Callable[..., Any] | None = None,
-    *,
-    drops: bool = False,
+    workers: int, presses: Presses | None = None, job: Callable[..., Any] | None = None
 ) -> Iterator[Executor]:
     """A pool of processes that do not outlive the context, however it is left.
 
@@ -99,32 +95,48 @@ def process_pool(
         workers: how many.
         presses: end the plans of the processes; None: nothing does.
         job: a function that travels to each process once: what is submitted calls it by `do_job`.
-        drops: whether what is still under way at the end is dropped, and not waited for.
     """
+    context = get_context("spawn")
+    with bonds(presses) as ties:
+        pool = ProcessPoolExecutor(workers, context, initializer=begin, initargs=(*ties.theirs, job))
+        try:
+            with interrupts_held():
+                for _ in range(workers):
+                    pool.submit(os.getpid)  # Starts a process, as none is idle yet.
+            yield pool
+            pool.shutdown()
+        except BaseException:
+            ties.lifeline.close()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+class Bonds(NamedTuple):
+    """What ties processes to this one.
+
+    Attributes:
+        lifeline: they end when it is closed.
+        theirs: what each of them needs to `begin`.
+    """
+
+    lifeline: Connection
+    theirs: tuple[Connection, Connection, Connection]
+
+
+@contextmanager
+def bonds(presses: Presses | None = None) -> Iterator[Bonds]:
+    """Ties between this process and those that it starts."""
     context = get_context("spawn")
     # Nothing is written to either of them: all processes see when our end is closed.
     theirs, ours = context.Pipe(duplex=False)
     going, halt = context.Pipe(duplex=False)
     told, telling = context.Pipe(duplex=False)
     listener = threading.Thread(target=_relay, args=(told,), daemon=True)
-    pool = ProcessPoolExecutor(
-        workers, context, initializer=_begin, initargs=(theirs, going, telling, job)
-    )
     listener.start()
     if presses is not None:
         presses.stops.append(halt.close)
     try:
-        with _interrupts_held():
-            for _ in range(workers):
-                pool.submit(os.getpid)  # Starts a process, as none is idle yet.
-        yield pool
-        if drops:
-            ours.close()
-        pool.shutdown(cancel_futures=drops)
-    except BaseException:
-        ours.close()
-        pool.shutdown(cancel_futures=True)
-        raise
+        yield Bonds(ours, (theirs, going, telling))
     finally:
         for end in (ours, theirs, going, halt, telling):
             end.close()
@@ -159,7 +171,7 @@ def do_job(*args: Any) -> Any:
     return _jobs[0](*args)
 
 
-def _begin(
+def begin(
     lifeline: Connection, going: Connection, telling: Connection, job: Callable[..., Any] | None
 ) -> None:
     """End when the parent closes the lifeline or dies, and plans when it closes the other."""
@@ -211,24 +223,23 @@ class Workers(NamedTuple):
             )
 
     @property
-    def makes_again(self) -> bool:
-        """Whether the executor itself does again what a lost worker had begun, as Dask's does."""
-        return type(self.executor).__module__.split(".")[0] == "distributed"
-
-    @property
     def number(self) -> int:
         """How much is done at a time."""
-        if self.at_once is None and hasattr(self.executor, "nthreads"):
-            return max(1, int(sum(self.executor.nthreads().values())))
-        # Python's own executors know it by this name.
-        number = self.at_once or getattr(self.executor, "_max_workers", None) or os.cpu_count()
-        return int(number or 1)
+        return int(self.at_once or self._size or os.cpu_count() or 1)
 
     @property
     def handed_over(self) -> int:
-        """How much is handed over at a time: half as much again, if that waits until it is its turn."""
-        size = self.number if self.executor is None else getattr(self.executor, "_max_workers", None)
-        return self.number + (self.number // 2 if size == self.number else 0)
+        """How much is handed over at a time: a quarter more, if that waits until it is its turn."""
+        size = self.number if self.executor is None else self._size
+        return self.number + ((self.number + 2) // 4 if size == self.number else 0)
+
+    @property
+    def _size(self) -> int | None:
+        """How much the executor does at a time, if it says so."""
+        if hasattr(self.executor, "nthreads"):
+            return max(1, int(sum(self.executor.nthreads().values())))
+        # Python's own executors know it by this name.
+        return getattr(self.executor, "_max_workers", None)
 
 
 class Team(NamedTuple):
@@ -410,7 +421,7 @@ def dask_cluster(address: str, workers: int | None = None) -> Iterator[tuple[Exe
 
     if address == "local":
         count = workers or os.cpu_count() or 1
-        with _interrupts_held():
+        with interrupts_held():
             # Any free port: there may be other clusters on this host.
             cluster = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=":0")
         with cluster, Client(cluster) as client:
@@ -425,7 +436,7 @@ def dask_cluster(address: str, workers: int | None = None) -> Iterator[tuple[Exe
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
+def interrupts_held() -> Iterator[None]:
     """Processes started meanwhile leave Ctrl-C to their parent, which gets it a little later."""
     if not hasattr(signal, "pthread_sigmask"):
         yield  # Windows: the processes ignore it once they have begun.

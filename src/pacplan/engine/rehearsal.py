@@ -22,12 +22,11 @@ from pacplan.engine.executors import (
     InProcess,
     Team,
     Workers,
-    borrowed,
     check_picklable,
-    do_job,
     portable,
-    process_pool,
 )
+from pacplan.engine.lines import Lines
+from pacplan.engine.pipes import call_pool
 from pacplan.engine.search import Kept, KernelSearch
 from pacplan.models.simulator import Simulator
 from pacplan.models.tapes import OneCall, TapedSession
@@ -116,7 +115,7 @@ class Rehearsed:
 class Hands:
     """Makes single calls of a model, on an executor of our own or the user's.
 
-    Use it in a `with` statement. Processes of our own that are lost are replaced.
+    Use it in a `with` statement.
 
     Args:
         model: a model that may be called anywhere.
@@ -143,26 +142,21 @@ class Hands:
 
     def submit(self, state: Any, action: Any, h: int, key: tuple[int, ...]) -> Future[Any]:
         """Have a call made."""
-        arguments = state, action, h, key
         try:
-            return self._submitted(*arguments)
-        except BrokenExecutor as error:
-            if self._workers.executor is not None:
-                advice = "Its executor is yours: make a new one"
-                raise lost("calls to the model", error, advice) from error
-            self._stack.close()
-            self._team = self._gathered()
-            return self._submitted(*arguments)
-
-    def _submitted(self, *arguments: Any) -> Future[Any]:
-        future: Future[Any] = self._team.pool.submit(*self._team.call, *arguments)
+            future: Future[Any] = self._team.pool.submit(*self._team.call, state, action, h, key)
+        except BrokenExecutor as error:  # Processes of our own are replaced.
+            advice = "Its executor is yours: make a new one"
+            raise lost("calls to the model", error, advice) from error
         return future
 
     def _gathered(self) -> Team:
-        if self._workers.executor is not None:
-            return borrowed(self._workers.executor, self._job)
+        executor = self._workers.executor
+        if hasattr(executor, "get_executor"):
+            return Team(self._stack.enter_context(Lines(executor, self._job)), ())
+        if executor is not None:
+            return Team(executor, (self._job,))
         if self._workers.number == 1:
             return Team(InProcess(), (self._job,))
         check_picklable(self._job)
-        pool = process_pool(self._workers.number, job=self._job, drops=True)
-        return Team(self._stack.enter_context(pool), (do_job,))
+        pool = call_pool(self._workers.number, self._job)
+        return Team(self._stack.enter_context(pool), ())

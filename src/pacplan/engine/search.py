@@ -302,9 +302,8 @@ class KernelSearch(ABC):
         for name, array in self.state_arrays().items():
             kept = arrays.get(name)
             if kept is None or kept.shape != array.shape:
-                arrays[name] = array.copy()
-            else:
-                kept[...] = array
+                kept = arrays[name] = np.empty_like(array)
+            _copy(array, kept)
         return Kept(arrays, self.room.held)
 
     def put_back(self, kept: Kept) -> None:
@@ -319,8 +318,15 @@ class KernelSearch(ABC):
             owner = array if array.base is None else array.base
             owner.resize(saved.shape, refcheck=False)
             array = self.state_arrays()[name]
-        array[...] = saved
+        _copy(saved, array)
 
     def broken_promise(self) -> Exception:
         """The error for a model that broke a promise."""
         return broken_promise(self.report, self.terms[0], self.session, self._deterministic)
+
+
+def _copy(source: NDArray[Any], target: NDArray[Any]) -> None:
+    """Copy an array to one of the same kind: records as bytes, since NumPy would copy every field."""
+    if target.dtype.names is not None:
+        source, target = source.reshape(-1).view(np.uint8), target.reshape(-1).view(np.uint8)
+    target[...] = source

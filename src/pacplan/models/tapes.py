@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.core.notes import IN_A_SCRIPT, lost
-from pacplan.models import forms, handles
+from pacplan.models import forms
 from pacplan.models.simulator import PythonSession, Simulator
 
 # Outcomes of a pair that are remembered, to guess others by.
@@ -86,13 +86,15 @@ class Draw:
 
     Attributes:
         future: holds what it came to; None: whoever made it was lost.
-        ends: how often that happened.
+        found: what it came to, once somebody has looked and if it was no error.
+        ends: how often whoever made it was lost.
     """
 
-    __slots__ = ("ends", "future")
+    __slots__ = ("ends", "found", "future")
 
     def __init__(self) -> None:
         self.future: Future[Any] | None = None
+        self.found: Returned | None = None
         self.ends = 0
 
     @property
@@ -172,9 +174,9 @@ class TapedSession(PythonSession):
         """All that happened since the search last settled happened in earnest."""
         for tape in self._touched.values():
             for number in range(tape.taken, tape.taken + tape.ahead):
-                future = tape.draws.pop(number).future
-                assert future is not None
-                tape.seen.append(future.result().drawn)
+                found = tape.draws.pop(number).found
+                assert found is not None
+                tape.seen.append(found.drawn)
             del tape.seen[:-_REMEMBERED]
             tape.taken, tape.ahead = tape.taken + tape.ahead, 0
             if not tape.numbered:
@@ -244,29 +246,20 @@ class TapedSession(PythonSession):
         if h <= self._last_h:  # The rehearsal has come to another episode.
             self._coasting = False
         self._last_h = h
-        if not self._coasting:
-            return super().call(key, action, h)
-        successor, reward, ended = self._guess(self._next(key, action, h), key)
-        if ended:
-            return 0, float(reward), handles.ENDED
-        return self.encode(successor), float(reward), handles.CONTINUES
-
-    def _next(self, key: int, action: int, h: int) -> Tape:
-        """The tape of a pair, of which one more draw is taken."""
-        tape = self._tape(key, action, 0 if self._stationary else h)
-        tape.ahead += 1
-        self._touched[id(tape)] = tape
-        return tape
+        return super().call(key, action, h)
 
     def _draw(self, key: int, action: int, label: Any, h: int) -> Any:
         """The next draw of the pair's tape, or a guess."""
-        tape = self._next(key, action, h)
-        number = tape.taken + tape.ahead - 1
+        tape = self._tape(key, action, 0 if self._stationary else h)
+        number = tape.taken + tape.ahead
+        tape.ahead += 1
+        self._touched[id(tape)] = tape
         draw = tape.draws.get(number)
         if draw is None:
             draw = Draw()
         found = self._found(draw)
-        if draw.future is None and (self.needed is None or draw.ends == 0):
+        wanted = not self._coasting and (self.needed is None or draw.ends == 0)
+        if draw.future is None and wanted:
             self._begin(draw, self.states[key], label, h, tape.seed_of(number))
             tape.draws[number] = draw
             found = self._found(draw)
@@ -297,8 +290,8 @@ class TapedSession(PythonSession):
             Exception: what the user's function raised in a call that the search needs.
             RuntimeError: such a call was lost, again and again.
         """
-        if draw.future is None or not draw.future.done():
-            return None
+        if draw.found is not None or draw.future is None or not draw.future.done():
+            return draw.found
         try:
             found: Returned = draw.future.result()
         except (BrokenExecutor, CancelledError) as error:
@@ -314,9 +307,11 @@ class TapedSession(PythonSession):
             if self.needed is None:
                 raise
             return None
-        if found.error is not None and self.needed is None:
+        if found.error is None:
+            draw.found = found
+        elif self.needed is None:
             raise found.error
-        return found if found.error is None else None
+        return draw.found
 
     def _guess(self, tape: Tape, key: int) -> Any:
         """An outcome that the pair has had; if it has had none, nothing happens."""

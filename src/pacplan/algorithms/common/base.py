@@ -404,7 +404,7 @@ def run(
         side_by_side=taped is not None,
     )
     assumptions = (*plan.assumptions, *facts(model).assumptions)
-    if taped is not None and crew is not None and (taped.made_again or crew.makes_again):
+    if taped is not None and taped.made_again:
         assumptions += (_FROM_RNG_ALONE,)
     return replace(
         plan,
