@@ -92,7 +92,6 @@ def aim(search: Search, graph: Graph | None, ties: Any) -> None:
     decision.target = NONE
     if decision.kind != EXPLORE:
         return
-    search.root[decision.play].explored += 1
     steps = _imagine_episode(search, ties)
     if steps > 0:
         least = largest(gains[:steps]) * (WORTH_CALLING if graph is None else 1.0)
@@ -109,19 +108,17 @@ def _imagine_episode(search: Search, ties: Any) -> int:
     probability of coming to its state, as far as such episodes show, times width / (n + 1).
     """
     decision, rules, tree = search.decision[0], search.rules[0], search.tree
-    arm = search.root[decision.play]
     discount = 1.0
     at = 0
     for h in range(rules.horizon):
         node, step = tree.nodes[at], search.path[h]
         node.reached += discount
-        step.pair = arm.pair if h == 0 else optimistic(search, at, h, ties)
+        step.pair = search.root[decision.play].pair if h == 0 else optimistic(search, at, h, ties)
         if h + 1 == rules.horizon and step.pair != NONE and says_nothing(search, step.pair):
             return h
         n = 0 if step.pair == NONE else tree.pairs[step.pair].n
         wide = _width(search, at, step.pair, h) if n < rules.cut else _surplus(search, step.pair, h)
-        reached = arm.explored if h == 0 else node.reached
-        search.scratch[h].score = reached * max(wide, LEAST_WIDTH * rules.resolution) / (n + 1)
+        search.scratch[h].score = node.reached * max(wide, LEAST_WIDTH * rules.resolution) / (n + 1)
         if n < rules.cut or h + 1 == rules.horizon:
             return h + 1
         at = _imagine(search, step.pair, ties)

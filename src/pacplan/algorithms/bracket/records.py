@@ -52,7 +52,6 @@ ARM = np.dtype(
         ("asked", np.float64),  # ... which follows the evidence until it is this much
         *ACCOUNT_FIELDS,
         ("rebuilt", np.int64),  # calls when `penalty` was last set
-        ("explored", np.int64),  # exploring episodes
         ("pair", np.int64),
     ]
 )

@@ -117,7 +117,8 @@ def _explores_next(search: Search, graph: Graph | None) -> bool:
     report = search.report[0]
     if graph is None:
         return bool(report.episodes % 2 != 0)
-    return bool(2 * search.root.explored.sum() < report.calls)
+    # Every exploring episode has come to the root, and made one call.
+    return bool(2.0 * search.tree.nodes[0].reached < report.calls)
 
 
 @inlined
