@@ -4,8 +4,8 @@
     python3 dev.py python benchmarks/scale.py --most 8   up to 10^8: up to 8 GB, half an hour
 
 Calls a second, in brackets the time of a call in multiples of that at 10^5 calls, and how much of the
-time the system took, most of it to find memory for the tree. A call of `OPMDP` reads a row of the table,
-and five of them are an expansion: its row has expansions a second.
+time the system took, most of it to find memory for the tree. A call of `OPMDP` reads a row of the
+table, and five of them are an expansion: its row has expansions a second.
 
 Each plan is made in a process of its own, and its processor time counts, so that others on the machine
 disturb it less; of the repetitions the fastest counts.
