@@ -12,6 +12,11 @@ visits children before parents.
 
 Most nodes have one pair, and a visit to the others reads all their pairs. So these lie side by side:
 with its second pair a node gets records for the next ones too (`add_pair`).
+
+A large tree is not in the caches, so what counts is how many loads wait for one another. A node also
+names its `eldest` pair, which lies apart from the others, and a pair the `other` outcome after its
+`child`: with these, all pairs of a node, or two outcomes, begin to load at once (`expect_pairs`,
+`expect_outcomes`).
 """
 
 import copy
@@ -201,7 +206,7 @@ def link_child(tree: TreeArrays, pair: int, node: int) -> None:
 
 @inlined
 def expect_pairs(tree: TreeArrays, at: int) -> None:
-    """Begin to load the pairs of a node."""
+    """Begin to load the pairs of a node: its latest, those of its block before that, and its first."""
     node = tree.nodes[at]
     begin_to_load(tree.pairs, node.first)
     begin_to_load(tree.pairs, node.first - 2)
