@@ -3,16 +3,17 @@
     python3 dev.py python benchmarks/scale.py            up to 10^7 calls, some minutes
     python3 dev.py python benchmarks/scale.py --most 8   up to 10^8: up to 8 GB, half an hour
 
-Calls a second, and in brackets the time of a call in multiples of that at 10^5 calls. A call of
-`OPMDP` reads a row of the table, and five of them are an expansion: its row has expansions a second.
+Calls a second, in brackets the time of a call in multiples of that at 10^5 calls, and how much of the
+time the system took, most of it to find memory for the tree. A call of `OPMDP` reads a row of the
+table, and five of them are an expansion: its row has expansions a second.
 
 Each plan is made in a process of its own, and its processor time counts, so that others on the machine
-disturb it less; of the repetitions the fastest counts. The time includes that of the system to find
-memory for the tree.
+disturb it less; of the repetitions the fastest counts.
 """
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -36,24 +37,27 @@ LEAST = 5  # log10 of the calls of the smallest plan
 REPEATS = {5: 9, 6: 5, 7: 3, 8: 1}
 
 
-def measure(name: str, calls: int) -> tuple[float, int, float]:
-    """Processor seconds of a plan, its expansions or calls, and the bytes of its tree for each call."""
+def measure(name: str, calls: int) -> tuple[float, float, int, float]:
+    """Seconds of a plan, those of the system, its expansions or calls, and bytes for each call.
+
+    Seconds of the processor; bytes of the tree.
+    """
     model = pacplan.envs.garnet(seed=0)
     PLANNERS[name].plan(model, 0, seed=0, budget=1000)  # Compiles.
-    began = time.process_time()
+    began, before = time.process_time(), os.times().system
     plan = PLANNERS[name].plan(model, 0, seed=0, budget=calls)
-    seconds = time.process_time() - began
+    seconds, system = time.process_time() - began, os.times().system - before
     assert plan.samples > 0.99 * calls, f"{name} ended after {plan.samples} calls"
     work = plan.episodes if name.startswith("OPMDP") else plan.samples
-    return seconds, work, plan.tree.nbytes / plan.samples
+    return seconds, system, work, plan.tree.nbytes / plan.samples
 
 
-def apart(name: str, calls: int) -> tuple[float, int, float]:
+def apart(name: str, calls: int) -> tuple[float, float, int, float]:
     """The same in a process of its own."""
     command = [sys.executable, __file__, "--only", name, "--calls", str(calls)]
     answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    seconds, work, size = json.loads(answer.splitlines()[-1])
-    return seconds, work, size
+    seconds, system, work, size = json.loads(answer.splitlines()[-1])
+    return seconds, system, work, size
 
 
 def main() -> None:
@@ -75,10 +79,11 @@ def main() -> None:
         # What OPMDP stores grows with every call: 10^8 would take 10 GB.
         for size in sizes if name != "OPMDP, expansions" else range(LEAST, min(options.most, 7) + 1):
             runs = [apart(name, 10**size) for _ in range(REPEATS[size])]
-            seconds, work, size_of_call = min(runs)
+            seconds, _, work, size_of_call = min(runs)
             each = seconds / work
             first = first or each
-            cells.append(f"{1e-6 / each:.2f} ({each / first:.2f})")
+            share = sum(run[1] for run in runs) / sum(run[0] for run in runs)
+            cells.append(f"{1e-6 / each:.2f} ({each / first:.2f}) {share:.0%}")
         table.add_row(name, *cells, *[""] * (len(sizes) - len(cells)), f"{size_of_call:.0f}")
     Console(width=110).print(table)
 

@@ -44,7 +44,7 @@ print(json.dumps({name: told(name) for name in json.loads(sys.argv[1])}))
 # Some names are removed for good. Others Numba needs itself, so they are hidden from pacplan alone.
 HIDE = """
 import sys, types
-from numba.core import codegen, compiler, cpu, dispatcher, pythonapi
+from numba.core import base, codegen, compiler, cpu, dispatcher, pythonapi
 
 class Hidden:
     def __init__(self, owner, name):
@@ -65,6 +65,7 @@ REMOVALS = {
     "option no_cfunc_wrapper": "del cpu.CPUTargetOptions.__mro__[1].no_cfunc_wrapper\n",
     "add_overload of dispatchers": 'Hidden(dispatcher._DispatcherBase, "add_overload")\n',
     "_finalize_final_module of libraries": 'Hidden(codegen.CPUCodeLibrary, "_finalize_final_module")\n',
+    "way to begin loads": 'Hidden(base.BaseContext, "make_array")\n',
     "way to call Python directly": 'Hidden(pythonapi.PythonAPI, "call_function_objargs")\n',
 }
 PLANNERS, MODELS = ("UCT", "MDPGapE", "Bracket"), ("table", "jitted", "python")

@@ -1,10 +1,13 @@
 """The layout of the search tree: the pairs of a node lie side by side, also where it was cut out."""
 
+import mmap
+
 import numpy as np
 import pytest
 
 import pacplan
-from pacplan.engine.tree import BLOCK
+from pacplan.engine.mapped import resized
+from pacplan.engine.tree import BLOCK, NONE
 
 
 def grown(actions):
@@ -56,3 +59,25 @@ def test_an_empty_record_is_no_pair():
     tree = grown(5)
     assert f"{(tree.pairs['n'] > 0).sum()} pairs" in repr(tree)
     assert (tree.pairs["n"] > 0).sum() < len(tree.pairs)
+
+
+def test_links_that_spare_a_walk_agree_with_the_lists():
+    tree = grown(5)
+    for whole in (tree, tree.below(next(tree.outcomes(next(tree.tried(0)))).node)):
+        for node, pairs in enumerate(lists(whole)):
+            assert whole.nodes["eldest"][node] == (pairs[0] if pairs else NONE)
+        for pair in (pair for pairs in lists(whole) for pair in pairs):
+            outcomes = [outcome.node for outcome in whole.outcomes(pair)]
+            assert [*outcomes, NONE, NONE][1] == whole.pairs["other"][pair]
+
+
+def test_large_arrays_grow_in_place_and_are_zero_where_they_are_new():
+    rows = resized(np.zeros(10, np.int64), 1 << 19)
+    address = rows.ctypes.data
+    rows[:] = 7
+    for size in (1 << 20, 12345, 1 << 19):
+        before = rows[:size].copy()
+        rows = resized(rows, size)
+        assert len(rows) == size
+        assert (rows[: len(before)] == before).all() and not rows[len(before) :].any()
+        assert not hasattr(mmap, "MADV_HUGEPAGE") or rows.ctypes.data == address

@@ -12,6 +12,7 @@ from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.plans import best_estimate
 from pacplan.algorithms.common.stepwise import StepSearch
 from pacplan.compiled.jit import inlined, records
+from pacplan.compiled.prefetch import begin_to_load
 from pacplan.compiled.questions import answers
 from pacplan.engine import steps
 from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, SPENT
@@ -73,7 +74,7 @@ class Search(NamedTuple):
     tree: TreeArrays
     rules: Any  # one record of RULES
     tails: Any  # records of TAIL, one per depth; the last serves all deeper ones
-    path: NDArray[np.int64]  # by depth: [node on the way to the leaf, first outcome of its favourite]
+    path: NDArray[np.int64]  # by depth: the node on the way to the leaf
     calls: NDArray[np.int64]
     deepest: NDArray[np.int64]
     report: Any  # one record of REPORT
@@ -88,14 +89,14 @@ def _set_bounds(pair: Any, gamma: float, upper: float, lower: float, spread: flo
 
 
 @inlined
-def _refresh_pair(search: Search, link: int, first: int) -> int:
+def _refresh_pair(search: Search, link: int) -> int:
     """Bounds of a pair from those of its successors; returns the one with the widest leaf below."""
     pair = search.tree.pairs[link]
     upper = 0.0
     lower = 0.0
     spread = 0.0
-    widest = first
-    outcome = first
+    widest = pair.child
+    outcome = pair.child
     while outcome != NONE:
         node = search.tree.nodes[outcome]
         upper += node.p * node.upper
@@ -111,8 +112,7 @@ def _refresh_pair(search: Search, link: int, first: int) -> int:
 @inlined
 def _widest_outcome(search: Search, link: int) -> int:
     """The outcome of a pair with the widest leaf below; NONE if its outcomes are not in the tree."""
-    first = search.tree.pairs[link].child
-    return NONE if first == NONE else _refresh_pair(search, link, first)
+    return NONE if search.tree.pairs[link].child == NONE else _refresh_pair(search, link)
 
 
 @inlined
@@ -149,10 +149,10 @@ def _follow_favourite(search: Search, at: int, widest: int) -> None:
 
 
 @inlined
-def _refresh_node(search: Search, at: int, outcome: int) -> None:
+def _refresh_node(search: Search, at: int) -> None:
     """Renew the bounds of a node after a visit to its favourite, which may then be another."""
     node = search.tree.nodes[at]
-    widest = _refresh_pair(search, node.favourite, outcome)
+    widest = _refresh_pair(search, node.favourite)
     if search.tree.pairs[node.favourite].upper > node.rival_upper:
         _follow_favourite(search, at, widest)
     else:
@@ -246,16 +246,18 @@ def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
     at = 0
     h = 0
     while tree.nodes[at].first != NONE:
-        if h == path.shape[0]:
+        if h == path.size:
             return NO_ROOM
         if tree.nodes[at].next == NONE:
             if tree.used[0] + model.outcomes.shape[-1] > tree.nodes.size:
                 return NO_ROOM
             _read_outcomes(search, model, at, h)
-        path[h, 0] = at
-        # This load waits for no other, so it is under way when the way up needs the pair.
-        path[h, 1] = tree.pairs[tree.nodes[at].favourite].child
+        path[h] = at
+        # What the way up will need: the pair, and its other outcomes, which lie beside the next one.
+        begin_to_load(tree.pairs, tree.nodes[at].favourite)
         at = tree.nodes[at].next
+        begin_to_load(tree.nodes, at - 1)
+        begin_to_load(tree.nodes, at + 1)
         h += 1
     actions = tree.nodes[at].actions
     if actions > most:
@@ -269,7 +271,7 @@ def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
     search.deepest[0] = max(search.deepest[0], h + 1)
     _choose_favourite(search, at)
     for step in range(h - 1, -1, -1):
-        _refresh_node(search, path[step, 0], path[step, 1])
+        _refresh_node(search, path[step])
     return CHUNK_DONE
 
 
@@ -330,7 +332,7 @@ class _PolicySearch(StepSearch):
         rules = (planner.gamma, planner.horizon or 0, model.steps is not None)
         self._rules = records(np.array([rules], RULES))
         self._tails = tails_of(planner.gamma, planner.horizon, model)
-        self._way = np.zeros((64, 2), np.int64)
+        self._way = np.zeros(64, np.int64)
         self._deepest = np.zeros(1, np.int64)
         self._most_actions = model.max_actions or len(query.actions)
         self.reserve()
@@ -352,7 +354,7 @@ class _PolicySearch(StepSearch):
         nodes = self._rows + len(self.tree) // 2
         self.tree.reserve(nodes, pairs, self.room)
         if self._deepest[0] + 1 >= len(self._way):
-            self._way = np.zeros((2 * len(self._way), 2), np.int64)
+            self._way = np.zeros(2 * len(self._way), np.int64)
         return pairs // self._most_actions
 
     def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -45,7 +45,7 @@ from pacplan.engine.calls import (
     follow,
     halted,
 )
-from pacplan.engine.tree import NONE, TreeArrays, add_node
+from pacplan.engine.tree import NONE, TreeArrays, add_node, expect_outcomes, expect_pairs
 
 # The fields of a search that belong to the engine, and their types; the planner's own come after them.
 FIELDS = [
@@ -214,6 +214,7 @@ def _descend(search: Any, model: Any, most: int, rng: Any, ties: Any) -> tuple[i
             at = step.child
             state = tree.nodes[at].state
             continue
+        expect_outcomes(tree, link)
         state, reward, ended, status = call_model(search, model, state, tree.pairs[link].action, h, rng)
         if status != CHUNK_DONE:
             return h, calls, state, status
@@ -228,6 +229,7 @@ def _descend(search: Any, model: Any, most: int, rng: Any, ties: Any) -> tuple[i
             return h + 1, calls, state, CHUNK_DONE if whole else status
         if child != NONE:
             at = acting_node(search, child)
+            expect_pairs(tree, at)
     return horizon, calls, state, CHUNK_DONE
 
 

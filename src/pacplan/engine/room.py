@@ -57,16 +57,11 @@ class Room:
             raise OutOfTimeError
         self.held += more
 
-    def extend(self, array: NDArray[Any], needed: int) -> NDArray[Any]:
-        """The array with at least `needed` rows, the new ones zero; half as many again if possible.
-
-        It grows in place if the system can, which saves a second copy; so there must be no other
-        reference to the array. One that is empty is made anew: rows that are never used then cost
-        nothing.
-        """
+    def rows(self, array: NDArray[Any], needed: int) -> int:
+        """The rows granted to an array that needs so many: half as many again as it has if possible."""
         rows = len(array)
         if needed <= rows:
-            return array
+            return rows
         size = array.itemsize * math.prod(array.shape[1:])
         wanted = max(needed, rows * 3 // 2)
         try:
@@ -74,6 +69,18 @@ class Room:
         except (MemoryError, OutOfTimeError):
             wanted = needed
             self.take((wanted - rows) * size)
+        return wanted
+
+    def extend(self, array: NDArray[Any], needed: int) -> NDArray[Any]:
+        """The array with at least `needed` rows, the new ones zero.
+
+        It grows in place if the system can, which saves a second copy; so there must be no other
+        reference to the array. One that is empty is made anew: rows that are never used then cost
+        nothing.
+        """
+        rows, wanted = len(array), self.rows(array, needed)
+        if wanted == rows:
+            return array
         if rows == 0 and array.dtype.names is None:
             return np.zeros((wanted, *array.shape[1:]), array.dtype)
         array.resize((wanted, *array.shape[1:]), refcheck=False)

@@ -314,9 +314,12 @@ class KernelSearch(ABC):
 
     def _fill(self, name: str, array: NDArray[Any], saved: NDArray[Any]) -> None:
         if saved.shape != array.shape:
-            # Without compilation, kernels see a view of the array.
-            owner = array if array.base is None else array.base
-            owner.resize(saved.shape, refcheck=False)
+            if name in ("tree.nodes", "tree.pairs"):
+                self.tree.fit(name.removeprefix("tree."), len(saved))
+            else:
+                # Without compilation, kernels see a view of the array.
+                owner = array if array.base is None else array.base
+                owner.resize(saved.shape, refcheck=False)
             array = self.state_arrays()[name]
         _copy(saved, array)
 

@@ -12,6 +12,11 @@ visits children before parents.
 
 Most nodes have one pair, and a visit to the others reads all their pairs. So these lie side by side:
 with its second pair a node gets records for the next ones too (`add_pair`).
+
+A large tree is not in the caches, so what counts is how many loads wait for one another. A node also
+names its `eldest` pair, which lies apart from the others, and a pair the `other` outcome after its
+`child`: with these, all pairs of a node, or two outcomes, begin to load at once (`expect_pairs`,
+`expect_outcomes`).
 """
 
 import copy
@@ -20,24 +25,34 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.extending import overload
 from numpy.typing import NDArray
 
-from pacplan.compiled.jit import inlined, zeros
+from pacplan.compiled.jit import PART, inlined, zeros
+from pacplan.compiled.prefetch import begin_to_load
+from pacplan.engine.mapped import resized
 from pacplan.engine.room import Room
 
 NONE = -1
 
-# What every node has; planners may put their own fields after it.
-NODE_FIELDS = [
+# What every node has.
+BARE_FIELDS = [
     ("state", np.int64),
-    ("upper", np.float64),  # max over the actions of their upper bounds
-    ("lower", np.float64),  # max over the actions of their lower bounds
     ("count", np.int32),  # how often the parent pair led here
     ("sibling", np.int32),  # next outcome of the parent pair
     ("first", np.int32),  # most recently made pair of this node
-    ("favourite", np.int32),  # pair to try next; NONE: an untried action
+    ("eldest", np.int32),  # its first one
     ("actions", np.int32),  # how many are available; 0: the episode has ended here
     ("tried", np.int32),  # how many have a pair
+]
+BARE_NODE = np.dtype(BARE_FIELDS, align=True)
+
+# What the nodes of planners with bounds have; planners may put their own fields after it.
+NODE_FIELDS = [
+    *BARE_FIELDS,
+    ("upper", np.float64),  # max over the actions of their upper bounds
+    ("lower", np.float64),  # max over the actions of their lower bounds
+    ("favourite", np.int32),  # pair to try next; NONE: an untried action
 ]
 NODE = np.dtype(NODE_FIELDS, align=True)
 
@@ -46,7 +61,8 @@ LINKS = [
     ("n", np.int32),  # visits
     ("action", np.int32),
     ("sibling", np.int32),  # next tried action of the same node
-    ("child", np.int32),  # first outcome seen
+    ("child", np.int32),  # outcome seen last for the first time ...
+    ("other", np.int32),  # ... and the one before it
 ]
 
 Records = NDArray[Any]
@@ -73,6 +89,27 @@ class TreeArrays(NamedTuple):
     used: NDArray[np.int64]
 
 
+def _begin_bounds(node: Any, upper: Any, lower: Any) -> None:
+    """Set the bounds of a new node, if its nodes have bounds."""
+    begin = _set_bounds if "upper" in node.dtype.names else _set_nothing
+    begin(node, upper, lower)
+
+
+@overload(_begin_bounds, jit_options=PART)  # type: ignore[untyped-decorator]
+def _compile_begin_bounds(node: Any, upper: Any, lower: Any) -> Any:
+    return _set_bounds if "upper" in node.fields else _set_nothing
+
+
+def _set_bounds(node: Any, upper: Any, lower: Any) -> None:
+    node.upper = upper
+    node.lower = lower
+    node.favourite = NONE
+
+
+def _set_nothing(node: Any, upper: Any, lower: Any) -> None:
+    pass
+
+
 @inlined
 def add_node(tree: TreeArrays, state: int, actions: int, upper: float, lower: float) -> int:
     """Append an unvisited node; raises NoRoomError if the planner has reserved too little room."""
@@ -82,12 +119,11 @@ def add_node(tree: TreeArrays, state: int, actions: int, upper: float, lower: fl
     tree.used[0] = index + 1
     node = tree.nodes[index]
     node.state = state
-    node.upper = upper
-    node.lower = lower
     node.sibling = NONE
     node.first = NONE
-    node.favourite = NONE
+    node.eldest = NONE
     node.actions = actions
+    _begin_bounds(node, upper, lower)
     return int(index)
 
 
@@ -120,6 +156,9 @@ def add_pair(tree: TreeArrays, at: int, action: int) -> int:
     pair.action = action
     pair.sibling = node.first
     pair.child = NONE
+    pair.other = NONE
+    if node.tried == 0:
+        node.eldest = index
     node.first = index
     node.tried += 1
     return index
@@ -162,8 +201,27 @@ def find_child(tree: TreeArrays, pair: int, state: int, ended: bool) -> tuple[in
 @inlined
 def link_child(tree: TreeArrays, pair: int, node: int) -> None:
     """Make `node` an outcome of `pair`."""
-    tree.nodes[node].sibling = tree.pairs[pair].child
-    tree.pairs[pair].child = node
+    above = tree.pairs[pair]
+    tree.nodes[node].sibling = above.child
+    above.other = above.child
+    above.child = node
+
+
+@inlined
+def expect_pairs(tree: TreeArrays, at: int) -> None:
+    """Begin to load the pairs of a node: its latest, those of its block before that, and its first."""
+    node = tree.nodes[at]
+    begin_to_load(tree.pairs, node.first)
+    begin_to_load(tree.pairs, node.first - 2)
+    begin_to_load(tree.pairs, node.eldest)
+
+
+@inlined
+def expect_outcomes(tree: TreeArrays, link: int) -> None:
+    """Begin to load the outcomes of a pair."""
+    pair = tree.pairs[link]
+    begin_to_load(tree.nodes, pair.child)
+    begin_to_load(tree.nodes, pair.other)
 
 
 @dataclass(frozen=True)
@@ -251,6 +309,11 @@ class SearchTree:
         self._nodes = _grown(self._nodes, int(self._used[0]) + nodes, room)
         self._pairs = _grown(self._pairs, int(self._used[1]) + pairs, room)
 
+    def fit(self, group: str, rows: int) -> None:
+        """Make room for so many records of a group, "nodes" or "pairs", and no more."""
+        name = f"_{group}"
+        setattr(self, name, resized(getattr(self, name), rows))
+
     def close(self, read: Reader, acting: NDArray[np.int32] | None = None) -> None:
         """End of the search: give back the room that is not in use, and learn how to read pairs.
 
@@ -258,8 +321,8 @@ class SearchTree:
         """
         self._read = read
         self._acting = None if acting is None else acting[: int(self._used[0])].copy()
-        self._nodes.resize(int(self._used[0]), refcheck=False)
-        self._pairs.resize(int(self._used[1]), refcheck=False)
+        self._nodes = resized(self._nodes, int(self._used[0]))
+        self._pairs = resized(self._pairs, int(self._used[1]))
 
     def below(self, node: int) -> "SearchTree":
         """A copy of all that lies below a node, counts included, as a tree whose root is that node."""
@@ -275,11 +338,14 @@ class SearchTree:
         for group, link, new in (
             (cut._nodes, "sibling", new_node),
             (cut._nodes, "first", new_pair),
+            (cut._nodes, "eldest", new_pair),
             (cut._nodes, "favourite", new_pair),
             (cut._pairs, "sibling", new_pair),
             (cut._pairs, "child", new_node),
+            (cut._pairs, "other", new_node),
         ):
-            group[link] = new[group[link]]
+            if link in (group.dtype.names or ()):
+                group[link] = new[group[link]]
         return cut
 
     def adopt(self, other: "SearchTree", encode: Callable[[Any], int]) -> None:
@@ -417,4 +483,4 @@ def _chained(link: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:
 def _grown(records: Records, needed: int, room: Room) -> Records:
     if needed >= MOST_RECORDS:
         raise MemoryError("the search tree has reached 2**31 records")
-    return room.extend(records, needed)
+    return resized(records, room.rows(records, needed))

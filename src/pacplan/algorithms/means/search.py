@@ -13,7 +13,7 @@ from pacplan.algorithms.means.pairs import PAIR
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
-from pacplan.engine.tree import Evidence, Reader
+from pacplan.engine.tree import BARE_NODE, Evidence, Reader
 from pacplan.models.protocol import Session
 
 
@@ -49,6 +49,7 @@ class MeanSearch(KernelSearch):
             query,
             session,
             PAIR,
+            BARE_NODE,
             gamma=gamma,
             horizon=horizon,
             pairs_a_step=pairs_a_step,
