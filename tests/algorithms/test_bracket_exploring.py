@@ -1,0 +1,110 @@
+"""Exploring in a tree: its known beginning is imagined, and its calls begin where they are worth most."""
+
+import numpy as np
+import pytest
+
+import pacplan
+from hard_problems import GAMMA, Kind, lens_on_searches
+from pacplan.algorithms.bracket import above, records
+from pacplan.algorithms.bracket.search import BracketSearch
+from pacplan.compiled.jit import kernel
+from pacplan.engine.calls import CHUNK_DONE
+from pacplan.engine.tree import NONE
+
+HORIZON = 4
+WIDE = Kind(HORIZON, 3, 3, states=30)
+lens = pytest.fixture(lens_on_searches)
+
+
+@kernel
+def renew_all(search, model):
+    """Renew all W of a tree, and f with them."""
+    tree = search.tree
+    for at in range(tree.used[0] - 1, -1, -1):
+        node = tree.nodes[at]
+        link = node.first
+        while link != NONE:
+            pair = tree.pairs[link]
+            if pair.n > 0:
+                penalty = search.root[pair.action if at == 0 else node.branch].penalty
+                above.refresh_pair(search, model, at, link, node.depth, penalty, False)
+            link = pair.sibling
+        if node.actions > 0:
+            above.refresh_node(search, at, node.depth)
+
+
+@pytest.fixture
+def explored(lens, monkeypatch):
+    """Exploring episodes of a tree: the search, how often pairs were called before, and how many calls."""
+    seen = []
+    advance = BracketSearch.advance
+
+    def look(search, episodes, most_calls):
+        known, calls = search.kernel_state().tree.pairs["n"].copy(), int(search.calls.sum())
+        status = advance(search, episodes, most_calls)
+        if status == CHUNK_DONE and search._decision[0]["kind"] == records.EXPLORE:
+            for check in checks:
+                check(search, known, int(search.calls.sum()) - calls)
+            seen.append(int(search._decision[0]["target"]))
+        return status
+
+    checks = []
+
+    def explore(*given, kind, budget):
+        checks.extend(given)
+        monkeypatch.setattr(BracketSearch, "advance", look)
+        model = kind.draw(np.random.default_rng(0))
+        planner = pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=HORIZON, chunk=1)
+        planner.plan(model, 0, seed=0, budget=budget)
+        return seen
+
+    return explore
+
+
+def test_only_a_beginning_that_is_known_is_imagined(explored):
+    def check(search, known, calls):
+        state, target = search.kernel_state(), int(search._decision[0]["target"])
+        assert target >= 0
+        after = state.tree.pairs["n"]
+        before = np.zeros(len(after), known.dtype)
+        before[: len(known)] = known
+        links = state.path["pair"][: target + calls]
+        # What was imagined counts nowhere, and was known.
+        assert all(before[link] == after[link] >= state.rules[0]["cut"] for link in links[:target])
+        # Every other step was called, up to the first pair that is new.
+        assert all(after[link] == before[link] + 1 for link in links[target:])
+        assert after.sum() == before.sum() + calls
+        assert all(before[link] >= state.rules[0]["cut"] for link in links[target:-1])
+
+    seen = explored(check, kind=WIDE, budget=5000)
+    # Calls begin at every depth, and often below the root.
+    assert set(seen) == set(range(HORIZON))
+    assert sum(target > 0 for target in seen) > 100
+
+
+@pytest.mark.parametrize("kind", [WIDE, Kind(HORIZON, 3, 1, states=30)])
+def test_all_bounds_are_up_to_date_after_it(explored, kind):
+    """As when they are all computed anew, children before parents, from what was called."""
+    checked = []
+
+    def check(search, known, calls):
+        checked.append(calls)
+        if len(checked) % 50 == 0:
+            state = search.kernel_state()
+            upper = state.bounds.pairs.copy()
+            renew_all(state, search.session.handle)
+            nodes, pairs = state.tree.used
+            depths = np.zeros(pairs, int)
+            for node in state.tree.nodes[:nodes]:
+                link = node["first"]
+                while link != NONE:
+                    depths[link] = node["depth"]
+                    link = state.tree.pairs[link]["sibling"]
+            # Both err outwards, by what the solver may leave open at a depth and below it.
+            tolerance = state.levels["tolerance"] * GAMMA ** np.arange(HORIZON)
+            left_open = np.cumsum(tolerance[::-1])[::-1] / GAMMA ** np.arange(HORIZON)
+            apart = np.abs(state.bounds.pairs[:pairs, 0] - upper[:pairs, 0])
+            assert (apart <= left_open[depths] + 1e-9).all()
+
+    explored(check, kind=kind, budget=5000)
+    assert len(checked) > 500
