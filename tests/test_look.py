@@ -116,14 +116,14 @@ def test_what_recurs():
     assert Look(0, 0, 0, 0, 0, 0).successors_recur
     assert not Look(50, 40, 2, 40, 0, 0).successors_recur
     assert Look(50, 40, 3, 40, 0, 0).successors_recur
-    for states, half, tenth in (
+    for states, half, quarter in (
         (10, True, True),
         (11, False, True),
-        (18, False, True),
-        (19, False, False),
+        (15, False, True),
+        (16, False, False),
     ):
         seen = Look(50, 40, 3, 40, 20, states)
-        assert (seen.states_recur, seen.some_states_recur) == (half, tenth)
+        assert (seen.states_recur, seen.some_states_recur) == (half, quarter)
 
 
 # What it costs ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Exploring in a tree: its known beginning is imagined, and its calls begin where they are worth most."""
+"""Exploring in a tree: its known beginning is imagined, and calls begin where they are worth most."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,12 @@ import pytest
 import pacplan
 from hard_problems import GAMMA, Kind, lens_on_searches
 from pacplan.algorithms.bracket import above, records
+from pacplan.algorithms.bracket.aim import aim
+from pacplan.algorithms.bracket.schedule import adapt
 from pacplan.algorithms.bracket.search import BracketSearch
 from pacplan.compiled.jit import kernel
-from pacplan.engine.calls import CHUNK_DONE
+from pacplan.engine.calls import ABORTED, CHUNK_DONE
+from pacplan.engine.episodes import _play_episode
 from pacplan.engine.tree import NONE
 
 HORIZON = 4
@@ -35,7 +38,7 @@ def renew_all(search, model):
 
 @pytest.fixture
 def explored(lens, monkeypatch):
-    """Exploring episodes of a tree: the search, how often pairs were called before, and how many calls."""
+    """Look at a tree after exploring: with how often pairs were called before, and how many calls."""
     seen = []
     advance = BracketSearch.advance
 
@@ -108,3 +111,51 @@ def test_all_bounds_are_up_to_date_after_it(explored, kind):
 
     explored(check, kind=kind, budget=5000)
     assert len(checked) > 500
+
+
+@kernel
+def halted_change(search, model, action, rng, ties):
+    """Play an episode of an action whose lambda changes, and halt while it does."""
+    decision, arm = search.decision[0], search.root[action]
+    decision.kind = records.EXPLORE
+    decision.play = action
+    aim(search, search.graph, ties)
+    arm.rebuilt = 0
+    arm.penalty = 4.0 * arm.penalty
+    search.report[0].halt = 1
+    adapt(search, search.graph, model)
+    return _play_episode(search, model, 100, rng, ties)
+
+
+@kernel
+def resumed(search, model):
+    """What a search that goes on does first."""
+    search.report[0].halt = 0
+    adapt(search, search.graph, model)
+
+
+def test_a_deadline_while_lambda_changes_leaves_the_bounds_that_were_proven(explored):
+    deep = []
+
+    def check(search, known, calls):
+        state, handle = search.kernel_state(), search.session.handle
+        action = int(search._decision[0]["play"])
+        if known.sum() < 1000 or len(deep) > 20:
+            return
+        upper, gaps = search.root["upper"].copy(), state.gaps.copy()
+        status = halted_change(state, handle, action, search._rng, search._ties)
+        assert status == ABORTED and search.root[action]["stale"]
+        np.testing.assert_array_equal(search.root["upper"], upper)
+        np.testing.assert_array_equal(state.gaps, gaps)
+        deep.append(int(search._decision[0]["target"]))
+        # Gone on with, all W have the new lambda.
+        resumed(state, handle)
+        assert not search.root[action]["stale"]
+        upper = state.bounds.pairs.copy()
+        renew_all(state, handle)
+        np.testing.assert_allclose(
+            state.bounds.pairs, upper, rtol=0, atol=state.levels["tolerance"].sum()
+        )
+
+    explored(check, kind=WIDE, budget=5000)
+    assert len(deep) > 20 and max(deep) > 0

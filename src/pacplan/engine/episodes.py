@@ -17,7 +17,7 @@ every planner:
 
 * The calls of a cut-off episode are counted, in `report` and for the first action.
 * Its transitions may enter statistics of single transitions, such as mean rewards, numbers of
-  successors, and the bounds made of them: `learn_steps` sees every episode.
+  successors, and the bounds made of them: `learn_steps` sees every episode that made a call.
 * Its return lacks a tail, so it enters no mean of returns, no bet on one and no count of them:
   `learn_return` sees whole episodes only. A pair that it made on its way counts as untried.
 
@@ -135,7 +135,7 @@ def acting_node(search: Any, node: int) -> int:
 
 @question
 def learn_steps(search: Any, model: Any, length: int, ties: Any) -> None:
-    """Learn from the single steps in `path`, of every episode that has at least one."""
+    """Learn from the single steps in `path`, of every episode that made at least one call."""
 
 
 @question
@@ -248,7 +248,6 @@ def _play_episode(search: Any, model: Any, most: int, rng: Any, ties: Any) -> in
         search.calls[search.tree.pairs[search.path[0].pair].action] += calls
         report.calls += calls
         report.episodes += 1
-    if length > 0:
         learn_steps(search, model, length, ties)
     if status == CHUNK_DONE:
         learn_return(search, length, rest, ties)

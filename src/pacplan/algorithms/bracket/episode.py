@@ -251,12 +251,15 @@ def _learn_steps(search: Search, model: Any, length: int, ties: Any) -> None:
 
 @inlined
 def _refresh_bounds(search: Search, graph: Any, model: Any, at: int, link: int, h: int) -> None:
-    """Renew W of a pair on the path, and f of its node; not in a row of forced episodes in a graph."""
+    """Renew W of a pair on the path, and f of its node; in a graph not of all: the next sweep does.
+
+    In a row of forced episodes W must stay as they are, and steps that were imagined show nothing.
+    """
     decision = search.decision[0]
     penalty = search.root[decision.play].penalty
     if graph is not None and decision.kind == FORCED:
         renew_stake(search, link, h, penalty)
-    else:
+    elif graph is None or h >= decision.target:
         # Nothing was bet on steps that were imagined.
         refresh_pair(search, model, at, link, h, penalty, h < decision.target)
         refresh_node(search, at, h)

@@ -51,7 +51,8 @@ ARM = np.dtype(
         ("penalty", np.float64),  # lambda ...
         ("asked", np.float64),  # ... which follows the evidence until it is this much
         *ACCOUNT_FIELDS,
-        ("rebuilt", np.int64),  # calls when `penalty` was last set
+        ("rebuilt", np.int64),  # calls when `penalty` was last set ...
+        ("stale", np.bool_),  # ... and whether not all W below have it yet
         ("pair", np.int64),
     ]
 )

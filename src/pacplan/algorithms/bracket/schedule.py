@@ -168,12 +168,15 @@ def adapt(search: Search, graph: Graph | None, model: Any) -> None:
     """Let the lambda of the action to be played next follow the evidence; in a graph it is fixed.
 
     Every lambda is valid at all times, on one event; but all W of a branch must share one lambda, so
-    they are renewed, children before parents.
+    they are renewed.
     """
     if graph is not None:
         return
     tree, rules, play = search.tree, search.rules[0], search.decision[0].play
     arm = search.root[play]
+    for action in range(search.root.size):
+        if search.root[action].stale:
+            _rebuild(search, model, action)
     if rules.log_share == 0.0 or arm.pair == NONE or tree.pairs[arm.pair].n == 0:
         return
     if search.calls[play] < REBUILD_GROWTH * arm.rebuilt:
@@ -184,13 +187,26 @@ def adapt(search: Search, graph: Graph | None, model: Any) -> None:
         return
     arm.penalty = wanted
     arm.rebuilt = search.calls[play]
+    _rebuild(search, model, play)
+
+
+@inlined
+def _rebuild(search: Search, model: Any, play: int) -> None:
+    """Renew all W of a branch, children before parents, and then U and gaps.
+
+    A search that is halted meanwhile makes no call, and keeps its U and gaps. If it goes on from a
+    checkpoint, it begins with this.
+    """
+    tree, arm = search.tree, search.root[play]
+    arm.stale = True
     for at in range(tree.used[0] - 1, -1, -1):
         if halted(search):
             return
         node = tree.nodes[at]
         if at == 0 or (node.branch == play and node.actions > 0):
             first = arm.pair if at == 0 else node.first
-            _renew(search, model, at, first, at > 0, node.depth, wanted, False)
+            _renew(search, model, at, first, at > 0, node.depth, arm.penalty, False)
+    arm.stale = False
     refresh_arm(search, play)
     renew_gaps_to(search, play)
 
