@@ -92,7 +92,7 @@ def aim(search: Search, graph: Graph | None, ties: Any) -> None:
     decision.target = NONE
     if decision.kind != EXPLORE:
         return
-    steps = _imagine_episode(search, graph, ties)
+    steps = _imagine_episode(search, ties)
     if steps > 0:
         least = largest(gains[:steps]) * (WORTH_CALLING if graph is None else 1.0)
         decision.target = 0
@@ -101,14 +101,11 @@ def aim(search: Search, graph: Graph | None, ties: Any) -> None:
 
 
 @inlined
-def _imagine_episode(search: Search, graph: Graph | None, ties: Any) -> int:
+def _imagine_episode(search: Search, ties: Any) -> int:
     """Imagine an exploring episode, with what calls of its pairs are worth in `scratch`; its steps.
 
     What a call of a pair can take off the bound of the action played is about the (discounted)
     probability of coming to its state, as far as such episodes show, times width / (n + 1).
-
-    In a graph all of a way may be known. There it ends after each step with probability 1 - gamma,
-    instead of being discounted, so that long horizons cost no more than they count.
     """
     decision, rules, tree = search.decision[0], search.rules[0], search.tree
     discount = 1.0
@@ -128,8 +125,5 @@ def _imagine_episode(search: Search, graph: Graph | None, ties: Any) -> int:
         step.child = at
         if at == NONE:
             return h + 1
-        if graph is None:
-            discount *= rules.gamma
-        elif ties.random() >= rules.gamma:
-            return h + 1
+        discount *= rules.gamma
     return 0

@@ -239,27 +239,28 @@ def _acting_node(search: Search, node: int) -> int:
 
 @answers(episodes.learn_steps, Search)
 def _learn_steps(search: Search, model: Any, length: int, ties: Any) -> None:
-    """Renew W and the estimates on the path, from the last step to the first, and U of its action."""
-    play = search.decision[0].play
-    for h in range(length - 1, -1, -1):
+    """Renew W and the estimates on the path, from the last step to the first, and U of its action.
+
+    In a graph, steps that were imagined wait for the next sweep.
+    """
+    decision = search.decision[0]
+    first = 0 if search.graph is None else max(decision.target, 0)
+    for h in range(length - 1, first - 1, -1):
         at, link = search.path[h].node, search.path[h].pair
         _refresh_bounds(search, search.graph, model, at, link, h)
         refresh_estimates(search, at, link, h)
-    refresh_arm_estimate(search, play)
-    _refresh_tree_arm(search, search.graph, play)
+    refresh_arm_estimate(search, decision.play)
+    _refresh_tree_arm(search, search.graph, decision.play)
 
 
 @inlined
 def _refresh_bounds(search: Search, graph: Any, model: Any, at: int, link: int, h: int) -> None:
-    """Renew W of a pair on the path, and f of its node; in a graph not of all: the next sweep does.
-
-    In a row of forced episodes W must stay as they are, and steps that were imagined show nothing.
-    """
+    """Renew W of a pair on the path, and f of its node; not in a row of forced episodes in a graph."""
     decision = search.decision[0]
     penalty = search.root[decision.play].penalty
     if graph is not None and decision.kind == FORCED:
         renew_stake(search, link, h, penalty)
-    elif graph is None or h >= decision.target:
+    else:
         # Nothing was bet on steps that were imagined.
         refresh_pair(search, model, at, link, h, penalty, h < decision.target)
         refresh_node(search, at, h)
