@@ -142,6 +142,8 @@ def test_a_deadline_while_lambda_changes_leaves_the_bounds_that_were_proven(expl
         action = int(search._decision[0]["play"])
         if known.sum() < 1000 or len(deep) > 20:
             return
+        # So large that renewing them would show.
+        search.root["upper"][action] = state.gaps[:, action] = 1e9
         upper, gaps = search.root["upper"].copy(), state.gaps.copy()
         status = halted_change(state, handle, action, search._rng, search._ties)
         assert status == ABORTED and search.root[action]["stale"]
@@ -150,7 +152,7 @@ def test_a_deadline_while_lambda_changes_leaves_the_bounds_that_were_proven(expl
         deep.append(int(search._decision[0]["target"]))
         # Gone on with, all W have the new lambda.
         resumed(state, handle)
-        assert not search.root[action]["stale"]
+        assert not search.root[action]["stale"] and search.root[action]["upper"] < 1e9
         upper = state.bounds.pairs.copy()
         renew_all(state, handle)
         np.testing.assert_allclose(
