@@ -3,7 +3,7 @@
 Most pairs on the way are known well: in a graph because other ways lead to the same states, in a tree
 because they lie near the root. So an exploring episode is first imagined, with outcomes drawn by how
 often they were seen. In a graph the pair whose call takes most off the bound is the only one called.
-In a tree calls begin at the first pair that is nearly worth as much, and go on until a pair is new.
+In a tree calls begin at the first pair that is worth a fair part of that, until one is new.
 Which pair is called next may depend on all that was seen, so no bound depends on this.
 """
 
