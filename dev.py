@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Set up the project's own virtual environment, then run something in it.
 
+    python3 dev.py setup                   all that the tasks below need, at once
     python3 dev.py pacplan plan garnet     the command, with any arguments
     python3 dev.py test                    the tests, with any arguments for pytest (-n 0: one process)
     python3 dev.py lint                    ruff
@@ -26,6 +27,7 @@ import sys
 import tempfile
 import tomllib
 import venv
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -35,9 +37,12 @@ PROGRAMS = "Scripts" if os.name == "nt" else "bin"
 VERSIONS = [
     f"tests/compiled/test_{name}.py" for name in ("announcements", "cache", "sources", "versions")
 ]
-# Each task: the extra it needs, and its commands; arguments go to the last one.
+# Files of tests are shared out in the order in which they are collected (`tests/conftest.py`).
+PROCESSES = ["--numprocesses=auto", "--dist=loadfile", "--no-loadscope-reorder"]
+# Each task: the extras it needs, and its commands; arguments go to the last one.
 TASKS = {
-    "test": ("dev", [["python", "-m", "pytest", "--numprocesses=auto", "--dist=loadfile"]]),
+    "setup": ("dev,docs", []),
+    "test": ("dev", [["python", "-m", "pytest", *PROCESSES]]),
     "lint": ("dev", [["ruff", "format", "--check", "."], ["ruff", "check", "."]]),
     "types": ("dev", [["mypy"]]),
     "versions": ("dev", [["python", "-m", "pytest", "-m", "versions", *VERSIONS]]),
@@ -55,12 +60,23 @@ def main() -> int:
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
         print(__doc__)
         return 0
-    extra, commands = TASKS.get(sys.argv[1], ("", [[sys.argv[1]]]))
-    prepare(ENVIRONMENT, extra)
+    # The tests start hundreds of processes: what Python compiles of their sources is kept.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    if sys.argv[1] in ("test", "versions"):
+        # There is a process for each core: threads of theirs would wait for each other, and spin.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    extras, commands = TASKS.get(sys.argv[1], ("", [[sys.argv[1]]]))
+    with ThreadPoolExecutor() as pool:
+        ready = [pool.submit(prepare, ENVIRONMENT, extras)]
+        if sys.argv[1] in ("setup", "versions"):
+            ready.append(pool.submit(prepare, OLDEST, "", "pytest", *oldest("numba", "numpy")))
+    for done in ready:
+        done.result()
     programs = ENVIRONMENT / PROGRAMS
+    if sys.argv[1] == "setup":
+        return 0
     if sys.argv[1] == "versions":
         os.environ["PACPLAN_NEWEST"] = str(programs / "python")
-        prepare(OLDEST, "", "pytest", *oldest("numba", "numpy"))
         programs = OLDEST / PROGRAMS
     if sys.argv[1] == "wheel":
         try:
@@ -122,26 +138,29 @@ def oldest(*names: str) -> list[str]:
     return [f"{name}=={bounds[name]}" for name in names]
 
 
-def prepare(environment: Path, extra: str, *others: str) -> None:
+def prepare(environment: Path, extras: str, *others: str) -> None:
     """Install pacplan in an environment, with what else a task needs, unless that was done."""
-    stamp = environment / f".ready{'-' + extra if extra else ''}"
+    stamps = [environment / f".ready-{extra}".rstrip("-") for extra in extras.split(",")]
     wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
-    if stamp.exists() and stamp.read_text() == wanted:
+    if all(stamp.exists() and stamp.read_text() == wanted for stamp in stamps):
         return
     print(f"dev.py: preparing {environment.name} ...", file=sys.stderr)
     programs = environment / PROGRAMS
     try:
         if not (programs / "python").exists() and not (programs / "python.exe").exists():
             venv.create(environment, with_pip=True)
-        target = f".[{extra}]" if extra else "."
+        target = f".[{extras}]" if extras else "."
         pip = [str(programs / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet"]
-        subprocess.run([*pip, "install", *others, "--editable", target], cwd=ROOT, check=True, stdout=2)
+        # Modules are compiled when they are first imported, which most never are.
+        pip += ["install", "--no-compile"]
+        subprocess.run([*pip, *others, "--editable", target], cwd=ROOT, check=True, stdout=2)
     except subprocess.CalledProcessError as error:
         sys.exit(
             f"dev.py: {' '.join(map(str, error.cmd))} failed. If it is about ensurepip, this Python "
             "comes without venv (Debian and Ubuntu: install python3-venv)."
         )
-    stamp.write_text(wanted)
+    for stamp in stamps:
+        stamp.write_text(wanted)
 
 
 if __name__ == "__main__":

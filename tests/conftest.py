@@ -1,3 +1,4 @@
+import gc
 import math
 import os
 import re
@@ -10,6 +11,17 @@ import numpy as np
 import pytest
 
 import pacplan
+from pacplan.compiled.announcements import compilations
+
+# The kernels of Bracket take longest to compile. One process does so while the others are busy with
+# what has no need of them.
+LARGEST, WITHOUT = "test_bracket_kernels.py", ("bounds", "compiled", "core", "experiments", "theory")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Order the files of tests for processes that share a cold cache of kernels."""
+    items.sort(key=lambda item: (item.path.name != LARGEST, item.path.parent.name not in WITHOUT))
 
 
 def constant_radius(level):
@@ -51,6 +63,21 @@ def interruptible():
     before = signal.getsignal(signal.SIGINT)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+def pytest_collection_finish():
+    """Let the garbage collector pass over the tests themselves."""
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def lasting():
+    """What the compiler keeps of a kernel is millions of objects: the garbage collector looks once."""
+    before = len(compilations)
+    yield
+    if len(compilations) > before:
+        gc.collect()
+        gc.freeze()
 
 
 class Clock:

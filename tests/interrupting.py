@@ -9,8 +9,8 @@ import time
 from command_line import Outcome
 
 
-def interrupted(command, has_begun, *, folder=None, wait=0.0, patience=600):
-    """Start a command, send Ctrl-C some time after `has_begun()` says so, and say how it ended."""
+def interrupted(command, *has_begun, folder=None, wait=0.0, patience=600):
+    """Start a command, send Ctrl-C some time after each `has_begun()` says so, and say how it ended."""
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -22,11 +22,12 @@ def interrupted(command, has_begun, *, folder=None, wait=0.0, patience=600):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
-        while not has_begun():
-            assert process.poll() is None, process.stderr.read()
-            time.sleep(0.01)
-        time.sleep(wait)
-        process.send_signal(signal.SIGINT)
+        for begun in has_begun:
+            while not begun():
+                assert process.poll() is None, process.stderr.read()
+                time.sleep(0.01)
+            time.sleep(wait)
+            process.send_signal(signal.SIGINT)
         stdout, stderr = process.communicate(timeout=patience)
     finally:
         process.kill()
@@ -35,7 +36,7 @@ def interrupted(command, has_begun, *, folder=None, wait=0.0, patience=600):
 
 
 def interrupted_script(script, *arguments, folder, begun, **options):
-    """The same for a script that makes the file `begun` in a folder of its own."""
+    """The same for a script that makes files of the names `begun` in a folder of its own."""
     (folder / "script.py").write_text(script)
     command = [sys.executable, "script.py", *arguments]
-    return interrupted(command, (folder / begun).exists, folder=folder, **options)
+    return interrupted(command, *((folder / name).exists for name in begun), folder=folder, **options)

@@ -28,8 +28,9 @@ GAPE = ("--planner", "mdp-gape")
 ASKED = {"epsilon": 1, "delta": 0.1, "gamma": 0.7}
 
 
-@pytest.mark.parametrize("runner", [run, run_process])
-@pytest.mark.parametrize("planner", ["auto", "mdp-gape"])
+@pytest.mark.parametrize(
+    ("runner", "planner"), [(run, "auto"), (run_process, "auto"), (run, "mdp-gape")]
+)
 def test_garnet(runner, planner):
     outcome = runner("plan", "garnet", *FAST, "--planner", planner)
     plan = pacplan.plan(pacplan.envs.garnet(), seed=0, **ASKED)
@@ -382,18 +383,27 @@ def test_broken_promise(folder):
     assert_refused(outcome, 1, "'vault'", "action", "2.0", "reward_range=(0.0, 1.0)")
 
 
-@pytest.mark.parametrize("kind", ["ZeroDivisionError", "ValueError", "TypeError", "KeyError"])
-def test_simulator_that_raises(folder, tmp_path, kind):
+@pytest.mark.parametrize(
+    ("kind", "runner"),
+    [
+        ("ZeroDivisionError", run),
+        ("ValueError", run),
+        ("TypeError", run),
+        ("KeyError", run),
+        ("KeyError", run_process),
+    ],
+)
+def test_simulator_that_raises(folder, kind, runner):
     # The message alone may say nothing ("'x'" for a KeyError), so the class is named as well.
-    outcome = run_process("plan", f"{folder}:raising", *FAST, "--set", f"kind={kind}", cwd=tmp_path)
+    outcome = runner("plan", f"{folder}:raising", *FAST, "--set", f"kind={kind}")
     assert outcome.code == 1
     assert outcome.stdout == ""
     assert kind in outcome.stderr
     assert "own words" in outcome.stderr
 
 
-def test_factory_that_raises(folder, tmp_path):
-    outcome = run_process("plan", f"{folder}:broken_factory", *FAST, cwd=tmp_path)
+def test_factory_that_raises(folder):
+    outcome = run_process("plan", f"{folder}:broken_factory", *FAST)
     assert outcome.code == 1
     assert outcome.stdout == ""
     assert "RuntimeError" in outcome.stderr and "no model today" in outcome.stderr

@@ -21,7 +21,7 @@ folder = pytest.fixture(folder_of_models)
         ("sparse-sampling", ["--option", "width=3", "--option", "horizon=2"], "horizon=2, width=3"),
         ("sparse-sampling", ["--epsilon", "4", "--horizon", "1"], "epsilon=4.0, delta=0.1"),
         ("sparse-sampling", ["--option", "epsilon=4", "--horizon", "1"], "epsilon=4.0, delta=0.1"),
-        ("mdp-gape", ["--option", "value_bounds={m}:bounds", "--epsilon", "4"], "value_bounds="),
+        ("bracket", ["--option", "value_bounds={m}:bounds", "--epsilon", "4"], "value_bounds="),
         ("mdp-gape", ["--option", "thresholds={m}:flat", "--epsilon", "4"], "thresholds="),
         ("mdp-gape", ["--thresholds", "{m}:flat", "--epsilon", "4"], "thresholds="),
         ("bracket", ["--option", "goal=value", "--option", "epsilon=4"], "goal='value'"),
@@ -112,13 +112,13 @@ def test_resuming_from_the_command(folder, tmp_path):
         (["--state", "1"], ["--state 1", "has state 0"]),
         (["--option", "exploration=1.0"], ["another planner"]),
     ):
-        assert_refused(run_process(*command, *extra, "--resume", cwd=tmp_path), 2, *words)
+        assert_refused(run(*command, *extra, "--resume"), 2, *words)
     saved = (tmp_path / "saved").read_bytes()
     records = []
     # With all that the checkpoint knows already, without it, and from the beginning.
     for extra in ([*wanted, "--state", "0", "--resume"], ["--resume"], wanted):
         (tmp_path / "saved").write_bytes(saved)
-        done = run_process(*command, *extra, cwd=tmp_path)
+        done = run(*command, *extra)
         assert done.code == 0, done.stderr
         record = json.loads(done.stdout)
         del record["seconds"], record["memory"]
@@ -146,7 +146,7 @@ def test_resuming_what_was_chosen(folder, tmp_path):
     first = run_process(*command, "--seed", "3", cwd=tmp_path)
     assert first.code == 130, first.stderr
     assert first.stderr == "pacplan: stopped; --resume goes on from saved\n"
-    refused = run_process(*command, "--delta", "0.2", "--resume", cwd=tmp_path)
+    refused = run(*command, "--delta", "0.2", "--resume")
     assert_refused(refused, 2, "another planner", "delta=0.1", "delta=0.2")
     saved = (tmp_path / "saved").read_bytes()
     records = []

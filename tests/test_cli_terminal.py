@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -23,6 +24,12 @@ def on_terminal(*arguments, **environment):
 
 CERTIFIED = ("plan", "garnet", *FAST, "--quiet")
 NOT_CERTIFIED = (*CERTIFIED, "--epsilon", "0.01", "--budget", "300")
+
+
+@cache
+def piped(*command):
+    """What a command prints where there is no terminal."""
+    return run_process(*command).stdout
 
 
 def table_of(text):
@@ -47,21 +54,19 @@ def test_lines_fit_the_terminal(columns, command, code, verdict):
     assert all(len(line) < columns for line in lines if line not in table_of(plain(shown)))
     assert max(map(len, table_of(plain(shown)))) < max(columns, 60)
     assert any(len(line) > 0.7 * columns for line in lines), "the width is used"
-    piped = run_process(*command)
     cut = "episodes, "  # The seconds differ.
     assert (
         " ".join(plain(shown).replace("━", "").replace("·", "").split()).split(cut)[0]
-        == (" ".join(piped.stdout.replace("━", "").replace("·", "").split()).split(cut)[0])
+        == " ".join(piped(*command).replace("━", "").replace("·", "").split()).split(cut)[0]
     )
 
 
 @pytest.mark.parametrize("command", [CERTIFIED, NOT_CERTIFIED], ids=["certified", "not certified"])
 def test_paragraphs_are_lines_in_a_pipe(command):
-    outcome = run_process(*command)
-    assert "\x1b" not in outcome.stdout
-    lines = outcome.stdout.splitlines()
+    assert "\x1b" not in piped(*command)
+    lines = piped(*command).splitlines()
     assert all(line == line.rstrip() for line in lines)
-    words = [line for line in lines if line and line not in table_of(outcome.stdout)]
+    words = [line for line in lines if line and line not in table_of(piped(*command))]
     assert all(line[0].isupper() for line in words), "each begins a sentence"
     assert max(map(len, words)) > 140, "none is broken"
 
@@ -112,21 +117,20 @@ def test_help_fits_the_terminal(command):
     code, shown = on_terminal(60, *arguments)
     assert code == 0
     assert max(map(len, shown.splitlines())) < 60
-    piped = run_process(*arguments).stdout
-    assert " ".join(shown.split()) == " ".join(piped.split())
+    assert " ".join(shown.split()) == " ".join(piped(*arguments).split())
 
 
 def test_help_keeps_its_brackets():
-    assert "(needs pacplan[viz])" in run_process("compare", "--help").stdout
+    assert "(needs pacplan[viz])" in piped("compare", "--help")
 
 
 def test_help_has_every_planner_and_problem():
     assert list(catalogue.PLANNERS) == list(pacplan.planners)
     assert list(catalogue.PROBLEMS) == list(pacplan.envs.__all__)
-    lines = run_process("--help").stdout.splitlines()
+    lines = piped("--help").splitlines()
     for name, words in (catalogue.PLANNERS | catalogue.PROBLEMS).items():
         assert any(line.split() == [name, *words.split()] for line in lines)
-    about = run_process("plan", "--help").stdout
+    about = piped("plan", "--help")
     assert f"{', '.join(catalogue.PLANNERS)}, or your own" in about
     assert f"{', '.join(catalogue.PROBLEMS)}; a Gymnasium" in about
 

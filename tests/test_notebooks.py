@@ -33,8 +33,10 @@ def test_notebook(name, tmp_path):
 
 def test_a_notebook_that_shows_something_else_is_found_out(tmp_path):
     notebook = json.loads((FOLDER / "first_certificate.ipynb").read_text("utf-8"))
-    shown = [cell for cell in notebook["cells"] if cell.get("outputs")]
-    shown[0]["outputs"][0]["data"]["text/plain"] = ["'something else'"]
+    shown = next(cell for cell in notebook["cells"] if cell.get("outputs"))
+    shown["source"] = ["'this'"]
+    shown["outputs"][0]["data"] = {"text/plain": ["'something else'"]}
+    notebook["cells"] = [shown]
     (tmp_path / "first_certificate.ipynb").write_text(json.dumps(notebook), "utf-8")
     (tmp_path / "execute.py").write_text((FOLDER / "execute.py").read_text("utf-8"), "utf-8")
     done = subprocess.run(

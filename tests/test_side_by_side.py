@@ -255,7 +255,7 @@ def local_cluster(workers, **options):
 
 def test_a_dask_client_makes_the_calls_also_if_a_worker_is_lost():
     alone = UCT.plan(over(models.slow_when_good), seed=1, workers=1, budget=300)
-    with local_cluster(3) as (cluster, client):
+    with local_cluster(2) as (cluster, client):
         victim = psutil.Process(cluster.workers[0].pid)
         killed = []
 
@@ -393,7 +393,7 @@ def test_a_script_that_every_process_would_run_again_is_told_so(tmp_path):
 @pytest.mark.parametrize(("rule", "end"), [("return", "interrupt True 0"), ("raise", "raised")])
 def test_ctrl_c(rule, end, tmp_path):
     # Patience is less than a call takes.
-    ended = interrupted_script(SCRIPT, rule, folder=tmp_path, begun="begun", patience=25)
+    ended = interrupted_script(SCRIPT, rule, folder=tmp_path, begun=["begun"], patience=25)
     assert ended.stdout.strip() == end, ended.stderr
     assert "Traceback" not in ended.stderr
 

@@ -10,7 +10,7 @@ import pacplan
 PLAN = """
 import pacplan
 model = pacplan.envs.garnet(states=20, seed=0)
-print(pacplan.MDPGapE(epsilon=1, delta=.1, gamma=.5).plan(model, 0, seed=0).samples)
+print(pacplan.SparseSampling(gamma=0.5, horizon=3, width=5).plan(model, 0, seed=0).values)
 """
 
 
@@ -27,7 +27,7 @@ def plan_in_a_process(**environment):
 
 def test_only_the_first_process_compiles(tmp_path):
     cold, message = plan_in_a_process(NUMBA_CACHE_DIR=str(tmp_path))
-    assert "compiling mdp_gape for a tabular model" in message
+    assert "compiling sparse_sampling for a tabular model" in message
     warm, silence = plan_in_a_process(NUMBA_CACHE_DIR=str(tmp_path))
     assert silence == "", "every compilation is announced"
     assert warm == cold

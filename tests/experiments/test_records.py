@@ -3,6 +3,7 @@
 import math
 import os
 import re
+import shutil
 import sys
 
 import pytest
@@ -19,6 +20,21 @@ from pacplan.experiments import (
 )
 from pacplan.experiments import records as files
 from sweeps import GAPE, SMALL, UCT, timeless
+
+REPRODUCE = ["reproduce", "figure2", "--quick", "--mdps", 2, "--planners", "uct"]
+SWEEP = 'seeds = 2\nbudgets = [30]\n[[problems]]\nname = "garnet"\n[[planners]]\nname = "uct"\n'
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The commands of a sweep and of a reproduction, and the folders that they have written."""
+    place = tmp_path_factory.mktemp("finished")
+    (place / "my.toml").write_text(SWEEP)
+    found = {}
+    for what, wanted in (("sweep", ["sweep", place / "my.toml"]), ("reproduce", REPRODUCE)):
+        found[what] = [*wanted, "--workers", 1, "--quiet", "--out"], place / what
+        assert command(*found[what][0], place / what).code == 0
+    return found
 
 
 def a_folder(path):
@@ -71,22 +87,14 @@ def a_folder(path):
     ],
 )
 @pytest.mark.parametrize("what", ["sweep", "reproduce"])
-def test_odd_files_are_refused_as_they_are(tmp_path, name, damage, words, what):
-    (tmp_path / "my.toml").write_text(
-        'seeds = 2\nbudgets = [30]\n[[problems]]\nname = "garnet"\n[[planners]]\nname = "uct"\n'
-    )
-    wanted = {
-        "sweep": ["sweep", tmp_path / "my.toml"],
-        "reproduce": ["reproduce", "figure2", "--quick", "--mdps", 2, "--planners", "uct"],
-    }[what]
-    wanted += ["--workers", 1, "--quiet", "--out", tmp_path / "my"]
+def test_odd_files_are_refused_as_they_are(finished, tmp_path, name, damage, words, what):
     if what == "reproduce" and "line 4" in words:
         pytest.skip("the rows are those of any sweep")
-    assert command(*wanted).code == 0
-    path = tmp_path / "my" / name
+    wanted, written = finished[what]
+    path = shutil.copytree(written, tmp_path / "my") / name
     damage(path)
     before = path.read_bytes() if path.is_file() else None
-    result = command(*wanted)
+    result = command(*wanted, tmp_path / "my")
     assert result.code == 2
     assert words in result.stderr and len(result.stderr.splitlines()) == 1
     assert str(tmp_path / "my") in result.stderr

@@ -148,9 +148,10 @@ def test_interrupted_reproduction_goes_on_where_it_was(tmp_path):
     assert not (tmp_path / "out" / "report.html").exists()
 
 
-@pytest.mark.parametrize(
-    ("workers", "most"), [(1, 700), (2, 700), (1, 3000), (2, 3001), (1, 3002), (2, 3050)]
-)
+MORE = [pytest.param(*more, marks=pytest.mark.statistical) for more in ((2, 700), (1, 3002), (2, 3050))]
+
+
+@pytest.mark.parametrize(("workers", "most"), [(1, 700), (1, 3000), (2, 3001), *MORE])
 def test_a_full_disk_ends_it_with_a_word_and_it_goes_on_later(folder, workers, most):
     """No file may grow beyond so many bytes, which fails as on a full disk: in the midst of a line."""
     resource = pytest.importorskip("resource")
