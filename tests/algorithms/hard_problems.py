@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.special import logsumexp
 from scipy.stats import binom
 
 import pacplan
@@ -158,7 +157,9 @@ def evidence(search, model, horizon, counted=1.0):
         bets = search._bets[link][held] - n * np.log1p(-y / stakes[h][held])
         cash = search._fixed["levels"]["cash"][h]
         exponent = reach * GAMMA**h / sigma if pooled else reach
-        total += exponent * np.logaddexp(np.log(cash), np.log((1 - cash) / len(held)) + logsumexp(bets))
+        total += exponent * np.logaddexp(
+            np.log(cash), np.log((1 - cash) / len(held)) + np.logaddexp.reduce(bets)
+        )
     return total
 
 

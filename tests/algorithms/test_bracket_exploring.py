@@ -109,7 +109,7 @@ def test_all_bounds_are_up_to_date_after_it(explored, kind):
             apart = np.abs(state.bounds.pairs[:pairs, 0] - upper[:pairs, 0])
             assert (apart <= left_open[depths] + 1e-9).all()
 
-    explored(check, kind=kind, budget=5000)
+    explored(check, kind=kind, budget=7000)
     assert len(checked) > 500
 
 

@@ -7,7 +7,8 @@ import pacplan
 from hard_problems import BANDITS, GAMMA, TREES, Kind, evidence, lens_on_searches, most
 from pacplan import exact
 from pacplan.algorithms.bracket import constants
-from pacplan.algorithms.common.returns import BETTOR_SHARE, FIRST_BET
+from pacplan.algorithms.bracket.search import BracketSearch
+from pacplan.algorithms.common.funds import FIRST_BET
 
 lens = pytest.fixture(lens_on_searches)
 KINDS = BANDITS + TREES
@@ -64,15 +65,15 @@ def test_joint_bounds_hold_in_thousands_of_runs(lens, kind, delta):
 
 
 def wealth_at(search, arm, q, lower):
-    """K_b and F_b: what both accounts have at the lowest point above Q(b), or so many below it."""
+    """X_b and E_b: what both accounts have at the lowest point above Q(b), or so many below it."""
     rules, setting = search._rules[0], search._setting
     value = (q - setting.low * setting.sigma[-1]) / setting.width - rules["floor"]
-    exploit = forced = 1.0
+    exploit, forced = rules["given"], 1.0
     # (Rounded, the last point may be the largest value.)
-    if arm["exploits"] > FIRST_BET:
+    if arm["refill"] > 0:
         wealth = search._wealth[arm["account"]]
         i = int(value / rules["step"] + 1e-9) + 1 - lower
-        exploit = wealth[np.clip(i, 1, len(wealth) - 1)].mean()
+        exploit = wealth[np.clip(i, 1, len(wealth) - 1)].sum()
     if arm["forces"] > 0:
         wealth = search._forced_wealth[arm["forced_account"]]
         i = int(value / (rules["step"] * rules["stride"]) + 1e-9) + 1
@@ -80,47 +81,74 @@ def wealth_at(search, arm, q, lower):
     return exploit, forced
 
 
-def weighted(search, exploit, without=None):
-    """The wealth of accounts, weighted in the order in which they were opened, and what is left."""
-    opened = [b for b, arm in enumerate(search.root) if arm["exploits"] > FIRST_BET and b != without]
-    opened.sort(key=lambda b: search.root[b]["account"])
-    weights = BETTOR_SHARE * (1.0 - BETTOR_SHARE) ** np.arange(len(opened))
-    if without is not None and len(opened) == len(search.root) - 1:
-        # The last of them has all that is left.
-        weights[-1] /= BETTOR_SHARE
-    return 1.0 - weights.sum() + weights @ exploit[opened]
-
-
-def joint_process(search, model, kind, lower=0):
-    """Y, or less, by what the search has recorded and what is true."""
+def joint_process(search, model, kind, lower):
+    """Y by what the search has recorded and what is true, and so many points below what is true."""
     q = truth(model, kind)
     best = int(np.argmax(q))
-    found = [wealth_at(search, arm, q[b], lower) for b, arm in enumerate(search.root)]
-    exploit, forced = np.array(found).T
+    above = np.exp(evidence(search, model, kind.horizon))
     share, c = constants.JOINT_BELOW, constants.JOINT_ABOVE
     part = constants.EXPLOIT_SHARE
-    below = part * weighted(search, exploit) + (1.0 - part) * forced.mean()
-    above = np.exp(evidence(search, model, kind.horizon))
-    return share * below + (1.0 - share) * above * (c + (1.0 - c) * weighted(search, exploit, best))
+    reserve, idle = search._rules[0]["reserve"], search.root[best]["money"]
+    # Of two actions each has money of its own, below half of it.
+    each = 0.5 if len(q) == 2 else 1.0
+    for points in (0, lower):
+        found = [wealth_at(search, arm, q[b], points) for b, arm in enumerate(search.root)]
+        exploit, forced = np.array(found).T
+        below = part * each * (reserve + exploit.sum()) + (1.0 - part) * forced.mean()
+        money = reserve + idle + np.delete(exploit, best).sum()
+        yield share * below + (1.0 - share) * above * (c + (1.0 - c) * money)
 
 
 @pytest.mark.parametrize("kind", [*BANDITS, Kind(2, 2, 2), Kind(4, 2, 1), Kind(5, 3, 2)], ids=str)
 def test_the_process_does_not_grow(lens, kind):
     """Nor do stakes know their returns, nor is anything bet on twice: its mean is at most 1."""
     rng = np.random.default_rng(0)
-    planner = pacplan.Bracket(epsilon=0.2, delta=0.5, gamma=GAMMA, horizon=kind.horizon, chunk=20)
-    fair, unfair = [], []
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.5, gamma=GAMMA, horizon=kind.horizon, chunk=250)
+    found = []
     for run in range(300):
         model = kind.draw(rng)
         # A number of episodes is a time that does not look ahead.
         planner.plan(model, 0, seed=run, callback=lambda snapshot: snapshot.episodes >= 250)
         assert lens.last[0]._rules[0]["bettors"] > 0
-        fair.append(min(joint_process(lens.last[0], model, kind), 50.0))
-        # At points below what actions are worth it does grow.
-        unfair.append(min(joint_process(lens.last[0], model, kind, lower=64), 50.0))
-    error = np.std([fair, unfair], axis=1) / np.sqrt(300)
-    assert np.mean(fair) <= 1.0 + 5.5 * error[0]
-    assert np.mean(unfair) > 1.0 + 5.5 * error[1]
+        found.append(list(joint_process(lens.last[0], model, kind, lower=64)))
+    found = np.minimum(found, 50.0)
+    mean, error = found.mean(axis=0), found.std(axis=0) / np.sqrt(300)
+    assert mean[0] <= 1.0 + 5.5 * error[0]
+    # At points below what actions are worth it does grow.
+    assert mean[1] > 1.0 + 5.5 * error[1]
+
+
+@pytest.mark.parametrize("actions", [2, 3, 6])
+def test_gaps_are_what_the_proof_says(lens, monkeypatch, actions):
+    """If a is the best action, its own account counts with what was put there, not what it won."""
+    model = Kind(1, actions, 1).draw(np.random.default_rng(actions))
+    advance, c, checked = BracketSearch.advance, constants.JOINT_ABOVE, 0
+
+    def look(search, episodes, calls):
+        nonlocal checked
+        before, kept = search.root["exploits"].copy(), search._gaps.copy()
+        status = advance(search, episodes, calls)
+        rules, arms = search._rules[0], search.root
+        for b in np.flatnonzero(arms["exploits"] - before):
+            if before[b] <= FIRST_BET:
+                continue
+            account, first = arms["account"][b], arms["proven"][b] + 1
+            points = rules["floor"] + rules["step"] * np.arange(len(search._wealth[account]))
+            for a in np.flatnonzero((np.arange(actions) != b) & (arms["pair"] >= 0)):
+                money = rules["reserve"] + arms["money"][a] + search._wealth[account].sum(axis=1)
+                won = np.log(c + (1.0 - c) * money)[first:]
+                least = (points[first - 1 : -1] + arms["penalty"][a] * won).min()
+                upper = search._bounds.pairs[arms["pair"][a], 0]
+                gap = upper + arms["penalty"][a] * rules["log_joint"] - least
+                assert search._gaps[account, a] == pytest.approx(min(kept[account, a], gap))
+                checked += gap < kept[account, a]
+        return status
+
+    monkeypatch.setattr(BracketSearch, "advance", look)
+    pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=1, chunk=1).plan(
+        model, 0, seed=0, budget=1500
+    )
+    assert checked > 50
 
 
 def test_what_is_joint_and_what_is_not(lens):

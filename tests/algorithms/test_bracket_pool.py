@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
-from scipy.special import gammaln, logsumexp, xlogy
+from scipy.special import gammaln, xlogy
 
 import pacplan
 from hard_problems import GAMMA, Kind, Untold, lens_on_searches
@@ -53,14 +53,14 @@ def log_m(search, bets, n, y):
     held = bets > product.LOST
     with np.errstate(divide="ignore"):  # At y = 1 anything less than 1 is infinite evidence.
         terms = bets[held] - n * np.log1p(-y / stakes[held])
-    return np.logaddexp(np.log(cash), np.log((1 - cash) / len(bets)) + logsumexp(terms))
+    return np.logaddexp(np.log(cash), np.log((1 - cash) / len(bets)) + np.logaddexp.reduce(terms))
 
 
-def pooled_evidence(search, model, exponents, counted=1.0, more=0.0):
+def pooled_evidence(search, records, model, exponents, counted=1.0, more=0.0):
     """As `evidence`: sum over all pairs of their exponent times log M, at rewards higher by `more`."""
     rewards, probabilities, successors = model.sparse()
     total = 0.0
-    for state, action, n, bets, outcomes, unseen in records_of(search):
+    for state, action, n, bets, outcomes, unseen in records:
         if n > 0 and exponents[state, action] > 0.0:
             y = rewards[state, action] + more
             for p, to in zip(probabilities[state, action], successors[state, action], strict=True):
@@ -83,8 +83,11 @@ def test_pooled_evidence_against_the_truth_does_not_grow(lens, kind, told):
         model = kind.draw(rng)
         pooled(kind).plan(model if told else Untold(model), 0, seed=run, budget=800)
         search, exponents = lens.last[0], occupancy(model, kind.horizon)
+        records = list(records_of(search))
         # With d forgotten it does.
-        found.append([pooled_evidence(search, model, exponents, counted) for counted in (1.0, 0.0)])
+        found.append(
+            [pooled_evidence(search, records, model, exponents, counted) for counted in (1.0, 0.0)]
+        )
     values = np.minimum(np.exp(found), 50.0)
     mean, error = values.mean(axis=0), values.std(axis=0) / np.sqrt(len(values))
     assert mean[0] <= 1.0 + 5.5 * error[0]
@@ -105,13 +108,13 @@ def least_slack(lens, kind, runs=60):
         pooled(kind, delta=1e-9).plan(model, 0, seed=run, budget=int(rng.integers(20, 600)))
         search = lens.last[0]
         rules, best = search._fixed["rules"][0], int(np.argmax(q))
-        exponents = occupancy(model, kind.horizon)
+        exponents, records = occupancy(model, kind.horizon), list(records_of(search))
         sigma = (GAMMA ** np.arange(kind.horizon)).sum()
         for link in search.tree.tried(0):
             if search.tree.pairs[link]["action"] == best:
                 for more in np.linspace(0.0, 1.0 - model.sparse()[0].max(), 12):
                     paid = rules["kappa"] * rules["resolution"]
-                    paid *= pooled_evidence(search, model, exponents, more=more)
+                    paid *= pooled_evidence(search, records, model, exponents, more=more)
                     claimed = q[best] + sigma * more
                     slack = min(slack, search._bounds.pairs[link, 0] + paid - claimed)
     return slack

@@ -12,6 +12,7 @@ from pacplan.algorithms.bracket import constants, roulette
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED
 from pacplan.algorithms.bracket.search import BracketSearch
 from pacplan.algorithms.common import returns
+from pacplan.algorithms.common.funds import FIRST_BET
 from pacplan.engine.calls import CHUNK_DONE
 
 lens = pytest.fixture(lens_on_searches)
@@ -129,7 +130,7 @@ def test_bets_are_on_the_value_of_the_policy(lens, merge, monkeypatch):
     model = chain(np.random.default_rng(3))
     truth = exact.finite_horizon(model, gamma=GAMMA, horizon=HORIZON)[0, 0, 0]
     planner = pacplan.Bracket(
-        epsilon=0.5, delta=0.1, gamma=GAMMA, horizon=HORIZON, goal="value", merge=merge, chunk=1
+        epsilon=0.3, delta=0.1, gamma=GAMMA, horizon=HORIZON, goal="value", merge=merge, chunk=1
     )
     found = episodes_of(planner, model, 1, 12_000, monkeypatch)
     numbers = np.array([row[:4] for row in found])
@@ -168,10 +169,12 @@ def test_no_stake_depends_on_the_return_that_it_is_on(lens, monkeypatch):
     for (*_, earned, (moments, wealth, root)), (later, grown, now) in zip(found, after, strict=True):
         action = int(np.flatnonzero(now["exploits"] - root["exploits"])[0])
         seen, account = root["exploits"][action], root["account"][action]
-        if seen <= returns.FIRST_BET:
+        if seen < FIRST_BET:
             continue
         points = np.arange(root["proven"][action] + 1, wealth.shape[1]) * search._rules[0]["step"]
-        growth = grown[account][-len(points) :] / wealth[account][-len(points) :]
+        # Half of what was moved to the account before the episode, for each bettor.
+        moved = 0.5 * (now["money"] - root["money"])[action]
+        growth = grown[account][-len(points) :] / (wealth[account][-len(points) :] + moved)
         used = (growth != 1.0).any(axis=1)
         expected = factors(moments[action], seen, points[used], earned)
         np.testing.assert_allclose(growth[used], expected, rtol=1e-6)

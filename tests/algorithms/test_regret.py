@@ -1,12 +1,20 @@
 """How well planners do within a budget, against the paper's published curves."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
 
 import pacplan
 from pacplan import exact
+
+
+@cache
+def problem(seed):
+    """One of the paper's MDPs, and the values of its actions."""
+    model = pacplan.envs.garnet(seed=seed)
+    return model, exact.discounted(model, gamma=0.7)[0]
 
 
 # Mean regret over 200 of the paper's MDPs.
@@ -30,8 +38,7 @@ from pacplan import exact
 def test_regret_is_no_worse_than_published(planner, budget, published):
     regrets = []
     for seed in range(200):
-        model = pacplan.envs.garnet(seed=seed)
-        values = exact.discounted(model, gamma=0.7)[0]
+        model, values = problem(seed)
         plan = planner.plan(model, 0, seed=seed, budget=budget)
         regrets.append(values.max() - values[plan.action])
     error = np.std(regrets) / math.sqrt(len(regrets))

@@ -117,6 +117,7 @@ def _setting(model: Table, gamma: float, horizon: int, epsilon: float, delta: fl
             states=model.states,
             same_actions=model.same_actions,
             most_actions=model.max_actions,
+            choices=model.max_actions,
             guided=False,
         )
     )

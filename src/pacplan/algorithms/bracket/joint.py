@@ -11,7 +11,7 @@ import numpy as np
 
 from pacplan.algorithms.bracket.constants import JOINT_ABOVE, LEAST_ASKED, TIE
 from pacplan.algorithms.bracket.records import Search
-from pacplan.algorithms.common.returns import BETTOR_SHARE, FIRST_BET, NEWEST
+from pacplan.algorithms.common.funds import FIRST_BET, total
 from pacplan.compiled.jit import inlined
 from pacplan.engine.arms import argmax_at_random
 from pacplan.engine.tree import NONE
@@ -27,30 +27,23 @@ def bets(search: Search, action: int) -> bool:
 def _renew_gap(search: Search, rival: int, action: int) -> None:
     """How much better a `rival` may be than an action that bets, at most.
 
-    W(a) + lambda log(1/(delta_J (1 - beta))) - min_i [ m_(i-1) + lambda log(c + (1 - c) w K(m_i)) ],
-    over the grid points m_i that are not proven; and never more than before. W falls with lambda as
-    fast as evidence against it is large, so lambda is right if that is what stands beside it here.
+    W(a) + lambda log(1/(delta_J (1 - beta))) - min_i [ m_(i-1) + lambda log(c + (1 - c) x_i) ], with
+    x_i = o + D_a + X_b(m_i), over the grid points m_i that are not proven; and never more than before.
+    W falls with lambda as fast as evidence against it is large, so lambda is right if that is what
+    stands beside it here.
     """
     rules, arm, other = search.rules[0], search.root[action], search.root[rival]
     wealth, penalty = search.wealth[arm.account], other.penalty
-    # The order of the action among those that bet, the rival left out.
-    order = arm.account
-    if bets(search, rival) and other.account < arm.account:
-        order -= 1
-    share = (1.0 - JOINT_ABOVE) * (1.0 - BETTOR_SHARE) ** order / NEWEST.size
-    # The last one has all that is left.
-    if order < search.root.size - 2:
-        share *= BETTOR_SHARE
+    # What is not staked in a world in which the rival is the best action.
+    idle = rules.reserve + other.money
+    spare = JOINT_ABOVE + (1.0 - JOINT_ABOVE) * idle
     least = np.inf
     won = 0.0
     for i in range(arm.proven + 1, wealth.shape[0]):
         below = rules.floor + (i - 1) * rules.step
-        if below + penalty * log(JOINT_ABOVE) >= least:
+        if below + penalty * log(spare) >= least:
             break
-        total = 0.0
-        for q in range(NEWEST.size):
-            total += wealth[i, q]
-        here = log(JOINT_ABOVE + share * total)
+        here = log(spare + (1.0 - JOINT_ABOVE) * total(wealth[i]))
         if below + penalty * here < least:
             least = below + penalty * here
             won = here

@@ -30,6 +30,7 @@ from pacplan.algorithms.bracket.joint import (
 )
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
 from pacplan.algorithms.bracket.roulette import begin
+from pacplan.algorithms.common.funds import fund
 from pacplan.algorithms.common.guidance import follows
 from pacplan.algorithms.common.returns import NEWEST
 from pacplan.compiled.jit import inlined
@@ -90,6 +91,8 @@ def decide(search: Search, graph: Graph | None, ties: Any) -> None:
         exploit = _cost_below(search, best, rival) < _cost_above(search, best, rival)
         decision.kind = EXPLOIT if exploit else EXPLORE
         decision.play = best if exploit else rival
+    if decision.kind == EXPLOIT:
+        fund(search, best, _gap_left(search, best, rival))
     begin(search)
     decision.advised = NO_ADVICE
     decision.guided = (
@@ -119,6 +122,14 @@ def _explores_next(search: Search, graph: Graph | None) -> bool:
         return bool(report.episodes % 2 != 0)
     # Every exploring episode has come to the root, and made one call.
     return bool(2.0 * search.tree.nodes[0].reached < report.calls)
+
+
+@inlined
+def _gap_left(search: Search, best: int, rival: int) -> float:
+    """What has to become epsilon."""
+    if rival == NONE:
+        return 0.0
+    return pair_gap(search, rival, best) * (0.5 if search.rules[0].value_goal else 1.0)
 
 
 @inlined

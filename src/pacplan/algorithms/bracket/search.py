@@ -27,8 +27,9 @@ from pacplan.algorithms.bracket.records import (
 )
 from pacplan.algorithms.bracket.setting import Task, setting_of
 from pacplan.algorithms.common.confidence import tail
+from pacplan.algorithms.common.funds import FIRST_BET
 from pacplan.algorithms.common.plans import within
-from pacplan.algorithms.common.returns import ANYTHING, FIRST_BET, NEWEST, check_returns
+from pacplan.algorithms.common.returns import ANYTHING, NEWEST, check_returns
 from pacplan.compiled.jit import copied, records, zeros
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_graph, grown_graph
@@ -88,6 +89,7 @@ class BracketSearch(KernelSearch):
                 states=facts(model).states or math.inf,
                 same_actions=model.same_actions,
                 most_actions=room,
+                choices=actions,
                 guided=planner.policy is not None,
             )
         )

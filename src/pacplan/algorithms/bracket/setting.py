@@ -62,6 +62,7 @@ class Task(NamedTuple):
     states: float  # infinite if their number is not known
     same_actions: bool
     most_actions: int
+    choices: int  # actions of the root
     guided: bool  # whether the user gave a policy
 
 
@@ -123,6 +124,12 @@ def setting_of(task: Task) -> Setting:
         rules["joint"], rules["log_joint"] = True, -math.log(shares.joint)
         rules["exploit_cost"] *= JOINT_EXPLOIT_COST / EXPLOIT_COST
     rules["delta_exploit"] = EXPLOIT_SHARE * shares.below
+    if shares.joint > 0.0 and task.choices == 2:
+        # Whichever is the best, the money is on the other.
+        rules["given"] = 1.0
+        rules["delta_exploit"] /= 2.0
+    else:
+        rules["reserve"] = 1.0
     rules["delta_forced"] = (1.0 - EXPLOIT_SHARE) * shares.below
     rules["epsilon"], rules["resolution"] = task.epsilon / width, grid.resolution
     rules["learns"], rules["least"] = learns, above.kappa * grid.resolution

@@ -100,6 +100,8 @@ RULES = np.dtype(
         ("stride", np.int64),  # steps of it in one step of the grid of forced bets
         ("horizon", np.int64),
         ("may_end", np.bool_),
+        ("reserve", np.float64),  # money for bets on returns that no account holds ...
+        ("given", np.float64),  # ... and what each account has beside it
         ("bettors", np.int64),  # actions that have begun to bet on returns ...
         ("forcers", np.int64),  # ... and on forced episodes
     ],

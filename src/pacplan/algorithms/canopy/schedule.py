@@ -20,6 +20,7 @@ from pacplan.algorithms.canopy.records import (
     Search,
 )
 from pacplan.algorithms.canopy.shape import freeze, freeze_wide, reshape
+from pacplan.algorithms.common.funds import fund
 from pacplan.algorithms.common.guidance import follows
 from pacplan.algorithms.common.returns import NEWEST
 from pacplan.compiled.jit import inlined
@@ -54,6 +55,7 @@ def decide(search: Search, ties: Any) -> None:
         return
     rival = argmax_at_random(root.upper, unit.best, TIE, ties)
     if _cost_below(search, unit.best) < _cost_above(search, unit.best, rival):
+        fund(search, unit.best, root[rival].upper - root[unit.best].lower)
         begin_episode(search, unit.best)
     else:
         reshape(search, rival, root[unit.best].estimate)

@@ -148,7 +148,7 @@ def _rules(
     rules["offset"], rules["slope"] = (lowest - low) / width, (highest - lowest) / width
     rules["delta_tree"] = ORDINARY_SHARE * above
     rules["delta_forced_tree"] = (1.0 - ORDINARY_SHARE) * above
-    rules["delta_exploit"] = ORDINARY_SHARE * below
+    rules["delta_exploit"], rules["reserve"] = ORDINARY_SHARE * below, 1.0
     rules["delta_forced"] = (1.0 - ORDINARY_SHARE) * below
     rules["step"], rules["stride"] = grid.step, grid.stride
     rules["floor"], rules["least_return"], rules["most_return"] = floor, np.inf, -np.inf

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from pacplan.algorithms.common.funds import FIRST_BET, FUNDED_FIELDS, total
 from pacplan.algorithms.common.guidance import GUIDANCE_FIELDS, compare
 from pacplan.compiled.jit import inlined
 from pacplan.models.protocol import BrokenPromiseError
@@ -21,13 +22,12 @@ from pacplan.models.protocol import BrokenPromiseError
 ACCOUNT_FIELDS = [
     ("lower", np.float64),  # L
     ("returns", np.float64),  # sum over its exploit episodes
-    ("threshold", np.float64),  # wealth that proves a bound
     ("exploits", np.int64),
     ("proven", np.int64),  # grid points proven by exploit episodes ...
     ("forced", np.int64),  # ... and, on a coarser grid, by forced ones
     ("forces", np.int64),  # forced episodes
-    ("account", np.int64),  # row of its wealth, once it has begun to bet ...
-    ("forced_account", np.int64),  # ... and of that of its forced episodes
+    ("forced_account", np.int64),  # row of the wealth of its forced episodes
+    *FUNDED_FIELDS,
     *GUIDANCE_FIELDS,
 ]
 
@@ -37,8 +37,6 @@ MOMENTS = np.dtype(
     [("centre", np.float64), ("spread", np.float64), ("skew", np.float64), ("newest", np.float64)]
 )
 
-BETTOR_SHARE = 0.6  # of what is left for exploit episodes, for the next action to begin betting
-FIRST_BET = 4  # episodes watched before the first bet
 NEWEST = np.array([4.0, 2.0])  # of each bettor: weight of the newest return ...
 STEADY = np.array([2.0, 1.0])  # ... and if returns do not improve as a search learns
 LEAN = 0.5  # standard errors that a bettor adds to the mean
@@ -117,24 +115,11 @@ def bet_exploit(search: Any, action: int, earned: float, followed: bool) -> None
     arm.returns += earned
     compare(arm, followed, earned)
     earned -= search.rules[0].floor
-    if arm.exploits == FIRST_BET:
-        _open_account(search, action)
     if arm.exploits >= FIRST_BET:
         _stake_on_grid(search, action, earned)
     for q in range(NEWEST.size):
         learn_moments(moments[q], moments[q].newest, arm.exploits, earned)
     arm.exploits += 1
-
-
-@inlined
-def _open_account(search: Any, action: int) -> None:
-    """Shares of delta go to actions in the order of their first bets, and are fixed before these."""
-    rules, arm = search.rules[0], search.root[action]
-    share = rules.delta_exploit * BETTOR_SHARE * (1.0 - BETTOR_SHARE) ** rules.bettors
-    arm.threshold = 1.0 / share
-    arm.account = rules.bettors
-    rules.bettors += 1
-    search.wealth[arm.account] = 1.0
 
 
 @inlined
@@ -158,13 +143,11 @@ def _stake_on_grid(search: Any, action: int, earned: float) -> None:
     proven = arm.proven
     for i in range(arm.proven + 1, last):
         m = i * rules.step
-        total = 0.0
         for q in range(NEWEST.size):
             stake = _stake(moments[q], arm.exploits, m)
             if stake > 0.0:
                 wealth[i, q] = min(wealth[i, q] * (1.0 + stake * (earned - m)), MOST_WEALTH)
-            total += wealth[i, q]
-        if i == proven + 1 and total >= NEWEST.size * arm.threshold:
+        if i == proven + 1 and total(wealth[i]) * rules.delta_exploit >= 1.0:
             proven = i
     arm.proven = proven
     arm.lower = max(arm.lower, rules.floor + proven * rules.step)

@@ -1,0 +1,97 @@
+"""Money for bets on returns: it is moved, never made, and no account gives what it may not have."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pacplan
+from hard_problems import GAMMA, Kind, lens_on_searches
+from pacplan.algorithms.common import funds
+from pacplan.compiled.jit import kernel, zeros
+
+lens = pytest.fixture(lens_on_searches)
+ACCOUNT = np.dtype([*funds.FUNDED_FIELDS, ("proven", np.int64)])
+_withdraw, _deposit = funds._withdraw, funds._deposit
+
+
+@kernel
+def withdraw(wealth, accounts, part):
+    return _withdraw(wealth, accounts[0], part)
+
+
+@kernel
+def deposit(wealth, money):
+    _deposit(wealth, money)
+
+
+@settings(deadline=None)
+@given(
+    wealth=st.lists(st.tuples(*2 * [st.floats(0.0, 1e6)]), min_size=2, max_size=8),
+    money=st.floats(0.0, 1.0),
+    part=st.floats(0.0, 1.0),
+    proven=st.integers(0, 6),
+)
+def test_what_is_taken_was_there_at_every_point_that_counts(wealth, money, part, proven):
+    before = np.array(wealth)
+    after, accounts = before.copy(), zeros(1, ACCOUNT)
+    accounts["money"], accounts["proven"] = money, min(proven, len(before) - 2)
+    taken = withdraw(after, accounts, part)
+    open_points = slice(int(accounts["proven"][0]) + 1, None)
+    assert 0.0 <= taken <= money
+    assert accounts["money"][0] == money - taken
+    assert (after >= 0.0).all() and (after <= before).all()
+    spent = (before - after).sum(axis=1)[open_points]
+    assert spent == pytest.approx(taken, rel=1e-9, abs=1e-9)
+    # All that can be is, if it is asked for.
+    if part == 1.0:
+        assert taken == min(money, before.sum(axis=1)[open_points].min())
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(*2 * [st.floats(0.0, 1e6)]), min_size=1, max_size=8), st.floats(0.0, 1.0))
+def test_what_is_put_in_is_there_at_every_point(wealth, money):
+    before = np.array(wealth)
+    after = before.copy()
+    deposit(after, money)
+    assert (after - before).sum(axis=1) == pytest.approx(money, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
+@pytest.mark.parametrize("actions", [2, 3, 6])
+def test_money_is_neither_made_nor_lost(lens, actions, merge):
+    model = Kind(3, actions, 2).draw(np.random.default_rng(actions))
+    seen = []
+
+    def look(snapshot):
+        search = lens.last[0]
+        rules, arms = search._rules[0], search.root
+        seen.append(rules["reserve"] + arms["money"].sum())
+        assert rules["reserve"] >= 0.0 and (arms["money"] >= 0.0).all()
+        assert (search._wealth >= 0.0).all()
+
+    given_to = {"epsilon": 0.02, "delta": 0.1, "gamma": GAMMA, "horizon": 3, "chunk": 50}
+    pacplan.Bracket(**given_to, merge=merge).plan(model, 0, seed=0, budget=3000, callback=look)
+    # Each of two actions has a unit of its own, if one process of bets serves both sides.
+    own = merge == "tree" and actions == 2
+    assert len(seen) > 5
+    assert seen == pytest.approx([0.0 if own else 1.0] * len(seen))
+    assert (lens.last[0].root["money"].max() > 0.3) != own
+
+
+def test_money_comes_back_from_an_action_that_was_the_best_for_a_while(lens):
+    """Of ten close actions several are exploited before the best is known."""
+    rng = np.random.default_rng(0)
+    planner = pacplan.Bracket(epsilon=0.15, delta=0.1, gamma=GAMMA, horizon=1)
+    means = np.append(0.5, np.full(9, 0.4))[np.newaxis]
+    model = pacplan.TabularMDP(np.ones((1, 10, 1)), means, noise="bernoulli")
+    held, by_order = [], []
+    for _ in range(100):
+        # (Under the lens no search stops by itself.)
+        plan = planner.plan(model, seed=int(rng.integers(2**32)), budget=1000)
+        arm = lens.last[0].root[plan.action]
+        held.append(np.log(arm["money"]))
+        by_order.append(np.log(0.6 * 0.4 ** arm["account"]))
+    # If it stayed where it was put, most for those who begin first, later ones would have far less.
+    error = np.std(np.subtract(held, by_order)) / 10.0
+    assert np.mean(held) - np.mean(by_order) > 5.0 * error
