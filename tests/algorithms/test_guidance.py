@@ -170,9 +170,12 @@ def test_a_value_function_makes_canopys_trees_smaller():
 
     calls = []
     for guess in (None, value):
-        planner = pacplan.Canopy(epsilon=0.3, delta=0.1, gamma=0.9, horizon=4, value=guess)
-        calls.append(sum(planner.plan(walk(jitted=False), seed=seed).samples for seed in range(30)))
-    assert calls[1] < 0.95 * calls[0]
+        planner = pacplan.Canopy(epsilon=0.5, delta=0.1, gamma=0.9, horizon=4, value=guess)
+        plans = [planner.plan(walk(jitted=False), seed=seed) for seed in range(200)]
+        calls.append(np.exp(np.mean(np.log([plan.samples for plan in plans]))))
+    # 0.91 of the calls, with a standard error of 0.01. A few plans take many times more than most, so
+    # geometric means are compared.
+    assert calls[1] < 0.96 * calls[0]
 
 
 def test_plan_takes_it_whatever_it_chooses():
