@@ -47,7 +47,8 @@ def measure(name: str, calls: int) -> tuple[float, float, int, float]:
     began, before = time.process_time(), os.times().system
     plan = PLANNERS[name].plan(model, 0, seed=0, budget=calls)
     seconds, system = time.process_time() - began, os.times().system - before
-    assert plan.samples > 0.99 * calls, f"{name} ended after {plan.samples} calls"
+    # (Bracket may know the best action before that.)
+    assert plan.samples > 0.5 * calls, f"{name} ended after {plan.samples} calls"
     work = plan.episodes if name.startswith("OPMDP") else plan.samples
     return seconds, system, work, plan.tree.nbytes / plan.samples
 

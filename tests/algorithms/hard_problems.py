@@ -144,7 +144,8 @@ def evidence(search, model, horizon, counted=1.0):
         link = links[0]
         n = int(tree.pairs[link]["n"])
         seen = {outcome.state: outcome.node for outcome in tree.outcomes(link)}
-        y = rewards[state, best]
+        # (Rewards that are told are not bet on.)
+        y = 1.0 if search._rules[0]["told"] else rewards[state, best]
         for p, to in zip(probabilities[state, best], successors[state, best], strict=True):
             if (h + 1 < horizon or pooled) and p > 0.0:
                 child = seen.get(int(to))

@@ -67,7 +67,7 @@ def test_joint_bounds_hold_in_thousands_of_runs(lens, kind, delta):
 def wealth_at(search, arm, q, lower):
     """X_b and E_b: what both accounts have at the lowest point above Q(b), or so many below it."""
     rules, setting = search._rules[0], search._setting
-    value = (q - setting.low * setting.sigma[-1]) / setting.width - rules["floor"]
+    value = (q - setting.low * setting.sigma[-1]) / setting.width - arm["floor"]
     exploit, forced = rules["given"], 1.0
     # (Rounded, the last point may be the largest value.)
     if arm["refill"] > 0:
@@ -99,11 +99,22 @@ def joint_process(search, model, kind, lower):
         yield share * below + (1.0 - share) * above * (c + (1.0 - c) * money)
 
 
-@pytest.mark.parametrize("kind", [*BANDITS, Kind(2, 2, 2), Kind(4, 2, 1), Kind(5, 3, 2)], ids=str)
-def test_the_process_does_not_grow(lens, kind):
+UNTOLD = [*BANDITS, Kind(2, 2, 2), Kind(4, 2, 1), Kind(5, 3, 2)]
+TOLD = [
+    (Kind(3, 2, 2), "known"),
+    (Kind(5, 3, 2), "known"),
+    (Kind(4, 3, 2, noise="none", correlated=False), "deterministic"),
+    (Kind(4, 2, 2, noise="none", correlated=False, reward_range=(-2.0, -1.0)), "deterministic"),
+]
+
+
+@pytest.mark.parametrize(("kind", "rewards"), [*((kind, "unknown") for kind in UNTOLD), *TOLD], ids=str)
+def test_the_process_does_not_grow(lens, kind, rewards):
     """Nor do stakes know their returns, nor is anything bet on twice: its mean is at most 1."""
     rng = np.random.default_rng(0)
-    planner = pacplan.Bracket(epsilon=0.2, delta=0.5, gamma=GAMMA, horizon=kind.horizon, chunk=250)
+    planner = pacplan.Bracket(
+        epsilon=0.2, delta=0.5, gamma=GAMMA, horizon=kind.horizon, rewards=rewards, chunk=250
+    )
     found = []
     for run in range(300):
         model = kind.draw(rng)
@@ -133,7 +144,7 @@ def test_gaps_are_what_the_proof_says(lens, monkeypatch, actions):
             if before[b] <= FIRST_BET:
                 continue
             account, first = arms["account"][b], arms["proven"][b] + 1
-            points = rules["floor"] + rules["step"] * np.arange(len(search._wealth[account]))
+            points = arms["floor"][b] + rules["step"] * np.arange(len(search._wealth[account]))
             for a in np.flatnonzero((np.arange(actions) != b) & (arms["pair"] >= 0)):
                 money = rules["reserve"] + arms["money"][a] + search._wealth[account].sum(axis=1)
                 won = np.log(c + (1.0 - c) * money)[first:]

@@ -27,9 +27,9 @@ def coin(value):
 
 def standing(kind=EXPLOIT, floor=0.0, paid=0.0, earned=0.0, discount=1.0, go_on=0.8):
     """A search in the middle of an episode, as far as roulette sees it."""
-    rules = SimpleNamespace(gamma=GAMMA, floor=floor, go_on=go_on)
-    decision = SimpleNamespace(kind=kind, paid=paid, earned=earned, discount=discount)
-    return SimpleNamespace(rules=[rules], decision=[decision])
+    rules, arm = SimpleNamespace(gamma=GAMMA, go_on=go_on), SimpleNamespace(floor=floor)
+    decision = SimpleNamespace(kind=kind, play=0, paid=paid, earned=earned, discount=discount)
+    return SimpleNamespace(rules=[rules], root=[arm], decision=[decision])
 
 
 def played(before, h, estimate, number):
@@ -201,3 +201,32 @@ def test_only_real_returns_are_held_against_the_range_that_was_promised():
         pacplan.Bracket(
             epsilon=0.02, delta=0.1, gamma=GAMMA, horizon=HORIZON, value_range=(0.2, 0.3)
         ).plan(model, seed=1, budget=4000)
+
+
+@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
+@pytest.mark.parametrize(("rewards", "noise"), [("known", "bernoulli"), ("deterministic", "none")])
+def test_no_return_is_less_than_a_first_reward_that_is_told(lens, rewards, noise, merge, monkeypatch):
+    """So stakes may be larger, and L begins there: at the table's numbers, however many coins fall."""
+    # Little is paid after the first step.
+    rewards_, p, to = pacplan.envs.garnet(30, 3, 2, reward_density=0.2, seed=5).sparse()
+    rewards_[0] = (0.9, 0.8, 0.7)
+    model = pacplan.TabularMDP(p, rewards_, successors=to, noise=noise)
+    advance, above = BracketSearch.advance, []
+
+    def look(search, episodes, calls):
+        total, count = search.root["returns"].copy(), search.root["exploits"].copy()
+        status = advance(search, episodes, calls)
+        for action in np.flatnonzero(search.root["exploits"] - count):
+            bet = (search.root["returns"] - total)[action]
+            above.append((bet - search.root["floor"][action], search._decision[0]["discount"] == 0.0))
+        return status
+
+    monkeypatch.setattr(BracketSearch, "advance", look)
+    plan = pacplan.Bracket(
+        epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=HORIZON, rewards=rewards, merge=merge, chunk=1
+    ).plan(model, 0, seed=0, budget=6000)
+    assert lens.last[0].root["floor"] == pytest.approx(rewards_[0])
+    assert (plan.lower >= rewards_[0] - 1e-9).all()
+    left, concluded = np.transpose(above)
+    assert len(left) > 100 and concluded.any()
+    assert -1e-9 <= left.min() < 0.2

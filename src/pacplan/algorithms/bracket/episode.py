@@ -34,7 +34,7 @@ from pacplan.algorithms.bracket.pool import ENDED, find_place, pool_has_room, re
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
 from pacplan.algorithms.bracket.roulette import concluded, earn, earn_last
 from pacplan.algorithms.bracket.schedule import adapt, decide, satisfied, sweep_if_due
-from pacplan.algorithms.common.returns import bet_exploit, bet_forced, note_return
+from pacplan.algorithms.common.returns import bet_exploit, bet_forced, note_return, raise_floor
 from pacplan.compiled.jit import inlined
 from pacplan.compiled.questions import answers
 from pacplan.engine import episodes
@@ -147,7 +147,7 @@ def _arrive(
     bet(search, link, h, (1.0 if rules.told else x) - drift)
     pair.n += 1
     _note_in_pool(search, at, pair.action, h, successor, ended, child, x)
-    earn(search, x, pair.reward if rules.pays_means else x, h)
+    earn(search, pair.reward if rules.pays_means else x, h)
     if cut:
         return child, episodes.BREAK_OFF
     if ended or h + 1 == rules.horizon:
@@ -181,6 +181,8 @@ def _note_reward(search: Search, at: int, link: int, h: int, reward: float, x: f
             state, paid = search.tree.nodes[at].state, terms.lowest + terms.width * reward
             return break_promise(search, REWARD_VARIES, state, pair.action, h, paid)
         pair.reward = x
+        if at == 0:
+            raise_floor(search.root[pair.action], x)
     return CHUNK_DONE
 
 

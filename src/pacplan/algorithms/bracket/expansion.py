@@ -9,6 +9,7 @@ from pacplan.algorithms.bracket.above import column, depths, refresh_node
 from pacplan.algorithms.bracket.constants import PRIOR
 from pacplan.algorithms.bracket.pool import ENDED, find_place, refresh
 from pacplan.algorithms.bracket.records import Search
+from pacplan.algorithms.common.returns import raise_floor
 from pacplan.compiled.jit import inlined
 from pacplan.engine.calls import CHUNK_DONE, break_promise
 from pacplan.engine.graph import join, pools
@@ -36,7 +37,7 @@ def plant_root(search: Search, model: Any, state: int) -> int:
     for action in range(actions):
         arm = search.root[action]
         arm.upper = span
-        arm.lower = rules.floor
+        raise_floor(arm, rules.floor)
         arm.estimate = PRIOR * span
         arm.penalty = rules.least
         arm.asked = rules.log_share
@@ -49,6 +50,8 @@ def plant_root(search: Search, model: Any, state: int) -> int:
             arm.pair = link
             arm.upper = min(span, search.bounds.pairs[link, 0])
             arm.estimate = pair.estimate
+            if rules.pays_means:
+                raise_floor(arm, pair.reward)
     return status
 
 

@@ -40,7 +40,7 @@ def _renew_gap(search: Search, rival: int, action: int) -> None:
     least = np.inf
     won = 0.0
     for i in range(arm.proven + 1, wealth.shape[0]):
-        below = rules.floor + (i - 1) * rules.step
+        below = arm.floor + (i - 1) * rules.step
         if below + penalty * log(spare) >= least:
             break
         here = log(spare + (1.0 - JOINT_ABOVE) * total(wealth[i]))

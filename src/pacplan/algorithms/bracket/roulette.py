@@ -22,11 +22,11 @@ def begin(search: Search) -> None:
 
 
 @inlined
-def earn(search: Search, paid: float, counted: float, h: int) -> None:
-    """The step at depth h paid a reward; what counts has the same mean."""
+def earn(search: Search, paid: float, h: int) -> None:
+    """The step at depth h paid a reward, or one of the same mean counts for it."""
     rules, decision = search.rules[0], search.decision[0]
     decision.paid += rules.gamma**h * paid
-    decision.earned += decision.discount * counted
+    decision.earned += decision.discount * paid
     decision.discount *= rules.gamma
 
 
@@ -49,11 +49,11 @@ def concluded(search: Search, h: int, estimate: float, ties: Any) -> bool:
     rules, decision = search.rules[0], search.decision[0]
     if decision.kind != EXPLOIT or h < ROULETTE_DEPTH:
         return False
-    weight = decision.discount
+    weight, floor = decision.discount, search.root[decision.play].floor
     # Whatever is done, the whole episode is paid at least the floor.
-    least = max(rules.floor - decision.paid, 0.0) / rules.gamma**h
+    least = max(floor - decision.paid, 0.0) / rules.gamma**h
     value = max(estimate, least)
-    room = max(decision.earned + weight * least - rules.floor, 0.0)
+    room = max(decision.earned + weight * least - floor, 0.0)
     risk = weight * (value - least)
     go_on = rules.go_on if risk == 0.0 else max(rules.go_on, risk / (room + risk))
     if go_on >= 1.0:

@@ -31,7 +31,7 @@ from pacplan.algorithms.canopy.records import (
 )
 from pacplan.algorithms.canopy.schedule import decide, satisfied
 from pacplan.algorithms.canopy.shape import blended, first_shape, state_value
-from pacplan.algorithms.common.returns import NEWEST, bet_exploit, bet_forced, note_return
+from pacplan.algorithms.common.returns import NEWEST, bet_exploit, bet_forced, note_return, raise_floor
 from pacplan.compiled.jit import inlined
 from pacplan.compiled.questions import answers
 from pacplan.compiled.streams import draw_seed
@@ -70,7 +70,7 @@ def _plant(search: Search, model: Any, state: int) -> int:
         arm = root[a]
         add_pair(search.tree, at, a)
         arm.upper = span
-        arm.lower = rules.floor
+        raise_floor(arm, rules.floor)
         # Points from a known bound on need no bets.
         arm.ceiling = min(arm.ceiling, ceil(span / rules.step - 1e-9))
         arm.forced_ceiling = min(arm.forced_ceiling, ceil(span / (rules.stride * rules.step) - 1e-9))

@@ -1,9 +1,9 @@
 """Bounds from below: bets on the returns of episodes that were declared beforehand.
 
 docs/bracket.md, "Below". In units in which a step pays between 0 and 1. A search that bets has `rules`
-(with `floor`, the least return, `least_return` and `most_return`, those that were seen,
-`delta_exploit`, `delta_forced`, `step`, `stride`, `bettors` and `forcers`), `root` (records with
-`ACCOUNT_FIELDS`), `moments`, `wealth` and `forced_wealth`.
+(with `least_return` and `most_return`, those that were seen, `delta_exploit`, `delta_forced`, `step`,
+`stride`, `bettors` and `forcers`), `root` (records with `ACCOUNT_FIELDS`), `moments`, `wealth` and
+`forced_wealth`.
 """
 
 import math
@@ -21,6 +21,7 @@ from pacplan.models.protocol import BrokenPromiseError
 # The bets on the returns of an action of the root.
 ACCOUNT_FIELDS = [
     ("lower", np.float64),  # L
+    ("floor", np.float64),  # no episode of it returns less; fixed before its first return is bet on
     ("returns", np.float64),  # sum over its exploit episodes
     ("exploits", np.int64),
     ("proven", np.int64),  # grid points proven by exploit episodes ...
@@ -95,6 +96,13 @@ def check_returns(
 
 
 @inlined
+def raise_floor(arm: Any, least: float) -> None:
+    """No episode of an action returns less than this, for certain."""
+    arm.floor = max(arm.floor, least)
+    arm.lower = max(arm.lower, arm.floor)
+
+
+@inlined
 def note_return(rules: Any, earned: float) -> None:
     """Remember the least and the largest return of whole episodes."""
     rules.least_return = min(rules.least_return, earned)
@@ -114,7 +122,7 @@ def bet_exploit(search: Any, action: int, earned: float, followed: bool) -> None
     arm, moments = search.root[action], search.moments[action]
     arm.returns += earned
     compare(arm, followed, earned)
-    earned -= search.rules[0].floor
+    earned -= arm.floor
     if arm.exploits >= FIRST_BET:
         _stake_on_grid(search, action, earned)
     for q in range(NEWEST.size):
@@ -150,7 +158,7 @@ def _stake_on_grid(search: Any, action: int, earned: float) -> None:
         if i == proven + 1 and total(wealth[i]) * rules.delta_exploit >= 1.0:
             proven = i
     arm.proven = proven
-    arm.lower = max(arm.lower, rules.floor + proven * rules.step)
+    arm.lower = max(arm.lower, arm.floor + proven * rules.step)
 
 
 @inlined
@@ -194,7 +202,7 @@ def bet_forced(search: Any, action: int, earned: float) -> None:
     count = wealth.shape[1]
     proven = arm.forced
     for i in range(arm.forced + 1, wealth.shape[0]):
-        odds = (earned - rules.floor) / (i * step) - 1.0
+        odds = (earned - arm.floor) / (i * step) - 1.0
         total = 0.0
         fraction = LARGEST_FRACTION
         for j in range(count):
@@ -204,4 +212,4 @@ def bet_forced(search: Any, action: int, earned: float) -> None:
         if i == proven + 1 and total * rules.delta_forced >= count * search.root.size:
             proven = i
     arm.forced = proven
-    arm.lower = max(arm.lower, rules.floor + proven * step)
+    arm.lower = max(arm.lower, arm.floor + proven * step)
