@@ -108,7 +108,7 @@ class Rehearsed:
                 return status
             if status == CHUNK_DONE:
                 search.advance(_EPISODES_A_CALL * session.at_once, calls)
-            session.begin_ahead()
+            session.end_rehearsal()
             search.put_back(self._kept)
             session.unsettle()
             if self._halted:

@@ -16,6 +16,8 @@ from concurrent.futures import BrokenExecutor, CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
+from heapq import heappop, heappush
+from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
@@ -135,15 +137,17 @@ class Tape:
 
 
 class Ahead(NamedTuple):
-    """A call that a rehearsal came to, and that was not begun.
+    """A call that a rehearsal came to. They are in order if those most likely to be used come first.
 
     Attributes:
-        chance: about that of being used.
+        risk: minus about the chance of being used.
+        place: where it comes among those of equal risk.
         draw: what it is to be, with this `number` on its `tape`.
         arguments: the state, the action's label and the number of steps taken.
     """
 
-    chance: float
+    risk: float
+    place: int
     draw: Draw
     tape: Tape
     number: int
@@ -151,7 +155,7 @@ class Ahead(NamedTuple):
 
 
 class RehearsalOverError(Exception):
-    """There is nothing left to find out by going on: more calls than may be made are known."""
+    """There is nothing left to find out by going on: as many calls are under way as may be."""
 
 
 class TapedSession(PythonSession):
@@ -159,7 +163,7 @@ class TapedSession(PythonSession):
 
     The search runs in two ways. While all draws that it asks for are there, it runs as it would alone.
     From the first one that is not, `needed`, it is rehearsed: it goes on with guesses in place of draws
-    that are not there. Those that are most likely to be used are begun when the rehearsal is over.
+    that are not there. These are begun, as many as may be, the ones most likely to be used first.
 
     Attributes:
         needed: the draw that the search cannot do without; None: it has had all that it asked for.
@@ -186,6 +190,7 @@ class TapedSession(PythonSession):
         self._settled = 0
         self._ending = False
         self._ahead: list[Ahead] = []
+        self._places = count()
         # The chance that this episode comes to where the rehearsal is, and that the next one begins.
         self._chance = self._next_chance = 1.0
         self._place = 0, -1
@@ -287,42 +292,43 @@ class TapedSession(PythonSession):
             draw = Draw()
         found = self._found(draw)
         if draw.future is None:
-            call = Ahead(self._chance, draw, tape, number, (self.states[key], label, h))
+            call = Ahead(
+                -self._chance, next(self._places), draw, tape, number, (self.states[key], label, h)
+            )
             if self.needed is None:
                 self._begin(call)
                 found = self._found(draw)
             elif draw.ends == 0 and self._chance >= _LEAST_CHANCE * self._next_chance:
-                self._ahead.append(call)
+                heappush(self._ahead, call)
         if found is not None:
             return found.drawn
         if self.needed is None:
             self.needed = draw
-        if self._knows_enough():
+        # No call that comes later is more likely to be used.
+        self._begin_ahead(self._next_chance)
+        if self._free() <= 0:
             raise RehearsalOverError
         guess, chance = self._guess(tape, key)
         self._chance *= chance
         self._next_chance *= _STEADY
         return guess
 
-    def begin_ahead(self) -> None:
-        """The rehearsal is over: begin as many calls as may be, those most likely to be used first."""
-        self._ahead.sort(key=lambda call: -call.chance)
-        room = 0 if self._ending else max(0, self._free())
+    def end_rehearsal(self) -> None:
+        """Begin calls that are less likely to be used, if there is room for them."""
         # If nobody takes calls any more, the search finds out when it needs one.
         with suppress(Exception):
-            for call in self._ahead[:room]:
-                self._begin(call)
+            self._begin_ahead(0.0)
         self._ahead.clear()
 
-    def _knows_enough(self) -> bool:
-        """Whether no call that comes later in the rehearsal is likely enough to be begun."""
-        free = self._free()
-        if len(self._ahead) < free:
-            return False
-        return sum(call.chance >= self._next_chance for call in self._ahead) >= free
+    def _begin_ahead(self, least: float) -> None:
+        """Begin calls that have at least this chance of being used, as many as may be."""
+        while self._ahead and -self._ahead[0].risk >= least and self._free() > 0:
+            self._begin(heappop(self._ahead))
 
     def _free(self) -> int:
         """How many more calls may be begun ahead."""
+        if self._ending:
+            return 0
         self._note_news()
         # One with which somebody was lost is made alone, so that it is known whose fault it is.
         most = 1 if self.needed is not None and self.needed.ends > 0 else self.at_once
