@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from pacplan.compiled.jit import inlined, kernel
 from pacplan.compiled.questions import must_answer, question
+from pacplan.compiled.streams import draw_seed
 from pacplan.engine.calls import (
     ABORTED,
     BROKEN,
@@ -289,6 +290,8 @@ def play(
         if halted(search):
             report.refused = 1
             return ABORTED
+        if search.terms[0].ties_by_episode:
+            draw_seed(rng, ties.words)
         decide(search, model, ties)
         status = _play_episode(search, model, most_calls - report.calls, rng, ties)
         if status == ABORTED:

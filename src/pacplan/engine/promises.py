@@ -33,6 +33,7 @@ TERMS = np.dtype(
         ("horizon", np.int64),  # most steps of an episode
         ("pairs_a_step", np.int64),  # most records of pairs that one step takes
         ("may_end", np.bool_),
+        ("ties_by_episode", np.bool_),  # whether each episode has its own stream for ties
     ],
     align=True,
 )

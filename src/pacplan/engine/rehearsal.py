@@ -45,7 +45,11 @@ class Rehearsed:
 
     def __init__(self, search: KernelSearch, session: TapedSession) -> None:
         self._search = search
+        # How much chance an episode uses up differs between a rehearsal and the episode in earnest. If
+        # all drew from one stream, the choices of those after it would be others altogether.
+        search.terms["ties_by_episode"] = True
         self.session = session
+        session.episodes = lambda: int(search.report["episodes"])
         self.horizon, self.target = search.horizon, search.target
         self._deadline: float | None = None
         self._halted = False
@@ -104,6 +108,7 @@ class Rehearsed:
                 return status
             if status == CHUNK_DONE:
                 search.advance(_EPISODES_A_CALL * session.at_once, calls)
+            session.end_rehearsal()
             search.put_back(self._kept)
             session.unsettle()
             if self._halted:

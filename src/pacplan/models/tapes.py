@@ -13,10 +13,13 @@ yet. Nothing of a rehearsal stays, except the calls that were begun.
 import os
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
+from heapq import heappop, heappush
+from itertools import count
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +32,10 @@ from pacplan.models.simulator import PythonSession, Simulator
 _REMEMBERED = 8
 # Calls are begun when this part of them has come back: a rehearsal for each would take too long.
 _SOME = 4
+# A call is made ahead if the guesses that led its episode to it are right with at least this chance.
+_LEAST_CHANCE = 0.5
+# About the chance that the next episodes are as rehearsed though there was a guess in one before them.
+_STEADY = 0.99
 # How often a call is made again, with the same seed, if whoever made it was lost.
 _MADE_AGAIN = 2
 
@@ -129,6 +136,24 @@ class Tape:
         return (*self.key, number) if self.numbered else self.key
 
 
+class Ahead(NamedTuple):
+    """A call that a rehearsal came to. They are in order if those most likely to be used come first.
+
+    Attributes:
+        risk: minus about the chance of being used.
+        place: where it comes among those of equal risk.
+        draw: what it is to be, with this `number` on its `tape`.
+        arguments: the state, the action's label and the number of steps taken.
+    """
+
+    risk: float
+    place: int
+    draw: Draw
+    tape: Tape
+    number: int
+    arguments: tuple[Any, Any, int]
+
+
 class RehearsalOverError(Exception):
     """There is nothing left to find out by going on: as many calls are under way as may be."""
 
@@ -137,11 +162,12 @@ class TapedSession(PythonSession):
     """A Python simulator during one plan that has its calls made side by side.
 
     The search runs in two ways. While all draws that it asks for are there, it runs as it would alone.
-    From the first one that is not, `needed`, it is rehearsed: an episode goes on with guesses once it
-    comes to a draw that is not there, which is begun; so every episode waits for one call at most.
+    From the first one that is not, `needed`, it is rehearsed: it goes on with guesses in place of draws
+    that are not there. These are begun, as many as may be, the ones most likely to be used first.
 
     Attributes:
         needed: the draw that the search cannot do without; None: it has had all that it asked for.
+        episodes: says how many the search has played.
         made: calls begun so far, used up or not.
         made_again: how many of them after whoever made them first was lost.
     """
@@ -151,6 +177,7 @@ class TapedSession(PythonSession):
     ) -> None:
         super().__init__(model, seed)
         self.needed: Draw | None = None
+        self.episodes: Callable[[], int] = lambda: 0
         self.made = self.made_again = 0
         self.at_once = at_once
         self._submit = submit
@@ -162,13 +189,18 @@ class TapedSession(PythonSession):
         self._forms: dict[int, bytes] = {}
         self._settled = 0
         self._ending = False
-        self._coasting, self._last_h = False, -1
+        self._ahead: list[Ahead] = []
+        self._places = count()
+        # The chance that this episode comes to where the rehearsal is, and that the next one begins.
+        self._chance = self._next_chance = 1.0
+        self._place = 0, -1
         low, high = model.reward_range
         self._usual_reward = 0.5 * (low + high)
 
     def begin(self) -> None:
         """The search begins an episode in earnest, from where it settled."""
-        self.needed, self._coasting, self._last_h = None, False, -1
+        self.needed = None
+        self._chance = self._next_chance = 1.0
 
     def settle(self) -> None:
         """All that happened since the search last settled happened in earnest."""
@@ -243,9 +275,10 @@ class TapedSession(PythonSession):
 
     def call(self, key: int, action: int, h: int) -> tuple[int, float, int]:
         """A draw, or a guess."""
-        if h <= self._last_h:  # The rehearsal has come to another episode.
-            self._coasting = False
-        self._last_h = h
+        episode, last_h = self._place
+        self._place = self.episodes(), h
+        if self._place[0] != episode or h <= last_h:  # The rehearsal has come to another episode.
+            self._chance = self._next_chance
         return super().call(key, action, h)
 
     def _draw(self, key: int, action: int, label: Any, h: int) -> Any:
@@ -258,29 +291,57 @@ class TapedSession(PythonSession):
         if draw is None:
             draw = Draw()
         found = self._found(draw)
-        wanted = not self._coasting and (self.needed is None or draw.ends == 0)
-        if draw.future is None and wanted:
-            self._begin(draw, self.states[key], label, h, tape.seed_of(number))
-            tape.draws[number] = draw
-            found = self._found(draw)
+        if draw.future is None:
+            call = Ahead(
+                -self._chance, next(self._places), draw, tape, number, (self.states[key], label, h)
+            )
+            if self.needed is None:
+                self._begin(call)
+                found = self._found(draw)
+            elif draw.ends == 0 and self._chance >= _LEAST_CHANCE * self._next_chance:
+                heappush(self._ahead, call)
         if found is not None:
             return found.drawn
         if self.needed is None:
             self.needed = draw
-        self._coasting = True
-        return self._guess(tape, key)
+        # No call that comes later is more likely to be used.
+        self._begin_ahead(self._next_chance)
+        if self._free() <= 0:
+            raise RehearsalOverError
+        guess, chance = self._guess(tape, key)
+        self._chance *= chance
+        self._next_chance *= _STEADY
+        return guess
 
-    def _begin(self, draw: Draw, state: Any, label: Any, h: int, key: tuple[int, ...]) -> None:
-        """Have a draw made, unless it would be one too many and the search can do without it."""
+    def end_rehearsal(self) -> None:
+        """Begin calls that are less likely to be used, if there is room for them."""
+        # If nobody takes calls any more, the search finds out when it needs one.
+        with suppress(Exception):
+            self._begin_ahead(0.0)
+        self._ahead.clear()
+
+    def _begin_ahead(self, least: float) -> None:
+        """Begin calls that have at least this chance of being used, as many as may be."""
+        while self._ahead and -self._ahead[0].risk >= least and self._free() > 0:
+            self._begin(heappop(self._ahead))
+
+    def _free(self) -> int:
+        """How many more calls may be begun ahead."""
+        if self._ending:
+            return 0
         self._note_news()
         # One with which somebody was lost is made alone, so that it is known whose fault it is.
         most = 1 if self.needed is not None and self.needed.ends > 0 else self.at_once
-        if self.needed is not None and len(self._under_way) >= most:
-            raise RehearsalOverError
+        return most - len(self._under_way)
+
+    def _begin(self, call: Ahead) -> None:
+        """Have a draw made."""
+        draw, tape = call.draw, call.tape
+        draw.future = self._submit(*call.arguments, tape.seed_of(call.number))
+        tape.draws[call.number] = draw
         self.made += 1
         self.made_again += draw.ends > 0
         self._under_way.add(draw)
-        draw.future = self._submit(state, label, h, key)
         draw.future.add_done_callback(lambda _: self._news.put(draw))
 
     def _found(self, draw: Draw) -> Returned | None:
@@ -313,11 +374,21 @@ class TapedSession(PythonSession):
             raise found.error
         return draw.found
 
-    def _guess(self, tape: Tape, key: int) -> Any:
-        """An outcome that the pair has had; if it has had none, nothing happens."""
-        if tape.seen:
-            return tape.seen[(tape.taken + tape.ahead) % len(tape.seen)]
-        return self.states[key], self._usual_reward, False
+    def _guess(self, tape: Tape, key: int) -> tuple[Any, float]:
+        """An outcome that the pair has had, and about how likely it is; else a standstill.
+
+        Draws that came back before their turn count: with another guess, the search might see more
+        successors of the pair than there are.
+        """
+        early = [
+            found.drawn for draw in tape.draws.values() if (found := self._found(draw)) is not None
+        ]
+        seen = tape.seen + early
+        if not seen:
+            return (self.states[key], self._usual_reward, False), 0.0
+        guess = seen[(tape.taken + tape.ahead) % len(seen)]
+        alike = sum(other[0] == guess[0] for other in seen)
+        return guess, alike / (len(seen) + 1)
 
     def _answer_reseed(self, high: int, low: int, _: int) -> None:
         self._given = high, low
