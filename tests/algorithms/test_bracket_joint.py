@@ -68,6 +68,7 @@ def wealth_at(search, arm, q, lower):
     """X_b and E_b: what both accounts have at the lowest point above Q(b), or so many below it."""
     rules, setting = search._rules[0], search._setting
     value = (q - setting.low * setting.sigma[-1]) / setting.width - arm["floor"]
+    assert value >= -1e-9, "no account bets below what its action is worth"
     exploit, forced = rules["given"], 1.0
     # (Rounded, the last point may be the largest value.)
     if arm["refill"] > 0:

@@ -180,9 +180,10 @@ def _note_reward(search: Search, at: int, link: int, h: int, reward: float, x: f
         if pair.n > 0 and abs(pair.reward - x) > 1e-9:
             state, paid = search.tree.nodes[at].state, terms.lowest + terms.width * reward
             return break_promise(search, REWARD_VARIES, state, pair.action, h, paid)
-        pair.reward = x
-        if at == 0:
-            raise_floor(search.root[pair.action], x)
+        if pair.n == 0:
+            pair.reward = x
+            if at == 0:
+                raise_floor(search.root[pair.action], x)
     return CHUNK_DONE
 
 
