@@ -19,8 +19,13 @@ import json, sys
 import numba, numpy
 from every_planner import answer, make, problem
 
-plans = {name: make(name).plan(problem(name), 0, seed=4, budget=997) for name in sys.argv[1:]}
-answers = {name: json.dumps(answer(plan)) for name, plan in plans.items()}
+answers = {
+    name: [
+        json.dumps(answer(make(name, gamma=gamma).plan(problem(name), 0, seed=4, budget=budget)))
+        for gamma in (0.3, 0.7, 0.77, 0.9) for budget in (400, 997)
+    ]
+    for name in sys.argv[1:]
+}
 print(json.dumps([[numba.__version__, numpy.__version__], answers]))
 """
 

@@ -12,6 +12,7 @@ from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import allocation, check_gamma_and_horizon, check_steps
 from pacplan.algorithms.common.plans import estimates_plan
 from pacplan.bounds.bernoulli import kl_upper_from
+from pacplan.bounds.elementary import powers
 from pacplan.compiled.jit import inlined, kernel, records
 from pacplan.compiled.questions import answers
 from pacplan.core import checks
@@ -362,7 +363,7 @@ class _SequenceSearch(KernelSearch):
         """Mean earnings along the most played sequence of each first action; NaN if it has none."""
         means = np.full(len(self.actions), np.nan)
         reward, n = self.tree.pairs["reward"], self.tree.pairs["n"]
-        discounts = self._gamma ** np.arange(self.horizon)
+        discounts = powers(self._gamma, self.horizon)
         for action, first in self._played().items():
             links = self._most_played(first)
             rewards = self._low + self._width * reward[links] / n[links]

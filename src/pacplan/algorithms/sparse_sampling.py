@@ -11,6 +11,7 @@ from pacplan.algorithms.common.confidence import size_assumptions
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_steps, default_horizon
 from pacplan.algorithms.common.plans import bounded_plan, estimates_plan
 from pacplan.algorithms.common.stepwise import StepSearch
+from pacplan.bounds.elementary import powers
 from pacplan.compiled.jit import inlined, records
 from pacplan.compiled.questions import answers
 from pacplan.core import checks
@@ -220,7 +221,7 @@ class SparseSampling(Planner):
             )
         ranges = value_range(model.reward_range, model.may_end, self.gamma, horizon)
         spans = (ranges["node_upper"] - ranges["node_lower"])[:0:-1]
-        total = float((self.gamma ** np.arange(horizon) * spans).sum())
+        total = float((powers(self.gamma, horizon) * spans).sum())
         # log N, N = K (1 + BK + ... + (BK)^(H-1)), without overflow.
         log_pairs = math.log(k) + np.logaddexp.reduce(np.arange(horizon) * math.log(b * k))
         level = math.log(2.0) - math.log(self.delta) + float(log_pairs)

@@ -10,6 +10,7 @@ from pacplan.algorithms.common.horizons import check_gamma_and_horizon, horizon_
 from pacplan.algorithms.common.plans import estimates_plan
 from pacplan.algorithms.means.pairs import best_bound, count_return
 from pacplan.algorithms.means.search import MeanSearch, check_anytime
+from pacplan.bounds.elementary import powers
 from pacplan.compiled.questions import answers
 from pacplan.core import checks
 from pacplan.engine import episodes
@@ -121,7 +122,7 @@ class UCT(Planner):
     def start(self, query: Query, session: Session) -> MeanSearch:
         horizon = horizon_for(self.horizon, self.gamma, query.budget)
         low, high = query.model.reward_range
-        earned = np.cumsum(self.gamma ** np.arange(horizon))[::-1]
+        earned = np.cumsum(powers(self.gamma, horizon))[::-1]
         random = self.rollout == "random"
         # Of the calls within a tree, about every other one makes a node.
         nodes = (query.budget or 0) // (horizon if random else 2)

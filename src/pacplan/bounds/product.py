@@ -45,7 +45,7 @@ def opening(chosen: NDArray[np.float64]) -> NDArray[np.float64]:
     Their weights, relative to equal ones, average to 1.
     """
     weights = np.where(chosen > _SCALES[-1], _FURTHER, 1.0)
-    return np.asarray(np.log(weights / weights.mean()))
+    return np.array([log(weight) for weight in weights / weights.mean()])
 
 
 @inlined

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.bounds import elementary
 from pacplan.bounds.memo import new_memo
 
 Threshold = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -90,12 +91,12 @@ def _lemma(setting: Setting) -> Thresholds:
     price = size - math.log(setting.delta)
 
     def reward(n: NDArray[np.float64]) -> NDArray[np.float64]:
-        return price + 1.0 + np.log1p(n)
+        return price + 1.0 + elementary.log1p(n)
 
     def transition(n: NDArray[np.float64]) -> NDArray[np.float64]:
         if b == 1:
             return np.zeros_like(n)
-        return price + (b - 1) * (1.0 + np.log1p(n / (b - 1)))
+        return price + (b - 1) * (1.0 + elementary.log1p(n / (b - 1)))
 
     return Thresholds(reward, transition, proven=True, name="lemma", per_path=k is None)
 
@@ -105,10 +106,10 @@ def _paper(setting: Setting) -> Thresholds:
     price = -math.log(setting.delta)
 
     def reward(n: NDArray[np.float64]) -> NDArray[np.float64]:
-        return price + np.log(np.maximum(np.log(n), 1.0))
+        return price + elementary.log(np.maximum(elementary.log(n), 1.0))
 
     def transition(n: NDArray[np.float64]) -> NDArray[np.float64]:
-        return price + np.log(n)
+        return price + elementary.log(n)
 
     return Thresholds(reward, transition, proven=False, name="paper")
 
@@ -301,5 +302,5 @@ class ThresholdTable:
             before = radius[old - 1 : -1]
             ratio = np.divide(radius[old:], before, out=np.ones_like(counts), where=before > 0)
             rows[old:, column + 1] = np.sqrt(ratio)
-            rows[old:, column + 2] = np.exp(-radius[old:])
+            rows[old:, column + 2] = elementary.exp(-radius[old:])
         self.rows = rows

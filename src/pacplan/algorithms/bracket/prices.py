@@ -23,6 +23,7 @@ from pacplan.algorithms.bracket.constants import (
     STAKES_OPEN,
 )
 from pacplan.algorithms.bracket.records import LEVEL
+from pacplan.bounds.elementary import powers
 from pacplan.bounds.product import opening, scales
 
 
@@ -75,7 +76,7 @@ def prices(
     """
     pooled = merge == "stationary"
     depth = np.arange(horizon)
-    discount = np.power(float(gamma), depth)
+    discount = powers(gamma, horizon)
     levels = np.zeros(horizon, LEVEL)
     span = np.cumsum(discount)[::-1]
     levels["span"] = span
@@ -87,9 +88,11 @@ def prices(
         levels["weight"] = 1.0 / span[0]
         levels["excess"] = -math.log(POOLED_CASH) * span / span[0]
     else:
-        levels["cash"] = 1.0 - RISK[merge] * np.maximum(RISK_DECAY**depth, LEAST_RISK)
+        levels["cash"] = 1.0 - RISK[merge] * np.maximum(powers(RISK_DECAY, horizon), LEAST_RISK)
         levels["weight"] = 1.0 / discount
-        levels["excess"] = np.cumsum(-np.log(levels["cash"][::-1]))[::-1] / discount
+        levels["excess"] = (
+            np.cumsum([-math.log(cash) for cash in levels["cash"][::-1]])[::-1] / discount
+        )
         levels["tolerance"] /= discount
     shares = random_next and math.isinf(successors if merge == "tree" else states)
     if random_next:

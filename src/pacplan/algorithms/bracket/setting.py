@@ -41,6 +41,7 @@ from pacplan.algorithms.common.returns import (
     STEADY,
     return_range,
 )
+from pacplan.bounds.elementary import powers
 from pacplan.engine.values import step_range
 
 
@@ -102,7 +103,7 @@ def setting_of(task: Task) -> Setting:
     """
     low, high = step_range(task.reward_range, task.may_end)
     width = high - low
-    sigma = np.concatenate([[0.0], np.cumsum(task.gamma ** np.arange(task.horizon))])
+    sigma = np.concatenate([[0.0], np.cumsum(powers(task.gamma, task.horizon))])
     floor, ceiling = return_range(task.value_range, low, width, float(sigma[-1]))
     grid = grid_of(task.epsilon, ceiling - floor, width)
     learns = task.successors > 1 and task.transitions == "unknown"
@@ -212,7 +213,7 @@ def _rules(task: Task, low: float, width: float, above: Prices) -> NDArray[Any]:
     rules["go_on"] = go_on = task.gamma**ROULETTE_POWER
     revealed = rules["fixed_rewards"][0] or rules["pays_means"][0]
     called = task.horizon - int(revealed and task.merge != "stationary")
-    rounds = np.maximum(np.arange(called) + 1 - ROULETTE_DEPTH, 0)
-    rules["exploit_cost"] = EXPLOIT_COST * np.power(go_on, rounds).sum()
+    rounds = (max(h + 1 - ROULETTE_DEPTH, 0) for h in range(called))
+    rules["exploit_cost"] = EXPLOIT_COST * math.fsum(go_on**k for k in rounds)
     rules["swept"] = -1
     return rules

@@ -50,6 +50,7 @@ from pacplan.algorithms.common.returns import (
     check_returns,
     return_range,
 )
+from pacplan.bounds.elementary import powers
 from pacplan.compiled.jit import copied, records, zeros
 from pacplan.engine import steps
 from pacplan.engine.driver import Snapshot
@@ -109,7 +110,7 @@ def setting_of(task: Task) -> Setting:
     """
     low, high = step_range(task.reward_range, task.may_end)
     width = high - low
-    sigma = np.concatenate([[0.0], np.cumsum(task.gamma ** np.arange(task.horizon))])
+    sigma = np.concatenate([[0.0], np.cumsum(powers(task.gamma, task.horizon))])
     span = float(sigma[-1])
     grid = grid_of(task.epsilon, span, width)
     floor, _ = return_range(task.value_range, low, width, span)

@@ -1,0 +1,54 @@
+"""Powers, logarithms and exponentials of many numbers, as the C library computes them one by one.
+
+NumPy's own differ in the last bit from one of its versions to another, where processors have wide
+vectors. What a search goes by is made with these instead, so that its plans do not depend on that.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.compiled.jit import kernel
+
+_LOG, _LOG1P, _EXP = range(3)
+
+
+def powers(base: float, count: int) -> NDArray[np.float64]:
+    """1, base, base^2, ..., as many as that."""
+    return np.array([float(base) ** k for k in range(count)])
+
+
+def log(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The natural logarithm of each number, which must be positive."""
+    return _of_each(_LOG, x)
+
+
+def log1p(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """log(1 + x) of each number, which must exceed -1."""
+    return _of_each(_LOG1P, x)
+
+
+def exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The exponential of each number."""
+    return _of_each(_EXP, x)
+
+
+def _of_each(function: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    results = np.array(x, np.float64)
+    _replace(function, results)
+    return results
+
+
+@kernel
+def _replace(function: int, numbers: Any) -> None:
+    """Replace each number by a function of it."""
+    for i in range(numbers.size):
+        x = numbers[i]
+        if function == _LOG:
+            numbers[i] = math.log(x)
+        elif function == _LOG1P:
+            numbers[i] = math.log1p(x)
+        else:
+            numbers[i] = math.exp(x)
