@@ -21,6 +21,7 @@ CASES: dict[str, tuple[Any, dict[str, int]]] = {
     "Bracket, epsilon 1": (pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7), {}),
     "Bracket, epsilon 0.3": (pacplan.Bracket(epsilon=0.3, delta=0.1, gamma=0.7), {}),
     "MDP-GapE, epsilon 1": (pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7), {}),
+    "MDP-GapE, epsilon 0.6": (pacplan.MDPGapE(epsilon=0.6, delta=0.1, gamma=0.7), {}),
     "UCT, 5,000 calls": (pacplan.UCT(gamma=0.7), {"budget": 5_000}),
     "UCT, 100,000 calls": (pacplan.UCT(gamma=0.7), {"budget": 100_000}),
 }

@@ -23,6 +23,7 @@ from pacplan.engine.calls import (
     break_promise,
     count_actions,
 )
+from pacplan.engine.curve import Curve, add_point
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.promises import ENDLESS_GAME, MOVE_PAYS, TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
@@ -86,6 +87,7 @@ class Search(NamedTuple):
     path: Any
     calls: NDArray[np.int64]
     report: Any
+    points: NDArray[np.float64]  # of the curve
     rules: Any  # one record of RULES
     root: Any  # records of ROOT
     decision: Any  # one record of DECISION
@@ -257,6 +259,11 @@ def _finished(search: Search, model: Any, most_calls: int, ties: Any) -> bool:
     return bool(gap <= search.rules[0].epsilon)
 
 
+@answers(episodes.note, Search)
+def _note(search: Search) -> None:
+    add_point(search, gap_of(search.root.upper, search.root.lower, search.decision[0].best))
+
+
 class UGapEMCTS(Planner):
     """The best first move of a game whose outcomes are random, with a certificate.
 
@@ -341,6 +348,8 @@ class UGapEMCTS(Planner):
 class _GameSearch(KernelSearch):
     """One search: the tree of positions, and the root's moves."""
 
+    notes = False
+
     def __init__(self, planner: UGapEMCTS, query: Query, session: Session) -> None:
         super().__init__(query, session, PAIR, gamma=1.0, horizon=planner.horizon)
         self.target = planner.epsilon
@@ -355,8 +364,16 @@ class _GameSearch(KernelSearch):
     def kernel_state(self) -> Search:
         """What the kernel works on."""
         return Search(
-            **self.engine_fields(), rules=self._rules, root=self.root, decision=self._decision
+            **self.engine_fields(),
+            points=self.points,
+            rules=self._rules,
+            root=self.root,
+            decision=self._decision,
         )
+
+    def curve(self) -> Curve:
+        """How the bounds have closed in, in the user's units."""
+        return super().curve().scaled(self._low, self._width)
 
     def in_units(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
         """Payoffs in the user's units."""

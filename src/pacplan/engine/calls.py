@@ -39,6 +39,8 @@ REPORT = np.dtype(
     [
         ("calls", np.int64),
         ("episodes", np.int64),
+        ("points", np.int64),  # of the curve that were noted
+        ("mark", np.int64),  # episodes at the next one
         ("promise", np.int64),
         ("state", np.int64),
         ("action", np.int64),

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pacplan.core import checks
 from pacplan.engine.calls import BROKEN, CHUNK_DONE, FULL, RULE, SPENT
 from pacplan.engine.checkpoint import Start
+from pacplan.engine.curve import FIRST_MARK
 from pacplan.engine.interrupts import Presses, absorb, interrupts, whole
 from pacplan.models.protocol import Session
 
@@ -33,10 +34,6 @@ _LOOK_AGAIN = 0.01
 _RETURN = 8e-4
 # Calls of the callback are this fraction of the episodes apart, so their number stays moderate.
 _CALLBACK_SPACING = 0.05
-# Episodes at the first point of a search's curve, and by what factor they grow from point to point. A
-# point costs as much as a dozen episodes, so short plans have few.
-_FIRST_MARK = 32
-_MARK_SPACING = 1.5
 
 # More than are ever counted.
 _ANY_NUMBER = 2**63 - 1
@@ -104,6 +101,10 @@ class Search(Protocol):
 
     def note(self) -> bool:
         """Add how the search stands to its curve; returns whether it has one: bounds that close in."""
+
+    @property
+    def notes(self) -> bool:
+        """Whether `note` is to be called; otherwise it does that itself, or has no curve."""
 
     def broken_promise(self) -> Exception:
         """The error for a model that broke a promise."""
@@ -319,7 +320,7 @@ class _Pace:
         self._due = 1
         while self._due <= played:
             self._due = _after(self._due)
-        self._mark = _FIRST_MARK
+        self._mark = FIRST_MARK if search.notes else _ANY_NUMBER
         self.marked = False
         self._pass_marks()
 
@@ -334,7 +335,7 @@ class _Pace:
 
     def _pass_marks(self) -> None:
         while self._mark <= self._played:
-            self._mark = int(self._mark * _MARK_SPACING)
+            self._mark += self._mark // 2
 
     def record(self, episodes: int, seconds: float) -> bool:
         """Learn from a chunk; returns whether the callback is due."""

@@ -147,6 +147,11 @@ def learn_return(search: Any, length: int, rest: float, ties: Any) -> None:
     """
 
 
+@question
+def note(search: Any) -> None:
+    """Add a point to the search's curve (`pacplan.engine.curve`), if its kernel is to do that."""
+
+
 @inlined
 def _room_for_an_episode(search: Any) -> bool:
     tree, terms = search.tree, search.terms[0]
@@ -281,6 +286,9 @@ def play(
     while True:
         if finished(search, model, most_calls, ties):
             return RULE
+        if report.episodes == report.mark:
+            note(search)
+            report.mark += report.mark // 2
         if report.episodes >= last:
             return CHUNK_DONE
         if report.calls >= most_calls:

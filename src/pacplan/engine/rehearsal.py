@@ -50,7 +50,7 @@ class Rehearsed:
         search.terms["ties_by_episode"] = True
         self.session = session
         session.episodes = lambda: int(search.report["episodes"])
-        self.horizon, self.target = search.horizon, search.target
+        self.horizon, self.target, self.notes = search.horizon, search.target, search.notes
         self._deadline: float | None = None
         self._halted = False
         self._kept: Kept | None = None

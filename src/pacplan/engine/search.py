@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pacplan.compiled.jit import records
 from pacplan.engine.calls import ABORTED, CHUNK_DONE, FULL, NO_ROOM, REPORT, SPENT, STEP
 from pacplan.engine.checkpoint import named_arrays
+from pacplan.engine.curve import FIRST_MARK, Curve, curve_of, new_points
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.episodes import play
 from pacplan.engine.promises import NO_ACTIONS, TERMS, broken_promise
@@ -47,8 +48,7 @@ class KernelSearch(ABC):
 
     Attributes:
         report: counters, and the promise that was broken, if any.
-        curve: how the bounds have closed in so far, rows of calls, gap, half the width of the interval
-            of the state's value, and then the lower and the upper bounds of the root's actions.
+        points: of its curve, as they were noted (`pacplan.engine.curve`).
 
     Args:
         query: what is asked.
@@ -67,6 +67,8 @@ class KernelSearch(ABC):
     """
 
     target: float | None = None
+    notes: ClassVar[bool] = True
+    """Whether the driver is to ask for the points of the curve; a kernel may note them itself."""
     seconds_a_node: ClassVar[float] = 3e-8
     """Time that the plan takes to make once the search is over, for each node of the tree."""
     derived: ClassVar[frozenset[str]] = frozenset()
@@ -119,7 +121,8 @@ class KernelSearch(ABC):
         self.path = records(np.zeros(horizon, step))
         self.reports = records(np.zeros(1, REPORT))
         self.report: Any = self.reports[0]
-        self.curve = np.zeros((0, 3 + 2 * len(query.actions)))
+        self.report["mark"] = FIRST_MARK
+        self.points = new_points(len(query.actions))
         self._deterministic = deterministic
         self._pairs_a_step = pairs_a_step
         self._rng, self._ties = query.rng, query.ties
@@ -186,14 +189,13 @@ class KernelSearch(ABC):
         found = self.snapshot(0.0)
         if found.lower is None or found.upper is None:
             return False
-        if found.samples > 0:
-            points, width = self.curve.shape
-            self.curve.resize((points + 1, width), refcheck=False)
-            row, actions = self.curve[points], len(self.actions)
-            row[0], row[1] = found.samples, found.gap
-            row[2] = 0.5 * (max(found.upper.tolist()) - max(found.lower.tolist()))
-            row[3 : 3 + actions], row[3 + actions :] = found.lower, found.upper
+        self.points[self.report["points"]] = (found.samples, found.gap, *found.lower, *found.upper)
+        self.report["points"] += 1
         return True
+
+    def curve(self) -> Curve:
+        """How the bounds have closed in so far, in the user's units."""
+        return curve_of(self.points, int(self.report["points"]))
 
     def reader(self) -> Reader:
         """Reads the tree's pairs when the search is over. It outlives the session."""
@@ -275,7 +277,7 @@ class KernelSearch(ABC):
         own = dict(named_arrays(self.kernel_state()))
         streams = {"streams.rng": self._rng.words, "streams.ties": self._ties.words}
         arrays = {name: array for name, array in own.items() if name not in self.derived}
-        return arrays | streams | {"curve": self.curve} | self.session.memory()
+        return arrays | streams | {"points": self.points} | self.session.memory()
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Put a search that was set up in the same way where `state_arrays` found it.

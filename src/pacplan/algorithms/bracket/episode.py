@@ -29,7 +29,7 @@ from pacplan.algorithms.bracket.estimates import (
     try_new,
 )
 from pacplan.algorithms.bracket.expansion import add_unvisited, plant_root, settle
-from pacplan.algorithms.bracket.joint import renew_gaps_of, renew_gaps_to
+from pacplan.algorithms.bracket.joint import largest_gap, renew_gaps_of, renew_gaps_to
 from pacplan.algorithms.bracket.pool import ENDED, find_place, pool_has_room, record, update_pool
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
 from pacplan.algorithms.bracket.roulette import concluded, earn, earn_last
@@ -40,6 +40,7 @@ from pacplan.compiled.questions import answers
 from pacplan.engine import episodes
 from pacplan.engine.arms import argmax_at_random
 from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
+from pacplan.engine.curve import add_point
 from pacplan.engine.graph import canonical, find, graph_has_room
 from pacplan.engine.promises import BAD_ANSWER, REWARD_VARIES
 from pacplan.engine.tree import NONE, untried_action
@@ -50,6 +51,11 @@ from pacplan.models.handles import NO_ADVICE
 @answers(episodes.plant, Search)
 def _plant(search: Search, model: Any, state: int, ties: Any) -> int:
     return plant_root(search, model, state)
+
+
+@answers(episodes.note, Search)
+def _note(search: Search) -> None:
+    add_point(search, largest_gap(search, search.decision[0].best))
 
 
 @answers(episodes.has_room, Search)

@@ -189,6 +189,7 @@ class Search(NamedTuple):
     path: Any
     calls: NDArray[np.int64]
     report: Any
+    points: NDArray[np.float64]  # of the curve
     graph: Graph | None  # None if nodes are not merged
     bounds: Bounds
     bets: NDArray[np.float64]  # bets[pair, j]: S_j, on its weight

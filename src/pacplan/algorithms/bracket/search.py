@@ -31,6 +31,7 @@ from pacplan.algorithms.common.funds import FIRST_BET
 from pacplan.algorithms.common.plans import within
 from pacplan.algorithms.common.returns import ANYTHING, NEWEST, check_returns
 from pacplan.compiled.jit import copied, records, zeros
+from pacplan.engine.curve import Curve
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_graph, grown_graph
 from pacplan.engine.query import Query
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
 class BracketSearch(KernelSearch):
     """One search: the tree with its bets, the root's accounts, and the pool."""
+
+    notes = False
 
     def __init__(self, planner: "Bracket", query: Query, session: Session) -> None:
         model, gamma = query.model, planner.gamma
@@ -126,6 +129,7 @@ class BracketSearch(KernelSearch):
         """What the kernels work on."""
         return Search(
             **self.engine_fields(),
+            points=self.points,
             bounds=self._bounds,
             bets=self._bets,
             predicted=self._predicted,
@@ -188,6 +192,11 @@ class BracketSearch(KernelSearch):
         lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
         best = int(self._decision[0]["best"])
         return self.standing(best, seconds, lower, upper, self.losses(best))
+
+    def curve(self) -> Curve:
+        """How the bounds have closed in, in the user's units."""
+        setting = self._setting
+        return super().curve().scaled(setting.low * setting.sigma[-1], setting.width)
 
     def losses(self, action: int) -> NDArray[np.float64]:
         """By how much each other action may be better than this one, at most."""

@@ -64,7 +64,8 @@ def diagnosis_of(
     gap = snapshot.gap if by_action else half
     if gap + taken <= asked:
         return None
-    points = search.curve[:, [0, 1 if by_action else 2]]
+    curve = search.curve()
+    points = np.column_stack([curve.calls, curve.gaps if by_action else curve.halves])
     now = np.array([[float(snapshot.samples), gap]])
     apart = _apart(snapshot, values) if by_action else 0.0
     needed, words = outlook(np.concatenate([points, now]), asked - taken, apart)

@@ -157,10 +157,11 @@ def bounded_plan(
 def _curve(search: Any, snapshot: Snapshot) -> Curve:
     """The curve of the search, up to where it stands."""
     assert snapshot.lower is not None and snapshot.upper is not None
-    earlier = search.curve[search.curve[:, 0] < snapshot.samples]
-    points, actions = len(earlier) + 1, len(snapshot.lower)
-    samples, bounds = np.empty(points, np.int64), np.empty((2, points, actions))
-    samples[:-1], samples[-1] = earlier[:, 0], snapshot.samples
-    bounds[0, :-1], bounds[0, -1] = earlier[:, 3 : 3 + actions], snapshot.lower
-    bounds[1, :-1], bounds[1, -1] = earlier[:, 3 + actions :], snapshot.upper
-    return Curve(samples=samples, lower=bounds[0], upper=bounds[1])
+    curve = search.curve()
+    points = int(np.searchsorted(curve.calls, snapshot.samples))  # What was noted now is not repeated.
+    samples = np.empty(points + 1, np.int64)
+    lower, upper = np.empty((2, points + 1, len(snapshot.lower)))
+    samples[:-1], samples[-1] = curve.calls[:points], snapshot.samples
+    lower[:-1], lower[-1] = curve.lower[:points], snapshot.lower
+    upper[:-1], upper[-1] = curve.upper[:points], snapshot.upper
+    return Curve(samples=samples, lower=lower, upper=upper)

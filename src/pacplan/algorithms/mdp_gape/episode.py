@@ -15,7 +15,9 @@ from pacplan.algorithms.mdp_gape.sweep import sweep_graph
 from pacplan.compiled.jit import inlined
 from pacplan.compiled.questions import answers
 from pacplan.engine import episodes
+from pacplan.engine.arms import gap_of
 from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
+from pacplan.engine.curve import add_point
 from pacplan.engine.graph import canonical, graph_has_room, join
 from pacplan.engine.promises import REWARD_VARIES
 from pacplan.engine.tree import NONE, add_node, untried_action
@@ -49,6 +51,11 @@ def _finished(search: Search, model: Any, most_calls: int, ties: Any) -> bool:
         sweep_graph(search, model, ties)
     decide(search, ties)
     return satisfied(search)
+
+
+@answers(episodes.note, Search)
+def _note(search: Search) -> None:
+    add_point(search, gap_of(search.root.upper, search.root.lower, search.decision[0].best))
 
 
 @answers(episodes.choose, Search)

@@ -79,6 +79,7 @@ class Search(NamedTuple):
     path: Any  # records of STEP
     calls: NDArray[np.int64]
     report: Any
+    points: NDArray[np.float64]  # of the curve
     graph: Graph | None  # None if nodes are not merged
     rules: Any  # one record of RULES
     values: Any  # records of VALUE_RANGE

@@ -44,6 +44,8 @@ def _merged_pairs(most: int, actions: int, successors: int, horizon: int) -> int
 class GapSearch(KernelSearch):
     """One search: the thresholds' table, the root's actions and the next decision."""
 
+    notes = False
+
     seconds_a_node = 8e-8
     derived = frozenset({"radii", "memo.shares", "memo.means"})
 
@@ -118,6 +120,7 @@ class GapSearch(KernelSearch):
         table = self._table
         return Search(
             **self.engine_fields(),
+            points=self.points,
             graph=self._graph,
             radii=table.rows,
             memo=table.memo,

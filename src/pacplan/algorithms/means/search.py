@@ -32,6 +32,8 @@ class MeanSearch(KernelSearch):
         fields: the planner's own fields of the named tuple.
     """
 
+    notes = False
+
     def __init__(
         self,
         kind: type[Any],
@@ -91,10 +93,6 @@ class MeanSearch(KernelSearch):
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
         return self.standing(self.recommended(), seconds)
-
-    def note(self) -> bool:
-        """There are no bounds."""
-        return False
 
     def reader(self) -> Reader:
         """Pairs hold the mean of their returns."""
