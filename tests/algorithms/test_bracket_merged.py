@@ -7,7 +7,7 @@ import pacplan
 from hard_problems import GAMMA, Kind, lens_on_searches
 from pacplan.algorithms.bracket import constants, records
 from pacplan.algorithms.bracket.search import BracketSearch
-from pacplan.engine.calls import CHUNK_DONE
+from pacplan.engine.calls import ABORTED, CHUNK_DONE
 
 HORIZON = 4
 MERGES = pytest.mark.parametrize("merge", ["depth", "stationary"])
@@ -124,6 +124,32 @@ def test_exploring_makes_one_call_and_counts_nothing_that_it_imagined(lens, merg
             outcomes += tree.nodes[node]["count"]
             node = tree.nodes[node]["sibling"]
         assert outcomes in (0, tree.pairs[link]["n"])
+
+
+@MERGES
+def test_a_sweep_that_was_halted_is_made_when_the_search_goes_on(merge, monkeypatch):
+    advance, seen = BracketSearch.advance, []
+
+    def halted_once(search, episodes, most_calls):
+        rules = search._rules[0]
+        if not seen and 0 < rules["swept"] < search.report["calls"] and rules["row"] == 0:
+            rules["due"] = search.report["calls"]  # Now.
+            before = rules.copy()
+            search.halt()
+            assert advance(search, episodes, most_calls) == ABORTED
+            assert all(rules[name] == before[name] for name in ("swept", "due", "owed", "row"))
+            search.report["halt"] = search.report["refused"] = 0
+            seen.append(int(search.report["calls"]))
+        status = advance(search, episodes, most_calls)
+        if len(seen) == 1:
+            seen.append(int(rules["swept"]))
+        return status
+
+    monkeypatch.setattr(BracketSearch, "advance", halted_once)
+    model = Kind(HORIZON, 2, 2).draw(np.random.default_rng(0))
+    settings = {"epsilon": 0.2, "delta": 0.1, "gamma": GAMMA, "horizon": HORIZON}
+    pacplan.Bracket(merge=merge, chunk=1, **settings).plan(model, 0, seed=0, budget=400)
+    assert len(seen) == 2 and seen[1] == seen[0]
 
 
 @MERGES

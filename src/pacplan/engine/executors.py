@@ -229,9 +229,12 @@ class Workers(NamedTuple):
 
     @property
     def handed_over(self) -> int:
-        """How much is handed over at a time: a quarter more, if that waits until it is its turn."""
+        """How much is handed over at a time: twice as much, if the rest waits until it is its turn.
+
+        So whoever is done has the next call at hand, and need not wait for the search to think.
+        """
         size = self.number if self.executor is None else self._size
-        return self.number + ((self.number + 2) // 4 if size == self.number else 0)
+        return 2 * self.number if size == self.number else self.number
 
     @property
     def _size(self) -> int | None:

@@ -187,7 +187,7 @@ class TapedSession(PythonSession):
         self._given: tuple[int, ...] = ()
         self._touched: dict[int, Tape] = {}
         self._forms: dict[int, bytes] = {}
-        self._settled = 0
+        self._settled = self._settled_calls = 0
         self._ending = False
         self._ahead: list[Ahead] = []
         self._places = count()
@@ -215,6 +215,7 @@ class TapedSession(PythonSession):
                 self._tapes.pop(tape.pair, None)  # No seed is given twice, but by chance.
         self._touched.clear()
         self._settled = len(self.states)
+        self._settled_calls = self._calls
 
     def unsettle(self) -> None:
         """Forget all that happened since the search last settled."""
@@ -227,6 +228,7 @@ class TapedSession(PythonSession):
                 if kept is not None:
                     kept.pop(key, None)
         del self.states[self._settled :]
+        self._calls = self._settled_calls
         self.error = None
 
     def wait(self, timeout: float | None) -> None:
@@ -389,6 +391,11 @@ class TapedSession(PythonSession):
         guess = seen[(tape.taken + tape.ahead) % len(seen)]
         alike = sum(other[0] == guess[0] for other in seen)
         return guess, alike / (len(seen) + 1)
+
+    def _inspect(self, key: int) -> None:
+        """A closer look at a state, in earnest only: then it does not depend on who makes the calls."""
+        if self.needed is None:
+            super()._inspect(key)
 
     def _answer_reseed(self, high: int, low: int, _: int) -> None:
         self._given = high, low

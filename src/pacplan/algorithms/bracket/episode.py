@@ -120,10 +120,12 @@ def _foreseen(search: Search, link: int) -> int:
 
 @answers(episodes.foregone, Search)
 def _foregone(search: Search, link: int) -> bool:
-    if says_nothing(search, link):
-        earn_last(search, search.tree.pairs[link].reward)
-        return True
-    return False
+    if not says_nothing(search, link):
+        return False
+    earn_last(search, search.tree.pairs[link].reward)
+    if search.decision[0].kind != EXPLORE:
+        note_return(search.rules[0], search.decision[0].paid)
+    return True
 
 
 @answers(episodes.arrive, Search)
@@ -291,8 +293,8 @@ def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
         return
     after = search.steps.ended[rules.horizon - length]
     earned = decision.earned + decision.discount * after
-    # One that a coin or a known reward has ended has no return, and no discount; nor have the steps if
-    # gamma is 0.
+    # One that a coin has ended has no return, and no discount. If the last reward is known, it has none
+    # left either, and its return was noted then. (If gamma is 0, no step leaves any.)
     if decision.discount > 0.0 or rules.gamma == 0.0:
         note_return(rules, decision.paid + rules.gamma**length * after)
     if decision.kind == EXPLOIT:

@@ -33,7 +33,8 @@ def earn(search: Search, paid: float, h: int) -> None:
 @inlined
 def earn_last(search: Search, counted: float) -> None:
     """Count the reward of the last step, which was not taken."""
-    decision = search.decision[0]
+    rules, decision = search.rules[0], search.decision[0]
+    decision.paid += rules.gamma ** (rules.horizon - 1) * counted
     decision.earned += decision.discount * counted
     decision.discount = 0.0
 

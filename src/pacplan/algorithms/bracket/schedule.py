@@ -258,12 +258,6 @@ def sweep_if_due(search: Search, graph: Graph | None, model: Any, most_calls: in
     # A row of forced episodes goes by what one sweep has left.
     if rules.row > 0 and calls < most_calls:
         return
-    rules.owed += FORCED_SHARE * (calls - max(rules.swept, 0))
-    row = int(rules.owed / rules.horizon)
-    rules.owed -= row * rules.horizon
-    rules.row += row
-    rules.swept = calls
-    rules.due = int(SWEEP_GROWTH * calls) + SWEEP_CALLS
     for h in range(rules.horizon - 1, -1, -1):
         at = graph.heads[0 if pools(graph) else h]
         while at != NONE:
@@ -274,3 +268,10 @@ def sweep_if_due(search: Search, graph: Graph | None, model: Any, most_calls: in
             at = graph.peer[at]
     for action in range(search.root.size):
         refresh_arm(search, action)
+    # Only now: a sweep that was halted is made again if the search goes on.
+    rules.owed += FORCED_SHARE * (calls - max(rules.swept, 0))
+    row = int(rules.owed / rules.horizon)
+    rules.owed -= row * rules.horizon
+    rules.row += row
+    rules.swept = calls
+    rules.due = int(SWEEP_GROWTH * calls) + SWEEP_CALLS

@@ -48,6 +48,8 @@ class BracketSearch(KernelSearch):
     """One search: the tree with its bets, the root's accounts, and the pool."""
 
     notes = False
+    # Plans with the same settings share these.
+    derived = frozenset({"opening", "stakes", "entropies", "predictors"})
 
     def __init__(self, planner: "Bracket", query: Query, session: Session) -> None:
         model, gamma = query.model, planner.gamma
