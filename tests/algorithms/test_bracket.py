@@ -99,3 +99,14 @@ def test_evidence_against_the_truth_does_not_grow(lens, kind):
 @pytest.mark.parametrize("kind", [Kind(3, 2, 2), Kind(4, 2, 3)], ids=str)
 def test_evidence_of_merged_nodes_against_the_truth_does_not_grow(lens, kind, merge):
     check_evidence(lens, kind, merge=merge)
+
+
+def test_known_rewards_steer_what_was_never_tried():
+    settings = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7}
+    planners = pacplan.Bracket(**settings), pacplan.Bracket(**settings, rewards="known")
+    calls = np.zeros((2, 20))
+    for seed in range(20):
+        model = pacplan.envs.garnet(seed=seed, noise="bernoulli")
+        calls[:, seed] = [planner.plan(model, seed=seed).samples for planner in planners]
+    # It is a tenth; if estimates learnt rewards from what is paid, it would be three.
+    assert np.median(calls[1] / calls[0]) < 0.15

@@ -154,7 +154,8 @@ def _arrive(
             return NONE, status
     bet(search, link, h, (1.0 if rules.told else x) - drift)
     pair.n += 1
-    _note_in_pool(search, at, pair.action, h, successor, ended, child, x)
+    paid = pair.reward if rules.told else x
+    _note_in_pool(search, at, pair.action, h, successor, ended, child, paid)
     earn(search, pair.reward if rules.pays_means else x, h)
     if cut:
         return child, episodes.BREAK_OFF

@@ -7,7 +7,7 @@ import numpy as np
 
 from pacplan.algorithms.bracket.above import column, depths, refresh_node
 from pacplan.algorithms.bracket.constants import PRIOR
-from pacplan.algorithms.bracket.pool import ENDED, find_place, refresh
+from pacplan.algorithms.bracket.pool import ENDED, find_place, refresh, tell
 from pacplan.algorithms.bracket.records import Search
 from pacplan.algorithms.common.returns import raise_floor
 from pacplan.compiled.jit import inlined
@@ -109,6 +109,7 @@ def _expand_known(search: Search, model: Any, at: int, first: int) -> None:
         link = _open_pair(search, at, action)
         pair = tree.pairs[link]
         pair.reward = reward
+        tell(search.pool, node.place, action, reward)
         pair.estimate = reward + rules.gamma * search.steps.prior[rules.horizon - first - 1]
         node.estimate = max(node.estimate, pair.estimate)
         for h in range(start, stop):

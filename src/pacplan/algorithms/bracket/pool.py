@@ -29,11 +29,18 @@ from pacplan.engine.tree import NONE
 # In place of a successor: the end of the episode.
 ENDED = -2
 
-STATE = np.dtype([("first", np.int64), ("actions", np.int64)])
+STATE = np.dtype(
+    [
+        ("first", np.int64),
+        ("actions", np.int64),
+        ("told", np.bool_),  # whether the rewards of its actions are known
+    ],
+    align=True,
+)
 # A state and action; its outcomes are a list, in the order in which they were first seen.
 PAIR = np.dtype(
     [
-        ("reward", np.float64),  # sum of rewards ...
+        ("reward", np.float64),  # sum of rewards; the known one itself before any call ...
         ("square", np.float64),  # ... and of their squares
         ("n", np.int64),
         ("outcome", np.int64),
@@ -150,6 +157,16 @@ def find_place(pool: Pool, state: int, actions: int, prior: Any) -> int:
 
 
 @inlined
+def tell(pool: Pool, place: int, action: int, reward: float) -> None:
+    """Let the pool know the mean reward of an action; all of a state are told together."""
+    if place != NONE:
+        pool.states[place].told = True
+        pair = pool.pairs[pool.states[place].first + action]
+        if pair.n == 0:
+            pair.reward = reward
+
+
+@inlined
 def record(pool: Pool, place: int, action: int, reward: float, after: int) -> None:
     """Count a draw of a state and action; `after` is a place, ENDED, or NONE if it is not pooled."""
     if place == NONE:
@@ -172,7 +189,7 @@ def record(pool: Pool, place: int, action: int, reward: float, after: int) -> No
         else:
             pool.outcomes[last].next = at
     pool.outcomes[at].count += 1
-    pair.reward += reward
+    pair.reward = reward if pair.n == 0 else pair.reward + reward
     pair.square += reward * reward
     pair.n += 1
 
@@ -196,7 +213,10 @@ def pooled_value(
     link = pool.states[place].first + action
     pair = pool.pairs[link]
     if pair.n == 0:
-        return float(prior[k] if pool.guesses.shape[1] == 0 else min(prior[k], pool.guesses[place, k]))
+        value = prior[k]
+        if pool.states[place].told:
+            value = pair.reward + gamma * prior[k - 1]
+        return float(value if pool.guesses.shape[1] == 0 else min(value, pool.guesses[place, k]))
     after = 0.0
     at = pair.outcome
     while at != NONE:
