@@ -23,7 +23,7 @@ from pacplan.engine.calls import (
     break_promise,
     count_actions,
 )
-from pacplan.engine.curve import Curve, add_point
+from pacplan.engine.curve import Points, add_point
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.promises import ENDLESS_GAME, MOVE_PAYS, TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
@@ -371,7 +371,7 @@ class _GameSearch(KernelSearch):
             decision=self._decision,
         )
 
-    def curve(self) -> Curve:
+    def curve(self) -> Points:
         """How the bounds have closed in, in the user's units."""
         return super().curve().scaled(self._low, self._width)
 

@@ -18,7 +18,7 @@ FIRST_MARK = 32
 _MOST_POINTS = 48
 
 
-class Curve(NamedTuple):
+class Points(NamedTuple):
     """Points, in the order of time.
 
     Attributes:
@@ -38,9 +38,9 @@ class Curve(NamedTuple):
         """Half the width of the interval of the state's value."""
         return np.asarray(0.5 * (self.upper.max(1) - self.lower.max(1)))
 
-    def scaled(self, low: float, width: float) -> "Curve":
+    def scaled(self, low: float, width: float) -> "Points":
         """The same if 0 stands for `low`, and 1 for `width` more than that."""
-        return Curve(self.calls, width * self.gaps, low + width * self.lower, low + width * self.upper)
+        return Points(self.calls, width * self.gaps, low + width * self.lower, low + width * self.upper)
 
 
 def new_points(actions: int) -> NDArray[np.float64]:
@@ -48,10 +48,10 @@ def new_points(actions: int) -> NDArray[np.float64]:
     return np.zeros((_MOST_POINTS, 2 + 2 * actions))
 
 
-def curve_of(points: NDArray[np.float64], count: int) -> Curve:
+def points_of(points: NDArray[np.float64], count: int) -> Points:
     """The first `count` points, in the units in which they were written."""
     noted, actions = points[:count], (points.shape[1] - 2) // 2
-    return Curve(noted[:, 0], noted[:, 1], noted[:, 2 : 2 + actions], noted[:, 2 + actions :])
+    return Points(noted[:, 0], noted[:, 1], noted[:, 2 : 2 + actions], noted[:, 2 + actions :])
 
 
 @inlined

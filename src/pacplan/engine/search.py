@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pacplan.compiled.jit import records
 from pacplan.engine.calls import ABORTED, CHUNK_DONE, FULL, NO_ROOM, REPORT, SPENT, STEP
 from pacplan.engine.checkpoint import named_arrays
-from pacplan.engine.curve import FIRST_MARK, Curve, curve_of, new_points
+from pacplan.engine.curve import FIRST_MARK, Points, new_points, points_of
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.episodes import play
 from pacplan.engine.promises import NO_ACTIONS, TERMS, broken_promise
@@ -193,9 +193,9 @@ class KernelSearch(ABC):
         self.report["points"] += 1
         return True
 
-    def curve(self) -> Curve:
+    def curve(self) -> Points:
         """How the bounds have closed in so far, in the user's units."""
-        return curve_of(self.points, int(self.report["points"]))
+        return points_of(self.points, int(self.report["points"]))
 
     def reader(self) -> Reader:
         """Reads the tree's pairs when the search is over. It outlives the session."""

@@ -31,7 +31,7 @@ from pacplan.algorithms.common.funds import FIRST_BET
 from pacplan.algorithms.common.plans import within
 from pacplan.algorithms.common.returns import ANYTHING, NEWEST, check_returns
 from pacplan.compiled.jit import copied, records, zeros
-from pacplan.engine.curve import Curve
+from pacplan.engine.curve import Points
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_graph, grown_graph
 from pacplan.engine.query import Query
@@ -195,7 +195,7 @@ class BracketSearch(KernelSearch):
         best = int(self._decision[0]["best"])
         return self.standing(best, seconds, lower, upper, self.losses(best))
 
-    def curve(self) -> Curve:
+    def curve(self) -> Points:
         """How the bounds have closed in, in the user's units."""
         setting = self._setting
         return super().curve().scaled(setting.low * setting.sigma[-1], setting.width)
