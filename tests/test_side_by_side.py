@@ -21,6 +21,7 @@ from conftest import interpreted
 from deciding import content
 from every_planner import NAMES, SAMPLING, make
 from interrupting import interrupted_script
+from pacplan.models.simulator import PythonSession
 from pacplan.models.tapes import TapedSession
 from side_by_side import MODEL, GoodLast, Shuffled, over
 
@@ -50,6 +51,22 @@ def rounds(monkeypatch):
 
     monkeypatch.setattr(TapedSession, "wait", wait)
     return done
+
+
+@pytest.mark.usefixtures("rounds")
+def test_the_same_states_are_looked_at_closely_whoever_makes_the_calls(monkeypatch):
+    look, seen = PythonSession._inspect, set()
+
+    def noted(session, key):
+        seen.add((session._calls, session.states[key]))
+        look(session, key)
+
+    monkeypatch.setattr(PythonSession, "_inspect", noted)
+    BRACKET.plan(MODEL, seed=3, workers=1, budget=400)
+    alone = seen.copy()
+    seen.clear()
+    BRACKET.plan(MODEL, seed=3, executor=Shuffled(), workers=6, budget=400)
+    assert len(alone) > 10 and seen == alone
 
 
 @pytest.mark.usefixtures("rounds")

@@ -108,5 +108,5 @@ def test_known_rewards_steer_what_was_never_tried():
     for seed in range(20):
         model = pacplan.envs.garnet(seed=seed, noise="bernoulli")
         calls[:, seed] = [planner.plan(model, seed=seed).samples for planner in planners]
-    # It is a tenth; if estimates learnt rewards from what is paid, it would be three.
+    # It is a tenth; if estimates learnt rewards from what is paid, it would be three tenths.
     assert np.median(calls[1] / calls[0]) < 0.15

@@ -106,6 +106,14 @@ def test_a_halted_search_makes_no_further_call_and_its_plan_stands(name):
     assert plan.action == before.action and plan.stopped_by == "deadline"
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if pacplan.planners[name].keeps_checkpoints])
+def test_no_array_that_a_checkpoint_holds_is_shared_between_searches(name):
+    # A search that resumes writes to them.
+    one, other = (search_of(name, seed)[2].state_arrays() for seed in (0, 1))
+    for key, array in one.items():
+        assert array.size == 0 or not np.shares_memory(array, other[key]), key
+
+
 def large(name):
     """A planner and a problem whose records outgrow the room that a search begins with."""
     successors = 1 if name in DETERMINISTIC else 10

@@ -47,7 +47,7 @@ class GapSearch(KernelSearch):
     notes = False
 
     seconds_a_node = 8e-8
-    derived = frozenset({"radii", "memo.shares", "memo.means"})
+    derived = frozenset({"values", "radii", "memo.shares", "memo.means"})
 
     def __init__(self, planner: "MDPGapE", query: Query, session: Session) -> None:
         model = query.model
