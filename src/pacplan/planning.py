@@ -12,6 +12,7 @@ import numpy as np
 
 from pacplan.algorithms import OPD, Bracket, Canopy, Planner, UGapEMCTS, planners
 from pacplan.algorithms.common.base import crew_of
+from pacplan.algorithms.common.certainty import left_to_chance
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.many import Plans, Seeds, plan_all, shared_delta
 from pacplan.compiled.streams import streams
@@ -81,9 +82,9 @@ def plan(
     """Decide what to do in a state, with a proof and few calls to the model.
 
     Looks at the model first, with about a hundred calls that no bound uses, and chooses: `OPD` if
-    nothing is random; `Canopy` if every successor is new, as with continuous noise; else `Bracket`,
-    with equal states merged if they recur; and `UGapEMCTS` for games of two players. `plan.guarantee`
-    says what was seen, and which planner it was.
+    the model's table shows that nothing is random, or you declare it; `Canopy` if every successor is
+    new, as with continuous noise; else `Bracket`, with equal states merged if they recur; and
+    `UGapEMCTS` for games of two players. `plan.guarantee` says what was seen, and which planner it was.
 
     Args:
         model: the problem.
@@ -390,7 +391,7 @@ def _possible(model: Model, epsilon: float, given: dict[str, Any]) -> list[Plann
         found.append(Canopy(epsilon=epsilon, delta=delta, gamma=gamma, **settings))
     # Where nothing is random, there is no need for guidance.
     certain = {name: value for name, value in settings.items() if name not in ("policy", "value")}
-    if _may_be_certain(model, settings) and _takes(OPD, certain):
+    if _is_certain(model, settings) and _takes(OPD, certain):
         found.insert(0, OPD(epsilon=epsilon, gamma=gamma, merge=merges[0], **certain))
     return found
 
@@ -455,7 +456,7 @@ def _chosen(
     game, certain, canopy = of(UGapEMCTS), of(OPD), of(Canopy)
     if game is not None:
         return Choice(game, ", which is for games of two players", None)
-    if certain is not None and _no_reward_varies(settings, seen):
+    if certain is not None:
         return Choice(certain, f", since nothing is random: {_declared(settings)}", seen)
     if canopy is not None and seen is not None and not seen.successors_recur:
         why = (
@@ -469,27 +470,20 @@ def _chosen(
     return Choice(bracket, why, seen)
 
 
-def _may_be_certain(model: Model, settings: dict[str, Any]) -> bool:
-    """Whether it was declared that every pair has one successor, and no reward is known to vary."""
-    one = model.successors == 1 or settings.get("transitions") == "deterministic"
-    told = "known" in (settings.get("rewards"), settings.get("transitions"))
-    return one and not told and not model.random_rewards
-
-
-def _no_reward_varies(settings: dict[str, Any], seen: Look | None) -> bool:
-    """Whether that was declared or, of successors that cannot vary, seen."""
-    if settings.get("rewards") == "deterministic":
-        return True
-    return seen is not None and seen.again > 0 and seen.varied == 0
+def _is_certain(model: Model, settings: dict[str, Any]) -> bool:
+    """Whether the model's table or what was declared leaves nothing to chance."""
+    declared = [settings.get(name, "unknown") for name in ("transitions", "rewards")]
+    return "known" not in declared and not left_to_chance(model, *declared)
 
 
 def _declared(settings: dict[str, Any]) -> str:
+    """Who said that nothing is random."""
+    if settings.get("rewards") != "deterministic":
+        return "the model's table shows it"
     one = "the model promises successors=1"
     if settings.get("transitions") == "deterministic":
         one = 'transitions="deterministic" says so'
-    if settings.get("rewards") == "deterministic":
-        return f'{one}, and rewards="deterministic" of rewards'
-    return f"{one}, and no reward was seen to vary"
+    return f'{one}, and rewards="deterministic" of rewards'
 
 
 def _merging(model: Model, settings: dict[str, Any], seen: Look | None) -> tuple[str, str]:
@@ -500,8 +494,11 @@ def _merging(model: Model, settings: dict[str, Any], seen: Look | None) -> tuple
     if seen is None or seen.reached == 0:
         return "depth", ", with equal states of the same step merged"
     hint = ""
-    if seen.again > 0 and seen.varied == 0 and not _may_be_certain(model, settings):
-        hint = ' (nothing random was seen; if nothing is, say transitions="deterministic")'
+    if seen.again > 0 and seen.varied == 0 and not facts(model).known:
+        hint = (
+            ' (nothing random was seen; if nothing is, say transitions="deterministic" and '
+            'rewards="deterministic")'
+        )
     counted = f"{seen.states} of {seen.reached} states that were reached were different{hint}"
     if seen.states_recur and facts(model).stationary:
         return "stationary", f", with equal states merged, since only {counted}"

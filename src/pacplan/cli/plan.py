@@ -110,7 +110,8 @@ def _add_known(group: Any) -> None:
     group.add_argument(
         "--transitions",
         metavar="KIND",
-        help="'deterministic' if nothing is random, 'known' to read probabilities from the table",
+        help="'deterministic' if a state and action always lead to the same state, 'known' to read "
+        "probabilities from the table",
     )
     group.add_argument(
         "--merge",

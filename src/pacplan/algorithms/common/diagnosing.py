@@ -183,6 +183,7 @@ def _advice(planner: Any, model: Model, horizon: int, span: float, seen: _Seen) 
         learns
         and getattr(planner, "transitions", None) == "unknown"
         and model.successors != 1
+        and not facts(model).known
         and seen.several == 0
         and seen.single >= _PAIRS
     ):
