@@ -199,4 +199,6 @@ def test_an_interrupted_command_prints_what_it_has(command, monkeypatch):
     Path("mine_to_verify.py").write_text("from promisers import Impatient\n")
     stopped = command("--planner", "mine_to_verify:Impatient", "--out", "results.jsonl")
     assert stopped.code == 130
-    assert re.search(r"\b5\d plans", stopped.output) and "continues from results.jsonl" in stopped.output
+    assert (
+        re.search(r"\b5\d plans", stopped.output) and "continues from results.jsonl" in stopped.output
+    )
