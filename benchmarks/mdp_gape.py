@@ -90,7 +90,7 @@ def speed(console, repeats):
 
 
 def python_simulator(console):
-    """What a plan takes for each call to a Python simulator on top of that call, the search included."""
+    """What a plan takes for each call to a Python simulator on top of it, the search included."""
 
     def step(state, action, rng):
         after = (37 * state + 11 * action + (rng.random() < 0.5)) % 211

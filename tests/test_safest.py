@@ -82,9 +82,9 @@ def test_the_best_guess_and_the_best_guaranteed_action_are_both_told(tmp_path):
 
 
 def test_nothing_is_said_of_bounds_that_are_not_proven():
-    plan = make("mdp-gape", epsilon=1.0, thresholds="paper").plan(problem("mdp-gape"), 0, seed=0)
+    unproven = make("mdp-gape", epsilon=1.0, thresholds="paper").plan(problem("mdp-gape"), 0, seed=0)
     guess = make("uct").plan(problem("uct"), 0, seed=0, budget=100)
-    for plan in (plan, guess):
+    for plan in (unproven, guess):
         assert plan.gaps is plan.ruled_out is plan.safest is None and plan.found == ""
         assert "Ruled out" not in str(plan)
         assert plan.to_dict()["safest"] is None
