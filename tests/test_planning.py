@@ -9,7 +9,9 @@ import pacplan
 from conftest import random_small
 from pacplan import exact
 from pacplan.engine.interrupts import _ctrl_c
+from pacplan.look import Look
 from pacplan.models.protocol import BrokenPromiseError
+from pacplan.planning import _merging
 
 ASKED = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7, "horizon": 2}
 
@@ -412,8 +414,22 @@ def test_per_cent_of_the_range_of_values(settings, promises, epsilon):
     if model.reward_range[0] > 0:
         model = simulator(lambda s, a, rng: (s, 3.0, False), **promises)
     choice = pacplan.choose(model, 3, epsilon="5%", delta=0.1, seed=0, **settings)
-    assert choice.planner.epsilon == pytest.approx(epsilon, rel=1e-12)
-    assert "epsilon=5% of the range of values is" in str(choice)
+    # Four digits, and no more than was asked for.
+    assert 0.999 * epsilon < choice.planner.epsilon <= epsilon * (1 + 1e-12)
+    assert choice.planner.epsilon == float(f"{choice.planner.epsilon:.4g}")
+    assert str(choice).endswith(f"epsilon=5% of the range of values is {choice.planner.epsilon:g}.")
+
+
+def test_a_time_limit_is_told_as_it_was_given():
+    plan = pacplan.plan(simulator(few_states), 3, seed=0, time_limit=60, **ASKED)
+    assert plan.origin.time_limit == 60.0 and "time_limit=60.0" in plan.origin.code(plan.planner)
+
+
+def test_no_share_of_states_is_told_where_none_recurs():
+    for states in (1, 64):
+        seen = Look(calls=99, again=5, recurred=5, varied=5, reached=states, states=states)
+        merge, why = _merging(simulator(few_states), {}, seen)
+        assert (merge, why) == ("tree", ", without merging states, since no state was reached twice")
 
 
 def test_per_cent_is_for_plan_alone():

@@ -17,7 +17,7 @@ from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.many import Plans, Seeds, plan_all, shared_delta
 from pacplan.compiled.streams import streams
 from pacplan.core import checks
-from pacplan.core.words import estimated
+from pacplan.core.words import at_least, exactly
 from pacplan.engine.checkpoint import Checkpoint, check_place
 from pacplan.engine.driver import Callback, Limits
 from pacplan.engine.executors import Workers
@@ -256,7 +256,10 @@ def decided(
             workers=workers,
             executor=executor,
         )
-    return choice, choice.told(replace(found, interrupted=found.interrupted or presses.any))
+    assert found.origin is not None
+    origin = replace(found.origin, time_limit=limits.time_limit)  # That of the look and the plan.
+    interrupted = found.interrupted or presses.any
+    return choice, choice.told(replace(found, interrupted=interrupted, origin=origin))
 
 
 def decided_before(saved: Checkpoint, model: Model, settings: dict[str, Any]) -> Choice:
@@ -282,6 +285,8 @@ def absolute(
 ) -> float:
     """The accuracy in the model's reward units, if it is given in per cent of the range of values.
 
+    It has four digits, rounded down, so that it can be written, and is no more than was asked for.
+
     Raises:
         ValueError: a text that is no such number.
     """
@@ -294,18 +299,24 @@ def absolute(
     if not epsilon.endswith("%") or not 0.0 <= part <= 1.0:
         raise ValueError(f"epsilon must be a number, or per cent as in '5%', got {epsilon!r}")
     check_model(model)
+    # Twelve digits first: what sums of doubles are off by is not rounded down.
+    return float(at_least(float(f"{part * _range(model, gamma, settings):.12g}")))
+
+
+def _range(model: Model, gamma: float | None, settings: dict[str, Any]) -> float:
+    """By how much values can differ."""
     if settings.get("value_range") is not None:
         low, high = checks.interval("value_range", settings["value_range"], "return")
-        return part * (high - low)
+        return high - low
     width = step_width(model.reward_range, model.may_end)
     if gamma is None or model.two_player:
-        return part * width
+        return width
     discount, horizon = check_gamma_and_horizon(gamma, settings.get("horizon"))
     if discount == 1.0:
         assert horizon is not None
-        return part * width * horizon
+        return width * horizon
     left = 0.0 if horizon is None else discount**horizon
-    return part * width * (1.0 - left) / (1.0 - discount)
+    return width * (1.0 - left) / (1.0 - discount)
 
 
 def choose(
@@ -363,7 +374,7 @@ def _choose(
     choice = _chosen(model, possible, given, seen)
     if not isinstance(asked, str):
         return choice
-    said = f"{choice.why}; epsilon={asked} of the range of values is {estimated(epsilon)}"
+    said = f"{choice.why}; epsilon={asked} of the range of values is {exactly(epsilon)}"
     return replace(choice, why=said)
 
 
@@ -500,6 +511,8 @@ def _merging(model: Model, settings: dict[str, Any], seen: Look | None) -> tuple
             'rewards="deterministic")'
         )
     counted = f"{seen.states} of {seen.reached} states that were reached were different{hint}"
+    if seen.states == seen.reached:
+        counted = f"no state was reached twice{hint}"
     if seen.states_recur and facts(model).stationary:
         return "stationary", f", with equal states merged, since only {counted}"
     if seen.some_states_recur:
