@@ -29,9 +29,9 @@ from queue import SimpleQueue
 from typing import Any
 
 import psutil
+from pacplan.engine.lines import Lines
 
 import pacplan
-from pacplan.engine.lines import Lines
 from pacplan.models import tapes
 
 REWARDS, PROBABILITIES, SUCCESSORS = pacplan.envs.garnet(seed=0).sparse()

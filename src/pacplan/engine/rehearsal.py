@@ -16,17 +16,18 @@ from typing import Any, Self
 import numpy as np
 
 from pacplan.core.notes import lost
+from pacplan.engine.actors import Actors
 from pacplan.engine.calls import CHUNK_DONE
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.executors import (
     InProcess,
     Team,
     Workers,
-    check_picklable,
+    do_job,
     portable,
+    process_pool,
+    sent_model,
 )
-from pacplan.engine.lines import Lines
-from pacplan.engine.pipes import call_pool
 from pacplan.engine.search import Kept, KernelSearch
 from pacplan.models.simulator import Simulator
 from pacplan.models.tapes import OneCall, TapedSession
@@ -157,11 +158,10 @@ class Hands:
     def _gathered(self) -> Team:
         executor = self._workers.executor
         if hasattr(executor, "get_executor"):
-            return Team(self._stack.enter_context(Lines(executor, self._job)), ())
+            return Team(self._stack.enter_context(Actors(executor, sent_model(self._job))), ())
         if executor is not None:
             return Team(executor, (self._job,))
         if self._workers.number == 1:
             return Team(InProcess(), (self._job,))
-        check_picklable(self._job)
-        pool = call_pool(self._workers.number, self._job)
-        return Team(self._stack.enter_context(pool), ())
+        pool = process_pool(self._workers.number, job=sent_model(self._job))
+        return Team(self._stack.enter_context(pool), (do_job,))

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.core.notes import IN_A_SCRIPT, lost
+from pacplan.core.notes import lost
 from pacplan.models import forms
 from pacplan.models.simulator import PythonSession, Simulator
 
@@ -108,6 +108,11 @@ class Draw:
     def there(self) -> bool:
         """Whether it has come back."""
         return self.future is not None and self.future.done()
+
+    @property
+    def made_alone(self) -> bool:
+        """Whether nothing else may be under way: if it is lost, that is known to be its own fault."""
+        return self.ends == _MADE_AGAIN
 
 
 class Tape:
@@ -297,10 +302,10 @@ class TapedSession(PythonSession):
             call = Ahead(
                 -self._chance, next(self._places), draw, tape, number, (self.states[key], label, h)
             )
-            if self.needed is None:
+            if self.needed is None and not (draw.made_alone and self._under_way):
                 self._begin(call)
                 found = self._found(draw)
-            elif draw.ends == 0 and self._chance >= _LEAST_CHANCE * self._next_chance:
+            elif not draw.made_alone and self._chance >= _LEAST_CHANCE * self._next_chance:
                 heappush(self._ahead, call)
         if found is not None:
             return found.drawn
@@ -332,9 +337,9 @@ class TapedSession(PythonSession):
         if self._ending:
             return 0
         self._note_news()
-        # One with which somebody was lost is made alone, so that it is known whose fault it is.
-        most = 1 if self.needed is not None and self.needed.ends > 0 else self.at_once
-        return most - len(self._under_way)
+        if self.needed is not None and self.needed.made_alone:
+            return 0
+        return self.at_once - len(self._under_way)
 
     def _begin(self, call: Ahead) -> None:
         """Have a draw made."""
@@ -362,8 +367,6 @@ class TapedSession(PythonSession):
             draw.ends += 1
             if self.needed is None and draw.ends > _MADE_AGAIN:
                 advice = f"This call was made {draw.ends} times, with the same seed, and always lost"
-                if not any(tape.taken for tape in self._tapes.values()):
-                    advice += f". If none ever came back: {IN_A_SCRIPT}"
                 raise lost("calls to the model", error, advice) from error
             return None
         except Exception:
