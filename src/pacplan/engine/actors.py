@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import BrokenExecutor, Executor, Future
+from itertools import count
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,27 +23,37 @@ from pacplan.engine.executors import outcome_of, taken
 
 # How often, in seconds, to see which workers there are.
 _LOOK = 1.0
-# Calls that take longer than this, in seconds, wait here for whoever is free first, and travel alone;
-# shorter ones wait at a worker, so that it is not idle while messages travel.
+# Seconds for which an outcome waits for others that are on their way, so that they share a message.
+_APART = 0.002
+# Calls that take longer than this, in seconds, wait here for whoever is free first; shorter ones wait
+# at a worker, so that it is not idle while messages travel.
 _LONG = 0.1
-# How much the latest calls count in what calls take.
-_LATEST = 0.1
+# How much the latest call counts in what calls take.
+_LATEST = 0.05
 
 
 class Caller:
-    """At a worker: makes calls, as many at a time as it has threads."""
+    """At a worker: makes calls, in the threads that do its tasks."""
 
-    def __init__(self, job: bytes, threads: int) -> None:
-        from distributed.threadpoolexecutor import ThreadPoolExecutor
+    def __init__(self, job: bytes) -> None:
+        from distributed import get_worker
 
-        self._job = cloudpickle.loads(job)
-        self._pool = ThreadPoolExecutor(threads)  # A call under way keeps no worker from ending.
+        self._job, self._threads = cloudpickle.loads(job), get_worker().executors["default"]
+        self._under_way: dict[asyncio.Future[bytes], int] = {}
 
-    async def call_many(self, calls: list[bytes]) -> list[bytes]:
-        """What calls come to."""
+    async def call_many(self, calls: list[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+        """Begin calls; returns the outcomes of some, also of those begun before, as they come."""
         loop = asyncio.get_running_loop()
-        made = (loop.run_in_executor(self._pool, outcome_of, self._job, call) for call in calls)
-        return await asyncio.gather(*made)
+        for number, call in calls:
+            future = loop.run_in_executor(self._threads, outcome_of, self._job, call)
+            self._under_way[future] = number
+        found: list[tuple[int, bytes]] = []
+        while self._under_way and not found:
+            await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.sleep(_APART)
+            done = [future for future in self._under_way if future.done()]
+            found = [(self._under_way.pop(future), future.result()) for future in done]
+        return found
 
 
 class _Worker:
@@ -51,13 +62,15 @@ class _Worker:
     Attributes:
         threads: how many calls it makes at a time.
         actor: its `Caller`, once it is there.
-        in_hand: the calls that it was given.
+        in_hand: the calls that it was given, by number, and when.
+        asked: how often it is being asked for outcomes.
     """
 
     def __init__(self, threads: int) -> None:
         self.threads = max(1, threads)
         self.actor: Any = None
-        self.in_hand: set[Future[Any]] = set()
+        self.in_hand: dict[int, tuple[Future[Any], float]] = {}
+        self.asked = 0
 
     @property
     def load(self) -> float:
@@ -81,6 +94,7 @@ class Actors(Executor):
         self._workers: dict[str, _Worker] = {}
         self._going_on: set[asyncio.Task[None]] = set()
         self._waiting: deque[tuple[Future[Any], bytes]] = deque()
+        self._numbers = count()
         self._told = False
         self._seconds = 0.0
         self._broken: Exception | None = None
@@ -134,7 +148,8 @@ class Actors(Executor):
                     self._keep(self._employ, address)
                 await asyncio.sleep(_LOOK)
         except Exception as error:
-            gone = error
+            if self._client.status == "running":
+                gone = error
         finally:
             self._break(gone)
 
@@ -144,7 +159,7 @@ class Actors(Executor):
         try:
             with self._client.as_current():
                 worker.actor = await self._client.submit(
-                    Caller, self._job, worker.threads, actor=True, workers=[address], pure=False
+                    Caller, self._job, actor=True, workers=[address], pure=False
                 )
         except Exception as error:  # It does not know pacplan, or the model, for instance.
             if address in self._workers:
@@ -154,35 +169,36 @@ class Actors(Executor):
     def _hand_out(self) -> None:
         """Give calls to those who have the least to do."""
         self._told = False
-        long = self._seconds > _LONG
-        batches: dict[str, list[tuple[Future[Any], bytes]]] = {}
+        a_thread = 1 if self._seconds > _LONG else 2
+        given: dict[str, list[tuple[int, bytes]]] = {}
         ready = {address: worker for address, worker in self._workers.items() if worker.actor}
         while self._waiting and ready:
             address = min(ready, key=lambda one: ready[one].load)
-            worker = ready[address]
-            if worker.load >= (1 if long else 2):
+            if ready[address].load >= a_thread:
                 break
             future, call = self._waiting.popleft()
             if future.set_running_or_notify_cancel():
-                worker.in_hand.add(future)
-                batches.setdefault(address, []).append((future, call))
-        for address, batch in batches.items():
-            for part in [[one] for one in batch] if long else [batch]:
-                self._keep(self._have_made, address, part)
+                number = next(self._numbers)
+                ready[address].in_hand[number] = future, time.monotonic()
+                given.setdefault(address, []).append((number, call))
+        for address, worker in ready.items():
+            if address in given or (worker.in_hand and not worker.asked):
+                self._keep(self._ask, address, worker, given.get(address, []))
 
-    async def _have_made(self, address: str, batch: list[tuple[Future[Any], bytes]]) -> None:
-        """Have a worker make calls."""
-        worker, began = self._workers[address], time.monotonic()
+    async def _ask(self, address: str, worker: _Worker, calls: list[tuple[int, bytes]]) -> None:
+        """Give a worker calls, and take outcomes that it has."""
+        worker.asked += 1
         try:
-            outcomes = await worker.actor.call_many([call for _, call in batch])
+            outcomes = await worker.actor.call_many(calls)
         except Exception:
             self._lose(address)
             return
-        self._seconds += _LATEST * (time.monotonic() - began - self._seconds)
-        for (future, _), outcome in zip(batch, outcomes, strict=True):
-            if future not in worker.in_hand:  # It was lost, and has come after all: too late.
+        worker.asked -= 1
+        for number, outcome in outcomes:
+            if number not in worker.in_hand:  # It was lost, and has come after all: too late.
                 continue
-            worker.in_hand.remove(future)
+            future, began = worker.in_hand.pop(number)
+            self._seconds += _LATEST * (time.monotonic() - began - self._seconds)
             try:
                 future.set_result(taken(outcome))
             except Exception as error:
@@ -194,7 +210,7 @@ class Actors(Executor):
         worker = self._workers.pop(address, None)
         while worker is not None and worker.in_hand:
             lost = BrokenExecutor(f"the worker at {address} was lost")
-            worker.in_hand.pop().set_exception(lost)
+            worker.in_hand.popitem()[1][0].set_exception(lost)
 
     def _break(self, error: Exception) -> None:
         """No call will be made any more."""
