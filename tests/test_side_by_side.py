@@ -1,5 +1,6 @@
 """Calls of one plan made side by side: the plan is that of one call at a time."""
 
+import gc
 import json
 import os
 import subprocess
@@ -23,7 +24,7 @@ from deciding import content
 from every_planner import NAMES, SAMPLING, make
 from interrupting import interrupted_script
 from pacplan.engine.executors import Workers
-from pacplan.engine.rehearsal import Hands
+from pacplan.engine.rehearsal import calls_made
 from pacplan.models.simulator import PythonSession
 from pacplan.models.tapes import TapedSession
 from side_by_side import MODEL, GoodLast, Shuffled, over
@@ -48,7 +49,7 @@ def rounds(monkeypatch):
     done = []
 
     def wait(self, timeout):
-        self._submit.__self__._workers.executor.work()
+        Shuffled.latest.work()
         self._note_news()
         done.append(True)
 
@@ -432,8 +433,9 @@ def test_no_pipe_stays_open():
     crew = Workers(2, None)
     opened = []
     for _ in range(21):
-        with Hands(MODEL, np.random.SeedSequence(0), crew) as hands:
-            hands.submit(0, 0, 0, (0,))
+        with calls_made(MODEL, np.random.SeedSequence(0), crew) as submit:
+            submit(0, 0, 0, (0,))
+        gc.collect()
         opened.append(len(os.listdir("/dev/fd")))
     assert opened[-1] == opened[0]
 
