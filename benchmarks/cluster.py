@@ -28,10 +28,11 @@ from itertools import count
 from queue import SimpleQueue
 from typing import Any
 
+import cloudpickle
 import psutil
 
 import pacplan
-from pacplan.engine.lines import Lines
+from pacplan.engine.actors import Actors
 from pacplan.models import tapes
 
 REWARDS, PROBABILITIES, SUCCESSORS = pacplan.envs.garnet(seed=0).sparse()
@@ -182,11 +183,11 @@ def measure() -> None:
         print(f"  search               {search / made:6.2f}")
         print(f"  sending, receiving   {(here - search) / made:6.2f}")
         print(f"  at the workers       {there / made:6.2f}")
-        with Lines(client, echo) as lines:
-            lines.submit(0).result()
+        with Actors(client, cloudpickle.dumps(echo)) as actors:
+            actors.submit(0).result()
             began = time.perf_counter()
             for i in range(200):
-                lines.submit(i).result()
+                actors.submit(i).result()
             print(f"milliseconds until a lone call is back: {(time.perf_counter() - began) * 5:.1f}")
         here = time.process_time()
         client.gather([client.submit(echo, i, pure=False) for i in range(1_000)])

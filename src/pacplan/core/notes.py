@@ -19,16 +19,9 @@ def shown(thing: Any) -> str:
         return f"<{type(thing).__name__} without a repr>"
 
 
-IN_A_SCRIPT = (
-    "a script that starts processes does so below `if __name__ == '__main__':`, and functions of its "
-    "model are defined at the top of a module"
-)
-"""What to do if processes of our own never got to work: each of them reads the script again."""
-
-
-def lost(what: str, error: BaseException, advice: str) -> RuntimeError:
+def lost(what: str, error: BaseException, advice: str = "") -> RuntimeError:
     """The error for work that nobody will finish: what an executor raises itself."""
     return RuntimeError(
         f"{what} were lost with the process that computed them ({type(error).__name__}: {error}); it "
-        f"may have been killed for lack of memory. {advice}"
+        f"may have been killed for lack of memory. {advice}".rstrip()
     )

@@ -23,7 +23,7 @@ from pacplan.engine.checkpoint import Checkpoint, CheckpointKeeper, plain_state
 from pacplan.engine.driver import Callback, Limits, drive
 from pacplan.engine.executors import Workers
 from pacplan.engine.query import Query, Reuse
-from pacplan.engine.rehearsal import Hands, Rehearsed
+from pacplan.engine.rehearsal import Rehearsed, calls_made
 from pacplan.engine.seeds import seed_sequence
 from pacplan.engine.tree import NoRoomError
 from pacplan.models.protocol import Model, check_model, facts
@@ -97,9 +97,9 @@ class Planner(ABC):
             checkpoint: a file that receives, now and then, what `resume` needs to go on.
             every: seconds between two checkpoints.
             workers: for a slow Python simulator: how many calls to it are made at a time, by processes
-                to which it is sent once, so it must be picklable. The plan depends on the seed alone,
-                not on who makes the calls, nor on how many at a time; but it is another one than
-                without `workers` and `executor`, since each call has a generator of its own.
+                to which it is sent once, with its functions. The plan depends on the seed alone, not on
+                who makes the calls, nor on how many at a time; but it is another one than without
+                `workers` and `executor`, since each call has a generator of its own.
             executor: a `concurrent.futures.Executor` of your own, such as a pool of threads, or a Dask
                 client, which makes the calls instead; `workers` is then how many at a time.
 
@@ -167,7 +167,7 @@ class Planner(ABC):
         """Decide what to do in each of many states: the plans that `plan` finds, several at a time.
 
         Models whose draws are compiled are planned in by threads, Python models by processes, to which
-        the model is sent once, so it must be picklable. Wherever a plan is made, it is the same:
+        the model is sent once, with its functions. Wherever a plan is made, it is the same:
         that of `plan(model, states[i], seed=numpy.random.SeedSequence(seeds, spawn_key=(i,)))`, or of
         `plan(model, states[i], seed=seeds[i])` if every state has its own. `plan.origin` names it too.
 
@@ -374,8 +374,8 @@ def run(
         taped: TapedSession | None = None
         if crew is not None:
             simulator = cast(Simulator, model)
-            hands = stack.enter_context(Hands(simulator, root, crew))
-            taped = TapedSession(simulator, root, hands.submit, crew.handed_over)
+            submit = stack.enter_context(calls_made(simulator, root, crew))
+            taped = TapedSession(simulator, root, submit, crew.handed_over)
         session: Any = model.open(root) if taped is None else taped
         stack.callback(session.close)
         search = planner.start(query, session)
