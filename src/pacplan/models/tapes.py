@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.core.notes import IN_A_SCRIPT, lost
+from pacplan.core.notes import IN_A_SCRIPT, lost, pass_on
 from pacplan.models import forms
 from pacplan.models.simulator import PythonSession, Simulator
 
@@ -222,12 +222,11 @@ class TapedSession(PythonSession):
         for tape in self._touched.values():
             tape.ahead = 0
         self._touched.clear()
-        for key in range(self._settled, len(self.states)):
-            del self._keys[self.states[key]]
+        for key in reversed(range(self._settled, len(self.states))):
+            self._forget(key)
             for kept in (self._contents, self._forms, self.labels):
                 if kept is not None:
                     kept.pop(key, None)
-        del self.states[self._settled :]
         self._calls = self._settled_calls
         self.error = None
 
@@ -366,7 +365,8 @@ class TapedSession(PythonSession):
                     advice += f". If none ever came back: {IN_A_SCRIPT}"
                 raise lost("calls to the model", error, advice) from error
             return None
-        except Exception:
+        except Exception as error:
+            pass_on(error)
             if self.needed is None:
                 raise
             return None
