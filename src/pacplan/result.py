@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.core.keys import same
-from pacplan.core.text import table
+from pacplan.core.text import printable, table
 from pacplan.core.words import at_least, at_most, estimated
 from pacplan.diagnosis import Diagnosis
 from pacplan.engine.tree import SearchTree
@@ -199,9 +199,9 @@ class Plan:
             rows.append(
                 (mark, " ".join(str(action).split()), *interval, estimate, f"{self.calls[i]:,}")
             )
-        lines = [*table(rows), "", self.guarantee, self.effort]
+        lines = [*table(rows), "", printable(self.guarantee), self.effort]
         if self.diagnosis is not None:
-            lines.append(self.diagnosis.explanation())
+            lines.append(printable(self.diagnosis.explanation()))
         return "\n".join(lines)
 
     @property
@@ -229,7 +229,7 @@ class Plan:
     def __repr__(self) -> str:
         gap = "None" if self.gap is None else at_most(self.gap)
         return (
-            f"<Plan: action {self.action!r}, gap {gap}, stopped by {self.stopped_by}, "
+            f"<Plan: action {printable(repr(self.action))}, gap {gap}, stopped by {self.stopped_by}, "
             f"{self.samples} calls>"
         )
 
