@@ -11,7 +11,7 @@ import pytest
 
 import pacplan
 from pacplan import BrokenPromiseError
-from pacplan.core.keys import zeros
+from pacplan.core.keys import signs
 
 PLANNER = pacplan.Bracket(epsilon=0.3, delta=0.01, gamma=0.9, horizon=3)
 GUESSER = pacplan.UCT(gamma=0.9, horizon=4)
@@ -328,7 +328,7 @@ def test_zeros_of_both_signs_are_two_states(wrap):
     def step(state, action, rng):
         if state == "start":
             return wrap(rng.choice([0.0, -0.0])), 0.0, False
-        return "end", float(-1.0 not in zeros(state)), False
+        return "end", float(-1.0 not in signs(state)), False
 
     model = pacplan.Simulator(step, actions=2, successors=2)
     plan = pacplan.UCT(gamma=0.9, horizon=2).plan(model, "start", seed=0, budget=200)
@@ -336,7 +336,7 @@ def test_zeros_of_both_signs_are_two_states(wrap):
         found = list(plan.tree.outcomes(pair))
         assert len(found) == 2
         for outcome in found:
-            reward = float(-1.0 not in zeros(outcome.state))
+            reward = float(-1.0 not in signs(outcome.state))
             pairs = list(plan.tree.tried(outcome.node))
             assert pairs and all(plan.tree.pairs[link]["average"] == reward for link in pairs)
         action = int(plan.tree.pairs[pair]["action"])

@@ -43,27 +43,27 @@ def key_of(thing: Any) -> Hashable:
 _WITHOUT_ZEROS = frozenset({int, str, bool, bytes, type(None)})
 
 
-def zeros(thing: Any) -> tuple[float, ...]:
+def signs(thing: Any) -> tuple[float, ...]:
     """The signs of the zeros among the floating-point numbers in a hashable thing, in their order."""
     if type(thing) in _WITHOUT_ZEROS:
         return ()
     if isinstance(thing, float | np.floating):
         return (copysign(1.0, thing),) if thing == 0.0 else ()
     if isinstance(thing, complex):
-        return zeros(thing.real) + zeros(thing.imag)
+        return signs(thing.real) + signs(thing.imag)
     if isinstance(thing, tuple):
-        return tuple(sign for part in thing for sign in zeros(part))
+        return tuple(sign for part in thing for sign in signs(part))
     if isinstance(thing, frozenset):
-        return tuple(sorted(sign for part in thing for sign in zeros(part)))
+        return tuple(sorted(sign for part in thing for sign in signs(part)))
     if is_dataclass(thing) and not isinstance(thing, type):
-        return tuple(sign for field in fields(thing) for sign in zeros(getattr(thing, field.name)))
+        return tuple(sign for field in fields(thing) for sign in signs(getattr(thing, field.name)))
     return ()
 
 
 def told_apart(thing: Hashable) -> Hashable:
     """The thing, or something that is equal only to those whose zeros have the same signs."""
-    signs = zeros(thing)
-    return (float, signs, thing) if -1.0 in signs else thing
+    found = signs(thing)
+    return (float, found, thing) if -1.0 in found else thing
 
 
 def same(one: Any, other: Any) -> bool:

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from pacplan.compiled.jit import PART, inlined, zeros
 from pacplan.compiled.prefetch import begin_to_load
-from pacplan.core.keys import zeros
+from pacplan.core.keys import signs
 from pacplan.engine.mapped import resized
 from pacplan.engine.room import Room
 
@@ -437,7 +437,7 @@ class SearchTree:
             if self.pairs[pair]["action"] == action:
                 for outcome in self.outcomes(pair):
                     found = outcome.state
-                    if not outcome.ended and found == state and zeros(found) == zeros(state):
+                    if not outcome.ended and found == state and signs(found) == signs(state):
                         return outcome.node
         return None
 

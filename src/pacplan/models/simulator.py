@@ -20,7 +20,7 @@ from pacplan.compiled.questions import answers
 from pacplan.compiled.streams import STREAM, streams
 from pacplan.core import checks
 from pacplan.core.identity import described
-from pacplan.core.keys import all_distinct, same, told_apart, zeros
+from pacplan.core.keys import all_distinct, same, signs, told_apart
 from pacplan.core.notes import add_note, pass_on, shown
 from pacplan.models import handles, states
 from pacplan.models.protocol import BrokenPromiseError, CompiledSession
@@ -404,11 +404,11 @@ class PythonSession:
         key = self._find(state)
         if key is None:
             key = len(self.states)
-            signs = zeros(state)
-            if signs:
+            found = signs(state)
+            if found:
                 self._with_zeros.add(key)
-                self._minus_zero = self._minus_zero or -1.0 in signs
-            self._keys[told_apart(state) if signs else state] = key
+                self._minus_zero = self._minus_zero or -1.0 in found
+            self._keys[told_apart(state) if found else state] = key
             self.states.append(state)
             if key < _CLOSELY or not key & _NOW_AND_THEN:
                 content = states.content(state)
