@@ -40,7 +40,7 @@ ONE_AT_A_TIME = [name for name in NAMES if not pacplan.planners[name].rehearses]
 
 def said(plan):
     """All of a plan that must not depend on who made its calls."""
-    return content(replace(plan, calls_made=0, origin=replace(plan.origin, model="")))
+    return content(replace(plan, calls_made=0, origin=replace(plan.origin, _model="")))
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
+from pacplan.engine.restoring import TreeShape
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import (
     LINKS,
@@ -330,6 +331,8 @@ def _follow(
 class _SequenceSearch(KernelSearch):
     """One search: a tree of action sequences."""
 
+    derived = frozenset({"rules"})
+
     def __init__(self, planner: OLOP | KLOLOP, query: Query, session: Session) -> None:
         assert query.budget is not None
         model, gamma = query.model, planner.gamma
@@ -346,6 +349,11 @@ class _SequenceSearch(KernelSearch):
     def kernel_state(self) -> Search:
         """What the kernel works on."""
         return Search(**self.engine_fields(), rules=self._rules)
+
+    def check_restored(self, shape: TreeShape) -> None:
+        """Raise ValueError unless the most played pairs are those of their sequences."""
+        shape.require_own("popular")
+        shape.require_depth(self.horizon)
 
     def _most_played(self, first: int) -> NDArray[np.int64]:
         """The most played sequence that begins with a pair: its pairs, one per step."""

@@ -21,6 +21,7 @@ from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, break_promise, count
 from pacplan.engine.driver import Limits
 from pacplan.engine.promises import TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
+from pacplan.engine.restoring import COUNT, Spans, TreeShape, check_states, link_to, require
 from pacplan.engine.values import step_width, value_range
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
@@ -39,6 +40,17 @@ FRAME = np.dtype(
         ("done", np.int64),  # how many of these are estimated
     ]
 )
+
+# What the whole numbers count or point to.
+SPANS: Spans = {
+    "depth": {"": link_to("horizon")},
+    "frames": {
+        "action": COUNT,
+        "draws": (0, "width"),
+        "seen": (0, "room"),
+        "done": COUNT,
+    },
+}
 
 # More draws or calls than this are out of reach.
 _MOST = 2**62
@@ -87,14 +99,14 @@ def _advance(search: Search, model: Any, ties: Any) -> int:
             return RULE
         # V_h of this state is known; it counts in the mean of the pair above.
         above = search.frames[h - 1]
-        share = search.counts[h - 1, above.done] / search.width
+        share = search.counts[above.done, h - 1] / search.width
         above.after += search.terms[0].gamma * share * frame.best
         above.done += 1
         search.depth[0] = h - 1
     elif frame.draws < search.width:
         return steps.CALL
     elif frame.done < frame.seen:
-        successor = search.successors[h, frame.done]
+        successor = search.successors[frame.done, h]
         actions, status = count_actions(search, model, successor, h + 1)
         if status != CHUNK_DONE:
             return status
@@ -119,7 +131,7 @@ def _draw(search: Search, model: Any, most: int, rng: Any) -> int:
     """Draw a successor; equal ones are counted together."""
     terms, h = search.terms[0], search.depth[0]
     frame = search.frames[h]
-    if frame.seen == search.counts.shape[1] and frame.seen < terms.successors:
+    if frame.seen == search.counts.shape[0] and frame.seen < terms.successors:
         return NO_ROOM
     first = search.frames[0].action
     successor, reward, ended, status = draw_counted(
@@ -132,15 +144,15 @@ def _draw(search: Search, model: Any, most: int, rng: Any) -> int:
     if ended or h + 1 == terms.horizon:
         return CHUNK_DONE
     k = 0
-    while k < frame.seen and search.successors[h, k] != successor:
+    while k < frame.seen and search.successors[k, h] != successor:
         k += 1
     if k == terms.successors:
         return break_promise(search, TOO_MANY_SUCCESSORS, frame.state, frame.action, h, reward)
     if k == frame.seen:
         frame.seen += 1
-        search.successors[h, k] = successor
-        search.counts[h, k] = 0
-    search.counts[h, k] += 1
+        search.successors[k, h] = successor
+        search.counts[k, h] = 0
+    search.counts[k, h] += 1
     return CHUNK_DONE
 
 
@@ -305,6 +317,9 @@ class SparseSampling(Planner):
 class _SparseSearch(StepSearch):
     """The recursion's frames; an episode is one call."""
 
+    growing = frozenset({"successors", "counts"})
+    spans = SPANS
+
     def __init__(self, planner: SparseSampling, query: Query, session: Session) -> None:
         width, horizon = planner.shape(query.model)
         super().__init__(planner, query, session, horizon=horizon)
@@ -314,8 +329,8 @@ class _SparseSearch(StepSearch):
             width=width,
             frames=records(np.zeros(horizon, FRAME)),
             depth=np.full(1, -1),
-            successors=np.zeros((horizon, distinct), np.int64),
-            counts=np.zeros((horizon, distinct), np.int64),
+            successors=np.zeros((distinct, horizon), np.int64),
+            counts=np.zeros((distinct, horizon), np.int64),
             values=np.full(len(query.actions), np.nan),
             calls=self.calls,
             report=self.reports,
@@ -328,11 +343,33 @@ class _SparseSearch(StepSearch):
     def values(self) -> NDArray[np.float64]:
         return self._search.values
 
+    def sizes(self) -> dict[str, int]:
+        """Also how many frames are in use, and the room that there is."""
+        search = self._search
+        used = int(search.depth[0]) + 1
+        room = len(search.counts)
+        return super().sizes() | {"frames": used, "width": search.width + 1, "room": room + 1}
+
+    def check_restored(self, shape: TreeShape) -> None:
+        """Raise ValueError for states and actions that there are not, and frames that wait for none."""
+        search = self._search
+        last = int(search.depth[0])
+        require(len(search.counts) == len(search.successors) > 0, "successors without counts")
+        frames = search.frames[: last + 1]
+        check_states(self, frames["state"], frames["actions"])
+        require(last < 0 or frames[0]["state"] == self.root_state, "the root")
+        require(np.all(frames["action"] <= frames["actions"]), "an unknown action")
+        require(np.all(frames["done"] <= frames["seen"]), "successors that were not seen")
+        require(last + 1 < self.horizon or frames[-1]["seen"] == 0, "steps after the last")
+        waiting = frames[:-1]
+        require(np.all(waiting["action"] < waiting["actions"]), "a frame that waits for nothing")
+        require(np.all(waiting["done"] < waiting["seen"]), "a frame that waits for nothing")
+        for h in range(last + 1):
+            check_states(self, search.successors[: int(frames[h]["seen"]), h])
+
     def reserve(self) -> int:
         """Make room for twice as many distinct successors of a pair."""
-        rows, room = self._search.counts.shape
-        wider: int = min(2 * room, int(self.successors))
-        more = np.zeros((2, rows, wider), np.int64)
-        more[0, :, :room], more[1, :, :room] = self._search.successors, self._search.counts
-        self._search = self._search._replace(successors=more[0], counts=more[1])
+        wider = min(2 * len(self._search.counts), int(self.successors))
+        self.room.extend(self._search.successors, wider)
+        self.room.extend(self._search.counts, wider)
         return wider

@@ -32,6 +32,7 @@ from platformdirs import user_cache_path
 
 from pacplan.compiled.private import warn_once, warned
 from pacplan.compiled.sources import kernel_digest
+from pacplan.core.notes import pass_on
 
 _MAGIC = b"pacplan kernel 1\n"
 _SUFFIX = ".kernel"
@@ -184,6 +185,7 @@ def _surprises_from_numba() -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        pass_on(error)
         warn_once(
             "numba",
             f"compiled kernels cannot be kept or read back with Numba {numba.__version__} "

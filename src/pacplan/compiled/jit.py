@@ -17,6 +17,7 @@ from pacplan.compiled.cache import keep_on_disk
 from pacplan.compiled.parts import part_options
 from pacplan.compiled.private import known_options, missing
 from pacplan.compiled.sources import imported
+from pacplan.core.notes import pass_on
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -161,6 +162,7 @@ def _can_call_objects() -> bool:
     try:
         numba.njit(**_OPTIONS)(_call_nothing).compile((types.int64,))
     except Exception as error:
+        pass_on(error)
         cost = "Python simulators are called more slowly"
         missing(f"way to call Python directly ({type(error).__name__})", cost)
         return False

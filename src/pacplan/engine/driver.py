@@ -373,8 +373,8 @@ def _alarm(search: Search, deadline: float) -> Iterator[None]:
                 return
 
     watcher = threading.Thread(target=watch, name="pacplan deadline", daemon=True)
-    watcher.start()
     try:
+        watcher.start()
         yield
     finally:
         over.set()

@@ -39,6 +39,12 @@ class Session(Protocol):
     def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
         """Offer these actions in a state; raises BrokenPromiseError if the model now says otherwise."""
 
+    def offered(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many actions each of these integers offers; 0: it is no state.
+
+        Asked of what a file names as states.
+        """
+
     def stop_at(self, deadline: float | None) -> None:
         """Abort calls made after this reading of `time.perf_counter`."""
 
@@ -80,6 +86,15 @@ class CompiledSession:
     def encode(self, state: Any) -> int:
         """The state itself: states are integers already."""
         return int(state)
+
+    def offered(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """By the table."""
+        handle = self.handle
+        while hasattr(handle, "inner"):
+            handle = handle.inner
+        counts = handle.action_counts
+        states = np.clip(keys, 0, len(counts) - 1)
+        return np.where(keys == states, counts[states], 0)
 
     def stop_at(self, deadline: float | None) -> None:
         """Nothing: the search watches its deadline."""

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.core.notes import lost
+from pacplan.core.notes import lost, pass_on
 from pacplan.models import forms
 from pacplan.models.simulator import PythonSession, Simulator
 
@@ -204,12 +204,11 @@ class TapedSession(PythonSession):
         for tape in self._touched.values():
             tape.ahead = 0
         self._touched.clear()
-        for key in range(self._settled, len(self.states)):
-            del self._keys[self.states[key]]
+        for key in reversed(range(self._settled, len(self.states))):
+            self._forget(key)
             for kept in (self._contents, self._forms, self.labels):
                 if kept is not None:
                     kept.pop(key, None)
-        del self.states[self._settled :]
         self._calls = self._settled_calls
         self.error = None
 
@@ -346,7 +345,8 @@ class TapedSession(PythonSession):
                 advice = f"This call was made {draw.ends} times, with the same seed, and always lost"
                 raise lost("calls to the model", error, advice) from error
             return None
-        except Exception:
+        except Exception as error:
+            pass_on(error)
             if self.needed is None:
                 raise
             return None

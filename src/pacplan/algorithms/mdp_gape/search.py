@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.horizons import allocation
 from pacplan.algorithms.mdp_gape import episode  # noqa: F401  (answers the engine's questions)
-from pacplan.algorithms.mdp_gape.records import BALL, DECISION, PAIR, ROOT, RULES, STEP, Search
+from pacplan.algorithms.mdp_gape.records import (
+    BALL,
+    CHANGING,
+    DECISION,
+    PAIR,
+    ROOT,
+    RULES,
+    SPANS,
+    STEP,
+    Search,
+)
 from pacplan.algorithms.mdp_gape.sweep import plug_in, regrow, sweep
 from pacplan.bounds import thresholds as exploration
 from pacplan.bounds.intervals import mean_interval
@@ -19,6 +29,7 @@ from pacplan.compiled.jit import records
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_graph, grown_graph
 from pacplan.engine.query import Query
+from pacplan.engine.restoring import TreeShape, check_graph, require
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
 from pacplan.engine.values import value_range
@@ -47,7 +58,10 @@ class GapSearch(KernelSearch):
     notes = False
 
     seconds_a_node = 8e-8
-    derived = frozenset({"values", "radii", "memo.shares", "memo.means"})
+    derived = frozenset({"values", "radii", "memo.shares", "memo.means", "ball"})
+    growing = frozenset({"graph.table.slots", "graph.canonical", "graph.peer"})
+    changing = CHANGING
+    spans = SPANS
 
     def __init__(self, planner: "MDPGapE", query: Query, session: Session) -> None:
         model = query.model
@@ -145,8 +159,22 @@ class GapSearch(KernelSearch):
             more = episodes * self.horizon + 1
             self._graph = grown_graph(self._graph, self.tree.room, more, self.room)
         earlier = int(self.tree.nodes[0]["count"]) if len(self.tree) > 0 else 0
-        self._table.extend(earlier + int(self.report["episodes"]) + episodes + 2)
+        visits = earlier + int(self.report["episodes"]) + episodes + 2
+        self.room.take(max(0, visits - len(self._table.rows)) * self._table.rows[0].nbytes)
+        self._table.extend(visits)
         return episodes
+
+    def check_restored(self, shape: TreeShape) -> None:
+        """Raise ValueError for visits that do not add up, and merged nodes that are not."""
+        shape.require_arms(self.root["pair"])
+        shape.require_depth(self.horizon)
+        require(shape.widest <= self.successors, "too many successors")
+        most = self.tree.pairs["n"].max(initial=0)
+        require(most <= self.report["episodes"], "more visits than episodes")
+        require(len(self.tree) == 0 or self.tree.nodes[0]["count"] == 0, "visits of the root")
+        shape.require_counts()
+        if self._graph is not None:
+            check_graph(self, self._graph, shape)
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""

@@ -160,7 +160,7 @@ def _leaf(search: Search) -> int:
             return surest
     at = 0
     link = pair_of(nodes[0], _action_to_learn_of(search))
-    while link != NONE:
+    while link != NONE and search.tree.pairs[link].child != NONE:
         at = nodes[widest_outcome(search, link)].same
         link = nodes[at].favourite if whole(nodes[at]) else NONE
     return int(at)
@@ -221,6 +221,9 @@ def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
     node = tree.nodes[at]
     depth = node.depth
     left = node.actions - node.tried
+    if left == 0:
+        # All is known below bounds that are apart.
+        return int(break_promise(search, FALSE_BOUND, node.state, 0, depth, node.upper))
     more = left * _most_outcomes(search.table)
     if tree.used[0] + more > tree.nodes.size or tree.used[1] + left > tree.pairs.size:
         return NO_ROOM
