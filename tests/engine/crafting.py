@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import pacplan
-from every_planner import FIXED_COST, NAMES, make, problem, simulator
+from every_planner import NAMES, make, problem, simulator
 from pacplan.engine.checkpoint import Checkpoint, Stored
 from pacplan.engine.interrupts import _ctrl_c
 
@@ -32,8 +32,7 @@ def searches():
     """Planners and models: each planner, and the ways in which its arrays differ."""
     for name in NAMES:
         if pacplan.planners[name].keeps_checkpoints:
-            settings = {"width": 6, "horizon": 3} if name in FIXED_COST else {}
-            yield make(name, **settings), problem(name)
+            yield make(name), problem(name)
     for kind, settings in (
         (pacplan.Bracket, {"merge": "depth"}),
         (pacplan.Bracket, {"merge": "stationary"}),
@@ -52,8 +51,7 @@ def real(planner, model, path, calls):
         if snapshot.samples >= calls:
             signal.raise_signal(signal.SIGINT)
 
-    budget = None if planner.name in FIXED_COST else BUDGET
-    planner.plan(model, 0, seed=3, budget=budget, checkpoint=path, callback=press)
+    planner.plan(model, 0, seed=3, budget=BUDGET, checkpoint=path, callback=press)
     _ctrl_c.absorbed = False
     return Checkpoint.read(path)
 

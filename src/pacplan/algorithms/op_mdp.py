@@ -18,7 +18,6 @@ from pacplan.engine import steps
 from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, SPENT
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
-from pacplan.engine.restoring import Spans, TreeShape, link_to, require
 from pacplan.engine.tree import (
     LINKS,
     NODE_FIELDS,
@@ -67,10 +66,6 @@ RULES = np.dtype(
     ],
     align=True,
 )
-
-
-# What the whole numbers point to.
-SPANS: Spans = {"tree.nodes": {"next": link_to("nodes")}}
 
 
 class Search(NamedTuple):
@@ -298,6 +293,7 @@ class OPMDP(Planner):
     """
 
     name = "op-mdp"
+    keeps_checkpoints = False
 
     def __init__(self, *, gamma: float, horizon: int | None = None, chunk: int | None = None) -> None:
         super().__init__(chunk=chunk)
@@ -330,9 +326,6 @@ class OPMDP(Planner):
 class _PolicySearch(StepSearch):
     """The tree; an episode is an expansion."""
 
-    derived = frozenset({"rules", "tails"})
-    spans = SPANS
-
     def __init__(self, planner: OPMDP, query: Query, session: Session) -> None:
         super().__init__(planner, query, session, PAIR, NODE)
         model = query.model
@@ -364,22 +357,6 @@ class _PolicySearch(StepSearch):
         if self._deepest[0] + 1 >= len(self._way):
             self._way = np.zeros(2 * len(self._way), np.int64)
         return pairs // self._most_actions
-
-    def check_restored(self, shape: TreeShape) -> None:
-        """Raise ValueError unless the optimistic policy goes down the tree."""
-        nodes = self.tree.nodes
-        expanded, ahead = nodes["tried"] > 0, nodes["next"]
-        require(np.array_equal(expanded, nodes["favourite"] != NONE), "the optimistic policy")
-        require(np.all(nodes["actions"] > 0), "nodes after the end")
-        followed = expanded & (ahead != NONE)
-        require(
-            np.array_equal(shape.parent[ahead[followed]], nodes["favourite"][followed]),
-            "the optimistic policy",
-        )
-        if self._rules[0]["horizon"]:
-            shape.require_depth(int(self._rules[0]["horizon"]))
-        deepest = int(shape.depth.max(initial=0))
-        require(deepest <= self._deepest[0] <= deepest + 1, "another depth")
 
     def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lower and upper bounds of the root's actions."""

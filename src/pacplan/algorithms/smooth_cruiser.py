@@ -20,7 +20,6 @@ from pacplan.engine import steps
 from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, count_actions, draw_counted
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
-from pacplan.engine.restoring import COUNT, FLAG, Spans, TreeShape, check_states, link_to, require
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
 
@@ -58,18 +57,6 @@ RULES = np.dtype(
         ("ended", np.float64),
     ]
 )
-
-# What the whole numbers count or point to.
-SPANS: Spans = {
-    "depth": {"": link_to("frames below")},
-    "frames": {
-        "h": COUNT,
-        "width": (0, 2**62 + 1),
-        "draws": (0, 2**62 + 1),
-        "action": COUNT,
-        "chosen": FLAG,
-    },
-}
 
 _MOST_DRAWS = 2.0**62
 # Every frame multiplies the calls by 36 or more, so a recursion of this depth takes infinitely many.
@@ -269,6 +256,7 @@ class SmoothCruiser(Planner):
     """
 
     name = "smooth-cruiser"
+    keeps_checkpoints = False
     keeps_tree = False
 
     def __init__(
@@ -393,10 +381,6 @@ def _shape(epsilon: float, delta: float, gamma: float, temperature: float, actio
 class _SmoothSearch(StepSearch):
     """The recursion's frames; an episode is one call."""
 
-    derived = frozenset({"rules"})
-    growing = frozenset({"frames", "sums"})
-    spans = SPANS
-
     def __init__(self, planner: SmoothCruiser, query: Query, session: Session) -> None:
         super().__init__(planner, query, session)
         shape = planner._shape(query.model)
@@ -428,20 +412,6 @@ class _SmoothSearch(StepSearch):
         self._frames.resize(2 * more, refcheck=False)
         self._sums.resize((2 * more, most), refcheck=False)
         return more
-
-    def sizes(self) -> dict[str, int]:
-        """Also how many frames are in use, and how many there are."""
-        used = int(self._fixed["depth"][0]) + 1
-        return super().sizes() | {"frames": used, "frames below": len(self._frames)}
-
-    def check_restored(self, shape: TreeShape) -> None:
-        """Raise ValueError for states and actions that there are not."""
-        frames = self._frames[: int(self._fixed["depth"][0]) + 1]
-        require(len(self._frames) == len(self._sums), "frames without sums")
-        check_states(self, frames["state"], frames["actions"])
-        require(np.all(frames["action"] < frames["actions"]), "an unknown action")
-        if len(frames):
-            require(frames[0]["state"] == self.root_state and not frames[0]["chosen"], "the root")
 
     def _scaled(self) -> NDArray[np.float64]:
         """Means of the draws of the root's actions so far, NaN if there are none."""

@@ -21,7 +21,6 @@ from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, break_promise, count
 from pacplan.engine.driver import Limits
 from pacplan.engine.promises import TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
-from pacplan.engine.restoring import COUNT, Spans, TreeShape, check_states, link_to, require
 from pacplan.engine.values import step_width, value_range
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
@@ -40,17 +39,6 @@ FRAME = np.dtype(
         ("done", np.int64),  # how many of these are estimated
     ]
 )
-
-# What the whole numbers count or point to.
-SPANS: Spans = {
-    "depth": {"": link_to("horizon")},
-    "frames": {
-        "action": COUNT,
-        "draws": (0, "width"),
-        "seen": (0, "room"),
-        "done": COUNT,
-    },
-}
 
 # More draws or calls than this are out of reach.
 _MOST = 2**62
@@ -182,6 +170,7 @@ class SparseSampling(Planner):
     """
 
     name = "sparse-sampling"
+    keeps_checkpoints = False
     keeps_tree = False
 
     def __init__(
@@ -317,9 +306,6 @@ class SparseSampling(Planner):
 class _SparseSearch(StepSearch):
     """The recursion's frames; an episode is one call."""
 
-    growing = frozenset({"successors", "counts"})
-    spans = SPANS
-
     def __init__(self, planner: SparseSampling, query: Query, session: Session) -> None:
         width, horizon = planner.shape(query.model)
         super().__init__(planner, query, session, horizon=horizon)
@@ -342,30 +328,6 @@ class _SparseSearch(StepSearch):
     @property
     def values(self) -> NDArray[np.float64]:
         return self._search.values
-
-    def sizes(self) -> dict[str, int]:
-        """Also how many frames are in use, and the room that there is."""
-        search = self._search
-        used = int(search.depth[0]) + 1
-        room = len(search.counts)
-        return super().sizes() | {"frames": used, "width": search.width + 1, "room": room + 1}
-
-    def check_restored(self, shape: TreeShape) -> None:
-        """Raise ValueError for states and actions that there are not, and frames that wait for none."""
-        search = self._search
-        last = int(search.depth[0])
-        require(len(search.counts) == len(search.successors) > 0, "successors without counts")
-        frames = search.frames[: last + 1]
-        check_states(self, frames["state"], frames["actions"])
-        require(last < 0 or frames[0]["state"] == self.root_state, "the root")
-        require(np.all(frames["action"] <= frames["actions"]), "an unknown action")
-        require(np.all(frames["done"] <= frames["seen"]), "successors that were not seen")
-        require(last + 1 < self.horizon or frames[-1]["seen"] == 0, "steps after the last")
-        waiting = frames[:-1]
-        require(np.all(waiting["action"] < waiting["actions"]), "a frame that waits for nothing")
-        require(np.all(waiting["done"] < waiting["seen"]), "a frame that waits for nothing")
-        for h in range(last + 1):
-            check_states(self, search.successors[: int(frames[h]["seen"]), h])
 
     def reserve(self) -> int:
         """Make room for twice as many distinct successors of a pair."""

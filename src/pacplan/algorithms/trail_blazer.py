@@ -21,7 +21,6 @@ from pacplan.engine import steps
 from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, draw_counted, follow
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
-from pacplan.engine.restoring import COUNT, FLAG, MOST_COUNTED, Spans, TreeShape, link_to, require
 from pacplan.engine.tree import LINKS, NONE, Evidence, Reader, TreeArrays, add_node, add_pair
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
@@ -77,22 +76,6 @@ RULES = np.dtype(
         ("samples", np.int64),  # of the root
     ]
 )
-
-# What the whole numbers count or point to.
-SPANS: Spans = {
-    "tree.pairs": {"candidate": FLAG, "active": COUNT},
-    "samples": {"outcome": (0, "nodes")},
-    "frames": {
-        "node": (0, "nodes"),
-        "samples": (1, 2**62 + 1),
-        "stage": (1, 2**61 + 1),
-        "left": (1, MOST_COUNTED),
-        "phase": (_COMPARE, _AVERAGE + 1),
-        "pair": link_to("pairs"),
-        "pair_samples": (0, 2**62 + 1),
-        "outcome": link_to("nodes"),
-    },
-}
 
 # More samples than this cannot be counted.
 _MOST_SAMPLES = 2.0**61
@@ -390,6 +373,7 @@ class TrailBlazer(Planner):
     """
 
     name = "trailblazer"
+    keeps_checkpoints = False
 
     def __init__(self, *, epsilon: float, delta: float, gamma: float, chunk: int | None = None) -> None:
         super().__init__(chunk=chunk)
@@ -455,10 +439,6 @@ class TrailBlazer(Planner):
 class _TrailSearch(StepSearch):
     """The tree, the samples and the recursion's frames; an episode is one call."""
 
-    derived = frozenset({"rules"})
-    growing = frozenset({"samples", "frames"})
-    spans = SPANS
-
     def __init__(self, planner: TrailBlazer, query: Query, session: Session) -> None:
         super().__init__(planner, query, session, PAIR)
         self._units = units(query.model, planner.gamma)
@@ -494,63 +474,6 @@ class _TrailSearch(StepSearch):
         if self._used[1] == len(self._frames):
             self.room.extend(self._frames, 2 * len(self._frames))
         return more
-
-    def sizes(self) -> dict[str, int]:
-        """Also how many samples and frames are in use."""
-        samples, frames, _ = self._used.tolist()
-        return super().sizes() | {"samples": samples, "frames": frames}
-
-    def check_restored(self, shape: TreeShape) -> None:
-        """Raise ValueError unless samples are those of their pairs, and frames call one another."""
-        nodes, pairs = self.tree.nodes, self.tree.pairs
-        samples, frames, deepest = self._used.tolist()
-        require(0 <= samples <= len(self._samples) and samples == self.report["calls"], "its samples")
-        require(0 <= frames <= deepest <= len(self._frames), "its frames")
-        self._check_samples(shape, self._samples[:samples])
-        made = shape.owner != NONE
-        candidates = np.bincount(shape.owner[made], pairs["candidate"][made], len(nodes))
-        above: Any = None
-        for frame in self._frames[:frames]:
-            expected = 0 if above is None else above["outcome"]
-            require(frame["node"] == expected != NONE, "a frame of another node")
-            require(frame["left"] == candidates[frame["node"]], "candidates")
-            link, busy = frame["pair"], frame["phase"] != _COMPARE
-            require(link == NONE or shape.owner[link] == frame["node"], "a pair of another node")
-            require(not busy or (link != NONE and pairs[link]["candidate"]), "no candidate")
-            if frame["phase"] == _AVERAGE:
-                require(0 < frame["pair_samples"] <= pairs[link]["n"], "samples that were not drawn")
-                require(frame["outcome"] == NONE or shape.parent[frame["outcome"]] == link, "outcomes")
-            require(above is None or above["phase"] == _AVERAGE, "a frame that waits for nothing")
-            above = frame
-
-    def _check_samples(self, shape: TreeShape, samples: NDArray[Any]) -> None:
-        """The samples of a pair are a list, in the order in which they were drawn."""
-        nodes, pairs = self.tree.nodes, self.tree.pairs
-        of = shape.parent[samples["outcome"]]
-        require(np.all(of != NONE), "a sample of the root")
-        order = np.argsort(of, kind="stable")
-        grouped, made = of[order], shape.owner != NONE
-        n = np.bincount(of, minlength=len(pairs))
-        require(np.array_equal(n[made], pairs["n"][made]), "samples that were not drawn")
-        begins = np.cumsum(n) - n
-        seen = made & (n > 0)
-        follows = np.full(len(samples), NONE)
-        same = grouped[1:] == grouped[:-1]
-        follows[order[:-1][same]] = order[1:][same]
-        require(np.array_equal(follows, samples["next"]), "the order of samples")
-        active = pairs["active"].astype(np.int64)
-        require(np.all(active[made] <= n[made]), "samples that were not drawn")
-        for field, last in (
-            ("oldest", begins),
-            ("newest", begins + n - 1),
-            ("last", begins + active - 1),
-        ):
-            has = seen & (active > 0) if field == "last" else seen
-            require(np.all(pairs[field][made & ~has] == NONE), "the order of samples")
-            require(np.array_equal(pairs[field][has], order[last[has]]), "the order of samples")
-        counted = order[np.arange(len(samples)) - begins[grouped] < active[grouped]]
-        counts = np.bincount(samples["outcome"][counted], minlength=len(nodes))
-        require(np.array_equal(counts, nodes["count"]), "samples that were not drawn")
 
     @property
     def values(self) -> NDArray[np.float64]:
