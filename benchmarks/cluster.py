@@ -9,7 +9,7 @@ the first worker that is free, and its outcome is under way for as long. What li
 busy nearly all of the time; if nothing is, it is the plan, which does not know enough calls to make at
 once.
 
-    python3 dev.py python benchmarks/cluster.py --planner 0.4 --scheduler 2.3 --latency 10
+    python3 dev.py python benchmarks/cluster.py --planner 0.15 --scheduler 1 --latency 10
 
 shows what would remain if each call were a task of Dask's.
 
@@ -204,9 +204,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--measure", action="store_true")
     parser.add_argument("--planners", default=",".join(PLANNERS))
-    parser.add_argument("--planner", type=float, default=0.9, help="of its process for a call, in ms")
+    parser.add_argument("--planner", type=float, default=0.4, help="of its process for a call, in ms")
     parser.add_argument("--scheduler", type=float, default=0.0, help="of one, for a call, in ms")
-    parser.add_argument("--latency", type=float, default=2.0, help="one way, in ms")
+    parser.add_argument("--latency", type=float, default=1.5, help="one way, in ms")
     given = parser.parse_args()
     if given.measure:
         measure()
