@@ -254,7 +254,8 @@ class Planner(ABC):
             every: as for `plan`.
 
         Raises:
-            ValueError: the file is damaged, or of another planner, model or version of pacplan.
+            ValueError: the file is damaged, contradicts itself, or is of another planner, model or
+                version of pacplan. (What it says was drawn is believed.)
             OSError: the file cannot be read.
         """
         check_model(model)
