@@ -115,7 +115,8 @@ def _recall_bounds(search: Search, at: int) -> bool:
         missing = node.depth - known.depth
         if missing <= 0:
             return False
-        weight = search.terms[0].gamma ** (rules.horizon - node.depth)
+        # Powers of integers differ between compiled and interpreted runs.
+        weight = search.terms[0].gamma ** float(rules.horizon - node.depth)
         upper -= weight * min(tails[rules.horizon - missing].lower, 0.0)
         lower -= weight * max(tails[rules.horizon - missing].upper, 0.0)
     node.upper = min(node.upper, upper)
