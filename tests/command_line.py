@@ -138,6 +138,11 @@ number = 3
 
 def nothing():
     return None
+
+
+def environment():
+    import gymnasium
+    return gymnasium.make("FrozenLake-v1")
 '''
 
 

@@ -428,13 +428,10 @@ def _seen(
     if budget is not None and _LOOK_PART * budget < MOST_CALLS:
         return None
     (bracket, *_) = (planner for planner in possible if isinstance(planner, Bracket))
-    horizon = model.steps or checks.LARGEST
-    if bracket.horizon is not None or budget is not None:
-        horizon = min(horizon, bracket.horizon_for(model, budget))
     return look(
         model,
         query.state,
-        horizon,
+        min(model.steps or checks.LARGEST, bracket.horizon_for(model, budget)),
         np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, _LOOK_STREAM)),
         seconds=None if limits.time_limit is None else _LOOK_PART * limits.time_limit,
         deterministic=settings.get("transitions") == "deterministic",
