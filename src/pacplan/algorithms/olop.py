@@ -207,8 +207,8 @@ class OLOP(Planner):
     """Open-loop optimistic planning within a budget.
 
     The budget n is split into M episodes of L = ceil( log M / (2 log 1/gamma) ) steps, M the largest
-    number with M L <= n; with a time limit alone, M is 10,000. With T visits and mean reward m_t of the first t actions of a sequence, the
-    bound of a sequence to depth h is
+    number with M L <= n; with a time limit alone, M is 10,000. With T visits and mean reward m_t of
+    the first t actions of a sequence, the bound of a sequence to depth h is
 
         sum_{t <= h} gamma^(t-1) ( m_t + sqrt(2 log M / T_t) ) + gamma^h / (1 - gamma)
 

@@ -20,15 +20,13 @@ class Session(Protocol):
         slow: whether a call to the model runs Python code.
         labels: the actions as the user has them, `labels[state][index]`, the state as its integer; None
             if the indices are they.
+        error: what the model's own code raised during the last aborted call, if anything.
     """
 
     handle: Any
     slow: bool
     labels: Any
-
-    @property
-    def error(self) -> BaseException | None:
-        """What the model's own code raised during the last aborted call, if anything."""
+    error: BaseException | None
 
     @property
     def states(self) -> list[Any] | None:

@@ -750,6 +750,7 @@ class JittedSession(CompiledSession):
     """A jitted simulator during one plan."""
 
     labels = None
+    error: BaseException | None
 
     def __init__(
         self,

@@ -93,7 +93,7 @@ def _within_reach(episodes: int, gamma: float) -> tuple[int, int]:
     horizon = _steps(episodes, gamma)
     if horizon > checks.LARGEST:
         raise ValueError(
-            f"{episodes} episodes with gamma={gamma} would have {horizon:.3g} steps each; pass a horizon"
+            f"{episodes} episodes with gamma={gamma} would have {horizon:.3g} steps each; pass horizon="
         )
     return episodes, horizon
 

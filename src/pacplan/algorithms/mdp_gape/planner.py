@@ -56,8 +56,9 @@ class MDPGapE(DefaultHorizon, Planner):
       at most 2 epsilon wide, so that its middle, `plan.value`, is within epsilon;
     * fixed budget: `epsilon=0, thresholds="sharp"` and `plan(..., budget=n)`, which splits n into tau
       episodes of H steps as the paper's section 5 does, tau the largest number with tau H <= n and
-      H = ceil( log tau / (2 log 1/gamma) ); with a time limit alone, tau is 10,000. `"budget"` is what the paper's text gives, `"sharp"` a
-      fifth of it, which on the paper's MDPs leaves less regret;
+      H = ceil( log tau / (2 log 1/gamma) ); with a time limit alone, tau is 10,000. `"budget"` is
+      what the paper's text gives, `"sharp"` a fifth of it, which on the paper's MDPs leaves less
+      regret;
     * anytime: `epsilon=0` with a budget, a deadline or a callback, or Ctrl-C.
 
     Args:
