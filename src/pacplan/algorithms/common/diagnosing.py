@@ -163,10 +163,10 @@ def _look(tree: SearchTree, horizon: int) -> _Seen:
     """Look at the first records of a tree: do states recur, do pairs have one successor?"""
     nodes, pairs = tree.nodes[:_LOOKED_AT], tree.pairs[:_LOOKED_AT]
     alive = nodes[nodes["actions"] > 0]
-    states = len(np.unique(alive["state"]))
-    places = states * horizon
-    if "depth" in nodes.dtype.names:
-        places = len(np.unique(np.array([alive["state"], alive["depth"]]), axis=1).T)
+    numbers, number = np.unique(alive["state"], return_inverse=True)
+    states, places = len(numbers), len(numbers) * horizon
+    if "depth" in (nodes.dtype.names or ()):
+        places = len(np.unique(number * (horizon + 1) + alive["depth"]))
     outcomes = pairs["child"][(pairs["n"] > 1) & (pairs["child"] != NONE)]
     several = int((tree.nodes["sibling"][outcomes] != NONE).sum())
     return _Seen(len(alive), states, places, len(outcomes) - several, several)
