@@ -157,12 +157,17 @@ def test_deadline_in_the_middle_of_a_slow_episode(clock):
         clock.now += 0.005
         return state, 0.5, False
 
-    planner = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.99, horizon=1000)
-    plan = planner.plan(pacplan.Simulator(step, actions=2, successors=1), 0, time_limit=0.1)
+    planner = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.99, horizon=15)
+    model = pacplan.Simulator(step, actions=2, successors=1)
+    plan = planner.plan(model, 0, time_limit=0.1)
     assert plan.stopped_by == "deadline"
     assert 19 <= plan.samples <= 21
-    assert plan.episodes == 1
+    assert plan.episodes == 2
     assert plan.tree.pairs["n"].sum() == plan.samples
+    # Without its first episode a plan would know nothing.
+    plan = planner.plan(model, 0, time_limit=0.02)
+    assert plan.stopped_by == "deadline"
+    assert (plan.samples, plan.episodes) == (15, 1)
 
 
 def test_no_room_is_made_that_cannot_be_filled_in_time(clock):

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.horizons import allocation, check_gamma_and_horizon, check_steps
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon, split
 from pacplan.algorithms.common.plans import estimates_plan
+from pacplan.algorithms.means.search import check_anytime
 from pacplan.bounds.bernoulli import kl_upper_from
 from pacplan.bounds.elementary import powers
 from pacplan.compiled.jit import inlined, kernel, records
@@ -207,8 +208,8 @@ class OLOP(Planner):
     """Open-loop optimistic planning within a budget.
 
     The budget n is split into M episodes of L = ceil( log M / (2 log 1/gamma) ) steps, M the largest
-    number with M L <= n. With T visits and mean reward m_t of the first t actions of a sequence, the
-    bound of a sequence to depth h is
+    number with M L <= n; with a time limit alone, M is 10,000. With T visits and mean reward m_t of
+    the first t actions of a sequence, the bound of a sequence to depth h is
 
         sum_{t <= h} gamma^(t-1) ( m_t + sqrt(2 log M / T_t) ) + gamma^h / (1 - gamma)
 
@@ -296,23 +297,14 @@ def _check_discount(gamma: Any, horizon: Any) -> tuple[float, int | None]:
     return discount, steps
 
 
-def _split(planner: OLOP | KLOLOP, budget: int) -> tuple[int, int]:
-    """M and L."""
-    if planner.horizon is None:
-        return allocation(budget, planner.gamma)
-    return max(1, budget // planner.horizon), planner.horizon
-
-
 def _check_open_loop(planner: OLOP | KLOLOP, query: Query, limits: Limits) -> None:
     name = type(planner).__name__
-    if limits.budget is None:
-        raise ValueError(f"{name} plans within a budget: plan(..., budget=n)")
     if not query.model.same_actions:
         raise ValueError(
             f"{name} is open-loop: it needs the same actions in every state, and this model's depend "
             "on the state"
         )
-    check_steps(query.model, _split(planner, limits.budget)[1])
+    check_anytime(planner, query, limits, split(planner.horizon, planner.gamma, limits.budget)[1])
 
 
 @kernel
@@ -334,9 +326,8 @@ class _SequenceSearch(KernelSearch):
     derived = frozenset({"rules"})
 
     def __init__(self, planner: OLOP | KLOLOP, query: Query, session: Session) -> None:
-        assert query.budget is not None
         model, gamma = query.model, planner.gamma
-        episodes, horizon = _split(planner, query.budget)
+        episodes, horizon = split(planner.horizon, gamma, query.budget)
         super().__init__(query, session, PAIR, NODE, gamma=gamma, horizon=horizon, open_loop=True)
         low, high = step_range(model.reward_range, model.may_end)
         rules = (low, high - low, 1.0 / (1.0 - gamma), planner.level(episodes), planner.kl)

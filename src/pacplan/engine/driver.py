@@ -3,14 +3,15 @@
 A search advances some episodes at a time in compiled code. Between chunks the driver looks at the
 budget, the user's callback, the display, checkpoints and Ctrl-C. Each of them ends the search in an
 orderly way, so a plan interrupted at any point still has its best action and valid bounds.
-A deadline does not wait for the end of a chunk: a timer halts the search at its next call.
+A deadline does not wait for the end of a chunk: a timer halts the search at its next call. But the
+first episode is always played: a plan without one would know nothing.
 """
 
 import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -140,6 +141,11 @@ class Limits:
     raise_interrupts: bool = False
     keeper: Keeper | None = None
 
+    @property
+    def any(self) -> bool:
+        """Whether something ends a search that does not stop by itself, other than Ctrl-C."""
+        return (self.budget, self.time_limit, self.callback) != (None, None, None)
+
     @classmethod
     def checked(
         cls,
@@ -202,17 +208,16 @@ def drive(search: Search, limits: Limits, began: float, display: Display) -> End
     earlier = Start() if limits.keeper is None else limits.keeper.start(search)
     deadline = None if limits.time_limit is None else start + limits.time_limit
     start -= earlier.seconds
-    search.stop_at(deadline)
     pace = _Pace(limits, search, earlier.episodes)
     reason = ""
     raised: BaseException | None = None
     with (
         interrupts(limits.raise_interrupts, search.session.interrupt) as presses,
-        nullcontext() if deadline is None else _alarm(search, deadline),
+        ExitStack() as alarms,
         display as show,
     ):
         try:
-            reason = _loop(search, limits, pace, start, deadline, presses, show)
+            reason = _loop(search, limits, pace, start, deadline, alarms, presses, show)
         except BaseException as error:
             raised = error
     if raised is not None:
@@ -232,6 +237,7 @@ def _loop(
     pace: "_Pace",
     start: float,
     deadline: float | None,
+    alarms: ExitStack,
     presses: Presses,
     show: Callable[[Snapshot], None] | None,
 ) -> str:
@@ -239,13 +245,18 @@ def _loop(
     most_calls = _ANY_NUMBER if limits.budget is None else limits.budget
     saved = time.perf_counter()
     number = next(_numbers)
+    armed = deadline is None
     while True:
         began = time.perf_counter()
-        episodes = pace.episodes()
+        episodes = pace.episodes() if armed else 1
         status = search.advance(episodes, most_calls)
+        if deadline is not None and not armed and search.snapshot(0.0).samples > 0:
+            search.stop_at(deadline)
+            alarms.enter_context(_alarm(search, deadline))
+            armed = True
         now = time.perf_counter()
         reason = _reason(search, status, limits.raise_interrupts or presses.insisted)
-        late = reason == "aborted" or (deadline is not None and now >= deadline)
+        late = reason == "aborted" or (deadline is not None and armed and now >= deadline)
         if reason in ("", "aborted") and (late or presses.any):
             reason = "interrupt" if presses.any else "deadline"
         due = pace.record(episodes, now - began)

@@ -788,6 +788,7 @@ class JittedSession(CompiledSession):
     """A jitted simulator during one plan."""
 
     labels = None
+    error: BaseException | None
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.common.horizons import allocation
+from pacplan.algorithms.common.horizons import split
 from pacplan.algorithms.mdp_gape import episode  # noqa: F401  (answers the engine's questions)
 from pacplan.algorithms.mdp_gape.records import (
     BALL,
@@ -78,10 +78,9 @@ class GapSearch(KernelSearch):
             pairs_a_step=model.max_actions or 1 if planner.rewards == "known" else 1,
         )
         self._told = tell(session, planner.value_bounds)
-        episodes = None if query.budget is None else max(1, query.budget // horizon)
-        if exploration.for_a_budget(planner.thresholds) and planner._horizon is None:
-            assert query.budget is not None
-            episodes = allocation(query.budget, planner.gamma)[0]
+        episodes = None
+        if exploration.for_a_budget(planner.thresholds):
+            episodes, _ = split(planner._horizon, planner.gamma, query.budget)
         self.share = query.reuse.share if query.reuse is not None and planner._estimates else 1.0
         merged = planner.merge == "depth"
         states, pairs = facts(model).states, None
