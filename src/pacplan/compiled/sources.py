@@ -87,6 +87,11 @@ def chosen_by(argument_class: type, function: Callable[..., Any]) -> None:
     _chosen.setdefault(argument_class, set()).add(function.__module__)
 
 
+def chosen_modules(argument_class: type) -> set[str]:
+    """The modules whose functions were registered for that class."""
+    return _chosen.get(argument_class, set())
+
+
 def is_chosen_by(argument_class: type) -> bool:
     """Whether functions were registered for that class."""
     return argument_class in _chosen

@@ -1,0 +1,175 @@
+"""Kernels as Python runs them, from the first moment, to the same bits.
+
+A kernel's code is Python code. Its twin is the same code with the names that it uses bound anew: parts
+of kernels to their own twins, and questions to the answers of the class that is asked. Arrays of
+records are read and written field by field through memory views, which takes a tenth of the time of
+NumPy's records and gives Python's numbers: whole ones do not wrap around, and what divides by zero
+raises. No kernel depends on either.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from numpy.typing import NDArray
+
+# Kernels take scalar functions from these, which are what they are.
+_LIBRARIES = {"builtins", "math", "numba", "numpy"}
+# What memory views read and write by themselves: numbers at their places, in the machine's byte order.
+_FORMATS = set("bBhHiIlLqQfd?")
+_twins: dict[Any, Any] = {}
+
+
+def interpreted(kernel: Any) -> Callable[..., Any]:
+    """A function that does what a kernel does, without compiling anything."""
+    run = _twin(kernel)
+
+    def call(*arguments: Any) -> Any:
+        views: list[Any] = []
+        try:
+            return run(*(_viewed(argument, views) for argument in arguments))
+        finally:
+            # The arrays may be moved from now on. A view that an exception holds on to must not follow.
+            for view in views:
+                view.release()
+
+    return call
+
+
+def _twin(value: Any) -> Any:
+    """What stands for a value in interpreted kernels."""
+    if isinstance(value, Dispatcher):
+        value = value.py_func
+    if hasattr(value, "interpreted"):
+        return value.interpreted
+    if getattr(value, "__module__", value.__class__.__module__).partition(".")[0] in _LIBRARIES:
+        return value
+    if hasattr(value, "answer_of"):
+        return _twins.setdefault(value, _asking(value.answer_of))
+    if isinstance(value, FunctionType):
+        return _twins.get(value) or _function(value)
+    if isinstance(value, ModuleType) and value.__name__.partition(".")[0] not in _LIBRARIES:
+        return _twins.setdefault(value, _Module(value))
+    return value
+
+
+def _function(function: FunctionType) -> FunctionType:
+    names: dict[str, Any] = {"__builtins__": function.__globals__["__builtins__"]}
+    cells = tuple(CellType() for _ in function.__closure__ or ())
+    twin = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
+    twin.__kwdefaults__ = function.__kwdefaults__
+    _twins[function] = twin  # Before its names are bound: it may be among them.
+    for name in _names(function.__code__):
+        if name in function.__globals__:
+            names[name] = _twin(function.__globals__[name])
+    for cell, original in zip(cells, function.__closure__ or (), strict=True):
+        cell.cell_contents = _twin(original.cell_contents)
+    return twin
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _asking(answer_of: Callable[[type], Any]) -> Callable[..., Any]:
+    found: dict[type, Any] = {}
+
+    def ask(subject: Any, *arguments: Any) -> Any:
+        kind = subject.__class__
+        if kind not in found:
+            found[kind] = _twin(answer_of(kind))
+        return found[kind](subject, *arguments)
+
+    return ask
+
+
+class _Module:
+    """A module, whose functions are twins."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        value = self.__dict__[name] = _twin(getattr(self._module, name))
+        return value
+
+
+def _viewed(value: Any, views: list[Any]) -> Any:
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return value.__class__(*(_viewed(field, views) for field in value))
+    if isinstance(value, np.ndarray) and value.dtype.names is not None:
+        return _Records(value, views)
+    return value
+
+
+class _Records:
+    """An array of records, or a row of one: what is left of it `after` the first indices."""
+
+    __slots__ = ("_after", "_array", "_columns", "_record", "_single", "_views", "shape", "size")
+
+    def __init__(
+        self, array: NDArray[Any], views: list[Any], columns: Any = None, after: tuple[Any, ...] = ()
+    ) -> None:
+        self._array, self._views, self._after = array, views, after
+        self.size, self.shape, self._single = array.size, array.shape, array.ndim == 1
+        self._record = _record_of(array.dtype)
+        if columns is None:
+            columns = [_column(array[name]) for name in array.dtype.names or ()]
+            views += (column for column in columns if isinstance(column, memoryview))
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __getattr__(self, name: str) -> Any:
+        return self._array[name]
+
+    def __getitem__(self, place: Any) -> Any:
+        if self._single and place.__class__ not in (slice, tuple):
+            return self._record(self._columns, (*self._after, place) if self._after else place)
+        places = place if place.__class__ is tuple else (place,)
+        found = self._array[places]
+        if not isinstance(found, np.ndarray):
+            return self._record(self._columns, (*self._after, *places))
+        if any(part.__class__ is slice for part in places):
+            return _Records(found, self._views)
+        return _Records(found, self._views, self._columns, (*self._after, *places))
+
+    def __setitem__(self, place: Any, record: Any) -> None:
+        self._array[place] = tuple(column[record._place] for column in record._columns)
+
+
+def _column(field: NDArray[Any]) -> Any:
+    """The values of a field; an array if they are none that a memory view knows."""
+    if field.dtype.isnative and field.flags.aligned and field.dtype.char in _FORMATS:
+        return memoryview(field)  # type: ignore[arg-type]
+    return field
+
+
+@cache
+def _record_of(dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """A class of records, each a place in columns, with the fields of `dtype` as attributes."""
+    lines = [
+        "class Record:",
+        " __slots__ = ('_columns', '_place')",
+        " def __init__(self, columns, place): self._columns, self._place = columns, place",
+    ]
+    for number, name in enumerate(dtype.names or ()):
+        value = {"i": "int(value)", "u": "int(value)"}.get(dtype[name].kind, "value")
+        lines += [
+            " @property",
+            f" def {name}(self): return self._columns[{number}][self._place]",
+            f" @{name}.setter",
+            f" def {name}(self, value): self._columns[{number}][self._place] = {value}",
+        ]
+    space: dict[str, Any] = {}
+    exec("\n".join(lines), space)
+    record: Any = space["Record"]
+    record.dtype = dtype
+    return record  # type: ignore[no-any-return]
