@@ -111,9 +111,8 @@ def _obtained(kernel: Any, arguments: Any, key: Any, wait: bool, late: bool) -> 
         kernel.compile(signature)
         return True
     place, job = elsewhere
-    thread, began = _started.get(place, (None, math.inf))
-    failed = thread is not None and not thread.is_alive()
-    impatient = failed or (_cores() == 1 and time.monotonic() - began > _PATIENCE)
+    began = _started[place][1] if place in _started else math.inf
+    impatient = _cores() == 1 and time.monotonic() - began > _PATIENCE
     wait = wait or (impatient and not late)
     try:
         lock = _locked(place, wait)
@@ -123,11 +122,12 @@ def _obtained(kernel: Any, arguments: Any, key: Any, wait: bool, late: bool) -> 
     if lock is None:
         return False
     try:
-        if wait or place.exists():
+        failed = place in _started  # Its compiler has ended, or we would not have the lock.
+        if place.exists() or wait or (failed and not late):
             kernel.compile(signature)
             place.with_suffix(UNFINISHED).unlink(missing_ok=True)
             return True
-        running = sum(thread.is_alive() for thread, _ in _started.values())
+        running = sum(waiter.is_alive() for waiter, _ in _started.values())
         if not failed and running < max(1, _cores() - 1):
             _started[place] = _start(job, place, lock), time.monotonic()
             if kernel.__name__ in WHOLE_SEARCHES:
