@@ -100,20 +100,6 @@ class KernelCache:
             if identity is not None and _can_be_kept(data):
                 _write(self._file_name(identity), identity, _serialized(sig, data))
 
-    def place(self, sig: Any, target_context: Any) -> Path | None:
-        """Where the kernel for a signature is kept, or will be; None if it cannot be kept."""
-        with _surprises_from_numba():
-            target_context.refresh()
-            identity = self._identity(sig, target_context.codegen())
-            if identity is None:
-                return None
-            for folder in _candidates():
-                with contextlib.suppress(UnusableError, OSError):
-                    _make(folder)
-                    if os.access(folder, os.W_OK):
-                        return folder / self._file_name(identity)
-        return None
-
     def _load(self, sig: Any, identity: bytes, target_context: Any) -> Any:
         for folder in _candidates():
             if _distrust(folder) is not None:
@@ -447,3 +433,18 @@ def keep_on_disk(dispatcher: Any) -> None:
         if not hasattr(dispatcher, "_cache"):
             raise AttributeError("dispatchers have no _cache")
         dispatcher._cache = KernelCache(dispatcher)
+
+
+def place_of(dispatcher: Any, sig: Any) -> Path | None:
+    """Where the kernel for a signature is kept, or will be; None if it cannot be kept."""
+    with _surprises_from_numba():
+        cache = dispatcher._cache
+        identity = cache._identity(sig, dispatcher.targetctx.codegen())
+        if identity is None:
+            return None
+        for folder in _candidates():
+            with contextlib.suppress(UnusableError, OSError):
+                _make(folder)
+                if os.access(folder, os.W_OK):
+                    return folder / str(cache._file_name(identity))
+    return None

@@ -13,7 +13,7 @@ from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-from numba.core.dispatcher import Dispatcher
+from numba.extending import is_jitted
 from numpy.typing import NDArray
 
 # Kernels take scalar functions from these, which are what they are.
@@ -41,7 +41,7 @@ def interpreted(kernel: Any) -> Callable[..., Any]:
 
 def _twin(value: Any) -> Any:
     """What stands for a value in interpreted kernels."""
-    if isinstance(value, Dispatcher):
+    if is_jitted(value):
         value = value.py_func
     if hasattr(value, "interpreted"):
         return value.interpreted

@@ -25,10 +25,9 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core.caching import NullCache
 
 from pacplan.compiled.announcements import WHOLE_SEARCHES, title
-from pacplan.compiled.cache import UNFINISHED, argument_classes
+from pacplan.compiled.cache import UNFINISHED, argument_classes, place_of
 from pacplan.compiled.interpreted import interpreted
 from pacplan.compiled.sources import chosen_modules
 
@@ -46,10 +45,10 @@ _COMPILER = (
     "import os, pickle, sys; os.nice(10); sys.path[:] = pickle.load(sys.stdin.buffer); "
     "from pacplan.compiled.tiered import compile_as_told; compile_as_told(int(sys.argv[1]))"
 )
-# Kernels that are loaded, by the kinds of their arguments; and for the others, where they will be kept
-# and what it takes to compile them, unless they have to be compiled here.
+# Kernels that are loaded, with the kinds of their arguments; and of the others the signatures, what
+# another process needs to compile them, and where they will be kept, if they can be.
 _loaded: set[Any] = set()
-_elsewhere: dict[Any, tuple[Path, bytes] | None] = {}
+_needed: dict[Any, tuple[tuple[Any, ...], bytes | None, Path | None]] = {}
 # What waits for the compilers that this process has started, and when it started them.
 _started: dict[Path, tuple[threading.Thread, float]] = {}
 # Of several threads that need a kernel, one loads it. (A model may make plans itself.)
@@ -102,22 +101,21 @@ def _kinds(values: Any) -> Iterator[type]:
 
 
 def _obtained(kernel: Any, arguments: Any, key: Any, wait: bool, late: bool) -> bool:
-    signature = tuple(map(kernel.typeof_pyval, arguments))
-    if key not in _elsewhere:
-        place, job = kernel._cache.place(signature, kernel.targetctx), _job(kernel, signature)
-        _elsewhere[key] = None if place is None or job is None else (place, job)
-    elsewhere = _elsewhere[key]
-    if elsewhere is None or elsewhere[0].exists():
+    if key not in _needed:
+        signature = tuple(map(numba.typeof, arguments))
+        job = _job(kernel, signature)
+        _needed[key] = signature, job, place_of(kernel, signature) if job else None
+    signature, job, place = _needed[key]
+    if job is None or place is None or place.exists():
         kernel.compile(signature)
         return True
-    place, job = elsewhere
     began = _started[place][1] if place in _started else math.inf
     impatient = _cores() == 1 and time.monotonic() - began > _PATIENCE
     wait = wait or (impatient and not late)
     try:
         lock = _locked(place, wait)
     except OSError:  # The folder has gone, or its files cannot be locked.
-        _elsewhere[key] = None
+        _needed[key] = signature, None, None
         return _obtained(kernel, arguments, key, wait, late)
     if lock is None:
         return False
@@ -198,6 +196,8 @@ def _start(job: bytes, place: Path, lock: int) -> threading.Thread:
 
 def compile_as_told(lock: int) -> None:
     """Compile a kernel in a process of its own, as the standard input says."""
+    from numba.core.caching import NullCache
+
     modules, module, name, signature = pickle.load(sys.stdin.buffer)
     place = pickle.load(sys.stdin.buffer)
     for each in modules:
