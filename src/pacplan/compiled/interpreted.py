@@ -45,18 +45,22 @@ def _twin(value: Any) -> Any:
         value = value.py_func
     if hasattr(value, "interpreted"):
         return value.interpreted
-    if getattr(value, "__module__", value.__class__.__module__).partition(".")[0] in _LIBRARIES:
+    if not isinstance(value, FunctionType | ModuleType):
         return value
-    if hasattr(value, "answer_of"):
-        return _twins.setdefault(value, _asking(value.answer_of))
-    if isinstance(value, FunctionType):
-        return _twins.get(value) or _function(value)
-    if isinstance(value, ModuleType) and value.__name__.partition(".")[0] not in _LIBRARIES:
-        return _twins.setdefault(value, _Module(value))
-    return value
+    home = value.__name__ if isinstance(value, ModuleType) else value.__module__
+    if home.partition(".")[0] in _LIBRARIES:
+        return value
+    if value not in _twins:
+        if isinstance(value, ModuleType):
+            _twins[value] = _Module(value)
+        elif hasattr(value, "answer_of"):
+            _twins[value] = _asking(value.answer_of)
+        else:
+            _bind(value)
+    return _twins[value]
 
 
-def _function(function: FunctionType) -> FunctionType:
+def _bind(function: FunctionType) -> None:
     names: dict[str, Any] = {"__builtins__": function.__globals__["__builtins__"]}
     cells = tuple(CellType() for _ in function.__closure__ or ())
     twin = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
@@ -67,7 +71,6 @@ def _function(function: FunctionType) -> FunctionType:
             names[name] = _twin(function.__globals__[name])
     for cell, original in zip(cells, function.__closure__ or (), strict=True):
         cell.cell_contents = _twin(original.cell_contents)
-    return twin
 
 
 def _names(code: CodeType) -> Iterator[str]:
@@ -120,7 +123,7 @@ class _Records:
         self.size, self.shape, self._single = array.size, array.shape, array.ndim == 1
         self._record = _record_of(array.dtype)
         if columns is None:
-            columns = [_column(array[name]) for name in array.dtype.names or ()]
+            columns = [_column(array[name], array.ndim) for name in array.dtype.names or ()]
             views += (column for column in columns if isinstance(column, memoryview))
         self._columns = columns
 
@@ -145,9 +148,10 @@ class _Records:
         self._array[place] = tuple(column[record._place] for column in record._columns)
 
 
-def _column(field: NDArray[Any]) -> Any:
+def _column(field: NDArray[Any], indices: int) -> Any:
     """The values of a field; an array if they are none that a memory view knows."""
-    if field.dtype.isnative and field.flags.aligned and field.dtype.char in _FORMATS:
+    known = field.dtype.isnative and field.dtype.char in _FORMATS and field.ndim == indices
+    if known and field.flags.aligned:
         return memoryview(field)  # type: ignore[arg-type]
     return field
 
