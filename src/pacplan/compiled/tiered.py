@@ -129,8 +129,8 @@ def _obtained(kernel: Any, arguments: Any, key: Any, wait: bool, late: bool) -> 
         if not failed and running < max(1, _cores() - 1):
             _started[place] = _start(job, place, lock), time.monotonic()
             if kernel.__name__ in WHOLE_SEARCHES:
-                words = "is compiled by another process, for some seconds; until then it is interpreted"
-                _logger.warning("pacplan: %s %s", title(kernel.py_func, signature), words)
+                words = "in another process, some seconds; until then it is interpreted"
+                _logger.warning("pacplan: compiling %s %s", title(kernel.py_func, signature), words)
         return False
     finally:
         os.close(lock)
