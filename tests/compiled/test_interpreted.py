@@ -163,6 +163,30 @@ def test_records(aligned):
         assert repr(one.tolist()) == repr(two.tolist())
 
 
+@kernel
+def _divide(records, numbers):
+    """Divisions of all kinds, also by zero."""
+    for i in range(records.size):
+        one, count = records[i].value, records[i].count
+        numbers[i, 0] = one / count + one / (one - one)
+        numbers[i, 1] = (one - 1.0) / -records[0].value
+        numbers[i, 2] = 7
+        numbers[i, 2] /= records[i].value
+        records[i].half /= count
+
+
+def test_divisions_by_zero():
+    records = np.zeros(4, np.dtype(FIELDS, align=True))
+    records["value"], records["count"], records["half"] = [0.0, 1.0, -2.0, np.nan], [0, 1, 0, 2], 1.0
+    compiled, other = (records.copy(), np.zeros((4, 3))), (records.copy(), np.zeros((4, 3)))
+    _divide(*compiled)
+    with np.errstate(all="ignore"):
+        interpreted(_divide)(*other)
+    for one, two in zip(compiled, other, strict=True):
+        assert repr(one.tolist()) == repr(two.tolist())
+    assert np.isinf(compiled[1]).any() and np.isnan(compiled[1]).any()
+
+
 def test_views_do_not_outlive_a_call():
     kept = []
 

@@ -3,10 +3,15 @@
 A kernel's code is Python code. Its twin is the same code with the names that it uses bound anew: parts
 of kernels to their own twins, and questions to the answers of the class that is asked. Arrays of
 records are read and written field by field through memory views, which takes a tenth of the time of
-NumPy's records and gives Python's numbers: whole ones do not wrap around, and what divides by zero
-raises. No kernel depends on either.
+NumPy's records and gives Python's numbers. They do not wrap around, on which no kernel depends. But
+a division by zero is infinite or no number, as in compiled code, so divisions are written anew.
 """
 
+import ast
+import inspect
+import math
+import textwrap
+import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -16,11 +21,15 @@ import numpy as np
 from numba.extending import is_jitted
 from numpy.typing import NDArray
 
+from pacplan.compiled.sources import unedited
+
 # Kernels take scalar functions from these, which are what they are.
 _LIBRARIES = {"builtins", "math", "numba", "numpy"}
 # What memory views read and write by themselves: numbers at their places, in the machine's byte order.
 _FORMATS = set("bBhHiIlLqQfd?")
 _twins: dict[Any, Any] = {}
+# No thread gets a twin before its names are bound.
+_binding = threading.RLock()
 
 
 def interpreted(kernel: Any) -> Callable[..., Any]:
@@ -43,34 +52,93 @@ def _twin(value: Any) -> Any:
     """What stands for a value in interpreted kernels."""
     if is_jitted(value):
         value = value.py_func
-    if hasattr(value, "interpreted"):
-        return value.interpreted
+    if hasattr(value, "in_python"):
+        return value.in_python
     if not isinstance(value, FunctionType | ModuleType):
         return value
     home = value.__name__ if isinstance(value, ModuleType) else value.__module__
     if home.partition(".")[0] in _LIBRARIES:
         return value
-    if value not in _twins:
-        if isinstance(value, ModuleType):
-            _twins[value] = _Module(value)
-        elif hasattr(value, "answer_of"):
-            _twins[value] = _asking(value.answer_of)
-        else:
-            _bind(value)
-    return _twins[value]
+    with _binding:
+        if value not in _twins:
+            if isinstance(value, ModuleType):
+                _twins[value] = _Module(value)
+            elif hasattr(value, "answer_of"):
+                _twins[value] = _asking(value.answer_of)
+            else:
+                _bind(value)
+        return _twins[value]
 
 
 def _bind(function: FunctionType) -> None:
-    names: dict[str, Any] = {"__builtins__": function.__globals__["__builtins__"]}
+    names: dict[str, Any] = {"__builtins__": function.__globals__["__builtins__"], "_divided": _divided}
     cells = tuple(CellType() for _ in function.__closure__ or ())
-    twin = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
+    twin = FunctionType(_code(function), names, function.__name__, function.__defaults__, cells)
     twin.__kwdefaults__ = function.__kwdefaults__
     _twins[function] = twin  # Before its names are bound: it may be among them.
-    for name in _names(function.__code__):
+    for name in _names(twin.__code__):
         if name in function.__globals__:
             names[name] = _twin(function.__globals__[name])
     for cell, original in zip(cells, function.__closure__ or (), strict=True):
         cell.cell_contents = _twin(original.cell_contents)
+
+
+def _steps(code: CodeType) -> set[tuple[int, int]]:
+    return set(zip(code.co_code[::2], code.co_code[1::2], strict=True))
+
+
+_DIVISIONS = _steps(compile("a / b; a /= b", "", "exec")) - _steps(compile("a + b; a += b", "", "exec"))
+
+
+def _code(function: FunctionType) -> CodeType:
+    """The code of a function, with `_divided` in place of divisions."""
+    code = function.__code__
+    if _DIVISIONS.isdisjoint(_steps(code)) or not unedited(code.co_filename):
+        return code
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, SyntaxError):
+        return code
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            node.decorator_list, node.returns, node.args.defaults = [], None, []
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+    ast.increment_lineno(tree, code.co_firstlineno - 1)
+    divided = ast.fix_missing_locations(_Divisions().visit(tree))
+    found = compile(divided, code.co_filename, "exec").co_consts[0]
+    # What uses names of a function around it is another function by itself.
+    return found if isinstance(found, CodeType) and _frame(found) == _frame(code) else code
+
+
+def _frame(code: CodeType) -> Any:
+    return code.co_name, code.co_varnames, code.co_freevars
+
+
+class _Divisions(ast.NodeTransformer):
+    """Replaces divisions by calls of `_divided`."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Div):
+            return node
+        return ast.Call(ast.Name("_divided", ast.Load()), [node.left, node.right], [])
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Div):
+            return node
+        before = ast.parse(ast.unparse(node.target), mode="eval").body
+        return ast.Assign([node.target], self.visit(ast.BinOp(before, node.op, node.value)))
+
+
+def _divided(a: Any, b: Any) -> Any:
+    try:
+        return a / b
+    except ZeroDivisionError:
+        if a == 0 or a != a:
+            return math.nan
+        return math.copysign(math.inf, a) * math.copysign(1.0, b)
 
 
 def _names(code: CodeType) -> Iterator[str]:

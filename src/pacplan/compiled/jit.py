@@ -131,7 +131,7 @@ def caller(signature: Any) -> Any:
 
         return signature.return_type(address, arguments), generate
 
-    call.interpreted = lambda address, arguments: _at[address](*arguments)
+    call.in_python = lambda address, arguments: _at[address](*arguments)
     return call
 
 
