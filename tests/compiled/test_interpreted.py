@@ -1,5 +1,8 @@
 """Interpreted kernels give what compiled ones give, to the bit."""
 
+import math
+from math import exp, log
+
 import numba
 import numpy as np
 import pytest
@@ -165,7 +168,7 @@ def test_records(aligned):
 
 @kernel
 def _divide(records, numbers):
-    """Divisions of all kinds, also by zero."""
+    """Divisions of all kinds, also by zero, and functions outside of their domains."""
     for i in range(records.size):
         one, count = records[i].value, records[i].count
         numbers[i, 0] = one / count + one / (one - one)
@@ -173,15 +176,16 @@ def _divide(records, numbers):
         numbers[i, 2] = 7
         numbers[i, 2] /= records[i].value
         records[i].half /= count
+        numbers[i, 3] = log(one) + exp(400.0 * (one + 1.0))
+        numbers[i, 4] = math.sqrt(-one) + math.log1p(-one)
 
 
-def test_divisions_by_zero():
+def test_where_python_raises_numbers_are_infinite_or_nan():
     records = np.zeros(4, np.dtype(FIELDS, align=True))
     records["value"], records["count"], records["half"] = [0.0, 1.0, -2.0, np.nan], [0, 1, 0, 2], 1.0
-    compiled, other = (records.copy(), np.zeros((4, 3))), (records.copy(), np.zeros((4, 3)))
+    compiled, other = (records.copy(), np.zeros((4, 5))), (records.copy(), np.zeros((4, 5)))
     _divide(*compiled)
-    with np.errstate(all="ignore"):
-        interpreted(_divide)(*other)
+    interpreted(_divide)(*other)
     for one, two in zip(compiled, other, strict=True):
         assert repr(one.tolist()) == repr(two.tolist())
     assert np.isinf(compiled[1]).any() and np.isnan(compiled[1]).any()

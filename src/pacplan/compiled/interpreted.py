@@ -4,7 +4,7 @@ A kernel's code is Python code. Its twin is the same code with the names that it
 of kernels to their own twins, and questions to the answers of the class that is asked. Arrays of
 records are read and written field by field through memory views, which takes a tenth of the time of
 NumPy's records and gives Python's numbers. They do not wrap around, on which no kernel depends. But
-a division by zero is infinite or no number, as in compiled code, so divisions are written anew.
+a division by zero or log(0) is infinite, as in compiled code, so these are bound anew as well.
 """
 
 import ast
@@ -14,7 +14,7 @@ import textwrap
 import threading
 from collections.abc import Callable, Iterator
 from functools import cache
-from types import CellType, CodeType, FunctionType, ModuleType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from pacplan.compiled.sources import unedited
 
 # Kernels take scalar functions from these, which are what they are.
-_LIBRARIES = {"builtins", "math", "numba", "numpy"}
+_LIBRARIES = {"builtins", "numba", "numpy"}
 # What memory views read and write by themselves: numbers at their places, in the machine's byte order.
 _FORMATS = set("bBhHiIlLqQfd?")
 _twins: dict[Any, Any] = {}
@@ -54,6 +54,8 @@ def _twin(value: Any) -> Any:
         value = value.py_func
     if hasattr(value, "in_python"):
         return value.in_python
+    if isinstance(value, BuiltinFunctionType) and value.__module__ == "math":
+        return _total(value)
     if not isinstance(value, FunctionType | ModuleType):
         return value
     home = value.__name__ if isinstance(value, ModuleType) else value.__module__
@@ -132,13 +134,25 @@ class _Divisions(ast.NodeTransformer):
         return ast.Assign([node.target], self.visit(ast.BinOp(before, node.op, node.value)))
 
 
-def _divided(a: Any, b: Any) -> Any:
-    try:
-        return a / b
-    except ZeroDivisionError:
-        if a == 0 or a != a:
-            return math.nan
-        return math.copysign(math.inf, a) * math.copysign(1.0, b)
+def _divided(a: Any, b: Any) -> float:
+    top, bottom = float(a), float(b)
+    if bottom != 0.0:
+        return top / bottom
+    return math.nan if top == 0.0 else math.copysign(math.inf, bottom) * top
+
+
+@cache
+def _total(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of `math` that has a value, as compiled, where Python's raises."""
+
+    def call(*numbers: float) -> Any:
+        try:
+            return function(*numbers)
+        except (OverflowError, ValueError):
+            with np.errstate(all="ignore"):
+                return float(getattr(np, function.__name__)(*numbers))
+
+    return call
 
 
 def _names(code: CodeType) -> Iterator[str]:
