@@ -97,7 +97,8 @@ def plan(
         seed: the same seed gives the same plan; None draws a fresh one.
         budget: most calls to the model. (Those of the look are not counted; they are at most a tenth.)
         time_limit: most seconds, of which the look takes at most a tenth; but the first episode is
-            always played, whatever it takes. (Compilation, if it is needed, does not count.)
+            always played, whatever it takes. (To load the compiled search, once in a process, does not
+            count.)
         progress: show how the search stands, on the error stream.
         callback: called with a `Snapshot` now and then; a true result stops the search.
         memory_limit: most bytes for the records of the search.

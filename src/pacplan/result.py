@@ -69,7 +69,8 @@ class Plan:
         assumptions: what the guarantee depends on: what the user stated, and what the model does.
         samples: calls to the model, all that the plan rests on.
         episodes: episodes played.
-        seconds: wall time of the search, without compilation.
+        seconds: wall time of the search, also as far as it was interpreted because its kernel was not
+            compiled yet.
         horizon: number of steps of the problem that was solved.
         gamma: the discount; None if the planner has none, as for `epsilon` and `delta`.
         epsilon: the accuracy that was asked for, in reward units.

@@ -116,6 +116,7 @@ def caller(signature: Any) -> Any:
 
     At the address lies a compiled function that is not a part of the kernel (`numba.cfunc`), such as a
     user's own. So kernels are not compiled anew for every such function, and are found in the cache.
+    Interpreted, they run its Python code, if `address_of` gave the address.
     """
 
     @intrinsic  # type: ignore[untyped-decorator]
@@ -131,7 +132,18 @@ def caller(signature: Any) -> Any:
 
         return signature.return_type(address, arguments), generate
 
+    call.in_python = lambda address, arguments: _at[address](*arguments)
     return call
+
+
+# The Python code of functions by their addresses.
+_at: dict[int, Callable[..., Any]] = {}
+
+
+def address_of(function: Any) -> int:
+    """The address of a compiled function (`numba.cfunc`), for `caller`."""
+    _at[function.address] = function.__wrapped__
+    return int(function.address)
 
 
 def call_python(address: int, a: int, b: int, c: int) -> None:

@@ -80,10 +80,14 @@ class Search(Protocol):
     """The gap at which the search stops by its own rule."""
 
     def prepare(self) -> int:
-        """Compile what the search needs, or load it from the cache; returns how it ended, as `advance`.
+        """Load what the search needs, or have it compiled; returns how it ended, as `advance`.
 
-        The clock stands still meanwhile.
+        The clock stands still meanwhile: no time of the search should go by while it waits for kernels.
         """
+
+    @property
+    def slow(self) -> bool:
+        """Whether an episode may take long."""
 
     def stop_at(self, deadline: float | None) -> None:
         """Begin no call to the model after this reading of `time.perf_counter`."""
@@ -325,7 +329,7 @@ class _Pace:
     def __init__(self, limits: Limits, search: Search, played: int) -> None:
         self._fixed = limits.chunk
         self._calls_back = limits.callback is not None
-        first = 1 if search.session.slow else max(1, _FIRST_CHUNK // search.horizon)
+        first = 1 if search.slow else max(1, _FIRST_CHUNK // search.horizon)
         self._next = first if limits.chunk is None else limits.chunk
         self._played = played
         self._due = 1

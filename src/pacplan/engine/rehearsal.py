@@ -41,6 +41,8 @@ class Rehearsed:
         session: the model, which the search was made with.
     """
 
+    slow = True
+
     def __init__(self, search: KernelSearch, session: TapedSession) -> None:
         self._search = search
         # How much chance an episode uses up differs between a rehearsal and the episode in earnest. If
@@ -54,7 +56,7 @@ class Rehearsed:
         self._kept: Kept | None = None
 
     def prepare(self) -> int:
-        """Compile what the search needs; makes the root."""
+        """Load what the search needs, or have it compiled; makes the root."""
         return self._search.prepare()
 
     def stop_at(self, deadline: float | None) -> None:

@@ -1,6 +1,5 @@
 """A search by a compiled kernel, as the driver sees it: the tree, room, and the calls to the kernel."""
 
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
@@ -8,8 +7,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.compiled.interpreted import interpreted
 from pacplan.compiled.jit import records
-from pacplan.engine.calls import ABORTED, CHUNK_DONE, FULL, NO_ROOM, REPORT, SPENT, STEP
+from pacplan.compiled.tiered import ready
+from pacplan.engine.calls import ABORTED, FULL, NO_ROOM, REPORT, SPENT, STEP
 from pacplan.engine.checkpoint import Stored, named_arrays
 from pacplan.engine.curve import FIRST_MARK, Points, new_points, points_of
 from pacplan.engine.driver import Snapshot
@@ -21,11 +22,6 @@ from pacplan.engine.room import OutOfTimeError, Room
 from pacplan.engine.tree import BLOCK, FIRST_ROOM, NODE, Reader, SearchTree, read_nothing
 from pacplan.models.protocol import Session
 
-# Kernels that are ready, with the kinds of searches and models (classes of tuples).
-_prepared: set[Any] = set()
-# Of several threads that need a kernel, one compiles it, and the clocks of all stand still. (A model
-# may make plans itself.)
-_preparing = threading.RLock()
 # Arrays that are not kept: the ground rules, and an episode that is over.
 _NOT_KEPT = frozenset({"terms", "path"})
 # Nodes, at most, that there is room for at first; more would take long to clear if it ends early.
@@ -140,6 +136,7 @@ class KernelSearch(ABC):
         earlier = int(self.tree.nodes["count"].max(initial=0))
         self._most_calls = MOST_COUNTED - earlier
         self._run = run
+        self._compiled = False
 
     @abstractmethod
     def kernel_state(self) -> Any:
@@ -231,19 +228,16 @@ class KernelSearch(ABC):
         return episodes
 
     def prepare(self) -> int:
-        """Compile the kernel for this kind of model, or load it from the cache, once per process.
+        """Load the kernel for this kind of model, or have it compiled.
 
         This makes the root, which may ask the model; so it returns how that ended, as `advance` does.
         """
-        handle = self.session.handle
-        state = self.kernel_state()
-        kind = self._run, *map(type, (state, *state, handle, getattr(handle, "inner", None)))
-        if kind in _prepared:
-            return CHUNK_DONE
-        with _preparing:
-            status = self.advance(0, 0)
-            _prepared.add(kind)
-        return status
+        return self.advance(0, 0)
+
+    @property
+    def slow(self) -> bool:
+        """Whether an episode may take long: the kernel is not there yet, or calls Python code."""
+        return not self._compiled or self.session.slow
 
     def stop_at(self, deadline: float | None) -> None:
         """Begin no call to the model after this reading of `time.perf_counter`."""
@@ -263,17 +257,20 @@ class KernelSearch(ABC):
         last = int(self.report["episodes"]) + episodes
         countable = min(calls, self._most_calls)
         while True:
-            status = int(
-                self._run(
-                    self.kernel_state(),
-                    self.session.handle,
-                    self.root_state,
-                    last - int(self.report["episodes"]),
-                    countable,
-                    self._rng,
-                    self._ties,
-                )
+            arguments = (
+                self.kernel_state(),
+                self.session.handle,
+                self.root_state,
+                last - int(self.report["episodes"]),
+                countable,
+                self._rng,
+                self._ties,
             )
+            if not self._compiled:
+                late = self.room.deadline is not None
+                self._compiled = ready(self._run, arguments, late=late)
+            run = self._run if self._compiled else interpreted(self._run)
+            status = int(run(*arguments))
             if status == SPENT and countable < calls:
                 return FULL
             called = status == ABORTED and not self.report["refused"]

@@ -15,7 +15,7 @@ from numba.extending import is_jitted
 from numpy.typing import NDArray
 
 from pacplan.compiled.announcements import compiling
-from pacplan.compiled.jit import call_python, caller, records
+from pacplan.compiled.jit import address_of, call_python, caller, records
 from pacplan.compiled.questions import answers
 from pacplan.compiled.streams import STREAM, streams
 from pacplan.core import checks
@@ -684,7 +684,9 @@ def _jitted_coordinates(handle: Any, state: Any, point: Any) -> Any:
 @cache
 def _jitted_handle(step: Any, actions: int | Callable[[Any], Any], stationary: bool) -> JittedHandle:
     with compiling(f"the simulator {step.py_func.__name__}"):
-        return JittedHandle(_jitted_step(step, stationary).address, _jitted_count(actions).address)
+        return JittedHandle(
+            address_of(_jitted_step(step, stationary)), address_of(_jitted_count(actions))
+        )
 
 
 @cache

@@ -62,6 +62,7 @@ from pacplan.algorithms.common.returns import (
 )
 from pacplan.bounds.elementary import powers
 from pacplan.compiled.jit import copied, records, zeros
+from pacplan.compiled.tiered import run
 from pacplan.engine import steps
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
@@ -269,7 +270,7 @@ class CanopySearch(KernelSearch):
         if 2 * (int(unit["shared"]) + self.horizon + 1) > len(self._shared):
             self.room.take(2 * self._shared.nbytes)
             larger = zeros(2 * len(self._shared), SLOT)
-            copy_shared(self._shared, larger, int(unit["number"]))
+            run(copy_shared, len(larger), self._shared, larger, int(unit["number"]))
             self._shared = larger
         for accounts, used in (
             (self._wealth, int(rules["bettors"])),

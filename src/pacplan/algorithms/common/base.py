@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 
 from pacplan.algorithms.common.many import Plans, Seeds, plan_all, shared_delta
-from pacplan.compiled.streams import Stream, streams
+from pacplan.compiled.streams import streams
 from pacplan.core import checks
 from pacplan.core.fragments import settings_html
 from pacplan.core.identity import described
@@ -85,8 +85,8 @@ class Planner(ABC):
             state: where to plan from; by default the model's own initial state.
             seed: the same seed gives the same plan; None draws a fresh one.
             budget: most calls to the model; an episode is cut short when they are used up.
-            time_limit: most seconds; but the first episode is always played, whatever it takes.
-                (Compilation, if it is needed, does not count.)
+            time_limit: most seconds; but the first episode is always played, whatever it takes. (To
+                load the compiled search, once in a process, does not count.)
             progress: show the intervals of the state's actions closing in, on the error stream.
             callback: called with a `Snapshot` after 1, 2, ... episodes and then every 5 % more, and
                 at the end; a true result stops the search.
@@ -357,7 +357,6 @@ def run(
         crew: who makes the calls, several at a time; None: the search itself, one by one.
     """
     shown = checks.flag("progress", progress)
-    _load_streams()
     began = time.perf_counter()
     if model.two_player != planner.two_player:
         name = type(planner).__name__
@@ -454,12 +453,6 @@ def fingerprint(model: Model) -> str:
     """What identifies a model, as far as that is possible."""
     told = facts(model).fingerprint
     return repr(model) if told is None else str(told())
-
-
-@cache
-def _load_streams() -> None:
-    """Compile what puts actions in random order, or load it from the cache, before a clock runs."""
-    Stream(np.ones(4, np.uint64)).permutation(2)
 
 
 @cache

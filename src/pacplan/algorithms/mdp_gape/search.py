@@ -26,6 +26,7 @@ from pacplan.bounds import thresholds as exploration
 from pacplan.bounds.intervals import mean_interval
 from pacplan.bounds.thresholds import Setting
 from pacplan.compiled.jit import records
+from pacplan.compiled.tiered import run
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_graph, grown_graph
 from pacplan.engine.query import Query
@@ -126,7 +127,7 @@ class GapSearch(KernelSearch):
         if known_rewards:
             self.tree.reserve(0, nodes * self._pairs_a_step, self.room)
         depths, prices = np.zeros(nodes, np.int64), np.zeros(nodes)
-        regrow(self.kernel_state(), self.session.handle, depths, prices, self._ties)
+        run(regrow, nodes, self.kernel_state(), self.session.handle, depths, prices, self._ties)
 
     def kernel_state(self) -> Search:
         """What the kernels work on."""
@@ -149,7 +150,7 @@ class GapSearch(KernelSearch):
     def sweep_now(self) -> None:
         """Renew all bounds of a merged graph, unless they are up to date."""
         if self._graph is not None and len(self.tree) > 0:
-            sweep(self.kernel_state(), self.session.handle, self._ties)
+            run(sweep, len(self.tree), self.kernel_state(), self.session.handle, self._ties)
 
     def reserve(self) -> int:
         """Make room, also in the table of radii, for as many more visits to a pair."""
@@ -184,7 +185,7 @@ class GapSearch(KernelSearch):
         """Plug-in estimates of the root's action values; NaN for actions never tried."""
         nodes = len(self.tree)
         estimates = np.empty(nodes + len(self.actions))
-        plug_in(self.kernel_state(), estimates)
+        run(plug_in, nodes, self.kernel_state(), estimates)
         return estimates[nodes:].copy()
 
     def acting_nodes(self) -> NDArray[np.int32] | None:
