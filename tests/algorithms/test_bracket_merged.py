@@ -21,7 +21,7 @@ def episodes_of(merge, budget, monkeypatch, before, after, **more):
     def look(search, episodes, most_calls):
         known, calls = before(search), int(search.calls.sum())
         status = advance(search, episodes, most_calls)
-        if status == CHUNK_DONE:
+        if status == CHUNK_DONE and episodes > 0:
             kind = int(search._decision[0]["kind"])
             after(search, kind, int(search.calls.sum()) - calls, known)
         return status

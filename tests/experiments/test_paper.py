@@ -49,8 +49,7 @@ def test_what_is_run_for_the_paper():
 @pytest.mark.parametrize("name", [n for n in NAMED if n not in ("lemma", "paper")])
 def test_thresholds_for_a_budget(name):
     planner = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.7, thresholds=name)
-    with pytest.raises(ValueError, match="budget"):
-        planner.plan(pacplan.envs.garnet(states=20), seed=0, time_limit=1.0)
+    assert planner.plan(pacplan.envs.garnet(states=20), seed=0, time_limit=0.01).episodes > 0
     plan = planner.plan(pacplan.envs.garnet(states=20), seed=0, budget=1000)
     rivals = np.delete(plan.upper, plan.action)
     assert plan.gap == rivals.max() - plan.lower[plan.action]

@@ -299,9 +299,11 @@ class CanopySearch(KernelSearch):
         if len(shape.owner) == 0:
             return
         require(np.all(root["leaf"] > 0) and unit["root"] == self.root_state, "the root")
-        shaped = np.arange(self.horizon) < root["leaf"][:, np.newaxis]
-        widths, kept = fixed["widths"][shaped], fixed["kept"][shaped]
-        require(np.all((kept >= 1) & (kept <= widths)), "the shape of a tree")
+        h, leaf = np.arange(self.horizon), root["leaf"][:, np.newaxis]
+        widths, kept = fixed["widths"], fixed["kept"]
+        require(np.all(widths[h < leaf] >= 1), "the shape of a tree")
+        opened = h + 1 < leaf  # Of the last level nothing is kept.
+        require(np.all((kept >= 1) & (kept <= widths) | ~opened), "the shape of a tree")
         size, now = len(self._shared), self._shared["tree"]
         require(size >= SHARED and size & (size - 1) == 0, "shared values")
         require(np.all((now >= 0) & (now <= unit["number"])), "values of a tree to come")
