@@ -60,7 +60,7 @@ class Plans(Iterator[Plan]):
     states before were given.
 
     Threads and processes end when the last plan was given, with `close`, with the `with` statement
-    that this can be used in, or when nobody refers to it any more.
+    that this can be used in, when nobody refers to it any more, or when the program ends.
 
     """
 
