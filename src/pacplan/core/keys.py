@@ -45,14 +45,18 @@ _WITHOUT_ZEROS = frozenset({int, str, bool, bytes, type(None)})
 
 def signs(thing: Any) -> tuple[float, ...]:
     """The signs of the zeros among the floating-point numbers in a hashable thing, in their order."""
+    if isinstance(thing, tuple):
+        found: tuple[float, ...] = ()
+        for part in thing:  # Most are numbers, and not zero: every new state comes by here.
+            if type(part) is not float or not part:
+                found += signs(part)
+        return found
     if type(thing) in _WITHOUT_ZEROS:
         return ()
     if isinstance(thing, float | np.floating):
         return (copysign(1.0, thing),) if thing == 0.0 else ()
     if isinstance(thing, complex):
         return signs(thing.real) + signs(thing.imag)
-    if isinstance(thing, tuple):
-        return tuple(sign for part in thing for sign in signs(part))
     if isinstance(thing, frozenset):
         return tuple(sorted(sign for part in thing for sign in signs(part)))
     if is_dataclass(thing) and not isinstance(thing, type):

@@ -81,8 +81,8 @@ def restore(search: Any, saved: "Mapping[str, Stored]") -> None:
         array[used:] = np.zeros((), array.dtype)
         for field, span in search.spans.get(name, {}).items():
             _check_span(name, field, array[:used], span, sizes)
-    search.check_restored(shape)
     try:
+        search.check_restored(shape)
         search.reserve()
     except MemoryError:
         raise ValueError("the checkpoint names more memory than there is") from None

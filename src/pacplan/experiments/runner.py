@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pacplan import exact
 from pacplan.compiled.tiered import waiting
 from pacplan.core import checks
-from pacplan.core.notes import lost
+from pacplan.core.notes import lost, pass_on
 from pacplan.engine.executors import Batches, InProcess, as_computed, here_or_in_processes
 from pacplan.experiments.records import Record, Store, store
 from pacplan.experiments.sweep import ProblemSpec, Run, Sweep
@@ -197,6 +197,7 @@ def _attempt(run: Run, instances: "dict[tuple[str, int], _Instance]") -> Record:
             seconds=plan.seconds,
         )
     except Exception as error:
+        pass_on(error)
         # On one line, since each line of the file is a row.
         return replace(record, error=" ".join(f"{type(error).__name__}: {error}".split()))
 

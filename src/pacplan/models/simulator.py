@@ -401,7 +401,10 @@ class PythonSession:
 
     def encode(self, state: Any) -> int:
         """The number of a state, a new one if it was never seen."""
-        key = self._find(state)
+        key = self._keys.get(state)
+        # 0.0 and -0.0 are equal, and not the same; few searches see both.
+        if key in self._with_zeros or (key is None and self._minus_zero):
+            key = self._keys.get(told_apart(state))
         if key is None:
             key = len(self.states)
             found = signs(state)
@@ -414,14 +417,6 @@ class PythonSession:
                 content = states.content(state)
                 if content is not None:
                     self._contents[key] = content
-        return key
-
-    def _find(self, state: Any) -> int | None:
-        """The number of a state that was seen."""
-        key = self._keys.get(state)
-        # 0.0 and -0.0 are equal, and not the same; few searches see both.
-        if key in self._with_zeros or (key is None and self._minus_zero):
-            key = self._keys.get(told_apart(state))
         return key
 
     def _forget(self, key: int) -> None:
@@ -484,7 +479,7 @@ class PythonSession:
     def _see_unchanged(self, key: int) -> None:
         state = self.states[key]
         try:
-            found = self._find(state)
+            found = self._keys.get(told_apart(state))
         except TypeError:  # It can no longer be hashed. (What a signal handler raises comes through.)
             found = None
         held = self._contents.get(key)

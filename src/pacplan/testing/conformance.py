@@ -24,6 +24,7 @@ from pacplan.compiled.streams import streams
 from pacplan.core import checks
 from pacplan.core.identity import described
 from pacplan.core.keys import same
+from pacplan.core.notes import pass_on
 from pacplan.models import handles
 from pacplan.models.protocol import Model
 from pacplan.models.simulator import Simulator
@@ -592,6 +593,7 @@ def check_planner(
         except _RefusedError as refusal:
             skipped[name] = str(refusal)
         except Exception as error:
+            pass_on(error)
             failed[name] = error
     if failed:
         lines = [f"{planner!r} fails {len(failed)} of {len(only)} checks"]

@@ -7,7 +7,7 @@ import numpy as np
 
 from pacplan.compiled.streams import streams
 from pacplan.core import checks
-from pacplan.core.notes import shown
+from pacplan.core.notes import pass_on, shown
 from pacplan.engine.caller import Caller
 from pacplan.engine.promises import TOO_MANY_SUCCESSORS
 from pacplan.models import states
@@ -99,6 +99,7 @@ class _Look:
                     self._compare_copy(known)
                 self._session.verify()
             except Exception as error:
+                pass_on(error)
                 kind = "" if isinstance(error, BrokenPromiseError) else f"{type(error).__name__}: "
                 notes = [f"({note})" for note in getattr(error, "__notes__", ())]
                 self.problems["raised"] = " ".join([f"{kind}{error}", *notes])
@@ -144,7 +145,8 @@ class _Look:
     def _compare_copy(self, state: Any) -> None:
         try:
             twin = copy.deepcopy(state)
-        except Exception:
+        except Exception as error:
+            pass_on(error)
             return  # What cannot be copied cannot be compared with its copy.
         if twin != state or hash(twin) != hash(state):
             self.problems["copies"] = (

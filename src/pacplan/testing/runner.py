@@ -15,7 +15,7 @@ from typing import Any
 from pacplan.compiled.sources import source_digest
 from pacplan.compiled.tiered import waiting
 from pacplan.core import checks
-from pacplan.core.notes import lost
+from pacplan.core.notes import lost, pass_on
 from pacplan.core.version import __version__
 from pacplan.engine.executors import as_computed, here_or_in_processes
 from pacplan.result import Plan
@@ -261,6 +261,7 @@ def compute(task: Task) -> Batch:
         try:
             plan, found = _plan(task, number)
         except Exception as error:
+            pass_on(error)
             errors.append((number, " ".join(f"{type(error).__name__}: {error}".split())))
             continue
         calls += plan.samples

@@ -159,9 +159,7 @@ class GapSearch(KernelSearch):
             more = episodes * self.horizon + 1
             self._graph = grown_graph(self._graph, self.tree.room, more, self.room)
         earlier = int(self.tree.nodes[0]["count"]) if len(self.tree) > 0 else 0
-        visits = earlier + int(self.report["episodes"]) + episodes + 2
-        self.room.take(max(0, visits - len(self._table.rows)) * self._table.rows[0].nbytes)
-        self._table.extend(visits)
+        self._table.extend(earlier + int(self.report["episodes"]) + episodes + 2)
         return episodes
 
     def check_restored(self, shape: TreeShape) -> None:
@@ -171,6 +169,8 @@ class GapSearch(KernelSearch):
         require(shape.widest <= self.successors, "too many successors")
         most = self.tree.pairs["n"].max(initial=0)
         require(most <= self.report["episodes"], "more visits than episodes")
+        # The table of radii grows with the episodes, however many a file claims.
+        self.room.take(int(self.report["episodes"]) * self._table.rows[0].nbytes)
         require(len(self.tree) == 0 or self.tree.nodes[0]["count"] == 0, "visits of the root")
         shape.require_counts()
         if self._graph is not None:
