@@ -43,6 +43,8 @@ class Rehearsed:
         session: the model, which the search was made with.
     """
 
+    waits = False
+
     def __init__(self, search: KernelSearch, session: TapedSession) -> None:
         self._search = search
         # How much chance an episode uses up differs between a rehearsal and the episode in earnest. If
