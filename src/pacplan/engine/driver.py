@@ -4,7 +4,7 @@ A search advances some episodes at a time in compiled code. Between chunks the d
 budget, the user's callback, the display, checkpoints and Ctrl-C. Each of them ends the search in an
 orderly way, so a plan interrupted at any point still has its best action and valid bounds.
 A deadline does not wait for the end of a chunk: a timer halts the search at its next call. But the
-first episode is always played: a plan without one would know nothing.
+first episode is always played, unless others make the calls: a plan without one would know nothing.
 """
 
 import itertools
@@ -78,6 +78,8 @@ class Search(Protocol):
     """Most calls to the model in an episode."""
     target: float | None
     """The gap at which the search stops by its own rule."""
+    waits: bool
+    """Whether a deadline waits for a call under way, and so can wait for the first episode."""
 
     def prepare(self) -> int:
         """Load what the search needs, or have it compiled; returns how it ended, as `advance`.
@@ -249,13 +251,14 @@ def _loop(
     most_calls = _ANY_NUMBER if limits.budget is None else limits.budget
     saved = time.perf_counter()
     number = next(_numbers)
-    armed = deadline is None
+    armed = deadline is None or not search.waits
+    if deadline is not None and armed:
+        alarms.enter_context(_alarm(search, deadline))
     while True:
         began = time.perf_counter()
         episodes = pace.episodes() if armed else 1
         status = search.advance(episodes, most_calls)
         if deadline is not None and not armed and search.snapshot(0.0).samples > 0:
-            search.stop_at(deadline)
             alarms.enter_context(_alarm(search, deadline))
             armed = True
         now = time.perf_counter()
@@ -374,6 +377,7 @@ def _after(due: int) -> int:
 @contextmanager
 def _alarm(search: Search, deadline: float) -> Iterator[None]:
     """Halt a search at its deadline, from a thread of its own: kernels run without Python's lock."""
+    search.stop_at(deadline)
     over = threading.Event()
     early = min(_RETURN, 0.3 * (deadline - time.perf_counter()))
 

@@ -42,6 +42,7 @@ class Rehearsed:
     """
 
     slow = True
+    waits = False
 
     def __init__(self, search: KernelSearch, session: TapedSession) -> None:
         self._search = search

@@ -64,6 +64,7 @@ class KernelSearch(ABC):
     """
 
     target: float | None = None
+    waits: ClassVar[bool] = True
     notes: ClassVar[bool] = True
     """Whether the driver is to ask for the points of the curve; a kernel may note them itself."""
     seconds_a_node: ClassVar[float] = 3e-8

@@ -85,8 +85,9 @@ class Planner(ABC):
             state: where to plan from; by default the model's own initial state.
             seed: the same seed gives the same plan; None draws a fresh one.
             budget: most calls to the model; an episode is cut short when they are used up.
-            time_limit: most seconds; but the first episode is always played, whatever it takes. (To
-                load the compiled search, once in a process, does not count.)
+            time_limit: most seconds; but the first episode is always played, whatever it takes,
+                unless `workers` or `executor` make the calls. (To load the compiled search, once in a
+                process, does not count.)
             progress: show the intervals of the state's actions closing in, on the error stream.
             callback: called with a `Snapshot` after 1, 2, ... episodes and then every 5 % more, and
                 at the end; a true result stops the search.
