@@ -97,8 +97,9 @@ def problems():
     yield "game", board, " " * 9, question
     question = {"epsilon": 0.3, "gamma": 0.9, "horizon": 5}
     yield "balance", pacplan.Simulator(balance, actions=3), 1.3, question
-    cart = environment("CartPole-v1", successors=1, reward_range=(0, 1))
-    yield "CartPole", cart, None, {"epsilon": 0.5, "gamma": 0.9, "horizon": 30}
+    cart = environment("CartPole-v1", reward_range=(0, 1))
+    fixed = {"transitions": "deterministic", "rewards": "deterministic"}
+    yield "CartPole", cart, None, {"epsilon": 0.5, "gamma": 0.9, "horizon": 30, **fixed}
     yield "FrozenLake", environment("FrozenLake-v1"), None, {"epsilon": 0.2, "gamma": 0.9}
     yield "Taxi", environment("Taxi-v4"), None, {"epsilon": 1, "gamma": 0.9}
 

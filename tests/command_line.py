@@ -134,6 +134,7 @@ flat = (lambda n: 1.0, lambda n: 1.0)
 
 
 number = 3
+game = pacplan.envs.game_tree([[0.6, 0.2], [0.5, 0.9]])
 
 
 def nothing():

@@ -17,7 +17,7 @@ SETTINGS = {
     "brue": {"gamma": 0.7, "horizon": 5},
     "olop": {"gamma": 0.7, "horizon": 5},
     "kl-olop": {"gamma": 0.7, "horizon": 5},
-    "opd": {"gamma": 0.7},
+    "opd": {"gamma": 0.7, "rewards": "deterministic"},
     "op-mdp": {"gamma": 0.7},
     "stop": {"epsilon": 0.01, "delta": 0.1, "gamma": 0.3},
     "trailblazer": {"epsilon": 0.5, "delta": 0.1, "gamma": 0.3},

@@ -43,8 +43,10 @@ def test_garnet(runner, planner):
         f"(estimate {plan.values[plan.action]:.4g}), after {plan.samples:,} calls"
     )
     assert lines[1].endswith("with probability at least 0.9.") and plan.guarantee.startswith(lines[1])
-    assert lines[3].split() == ["action", "lower", "interval", "upper", "estimate", "calls"]
-    for action, line in zip(plan.actions, lines[4:9], strict=True):
+    assert lines[2] == plan.warning
+    table = lines[lines.index("") + 1 :]
+    assert table[0].split() == ["action", "lower", "interval", "upper", "estimate", "calls"]
+    for action, line in zip(plan.actions, table[1:6], strict=True):
         cells = line.split()
         assert (cells[0] == ">") == (action == plan.action)
         if cells[0] == ">":
@@ -60,6 +62,8 @@ def test_garnet(runner, planner):
     for assumption in plan.assumptions:
         assert assumption in outcome.words
     assert f"Stopped by its own rule after {plan.samples:,} calls" in outcome.words
+    assert "Asked with gamma 0.7, horizon 6, epsilon 1, delta 0.1." in lines
+    assert plan.found in lines
 
 
 @pytest.mark.parametrize(
@@ -98,7 +102,8 @@ def test_json(runner):
     assert outcome.code == 0
     assert outcome.stderr == ""
     record = json.loads(outcome.stdout)
-    assert set(record) == {f.name for f in fields(pacplan.Plan)} - {"tree", "curve"}
+    assert set(record) == {f.name for f in fields(pacplan.Plan)} - {"tree", "curve"} | {"safest"}
+    assert [record[name] for name in ("gamma", "horizon", "epsilon", "delta")] == [0.7, 6, 1.0, 0.1]
     expected = pacplan.plan(pacplan.envs.garnet(), seed=0, **ASKED).to_dict()
     for name in ("seconds", "memory"):  # These depend on what was planned before.
         expected[name] = record[name]
@@ -147,6 +152,20 @@ def test_help_names_options_and_exit_codes():
 
 
 # The user's own models --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("plan",), ("plan", "--planner", "uct", "--budget", "9"), ("compare", "--planners", "uct")],
+    ids=" ".join,
+)
+def test_the_discount_of_ones_own_problem_must_be_said(folder, command):
+    name, *options = command
+    for problem in (f"{folder}:table", "gym:FrozenLake-v1"):
+        refused = run(name, problem, *options)
+        assert_refused(refused, 2, f"discount of '{problem}'", "pass --gamma", "--gamma 1 a horizon")
+    assert run("plan", f"{folder}:table", "--epsilon", "1", "--gamma", "0.5").code == 0
+    assert run("plan", f"{folder}:game", "--epsilon", "1").code == 0  # Games of two have none.
 
 
 def test_attribute_that_is_a_model(folder):

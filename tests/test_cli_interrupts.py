@@ -52,6 +52,7 @@ def test_interrupt_before_the_search(folder):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals between processes")
 def test_interrupt_during_the_last_call_of_a_plan(folder, tmp_path):
     command = ["plan", f"{folder}:pressing", "--planner", "uct", "--budget", "200", "--json"]
+    command += ["--gamma", "0.7"]
     outcome = run_process(*command, cwd=tmp_path)
     record = json.loads(outcome.stdout)
     assert (record["samples"], record["interrupted"]) == (200, True)
@@ -60,7 +61,7 @@ def test_interrupt_during_the_last_call_of_a_plan(folder, tmp_path):
 
 def test_interrupted_comparison_shows_what_is_done(folder):
     command = ["compare", f"{folder}:slow_third", "--planners", "uct,brue", "--budget", "50"]
-    outcome = interrupt(*command, "--runs", "9")
+    outcome = interrupt(*command, "--runs", "9", "--gamma", "0.7")
     assert outcome.code == 130
     assert "2 problems, 50 calls each" in outcome.stdout
     for name in ("uct", "brue"):
@@ -69,7 +70,7 @@ def test_interrupted_comparison_shows_what_is_done(folder):
 
 
 def test_interrupted_before_any_problem_is_compared(folder):
-    outcome = interrupt("compare", f"{folder}:slow_factory", "--planners", "uct")
+    outcome = interrupt("compare", f"{folder}:slow_factory", "--planners", "uct", "--gamma", "0.7")
     assert outcome.code == 130
     assert outcome.stdout == ""
     assert "Traceback" not in outcome.stderr

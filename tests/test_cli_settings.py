@@ -32,7 +32,7 @@ folder = pytest.fixture(folder_of_models)
 def test_every_setting_of_a_planner(folder, planner, arguments, expected):
     arguments = [argument.format(m=folder) for argument in arguments]
     command = ["plan", f"{folder}:table", "--planner", planner, "--budget", "200", "--json"]
-    outcome = run(*command, *arguments)
+    outcome = run(*command, "--gamma", "0.7", *arguments)
     assert outcome.code in (0, 3), outcome.stderr
     assert expected in json.loads(outcome.stdout)["planner"]
 
@@ -101,7 +101,7 @@ def test_memory_limit(planner, limit):
 def test_resuming_from_the_command(folder, tmp_path):
     model = f"{folder}:pressing"
     command = ["plan", model, "--set", "last=50", "--planner", "uct", "--json", "--checkpoint", "saved"]
-    command += ["--every", "1e-9"]
+    command += ["--every", "1e-9", "--gamma", "0.7"]
     wanted = ["--seed", "3", "--budget", "120"]
     first = run_process(*command, *wanted, cwd=tmp_path)
     assert first.code == 130
@@ -128,6 +128,7 @@ def test_resuming_from_the_command(folder, tmp_path):
 
 
 CHOSEN = ("--json", "--checkpoint", "saved", "--every", "1e-9", "--epsilon", "20%", "--horizon", "4")
+CHOSEN += ("--gamma", "0.7")
 
 
 def test_interrupting_the_look(folder, tmp_path):

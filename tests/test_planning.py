@@ -9,7 +9,9 @@ import pacplan
 from conftest import random_small
 from pacplan import exact
 from pacplan.engine.interrupts import _ctrl_c
+from pacplan.look import Look
 from pacplan.models.protocol import BrokenPromiseError
+from pacplan.planning import _merging
 
 ASKED = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7, "horizon": 2}
 
@@ -50,6 +52,9 @@ def simulator(step, **promises):
     return pacplan.Simulator(step, actions=2, **promises)
 
 
+FIXED = {"transitions": "deterministic", "rewards": "deterministic"}
+HINT = 'if nothing is, say transitions="deterministic" and rewards="deterministic"'
+STILL = pacplan.envs.garnet(states=8, actions=2, successors=1, seed=0)
 GAME = pacplan.envs.game_tree([[0.9, 0.2], 0.6])
 
 
@@ -65,10 +70,22 @@ GAME = pacplan.envs.game_tree([[0.9, 0.2], 0.6])
         (simulator(histories), (), {"horizon": 6}, "Bracket", "without merging states"),
         (simulator(some_recur), (0, 0), {"horizon": 4}, "Bracket merge='depth'", "same step"),
         (simulator(drift), 0.0, {}, "Canopy", "every successor may be new"),
-        # Nothing random was seen, but nothing was promised.
-        (simulator(count), 0, {}, "Bracket merge='stationary'", 'say transitions="deterministic"'),
-        (simulator(count, successors=1), 0, {}, "OPD merge='stationary'", "promises successors=1"),
-        (simulator(count), 0, {"transitions": "deterministic"}, "OPD merge='stationary'", "says so"),
+        # Nothing random was seen, but nothing was promised, or of successors alone.
+        (simulator(count), 0, {}, "Bracket merge='stationary'", HINT),
+        (simulator(count, successors=1), 0, {}, "Bracket merge='stationary'", HINT),
+        (simulator(count), 0, {"transitions": "deterministic"}, "Bracket merge='stationary'", HINT),
+        (simulator(count), 0, {"rewards": "deterministic"}, "Bracket merge='stationary'", HINT),
+        (simulator(count), 0, FIXED, "OPD merge='stationary'", 'transitions="deterministic" says so'),
+        (
+            simulator(count, successors=1),
+            0,
+            {"rewards": "deterministic"},
+            "OPD merge='stationary'",
+            "the model promises successors=1, and",
+        ),
+        # A table shows by itself that nothing is random, to a planner without a budget for a look, too.
+        (STILL, 0, {}, "OPD merge='stationary'", "the model's table shows it"),
+        (STILL, 0, {"budget": 1}, "OPD merge='stationary'", "the model's table shows it"),
         (simulator(noisy_count, successors=1), 0, {}, "Bracket merge='stationary'", "since only"),
         (simulator(by_step, stationary=False), 0, {}, "Bracket merge='depth'", "same step"),
         # Settings that not every planner has.
@@ -78,7 +95,7 @@ GAME = pacplan.envs.game_tree([[0.9, 0.2], 0.6])
         (
             simulator(count, successors=1),
             0,
-            {"goal": "value"},
+            {"goal": "value", "rewards": "deterministic"},
             "OPD goal='value' merge='stationary'",
             "nothing is random",
         ),
@@ -96,7 +113,7 @@ GAME = pacplan.envs.game_tree([[0.9, 0.2], 0.6])
         (
             simulator(count, successors=1),
             0,
-            {"merge": "depth"},
+            {"merge": "depth", "rewards": "deterministic"},
             "OPD merge='depth'",
             "nothing is random",
         ),
@@ -133,6 +150,47 @@ def test_the_choice(model, state, settings, planner, words):
     for field in ("lower", "upper", "calls", "values"):
         np.testing.assert_array_equal(getattr(plan, field), getattr(same, field))
     assert (plan.samples, plan.action, plan.stopped_by) == (same.samples, same.action, same.stopped_by)
+
+
+def rarely(chance, ends):
+    """Of two actions, one pays 1 with a chance, and may end by it; there is one successor at most."""
+    likely = np.array([[[chance, 1.0 - chance], [1.0, 0.0]]])
+    rewards = np.array([[[1.0, 0.0], [0.001, 0.001]]])
+    to = np.zeros((1, 2, 2), int)
+    if ends:
+        to[0, 0] = 1, 2
+    rows = [(0, 2), (0, 0), (0, 0)]
+    return pacplan.TabularMDP(
+        np.pad(likely, rows), np.pad(rewards, rows), np.pad(to, rows), terminal=[1, 2]
+    )
+
+
+@pytest.mark.parametrize("ends", [False, True])
+@pytest.mark.parametrize("hidden", [None, {"successors": 1}, {"successors": None}])
+def test_no_certificate_rests_on_what_was_not_seen(ends, hidden):
+    table = rarely(0.01, ends)
+    assert table.successors == 1
+    model = table if hidden is None else simulator(table.step, **hidden)
+    declared = {"transitions": "deterministic"} if hidden == {"successors": None} else {}
+    looks = []
+    for seed in range(8):
+        choice = pacplan.choose(model, 0, seed=seed, **ASKED, **declared)
+        assert type(choice.planner) is pacplan.Bracket
+        seen = choice.look
+        # Where everything ends at once there is nothing to merge, and nothing to say of it.
+        hints = hidden is not None and seen.varied == 0 and seen.reached > 0
+        assert (HINT in str(choice)) == hints
+        looks.append(seen.varied)
+    assert min(looks) == 0  # It looked as if nothing were random.
+
+
+def test_a_table_is_not_told_what_it_shows_to_be_false():
+    table = rarely(0.5, ends=False)
+    for planner in (pacplan.plan, pacplan.choose):
+        with pytest.raises(ValueError, match="rewards were declared deterministic"):
+            planner(table, 0, rewards="deterministic", seed=0, **ASKED)
+        with pytest.raises(ValueError, match="transitions were declared deterministic"):
+            planner(random_small(np.random.default_rng(1)), 0, seed=0, **ASKED, **FIXED)
 
 
 def test_games():
@@ -356,8 +414,22 @@ def test_per_cent_of_the_range_of_values(settings, promises, epsilon):
     if model.reward_range[0] > 0:
         model = simulator(lambda s, a, rng: (s, 3.0, False), **promises)
     choice = pacplan.choose(model, 3, epsilon="5%", delta=0.1, seed=0, **settings)
-    assert choice.planner.epsilon == pytest.approx(epsilon, rel=1e-12)
-    assert "epsilon=5% of the range of values is" in str(choice)
+    # Four digits, and no more than was asked for.
+    assert 0.999 * epsilon < choice.planner.epsilon <= epsilon * (1 + 1e-12)
+    assert choice.planner.epsilon == float(f"{choice.planner.epsilon:.4g}")
+    assert str(choice).endswith(f"epsilon=5% of the range of values is {choice.planner.epsilon:g}.")
+
+
+def test_a_time_limit_is_told_as_it_was_given():
+    plan = pacplan.plan(simulator(few_states), 3, seed=0, time_limit=60, **ASKED)
+    assert plan.origin.time_limit == 60.0 and "time_limit=60.0" in plan.origin.code(plan.planner)
+
+
+def test_no_share_of_states_is_told_where_none_recurs():
+    for states in (1, 64):
+        seen = Look(calls=99, again=5, recurred=5, varied=5, reached=states, states=states)
+        merge, why = _merging(simulator(few_states), {}, seen)
+        assert (merge, why) == ("tree", ", without merging states, since no state was reached twice")
 
 
 def test_per_cent_is_for_plan_alone():

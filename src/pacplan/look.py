@@ -1,6 +1,7 @@
 """What about a hundred calls show of a model, before it is planned in: a planner's choice rests on it.
 
-No certificate does: the calls are thrown away, so no delta is spent on them.
+No certificate does. What was not seen may be so all the same, and the calls are thrown away, so that no
+delta is spent on them.
 """
 
 import time

@@ -12,11 +12,12 @@ import numpy as np
 
 from pacplan.algorithms import OPD, Bracket, Canopy, Planner, UGapEMCTS, planners
 from pacplan.algorithms.common.base import crew_of
+from pacplan.algorithms.common.certainty import left_to_chance
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.many import Plans, Seeds, plan_all, shared_delta
 from pacplan.compiled.streams import streams
 from pacplan.core import checks
-from pacplan.core.words import estimated
+from pacplan.core.words import at_least, exactly
 from pacplan.engine.checkpoint import Checkpoint, check_place
 from pacplan.engine.driver import Callback, Limits
 from pacplan.engine.executors import Workers
@@ -81,9 +82,9 @@ def plan(
     """Decide what to do in a state, with a proof and few calls to the model.
 
     Looks at the model first, with about a hundred calls that no bound uses, and chooses: `OPD` if
-    nothing is random; `Canopy` if every successor is new, as with continuous noise; else `Bracket`,
-    with equal states merged if they recur; and `UGapEMCTS` for games of two players. `plan.guarantee`
-    says what was seen, and which planner it was.
+    the model's table shows that nothing is random, or you declare it; `Canopy` if every successor is
+    new, as with continuous noise; else `Bracket`, with equal states merged if they recur; and
+    `UGapEMCTS` for games of two players. `plan.guarantee` says what was seen, and which planner it was.
 
     Args:
         model: the problem.
@@ -255,7 +256,10 @@ def decided(
             workers=workers,
             executor=executor,
         )
-    return choice, choice.told(replace(found, interrupted=found.interrupted or presses.any))
+    assert found.origin is not None
+    origin = replace(found.origin, time_limit=limits.time_limit)  # That of the look and the plan.
+    interrupted = found.interrupted or presses.any
+    return choice, choice.told(replace(found, interrupted=interrupted, origin=origin))
 
 
 def decided_before(saved: Checkpoint, model: Model, settings: dict[str, Any]) -> Choice:
@@ -281,6 +285,8 @@ def absolute(
 ) -> float:
     """The accuracy in the model's reward units, if it is given in per cent of the range of values.
 
+    It has four digits, rounded down, so that it can be written, and is no more than was asked for.
+
     Raises:
         ValueError: a text that is no such number.
     """
@@ -293,18 +299,24 @@ def absolute(
     if not epsilon.endswith("%") or not 0.0 <= part <= 1.0:
         raise ValueError(f"epsilon must be a number, or per cent as in '5%', got {epsilon!r}")
     check_model(model)
+    # Twelve digits first: what sums of doubles are off by is not rounded down.
+    return float(at_least(float(f"{part * _range(model, gamma, settings):.12g}")))
+
+
+def _range(model: Model, gamma: float | None, settings: dict[str, Any]) -> float:
+    """By how much values can differ."""
     if settings.get("value_range") is not None:
         low, high = checks.interval("value_range", settings["value_range"], "return")
-        return part * (high - low)
+        return high - low
     width = step_width(model.reward_range, model.may_end)
     if gamma is None or model.two_player:
-        return part * width
+        return width
     discount, horizon = check_gamma_and_horizon(gamma, settings.get("horizon"))
     if discount == 1.0:
         assert horizon is not None
-        return part * width * horizon
+        return width * horizon
     left = 0.0 if horizon is None else discount**horizon
-    return part * width * (1.0 - left) / (1.0 - discount)
+    return width * (1.0 - left) / (1.0 - discount)
 
 
 def choose(
@@ -362,7 +374,7 @@ def _choose(
     choice = _chosen(model, possible, given, seen)
     if not isinstance(asked, str):
         return choice
-    said = f"{choice.why}; epsilon={asked} of the range of values is {estimated(epsilon)}"
+    said = f"{choice.why}; epsilon={asked} of the range of values is {exactly(epsilon)}"
     return replace(choice, why=said)
 
 
@@ -390,7 +402,7 @@ def _possible(model: Model, epsilon: float, given: dict[str, Any]) -> list[Plann
         found.append(Canopy(epsilon=epsilon, delta=delta, gamma=gamma, **settings))
     # Where nothing is random, there is no need for guidance.
     certain = {name: value for name, value in settings.items() if name not in ("policy", "value")}
-    if _may_be_certain(model, settings) and _takes(OPD, certain):
+    if _is_certain(model, settings) and _takes(OPD, certain):
         found.insert(0, OPD(epsilon=epsilon, gamma=gamma, merge=merges[0], **certain))
     return found
 
@@ -455,7 +467,7 @@ def _chosen(
     game, certain, canopy = of(UGapEMCTS), of(OPD), of(Canopy)
     if game is not None:
         return Choice(game, ", which is for games of two players", None)
-    if certain is not None and _no_reward_varies(settings, seen):
+    if certain is not None:
         return Choice(certain, f", since nothing is random: {_declared(settings)}", seen)
     if canopy is not None and seen is not None and not seen.successors_recur:
         why = (
@@ -469,27 +481,20 @@ def _chosen(
     return Choice(bracket, why, seen)
 
 
-def _may_be_certain(model: Model, settings: dict[str, Any]) -> bool:
-    """Whether it was declared that every pair has one successor, and no reward is known to vary."""
-    one = model.successors == 1 or settings.get("transitions") == "deterministic"
-    told = "known" in (settings.get("rewards"), settings.get("transitions"))
-    return one and not told and not model.random_rewards
-
-
-def _no_reward_varies(settings: dict[str, Any], seen: Look | None) -> bool:
-    """Whether that was declared or, of successors that cannot vary, seen."""
-    if settings.get("rewards") == "deterministic":
-        return True
-    return seen is not None and seen.again > 0 and seen.varied == 0
+def _is_certain(model: Model, settings: dict[str, Any]) -> bool:
+    """Whether the model's table or what was declared leaves nothing to chance."""
+    declared = [settings.get(name, "unknown") for name in ("transitions", "rewards")]
+    return "known" not in declared and not left_to_chance(model, *declared)
 
 
 def _declared(settings: dict[str, Any]) -> str:
+    """Who said that nothing is random."""
+    if settings.get("rewards") != "deterministic":
+        return "the model's table shows it"
     one = "the model promises successors=1"
     if settings.get("transitions") == "deterministic":
         one = 'transitions="deterministic" says so'
-    if settings.get("rewards") == "deterministic":
-        return f'{one}, and rewards="deterministic" of rewards'
-    return f"{one}, and no reward was seen to vary"
+    return f'{one}, and rewards="deterministic" of rewards'
 
 
 def _merging(model: Model, settings: dict[str, Any], seen: Look | None) -> tuple[str, str]:
@@ -500,9 +505,14 @@ def _merging(model: Model, settings: dict[str, Any], seen: Look | None) -> tuple
     if seen is None or seen.reached == 0:
         return "depth", ", with equal states of the same step merged"
     hint = ""
-    if seen.again > 0 and seen.varied == 0 and not _may_be_certain(model, settings):
-        hint = ' (nothing random was seen; if nothing is, say transitions="deterministic")'
+    if seen.again > 0 and seen.varied == 0 and not facts(model).known:
+        hint = (
+            ' (nothing random was seen; if nothing is, say transitions="deterministic" and '
+            'rewards="deterministic")'
+        )
     counted = f"{seen.states} of {seen.reached} states that were reached were different{hint}"
+    if seen.states == seen.reached:
+        counted = f"no state was reached twice{hint}"
     if seen.states_recur and facts(model).stationary:
         return "stationary", f", with equal states merged, since only {counted}"
     if seen.some_states_recur:

@@ -55,6 +55,19 @@ def planner_of(name: str, settings: Mapping[str, Any]) -> Planner:
     return planner(**(defaults | _with_functions(settings)))
 
 
+def check_discount(problem: str, planner: str, settings: Mapping[str, Any]) -> None:
+    """Refuse to plan in a user's own problem with our default discount: only its author knows it.
+
+    Raises:
+        ValueError: the settings of a planner, by its name, lack gamma.
+    """
+    lacks = "gamma" not in settings and "gamma" in signature(_planner_class(planner)).parameters
+    if lacks and problem_imports(problem):
+        raise ValueError(
+            f"the discount of {problem!r} is not known: pass gamma=, and with gamma=1 a horizon too"
+        )
+
+
 def choice_settings(settings: Mapping[str, Any], model: Model) -> dict[str, Any]:
     """The settings with which a planner is to be chosen for a model, with defaults for what is missing.
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.core.keys import same
+from pacplan.core.keys import place, same
 from pacplan.core.text import table
-from pacplan.core.words import at_least, at_most, estimated
+from pacplan.core.words import at_least, at_most, estimated, exactly, risk
 from pacplan.diagnosis import Diagnosis
 from pacplan.engine.tree import SearchTree
 from pacplan.origin import Origin
@@ -54,6 +54,11 @@ class Plan:
         gap: how much worse than the best action `action` can be at most: the largest U of the other
             actions minus L(action), or less, where `Bracket` knows more of pairs of actions than of
             each of them. (Below 0 it means that `action` is the best one.)
+        gaps: the same for each action, as if it were taken; None unless the bounds are proven. Its
+            minimum is the gap of `safest`.
+        ruled_out: for each action, whether what is proven leaves no room for it to be the best one;
+            None unless the bounds are proven. With the probability of the guarantee a best action is
+            among the others.
         value: estimate of the state's optimal value, max over a of Q(state, a). If there are bounds,
             it lies in [max L, max U].
         certified: True if the planner stopped by its own rule under proven thresholds.
@@ -66,6 +71,9 @@ class Plan:
         episodes: episodes played.
         seconds: wall time of the search, without compilation.
         horizon: number of steps of the problem that was solved.
+        gamma: the discount; None if the planner has none, as for `epsilon` and `delta`.
+        epsilon: the accuracy that was asked for, in reward units.
+        delta: the probability with which the guarantee may fail.
         planner: the planner's settings.
         tree: the search tree.
         sequence: the actions to take one after the other, from planners of sequences; else empty.
@@ -103,11 +111,35 @@ class Plan:
     curve: Curve | None = None
     calls_made: int = 0
     origin: Origin | None = None
+    gaps: NDArray[np.float64] | None = None
+    ruled_out: NDArray[np.bool_] | None = None
+    gamma: float | None = None
+    epsilon: float | None = None
+    delta: float | None = None
 
     def __post_init__(self) -> None:
-        for array in (self.lower, self.upper, self.values, self.calls):
+        for array in (
+            self.lower,
+            self.upper,
+            self.values,
+            self.calls,
+            self.gaps,
+            self.ruled_out,
+        ):
             if array is not None:
                 array.setflags(write=False)
+
+    @property
+    def safest(self) -> Any:
+        """The best guaranteed action, that of the least of `gaps`, where `action` is the best guess.
+
+        Of several it is `action`, if that is one of them. None unless the bounds are proven.
+        """
+        if self.gaps is None:
+            return None
+        if self.gaps[place(self.action, self.actions)] == self.gaps.min():
+            return self.action
+        return self.actions[int(self.gaps.argmin())]
 
     def to_dict(self) -> dict[str, Any]:
         """Everything except the tree and the curve, in types that `json.dumps` takes.
@@ -119,6 +151,7 @@ class Plan:
             if isinstance(value, np.ndarray):
                 record[name] = value.tolist()
         record["action"] = _plain(self.action)
+        record["safest"] = _plain(self.safest)
         record["actions"] = [_plain(action) for action in self.actions]
         record["sequence"] = [_plain(action) for action in self.sequence]
         record["assumptions"] = list(self.assumptions)
@@ -199,7 +232,9 @@ class Plan:
             rows.append(
                 (mark, " ".join(str(action).split()), *interval, estimate, f"{self.calls[i]:,}")
             )
-        lines = [*table(rows), "", self.guarantee, self.effort]
+        warned = [self.warning, ""] if self.warning else []
+        found = [self.found] if self.found else []
+        lines = [*warned, *table(rows), "", self.guarantee, *found, self.effort, self.question]
         if self.diagnosis is not None:
             lines.append(self.diagnosis.explanation())
         return "\n".join(lines)
@@ -208,6 +243,46 @@ class Plan:
     def verdict(self) -> str:
         """Whether the plan is certified, in words."""
         return "Certified" if self.certified else "Not certified"
+
+    @property
+    def warning(self) -> str:
+        """That the gap exceeds what the actions seem to differ by, so little was decided; or ""."""
+        seen = self.values[~np.isnan(self.values)]
+        spread = float(np.ptp(seen)) if len(seen) else 0.0
+        if self.gap is None or len(self.actions) == 1 or self.gap <= spread:
+            return ""
+        decided = "Nothing" if self.ruled_out is None or not self.ruled_out.any() else "Little"
+        return (
+            f"{decided} was decided: the gap of {at_most(self.gap)} exceeds the spread of the "
+            f"estimates, {at_least(spread)}."
+        )
+
+    @property
+    def found(self) -> str:
+        """How many actions are ruled out and, if not certified, which is best guaranteed, or ""."""
+        if self.ruled_out is None or self.gaps is None or len(self.actions) == 1:
+            return ""
+        words = f"Ruled out: {self.ruled_out.sum():,} of {len(self.actions):,} actions."
+        if self.certified or same(self.safest, self.action):
+            return words
+        least = at_most(max(0.0, float(self.gaps.min())))
+        guess = at_most(max(0.0, float(self.gaps[place(self.action, self.actions)])))
+        return (
+            f"{words} The best guaranteed action is {self.safest!r}, within {least} of optimal; the "
+            f"best guess, {self.action!r}, is within {guess}."
+        )
+
+    @property
+    def question(self) -> str:
+        """What was asked, in words."""
+        asked = {
+            "gamma": None if self.gamma is None else exactly(self.gamma),
+            "horizon": f"{self.horizon}",
+            "epsilon": None if self.epsilon is None else exactly(self.epsilon),
+            "delta": None if self.delta is None else risk(self.delta),
+        }
+        told = (f"{name} {value}" for name, value in asked.items() if value is not None)
+        return f"Asked with {', '.join(told)}."
 
     @property
     def effort(self) -> str:

@@ -39,6 +39,7 @@ _SHORT = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.3}
 # Settings with which a plan in these models is small, where those of the others do not serve.
 _SETTINGS: dict[str, dict[str, Any]] = {
     "sparse-sampling": {"gamma": 0.5, "horizon": 2, "width": 2},
+    "opd": {"epsilon": 0.0, "gamma": 0.7, "horizon": 4, "rewards": "deterministic"},
     "stop": _SHORT,
     "trailblazer": _SHORT,
     "smooth-cruiser": _SHORT,

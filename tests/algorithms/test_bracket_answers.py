@@ -111,7 +111,6 @@ def test_what_is_declared_agrees_with_dynamic_programming(rewards, transitions, 
 
 
 def test_broken_promises_are_noticed():
-    model = Kind(2, 2, 2).draw(np.random.default_rng(0))
     settings_ = {"epsilon": 0.1, "delta": 0.1, "gamma": GAMMA, "horizon": 2}
 
     def step(state, action, rng):
@@ -121,7 +120,7 @@ def test_broken_promises_are_noticed():
     with pytest.raises(BrokenPromiseError, match="declared deterministic"):
         pacplan.Bracket(**settings_, rewards="deterministic").plan(noisy, 0, seed=0)
     with pytest.raises(BrokenPromiseError, match="second successor"):
-        pacplan.Bracket(**settings_, transitions="deterministic").plan(model, 0, seed=0)
+        pacplan.Bracket(**settings_, transitions="deterministic").plan(noisy, 0, seed=0)
 
 
 # Horizons and goals.

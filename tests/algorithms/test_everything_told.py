@@ -167,7 +167,7 @@ def test_a_declaration_that_a_table_contradicts():
         pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.9, horizon=2, rewards="deterministic").plan(
             model, 0, seed=0
         )
-    with pytest.raises(BrokenPromiseError, match="second successor"):
+    with pytest.raises(ValueError, match="more than one successor"):
         pacplan.Bracket(
             epsilon=0.1,
             delta=0.1,

@@ -20,7 +20,7 @@ def test_expansions_follow_the_rule_of_the_paper():
         return (*state, action), reward((*state, action)), False
 
     model = pacplan.Simulator(step, actions=3, successors=1)
-    pacplan.OPD(gamma=gamma).plan(model, (), seed=0, budget=300)
+    pacplan.OPD(gamma=gamma, rewards="deterministic").plan(model, (), seed=0, budget=300)
     leaves = {(): 0.0}
     for expansion in range(100):
         calls = asked[3 * expansion : 3 * expansion + 3]
@@ -64,11 +64,14 @@ def test_terminal_states_and_costs():
         return (state, -0.5, True) if action == 0 else (state, -0.1, False)
 
     model = pacplan.Simulator(step, actions=2, successors=1, reward_range=(-1.0, 0.0))
-    plan = pacplan.OPD(gamma=0.95).plan(model, "here", seed=0, budget=2000)
+    plan = pacplan.OPD(gamma=0.95, rewards="deterministic").plan(model, "here", seed=0, budget=2000)
     # Waiting and then ending costs .1 + .95 * .5.
     assert plan.action == 0
     assert plan.lower[0] == plan.upper[0] == pytest.approx(-0.5)
     assert plan.lower[1] <= -0.575 + 1e-9 <= plan.upper[1] + 2e-9
+
+
+FIXED = {"transitions": "deterministic", "rewards": "deterministic"}
 
 
 def random_table(rng, may_end):
@@ -121,11 +124,12 @@ def test_one_sequence_is_enough_if_nothing_better_is_possible():
         return (place + action, doomed), 1.0, doomed == 3
 
     model = pacplan.Simulator(step, actions=3, successors=1, reward_range=(0, 1))
-    plan = pacplan.OPD(gamma=0.95, epsilon=0.01, horizon=200).plan(model, (0, 0), seed=0)
+    fixed = {"rewards": "deterministic"}
+    plan = pacplan.OPD(gamma=0.95, epsilon=0.01, horizon=200, **fixed).plan(model, (0, 0), seed=0)
     assert plan.certified
     assert plan.action != 2
     assert plan.samples < 5 * 200
-    endless = pacplan.OPD(gamma=0.95, epsilon=0.1).plan(model, (0, 0), seed=0)
+    endless = pacplan.OPD(gamma=0.95, epsilon=0.1, **fixed).plan(model, (0, 0), seed=0)
     assert endless.certified
     assert endless.samples < 5 * 200
 
@@ -142,9 +146,8 @@ def test_merging_saves_calls():
     model = pacplan.Simulator(step, actions=4, successors=1, reward_range=(0, 1))
     calls = {}
     for merge in ("tree", "depth", "stationary"):
-        plan = pacplan.OPD(gamma=0.9, epsilon=0.2, horizon=14, merge=merge).plan(
-            model, (0, 0), seed=0, budget=50_000
-        )
+        planner = pacplan.OPD(gamma=0.9, epsilon=0.2, horizon=14, merge=merge, rewards="deterministic")
+        plan = planner.plan(model, (0, 0), seed=0, budget=50_000)
         calls[merge] = plan.samples
         assert plan.certified == (merge != "tree")
     assert calls["depth"] < 14 * side**2 * 4
@@ -179,7 +182,7 @@ def test_a_pair_that_does_something_else_is_noticed(merge, what, words):
         )
 
     model = pacplan.Simulator(step, actions=3, successors=None, reward_range=(0, 1))
-    planner = pacplan.OPD(gamma=0.99, epsilon=0.01, merge=merge, transitions="deterministic")
+    planner = pacplan.OPD(gamma=0.99, epsilon=0.01, merge=merge, **FIXED)
     with pytest.raises(pacplan.BrokenPromiseError, match=words):
         planner.plan(model, 0, seed=0, budget=20_000)
 
@@ -220,7 +223,45 @@ def test_refusals():
     with pytest.raises(ValueError, match="one successor"):
         pacplan.OPD(gamma=0.7).plan(pacplan.envs.garnet(seed=0), 0, budget=10)
     noisy = pacplan.envs.garnet(successors=1, seed=0, noise="bernoulli")
-    with pytest.raises(ValueError, match="rewards"):
+    with pytest.raises(ValueError, match="rewards are random"):
         pacplan.OPD(gamma=0.7).plan(noisy, 0, budget=10)
+    # One successor, all ends being one, and two rewards, of which a declaration makes no single one.
+    for terminal in (None, [1, 2]):
+        to = [[[1, 2] if terminal else [0, 0]]] * 3
+        coin = pacplan.TabularMDP([[[0.5, 0.5]]] * 3, [[[1.0, 0.0]]] * 3, to, terminal)
+        assert coin.successors == 1
+        for declared in ({}, {"transitions": "deterministic"}):
+            with pytest.raises(ValueError, match=r"OPD plans where .* rewards are random"):
+                pacplan.OPD(gamma=0.7, **declared).plan(coin, 0, budget=10)
+        with pytest.raises(ValueError, match="declared deterministic, and this model's are random"):
+            pacplan.OPD(gamma=0.7, **FIXED).plan(coin, 0, budget=10)
+    with pytest.raises(ValueError, match="transitions were declared deterministic"):
+        pacplan.OPD(gamma=0.7, **FIXED).plan(pacplan.envs.garnet(seed=0), 0, budget=10)
+
+
+@pytest.mark.parametrize(
+    ("successors", "declared", "missing"),
+    [
+        (None, {}, ["transitions=", "rewards="]),
+        (5, {"rewards": "deterministic"}, ["transitions="]),
+        (1, {}, ["rewards="]),
+        (None, {"transitions": "deterministic"}, ["rewards="]),
+        (1, {"rewards": "deterministic"}, []),
+        (None, FIXED, []),
+    ],
+)
+def test_of_a_simulator_both_must_be_declared(successors, declared, missing):
+    model = pacplan.Simulator(lambda s, a, rng: (s, a / 2, False), actions=2, successors=successors)
+    planner = pacplan.OPD(gamma=0.5, epsilon=0.1, **declared)
+    if not missing:
+        assert planner.plan(model, 0, seed=0).certified
+        return
+    with pytest.raises(ValueError, match="OPD plans where nothing is random") as refusal:
+        planner.plan(model, 0, seed=0)
+    said = [word for word in ("transitions=", "rewards=") if word in str(refusal.value)]
+    assert said == missing
+
+
+def test_a_horizon_is_needed_without_a_discount():
     with pytest.raises(ValueError, match="horizon"):
         pacplan.OPD(gamma=1.0)

@@ -130,6 +130,34 @@ def test_the_end_earns_nothing_more():
     assert plan.lower[1] <= -0.55 <= plan.upper[1]
 
 
+def test_bounds_of_an_action_do_not_come_from_another():
+    model = pacplan.TabularMDP(
+        np.ones((1, 3, 1)), [[1.0, 0.0, 0.3]], successors=np.zeros((1, 3, 1), int)
+    )
+    values = exact.discounted(model, gamma=0.2)[0]
+    for seed in range(6):  # The actions are tried in another order.
+        plan = pacplan.StOP(epsilon=0.1, delta=0.001, gamma=0.2).plan(model, 0, seed=seed)
+        assert plan.certified and plan.action == 0
+        assert np.all((plan.lower <= values) & (values <= plan.upper))
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.5, 1.0), (-1.0, -0.5)])
+def test_an_end_may_be_worth_less_or_more_than_any_reward(low, high):
+    """What may follow a trajectory is 0 if it has ended, also where no reward is 0."""
+    ends = np.array([[[1], [1]], [[1], [1]]])
+    pays = [[0.75 * low + 0.25 * high, 0.25 * low + 0.75 * high]] * 2
+    model = pacplan.TabularMDP(
+        np.ones((2, 2, 1)), pays, successors=ends, terminal=[1], reward_range=(low, high)
+    )
+    plan = pacplan.StOP(epsilon=0.1, delta=0.1, gamma=0.4).plan(model, 0, seed=0)
+    # Of the mean of draws that all ended, the bounds are an error of gamma^d w / (1 - gamma) away.
+    error = 0.4**plan.horizon * max(high, -low) / 0.6
+    assert plan.certified and plan.horizon >= 2
+    rest = 0.4**plan.horizon * np.array([min(low, 0.0), max(high, 0.0)]) / 0.6
+    assert plan.lower.max() == pytest.approx(pays[0][1] - error + rest[0], abs=1e-12)
+    assert plan.upper.max() == pytest.approx(pays[0][1] + error + rest[1], abs=1e-12)
+
+
 def test_one_action_and_unknown_successors():
     model = pacplan.TabularMDP(np.ones((1, 1, 1)), [[0.5]], successors=[[[0]]])
     plan = pacplan.StOP(epsilon=0.1, delta=0.1, gamma=0.5).plan(model, 0, seed=0)

@@ -44,7 +44,7 @@ def nothing():
 def unlucky(seed):
     raise OSError(2, "no data today")
 """
-GOOD = '[[problems]]\nname = "{m}:make"\n[[planners]]\nname = "uct"\n'
+GOOD = '[[problems]]\nname = "{m}:make"\n[[planners]]\nname = "uct"\ngamma = 0.7\n'
 
 
 @pytest.fixture
@@ -64,7 +64,8 @@ def watched(tmp_path, monkeypatch):
         (GOOD + '[[planners]]\nname = "nonsense"', "nonsense", False),
         (GOOD + '[[planners]]\nname = "uct"\ncolour = 1', "colour", False),
         (GOOD + '[[planners]]\nname = "brue"\ngamma = 7', "gamma", False),
-        (GOOD + '[[planners]]\nname = "uct"', "twice", True),
+        (GOOD + '[[planners]]\nname = "uct"\ngamma = 0.7', "twice", True),
+        (GOOD + '[[planners]]\nname = "brue"', "the discount of", True),
         (GOOD + '[[problems]]\nname = "nowhere"', "nowhere", False),
         (GOOD + '[[problems]]\nname = "garnet"\ncolour = 1', "colour", False),
         ("budgets = [0]\n" + GOOD, "budgets", False),
@@ -107,6 +108,7 @@ def test_what_the_users_code_makes_and_raises(watched):
 def test_functions_of_the_users_as_settings(watched):
     planner = (
         '[[planners]]\nname = "bracket"\nlabel = "told"\nvalue_bounds = "{m}:bounds"\nepsilon = 0.0'
+        "\ngamma = 0.7"
     )
     text = 'budgets = [50]\n[[problems]]\nname = "{m}:make"\n' + planner
     Path("my.toml").write_text(text.replace("{m}", watched))

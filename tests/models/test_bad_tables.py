@@ -23,6 +23,41 @@ def test_the_tables_these_tests_start_from_are_good():
 
 
 @pytest.mark.parametrize(
+    ("p", "rewards", "to", "successors", "random_rewards"),
+    [
+        ([0.5, 0.5], [0.2, 0.2], [0, 0], 1, False),
+        ([0.5, 0.5], [0.2, 0.2 + 1e-12], [0, 0], 1, False),  # The same but for rounding.
+        ([0.5, 0.5], [0.2, 0.3], [0, 0], 1, True),
+        ([1e-9, 1.0 - 1e-9], [0.2, 0.3], [0, 0], 1, True),
+        ([0.0, 1.0], [0.2, 0.3], [0, 1], 1, False),
+        ([0.5, 0.5], [0.2, 0.2], [0, 1], 2, False),
+        ([0.5, 0.5], [0.2, 0.3], [0, 1], 2, True),
+        ([0.5, 0.5], [0.2, 0.2], [2, 3], 1, False),  # All ends are one successor.
+        ([0.5, 0.5], [0.2, 0.3], [2, 3], 1, True),
+        ([0.5, 0.5], [0.2, 0.2], [0, 3], 2, False),
+    ],
+)
+def test_what_is_random_is_read_from_the_rows(p, rewards, to, successors, random_rewards):
+    """Of those that can be met: not of ends, nor of actions that are not available."""
+    coin = [[0.5, 0.5], [0.1, 0.9], [0, 1]]
+    rows = [[p, rewards, to], coin, [[1.0, 0.0], [0.4, 0.9], [0, 0]], coin, coin, coin, coin, coin]
+    tables = [np.array([row[i] for row in rows]).reshape(4, 2, 2) for i in range(3)]
+    settings = {
+        "terminal": [2, 3],
+        "available": np.array([[True, False], [True, False], [True, True], [True, True]]),
+    }
+    model = TabularMDP(tables[0], tables[1], tables[2].astype(int), **settings)
+    assert (model.successors, model.random_rewards) == (successors, random_rewards)
+    noisy = TabularMDP(tables[0], tables[1], tables[2].astype(int), noise="bernoulli", **settings)
+    assert noisy.random_rewards
+    # At the second step alone.
+    calm = np.array([1.0, 0.0]) + np.zeros((4, 2, 2))
+    p, rewards, to = (np.stack(pair) for pair in zip((calm, calm, 0 * calm), tables, strict=True))
+    later = TabularMDP(p, rewards, to.astype(int), **settings)
+    assert (later.successors, later.random_rewards) == (successors, random_rewards)
+
+
+@pytest.mark.parametrize(
     ("transitions", "words"),
     [
         (None, ["transitions"]),

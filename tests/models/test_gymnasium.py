@@ -283,12 +283,16 @@ def test_same_seed_same_plan():
 # --------------------------------------------------------------------------------- Command line
 
 
+CART = ["gym:CartPole-v1", "--set", "reward_range=(0,1)"]
+
+
 @pytest.mark.parametrize(
     ("command", "code", "words"),
     [
         (["gym:FrozenLake-v1", "--set", "is_slippery=False", "--horizon", "6"], 0, "Action"),
-        (["gym:CartPole-v1", "--set", "successors=1", "--set", "reward_range=(0,1)"], 0, "by OPD"),
-        (["gym:CartPole-v1", "--set", "reward_range=(0,1)"], 3, "by Bracket"),
+        ([*CART, "--set", "successors=1", "--rewards", "deterministic"], 0, "by OPD"),
+        ([*CART, "--set", "successors=1"], 3, "by Bracket"),
+        (CART, 3, "by Bracket"),
         (["gym:Nowhere-v1"], 2, "cannot make 'Nowhere-v1'"),
         (["gym:CartPole-v1"], 2, "pass reward_range"),
     ],
@@ -327,5 +331,5 @@ def test_highway():
         expected.append((key, pytest.approx(reward), terminated))
     assert steps_of(model, state, [1, 0, 3]) == expected
     assert model.actions(state) == tuple(sorted(env.unwrapped.get_available_actions()))
-    plan = pacplan.OPD(gamma=0.8).plan(model, seed=0, budget=30)
+    plan = pacplan.OPD(gamma=0.8, rewards="deterministic").plan(model, seed=0, budget=30)
     assert plan.action in model.actions(state)

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pacplan import testing
+import pacplan
+from pacplan import planning, testing
+from pacplan.algorithms import stop
+from pacplan.algorithms.opd import planner as opd
 from pacplan.testing import ENTRANTS, FALSE_ALARM, FAMILIES, Promise, clopper_pearson, replay, verify
 from pacplan.testing.checks import attempt, examine
 from promisers import Answer, Broken, modest
@@ -169,6 +172,39 @@ def test_what_is_too_cheap_is_caught_and_honest_planners_pass(cut, nats, planner
     assert [verdict.check for verdict in report.violations] == [check]
     # What was spoilt is whole again.
     assert verify(planner, families=[family], plans=25).ok
+
+
+def test_certainty_that_rests_on_a_look_is_caught(monkeypatch):
+    """OPD wherever there is one successor, and the look saw no reward vary."""
+    families = ["lotteries", "exits", "promised"]
+    assert verify("plan", families=families, plans=300).ok
+    chosen = planning._chosen
+
+    def by_sight(model, possible, settings, seen):
+        if seen is None or seen.again == 0 or seen.varied:
+            possible = [planner for planner in possible if type(planner) is not pacplan.OPD]
+        return chosen(model, possible, settings, seen)
+
+    monkeypatch.setattr(planning, "_chosen", by_sight)
+    monkeypatch.setattr(planning, "left_to_chance", lambda model, *declared: model.successors != 1)
+    monkeypatch.setattr(opd, "left_to_chance", lambda *given: [])
+    report = verify("plan", families=families, plans=300)
+    assert not report.errors
+    assert {v.family for v in report.violations if v.check == "below"} == set(families)
+
+
+def test_bounds_that_begin_where_another_action_stands_are_caught(monkeypatch):
+    families = ["strict-coarse", "lotteries", "exits", "promised"]
+    assert verify("stop", families=families, plans=400).ok
+    refine = stop._PolicySearch._refine
+
+    def shared(self, policy):
+        return refine(self, policy if policy.depth else policy._replace(lower=self._lower[0]))
+
+    monkeypatch.setattr(stop._PolicySearch, "_refine", shared)
+    report = verify("stop", families=families, plans=400)
+    assert not report.errors
+    assert {v.family for v in report.violations if v.check == "below"} == set(families)
 
 
 @pytest.mark.statistical

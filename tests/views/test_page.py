@@ -123,11 +123,12 @@ def test_others_that_may_be_better_are_counted():
     best = plan.actions.index(plan.action)
     lower = np.where(np.arange(3) == best, 1.0, 0.0)
     upper = np.where(np.arange(3) == best, 2.0, [1.5, 0.9, 1.2])
-    others = [i for i in range(3) if i != best]
-    possible = int(sum(upper[i] > 1.0 for i in others))
-    text = " ".join(reasons(replace(plan, lower=lower, upper=upper, gap=0.5)).change)
-    assert f"{possible} of 2 other actions" in text
-    assert ("ruled out" in text) == (possible < 2)
+    for out in ([1], [0, 1]):
+        ruled_out = np.isin(np.arange(3), [i for i in out if i != best])
+        known = replace(plan, lower=lower, upper=upper, gap=0.5, ruled_out=ruled_out)
+        text = " ".join(reasons(known).change)
+        assert f"{2 - ruled_out.sum()} of 2 other actions" in text
+        assert ("ruled out" in text) == ruled_out.any()
 
 
 def test_the_code_on_the_page_makes_the_plan_again(tmp_path):

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.certainty import tails_of
-from pacplan.algorithms.common.confidence import size_assumptions
+from pacplan.algorithms.common.confidence import size_assumptions, tail
 from pacplan.algorithms.common.horizons import check_endless, check_gamma_below_one, most_actions
 from pacplan.algorithms.common.plans import best_estimate, bounded_plan
 from pacplan.algorithms.common.stepwise import StepSearch
@@ -27,7 +26,7 @@ from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.promises import TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
 from pacplan.engine.room import OutOfTimeError
-from pacplan.engine.values import step_width, value_range
+from pacplan.engine.values import step_range, step_width, value_range
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
 
@@ -257,14 +256,9 @@ class StOP(Planner):
             states = float((model.successors**depth - 1) // (model.successors - 1))
         share = math.log(2.0 * self.depth(model)) - math.log(self.delta) + states * math.log(count)
         ends = value_range(model.reward_range, model.may_end, self.gamma, depth)[-1]
-        tail = self._tail(model, depth)
-        spread = float(ends["node_upper"] - ends["node_lower"]) / tail if tail > 0.0 else math.inf
+        error = tail(model, self.gamma, depth)
+        spread = float(ends["node_upper"] - ends["node_lower"]) / error if error > 0.0 else math.inf
         return math.ceil(min(0.5 * share * spread * spread, _MOST_DRAWS))
-
-    def _tail(self, model: Model, depth: int) -> float:
-        """gamma^d / (1 - gamma) in the model's units: the width of what follows, and of the bounds."""
-        tail = tails_of(self.gamma, None, model)[0]
-        return float(self.gamma**depth * (tail["upper"] - tail["lower"]))
 
     def check_query(self, query: Query, limits: Limits) -> None:
         check_endless(query.model)
@@ -304,7 +298,9 @@ class _PolicySearch(StepSearch):
         self.deepest = 0
         self.shortage = ""
         self._planner, self._model = planner, query.model
-        self._tails = tails_of(planner.gamma, None, query.model)[0]
+        # What can follow a trajectory, before discounting: nothing, if its episode has ended.
+        low, high = step_range(query.model.reward_range, query.model.may_end)
+        self._least, self._most = low / (1.0 - planner.gamma), high / (1.0 - planner.gamma)
         self._draws = Draws(
             request=records(np.zeros(1, REQUEST)),
             terms=self.terms,
@@ -314,9 +310,8 @@ class _PolicySearch(StepSearch):
             calls=self.calls,
             report=self.reports,
         )
-        tail_low, tail_high = float(self._tails["lower"]), float(self._tails["upper"])
-        self._lower = np.full(len(query.actions), tail_low)
-        self._upper = np.full(len(query.actions), tail_high)
+        self._lower = np.full(len(query.actions), self._least)
+        self._upper = np.full(len(query.actions), self._most)
         self.evaluated = np.zeros(len(query.actions), np.bool_)  # by at least one policy
         # For every first action a heap of policies, the largest upper bound first.
         self._policies: list[list[tuple[float, int, _Policy]]] = [[] for _ in query.actions]
@@ -385,7 +380,7 @@ class _PolicySearch(StepSearch):
         if len(self.actions) == 1:
             return
         for action in self.order:
-            start = _Policy(_Choice(int(action), {}), 0, self._lower[0], self._upper[0])
+            start = _Policy(_Choice(int(action), {}), 0, self._lower[action], self._upper[action])
             yield from self._refine(start)
         while True:
             tops = [heap[0][2] for heap in self._policies]
@@ -406,7 +401,7 @@ class _PolicySearch(StepSearch):
         yield from self._draw(root, draws, depth, policy.choice, policy.choice.action)
         self._check_number(draws, policy)
         self.deepest = max(self.deepest, depth)
-        error = planner._tail(self._model, depth)
+        error = tail(self._model, planner.gamma, depth)
         discount = planner.gamma**depth
         first = policy.choice.action
         children = self._children(root, draws, depth, policy.choice)
@@ -418,8 +413,8 @@ class _PolicySearch(StepSearch):
             child = _Policy(
                 choice,
                 depth,
-                max(policy.lower, value - error + discount * float(self._tails["lower"])),
-                min(policy.upper, value + error + discount * float(self._tails["upper"])),
+                max(policy.lower, value - error + discount * self._least),
+                min(policy.upper, value + error + discount * self._most),
             )
             heappush(self._policies[first], (-child.upper, next(self._ages), child))
             self._lower[first] = max(self._lower[first], child.lower)

@@ -54,9 +54,8 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--gamma",
         type=float,
-        default=0.7,
         metavar="G",
-        help="discount factor; by default %(default)s",
+        help="discount factor; 0.7 by default, but it must be said for your own model and for gym:",
     )
     parser.add_argument(
         "--seed",
@@ -83,15 +82,15 @@ def add_to(commands: Any) -> None:
 def run(asked: Namespace) -> None:
     """Compare as the command says."""
     from pacplan import comparison
-    from pacplan.registry import FIXED_BUDGET, planner_of
+    from pacplan.registry import FIXED_BUDGET, check_discount, planner_of
     from pacplan.views.style import check_picture
 
     make = maker_of(asked)
+    discount = {} if asked.gamma is None else {"gamma": asked.gamma}
     try:
-        chosen = [
-            planner_of(name, {"gamma": asked.gamma} | FIXED_BUDGET.get(name, {}))
-            for name in asked.planners
-        ]
+        for name in asked.planners:
+            check_discount(asked.problem, name, discount)
+        chosen = [planner_of(name, discount | FIXED_BUDGET.get(name, {})) for name in asked.planners]
         if asked.plot is not None:
             check_picture(asked.plot)
         rows = comparison.compare(

@@ -77,7 +77,12 @@ def _add_asked(group: Any) -> None:
         metavar="D",
         help="probability with which the guarantee may fail; 0.1 by default",
     )
-    group.add_argument("--gamma", type=float, metavar="G", help="discount factor; 0.7 by default")
+    group.add_argument(
+        "--gamma",
+        type=float,
+        metavar="G",
+        help="discount factor; 0.7 by default, but it must be said for your own model and for gym:",
+    )
     group.add_argument(
         "--horizon", type=int, metavar="N", help="steps; by default the planner's own choice"
     )
@@ -110,7 +115,8 @@ def _add_known(group: Any) -> None:
     group.add_argument(
         "--transitions",
         metavar="KIND",
-        help="'deterministic' if nothing is random, 'known' to read probabilities from the table",
+        help="'deterministic' if a state and action always lead to the same state, 'known' to read "
+        "probabilities from the table",
     )
     group.add_argument(
         "--merge",
@@ -210,7 +216,8 @@ def run(asked: Namespace) -> None:
 def _task(asked: Namespace) -> _Task:
     """What is asked for. Nothing of it is called, except what makes the problem."""
     from pacplan.engine.seeds import seed_sequence
-    from pacplan.registry import choice_settings, planner_of
+    from pacplan.models.protocol import check_model
+    from pacplan.registry import check_discount, choice_settings, planner_of
     from pacplan.views.page import check_page
 
     try:
@@ -225,6 +232,9 @@ def _task(asked: Namespace) -> _Task:
         model = model_of(asked)
         if saved is not None:
             seed, state, budget = saved.seed, saved.state(model), saved.budget
+        check_model(model)
+        if not model.two_player:
+            check_discount(asked.problem, "bracket" if planner is None else asked.planner, given)
         if planner is None:
             given = choice_settings(given, model)
     except (TypeError, ValueError, ImportError) as error:

@@ -29,14 +29,19 @@ def show(plan: "Plan") -> None:
         sure = sure[:1].upper() + sure[1:]
     print(bold(wrapped(headline(plan), width)))
     print(wrapped(sure, width))
+    if plan.warning:
+        print(wrapped(plan.warning, width))
     print()
     print("\n".join(_rows(plan, width)))
     print()
     if later:
         print(wrapped(" ".join(later), width))
+    if plan.found:
+        print(wrapped(plan.found, width))
     if plan.assumptions:
         print(wrapped(translated(f"Given that {', '.join(plan.assumptions)}."), width))
     print(wrapped(plan.effort, width))
+    print(wrapped(plan.question, width))
     if plan.diagnosis is not None:
         _show_diagnosis(plan.diagnosis, width)
 

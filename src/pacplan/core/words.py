@@ -8,10 +8,15 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 _DIGITS = 4
+_NEAREST = Context(prec=_DIGITS)
 _UP = Context(prec=_DIGITS, rounding=ROUND_CEILING)
 _DOWN = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
+# From here on, and not before, a number needs powers of ten to be read.
+_LARGE = 1e7
 # More digits of a probability are of no use, and our own context does not depend on the user's.
 _LONG_DOWN = Context(prec=50, rounding=ROUND_FLOOR)
+# A share of a probability, such as a third of 0.1, has endless digits.
+_SHARE_UP = Context(prec=6, rounding=ROUND_CEILING)
 
 
 def at_most(value: float) -> str:
@@ -29,14 +34,19 @@ def exactly(value: float) -> str:
     return repr(float(value)).removesuffix(".0")
 
 
+def risk(delta: float) -> str:
+    """A probability of failure with six digits, rounded up."""
+    return _written(_SHARE_UP.create_decimal(repr(float(delta))), 6)
+
+
 def complement(delta: float) -> str:
-    """1 - delta with all its digits, at most the first 50, so that it is never too large."""
-    return str(_LONG_DOWN.subtract(Decimal(1), Decimal(repr(float(delta)))))
+    """1 - `risk`, at most the first 50 digits, so that it is never too large."""
+    return str(_LONG_DOWN.subtract(Decimal(1), Decimal(risk(delta))))
 
 
 def estimated(value: float) -> str:
     """An estimate with four digits, which promises nothing; a dash where there is none (NaN)."""
-    return "-" if value != value else f"{value:.{_DIGITS}g}"
+    return "-" if value != value else _rounded(value, _NEAREST)
 
 
 def short(thing: Any, most: int = 40) -> str:
@@ -48,7 +58,13 @@ def short(thing: Any, most: int = 40) -> str:
 
 
 def _rounded(value: float, context: Context) -> str:
-    number = context.create_decimal(repr(float(value)))
-    text = f"{float(number):.{_DIGITS}g}"
+    return _written(context.create_decimal(repr(float(value))), _DIGITS)
+
+
+def _written(number: Decimal, digits: int) -> str:
+    """A number of so many digits, as a person would write it."""
+    text = f"{float(number):.{digits}g}"
+    if "e+" in text and abs(number) < _LARGE:
+        text = f"{number:.0f}"
     # Where doubles are sparse, at both ends of their range, that is a different number.
     return text if Decimal(text) == number else str(number)

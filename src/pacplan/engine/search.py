@@ -184,6 +184,17 @@ class KernelSearch(ABC):
             seconds=seconds,
         )
 
+    def verdicts(
+        self, lower: NDArray[np.float64], upper: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """By action: its gap, were it taken, and whether it is ruled out, as it lies below another."""
+        if len(upper) == 1:
+            return np.zeros(1), np.zeros(1, np.bool_)
+        rivals = np.full(len(upper), upper.max())
+        first = int(upper.argmax())
+        rivals[first] = np.delete(upper, first).max()
+        return rivals - lower, upper < lower.max()
+
     def note(self) -> bool:
         """Add how the search stands to its curve; returns whether there are bounds."""
         found = self.snapshot(0.0)

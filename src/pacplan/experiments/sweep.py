@@ -12,7 +12,7 @@ from pacplan.algorithms import Planner
 from pacplan.core import checks
 from pacplan.core.identity import described
 from pacplan.models.protocol import check_model
-from pacplan.registry import planner_imports, planner_of, problem_imports, problem_maker
+from pacplan.registry import check_discount, planner_imports, planner_of, problem_imports, problem_maker
 
 
 @dataclass(frozen=True)
@@ -215,6 +215,10 @@ class Sweep:
         specs: list[PlannerSpec | ProblemSpec] = [*self.planners, *self.problems]
         for spec in sorted(specs, key=lambda spec: spec.imports):
             spec.check()
+        for planner in self.planners:
+            for problem in self.problems:
+                if isinstance(planner.planner, str) and isinstance(problem.problem, str):
+                    check_discount(problem.problem, planner.planner, planner.settings)
         self.runs()
 
     @property

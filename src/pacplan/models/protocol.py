@@ -115,11 +115,14 @@ class Model(Protocol):
     """A Markov decision process that can be sampled: the only thing that planners see of a problem.
 
     Attributes:
-        successors: B, the largest number of successors of any pair; None if it is not known.
+        successors: B, the largest number of successors of any pair: next states, and the end of the
+            episode, which is one however it comes about. None if it is not known. With B = 1 a pair
+            always leads to the same state, or always to an end; what it pays may still be random.
         max_actions: K, the largest number of actions of any state; None if it is not known.
         same_actions: whether every state offers the same actions.
         reward_range: lowest and highest reward.
-        random_rewards: whether the reward of a transition is known to be random.
+        random_rewards: whether some pair may pay different rewards, with one successor or with several;
+            False says that every pair always pays the same. None if it is not known.
         may_end: whether an episode may end early; rewards after its end are zero.
         steps: number of steps for which a non-stationary model is defined; None: any number.
         two_player: whether it is a game: two players move in turn, the first to gain the most, the
@@ -132,7 +135,7 @@ class Model(Protocol):
     max_actions: int | None
     same_actions: bool
     reward_range: tuple[float, float]
-    random_rewards: bool
+    random_rewards: bool | None
     may_end: bool
     steps: int | None
     two_player: bool

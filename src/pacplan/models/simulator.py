@@ -41,8 +41,8 @@ class Simulator:
             function of the state that returns either, and always the same for the same state;
             for a jitted `step` it is jitted too and returns the number.
         successors: B, the largest number of distinct next states of any state and action (all
-            transitions that terminate count as one). None: not known; planners that need it say so,
-            and `Bracket` does without.
+            transitions that terminate count as one more). 1 says nothing of rewards, which may still
+            be random. None: not known; planners that need it say so, and `Bracket` does without.
         reward_range: (lowest, highest) reward. Every reward is checked against it, and may lie
             outside by no more than rounding, 1e-9 of its width.
         max_actions: K, if `actions` is a function. Not required; if it is given, it is checked.
@@ -100,7 +100,7 @@ class Simulator:
         if successors is not None:
             self.successors = checks.integer("successors", successors, least=1, most=checks.LARGEST)
         self.reward_range = checks.reward_range(reward_range)
-        self.random_rewards = False
+        self.random_rewards: bool | None = None
         self.stationary = checks.flag("stationary", stationary)
         self.may_end = checks.flag("may_end", may_end)
         self.two_player = checks.flag("two_player", two_player)

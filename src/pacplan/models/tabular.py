@@ -146,7 +146,6 @@ class TabularMDP:
     ) -> None:
         self.two_player = checks.flag("two_player", two_player)
         self.noise = checks.choice("noise", noise, ("none", "bernoulli"))
-        self.random_rewards = self.noise != "none"
         self.reward_range = checks.reward_range(reward_range)
         p = _numbers("transitions", transitions)
         if p.ndim not in (3, 4) or 0 in p.shape:
@@ -171,6 +170,8 @@ class TabularMDP:
         to = _successor_table(successors, p.shape, states)
         self._probabilities, self._rewards, self._to = _possible(p, r, to, offered)
         self.successors: int | None = _most_successors(self._probabilities, self._to, self._terminal)
+        vary = _rewards_vary(self._probabilities, self._rewards, self.reward_range)
+        self.random_rewards: bool | None = vary or self.noise != "none"
         self._initial = self._check_state(initial, "initial")
         # A stable sort of "not available" lists the available actions first, in order.
         self._listed = np.argsort(~self._available, axis=-1, kind="stable")
@@ -435,3 +436,11 @@ def _most_successors(p: NDArray[np.float64], to: NDArray[np.int64], terminal: ND
     first = np.ones(outcome.shape, np.bool_)
     first[..., 1:] = outcome[..., 1:] != outcome[..., :-1]
     return max(1, int((first & (outcome != impossible)).sum(-1).max()))
+
+
+def _rewards_vary(
+    p: NDArray[np.float64], r: NDArray[np.float64], reward_range: tuple[float, float]
+) -> bool:
+    """Whether some pair has possible outcomes with different rewards, by more than rounding."""
+    spread = np.where(p > 0, r, -np.inf).max(-1) - np.where(p > 0, r, np.inf).min(-1)
+    return bool((spread > checks.REWARD_ROUNDING * (reward_range[1] - reward_range[0])).any())

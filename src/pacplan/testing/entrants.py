@@ -19,6 +19,8 @@ from pacplan.algorithms import (
     UGapEMCTS,
 )
 from pacplan.algorithms.bracket.constants import JOINT_ABOVE, JOINT_BELOW, JOINT_SHARE
+from pacplan.planning import plan
+from pacplan.result import Plan
 from pacplan.testing.cases import Case, Family
 from pacplan.testing.checks import Promise
 
@@ -76,6 +78,17 @@ class Entrant:
         """The planner for a case."""
         common = {name: getattr(case, name) for name in _COMMON if self.accepts(name)}
         return self.make(**common, **self.settings, **case.settings)
+
+
+class _Chosen:
+    """`pacplan.plan`, asked as planners are."""
+
+    def __init__(self, **settings: Any) -> None:
+        self._settings = settings
+
+    def plan(self, model: Any, state: Any, **options: Any) -> Plan:
+        """The plan of the planner that is chosen."""
+        return plan(model, state, **self._settings, **options)
 
 
 def _bracket(family: Family) -> Promise:
@@ -136,13 +149,16 @@ def _soft_value(family: Family) -> Promise:
     return Promise(wrong=None, value=1.0, endless=True, temperature=_TEMPERATURE)
 
 
-_COARSE = frozenset({"coarse"})
+_COARSE = frozenset({"coarse", "strict-coarse", "lotteries", "exits", "promised"})
 _CERTAIN = frozenset({"certain"})
+_TABLES = frozenset({"certain", "mixed", "ends", "joint", "lotteries", "exits"})
 _ARMS = frozenset({"ties", "anytime", "lucky", "unlucky", "stopped"})
 
 ENTRANTS: dict[str, Entrant] = {
     entrant.name: entrant
     for entrant in (
+        # Whichever it chooses promises as much as Bracket with equal states merged.
+        Entrant("plan", _Chosen, _merged_bracket),
         Entrant("bracket", Bracket, _bracket),
         Entrant("bracket/depth", Bracket, _merged_bracket, {"merge": "depth"}),
         Entrant("bracket/stationary", Bracket, _merged_bracket, {"merge": "stationary"}),
@@ -161,7 +177,7 @@ ENTRANTS: dict[str, Entrant] = {
         Entrant("opd", OPD, _certainty, only=_CERTAIN),
         Entrant("opd/depth", OPD, _certainty, {"merge": "depth"}, only=_CERTAIN),
         Entrant("opd/stationary", OPD, _certainty, {"merge": "stationary"}, only=_CERTAIN),
-        Entrant("op-mdp", OPMDP, _certainty, only=frozenset({"certain", "mixed", "ends", "joint"})),
+        Entrant("op-mdp", OPMDP, _certainty, only=_TABLES),
     )
 }
 """The planners of pacplan that promise something, by name."""

@@ -16,6 +16,10 @@ from pacplan.models.tabular import TabularMDP
 from pacplan.testing.cases import Case, Family, tabular_case
 
 _BUDGET = 1500
+# For planners with large constants.
+_AMPLE = 50_000
+# A delta with which no failure is to be expected, so that a bound that is often wrong is noticed.
+_STRICT = 1e-3
 _KNOWLEDGE = frozenset({"rewards", "transitions"})
 _BOUNDS = frozenset({"value_bounds"})
 _TARGET = frozenset({"target"})
@@ -390,14 +394,14 @@ def _jitted(rng: Generator, delta: float) -> Case:
     return replace(case, state=4 * odds)
 
 
-class _Untold:
-    """A table of which nobody knows how many successors or states there are."""
+class _Hidden:
+    """A table that nobody sees, nor knows more of than what is promised of successors."""
 
-    successors = states = None
+    states = random_rewards = None
     known = False
 
-    def __init__(self, table: TabularMDP) -> None:
-        self._table = table
+    def __init__(self, table: TabularMDP, successors: int | None) -> None:
+        self._table, self.successors = table, successors
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._table, name)
@@ -406,7 +410,50 @@ class _Untold:
 def _untold(rng: Generator, delta: float) -> Case:
     """Like "mixed" and "rare", for planners that must find out how many successors there are."""
     case = (_rare if rng.random() < 0.3 else _mixed)(rng, delta)
-    return replace(case, model=_Untold(case.model))
+    return replace(case, model=_Hidden(case.model, None))
+
+
+def _single(rng: Generator, delta: float, *, ends: bool) -> Case:
+    """Every state and action has one successor; it may pay one of two rewards, or end in two ways.
+
+    At the root of many actions these are the last two, of which a look sees little.
+    """
+    states, actions = 3, _choose(rng, (2, 6))
+    likely = rng.choice((0.01, 0.5, 0.99), (states, actions))
+    likely[0, : actions - 2] = 1.0
+    high = rng.uniform(0.5, 1.0, (states, actions))
+    rewards = np.stack([high, high * rng.uniform(0.0, 0.5, high.shape)], axis=-1)
+    to = np.repeat(rng.integers(0, states, (states, actions, 1)), 2, axis=-1)
+    if ends:
+        to[likely < 1.0] = states, states + 1
+    table = TabularMDP(
+        np.pad(np.stack([likely, 1.0 - likely], axis=-1), ((0, 2), (0, 0), (0, 0))),
+        np.pad(rewards, ((0, 2), (0, 0), (0, 0))),
+        np.pad(to, ((0, 2), (0, 0), (0, 0))),
+        [states, states + 1],
+    )
+    assert table.successors == 1
+    return tabular_case(
+        table,
+        epsilon=_choose(rng, (0.2, rng.uniform(0.5, 0.8))),
+        delta=delta,
+        gamma=0.2,
+        horizon=2,
+        budget=_AMPLE,
+    )
+
+
+def _lotteries(rng: Generator, delta: float) -> Case:
+    return _single(rng, delta, ends=False)
+
+
+def _exits(rng: Generator, delta: float) -> Case:
+    return _single(rng, delta, ends=True)
+
+
+def _promised(rng: Generator, delta: float) -> Case:
+    case = _single(rng, delta, ends=rng.random() < 0.5)
+    return replace(case, model=_Hidden(case.model, 1))
 
 
 # Places of the lottery, and by how much the best of them are likelier after action 1.
@@ -460,7 +507,7 @@ def _coarse(rng: Generator, delta: float) -> Case:
     """Small discounts and rough accuracies, which planners with large constants can afford."""
     table = _random(rng, 3, 2, 2)
     return tabular_case(
-        table, epsilon=rng.uniform(0.5, 0.8), delta=delta, gamma=0.2, horizon=2, budget=50_000
+        table, epsilon=rng.uniform(0.5, 0.8), delta=delta, gamma=0.2, horizon=2, budget=_AMPLE
     )
 
 
@@ -537,8 +584,13 @@ FAMILIES: dict[str, Family] = {
         Family("untold", "the number of successors is not known", 0.3, _untold, untold=True),
         Family("continuous", "every successor is new", 0.3, _continuous, untold=True),
         Family("coarse", "small discounts, rough accuracies", 0.5, _coarse, weight=0.5),
+        Family("strict-coarse", "the same, with a small delta", _STRICT, _coarse, weight=0.5),
+        Family("lotteries", "one successor, and random rewards", _STRICT, _lotteries),
+        Family("exits", "one successor, and random ends", _STRICT, _exits),
+        Family("promised", "the same, and no table shows it", _STRICT, _promised),
         Family("certain", "nothing is random", 0.5, _certain, weight=0.5),
         Family("games", "two players", 0.5, _game, game=True, weight=2.0),
+        Family("strict-games", "the same, with a small delta", _STRICT, _game, game=True),
     )
 }
 """All families by name."""

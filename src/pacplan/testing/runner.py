@@ -2,12 +2,13 @@
 
 import hashlib
 import inspect
-import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,9 @@ from pacplan.testing.ledger import Batch, Ledger, ledger
 from pacplan.testing.report import Cell, Report
 from pacplan.views.bar import bar
 
-# Plans that are sent to another process together, and lost if it is killed.
-_BATCH = 25
+# Plans that are sent to another process together, and lost if it is killed: most, and what part of
+# those before. The first ones come one by one, so that few plans are shared out well.
+_BATCH, _PART = 25, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +44,11 @@ class Task:
     def key(self) -> tuple[str, str, int]:
         """The key of the batch."""
         return self.family.name, self.entrant.name, self.number
+
+    @property
+    def cases(self) -> range:
+        """The numbers of its cases."""
+        return _cases(self.number)
 
 
 def verify(
@@ -171,7 +178,7 @@ def _configuration(seed: int, entrants: list[Entrant]) -> dict[str, Any]:
     """What batches depend on: the code, the seed, and planners that are not part of pacplan."""
     own = {one.name: _source(one.make) for one in entrants if ENTRANTS.get(one.name) is not one}
     code = f"{__version__} {source_digest()[:12]}"
-    return {"pacplan": code, "seed": seed, "batch": _BATCH, "own planners": own}
+    return {"pacplan": code, "seed": seed, "batch": [_BATCH, _PART], "own planners": own}
 
 
 def _source(planner: Any) -> str:
@@ -183,15 +190,27 @@ def _source(planner: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+@cache
+def _cases(number: int) -> range:
+    """The cases of a batch."""
+    first = _cases(number - 1).stop if number > 0 else 0
+    return range(first, first + min(max(first // _PART, 1), _BATCH))
+
+
+def _batches(plans: int) -> int:
+    """How many batches have so many plans."""
+    return next(number for number in count(1) if _cases(number - 1).stop >= plans)
+
+
 def _tasks(pairs: list[tuple[Family, Entrant]], plans: int, seed: int) -> list[Task]:
     """Enough batches for these plans, the first ones of all pairs first."""
     total = sum(family.weight for family, _ in pairs)
-    counts = [math.ceil(plans * family.weight / total / _BATCH) for family, _ in pairs]
+    counts = [_batches(round(plans * family.weight / total)) for family, _ in pairs]
     return [
         Task(family, entrant, number, seed)
         for number in range(max(counts))
-        for (family, entrant), count in zip(pairs, counts, strict=True)
-        if number < count
+        for (family, entrant), most in zip(pairs, counts, strict=True)
+        if number < most
     ]
 
 
@@ -201,13 +220,14 @@ def _compute(tasks: list[Task], results: Ledger, workers: int, progress: bool) -
     A case is made and checked beside its plan: to send models and plans would take longer.
     """
     left = [task for task in tasks if task.key not in results]
-    total, done = len(tasks) * _BATCH, (len(tasks) - len(left)) * _BATCH
+    total = sum(len(task.cases) for task in tasks)
+    done = total - sum(len(task.cases) for task in left)
     with bar(total, done, "plans", show=progress) as advance:
         if workers > 1:
             # One plan of each kind here, so that kernels are compiled once, not by every process.
             for task in {task.key[:2]: task for task in reversed(left)}.values():
                 with suppress(Exception):  # It is raised again, and noted, when its batch is computed.
-                    _plan(task, task.number * _BATCH)
+                    _plan(task, task.cases[0])
         processes = workers if left else 1
         with here_or_in_processes(processes, left, "planners and families") as executor:
             # One batch more than can be worked on is always waiting.
@@ -235,8 +255,7 @@ def compute(task: Task) -> Batch:
     failed: dict[str, list[int]] = {check: [] for check in CHECKS}
     errors = []
     calls = 0
-    first = task.number * _BATCH
-    for number in range(first, first + _BATCH):
+    for number in task.cases:
         try:
             plan, found = _plan(task, number)
         except Exception as error:
@@ -249,7 +268,7 @@ def compute(task: Task) -> Batch:
                 failed[check].append(number)
     seconds = time.perf_counter() - begun
     family, planner, number = task.key
-    return Batch(family, planner, number, _BATCH, calls, seconds, claims, failed, errors)
+    return Batch(family, planner, number, len(task.cases), calls, seconds, claims, failed, errors)
 
 
 def _plan(task: Task, number: int) -> tuple[Plan, dict[str, bool]]:

@@ -20,15 +20,19 @@ def plan_html(plan: "Plan") -> str:
     """The decision, whether it is certified, the intervals, and what it rests on."""
     lines = [
         f"<p><b>{plan.verdict}: action {escape(short(plan.action, 80))}</b></p>",
+        *_paragraphs(plan.warning),
         interval_table(Intervals.of(plan)),
-        f"<p>{escape(plan.guarantee)}</p>",
-        f"<p>{escape(plan.effort)}</p>",
+        *_paragraphs(plan.guarantee, plan.found, plan.effort, plan.question),
     ]
     if plan.assumptions:
         lines.append(f"<p>Given that {escape(', '.join(plan.assumptions))}.</p>")
     if plan.diagnosis is not None:
         lines += [f"<p>{escape(line)}</p>" for line in plan.diagnosis.explanation().splitlines()]
     return framed("".join(lines))
+
+
+def _paragraphs(*texts: str) -> list[str]:
+    return [f"<p>{escape(text)}</p>" for text in texts if text]
 
 
 def history_html(heading: str, decisions: Sequence[Any]) -> str:

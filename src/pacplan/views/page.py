@@ -108,17 +108,18 @@ def _decision(plan: "Plan", title: str | None) -> str:
     if plan.gap is not None:
         facts["Gap: most that is lost, if the bounds hold"] = at_most(max(plan.gap, 0.0))
     facts["Calls to the model"] = f"{plan.samples:,} in {plan.episodes:,} episodes"
-    facts["Steps ahead"] = f"{plan.horizon:,}"
     if plan.sequence:
         facts["Sequence"] = short(", ".join(map(str, plan.sequence)), 200)
     rows = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts.items())
     over = "" if title is None else f'<p class="title">{escape(title)}</p>\n'
     kind = "certified" if plan.certified else "uncertified"
+    texts = (plan.warning, plan.guarantee, plan.found, plan.effort, plan.question)
+    paragraphs = "\n".join(f"<p>{escape(text)}</p>" for text in texts if text)
     return (
         f'<header>\n<p class="verdict {kind}">{plan.verdict}</p> '
         f'<span class="grounds">{_grounds(plan)}</span>\n{over}'
         f"<h1>Take action {escape(short(plan.action, 80))}</h1>\n"
-        f"<p>{escape(plan.guarantee)}</p>\n<p>{escape(plan.effort)}</p>\n"
+        f"{paragraphs}\n"
         f"<dl>{rows}</dl>\n</header>"
     )
 
@@ -240,7 +241,7 @@ def _tree(plan: "Plan", render: Callable[[Any], str] | None, most: int | None) -
 
 
 def _signed(amount: float) -> str:
-    return f"{amount:+.4g}".replace("-", "\N{MINUS SIGN}", 1)
+    return ("+" * (amount >= 0.0) + estimated(amount)).replace("-", "\N{MINUS SIGN}", 1)
 
 
 def _section(name: str, heading: str, content: str) -> str:

@@ -43,7 +43,6 @@ def reasons(plan: "Plan") -> Reasons:
         f"The challenger of {taken} is {rival}: of all others it has the largest upper bound, "
         f"{at_most(high)}. The lower bound of {taken} is {at_least(low)}."
     )
-    possible = int((np.delete(plan.upper, best) > low).sum())
     together = _together(plan, best, c) < 0.0
     if plan.gap <= 0.0:
         why = "" if together else f"even if {taken} is worth no more than its lower bound, "
@@ -54,16 +53,17 @@ def reasons(plan: "Plan") -> Reasons:
             f"The decision would change if {rival} turned out to be worth more than {taken}. If it is "
             f"the best action, and the bounds hold, it is worth at most {at_most(high)}, and {taken} "
             f"at least {at_least(low)}: {so} no more than {at_most(plan.gap)} is lost.",
-            *_possible(possible, len(plan.actions) - 1),
+            *_possible(plan, best),
         )
     return Reasons(_capital(against), _parts(plan, best, c, taken, rival), change)
 
 
-def _possible(possible: int, others: int) -> tuple[str, ...]:
-    if others == 1:
+def _possible(plan: "Plan", best: int) -> tuple[str, ...]:
+    if plan.ruled_out is None or len(plan.actions) == 2:
         return ()
-    rest = "" if possible == others else "; the rest is ruled out"
-    return (f"{possible:,} of {others:,} other actions may still be the best{rest}.",)
+    others = np.delete(plan.ruled_out, best)
+    rest = "; the rest is ruled out" if others.any() else ""
+    return (f"{(~others).sum():,} of {len(others):,} other actions may still be the best{rest}.",)
 
 
 def _of_estimates(plan: "Plan", known: Intervals, taken: str) -> Reasons:

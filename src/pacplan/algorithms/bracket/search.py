@@ -208,6 +208,21 @@ class BracketSearch(KernelSearch):
             apart = np.minimum(apart, self._gaps[arm["account"]])
         return np.multiply(self._setting.width, apart)
 
+    def verdicts(
+        self, lower: NDArray[np.float64], upper: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Accounts that count for both sides know more of pairs of actions than the bounds do."""
+        gaps, ruled_out = super().verdicts(self.root["lower"], self.root["upper"])
+        gaps *= self._setting.width
+        if self._rules[0]["joint"] and len(gaps) > 1:
+            for action in np.flatnonzero(self.root["exploits"] > FIRST_BET).tolist():
+                losses = self.losses(action)
+                losses[action] = -np.inf
+                gaps[action] = losses.max()
+                losses[action] = np.inf
+                ruled_out |= losses < 0.0
+        return gaps, ruled_out
+
     def acting_nodes(self) -> NDArray[np.int32] | None:
         """By node, the one that holds its state's actions, if equal states are merged."""
         return None if self._graph is None else self._graph.canonical

@@ -418,6 +418,9 @@ def run(
         assumptions=assumptions,
         interrupted=ending.interrupted,
         origin=origin,
+        gamma=getattr(planner, "gamma", None),
+        epsilon=getattr(planner, "epsilon", None),
+        delta=getattr(planner, "delta", None),
         calls_made=plan.samples if taped is None else taped.made,
     )
 

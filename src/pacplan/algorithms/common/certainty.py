@@ -12,7 +12,7 @@ from pacplan.core.words import at_least, at_most
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.values import value_range
-from pacplan.models.protocol import Model
+from pacplan.models.protocol import Model, facts
 from pacplan.result import Plan
 
 # Bounds on what an open leaf of each depth can still earn, before discounting.
@@ -32,6 +32,30 @@ def check_limits(planner: Any, limits: Limits, model: Model, ends: bool = False)
         check_steps(model, planner.horizon)
     elif model.steps is not None:
         raise ValueError(f"the model is defined for {model.steps} steps: pass a horizon")
+
+
+def left_to_chance(model: Model, transitions: str, rewards: str) -> list[str]:
+    """Why it does not follow that nothing is random, in words; nothing if it does.
+
+    It follows from what the model says of itself, as a table does, and from what the user declared of
+    transitions and rewards. That nothing random was seen is no reason.
+    """
+    reasons = []
+    if transitions != "deterministic" and model.successors != 1:
+        reasons.append(
+            "this model's table has more than one successor of some state and action"
+            if facts(model).known
+            else "nobody said that a state and action has one successor (if so, pass "
+            'transitions="deterministic")'
+        )
+    if rewards != "deterministic" and model.random_rewards is not False:
+        reasons.append(
+            "this model's rewards are random"
+            if model.random_rewards
+            else "nobody said that a state and action always pays the same (if so, pass "
+            'rewards="deterministic")'
+        )
+    return reasons
 
 
 def certain_plan(

@@ -23,7 +23,14 @@ KNOWLEDGE = ("unknown", "deterministic", "known")
 _DWARFS = 10.0
 
 
-class Certifying(Protocol):
+class Declaring(Protocol):
+    """The settings by which a user declares what is random."""
+
+    rewards: str
+    transitions: str
+
+
+class Certifying(Declaring, Protocol):
     """The settings of a planner that certifies actions or values of a problem of H steps."""
 
     epsilon: float
@@ -31,8 +38,6 @@ class Certifying(Protocol):
     gamma: float
     goal: str
     merge: str
-    rewards: str
-    transitions: str
     value_bounds: Any
 
 
@@ -67,11 +72,16 @@ def check_successors(planner: Certifying, model: Model) -> None:
         )
 
 
-def check_known(planner: Certifying, model: Model) -> None:
+def check_known(planner: Declaring, model: Model) -> None:
     """Refuse to take from a model what it does not publish, or the opposite of what it says."""
     if planner.rewards == "deterministic" and model.random_rewards:
         raise ValueError(
             "rewards were declared deterministic, and this model's are random; leave rewards= out"
+        )
+    if planner.transitions == "deterministic" and facts(model).known and model.successors != 1:
+        raise ValueError(
+            "transitions were declared deterministic, and this model's table has more than one "
+            "successor of some state and action; leave transitions= out"
         )
     if "known" in (planner.rewards, planner.transitions) and not facts(model).known:
         raise ValueError(

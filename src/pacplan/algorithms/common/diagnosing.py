@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pacplan.core.keys import place
 from pacplan.core.rivals import challenger
-from pacplan.core.words import at_most
+from pacplan.core.words import at_most, estimated
 from pacplan.diagnosis import Advice, Diagnosis, outlook
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
@@ -42,7 +42,12 @@ def vacuity(planner: Any, search: Any, snapshot: Snapshot) -> str:
 
 
 def diagnosis_of(
-    planner: Any, query: Query, search: Any, snapshot: Snapshot, values: NDArray[np.float64]
+    planner: Any,
+    query: Query,
+    search: Any,
+    snapshot: Snapshot,
+    values: NDArray[np.float64],
+    ruled_out: NDArray[np.bool_],
 ) -> Diagnosis | None:
     """Why an accuracy was not reached; None if none was asked for, or if it was reached after all.
 
@@ -52,6 +57,7 @@ def diagnosis_of(
         search: its search, with `curve`, `target`, `tree` and `horizon`.
         snapshot: how it stands.
         values: estimates of the root's actions, NaN for those never seen.
+        ruled_out: which of them are not the best.
     """
     asked = getattr(planner, "epsilon", None)
     if not asked or snapshot.gap is None or snapshot.lower is None or snapshot.upper is None:
@@ -71,7 +77,7 @@ def diagnosis_of(
     needed, words = outlook(np.concatenate([points, now]), asked - taken, apart)
     span = _span(planner, query.model, search.horizon)
     seen = _look(search.tree)
-    causes = list(_causes(snapshot, values, gap, span)) if by_action else []
+    causes = list(_causes(snapshot, values, ruled_out, gap, span)) if by_action else []
     if taken > 0.0:
         causes.append(f"the horizon cuts off {at_most(taken)} of epsilon")
     causes += _recurrence(planner, seen)
@@ -118,28 +124,30 @@ def _apart(snapshot: Snapshot, values: NDArray[np.float64]) -> float:
 
 
 def _causes(
-    snapshot: Snapshot, values: NDArray[np.float64], gap: float, span: float
+    snapshot: Snapshot,
+    values: NDArray[np.float64],
+    ruled_out: NDArray[np.bool_],
+    gap: float,
+    span: float,
 ) -> tuple[str, ...]:
     """What keeps the gap of an action b open: U(c) and L(b), c being its strongest rival."""
     assert snapshot.lower is not None and snapshot.upper is not None
     best, rival = _rival(snapshot)
-    others = np.delete(snapshot.upper, best)
-    possible = int((others > snapshot.lower[best]).sum())
+    others = np.delete(ruled_out, best)
     found = []
     if gap >= 0.9 * span:
         found.append(f"hardly anything is ruled out yet, since values can differ by {at_most(span)}")
     elif not np.isnan(values[[best, rival]]).any():
         above = float(snapshot.upper[rival] - values[rival])
         below = float(values[best] - snapshot.lower[best])
-        loose = (
-            f"the upper bound of action {snapshot.actions[rival]!r} is {above:.3g} above its estimate"
-        )
-        low = f"the lower bound of action {snapshot.action!r} is {below:.3g} below its estimate"
+        up, down = estimated(above), estimated(below)
+        loose = f"the upper bound of action {snapshot.actions[rival]!r} is {up} above its estimate"
+        low = f"the lower bound of action {snapshot.action!r} is {down} below its estimate"
         found += [loose] * (above >= 0.5 * below) + [low] * (below >= 0.5 * above)
         apart = _apart(snapshot, values)
         if apart < 0.25 * gap:
-            found.append(f"their estimates differ by only {apart:.2g}")
-    found.append(f"{possible} of {len(others)} other actions may still be better")
+            found.append(f"their estimates differ by only {estimated(apart)}")
+    found.append(f"{(~others).sum()} of {len(others)} other actions may still be the best")
     return tuple(found)
 
 
@@ -183,6 +191,7 @@ def _advice(planner: Any, model: Model, horizon: int, span: float, seen: _Seen) 
         learns
         and getattr(planner, "transitions", None) == "unknown"
         and model.successors != 1
+        and not facts(model).known
         and seen.several == 0
         and seen.single >= _PAIRS
     ):

@@ -121,11 +121,12 @@ def bounded_plan(
     if stopped_by == "rule" and proven:
         stopped_by = "certified"
     search.tree.close(search.reader(), search.acting_nodes())
+    gaps, ruled_out = search.verdicts(snapshot.lower, snapshot.upper)
     diagnosis = None
     if stopped_by == "certified":
         guarantee += vacuity(planner, search, snapshot)
     elif proven:
-        diagnosis = diagnosis_of(planner, query, search, snapshot, values)
+        diagnosis = diagnosis_of(planner, query, search, snapshot, values, ruled_out)
     if diagnosis is not None:
         asked = f"Not certified: asked for epsilon = {exactly(diagnosis.asked)}, and "
         guarantee = asked + guarantee[0].lower() + guarantee[1:]
@@ -151,6 +152,8 @@ def bounded_plan(
         memory=search.room.held,
         diagnosis=diagnosis,
         curve=_curve(search, snapshot),
+        gaps=gaps if proven else None,
+        ruled_out=ruled_out if proven else None,
     )
 
 

@@ -310,21 +310,16 @@ def _compare(search: Search, link: int, successor: int, ended: bool, reward: flo
 @inlined
 def _read_next(search: Search, table: Any, model: Any, at: int, before: int, first: int) -> int:
     """Read from the model's table what an action does, which counts as a call; returns a status."""
-    tree, terms = search.tree, search.terms[0]
+    tree = search.tree
     node, h = tree.nodes[at], tree.nodes[at].depth
     action = node.tried
     row = table[h if search.rules[0].per_step else 0, node.state, action]
     link = _add_tried(search, at)
-    first_seen = NONE
     cumulative = 0.0
     for k in range(row.size):
         p = row[k].cumulative - cumulative
         cumulative = row[k].cumulative
         if p > 0.0:
-            if first_seen == NONE:
-                first_seen = k
-            elif terms.successors == 1 and not _same_outcome(row[first_seen], row[k]):
-                return int(break_promise(search, TOO_MANY_SUCCESSORS, node.state, action, h, 0.0))
             tree.pairs[link].reward += p * row[k].reward
             status = _add_outcome(search, model, link, row[k].state, row[k].ended, p)
             if status != CHUNK_DONE:
@@ -334,12 +329,6 @@ def _read_next(search: Search, table: Any, model: Any, at: int, before: int, fir
         search.report[0].calls += 1
     bound_pair(search, link)
     return CHUNK_DONE
-
-
-@inlined
-def _same_outcome(one: Any, other: Any) -> bool:
-    """Whether two entries of a table lead to the same; all ends are one outcome."""
-    return bool(one.ended == other.ended and (one.ended or one.state == other.state))
 
 
 @inlined

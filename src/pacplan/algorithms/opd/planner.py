@@ -3,8 +3,8 @@
 from typing import Literal
 
 from pacplan.algorithms.common.base import Planner, check_stationary
-from pacplan.algorithms.common.certainty import certain_plan, check_limits
-from pacplan.algorithms.common.confidence import check_accuracy
+from pacplan.algorithms.common.certainty import certain_plan, check_limits, left_to_chance
+from pacplan.algorithms.common.confidence import check_accuracy, check_known
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.returns import ANYTHING
 from pacplan.algorithms.opd.records import Task
@@ -39,7 +39,8 @@ class OPD(Planner):
     other time the sequence of b that is surely worth most. If the value is asked for, it is the most
     promising sequence of all, and the one that is surely worth most.
 
-    That nothing is random is declared, by successors=1 of the model or by `transitions` below, and
+    That nothing is random is what a `TabularMDP` shows by itself. Of any other model you declare it: of
+    transitions by successors=1 of the model or by `transitions` below, of rewards by `rewards`. It is
     checked where it can be: a state and action that is called again must do what it did before.
 
     Args:
@@ -54,9 +55,9 @@ class OPD(Planner):
             all depths, so the model is not called for it again (but for one call in ten, to see whether
             it keeps its promise).
         rewards: "deterministic" declares that a state and action always pay the same; "unknown" leaves
-            it to the model to say if they do not.
-        transitions: "deterministic" declares that a state and action always lead to the same state;
-            "unknown" leaves it to the model to promise that, by successors=1.
+            it to the model to show that, as tables do.
+        transitions: "deterministic" declares that a state and action always lead to the same state, or
+            always to an end; "unknown" leaves it to the model to promise that, by successors=1.
         value_bounds: what you know: (lower, upper), functions of a state and the number h of steps
             taken, or numbers, that bound its optimal value over the steps left, in the model's units:
             what an end of a sequence is worth. The answer depends on it; bounds that what is found
@@ -98,14 +99,10 @@ class OPD(Planner):
 
     def check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
-        if model.successors != 1 and self.transitions != "deterministic":
-            raise ValueError(
-                "OPD plans where every state and action has one successor; this model promises "
-                f"{'no such number' if model.successors is None else model.successors}. If nothing is "
-                'random, pass transitions="deterministic" to the planner'
-            )
-        if model.random_rewards:
-            raise ValueError("OPD plans where nothing is random, and this model's rewards are")
+        check_known(self, model)
+        reasons = left_to_chance(model, self.transitions, self.rewards)
+        if reasons:
+            raise ValueError(f"OPD plans where nothing is random, and {', and '.join(reasons)}")
         if self.merge == "stationary":
             check_stationary(model, "what follows a state depends on the step; use merge='depth'")
         check_limits(self, limits, model, ends=bool(self.epsilon))
