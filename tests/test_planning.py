@@ -190,7 +190,7 @@ def test_a_table_is_not_told_what_it_shows_to_be_false():
         with pytest.raises(ValueError, match="rewards were declared deterministic"):
             planner(table, 0, rewards="deterministic", seed=0, **ASKED)
         with pytest.raises(ValueError, match="transitions were declared deterministic"):
-            planner(random_small(np.random.default_rng(1)), 0, seed=0, **ASKED, **FIXED)
+            planner(pacplan.envs.garnet(seed=0), 0, seed=0, **ASKED, **FIXED)
 
 
 def test_games():

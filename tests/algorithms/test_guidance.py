@@ -186,7 +186,7 @@ def test_plan_takes_it_whatever_it_chooses():
         return min(max(state + 2 * action - 1, 0), 9), float(state == 9), False
 
     certain = pacplan.Simulator(step, actions=2, successors=1)
-    plan = pacplan.plan(certain, 7, **settings, **guidance)
+    plan = pacplan.plan(certain, 7, rewards="deterministic", **settings, **guidance)
     assert plan.certified and plan.planner.startswith("OPD")
     plan = pacplan.plan(walk(jitted=False), **settings, **guidance)
     assert plan.certified and plan.planner.startswith("Canopy")

@@ -113,7 +113,7 @@ def test_processes_find_the_same(tmp_path):
     ("arguments", "error", "message"),
     [
         ({"families": ["tie"]}, ValueError, "there is no family 'tie'; try ties"),
-        ({"planner": "uct"}, ValueError, "there is no planner 'uct' to verify; try bracket"),
+        ({"planner": "uct"}, ValueError, "there is no planner 'uct' to verify; try plan, bracket"),
         ({"planner": "bracket", "families": ["games"]}, ValueError, "none of the planners"),
         ({"planner": "bracket", "promise": Promise()}, ValueError, "your own planner"),
         ({"plans": 0}, ValueError, "plans must be at least 1"),
