@@ -92,9 +92,9 @@ def plan(
 
     Where every probability is known, in a table or in `Outcomes`, it samples nothing: `ValueIteration`
     computes the answer, with certain bounds. Otherwise it looks at the model first, with about a hundred
-    calls that no bound uses, and chooses: `OPD` if you declare that nothing is random; `Canopy` if every
-    successor is new, as with continuous noise; else `Bracket`, with equal states merged if they recur;
-    and `UGapEMCTS` for games of two players. `plan.guarantee` says which planner it was, and why.
+    calls that no bound uses, and chooses: `OPD` if you declare that nothing is random; `Canopy` if
+    every successor is new, as with continuous noise; else `Bracket`, with equal states merged if they
+    recur; and `UGapEMCTS` for games of two players. `plan.guarantee` says which it was, and why.
 
     Args:
         model: the problem.

@@ -71,8 +71,8 @@ def check_discount(problem: str, planner: str, settings: Mapping[str, Any]) -> N
 def choice_settings(problem: str, settings: Mapping[str, Any], model: Model) -> dict[str, Any]:
     """The settings with which a planner is to be chosen for a model, with defaults for what is missing.
 
-    Functions among them can be given as text, module:name. The problems of pacplan are there to show how
-    planning by sampling goes, so their tables are not looked up.
+    Functions among them can be given as text, module:name. The problems of pacplan show how planning by
+    sampling goes, so their tables are not looked up.
     """
     check_model(model)
     defaults = {

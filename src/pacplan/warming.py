@@ -167,7 +167,7 @@ def run(job: Job) -> Result:
         mean_interval(0.5, 0.1)
         expectation_interval([0.5, 0.5], [0.0, 1.0], 0.1)
     elif job.planner == _CHOICE:
-        choose(_model(job), 0, epsilon=1.0, delta=0.1, gamma=0.7, seed=0)
+        choose(_model(job), 0, epsilon=1.0, delta=0.1, gamma=0.7, seed=0, sample=True)
     else:
         _plan(job)
     compiled = tuple(done for done in compilations[before:] if done.is_kernel)
