@@ -9,7 +9,7 @@ the first worker that is free, and its outcome is under way for as long. What li
 busy nearly all of the time; if nothing is, it is the plan, which does not know enough calls to make at
 once.
 
-    python3 dev.py python benchmarks/cluster.py --planner 0.4 --scheduler 2.3 --latency 10
+    python3 dev.py python benchmarks/cluster.py --planner 0.15 --scheduler 1 --latency 10
 
 shows what would remain if each call were a task of Dask's.
 
@@ -28,10 +28,11 @@ from itertools import count
 from queue import SimpleQueue
 from typing import Any
 
+import cloudpickle
 import psutil
 
 import pacplan
-from pacplan.engine.lines import Lines
+from pacplan.engine.actors import Actors
 from pacplan.models import tapes
 
 REWARDS, PROBABILITIES, SUCCESSORS = pacplan.envs.garnet(seed=0).sparse()
@@ -182,11 +183,11 @@ def measure() -> None:
         print(f"  search               {search / made:6.2f}")
         print(f"  sending, receiving   {(here - search) / made:6.2f}")
         print(f"  at the workers       {there / made:6.2f}")
-        with Lines(client, echo) as lines:
-            lines.submit(0).result()
+        with Actors(client, cloudpickle.dumps(echo)) as actors:
+            actors.submit(0).result()
             began = time.perf_counter()
             for i in range(200):
-                lines.submit(i).result()
+                actors.submit(i).result()
             print(f"milliseconds until a lone call is back: {(time.perf_counter() - began) * 5:.1f}")
         here = time.process_time()
         client.gather([client.submit(echo, i, pure=False) for i in range(1_000)])
@@ -203,9 +204,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--measure", action="store_true")
     parser.add_argument("--planners", default=",".join(PLANNERS))
-    parser.add_argument("--planner", type=float, default=0.9, help="of its process for a call, in ms")
+    parser.add_argument("--planner", type=float, default=0.4, help="of its process for a call, in ms")
     parser.add_argument("--scheduler", type=float, default=0.0, help="of one, for a call, in ms")
-    parser.add_argument("--latency", type=float, default=2.0, help="one way, in ms")
+    parser.add_argument("--latency", type=float, default=1.5, help="one way, in ms")
     given = parser.parse_args()
     if given.measure:
         measure()

@@ -129,9 +129,11 @@ def _overhead(anytime, model, step):
 
 SECONDS = """
 import json, pacplan
+from pacplan.compiled.tiered import waiting
 model = pacplan.envs.garnet(seed=0)
 planner = pacplan.MDPGapE(epsilon=0, delta=.1, gamma=.7, horizon=6, thresholds="paper")
-planner.plan(model, 0, seed=0, budget=10)
+with waiting():
+    planner.plan(model, 0, seed=0, budget=10)
 plan = planner.plan(model, 0, seed=0, budget={budget})
 print(json.dumps(plan.seconds / plan.samples))
 """

@@ -41,13 +41,13 @@ def main():
     for kind, function, budget in (("jitted", step, 2_000_000), ("python", step.py_func, 20_000)):
         model = pacplan.Simulator(function, actions=GROUPS, successors=None)
         start = time.perf_counter()
-        planner.plan(model, morning, seed=0, budget=10_000)
-        warm = time.perf_counter() - start
+        planner.plan(model, morning, seed=0, budget=budget)
+        first = time.perf_counter() - start
         plan = planner.plan(model, morning, seed=0, budget=budget)
         values = " ".join(f"{value:.2f}" for value in plan.values)
         print(
             f"{kind}: send the crew to group {plan.action} (values {values}), {plan.samples:,} calls, "
-            f"{plan.samples / plan.seconds / 1e6:.2f} million per second (the first took {warm:.1f} s)"
+            f"{plan.samples / plan.seconds / 1e6:.2f} million per second (the first: {first:.1f} s)"
         )
 
 

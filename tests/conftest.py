@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import pacplan
+from pacplan.compiled import tiered
 from pacplan.compiled.announcements import compilations
 
 # The kernels of Bracket take longest to compile. One process does so while the others are busy with
@@ -55,6 +56,19 @@ def interpreted(script, folder):
 def short(value):
     """A name for a test's parameter: the same in every process, so without addresses."""
     return re.sub(r" at 0x\w+", "", repr(value))[:60]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def compiled():
+    """Tests wait for kernels, so that they test what later plans run; some say that they do not."""
+    with tiered.waiting():
+        yield
+
+
+@pytest.fixture
+def cold(monkeypatch):
+    """Nothing is waited for, as in a user's program."""
+    monkeypatch.setattr(tiered, "_waits", False)
 
 
 @pytest.fixture(autouse=True)

@@ -104,7 +104,10 @@ def over(function, **promises):
 class Shuffled(Executor):
     """Makes calls when it is asked to, those that came last first, or at random."""
 
+    latest = None
+
     def __init__(self, rng=None):
+        Shuffled.latest = self
         self.rng = rng
         self.waiting = []
 
@@ -131,7 +134,7 @@ class GoodLast(Shuffled):
     def work(self):
         """Make those of the calls that come to little, or the rest if there are none."""
         found = [function(*arguments) for _, function, arguments in self.waiting]
-        good = [returned.drawn[1] > 0.0 for returned in found]
+        good = [returned[1] > 0.0 for returned in found]
         left = []
         for task, returned, late in zip(self.waiting, found, good, strict=True):
             if late and not all(good):

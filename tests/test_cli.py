@@ -429,6 +429,15 @@ def test_factory_that_raises(folder):
 
 
 @pytest.mark.parametrize(
+    ("name", "words"),
+    [("stay", "Simulator(step, actions=...)"), ("environment", "from_gymnasium(env)")],
+)
+def test_what_is_no_model_is_said_with_what_makes_one_of_it(folder, name, words):
+    outcome = run("plan", f"{folder}:{name}", *FAST)
+    assert_refused(outcome, outcome.code, words)
+
+
+@pytest.mark.parametrize(
     ("source", "words"),
     [
         ("x = (", ["SyntaxError"]),

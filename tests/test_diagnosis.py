@@ -7,8 +7,10 @@ import re
 import numpy as np
 import pytest
 
+import everyday
 import pacplan
 from command_line import run
+from pacplan import Simulator
 from pacplan.cli.spelling import translated
 from pacplan.diagnosis import Advice, outlook
 
@@ -24,7 +26,7 @@ def curve(gap, calls=10_000, points=12):
 @pytest.mark.parametrize(("power", "asked"), [(0.2, 0.1), (0.5, 0.01), (1.0, 1e-5)])
 def test_the_outlook_goes_on_with_the_power_of_the_curve(power, asked):
     needed, words = outlook(curve(lambda n: 3.0 * n**-power), asked)
-    assert needed == pytest.approx((3.0 / asked) ** (1.0 / power), rel=0.25)  # One digit.
+    assert needed == pytest.approx((3.0 / asked) ** (1.0 / power), rel=0.25)  # Two digits.
     assert f"{needed:,} calls" in words
     assert ("too far" in words) == (needed > 50 * 10_000)
 
@@ -222,3 +224,115 @@ def test_a_forecast_says_what_it_knows():
     assert short.calls is None
     assert short.seconds is None
     assert "too few calls to tell" in str(short)
+
+
+@pytest.mark.parametrize("calls", [81_000, 10_040, 19_990, 999_999, 4_321])
+def test_no_forecast_lies_below_the_calls_already_made(calls):
+    points = curve(lambda n: 3.0 * n**-0.5, calls=calls)
+    needed, words = outlook(points, asked=0.999 * points[-1, 1])
+    assert calls < needed <= 1.5 * calls
+    assert f"about {needed:,} calls" in words
+
+
+def question(problem):
+    """A simulator as people write them, where to plan from, and what is asked."""
+    shop = {"actions": everyday.ORDERS, "reward_range": everyday.EARNED}
+    return {
+        "shop": (Simulator(everyday.shop, **shop), 2, {"epsilon": 10, "gamma": 0.9, "horizon": 7}),
+        "counted shop": (
+            Simulator(everyday.counted_shop, **shop),
+            2,
+            {"epsilon": 10, "gamma": 0.9, "horizon": 7},
+        ),
+        "shop's table": (everyday.shop_table(), 2, {"epsilon": 10, "gamma": 0.9, "horizon": 7}),
+        "wards": (
+            Simulator(everyday.wards, actions=["urgent", "others"], reward_range=(-1, 0)),
+            (2, 2),
+            {"epsilon": 0.5, "gamma": 0.95, "horizon": 15},
+        ),
+        "crosses": (
+            Simulator(everyday.crosses, actions=everyday.open_squares, reward_range=(-1, 1)),
+            "x   o    ",
+            {"epsilon": 0.2, "gamma": 1, "horizon": 4},
+        ),
+        "gates": (
+            Simulator(everyday.gates, actions=4),
+            (0, 0),
+            {"epsilon": 0.1, "gamma": 0.9, "horizon": 8},
+        ),
+    }[problem]
+
+
+def followed(problem, budget, **settings):
+    """A plan with these settings, and the advice that it gives, by setting."""
+    model, state, asked = question(problem)
+    planner = pacplan.Bracket(**{"delta": 0.1, **asked, **settings})
+    plan = planner.plan(model, state, seed=0, budget=budget)
+    advice = () if plan.diagnosis is None else plan.diagnosis.advice
+    return plan, {each.setting: each.value for each in advice}
+
+
+@pytest.mark.parametrize(
+    ("problem", "best"), [("gates", "depth"), ("wards", "stationary"), ("shop", "stationary")]
+)
+def test_of_the_ways_to_merge_the_one_is_advised_that_takes_fewest_calls(problem, best):
+    _, advice = followed(problem, 20_000)
+    assert advice["merge"] == best
+    other = {"depth": "stationary", "stationary": "depth"}[best]
+    plan, _ = followed(problem, 100_000, merge=best)
+    assert plan.certified
+    worse, _ = followed(problem, plan.samples, merge=other)
+    assert not worse.certified
+    worst, _ = followed(problem, plan.samples)
+    assert not worst.certified
+
+
+def test_of_a_table_all_is_known_comes_first():
+    plan, advice = followed("shop's table", 5_000)
+    assert list(advice.items())[:3] == [
+        ("rewards", "known"),
+        ("transitions", "known"),
+        ("merge", "stationary"),
+    ]
+    told, _ = followed("shop's table", 5_000, **dict(list(advice.items())[:3]))
+    assert told.certified and told.samples < 0.1 * plan.samples
+    # By themselves they do without chance, if states are merged, as `plan` does.
+    model, state, asked = question("shop's table")
+    known = dict(list(advice.items())[:2])
+    assert pacplan.plan(model, state, delta=0.1, seed=0, budget=5_000, **asked, **known).certified
+
+
+def test_rewards_that_are_expected_instead_of_drawn_save_calls():
+    asked = {"merge": "stationary", "epsilon": 5}
+    drawn, advice = followed("shop", 55_000, **asked)
+    assert not drawn.certified
+    assert advice["rewards"] == "deterministic"
+    assert "return the expected reward of a step" in str(drawn.diagnosis)
+    expected, _ = followed("counted shop", 55_000, rewards="deterministic", **asked)
+    assert expected.certified
+
+
+def test_rewards_that_do_not_vary_save_calls_if_that_is_declared():
+    unsure, advice = followed("gates", 50_000, merge="depth")
+    assert not unsure.certified
+    told, _ = followed("gates", 50_000, merge="depth", rewards=advice["rewards"])
+    assert told.certified
+
+
+def test_what_was_seen_to_have_one_successor_may_be_declared():
+    unsure, advice = followed("gates", 20_000, merge="depth")
+    assert advice["transitions"] == "deterministic"
+    one, _ = followed("gates", 20_000, merge="depth", transitions="deterministic")
+    assert one.gap < 0.1 * unsure.gap
+    both, _ = followed(
+        "gates", 20_000, merge="depth", transitions="deterministic", rewards=advice["rewards"]
+    )
+    assert both.certified and both.samples < 0.2 * one.samples
+
+
+def test_what_an_episode_can_earn_is_asked_for():
+    unsure, advice = followed("crosses", 10_000)
+    assert not unsure.certified
+    assert "value_range" in advice
+    told, _ = followed("crosses", 10_000, value_range=(-1, 1))
+    assert told.certified

@@ -1,7 +1,9 @@
 """Every Python block of README and documentation runs, and prints what the page shows after it."""
 
 import json
+import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -84,6 +86,22 @@ def test_readme_shows_the_plan_that_it_prints(capsys):
 def test_outputs_are_shown_and_compared():
     pages = ("index", "guarantees", "glossary", "not_certified", "planners")
     assert all(any(shown for _, shown in steps(ROOT / "docs" / f"{page}.md")) for page in pages)
+
+
+def test_a_type_checker_accepts_the_first_example(tmp_path):
+    """As a user has it: no settings, and the types of all that is installed."""
+    pytest.importorskip("mypy")
+    (code, _), *_ = steps(ROOT / "README.md")
+    (tmp_path / "first.py").write_text(code, "utf-8")
+    # What is installed is read, and its own errors are not shown.
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file=", "--follow-imports=silent", "first.py"],
+        cwd=tmp_path,
+        env=os.environ | {"MYPYPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_readme_begins_with_the_two_commands():

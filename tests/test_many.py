@@ -1,7 +1,10 @@
 """Many decisions: the plans of single ones, in order, wherever they are made."""
 
 import contextlib
+import os
 import pickle
+import subprocess
+import sys
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import count, islice
@@ -320,8 +323,9 @@ def test_more_refusals():
         pacplan.plan_many(TABLE, [0], epsilon="much", delta=0.1, gamma=0.7)
     with pytest.raises(TypeError, match="no colour"):
         pacplan.plan_many(TABLE, [0], epsilon=1.0, delta=0.1, gamma=0.7, colour="red")
-    local = pacplan.Simulator(lambda s, a, rng: (s, 0.0, False), actions=2)
-    with pytest.raises(TypeError, match="top of a module"):
+    lock = threading.Lock()
+    local = pacplan.Simulator(lambda s, a, rng: (s, float(lock.locked()), False), actions=2)
+    with pytest.raises(TypeError, match="a connection or an open file belongs to one process"):
         next(UCT.plan_many(local, [0, 1], workers=2, budget=50))
     assert next(UCT.plan_many(local, [0], workers=1, budget=50)).samples == 50
 
@@ -330,6 +334,36 @@ def test_progress(capsys):
     plans = list(UCT.plan_many(TABLE, STATES, workers=2, budget=100, progress=True))
     assert len(plans) == len(STATES)
     assert f"{len(STATES)}/{len(STATES)}" in capsys.readouterr().err
+
+
+ENDS = """
+import sys
+import pacplan
+from deciding import SLOW
+
+model = SLOW if sys.argv[1] == "processes" else pacplan.envs.garnet(states=20, seed=0)
+endless = pacplan.UCT(gamma=0.9, horizon=9)
+plans = endless.plan_many(model, [100, *range(9)], workers=2, time_limit=36_000)
+try:
+    next(plans)
+except (ValueError, ArithmeticError):
+    print("ends")
+"""
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_a_program_that_ends_does_not_wait_for_plans_ahead(kind, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-", kind],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        input=ENDS,
+        capture_output=True,
+        text=True,
+        timeout=600,  # They would take hours.
+    )
+    assert (done.returncode, done.stdout) == (0, "ends\n"), done.stderr
+    assert "Traceback" not in done.stderr
 
 
 RULES = ("return", "raise")

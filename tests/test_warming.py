@@ -76,7 +76,7 @@ def test_after_warming_nothing_is_compiled(tmp_path):
 
 def test_everything_is_compiled_in_every_way():
     found = jobs()
-    assert {job.planner for job in found} == {"auto", "bounds", *pacplan.planners}
+    assert {job.planner for job in found} == {"bounds", *pacplan.planners}
     for name in pacplan.planners:
         kinds = {job.kind for job in found if job.planner == name}
         assert kinds == set(KINDS if name != "op-mdp" else KINDS[:1])
@@ -123,7 +123,7 @@ def test_kernels_that_cannot_be_kept(tmp_path):
     place = tmp_path / "file"
     place.touch()
     done = subprocess.run(
-        [COMMAND, "warm", "--planner", "auto", "--workers", "1", "--quiet"],
+        [COMMAND, "warm", "--planner", "uct", "--workers", "1", "--quiet"],
         env=os.environ | {"NUMBA_CACHE_DIR": str(place)},
         capture_output=True,
         text=True,

@@ -104,11 +104,12 @@ def outlook(points: NDArray[np.float64], asked: float, apart: float = 0.0) -> tu
     growth = math.log(gap / (asked + apart)) / -slope if slope < -_FLAT else math.inf
     if growth > _HOPELESS:
         return None, "no end in sight: of late the gap has hardly changed"
-    needed = int(_rounded(now * math.exp(growth)))
+    needed = round(_rounded_up(now * math.exp(growth)))
     hedge = "a rough guess" if growth <= _FAR else "too far ahead to trust: run it longer to know more"
     return needed, f"at this rate about {needed:,} calls in all, {hedge}"
 
 
-def _rounded(value: float) -> float:
-    """With one digit, or two if the first is 1."""
-    return float(f"{value:.{1 if f'{value:e}'[0] == '1' else 0}e}")
+def _rounded_up(value: float) -> float:
+    """With two digits; up, so that a forecast is no less than the calls already made."""
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return math.ceil(value / unit) * unit

@@ -2,13 +2,14 @@
 
 import platform
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any
 
 import numba
 import numpy as np
 
+from pacplan.core.notes import pass_on
 from pacplan.core.version import __version__
 from pacplan.core.words import short
 
@@ -16,13 +17,14 @@ from pacplan.core.words import short
 _MOST_LETTERS = 400
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Origin:
     """What a plan was made from: with the same model, it can be made again.
 
+    Model and state are described when somebody asks, not while a plan is made: their own code may do
+    anything.
+
     Attributes:
-        model: the model, as its repr.
-        state: the state planned from, as its repr.
         package: where to import the planner's class from; `Plan.planner` is the call that makes it.
         seed: of all random numbers, drawn if the user gave none.
         spawn_key: what tells this plan's numbers from those of others of the same seed; empty unless a
@@ -37,8 +39,8 @@ class Origin:
         machine: operating system and processor.
     """
 
-    model: str
-    state: str
+    _model: Any
+    _state: Any
     package: str
     seed: int | tuple[int, ...]
     spawn_key: tuple[int, ...]
@@ -50,12 +52,31 @@ class Origin:
     versions: dict[str, str]
     machine: str
 
+    @property
+    def model(self) -> str:
+        """The model, as its repr."""
+        return _told(self._model)
+
+    @property
+    def state(self) -> str:
+        """The state planned from, as its repr."""
+        return _told(self._state)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickled are what model and state say they are, and not they themselves."""
+        return self.__dict__ | {"_model": _Told(self.model), "_state": _Told(self.state)}
+
     def to_dict(self) -> dict[str, Any]:
         """All of it, in types that `json.dumps` takes."""
-        record = asdict(self)
+        record: dict[str, Any] = {"model": self.model, "state": self.state}
+        record |= {f.name: getattr(self, f.name) for f in fields(self) if f.name[0] != "_"}
         record["spawn_key"] = list(self.spawn_key)
         record["seed"] = self.seed if isinstance(self.seed, int) else list(self.seed)
         return record
+
+    def __repr__(self) -> str:
+        listed = (f"{name}={value!r}" for name, value in self.to_dict().items())
+        return f"Origin({', '.join(listed)})"
 
     def code(self, planner: str) -> str:
         """Lines of Python that make the plan again, for someone who has the model."""
@@ -95,8 +116,8 @@ def origin_of(
     module = type(planner).__module__
     entropy: Any = seed.entropy
     return Origin(
-        model=_told(model),
-        state=_told(state),
+        _model=model,
+        _state=state,
         package="pacplan" if module.startswith("pacplan.") else module,
         seed=tuple(map(int, entropy)) if isinstance(entropy, Sequence) else int(entropy),
         spawn_key=tuple(map(int, seed.spawn_key)),
@@ -110,11 +131,19 @@ def origin_of(
     )
 
 
+class _Told(str):
+    """What something has said it is: its own repr."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 def _told(thing: Any) -> str:
     """What a thing says it is, on one line."""
     try:
         return short(repr(thing), _MOST_LETTERS)
-    except Exception:  # A user's repr may do anything, and no plan should fail for it.
+    except Exception as error:  # A user's repr may do anything.
+        pass_on(error)
         return f"<{type(thing).__name__}>"
 
 

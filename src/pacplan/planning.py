@@ -106,8 +106,9 @@ def plan(
         gamma: discount; games have none.
         seed: the same seed gives the same plan; None draws a fresh one.
         budget: most calls to the model. (Those of the look are not counted; they are at most a tenth.)
-        time_limit: most seconds; the look takes at most a tenth of them. (Compilation, if it is needed,
-            does not count.)
+        time_limit: most seconds, of which the look takes at most a tenth; but the first episode is
+            always played, whatever it takes. (To load the compiled search, once in a process, does not
+            count.)
         progress: show how the search stands, on the error stream.
         callback: called with a `Snapshot` now and then; a true result stops the search.
         memory_limit: most bytes for the records of the search.
@@ -457,13 +458,10 @@ def _seen(
     if budget is not None and _LOOK_PART * budget < MOST_CALLS:
         return None
     (bracket, *_) = (planner for planner in possible if isinstance(planner, Bracket))
-    horizon = model.steps or checks.LARGEST
-    if bracket.horizon is not None or budget is not None:
-        horizon = min(horizon, bracket.horizon_for(model, budget))
     return look(
         model,
         query.state,
-        horizon,
+        min(model.steps or checks.LARGEST, bracket.horizon_for(model, budget)),
         np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, _LOOK_STREAM)),
         seconds=None if limits.time_limit is None else _LOOK_PART * limits.time_limit,
         deterministic=settings.get("transitions") == "deterministic",

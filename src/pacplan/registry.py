@@ -15,7 +15,7 @@ from pacplan import envs
 from pacplan.algorithms import Planner, planners, register
 from pacplan.bounds.thresholds import NAMED, for_a_budget
 from pacplan.models import gymnasium
-from pacplan.models.protocol import Model, check_model
+from pacplan.models.protocol import Model, check_model, instead
 
 # Defaults for what a planner takes and was not given; and what replaces some of them.
 _DEFAULTS: dict[str, Any] = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7}
@@ -158,7 +158,7 @@ def problem_maker(
     if not callable(found):
         raise TypeError(
             f"{name!r} is {type(found).__name__} {found!r:.60}: neither a model nor a function that "
-            "makes one"
+            f"makes one{instead(found)}"
         )
     takes_seed = _check_arguments(name, found, settings, seeded)
     return partial(_made, found, settings, takes_seed)
@@ -188,7 +188,10 @@ def _check_arguments(
     try:
         takes.bind(**_with_seed(0 if seeded and takes_seed else None, settings))
     except TypeError as error:
-        raise ValueError(f"{name!r} cannot be called like this: {error}; it takes {takes}") from None
+        raise ValueError(
+            f"{name!r}, which is to make a model, cannot be called like this: {error}; it takes {takes}"
+            f"{instead(function)}"
+        ) from None
     return takes_seed
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.core.keys import place, same
-from pacplan.core.text import table
+from pacplan.core.text import printable, table
 from pacplan.core.words import at_least, at_most, estimated, exactly, risk
 from pacplan.diagnosis import Diagnosis
 from pacplan.engine.tree import SearchTree
@@ -69,7 +69,8 @@ class Plan:
         assumptions: what the guarantee depends on: what the user stated, and what the model does.
         samples: calls to the model, all that the plan rests on.
         episodes: episodes played.
-        seconds: wall time of the search, without compilation.
+        seconds: wall time of the search, also as far as it was interpreted because its kernel was not
+            compiled yet.
         horizon: number of steps of the problem that was solved.
         gamma: the discount; None if the planner has none, as for `epsilon` and `delta`.
         epsilon: the accuracy that was asked for, in reward units.
@@ -233,10 +234,10 @@ class Plan:
                 (mark, " ".join(str(action).split()), *interval, estimate, f"{self.calls[i]:,}")
             )
         warned = [self.warning, ""] if self.warning else []
-        found = [self.found] if self.found else []
-        lines = [*warned, *table(rows), "", self.guarantee, *found, self.effort, self.question]
+        told = (self.guarantee, self.found, self.effort, self.question)
+        lines = [*warned, *table(rows), "", *(printable(line) for line in told if line)]
         if self.diagnosis is not None:
-            lines.append(self.diagnosis.explanation())
+            lines.append(printable(self.diagnosis.explanation()))
         return "\n".join(lines)
 
     @property
@@ -304,7 +305,7 @@ class Plan:
     def __repr__(self) -> str:
         gap = "None" if self.gap is None else at_most(self.gap)
         return (
-            f"<Plan: action {self.action!r}, gap {gap}, stopped by {self.stopped_by}, "
+            f"<Plan: action {printable(repr(self.action))}, gap {gap}, stopped by {self.stopped_by}, "
             f"{self.samples} calls>"
         )
 

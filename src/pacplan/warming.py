@@ -21,11 +21,11 @@ from pacplan.compiled.announcements import Compilation, compilations
 from pacplan.compiled.cache import used
 from pacplan.compiled.private import warned
 from pacplan.compiled.record import read_record, write_record
+from pacplan.compiled.tiered import waiting
 from pacplan.core import checks
 from pacplan.engine.executors import process_pool
 from pacplan.envs import game_tree, garnet
 from pacplan.models import Simulator
-from pacplan.planning import choose
 from pacplan.registry import planner_of
 from pacplan.views.outline import outline
 
@@ -46,7 +46,9 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "ugape-mcts": {"epsilon": 0.0},
 }
 _USUAL = {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 4}
-_CHOICE, _BOUNDS = "auto", "bounds"
+# They read tables.
+_READING = ("op-mdp", "value-iteration")
+_BOUNDS = "bounds"
 _RECORD = "warm"
 
 
@@ -54,8 +56,7 @@ class Job(NamedTuple):
     """Kernels that are compiled together.
 
     Attributes:
-        planner: a name of `pacplan.planners`, "auto" for what looks at a model before a planner is
-            chosen, or "bounds" for what `pacplan.bounds` computes.
+        planner: a name of `pacplan.planners`, or "bounds" for what `pacplan.bounds` computes.
         kind: of model.
         settings: of the planner, besides those that make the plan small.
     """
@@ -83,17 +84,15 @@ def jobs(names: Sequence[str] | None = None) -> list[Job]:
     """What there is to compile.
 
     Args:
-        names: planners, or "auto"; None: everything.
+        names: planners; None: everything.
 
     Raises:
         ValueError: there is no planner of that name.
     """
     found = []
-    for name in [_CHOICE, _BOUNDS, *planners] if names is None else names:
+    for name in [_BOUNDS, *planners] if names is None else names:
         if name == _BOUNDS:
             found.append(Job(name))
-        elif name == _CHOICE:
-            found += [Job(name, kind) for kind in KINDS]
         else:
             found += _jobs_of(name, type(planner_of(name, _small(name))))
     return found
@@ -104,7 +103,7 @@ def _jobs_of(name: str, planner: type[Planner]) -> Iterator[Job]:
     merges = get_args(takes["merge"].annotation) if "merge" in takes else ()
     # Equal states share a node either way, so it is the same kernel.
     ways = [merge for merge in merges if merge != "stationary" or "depth" not in merges] or [None]
-    for kind in KINDS if name != "op-mdp" else KINDS[:1]:
+    for kind in KINDS[:1] if name in _READING else KINDS:
         for way in ways:
             chosen = () if way is None else (("merge", way),)
             yield Job(name, kind, chosen)
@@ -166,10 +165,9 @@ def run(job: Job) -> Result:
     if job.planner == _BOUNDS:
         mean_interval(0.5, 0.1)
         expectation_interval([0.5, 0.5], [0.0, 1.0], 0.1)
-    elif job.planner == _CHOICE:
-        choose(_model(job), 0, epsilon=1.0, delta=0.1, gamma=0.7, seed=0, sample=True)
     else:
-        _plan(job)
+        with waiting():
+            _plan(job)
     compiled = tuple(done for done in compilations[before:] if done.is_kernel)
     kept = all(done.lasting for done in compiled) and "folder" not in warned
     return Result(compiled, tuple(sorted(used)), kept)

@@ -85,9 +85,7 @@ def test_no_state_to_plan_from():
     [
         ({"epsilon": 0.0}, {}, ["epsilon=0", "budget", "time_limit"]),
         ({"epsilon": 0.0, "horizon": 3}, {}, ["epsilon=0", "budget", "time_limit"]),
-        ({"epsilon": 0.0}, {"time_limit": 1.0}, ["horizon", "budget"]),
-        ({"thresholds": "budget"}, {}, ["thresholds", "budget"]),
-        ({"thresholds": "budget"}, {"time_limit": 1.0}, ["thresholds", "budget"]),
+        ({"thresholds": "budget"}, {}, ["thresholds", "budget", "time_limit"]),
         ({"rewards": "known"}, {}, ["known", "Simulator"]),
         ({"transitions": "known"}, {}, ["known", "Simulator"]),
     ],

@@ -25,6 +25,7 @@ from every_planner import (
 from pacplan.compiled.streams import streams
 from pacplan.engine.calls import ABORTED
 from pacplan.engine.query import Query
+from pacplan.registry import FIXED_BUDGET
 from pacplan.testing import PLANNER_CHECKS, check_planner
 
 
@@ -73,6 +74,17 @@ def test_deadline(name, clock):
     plan = planner.plan(model, 0, seed=0, budget=10**6, time_limit=0.1)
     assert plan.stopped_by == "deadline"
     assert 49 <= plan.samples <= 51
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_with_a_time_limit_alone_every_planner_plans_and_plays_its_first_episode(name):
+    settings = SETTINGS[name] | FIXED_BUDGET.get(name, {})
+    if name not in FIXED_COST:
+        settings.pop("horizon", None)  # Left to the planner.
+    plan = pacplan.planners[name](**settings).plan(problem(name), 0, seed=0, time_limit=1e-9)
+    assert plan.stopped_by == "deadline"
+    assert plan.episodes == 1
+    assert plan.samples >= 1
 
 
 def search_of(name, seed=0, **settings):

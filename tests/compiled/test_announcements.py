@@ -21,7 +21,6 @@ from pacplan.bounds.bernoulli import kl_lower
 from pacplan.compiled import announcements
 from pacplan.compiled.jit import kernel
 from pacplan.engine.episodes import play
-from pacplan.engine.executors import process_pool
 from pacplan.engine.steps import work
 from pacplan.models.simulator import PythonHandle
 from pacplan.models.tabular import TabularHandle
@@ -111,27 +110,6 @@ def test_a_progress_bar_is_not_written_across(folder):
     assert len(lines) == 2
     for line in lines:
         assert re.fullmatch(r"\s*pacplan: compiling run of handled .* took .* start warm\s*", line)
-
-
-def test_what_worker_processes_compile_is_told_here(folder, monkeypatch, caplog):
-    monkeypatch.syspath_prepend(folder)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder / "cache"))
-    monkeypatch.setenv("PYTHONPATH", str(folder))
-    with process_pool(2) as pool:
-        for future in [pool.submit(_compile, "constant"), pool.submit(_compile, "nested")]:
-            future.result()
-    found = sorted(record.getMessage() for record in caplog.records)
-    assert [text.partition(" took ")[0] for text in found] == [
-        "pacplan: compiling run of handled for a constant model",
-        "pacplan: compiling run of handled for a nested array model",
-    ]
-
-
-def _compile(kind):
-    from handled import KINDS, run
-
-    handle, expected = KINDS[kind]
-    assert run(handle, 10) == expected
 
 
 def test_jitted_simulators_are_announced_once(caplog):

@@ -17,6 +17,7 @@ import numpy as np
 import pacplan
 from pacplan.compiled.jit import kernel
 from pacplan.compiled.prefetch import begin_to_load
+from pacplan.compiled.tiered import waiting
 
 def step(state, action, rng):
     state = (3 * state + action + (rng.random() < 0.5)) % 17
@@ -51,7 +52,8 @@ def told(name):
     numbers = (plan.values, plan.calls, plan.lower, plan.upper, plan.gap)
     return [plan.action, plan.samples, plan.episodes, *map(repr, numbers)]
 
-print(json.dumps({name: told(name) for name in json.loads(sys.argv[1])}))
+with waiting():
+    print(json.dumps({name: told(name) for name in json.loads(sys.argv[1])}))
 """
 # Some names are removed for good. Others Numba needs itself, so they are hidden from pacplan alone.
 HIDE = """

@@ -1,6 +1,7 @@
 """Numbers that promise something are rounded outwards, wherever they are printed."""
 
 import decimal
+import io
 import math
 import re
 from decimal import Decimal
@@ -9,8 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from rich.console import Console
 
 import pacplan
+from pacplan.cli.show import show
 from pacplan.core.words import at_least, at_most, complement, estimated, exactly, risk
 from pacplan.views.progress import progress_table
 
@@ -134,3 +137,27 @@ def test_assumptions_are_quoted_in_full():
         pacplan.StOP(epsilon=1.0, delta=0.1, gamma=0.5),
     ):
         assert "rewards lie in [0, 1.00000001]" in planner.plan(step, 0, seed=0).assumptions
+
+
+def test_names_command_no_terminal(capsys):
+    """What users name actions is data, and escape sequences would move the cursor, or worse."""
+
+    class Named:
+        def __init__(self, name):
+            self.name = name
+
+        def __repr__(self):
+            return self.name
+
+    evil = "\x1b[2Jcleared\x07\x9b1m"
+    for actions in ([evil, "b"], [Named(evil), Named("b")]):
+        model = pacplan.Simulator(lambda s, a, rng: (s, 0.5, False), actions=actions, successors=1)
+        planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=0.5)
+        snapshots = []
+        plan = planner.plan(model, 0, seed=0, budget=50, callback=lambda s, to=snapshots: to.append(s))
+        console = Console(file=io.StringIO(), width=200)
+        console.print(progress_table(snapshots[-1], None, None))
+        show(plan)
+        shown = [str(plan), repr(plan), console.file.getvalue(), capsys.readouterr().out]
+        for text in shown:
+            assert "cleared" in text and not {"\x1b", "\x07", "\x9b"} & set(text)

@@ -115,7 +115,7 @@ def test_deadline(clock):
     assert 0.195 <= plan.seconds < 0.22
 
 
-def test_time_counts_from_the_call_of_plan_without_compilation(clock, monkeypatch):
+def test_time_counts_from_the_call_of_plan_without_what_comes_before_the_search(clock, monkeypatch):
     prepare = pacplan.algorithms.mdp_gape.search.GapSearch.prepare
 
     def compiling(search):
@@ -133,36 +133,22 @@ def test_time_counts_from_the_call_of_plan_without_compilation(clock, monkeypatc
     assert plan.seconds == 0.25 * plan.samples
 
 
-def test_time_does_not_count_the_loading_of_random_streams(clock, monkeypatch):
-    shuffle = pacplan.compiled.streams._shuffle
-
-    def loading(stream, order):
-        monkeypatch.setattr("pacplan.compiled.streams._shuffle", shuffle)
-        clock.now += 100.0
-        shuffle(stream, order)
-
-    def step(state, action, rng):
-        clock.now += 0.25
-        return state, 0.5, False
-
-    pacplan.algorithms.common.base._load_streams.cache_clear()
-    monkeypatch.setattr("pacplan.compiled.streams._shuffle", loading)
-    model = pacplan.Simulator(step, actions=2, successors=1)
-    plan = pacplan.UCT(gamma=0.7, horizon=3).plan(model, 0, seed=0, time_limit=2.0)
-    assert plan.samples in (8, 9)
-
-
 def test_deadline_in_the_middle_of_a_slow_episode(clock):
     def step(state, action, rng):
         clock.now += 0.005
         return state, 0.5, False
 
-    planner = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.99, horizon=1000)
-    plan = planner.plan(pacplan.Simulator(step, actions=2, successors=1), 0, time_limit=0.1)
+    planner = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.99, horizon=15)
+    model = pacplan.Simulator(step, actions=2, successors=1)
+    plan = planner.plan(model, 0, time_limit=0.1)
     assert plan.stopped_by == "deadline"
     assert 19 <= plan.samples <= 21
-    assert plan.episodes == 1
+    assert plan.episodes == 2
     assert plan.tree.pairs["n"].sum() == plan.samples
+    # Without its first episode a plan would know nothing.
+    plan = planner.plan(model, 0, time_limit=0.02)
+    assert plan.stopped_by == "deadline"
+    assert (plan.samples, plan.episodes) == (15, 1)
 
 
 def test_no_room_is_made_that_cannot_be_filled_in_time(clock):

@@ -1,22 +1,32 @@
 """Signal handlers that raise during a plan: the exception comes through, and the interpreter lives."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
 
 import pytest
 
+import pacplan
+from pacplan.core.identity import described
+from pacplan.core.notes import shown
+from pacplan.models.forms import Writer, form
+from pacplan.models.layers import another
+from pacplan.models.simulator import _broken_step
+from pacplan.models.snapshots import _own_copy
+from pacplan.origin import _told
+
 SCRIPT = """
 import random, signal
 import numba
 import pacplan
 
-class Alarm(Exception):
+class AlarmError(Exception):
     pass
 
 def ring(number, frame):
-    raise Alarm
+    raise AlarmError
 
 @numba.njit
 def hop(state, action, rng):
@@ -41,7 +51,7 @@ while rung < RINGS:
         signal.setitimer(signal.ITIMER_REAL, when.uniform(1e-5, 4e-3), 0.2)
         while True:
             planner.plan(model, 0, seed=1, budget=2000)
-    except Alarm:
+    except AlarmError:
         signal.setitimer(signal.ITIMER_REAL, 0)
         rung += 1
 signal.setitimer(signal.ITIMER_REAL, 0)
@@ -58,3 +68,127 @@ def test_alarms_that_raise_leave_the_interpreter_alive(rings):
         [sys.executable, "-c", script], capture_output=True, text=True, env=os.environ
     )
     assert done.stdout == f"lived through {rings}\n", done.stderr[-2000:]
+
+
+class AlarmError(Exception):
+    pass
+
+
+@pytest.fixture
+def ringing():
+    """Raises the exception of a watchdog wherever `ringing()` is called, as if time were up there."""
+
+    def ring(number, frame):
+        raise AlarmError
+
+    before = signal.signal(signal.SIGUSR1, ring)
+    yield lambda: signal.raise_signal(signal.SIGUSR1)
+    signal.signal(signal.SIGUSR1, before)
+
+
+class Rings:
+    """Whatever it is asked, the watchdog rings at that moment."""
+
+    def __init__(self, ring):
+        self.ring = ring
+
+    def __repr__(self):
+        self.ring()
+        return "repr"
+
+    def __reduce_ex__(self, protocol):
+        self.ring()
+        return "reduced"
+
+    def __deepcopy__(self, memo):
+        self.ring()
+        return self
+
+    def __hash__(self):
+        self.ring()
+        return 0
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="needs a signal of the user's")
+@pytest.mark.parametrize(
+    "survivor",
+    [
+        shown,
+        described,
+        lambda thing: form(Reduced(thing)),
+        lambda thing: Writer({}).write_attributes({"a": Reduced(thing)}),
+        _own_copy,
+        lambda thing: _broken_step(0, 0, (thing, 0.0, False)),
+        lambda thing: another(thing, copied=True),
+        _told,
+    ],
+)
+def test_what_a_handler_raises_is_nobody_elses(ringing, survivor):
+    """Code that survives what a user's object raises does not survive a watchdog."""
+    with pytest.raises(AlarmError):
+        survivor(Rings(ringing))
+
+
+class Reduced(dict):
+    """Of a kind whose content only pickling knows."""
+
+    def __init__(self, thing):
+        self.thing = thing
+
+    def __reduce_ex__(self, protocol):
+        return self.thing.__reduce_ex__(protocol)
+
+
+def test_what_an_object_raises_is_survived():
+    def fail():
+        raise ValueError
+
+    assert "without a repr" in shown(Rings(fail))
+    assert described(Rings(fail)) and _own_copy(Rings(fail))
+
+
+def test_nobody_is_described_while_a_plan_is_made():
+    """A watchdog that rings in a repr would be lost in a plan that survives one."""
+    asked = []
+
+    class Step:
+        def __call__(self, state, action, rng):
+            return state, 0.5, False
+
+        def __repr__(self):
+            asked.append(self)
+            return "step"
+
+    class State(int):
+        def __repr__(self):
+            asked.append(self)
+            return "state"
+
+    model = pacplan.Simulator(Step(), actions=2)
+    plan = pacplan.UCT(gamma=0.5).plan(model, State(0), seed=0, budget=100)
+    assert not asked
+    assert plan.origin.state == "state" and "step" in plan.origin.model
+    again = pickle.loads(pickle.dumps(plan.origin))
+    assert (again.state, again.model) == ("state", plan.origin.model)
+    assert again.to_dict() == plan.origin.to_dict()
+
+
+@pytest.mark.parametrize("when", ["installed", "put back"])
+def test_an_alarm_while_ctrl_c_is_handed_over_changes_nothing(monkeypatch, when):
+    """A handler may raise before `signal.signal` does anything, or just after it has."""
+    before, install = signal.getsignal(signal.SIGINT), signal.signal
+    rung = []
+
+    def rings(number, handler):
+        first = (handler is not before) if when == "installed" else (handler is before)
+        if number == signal.SIGINT and first and not rung:
+            rung.append(number)
+            if when == "installed":
+                install(number, handler)
+            raise AlarmError
+        return install(number, handler)
+
+    monkeypatch.setattr(signal, "signal", rings)
+    with pytest.raises(AlarmError):
+        pacplan.UCT(gamma=0.5).plan(pacplan.envs.garnet(states=5, seed=0), 0, seed=0, budget=100)
+    assert rung and signal.getsignal(signal.SIGINT) is before

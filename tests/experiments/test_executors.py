@@ -1,10 +1,14 @@
 """Who computes: processes and clusters, which all find the same."""
 
+import contextlib
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -35,9 +39,9 @@ def test_any_number_of_workers_gives_the_same_rows(tmp_path):
 def test_workers_end_with_their_context():
     def leave():
         with process_pool(2) as pool:
-            futures = [pool.submit(time.sleep, 60) for _ in range(4)]
-            while not any(future.running() for future in futures):
-                time.sleep(0.01)
+            pool.submit(os.getpid).result()
+            for _ in range(4):
+                pool.submit(time.sleep, 60)
             children.extend(started_by(os.getpid()))
             raise ZeroDivisionError
 
@@ -48,6 +52,31 @@ def test_workers_end_with_their_context():
     assert not psutil.wait_procs([child for child in children if child not in before], timeout=300)[1]
 
 
+KILLED = """
+import os, signal, time
+import psutil
+from pacplan.experiments import process_pool
+
+with process_pool(2) as pool:
+    pool.submit(os.getpid).result()
+    for _ in range(4):
+        pool.submit(time.sleep, 3600)
+    print(*(child.pid for child in psutil.Process().children()), flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals between processes")
+def test_workers_end_when_their_parent_is_killed():
+    # It ends when the last of them has closed the pipe that it prints to.
+    done = subprocess.run([sys.executable, "-c", KILLED], capture_output=True, text=True, timeout=600)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert len(done.stdout.split()) >= 2
+    for pid in map(int, done.stdout.split()):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            psutil.Process(pid).wait(timeout=300)
+
+
 def test_a_worker_that_dies_is_explained(tmp_path):
     sweep = Sweep([UCT], [ProblemSpec(deadly)], budgets=[20], seeds=3)
     with pytest.raises(RuntimeError, match="run the same again"):
@@ -55,10 +84,12 @@ def test_a_worker_that_dies_is_explained(tmp_path):
 
 
 def test_what_cannot_be_sent_is_refused():
+    lock = threading.Lock()
     sweep = Sweep([UCT], [ProblemSpec(lambda seed: slow(seed), label="own")], budgets=[20], seeds=3)
+    assert len(run(sweep, workers=2)) == 3
+    locked = ProblemSpec(lambda seed: slow(seed + lock.locked()), label="own")
     with pytest.raises(TypeError, match="workers=1"):
-        run(sweep, workers=2)
-    assert len(run(sweep, workers=1)) == 3
+        run(replace(sweep, problems=(locked,)), workers=2)
 
 
 def test_dask_cluster_loses_a_worker_and_no_run(tmp_path):

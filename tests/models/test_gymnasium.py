@@ -14,7 +14,7 @@ import pacplan
 from command_line import run
 from pacplan.exact import finite_horizon
 from pacplan.models.bench import observation_key
-from worlds import CLIFF, KNOWN, TAXI, made, recent_taxi, sampled, steps_of
+from worlds import CLIFF, KNOWN, TAXI, Walk, made, recent_taxi, sampled, steps_of
 
 # --------------------------------------------------------------------------------------- Tables
 
@@ -61,6 +61,22 @@ def test_tables_are_exact(name, settings):
     )
     assert model.successors == most
     assert model.initial_state() == env.unwrapped.s
+
+
+def test_planning_before_a_reset_says_so():
+    """Gymnasium's own wrappers know whether it was reset; of a bare environment, only its error."""
+    asked = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.9, "horizon": 3, "budget": 200}
+    wrapped = pacplan.from_gymnasium(gymnasium.make("CartPole-v1"), reward_range=(0, 1))
+    with pytest.raises(ValueError, match=r"call env.reset\(\) before planning"):
+        pacplan.plan(wrapped, **asked)
+    bare = pacplan.from_gymnasium(Walk(), reward_range=(0, 1))
+    for call in (
+        lambda: pacplan.plan(bare, **asked),
+        lambda: pacplan.UCT(gamma=0.9).plan(bare, budget=9),
+    ):
+        with pytest.raises(AttributeError, match="place") as caught:
+            call()
+        assert any("call env.reset() before planning" in note for note in caught.value.__notes__)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """What a model says of itself decides what planners do with it; its class does not."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import pacplan
 from pacplan import exact, theory
 from pacplan.experiments import PlannerSpec, ProblemSpec, Sweep, run
 from pacplan.models.protocol import Facts, check_model, facts
+from worlds import Walk
 
 TABLE = pacplan.envs.garnet(states=30, actions=2, seed=3)
 
@@ -84,3 +87,25 @@ def test_what_a_model_lacks_is_named():
 
     with pytest.raises(TypeError, match=r"got Half, which has no max_actions, .*open"):
         check_model(Half())
+
+
+def a_step(state, action, rng):
+    return state, 0.5, False
+
+
+@pytest.mark.parametrize(
+    ("thing", "words"),
+    [(Walk(), "from_gymnasium(env)"), (Walk, "got type"), (a_step, "Simulator(step, actions=...)")],
+)
+def test_what_is_no_model_is_said_with_what_makes_one_of_it(thing, words):
+    ask = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7}
+    uct = pacplan.UCT(gamma=0.7)
+    for call in (
+        lambda: pacplan.plan(thing, 0, **ask),
+        lambda: pacplan.plan_many(thing, [0, 1], **ask),
+        lambda: uct.plan(thing, 0, budget=1),
+        lambda: uct.plan_many(thing, [0, 1], budget=1),
+        lambda: pacplan.Agent(uct, thing, budget=1),
+    ):
+        with pytest.raises(TypeError, match=re.escape(words)):
+            call()

@@ -9,17 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.horizons import allocation, check_gamma_and_horizon, check_steps
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon, split
 from pacplan.algorithms.common.plans import estimates_plan
+from pacplan.algorithms.means.search import check_anytime
 from pacplan.bounds.bernoulli import kl_upper_from
 from pacplan.bounds.elementary import powers
-from pacplan.compiled.jit import inlined, kernel, records
+from pacplan.compiled.jit import inlined, records
 from pacplan.compiled.questions import answers
 from pacplan.core import checks
 from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
+from pacplan.engine.restoring import TreeShape
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import (
     LINKS,
@@ -206,8 +208,8 @@ class OLOP(Planner):
     """Open-loop optimistic planning within a budget.
 
     The budget n is split into M episodes of L = ceil( log M / (2 log 1/gamma) ) steps, M the largest
-    number with M L <= n. With T visits and mean reward m_t of the first t actions of a sequence, the
-    bound of a sequence to depth h is
+    number with M L <= n; with a time limit alone, M is 10,000. With T visits and mean reward m_t of
+    the first t actions of a sequence, the bound of a sequence to depth h is
 
         sum_{t <= h} gamma^(t-1) ( m_t + sqrt(2 log M / T_t) ) + gamma^h / (1 - gamma)
 
@@ -295,45 +297,24 @@ def _check_discount(gamma: Any, horizon: Any) -> tuple[float, int | None]:
     return discount, steps
 
 
-def _split(planner: OLOP | KLOLOP, budget: int) -> tuple[int, int]:
-    """M and L."""
-    if planner.horizon is None:
-        return allocation(budget, planner.gamma)
-    return max(1, budget // planner.horizon), planner.horizon
-
-
 def _check_open_loop(planner: OLOP | KLOLOP, query: Query, limits: Limits) -> None:
     name = type(planner).__name__
-    if limits.budget is None:
-        raise ValueError(f"{name} plans within a budget: plan(..., budget=n)")
     if not query.model.same_actions:
         raise ValueError(
             f"{name} is open-loop: it needs the same actions in every state, and this model's depend "
             "on the state"
         )
-    check_steps(query.model, _split(planner, limits.budget)[1])
-
-
-@kernel
-def _follow(
-    child: NDArray[np.int32], popular: NDArray[np.int32], link: int, links: NDArray[np.int64]
-) -> int:
-    """Note the pairs of the most played sequence from a pair on; returns how many."""
-    count = 0
-    while link != NONE:
-        links[count] = link
-        count += 1
-        link = NONE if child[link] == NONE else popular[child[link]]
-    return count
+    check_anytime(planner, query, limits, split(planner.horizon, planner.gamma, limits.budget)[1])
 
 
 class _SequenceSearch(KernelSearch):
     """One search: a tree of action sequences."""
 
+    derived = frozenset({"rules"})
+
     def __init__(self, planner: OLOP | KLOLOP, query: Query, session: Session) -> None:
-        assert query.budget is not None
         model, gamma = query.model, planner.gamma
-        episodes, horizon = _split(planner, query.budget)
+        episodes, horizon = split(planner.horizon, gamma, query.budget)
         super().__init__(query, session, PAIR, NODE, gamma=gamma, horizon=horizon, open_loop=True)
         low, high = step_range(model.reward_range, model.may_end)
         rules = (low, high - low, 1.0 / (1.0 - gamma), planner.level(episodes), planner.kl)
@@ -347,10 +328,19 @@ class _SequenceSearch(KernelSearch):
         """What the kernel works on."""
         return Search(**self.engine_fields(), rules=self._rules)
 
+    def check_restored(self, shape: TreeShape) -> None:
+        """Raise ValueError unless the most played pairs are those of their sequences."""
+        shape.require_own("popular")
+        shape.require_depth(self.horizon)
+
     def _most_played(self, first: int) -> NDArray[np.int64]:
         """The most played sequence that begins with a pair: its pairs, one per step."""
-        links = np.empty(self.horizon, np.int64)
-        return links[: _follow(self.tree.pairs["child"], self.tree.nodes["popular"], first, links)]
+        child, popular = self.tree.pairs["child"], self.tree.nodes["popular"]
+        links, link = [], first
+        while link != NONE:
+            links.append(link)
+            link = NONE if child[link] == NONE else int(popular[child[link]])
+        return np.array(links, np.int64)
 
     def _played(self) -> dict[int, int]:
         """The pairs of the first actions that were played, by action."""

@@ -293,6 +293,7 @@ class OPMDP(Planner):
     """
 
     name = "op-mdp"
+    keeps_checkpoints = False
 
     def __init__(self, *, gamma: float, horizon: int | None = None, chunk: int | None = None) -> None:
         super().__init__(chunk=chunk)
@@ -305,6 +306,11 @@ class OPMDP(Planner):
                 f"model that publishes its table like one; got {type(query.model).__name__}"
             )
         check_limits(self, limits, query.model)
+        if limits.budget is not None and limits.budget < len(query.actions):
+            raise ValueError(
+                f"budget={limits.budget} is less than OPMDP's first step, which reads all "
+                f"{len(query.actions)} actions of the state; give it that many at least"
+            )
 
     def start(self, query: Query, session: Session) -> "_PolicySearch":
         return _PolicySearch(self, query, session)

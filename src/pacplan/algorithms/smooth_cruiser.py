@@ -256,6 +256,7 @@ class SmoothCruiser(Planner):
     """
 
     name = "smooth-cruiser"
+    keeps_checkpoints = False
     keeps_tree = False
 
     def __init__(

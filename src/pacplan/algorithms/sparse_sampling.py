@@ -87,14 +87,14 @@ def _advance(search: Search, model: Any, ties: Any) -> int:
             return RULE
         # V_h of this state is known; it counts in the mean of the pair above.
         above = search.frames[h - 1]
-        share = search.counts[h - 1, above.done] / search.width
+        share = search.counts[above.done, h - 1] / search.width
         above.after += search.terms[0].gamma * share * frame.best
         above.done += 1
         search.depth[0] = h - 1
     elif frame.draws < search.width:
         return steps.CALL
     elif frame.done < frame.seen:
-        successor = search.successors[h, frame.done]
+        successor = search.successors[frame.done, h]
         actions, status = count_actions(search, model, successor, h + 1)
         if status != CHUNK_DONE:
             return status
@@ -119,7 +119,7 @@ def _draw(search: Search, model: Any, most: int, rng: Any) -> int:
     """Draw a successor; equal ones are counted together."""
     terms, h = search.terms[0], search.depth[0]
     frame = search.frames[h]
-    if frame.seen == search.counts.shape[1] and frame.seen < terms.successors:
+    if frame.seen == search.counts.shape[0] and frame.seen < terms.successors:
         return NO_ROOM
     first = search.frames[0].action
     successor, reward, ended, status = draw_counted(
@@ -132,15 +132,15 @@ def _draw(search: Search, model: Any, most: int, rng: Any) -> int:
     if ended or h + 1 == terms.horizon:
         return CHUNK_DONE
     k = 0
-    while k < frame.seen and search.successors[h, k] != successor:
+    while k < frame.seen and search.successors[k, h] != successor:
         k += 1
     if k == terms.successors:
         return break_promise(search, TOO_MANY_SUCCESSORS, frame.state, frame.action, h, reward)
     if k == frame.seen:
         frame.seen += 1
-        search.successors[h, k] = successor
-        search.counts[h, k] = 0
-    search.counts[h, k] += 1
+        search.successors[k, h] = successor
+        search.counts[k, h] = 0
+    search.counts[k, h] += 1
     return CHUNK_DONE
 
 
@@ -170,6 +170,7 @@ class SparseSampling(Planner):
     """
 
     name = "sparse-sampling"
+    keeps_checkpoints = False
     keeps_tree = False
 
     def __init__(
@@ -314,8 +315,8 @@ class _SparseSearch(StepSearch):
             width=width,
             frames=records(np.zeros(horizon, FRAME)),
             depth=np.full(1, -1),
-            successors=np.zeros((horizon, distinct), np.int64),
-            counts=np.zeros((horizon, distinct), np.int64),
+            successors=np.zeros((distinct, horizon), np.int64),
+            counts=np.zeros((distinct, horizon), np.int64),
             values=np.full(len(query.actions), np.nan),
             calls=self.calls,
             report=self.reports,
@@ -330,9 +331,7 @@ class _SparseSearch(StepSearch):
 
     def reserve(self) -> int:
         """Make room for twice as many distinct successors of a pair."""
-        rows, room = self._search.counts.shape
-        wider: int = min(2 * room, int(self.successors))
-        more = np.zeros((2, rows, wider), np.int64)
-        more[0, :, :room], more[1, :, :room] = self._search.successors, self._search.counts
-        self._search = self._search._replace(successors=more[0], counts=more[1])
+        wider = min(2 * len(self._search.counts), int(self.successors))
+        self.room.extend(self._search.successors, wider)
+        self.room.extend(self._search.counts, wider)
         return wider

@@ -316,7 +316,7 @@ class _PolicySearch(StepSearch):
         # For every first action a heap of policies, the largest upper bound first.
         self._policies: list[list[tuple[float, int, _Policy]]] = [[] for _ in query.actions]
         self._ages = count()
-        self.root = _Node(self._root, 0, len(query.actions))
+        self.root = _Node(self.root_state, 0, len(query.actions))
         self._work = self._search()
         self._pair: _Pair | None = None
 

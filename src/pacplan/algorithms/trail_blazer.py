@@ -373,6 +373,7 @@ class TrailBlazer(Planner):
     """
 
     name = "trailblazer"
+    keeps_checkpoints = False
 
     def __init__(self, *, epsilon: float, delta: float, gamma: float, chunk: int | None = None) -> None:
         super().__init__(chunk=chunk)

@@ -68,6 +68,10 @@ def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
     tree.nodes[0].count += 1
 
 
+class _UCTSearch(MeanSearch):
+    derived = frozenset({"scales"})
+
+
 class UCT(Planner):
     """UCB1 at every depth of a closed-loop tree: anytime, without a guarantee.
 
@@ -126,7 +130,7 @@ class UCT(Planner):
         random = self.rollout == "random"
         # Of the calls within a tree, about every other one makes a node.
         nodes = (query.budget or 0) // (horizon if random else 2)
-        return MeanSearch(
+        return _UCTSearch(
             Search,
             query,
             session,

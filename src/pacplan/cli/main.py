@@ -8,6 +8,7 @@ from typing import NoReturn
 from pacplan.cli import compare, plan, sweeps, verify, warm
 from pacplan.cli.endings import EndedError, Exit
 from pacplan.cli.help import Parser, catalogue
+from pacplan.core.text import printable
 from pacplan.core.version import __version__
 
 
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.stdout.flush()
     except EndedError as ended:
         if str(ended):
-            print(f"pacplan: {ended}", file=sys.stderr)
+            print(f"pacplan: {printable(str(ended))}", file=sys.stderr)
         sys.exit(ended.code)
     except KeyboardInterrupt:
         print("pacplan: stopped", file=sys.stderr)

@@ -32,7 +32,7 @@ def add_to(commands: Any) -> None:
         "--planner",
         nargs="+",
         metavar="NAME",
-        help=f"planners to compile: auto (what looks at a model first), {', '.join(PLANNERS)}, or your "
+        help=f"planners to compile: {', '.join(PLANNERS)}, or your "
         "own as module:name; by default all of them",
     )
     add_workers(parser)

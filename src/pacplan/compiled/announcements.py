@@ -30,7 +30,7 @@ _logger = logging.getLogger("pacplan")
 _kernels: set[Callable[..., Any]] = set()
 _PLANNERS = "pacplan.algorithms."
 # The names of kernels that are a planner's whole search: they are announced by the planner's name.
-_WHOLE_SEARCHES = ("play", "work")
+WHOLE_SEARCHES = ("play", "work")
 # Codes of terminals: remember this place; go back there and remove what follows.
 _REMEMBER, _GO_BACK = "\x1b7", "\x1b8\x1b[J"
 
@@ -86,7 +86,7 @@ class _Announcer(Listener):  # type: ignore[misc]
     def on_start(self, event: Any) -> None:
         dispatcher = _kernel(event)
         if dispatcher is not None:
-            self.begin(_title(event), long=dispatcher.py_func.__name__ in _WHOLE_SEARCHES)
+            self.begin(_title(event), long=dispatcher.py_func.__name__ in WHOLE_SEARCHES)
 
     def on_end(self, event: Any) -> None:
         dispatcher = _kernel(event)
@@ -148,17 +148,20 @@ def _kernel(event: Any) -> Any:
 
 
 def _title(event: Any) -> str:
-    """Such as "uct for a tabular model", or "kl_lower of bernoulli"."""
-    function = event.data["dispatcher"].py_func
-    classes = list(argument_classes(event.data.get("args", ())))
+    return title(event.data["dispatcher"].py_func, event.data.get("args", ()))
+
+
+def title(function: Any, kinds: Any) -> str:
+    """What is compiled, such as "uct for a tabular model", or "kl_lower of bernoulli"."""
+    classes = list(argument_classes(kinds))
     models = [kind for kind in classes if kind.__qualname__.endswith("Handle") and is_chosen_by(kind)]
     search = next((kind for kind in classes if kind not in models), None)
     name = _room((function if search is None else search).__module__)
-    if search is None or function.__name__ not in _WHOLE_SEARCHES:
+    if search is None or function.__name__ not in WHOLE_SEARCHES:
         name = f"{function.__name__.lstrip('_')} of {name}"
     words = [kind.__qualname__.rpartition(".")[2].removesuffix("Handle") for kind in models]
-    kinds = " ".join(word if word == "Python" else word.lower() for word in words)
-    return f"{name} for a {kinds} model" if kinds else name
+    described = " ".join(word if word == "Python" else word.lower() for word in words)
+    return f"{name} for a {described} model" if described else name
 
 
 def _room(module: str) -> str:

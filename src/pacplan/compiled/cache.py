@@ -32,16 +32,18 @@ from platformdirs import user_cache_path
 
 from pacplan.compiled.private import warn_once, warned
 from pacplan.compiled.sources import kernel_digest
+from pacplan.core.notes import pass_on
 
 _MAGIC = b"pacplan kernel 1\n"
 _SUFFIX = ".kernel"
-_UNFINISHED = ".unfinished"
+UNFINISHED = ".unfinished"
+"""How the names of files end that are being written, or hold the lock of a kernel being compiled."""
 RECORD = ".record"
 """How the names of files end that say which kernels belong together (`record.py`)."""
 _HOUR = 3600.0
 # A kernel takes a few hundred kilobytes. Sources that are edited a lot leave many behind.
 _LONGEST_UNUSED = 30 * 24 * _HOUR
-_LONGEST = {_UNFINISHED: _HOUR, RECORD: _LONGEST_UNUSED}
+_LONGEST = {UNFINISHED: _HOUR, RECORD: _LONGEST_UNUSED}
 _MOST_BYTES = 500_000_000
 # What else changes the code that Numba makes, besides a function's own options.
 _SETTINGS = (
@@ -184,6 +186,7 @@ def _surprises_from_numba() -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        pass_on(error)
         warn_once(
             "numba",
             f"compiled kernels cannot be kept or read back with Numba {numba.__version__} "
@@ -370,7 +373,7 @@ def _make(folder: Path) -> None:
 
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file that others see complete or not at all, even after a loss of power."""
-    number, unfinished = tempfile.mkstemp(_UNFINISHED, path.name[:40], path.parent)
+    number, unfinished = tempfile.mkstemp(UNFINISHED, path.name[:40], path.parent)
     try:
         with open(number, "wb") as file:
             file.write(content)
@@ -432,3 +435,18 @@ def keep_on_disk(dispatcher: Any) -> None:
         if not hasattr(dispatcher, "_cache"):
             raise AttributeError("dispatchers have no _cache")
         dispatcher._cache = KernelCache(dispatcher)
+
+
+def place_of(dispatcher: Any, sig: Any) -> Path | None:
+    """Where the kernel for a signature is kept, or will be; None if it cannot be kept."""
+    with _surprises_from_numba():
+        cache = dispatcher._cache
+        identity = cache._identity(sig, dispatcher.targetctx.codegen())
+        if identity is None:
+            return None
+        for folder in _candidates():
+            with contextlib.suppress(UnusableError, OSError):
+                _make(folder)
+                if os.access(folder, os.W_OK):
+                    return folder / str(cache._file_name(identity))
+    return None

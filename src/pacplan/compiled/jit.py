@@ -17,6 +17,7 @@ from pacplan.compiled.cache import keep_on_disk
 from pacplan.compiled.parts import part_options
 from pacplan.compiled.private import known_options, missing
 from pacplan.compiled.sources import imported
+from pacplan.core.notes import pass_on
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -115,6 +116,7 @@ def caller(signature: Any) -> Any:
 
     At the address lies a compiled function that is not a part of the kernel (`numba.cfunc`), such as a
     user's own. So kernels are not compiled anew for every such function, and are found in the cache.
+    Interpreted, they run its Python code, if `address_of` gave the address.
     """
 
     @intrinsic  # type: ignore[untyped-decorator]
@@ -130,7 +132,18 @@ def caller(signature: Any) -> Any:
 
         return signature.return_type(address, arguments), generate
 
+    call.in_python = lambda address, arguments: _at[address](*arguments)
     return call
+
+
+# The Python code of functions by their addresses.
+_at: dict[int, Callable[..., Any]] = {}
+
+
+def address_of(function: Any) -> int:
+    """The address of a compiled function (`numba.cfunc`), for `caller`."""
+    _at[function.address] = function.__wrapped__
+    return int(function.address)
 
 
 def call_python(address: int, a: int, b: int, c: int) -> None:
@@ -161,6 +174,7 @@ def _can_call_objects() -> bool:
     try:
         numba.njit(**_OPTIONS)(_call_nothing).compile((types.int64,))
     except Exception as error:
+        pass_on(error)
         cost = "Python simulators are called more slowly"
         missing(f"way to call Python directly ({type(error).__name__})", cost)
         return False

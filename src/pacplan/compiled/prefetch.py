@@ -10,6 +10,7 @@ from numba.extending import intrinsic, overload
 
 from pacplan.compiled.jit import PART
 from pacplan.compiled.private import missing
+from pacplan.core.notes import pass_on
 
 _LINE = 64  # bytes that caches load at once
 
@@ -38,6 +39,7 @@ def _can_prefetch() -> bool:
     try:
         numba.njit(lambda numbers: _prefetch(numbers, 0)).compile((types.int64[::1],))
     except Exception as error:
+        pass_on(error)
         missing(f"way to begin loads ({type(error).__name__})", "long searches are slower")
         return False
     return True

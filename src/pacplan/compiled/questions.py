@@ -15,7 +15,7 @@ With compilation switched off the same table of answers is looked up at run time
 """
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from typing import Any, TypeVar
 
@@ -57,6 +57,7 @@ def _asked(function: F, default: F | None) -> F:
     choose.__signature__ = signature(function)  # type: ignore[attr-defined]
     overload(ask, jit_options=PART, strict=False)(choose)
     ask.question = name  # type: ignore[attr-defined]
+    ask.answer_of = partial(_answer, name, default=default)  # type: ignore[attr-defined]
     return ask  # type: ignore[return-value]
 
 

@@ -87,6 +87,19 @@ def chosen_by(argument_class: type, function: Callable[..., Any]) -> None:
     _chosen.setdefault(argument_class, set()).add(function.__module__)
 
 
+def unedited(path: str) -> bool:
+    """Whether a file is still what this process has imported."""
+    try:
+        return _states.get(path) == _state(path)
+    except OSError:
+        return False
+
+
+def chosen_modules(argument_class: type) -> set[str]:
+    """The modules whose functions were registered for that class."""
+    return _chosen.get(argument_class, set())
+
+
 def is_chosen_by(argument_class: type) -> bool:
     """Whether functions were registered for that class."""
     return argument_class in _chosen

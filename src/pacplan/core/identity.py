@@ -1,53 +1,156 @@
-"""Telling whether two planners or models are the same, across processes, without executing anything."""
+"""Telling whether two planners or models are the same, across processes."""
 
+import dis
 import hashlib
+from collections.abc import Iterator
 from functools import partial
-from types import CodeType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
+from pacplan.core.notes import pass_on
+
+_PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None)})
+_GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+# What lies further inside is left out.
+_DEEPEST = 50
+# Longer descriptions are replaced by a digest.
+_LONG = 200
+
 
 def described(value: Any) -> str:
-    """A value in words that are the same in every process; functions by name and code."""
-    if isinstance(value, tuple | list):
-        return f"({', '.join(map(described, value))})"
-    if isinstance(value, partial):
-        return f"partial({described(value.func)}, {described(value.args)}, {sorted(value.keywords)})"
-    if isinstance(value, np.ndarray):
-        return f"array {value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
-    if not callable(value):
-        return repr(value)
-    # A jitted function keeps the Python one it was made of; a method, its function.
-    function = getattr(value, "py_func", getattr(value, "__func__", value))
-    name = f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
-    code = getattr(function, "__code__", None)
-    if code is None:
-        # An object that can be called.
-        code = getattr(type(value).__call__, "__code__", None)
-    digest = hashlib.sha256()
-    if code is not None:
-        _add_code(digest, code)
-    for cell in getattr(function, "__closure__", None) or ():
-        digest.update(_plain(cell.cell_contents).encode())
-    for default in getattr(function, "__defaults__", None) or ():
-        digest.update(_plain(default).encode())
-    return f"{name} {digest.hexdigest()[:16]}"
+    """A value in words that are the same in every process: what it holds, functions by their code.
+
+    That includes what functions and objects refer to: what closures hold, defaults, and global names
+    that a function reads. Of what has no content to be seen, such as a generator or a lock, it is the
+    class; of classes, modules and global functions of other modules, the name. Variables that a
+    function assigns itself, such as a count of its calls, are left out.
+    """
+    return _Writer().described(value)
 
 
-def _add_code(digest: Any, code: CodeType) -> None:
-    digest.update(code.co_code)
-    digest.update(repr((code.co_names, code.co_varnames)).encode())
+class _Writer:
+    """Describes a value and all that it refers to.
+
+    Attributes:
+        home: the module of the first function: what its global names stand for counts.
+    """
+
+    def __init__(self) -> None:
+        self.home: str | None = None
+        # By address: what is being described, with its place, or has been. Temporary ones stay alive.
+        self._open: dict[int, int] = {}
+        self._known: dict[int, tuple[Any, str]] = {}
+
+    def described(self, value: Any) -> str:
+        """The value in words."""
+        if type(value) in _PLAIN or isinstance(value, np.generic):
+            return repr(value)
+        at = id(value)
+        if at in self._known:
+            return self._known[at][1]
+        if at in self._open:
+            return f"<{len(self._open) - self._open[at]} above>"
+        self._open[at] = len(self._open)
+        parts = self._parts(value) if len(self._open) < _DEEPEST else []
+        del self._open[at]
+        kind = _name(value if isinstance(value, type | FunctionType | ModuleType) else type(value))
+        text = f"{kind}({', '.join(parts)})" if parts else kind
+        if type(value) in (tuple, list):
+            text = f"({', '.join(parts)})"
+        if len(text) > _LONG:
+            text = f"{kind} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        self._known[at] = value, text
+        return text
+
+    def _all(self, values: Any) -> list[str]:
+        return [self.described(value) for value in values]
+
+    def _parts(self, value: Any) -> list[str]:
+        """What a value consists of."""
+        if isinstance(value, (type, ModuleType, *_GENERATORS)):
+            return []
+        if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+            content = hashlib.sha256(value.tobytes()).hexdigest()
+            return [str(value.dtype), str(value.shape), content]
+        if isinstance(value, FunctionType):
+            return self._function(value)
+        if isinstance(value, MethodType):
+            return self._all((value.__func__, value.__self__))
+        if isinstance(value, partial):
+            return self._all((value.func, value.args, value.keywords))
+        if hasattr(value, "py_func"):  # A jitted function keeps the Python one it was made of.
+            return self._all([value.py_func])
+        if type(value) in (tuple, list):
+            return self._all(value)
+        if type(value) is dict:
+            return [f"{self.described(key)}: {self.described(held)}" for key, held in value.items()]
+        if type(value) in (set, frozenset):
+            return sorted(self._all(value))
+        return self._object(value)
+
+    def _object(self, value: Any) -> list[str]:
+        """An object by what would be pickled, which has no addresses; a callable one by its code."""
+        called = type(value).__call__
+        parts = self._all([called]) if isinstance(called, FunctionType) else []
+        try:
+            saved = value.__reduce_ex__(4)
+        except Exception as error:  # It cannot be pickled.
+            pass_on(error)
+            return parts
+        if isinstance(saved, str):
+            return [*parts, saved]
+        make, arguments, *rest = saved
+        held = (list(part) if isinstance(part, Iterator) else part for part in rest)
+        return [*parts, _name(make), *self._all(arguments), *self._all(held)]
+
+    def _function(self, function: FunctionType) -> list[str]:
+        """A function by its code, and by what it refers to."""
+        if self.home is None and not function.__module__.startswith("pacplan."):
+            self.home = function.__module__
+        digest = hashlib.sha256()
+        read: list[str] = []
+        assigned: set[str] = set()
+        for code in _codes(function.__code__):
+            digest.update(code.co_code)
+            digest.update(repr((code.co_names, code.co_varnames)).encode())
+            constants = [held for held in code.co_consts if not isinstance(held, CodeType)]
+            digest.update(self.described(constants).encode())
+            for step in dis.get_instructions(code):
+                if step.opname in ("STORE_GLOBAL", "STORE_DEREF"):
+                    assigned.add(step.argval)
+                elif step.opname == "LOAD_GLOBAL":
+                    read.append(step.argval)
+        parts = [digest.hexdigest()[:16]]
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        for name, cell in cells:
+            if name not in assigned and cell != CellType():
+                parts.append(f"{name}={self.described(cell.cell_contents)}")
+        if function.__module__ == self.home:
+            known = function.__globals__
+            names = (name for name in dict.fromkeys(read) if name in known and name not in assigned)
+            parts += [f"{name}={self._global(known[name])}" for name in names]
+        defaults = function.__defaults__, function.__kwdefaults__
+        return parts + self._all(held for held in defaults if held is not None)
+
+    def _global(self, value: Any) -> str:
+        """What a global name stands for; a function of another module by its name."""
+        if isinstance(value, FunctionType) and value.__module__ != self.home:
+            return _name(value)
+        return self.described(value)
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """The code of a function and of those inside it."""
+    yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            _add_code(digest, constant)
-        else:
-            digest.update(_plain(constant).encode())
+            yield from _codes(constant)
 
 
-def _plain(value: Any) -> str:
-    """A value, or its type where its repr may differ from process to process."""
-    if isinstance(value, np.ndarray):
-        return described(value)
-    plain = value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic)
-    return repr(value) if plain else type(value).__qualname__
+def _name(thing: Any) -> str:
+    """A function, class or module by its name."""
+    if isinstance(thing, ModuleType):
+        return thing.__name__
+    return f"{thing.__module__}.{getattr(thing, '__qualname__', type(thing).__qualname__)}"

@@ -20,14 +20,23 @@ def columns(stream: IO[str] | None = None) -> int | None:
 
 def wrapped(text: str, width: int | None, indent: str = "") -> str:
     """A paragraph in lines of at most `width`; all but the first are indented. None: one line."""
+    text = printable(text)
     if width is None:
         return text
     lines = wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines)
 
 
+def printable(text: str) -> str:
+    """A text without what a terminal would obey, such as a name may hold; lines still end."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
 def table(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> list[str]:
     """Rows of cells as lines, in columns two blanks apart; those in `left` begin at the left."""
+    rows = [list(map(printable, row)) for row in rows]
     widths = [max(map(length, column)) for column in zip(*rows, strict=True)]
 
     def padded(place: int, cell: str) -> str:

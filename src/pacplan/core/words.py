@@ -7,6 +7,8 @@ is 0.1, though its double is a little more.
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
+from pacplan.core.text import printable
+
 _DIGITS = 4
 _NEAREST = Context(prec=_DIGITS)
 _UP = Context(prec=_DIGITS, rounding=ROUND_CEILING)
@@ -51,9 +53,7 @@ def estimated(value: float) -> str:
 
 def short(thing: Any, most: int = 40) -> str:
     """The user's state or action on one line of at most `most` printable characters."""
-    text = " ".join(str(thing).split())
-    if not text.isprintable():
-        text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    text = printable(" ".join(str(thing).split()))
     return text if len(text) <= most else text[: most - 1] + "…"
 
 

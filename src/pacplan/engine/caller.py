@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pacplan.compiled.jit import kernel, records
+from pacplan.compiled.interpreted import interpreted
+from pacplan.compiled.jit import records
 from pacplan.compiled.streams import Stream, streams
 from pacplan.core import checks
 from pacplan.engine.calls import CHUNK_DONE, REPORT, call_model, count_actions
@@ -20,14 +21,8 @@ class _Rules(NamedTuple):
     report: Any
 
 
-@kernel
-def _count(rules: Any, model: Any, state: int, h: int) -> Any:
-    return count_actions(rules, model, state, h)
-
-
-@kernel
-def _call(rules: Any, model: Any, state: int, action: int, h: int, rng: Any) -> Any:
-    return call_model(rules, model, state, action, h, rng)
+# Calls are few: they are not worth a kernel.
+_count, _call = interpreted(count_actions), interpreted(call_model)
 
 
 class Caller:

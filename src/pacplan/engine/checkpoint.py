@@ -9,9 +9,9 @@ import ast
 import hashlib
 import json
 import logging
+import math
 import os
-import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,21 @@ from numpy.typing import NDArray
 _logger = logging.getLogger("pacplan")
 _MAGIC = b"pacplan checkpoint 1\n"
 _DIGEST = 64  # characters of the checksum
+_MOST_BYTES = 2**62  # of any array
+
+
+# What a file's header must hold.
+_HEADER: dict[str, tuple[type, ...]] = {
+    "version": (str,),
+    "planner": (str,),
+    "model": (str,),
+    "state": (str, type(None)),
+    "entropy": (int, list),
+    "spawn_key": (list,),
+    "budget": (int, type(None)),
+    "seconds": (int, float),
+    "arrays": (list,),
+}
 
 
 class Start(NamedTuple):
@@ -30,6 +45,45 @@ class Start(NamedTuple):
 
     seconds: float = 0.0
     episodes: int = 0
+
+
+class Stored(NamedTuple):
+    """An array of a file, which is not unpacked before it is known what it should be.
+
+    Attributes:
+        kind: the type of its entries, as `_kind` writes it.
+        shape: how many there are.
+        raw: they themselves, without the zeros at the end.
+    """
+
+    kind: str
+    shape: tuple[int, ...]
+    raw: bytes
+
+    @classmethod
+    def of(cls, array: NDArray[Any]) -> "Stored":
+        """An array as it is stored."""
+        return cls(_kind(array), array.shape, array.tobytes().rstrip(b"\0"))
+
+    def nbytes_as(self, like: NDArray[Any]) -> int:
+        """Bytes of the array; raises ValueError unless its entries are those of another."""
+        size = like.itemsize * math.prod(self.shape)
+        if self.kind != _kind(like) or len(self.raw) > size:
+            raise ValueError("the checkpoint does not fit this planner: other records")
+        return size
+
+    def unpacked(self, like: NDArray[Any]) -> NDArray[Any]:
+        """The array, of the type of another. Raises ValueError or MemoryError if there is none."""
+        self.nbytes_as(like)
+        array = np.zeros(self.shape, like.dtype)
+        self.write(array)
+        return array
+
+    def write(self, array: NDArray[Any]) -> None:
+        """Copy the entries to an array of the same type and shape."""
+        flat = array.reshape(-1).view(np.uint8)
+        flat[: len(self.raw)] = np.frombuffer(self.raw, np.uint8)
+        flat[len(self.raw) :] = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +96,7 @@ class Checkpoint:
     """
 
     header: dict[str, Any]
-    arrays: dict[str, NDArray[Any]]
+    arrays: Mapping[str, Stored]
 
     @property
     def entropy(self) -> Any:
@@ -68,7 +122,12 @@ class Checkpoint:
     def state(self, model: Any) -> Any:
         """The state planned from; if it could not be written down, the model's initial one."""
         written = self.header["state"]
-        return model.initial_state() if written is None else ast.literal_eval(written)
+        if written is None:
+            return model.initial_state()
+        try:
+            return ast.literal_eval(written)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            raise ValueError("the checkpoint names a state that nobody can have written") from None
 
     def check(self, **expected: str) -> None:
         """Raise ValueError unless the plan was of this planner, model and version."""
@@ -81,24 +140,18 @@ class Checkpoint:
 
     def write(self, path: Path) -> None:
         """Replace the file at a path with this checkpoint, all or nothing."""
-        table = []
-        parts = []
-        for name, array in self.arrays.items():
-            raw = array.tobytes()
-            kept = raw.rstrip(b"\0")
-            table.append([name, repr(array.dtype.descr), list(array.shape), len(kept)])
-            parts.append(kept)
+        stored = self.arrays.items()
+        table = [[name, part.kind, part.shape, len(part.raw)] for name, part in stored]
         header = json.dumps({**self.header, "arrays": table}).encode() + b"\n"
         digest = hashlib.sha256(header)
-        for part in parts:
-            digest.update(part)
-        folder = path.resolve().parent
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=folder)
+        for _, part in stored:
+            digest.update(part.raw)
+        temporary = unfinished(path)
         try:
-            with os.fdopen(handle, "wb") as file:
+            with open(temporary, "xb", opener=_private) as file:
                 file.write(_MAGIC + digest.hexdigest().encode() + b"\n" + header)
-                for part in parts:
-                    file.write(part)
+                for _, part in stored:
+                    file.write(part.raw)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path.resolve())
@@ -106,11 +159,11 @@ class Checkpoint:
             with suppress(OSError):
                 os.unlink(temporary)
             raise
-        _sync_folder(folder)
+        _sync_folder(temporary.parent)
 
     @classmethod
     def read(cls, path: str | Path) -> "Checkpoint":
-        """The checkpoint in a file.
+        """The checkpoint in a file, its arrays not unpacked.
 
         Raises:
             ValueError: it is not a checkpoint, or it is damaged.
@@ -125,33 +178,59 @@ class Checkpoint:
             raise ValueError(
                 f"{path} is damaged: its checksum is wrong. Use another copy, or plan anew"
             )
-        end = body.index(b"\n")
-        header = json.loads(body[:end])
-        arrays = {}
-        place = end + 1
-        for name, descr, shape, size in header.pop("arrays"):
-            dtype = np.dtype(_described(descr))
-            array = np.zeros(shape, dtype)
-            flat = array.reshape(-1).view(np.uint8)
-            flat[:size] = np.frombuffer(body, np.uint8, size, place)
-            arrays[name] = array
-            place += size
+        head, _, rest = body.partition(b"\n")
+        try:
+            header = _checked(json.loads(head))
+            arrays = dict(_unpacked(header.pop("arrays"), rest))
+        except (ValueError, TypeError, RecursionError):
+            raise ValueError(f"{path} is damaged: its header makes no sense") from None
         return cls(header, arrays)
 
 
-def _described(descr: str) -> Any:
-    """A record type from its `repr(dtype.descr)`, where padding has no name."""
-    fields = ast.literal_eval(descr)
-    if len(fields) == 1 and fields[0][0] == "":
-        return fields[0][1]
-    offset, names, formats, offsets = 0, [], [], []
-    for name, kind, *_ in fields:
-        if name:
-            names.append(name)
-            formats.append(kind)
-            offsets.append(offset)
-        offset += np.dtype(kind).itemsize
-    return {"names": names, "formats": formats, "offsets": offsets, "itemsize": offset}
+def unfinished(path: Path) -> Path:
+    """Where a file is written before it replaces the one at a path."""
+    target = path.resolve()
+    return target.with_name(f".{target.name}.unfinished")
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that only its owner can read."""
+    return os.open(path, flags, 0o600)
+
+
+def _kind(array: NDArray[Any]) -> str:
+    """The type of an array's entries in words."""
+    return repr(array.dtype.descr)
+
+
+def _checked(header: Any) -> dict[str, Any]:
+    """The header of a file; raises ValueError or TypeError unless it can be one."""
+    given: dict[str, Any] = dict(header)
+    entropy = given.get("entropy")
+    numbers = [*given.get("spawn_key", ()), *(entropy if isinstance(entropy, list) else [entropy])]
+    if (
+        set(given) != set(_HEADER)
+        or not all(type(given[name]) in kinds for name, kinds in _HEADER.items())
+        or not all(type(number) is int and number >= 0 for number in numbers)
+        or not (given["budget"] is None or given["budget"] > 0)
+        or not 0.0 <= given["seconds"] < math.inf
+    ):
+        raise ValueError
+    return given
+
+
+def _unpacked(table: list[Any], rest: bytes) -> Iterator[tuple[str, Stored]]:
+    """The arrays that a header lists; raises ValueError or TypeError unless they are there."""
+    place = 0
+    for name, kind, shape, size in table:
+        numbers = (*shape, size)
+        if not all(type(number) is int and 0 <= number < _MOST_BYTES for number in numbers):
+            raise ValueError
+        raw = rest[place : place + size]
+        if not isinstance(name, str) or not isinstance(kind, str) or len(raw) != size:
+            raise ValueError
+        yield name, Stored(kind, tuple(shape), raw)
+        place += size
 
 
 def _sync_folder(folder: Path) -> None:
@@ -190,6 +269,8 @@ def check_place(path: Path) -> None:
         raise ValueError(f"checkpoint={str(path)!r}: no such folder")
     if path.is_dir():
         raise ValueError(f"checkpoint={str(path)!r} is a folder; name a file in it")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"checkpoint={str(path)!r} is a device or the like; name a file")
     if not os.access(path.resolve().parent, os.W_OK):
         raise ValueError(f"checkpoint={str(path)!r}: no permission to write there")
 
@@ -220,6 +301,8 @@ class CheckpointKeeper:
             OSError: the first checkpoint cannot be written.
         """
         search.session.remember()
+        # A plan has its file to itself: what is there was left by a writer that was killed.
+        unfinished(self._path).unlink(missing_ok=True)
         saved, self._saved = self._saved, None
         if saved is None:
             self._write(search, 0.0)
@@ -242,4 +325,5 @@ class CheckpointKeeper:
             )
 
     def _write(self, search: Any, seconds: float) -> None:
-        Checkpoint({**self._header, "seconds": seconds}, search.state_arrays()).write(self._path)
+        arrays = {name: Stored.of(array) for name, array in search.state_arrays().items()}
+        Checkpoint({**self._header, "seconds": seconds}, arrays).write(self._path)

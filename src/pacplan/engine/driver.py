@@ -3,14 +3,15 @@
 A search advances some episodes at a time in compiled code. Between chunks the driver looks at the
 budget, the user's callback, the display, checkpoints and Ctrl-C. Each of them ends the search in an
 orderly way, so a plan interrupted at any point still has its best action and valid bounds.
-A deadline does not wait for the end of a chunk: a timer halts the search at its next call.
+A deadline does not wait for the end of a chunk: a timer halts the search at its next call. But the
+first episode is always played: a plan without one would know nothing.
 """
 
 import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -79,10 +80,14 @@ class Search(Protocol):
     """The gap at which the search stops by its own rule."""
 
     def prepare(self) -> int:
-        """Compile what the search needs, or load it from the cache; returns how it ended, as `advance`.
+        """Load what the search needs, or have it compiled; returns how it ended, as `advance`.
 
-        The clock stands still meanwhile.
+        The clock stands still meanwhile: no time of the search should go by while it waits for kernels.
         """
+
+    @property
+    def slow(self) -> bool:
+        """Whether an episode may take long."""
 
     def stop_at(self, deadline: float | None) -> None:
         """Begin no call to the model after this reading of `time.perf_counter`."""
@@ -139,6 +144,11 @@ class Limits:
     chunk: int | None = None
     raise_interrupts: bool = False
     keeper: Keeper | None = None
+
+    @property
+    def any(self) -> bool:
+        """Whether something ends a search that does not stop by itself, other than Ctrl-C."""
+        return (self.budget, self.time_limit, self.callback) != (None, None, None)
 
     @classmethod
     def checked(
@@ -202,17 +212,16 @@ def drive(search: Search, limits: Limits, began: float, display: Display) -> End
     earlier = Start() if limits.keeper is None else limits.keeper.start(search)
     deadline = None if limits.time_limit is None else start + limits.time_limit
     start -= earlier.seconds
-    search.stop_at(deadline)
     pace = _Pace(limits, search, earlier.episodes)
     reason = ""
     raised: BaseException | None = None
     with (
         interrupts(limits.raise_interrupts, search.session.interrupt) as presses,
-        nullcontext() if deadline is None else _alarm(search, deadline),
+        ExitStack() as alarms,
         display as show,
     ):
         try:
-            reason = _loop(search, limits, pace, start, deadline, presses, show)
+            reason = _loop(search, limits, pace, start, deadline, alarms, presses, show)
         except BaseException as error:
             raised = error
     if raised is not None:
@@ -232,6 +241,7 @@ def _loop(
     pace: "_Pace",
     start: float,
     deadline: float | None,
+    alarms: ExitStack,
     presses: Presses,
     show: Callable[[Snapshot], None] | None,
 ) -> str:
@@ -239,13 +249,18 @@ def _loop(
     most_calls = _ANY_NUMBER if limits.budget is None else limits.budget
     saved = time.perf_counter()
     number = next(_numbers)
+    armed = deadline is None
     while True:
         began = time.perf_counter()
-        episodes = pace.episodes()
+        episodes = pace.episodes() if armed else 1
         status = search.advance(episodes, most_calls)
+        if deadline is not None and not armed and search.snapshot(0.0).samples > 0:
+            search.stop_at(deadline)
+            alarms.enter_context(_alarm(search, deadline))
+            armed = True
         now = time.perf_counter()
         reason = _reason(search, status, limits.raise_interrupts or presses.insisted)
-        late = reason == "aborted" or (deadline is not None and now >= deadline)
+        late = reason == "aborted" or (deadline is not None and armed and now >= deadline)
         if reason in ("", "aborted") and (late or presses.any):
             reason = "interrupt" if presses.any else "deadline"
         due = pace.record(episodes, now - began)
@@ -314,7 +329,7 @@ class _Pace:
     def __init__(self, limits: Limits, search: Search, played: int) -> None:
         self._fixed = limits.chunk
         self._calls_back = limits.callback is not None
-        first = 1 if search.session.slow else max(1, _FIRST_CHUNK // search.horizon)
+        first = 1 if search.slow else max(1, _FIRST_CHUNK // search.horizon)
         self._next = first if limits.chunk is None else limits.chunk
         self._played = played
         self._due = 1
@@ -373,8 +388,8 @@ def _alarm(search: Search, deadline: float) -> Iterator[None]:
                 return
 
     watcher = threading.Thread(target=watch, name="pacplan deadline", daemon=True)
-    watcher.start()
     try:
+        watcher.start()
         yield
     finally:
         over.set()

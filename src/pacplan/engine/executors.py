@@ -2,35 +2,35 @@
 
 import logging
 import os
-import pickle
 import signal
+import sys
 import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
+    BrokenExecutor,
     Executor,
     Future,
-    ProcessPoolExecutor,
     ThreadPoolExecutor,
     wait,
 )
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import cache, partial
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple, TypeVar
 
+import cloudpickle
 import numpy as np
+from loky import ProcessPoolExecutor
 
 from pacplan.core import checks
 from pacplan.core.notes import add_note
 from pacplan.engine.interrupts import Presses, part_of
 
-_LOGGER = logging.getLogger("pacplan")
-# What a pipe takes in one piece on every system, with its length.
-_LONGEST = 500
 # Seconds between two looks at whether to wait any longer.
 _LOOK = 0.1
 # Bytes of freed memory that a process of many plans may keep, half of it in one piece.
@@ -84,102 +84,106 @@ def _keep_freed_memory() -> None:
 
 @contextmanager
 def process_pool(
-    workers: int, presses: Presses | None = None, job: Callable[..., Any] | None = None
+    workers: int, presses: Presses | None = None, job: bytes | None = None
 ) -> Iterator[Executor]:
-    """A pool of processes that do not outlive the context, however it is left.
+    """A pool of processes that do not outlive the context, nor this process, however that is left.
 
-    They are started afresh, not forked: compiled code and threads do not survive forking. What they log
-    is logged here: they would write across a progress bar.
+    What is under way at the end is dropped. Nothing runs the user's script again, and functions that
+    cannot be imported travel by value. If a process is lost, so is all that was under way: its futures
+    raise BrokenExecutor. What is submitted later is done by new ones.
 
     Args:
         workers: how many.
         presses: end the plans of the processes; None: nothing does.
-        job: a function that travels to each process once: what is submitted calls it by `do_job`.
+        job: what `sendable` has made of a function; it travels to each process once, and what is
+            submitted calls it by `do_job`.
     """
-    context = get_context("spawn")
-    with bonds(presses) as ties:
-        pool = ProcessPoolExecutor(workers, context, initializer=begin, initargs=(*ties.theirs, job))
-        try:
-            with interrupts_held():
-                for _ in range(workers):
-                    pool.submit(os.getpid)  # Starts a process, as none is idle yet.
-            yield pool
-            pool.shutdown()
-        except BaseException:
-            ties.lifeline.close()
-            pool.shutdown(cancel_futures=True)
-            raise
-
-
-class Bonds(NamedTuple):
-    """What ties processes to this one.
-
-    Attributes:
-        lifeline: they end when it is closed.
-        theirs: what each of them needs to `begin`.
-    """
-
-    lifeline: Connection
-    theirs: tuple[Connection, Connection, Connection]
-
-
-@contextmanager
-def bonds(presses: Presses | None = None) -> Iterator[Bonds]:
-    """Ties between this process and those that it starts."""
-    context = get_context("spawn")
     # Nothing is written to either of them: all processes see when our end is closed.
-    theirs, ours = context.Pipe(duplex=False)
-    going, halt = context.Pipe(duplex=False)
-    told, telling = context.Pipe(duplex=False)
-    listener = threading.Thread(target=_relay, args=(told,), daemon=True)
-    listener.start()
+    lifeline, ours = Pipe(duplex=False)
+    going, halt = Pipe(duplex=False)
     if presses is not None:
         presses.stops.append(halt.close)
     try:
-        yield Bonds(ours, (theirs, going, telling))
+        with _Processes(workers, (lifeline, going, job)) as pool:
+            yield pool
     finally:
-        for end in (ours, theirs, going, halt, telling):
+        for end in (lifeline, ours, going, halt):
             end.close()
-        listener.join(timeout=1.0)  # It ends when the last process has.
 
 
-def _relay(told: Connection) -> None:
-    """Log what the processes have to say."""
-    with suppress(EOFError, OSError):
-        while True:
-            _LOGGER.warning("%s", told.recv_bytes().decode())
+class _Processes(Executor):
+    """See `process_pool`."""
+
+    def __init__(self, workers: int, needs: tuple[Connection, Connection, bytes | None]) -> None:
+        self._workers, self._needs = workers, needs
+        self._start()
+
+    def _start(self) -> None:
+        self._pool = ProcessPoolExecutor(
+            self._workers,
+            initializer=_begin,
+            initargs=self._needs,
+            env={"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"},  # Large trees are no leaks.
+        )
+        with interrupts_held():
+            self._pool.submit(os.getpid)  # Starts all of them.
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Have a function called; raises what pickling raises if it cannot be sent."""
+        call = cloudpickle.dumps((fn, args, kwargs))
+        try:
+            sent = self._pool.submit(outcome_of, _apply, call)
+        except BrokenExecutor:
+            self.shutdown()
+            self._start()
+            sent = self._pool.submit(outcome_of, _apply, call)
+        # A future that is cancelled would confuse loky, so none of its own is given out.
+        future: Future[Any] = Future()
+        sent.add_done_callback(partial(_hand_on, future))
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
+        """End them all."""
+        self._pool.shutdown(wait, kill_workers=True)
 
 
-class _Telling(logging.Handler):
-    """Sends messages to the parent. Processes share a pipe, in which short ones stay in one piece."""
-
-    def __init__(self, telling: Connection) -> None:
-        super().__init__(logging.WARNING)
-        self._telling = telling
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Send a message."""
-        with suppress(OSError):
-            self._telling.send_bytes(record.getMessage().encode()[:_LONGEST])
+def _apply(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return fn(*args, **kwargs)
 
 
-_jobs: list[Callable[..., Any]] = []
+def _hand_on(future: Future[Any], sent: Future[bytes]) -> None:
+    """What a process has sent, to whoever waits for it."""
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        future.set_result(taken(sent.result()))
+    except Exception as error:
+        future.set_exception(error)
+
+
+_sent: list[bytes] = []
+
+
+@cache
+def _job() -> Any:
+    return cloudpickle.loads(_sent[0])
 
 
 def do_job(*args: Any) -> Any:
     """Call the function that came with this process."""
-    return _jobs[0](*args)
+    return _job()(*args)
 
 
-def begin(
-    lifeline: Connection, going: Connection, telling: Connection, job: Callable[..., Any] | None
-) -> None:
-    """End when the parent closes the lifeline or dies, and plans when it closes the other."""
+def _begin(lifeline: Connection, going: Connection, job: bytes | None) -> None:
+    """End when the parent ends, and plans when it closes the other pipe."""
     if job is not None:
-        _jobs.append(job)
+        _sent.append(job)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _LOGGER.addHandler(_Telling(telling))
-    _LOGGER.propagate = False
+    # Messages are whole lines, which take the place of a bar that the parent may be drawing.
+    told = logging.StreamHandler()
+    if sys.stderr is not None and sys.stderr.isatty():
+        told.setFormatter(logging.Formatter("\r\x1b[K%(message)s"))
+    logging.getLogger("pacplan").addHandler(told)
     presses = Presses()
     part_of(presses)
     _when_closed(lifeline, lambda: os._exit(1))
@@ -196,6 +200,24 @@ def _when_closed(pipe: Connection, act: Callable[[], None]) -> None:
             act()
 
     threading.Thread(target=wait, daemon=True).start()
+
+
+def outcome_of(job: Callable[..., Any], call: bytes) -> bytes:
+    """Where a call was sent: what it comes to, pickled as its arguments were."""
+    outcome: bytes
+    try:
+        outcome = cloudpickle.dumps((job(*cloudpickle.loads(call)), None))
+    except BaseException as error:
+        outcome = cloudpickle.dumps((None, portable(error)))
+    return outcome
+
+
+def taken(outcome: bytes) -> Any:
+    """What a call came to; raises what it has raised, if it was made at all."""
+    found, error = cloudpickle.loads(outcome)
+    if error is not None:
+        raise error
+    return found
 
 
 class Workers(NamedTuple):
@@ -220,6 +242,10 @@ class Workers(NamedTuple):
             raise TypeError(
                 "executor must be a concurrent.futures.Executor or a Dask client, got "
                 f"{type(self.executor).__name__}"
+            )
+        if getattr(self.executor, "status", "") in ("closing", "closed"):
+            raise ValueError(
+                f"executor is a Dask client that is {self.executor.status}; open a new one"
             )
 
     @property
@@ -271,23 +297,32 @@ def _do(job: Callable[..., Any], *args: Any) -> Any:
     return job(*args)
 
 
-def check_picklable(job: Any) -> None:
-    """Raise TypeError for a job with a model that cannot be sent to other processes."""
-    threads = "executor=concurrent.futures.ThreadPoolExecutor() if it spends its time outside of Python"
-    _check_picklable(
-        job,
-        "a Python model",
-        f"Define its functions at the top of a module, pass workers=1, or {threads}",
-    )
+def sendable(job: Any, what: str, other: str = "") -> bytes:
+    """What can be sent to other processes: functions that cannot be imported there go by value.
 
+    Args:
+        job: what is to be sent.
+        what: it consists of, in words.
+        other: what else the user may do if it cannot.
 
-def _check_picklable(job: Any, what: str, advice: str) -> None:
+    Raises:
+        TypeError: it cannot.
+    """
     try:
-        pickle.dumps(job)
+        sent: bytes = cloudpickle.dumps(job)
     except Exception as error:
         raise TypeError(
-            f"{what} must be picklable to be sent to other processes: {error}. {advice}"
+            f"{what} cannot be sent to other processes: {error}. A lock, a connection or an open file "
+            "belongs to one process: make it inside of your function when it is first called, or pass "
+            f"workers=1{other}"
         ) from None
+    return sent
+
+
+def sent_model(job: Any) -> bytes:
+    """A job with a Python model, to be sent."""
+    threads = "executor=concurrent.futures.ThreadPoolExecutor() if it spends its time outside of Python"
+    return sendable(job, "a Python model", f", or {threads}")
 
 
 @contextmanager
@@ -300,7 +335,7 @@ def here_or_in_processes(workers: int, job: Any, what: str) -> Iterator[Executor
     if workers == 1:
         yield InProcess()
         return
-    _check_picklable(job, what, "Define functions at the top of a module, or pass workers=1")
+    sendable(job, what)
     with process_pool(workers) as pool:
         yield pool
 
@@ -398,12 +433,13 @@ class Batches(Iterator[list[Part]]):
         self._seconds[kind] = seconds
 
 
-def portable(error: Exception) -> Exception:
+def portable(error: BaseException) -> Exception:
     """An error that another process can read, with where it was raised."""
     told = "".join(traceback.format_exception(error))
-    add_note(error, f"in another process:\n{told}")
     try:
-        pickle.loads(pickle.dumps(error))
+        assert isinstance(error, Exception)
+        add_note(error, f"in another process:\n{told}")
+        cloudpickle.loads(cloudpickle.dumps(error))
     except Exception:
         return RuntimeError(f"the model raised what cannot be sent from its process:\n{told}")
     return error
@@ -444,6 +480,9 @@ def interrupts_held() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield  # Windows: the processes ignore it once they have begun.
         return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # To start it lets Ctrl-C through.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

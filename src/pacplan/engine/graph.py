@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.compiled.jit import inlined, kernel, zeros
+from pacplan.compiled.tiered import run
 from pacplan.engine.room import HASHED, Room
 from pacplan.engine.tree import NONE
 
@@ -141,7 +142,7 @@ def grown(table: MergeTable, needed: int, room: Room) -> MergeTable:
     room.take((slots - len(table.slots)) * SLOT.itemsize, HASHED)
     larger = empty_table(slots)
     if table.used[0] > 0:
-        _copy(table, larger)
+        run(_copy, slots, table, larger)
     return larger
 
 

@@ -101,11 +101,16 @@ def interrupts(raises: bool, stop: Callable[[], None] | None = None) -> Iterator
 
     handle.presses = presses  # type: ignore[attr-defined]
 
-    signal.signal(signal.SIGINT, handle)
     try:
+        signal.signal(signal.SIGINT, handle)
         yield presses
     finally:
-        signal.signal(signal.SIGINT, before)
+        try:
+            if signal.getsignal(signal.SIGINT) is handle:
+                signal.signal(signal.SIGINT, before)
+        except BaseException:  # Another signal's handler has raised before this one was put back.
+            signal.signal(signal.SIGINT, before)
+            raise
         if presses.any and not presses.insisted:
             _ctrl_c.absorbed = True
 

@@ -6,27 +6,25 @@ where the episode began. So what is learnt, and in which order, is what it would
 time.
 """
 
-import os
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, Future
-from contextlib import ExitStack
-from types import TracebackType
-from typing import Any, Self
+from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import numpy as np
 
 from pacplan.core.notes import lost
+from pacplan.engine.actors import Actors
 from pacplan.engine.calls import CHUNK_DONE
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.executors import (
     InProcess,
-    Team,
     Workers,
-    check_picklable,
-    portable,
+    do_job,
+    process_pool,
+    sent_model,
 )
-from pacplan.engine.lines import Lines
-from pacplan.engine.pipes import call_pool
 from pacplan.engine.search import Kept, KernelSearch
 from pacplan.models.simulator import Simulator
 from pacplan.models.tapes import OneCall, TapedSession
@@ -43,6 +41,8 @@ class Rehearsed:
         session: the model, which the search was made with.
     """
 
+    slow = True
+
     def __init__(self, search: KernelSearch, session: TapedSession) -> None:
         self._search = search
         # How much chance an episode uses up differs between a rehearsal and the episode in earnest. If
@@ -56,7 +56,7 @@ class Rehearsed:
         self._kept: Kept | None = None
 
     def prepare(self) -> int:
-        """Compile what the search needs; makes the root."""
+        """Load what the search needs, or have it compiled; makes the root."""
         return self._search.prepare()
 
     def stop_at(self, deadline: float | None) -> None:
@@ -117,51 +117,37 @@ class Rehearsed:
             session.wait(None if late is None else max(0.0, late))
 
 
-class Hands:
-    """Makes single calls of a model, on an executor of our own or the user's.
-
-    Use it in a `with` statement.
+@contextmanager
+def calls_made(
+    model: Simulator, seed: np.random.SeedSequence, workers: Workers
+) -> Iterator[Callable[..., Future[Any]]]:
+    """What has single calls of a model made: `submit(state, action, h, key)`.
 
     Args:
         model: a model that may be called anywhere.
         seed: of the plan.
         workers: who makes the calls.
     """
-
-    def __init__(self, model: Simulator, seed: np.random.SeedSequence, workers: Workers) -> None:
-        self._job = OneCall(
-            model.step, model.stationary, seed.entropy, seed.spawn_key, portable, os.getpid()
-        )
-        self._workers = workers
-        self._stack = ExitStack()
-        self._team: Team
-
-    def __enter__(self) -> Self:
-        self._team = self._gathered()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
-
-    def submit(self, state: Any, action: Any, h: int, key: tuple[int, ...]) -> Future[Any]:
-        """Have a call made."""
-        try:
-            future: Future[Any] = self._team.pool.submit(*self._team.call, state, action, h, key)
-        except BrokenExecutor as error:  # Processes of our own are replaced.
-            advice = "Its executor is yours: make a new one"
-            raise lost("calls to the model", error, advice) from error
-        return future
-
-    def _gathered(self) -> Team:
-        executor = self._workers.executor
+    job, executor = (
+        OneCall(model.step, model.stationary, seed.entropy, seed.spawn_key),
+        workers.executor,
+    )
+    call: tuple[Any, ...] = (job,)
+    with ExitStack() as stack:
         if hasattr(executor, "get_executor"):
-            return Team(self._stack.enter_context(Lines(executor, self._job)), ())
-        if executor is not None:
-            return Team(executor, (self._job,))
-        if self._workers.number == 1:
-            return Team(InProcess(), (self._job,))
-        check_picklable(self._job)
-        pool = call_pool(self._workers.number, self._job)
-        return Team(self._stack.enter_context(pool), ())
+            executor, call = stack.enter_context(Actors(executor, sent_model(job))), ()
+        elif executor is None and workers.number == 1:
+            executor = InProcess()
+        elif executor is None:
+            pool = process_pool(workers.number, job=sent_model(job))
+            executor, call = stack.enter_context(pool), (do_job,)
+
+        def submit(*arguments: Any) -> Future[Any]:
+            try:
+                future: Future[Any] = executor.submit(*call, *arguments)
+            except BrokenExecutor as error:  # Processes of our own are replaced.
+                advice = "Its executor is yours: make a new one"
+                raise lost("calls to the model", error, advice) from error
+            return future
+
+        yield submit

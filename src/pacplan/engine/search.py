@@ -1,32 +1,29 @@
 """A search by a compiled kernel, as the driver sees it: the tree, room, and the calls to the kernel."""
 
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.compiled.interpreted import interpreted
 from pacplan.compiled.jit import records
-from pacplan.engine.calls import ABORTED, CHUNK_DONE, FULL, NO_ROOM, REPORT, SPENT, STEP
-from pacplan.engine.checkpoint import named_arrays
+from pacplan.compiled.tiered import ready
+from pacplan.engine.calls import ABORTED, FULL, NO_ROOM, REPORT, SPENT, STEP
+from pacplan.engine.checkpoint import Stored, named_arrays
 from pacplan.engine.curve import FIRST_MARK, Points, new_points, points_of
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.episodes import play
 from pacplan.engine.promises import NO_ACTIONS, TERMS, broken_promise
 from pacplan.engine.query import Query
+from pacplan.engine.restoring import MOST_COUNTED, Spans, TreeShape, restore
 from pacplan.engine.room import OutOfTimeError, Room
 from pacplan.engine.tree import BLOCK, FIRST_ROOM, NODE, Reader, SearchTree, read_nothing
 from pacplan.models.protocol import Session
 
-# Kernels that are ready, with the kinds of searches and models (classes of tuples).
-_prepared: set[Any] = set()
-# Of several threads that need a kernel, one compiles it, and the clocks of all stand still. (A model
-# may make plans itself.)
-_preparing = threading.RLock()
-# Visits of a node or pair are counted in 32 bits; each is a call to the model.
-MOST_COUNTED = 2**31 - 1
+# Arrays that are not kept: the ground rules, and an episode that is over.
+_NOT_KEPT = frozenset({"terms", "path"})
 # Nodes, at most, that there is room for at first; more would take long to clear if it ends early.
 _MOST_EXPECTED = 1 << 15
 
@@ -72,7 +69,13 @@ class KernelSearch(ABC):
     seconds_a_node: ClassVar[float] = 3e-8
     """Time that the plan takes to make once the search is over, for each node of the tree."""
     derived: ClassVar[frozenset[str]] = frozenset()
-    """Arrays that kernels see and that follow from the others."""
+    """Arrays that kernels see and that follow from the planner's settings or from the others."""
+    growing: ClassVar[frozenset[str]] = frozenset()
+    """Arrays that may have more or fewer rows when the search goes on, besides those of the tree."""
+    changing: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Of records of settings, the fields that the search writes to."""
+    spans: ClassVar[Spans] = {}
+    """What fields of whole numbers count or point to, so that a checkpoint can be checked."""
 
     def __init__(
         self,
@@ -126,13 +129,14 @@ class KernelSearch(ABC):
         self._deterministic = deterministic
         self._pairs_a_step = pairs_a_step
         self._rng, self._ties = query.rng, query.ties
-        self._root = session.encode(query.state)
+        self.root_state = session.encode(query.state)
         if query.reuse is not None and query.reuse.tree is not None:
             self.tree.adopt(query.reuse.tree, session.encode)
         self.room.take(self.tree.nbytes)
         earlier = int(self.tree.nodes["count"].max(initial=0))
         self._most_calls = MOST_COUNTED - earlier
         self._run = run
+        self._compiled = False
 
     @abstractmethod
     def kernel_state(self) -> Any:
@@ -224,19 +228,16 @@ class KernelSearch(ABC):
         return episodes
 
     def prepare(self) -> int:
-        """Compile the kernel for this kind of model, or load it from the cache, once per process.
+        """Load the kernel for this kind of model, or have it compiled.
 
         This makes the root, which may ask the model; so it returns how that ended, as `advance` does.
         """
-        handle = self.session.handle
-        state = self.kernel_state()
-        kind = self._run, *map(type, (state, *state, handle, getattr(handle, "inner", None)))
-        if kind in _prepared:
-            return CHUNK_DONE
-        with _preparing:
-            status = self.advance(0, 0)
-            _prepared.add(kind)
-        return status
+        return self.advance(0, 0)
+
+    @property
+    def slow(self) -> bool:
+        """Whether an episode may take long: the kernel is not there yet, or calls Python code."""
+        return not self._compiled or self.session.slow
 
     def stop_at(self, deadline: float | None) -> None:
         """Begin no call to the model after this reading of `time.perf_counter`."""
@@ -256,17 +257,20 @@ class KernelSearch(ABC):
         last = int(self.report["episodes"]) + episodes
         countable = min(calls, self._most_calls)
         while True:
-            status = int(
-                self._run(
-                    self.kernel_state(),
-                    self.session.handle,
-                    self._root,
-                    last - int(self.report["episodes"]),
-                    countable,
-                    self._rng,
-                    self._ties,
-                )
+            arguments = (
+                self.kernel_state(),
+                self.session.handle,
+                self.root_state,
+                last - int(self.report["episodes"]),
+                countable,
+                self._rng,
+                self._ties,
             )
+            if not self._compiled:
+                late = self.room.deadline is not None
+                self._compiled = ready(self._run, arguments, late=late)
+            run = self._run if self._compiled else interpreted(self._run)
+            status = int(run(*arguments))
             if status == SPENT and countable < calls:
                 return FULL
             called = status == ABORTED and not self.report["refused"]
@@ -287,24 +291,32 @@ class KernelSearch(ABC):
         """The whole search between two chunks: its arrays by name."""
         own = dict(named_arrays(self.kernel_state()))
         streams = {"streams.rng": self._rng.words, "streams.ties": self._ties.words}
-        arrays = {name: array for name, array in own.items() if name not in self.derived}
+        arrays = {name: own[name] for name in own if name not in self.derived | _NOT_KEPT}
         return arrays | streams | {"points": self.points} | self.session.memory()
 
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Put a search that was set up in the same way where `state_arrays` found it.
+    def restore(self, saved: Mapping[str, Stored]) -> None:
+        """Put a search that was set up in the same way where a file's arrays found it.
 
         Raises:
-            ValueError: the arrays do not fit this search.
+            ValueError: the arrays do not fit this search, or contradict each other.
         """
-        self.session.recall({name: arrays[name] for name in arrays if name.startswith("session.")})
-        for name, array in self.state_arrays().items():
-            if name not in arrays or arrays[name].dtype != array.dtype:
-                raise ValueError(f"the checkpoint does not fit this planner: {name} differs")
-            self.room.take(max(0, arrays[name].nbytes - array.nbytes))
-            self._fill(name, array, arrays[name])
-        # A deadline that came while it was saved is not that of the search that goes on.
-        self.report["halt"] = self.report["refused"] = 0
-        self.reserve()
+        restore(self, saved)
+
+    def sizes(self) -> dict[str, int]:
+        """Numbers that `spans` name; under the name of an array, how many of its records are in use."""
+        nodes, pairs = map(int, self.tree.arrays().used)
+        return {
+            "nodes": nodes,
+            "pairs": pairs,
+            "tree.nodes": nodes,
+            "tree.pairs": pairs,
+            "actions": len(self.actions),
+            "horizon": self.horizon,
+        }
+
+    def check_restored(self, shape: TreeShape) -> None:
+        """Raise ValueError for what a file claims that no search can have come to."""
+        return
 
     def keep(self, before: Kept | None = None) -> Kept:
         """How the search stands between two chunks, for `put_back`.
@@ -322,19 +334,21 @@ class KernelSearch(ABC):
     def put_back(self, kept: Kept) -> None:
         """Put the search back to where it stood."""
         for name, array in self.state_arrays().items():
-            self._fill(name, array, kept.arrays[name])
+            saved = kept.arrays[name]
+            _copy(saved, self.sized(name, array, saved.shape))
         self.room.held = kept.held
 
-    def _fill(self, name: str, array: NDArray[Any], saved: NDArray[Any]) -> None:
-        if saved.shape != array.shape:
-            if name in ("tree.nodes", "tree.pairs"):
-                self.tree.fit(name.removeprefix("tree."), len(saved))
-            else:
-                # Without compilation, kernels see a view of the array.
-                owner = array if array.base is None else array.base
-                owner.resize(saved.shape, refcheck=False)
-            array = self.state_arrays()[name]
-        _copy(saved, array)
+    def sized(self, name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """One of the arrays, made to be of this shape."""
+        if shape == array.shape:
+            return array
+        if name in ("tree.nodes", "tree.pairs"):
+            self.tree.fit(name.removeprefix("tree."), shape[0])
+        else:
+            # Without compilation, kernels see a view of the array.
+            owner = array if array.base is None else array.base
+            owner.resize(shape, refcheck=False)
+        return self.state_arrays()[name]
 
     def broken_promise(self) -> Exception:
         """The error for a model that broke a promise."""

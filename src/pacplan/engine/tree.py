@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from pacplan.compiled.jit import PART, inlined, zeros
 from pacplan.compiled.prefetch import begin_to_load
+from pacplan.core.keys import signs
 from pacplan.engine.mapped import resized
 from pacplan.engine.room import Room
 
@@ -435,7 +436,8 @@ class SearchTree:
         for pair in self.tried(0):
             if self.pairs[pair]["action"] == action:
                 for outcome in self.outcomes(pair):
-                    if not outcome.ended and outcome.state == state:
+                    found = outcome.state
+                    if not outcome.ended and found == state and signs(found) == signs(state):
                         return outcome.node
         return None
 
@@ -453,13 +455,13 @@ def _below(nodes: Records, pairs: Records, node: int) -> tuple[NDArray[Any], NDA
     found_nodes, found_pairs = [level], [level[:0]]
     while level.size:
         made = _chained(nodes["first"][level], pairs["sibling"])
-        found_pairs += [made, _kept_free(nodes[level])]
+        found_pairs += [made, kept_free(nodes[level])]
         level = _chained(pairs["child"][made], nodes["sibling"])
         found_nodes.append(level)
     return np.sort(np.concatenate(found_nodes)), np.sort(np.concatenate(found_pairs))
 
 
-def _kept_free(nodes: Records) -> NDArray[Any]:
+def kept_free(nodes: Records) -> NDArray[Any]:
     """Numbers of the pairs that are kept free for further actions of some nodes (`add_pair`)."""
     nodes = nodes[nodes["tried"] > 1]
     in_block = (nodes["tried"] - 2) % BLOCK + 1

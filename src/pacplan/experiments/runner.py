@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import exact
+from pacplan.compiled.tiered import waiting
 from pacplan.core import checks
 from pacplan.core.notes import lost
 from pacplan.engine.executors import Batches, InProcess, as_computed, here_or_in_processes
@@ -181,7 +182,8 @@ def _attempt(run: Run, instances: "dict[tuple[str, int], _Instance]") -> Record:
             instances[key] = _Instance(run.problem, run.problem_seed)
         instance = instances[key]
         planner = run.planner.build()
-        plan = planner.plan(instance.model, seed=run.seed, budget=run.budget, on_interrupt="raise")
+        with waiting():  # The time of a run is a result.
+            plan = planner.plan(instance.model, seed=run.seed, budget=run.budget, on_interrupt="raise")
         return replace(
             record,
             horizon=plan.horizon,

@@ -25,6 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from pacplan.core.notes import pass_on
+
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 # Marshalled without a look inside. Version 2 of the format has neither interning nor references, so
 # the bytes depend only on values.
@@ -106,6 +108,7 @@ class Writer:
         try:
             self._write(value)
         except Exception as error:
+            pass_on(error)
             raise UnidentifiedError(_words(value, error)) from error
 
     def write_attributes(self, attributes: Mapping[str, Any]) -> None:
@@ -127,6 +130,7 @@ class Writer:
                     plain += (name, ...)
                     self._write(value)
         except Exception as error:
+            pass_on(error)
             raise UnidentifiedError(f"{name} holds {_words(attributes[name], error)}") from error
         self._parts.append(dumps(plain, _VERSION))
 
@@ -251,7 +255,8 @@ class Writer:
         """What pickling would save."""
         try:
             saved = value.__reduce_ex__(4)
-        except Exception:
+        except Exception as error:
+            pass_on(error)
             raise UnidentifiedError(f"{kind.__module__}.{kind.__qualname__}") from None
         if isinstance(saved, tuple):
             # Iterators over items are read out.

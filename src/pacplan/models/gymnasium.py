@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.core import checks
+from pacplan.core.notes import add_note
 from pacplan.models.actions import actions_of, mask_of, most_of, numbered
 from pacplan.models.bench import Actions, Bench, EnvState, observation_key, own_copy
 from pacplan.models.layers import RECORDER, UncopiedError, all_layers
@@ -319,7 +320,11 @@ class _WatchedSession(PythonSession):
         if self._log is not None:
             # So that draws depend only on the generator, which a checkpoint can save.
             self._bench.forget_stream()
-        return super().call(key, action, h)
+        answer = super().call(key, action, h)
+        # The first state is the one to plan from. Not every environment tells by itself.
+        if key == 0 and isinstance(self.error, Exception):
+            add_note(self.error, "if the environment was not reset, call env.reset() before planning")
+        return answer
 
     def _answer_reseed(self, high: int, low: int, _: int) -> None:
         super()._answer_reseed(high, low, _)

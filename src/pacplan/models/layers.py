@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pacplan.core.notes import pass_on
 from pacplan.models import forms
 
 RECORDER = "ActionRecorder"
@@ -69,6 +70,7 @@ def another(env: Any, *, copied: bool) -> Any:
         try:
             return copy.deepcopy(env)
         except Exception as error:
+            pass_on(error)
             if spec is None:
                 raise UncopiedError(
                     f"{type(env).__name__} cannot be copied ({type(error).__name__}: {error}), and has "

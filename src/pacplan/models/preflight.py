@@ -10,6 +10,7 @@ import numpy as np
 
 from pacplan.core import checks
 from pacplan.core.keys import same
+from pacplan.core.notes import pass_on
 from pacplan.models import forms
 from pacplan.models.bench import Bench, EnvState, chosen
 
@@ -190,6 +191,7 @@ class _Look:
             try:
                 seen.setdefault(None if ended else successor, successor)
             except Exception as error:
+                pass_on(error)
                 self.problems["key"] = (
                     f"the key of what follows {where} does not hash and compare "
                     f"({type(error).__name__}: {error}); return tuples, strings or numbers from key="
@@ -227,7 +229,8 @@ class _Look:
         try:
             group = forms.form(observation) if bench.by_content else state.key
             others = self._alike.setdefault(group, [])
-        except Exception:
+        except Exception as error:
+            pass_on(error)
             return  # It has no form, or does not hash, which is reported elsewhere.
         mark = bench.identify(state.saved)
         if len(others) >= _TWINS or any(mark == known for known, _ in others):
@@ -327,7 +330,8 @@ def _alike(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
 def _equal(one: EnvState | None, other: EnvState | None) -> bool:
     try:
         return one == other
-    except Exception:
+    except Exception as error:
+        pass_on(error)
         return True  # Keys that do not compare are reported elsewhere.
 
 

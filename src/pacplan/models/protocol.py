@@ -18,7 +18,6 @@ class Session(Protocol):
     Attributes:
         handle: the NamedTuple that kernels dispatch on (`pacplan.models.handles`).
         slow: whether a call to the model runs Python code.
-        states: the states by their integer; None if the integers are the states.
         labels: the actions as the user has them, `labels[state][index]`, the state as its integer; None
             if the indices are they.
         error: what the model's own code raised during the last aborted call, if anything.
@@ -26,9 +25,12 @@ class Session(Protocol):
 
     handle: Any
     slow: bool
-    states: list[Any] | None
     labels: Any
     error: BaseException | None
+
+    @property
+    def states(self) -> list[Any] | None:
+        """The states by their integer; None if the integers are the states."""
 
     def encode(self, state: Any) -> int:
         """The integer of a state."""
@@ -38,6 +40,12 @@ class Session(Protocol):
 
     def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
         """Offer these actions in a state; raises BrokenPromiseError if the model now says otherwise."""
+
+    def offered(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many actions each of these integers offers; 0: it is no state.
+
+        Asked of what a file names as states.
+        """
 
     def stop_at(self, deadline: float | None) -> None:
         """Abort calls made after this reading of `time.perf_counter`."""
@@ -80,6 +88,15 @@ class CompiledSession:
     def encode(self, state: Any) -> int:
         """The state itself: states are integers already."""
         return int(state)
+
+    def offered(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """By the table."""
+        handle = self.handle
+        while hasattr(handle, "inner"):
+            handle = handle.inner
+        counts = handle.action_counts
+        states = np.clip(keys, 0, len(counts) - 1)
+        return np.where(keys == states, counts[states], 0)
 
     def stop_at(self, deadline: float | None) -> None:
         """Nothing: the search watches its deadline."""
@@ -212,8 +229,18 @@ def check_model(model: Any) -> None:
         return
     missing = [name for name in _members if not hasattr(model, name)]
     if missing:
+        what = instead(model) or f", which has no {', '.join(missing)}"
         raise TypeError(
             "model must be a pacplan model such as TabularMDP or Simulator, got "
-            f"{type(model).__name__}, which has no {', '.join(missing)}"
+            f"{type(model).__name__}{what}"
         )
     _checked.add(type(model))
+
+
+def instead(thing: Any) -> str:
+    """How a model is made of what is none, if that can be told; else nothing."""
+    if callable(getattr(thing, "reset", None)) and callable(getattr(thing, "step", None)):
+        return "; for a Gymnasium environment pass pacplan.from_gymnasium(env)"
+    if callable(thing) and not isinstance(thing, type):
+        return "; for a function that draws one transition pass pacplan.Simulator(step, actions=...)"
+    return ""

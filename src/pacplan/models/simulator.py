@@ -15,13 +15,13 @@ from numba.extending import is_jitted
 from numpy.typing import NDArray
 
 from pacplan.compiled.announcements import compiling
-from pacplan.compiled.jit import call_python, caller, records
+from pacplan.compiled.jit import address_of, call_python, caller, records
 from pacplan.compiled.questions import answers
 from pacplan.compiled.streams import STREAM, streams
 from pacplan.core import checks
 from pacplan.core.identity import described
-from pacplan.core.keys import all_distinct, same
-from pacplan.core.notes import add_note, shown
+from pacplan.core.keys import all_distinct, same, signs, told_apart
+from pacplan.core.notes import add_note, pass_on, shown
 from pacplan.models import handles, states
 from pacplan.models.protocol import BrokenPromiseError, CompiledSession
 
@@ -337,6 +337,8 @@ def _words(rng: np.random.Generator) -> tuple[int, ...]:
 
 
 def _set_words(rng: np.random.Generator, words: Any) -> None:
+    if words["half"] > 1 or words["spare"] >= 1 << 32:
+        raise ValueError("the checkpoint has a generator in a state in which none can be")
     state: Any = rng.bit_generator.state
     state["state"]["state"] = (int(words["high"]) << 64) | int(words["low"])
     state["has_uint32"], state["uinteger"] = int(words["half"]), int(words["spare"])
@@ -360,10 +362,14 @@ class PythonSession:
         self._max_actions = model.max_actions
         self._step = model.step
         self._actions = actions if callable(actions) else None
+        self._count = 0 if callable(actions) else actions
         self._stationary = model.stationary
         self._rng = np.random.default_rng(seed.spawn(1)[0])
         self.states: list[Any] = []
         self._keys: dict[Any, int] = {}
+        # Those of states that hold the number 0.0 or -0.0, and whether any holds -0.0.
+        self._with_zeros: set[int] = set()
+        self._minus_zero = False
         # Filled state by state.
         self.labels: dict[int, tuple[Any, ...]] | None = {} if callable(actions) else None
         # What some of the states held when they were new, by their numbers.
@@ -388,22 +394,40 @@ class PythonSession:
             counter,
             locator,
             seeder,
-            0 if callable(actions) else actions,
+            self._count,
             self._answer,
             self._point,
         )
 
     def encode(self, state: Any) -> int:
         """The number of a state, a new one if it was never seen."""
-        key = self._keys.get(state)
+        key = self._find(state)
         if key is None:
-            key = self._keys[state] = len(self.states)
+            key = len(self.states)
+            found = signs(state)
+            if found:
+                self._with_zeros.add(key)
+                self._minus_zero = self._minus_zero or -1.0 in found
+            self._keys[told_apart(state) if found else state] = key
             self.states.append(state)
             if key < _CLOSELY or not key & _NOW_AND_THEN:
                 content = states.content(state)
                 if content is not None:
                     self._contents[key] = content
         return key
+
+    def _find(self, state: Any) -> int | None:
+        """The number of a state that was seen."""
+        key = self._keys.get(state)
+        # 0.0 and -0.0 are equal, and not the same; few searches see both.
+        if key in self._with_zeros or (key is None and self._minus_zero):
+            key = self._keys.get(told_apart(state))
+        return key
+
+    def _forget(self, key: int) -> None:
+        """Forget the state that was seen last."""
+        del self._keys[told_apart(self.states.pop())]
+        self._with_zeros.discard(key)
 
     def label(self, key: int, action: int) -> Any:
         """The action behind an index."""
@@ -460,7 +484,7 @@ class PythonSession:
     def _see_unchanged(self, key: int) -> None:
         state = self.states[key]
         try:
-            found = self._keys.get(state)
+            found = self._find(state)
         except TypeError:  # It can no longer be hashed. (What a signal handler raises comes through.)
             found = None
         held = self._contents.get(key)
@@ -484,10 +508,12 @@ class PythonSession:
         """Reach the same states again, by one call for each.
 
         Raises:
-            ValueError: the simulator does not do what it did.
+            ValueError: the simulator does not do what it did, or no simulator can have done it.
         """
         for row in memory["session.log"]:
             key, action, h = int(row["state"]), int(row["action"]), int(row["h"])
+            if not 0 <= action < self.offered(np.array([key]))[0]:
+                raise ValueError("the checkpoint names states or actions that there are not")
             _set_words(self._rng, row["rng"])
             found, reward, flag = self.call(key, action, h)
             if self.error is not None:
@@ -518,6 +544,17 @@ class PythonSession:
     def _answer_reseed(self, high: int, low: int, _: int) -> None:
         self._seed["state"]["state"] = high << 64 | low
         self._rng.bit_generator.state = self._seed
+
+    def offered(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """By the user's function, which is asked about states that were not called yet."""
+        known = (keys >= 0) & (keys < len(self.states))
+        if self._actions is None:
+            return np.where(known, self._count, 0)
+        counts = np.zeros(len(keys), np.int64)
+        counts[known] = [self.count_actions(key) for key in keys[known].tolist()]
+        if self.error is not None:
+            raise self.error
+        return counts
 
     def count_actions(self, key: int) -> int:
         """Number of actions of a state, from one call to the user's function; 0 after an error."""
@@ -602,7 +639,8 @@ def _broken_step(state: Any, action: Any, drawn: Any) -> BrokenPromiseError:
     successor = drawn[0]
     try:
         hash(successor)
-    except Exception:
+    except Exception as error:
+        pass_on(error)
         return BrokenPromiseError(
             f"{where} returned the state {shown(successor)} ({type(successor).__name__}), which is "
             "not hashable; equal states must be recognised, so return a tuple, a string or a number"
@@ -646,7 +684,9 @@ def _jitted_coordinates(handle: Any, state: Any, point: Any) -> Any:
 @cache
 def _jitted_handle(step: Any, actions: int | Callable[[Any], Any], stationary: bool) -> JittedHandle:
     with compiling(f"the simulator {step.py_func.__name__}"):
-        return JittedHandle(_jitted_step(step, stationary).address, _jitted_count(actions).address)
+        return JittedHandle(
+            address_of(_jitted_step(step, stationary)), address_of(_jitted_count(actions))
+        )
 
 
 @cache
@@ -750,6 +790,7 @@ class JittedSession(CompiledSession):
     """A jitted simulator during one plan."""
 
     labels = None
+    error: BaseException | None
 
     def __init__(
         self,
@@ -765,6 +806,12 @@ class JittedSession(CompiledSession):
     def label(self, key: int, action: int) -> int:
         """The index itself."""
         return action
+
+    def offered(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """By the user's function: any number may be a state."""
+        actions = self._actions
+        counts = (actions(int(key)) if callable(actions) else actions for key in keys)
+        return np.fromiter(counts, np.int64, len(keys))
 
     def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
         """Check that the user's function still says that the state offers as many actions."""

@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from pacplan.core.notes import pass_on
 from pacplan.models import forms, rddl
 from pacplan.models.bench import Actions, Bench, EnvState, chosen
 from pacplan.models.layers import (
@@ -139,6 +140,7 @@ class Snapshots(Bench):
         try:
             copied = copy.deepcopy(attributes, memo)
         except Exception as error:
+            pass_on(error)
             raise UncopiedError(_uncopied(live, attributes, memo, error)) from error
         for layer, content in zip(fresh, copied, strict=True):
             vars(layer).update(content)
@@ -477,7 +479,8 @@ def _own_copy(saved: Any) -> Any:
     """A copy, so that the bench cannot change what is not its own; the thing itself if it has none."""
     try:
         return copy.deepcopy(saved)
-    except Exception:
+    except Exception as error:
+        pass_on(error)
         return saved
 
 
@@ -511,7 +514,8 @@ def _uncopied(
         for name, value in content.items():
             try:
                 copy.deepcopy(value, dict(memo))
-            except Exception:
+            except Exception as other:
+                pass_on(other)
                 where = f"{type(layer).__name__}.{name}, a {type(value).__name__},"
                 break
     return (

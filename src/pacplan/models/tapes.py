@@ -10,7 +10,6 @@ is *rehearsed* (`pacplan.engine.rehearsal`): played on with guesses in place of 
 yet. Nothing of a rehearsal stays, except the calls that were begun.
 """
 
-import os
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from contextlib import suppress
@@ -24,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.core.notes import IN_A_SCRIPT, lost
+from pacplan.core.notes import lost, pass_on
 from pacplan.models import forms
 from pacplan.models.simulator import PythonSession, Simulator
 
@@ -40,20 +39,7 @@ _STEADY = 0.99
 _MADE_AGAIN = 2
 
 Submit = Callable[..., Future[Any]]
-"""Has a call made: `submit(state, action, h, key)`, of which the future holds a `Returned`."""
-
-
-@dataclass(frozen=True)
-class Returned:
-    """What a call of the user's function came to.
-
-    Attributes:
-        drawn: what it returned.
-        error: what it raised, if anything.
-    """
-
-    drawn: Any
-    error: Exception | None = None
+"""Has a call made: `submit(state, action, h, key)`, of which the future holds what is drawn."""
 
 
 @dataclass(frozen=True)
@@ -65,27 +51,18 @@ class OneCall:
         stationary: whether it does without the number of steps.
         entropy: of the plan's seed.
         spawn_key: of the same.
-        portable: makes an error fit to be sent from another process.
-        home: the process that plans.
     """
 
     step: Callable[..., Any]
     stationary: bool
     entropy: Any
     spawn_key: tuple[int, ...]
-    portable: Callable[[Exception], Exception]
-    home: int
 
-    def __call__(self, state: Any, action: Any, h: int, key: tuple[int, ...]) -> Returned:
+    def __call__(self, state: Any, action: Any, h: int, key: tuple[int, ...]) -> Any:
         """Draw from a pair, with the generator of this draw alone."""
         seed = np.random.SeedSequence(self.entropy, spawn_key=(*self.spawn_key, *key))
         rng = np.random.default_rng(seed)
-        try:
-            if self.stationary:
-                return Returned(self.step(state, action, rng))
-            return Returned(self.step(state, action, rng, h))
-        except Exception as error:
-            return Returned(None, error if os.getpid() == self.home else self.portable(error))
+        return self.step(state, action, rng) if self.stationary else self.step(state, action, rng, h)
 
 
 class Draw:
@@ -93,7 +70,7 @@ class Draw:
 
     Attributes:
         future: holds what it came to; None: whoever made it was lost.
-        found: what it came to, once somebody has looked and if it was no error.
+        found: what it came to, alone in a tuple, once somebody has looked and if it was no error.
         ends: how often whoever made it was lost.
     """
 
@@ -101,13 +78,18 @@ class Draw:
 
     def __init__(self) -> None:
         self.future: Future[Any] | None = None
-        self.found: Returned | None = None
+        self.found: tuple[Any] | None = None
         self.ends = 0
 
     @property
     def there(self) -> bool:
         """Whether it has come back."""
         return self.future is not None and self.future.done()
+
+    @property
+    def made_alone(self) -> bool:
+        """Whether nothing else may be under way: if it is lost, that is known to be its own fault."""
+        return self.ends == _MADE_AGAIN
 
 
 class Tape:
@@ -208,7 +190,7 @@ class TapedSession(PythonSession):
             for number in range(tape.taken, tape.taken + tape.ahead):
                 found = tape.draws.pop(number).found
                 assert found is not None
-                tape.seen.append(found.drawn)
+                tape.seen.append(found[0])
             del tape.seen[:-_REMEMBERED]
             tape.taken, tape.ahead = tape.taken + tape.ahead, 0
             if not tape.numbered:
@@ -222,12 +204,11 @@ class TapedSession(PythonSession):
         for tape in self._touched.values():
             tape.ahead = 0
         self._touched.clear()
-        for key in range(self._settled, len(self.states)):
-            del self._keys[self.states[key]]
+        for key in reversed(range(self._settled, len(self.states))):
+            self._forget(key)
             for kept in (self._contents, self._forms, self.labels):
                 if kept is not None:
                     kept.pop(key, None)
-        del self.states[self._settled :]
         self._calls = self._settled_calls
         self.error = None
 
@@ -297,13 +278,13 @@ class TapedSession(PythonSession):
             call = Ahead(
                 -self._chance, next(self._places), draw, tape, number, (self.states[key], label, h)
             )
-            if self.needed is None:
+            if self.needed is None and not (draw.made_alone and self._under_way):
                 self._begin(call)
                 found = self._found(draw)
-            elif draw.ends == 0 and self._chance >= _LEAST_CHANCE * self._next_chance:
+            elif not draw.made_alone and self._chance >= _LEAST_CHANCE * self._next_chance:
                 heappush(self._ahead, call)
         if found is not None:
-            return found.drawn
+            return found[0]
         if self.needed is None:
             self.needed = draw
         # No call that comes later is more likely to be used.
@@ -332,9 +313,9 @@ class TapedSession(PythonSession):
         if self._ending:
             return 0
         self._note_news()
-        # One with which somebody was lost is made alone, so that it is known whose fault it is.
-        most = 1 if self.needed is not None and self.needed.ends > 0 else self.at_once
-        return most - len(self._under_way)
+        if self.needed is not None and self.needed.made_alone:
+            return 0
+        return self.at_once - len(self._under_way)
 
     def _begin(self, call: Ahead) -> None:
         """Have a draw made."""
@@ -346,8 +327,8 @@ class TapedSession(PythonSession):
         self._under_way.add(draw)
         draw.future.add_done_callback(lambda _: self._news.put(draw))
 
-    def _found(self, draw: Draw) -> Returned | None:
-        """What a draw came to; None if it is not there, or if it failed and the search needs it not.
+    def _found(self, draw: Draw) -> tuple[Any] | None:
+        """What a draw came to, in a tuple; None if it is not there, or failed and is not needed.
 
         Raises:
             Exception: what the user's function raised in a call that the search needs.
@@ -356,24 +337,19 @@ class TapedSession(PythonSession):
         if draw.found is not None or draw.future is None or not draw.future.done():
             return draw.found
         try:
-            found: Returned = draw.future.result()
+            draw.found = (draw.future.result(),)
         except (BrokenExecutor, CancelledError) as error:
             draw.future = None
             draw.ends += 1
             if self.needed is None and draw.ends > _MADE_AGAIN:
                 advice = f"This call was made {draw.ends} times, with the same seed, and always lost"
-                if not any(tape.taken for tape in self._tapes.values()):
-                    advice += f". If none ever came back: {IN_A_SCRIPT}"
                 raise lost("calls to the model", error, advice) from error
             return None
-        except Exception:
+        except Exception as error:
+            pass_on(error)
             if self.needed is None:
                 raise
             return None
-        if found.error is None:
-            draw.found = found
-        elif self.needed is None:
-            raise found.error
         return draw.found
 
     def _guess(self, tape: Tape, key: int) -> tuple[Any, float]:
@@ -382,9 +358,7 @@ class TapedSession(PythonSession):
         Draws that came back before their turn count: with another guess, the search might see more
         successors of the pair than there are.
         """
-        early = [
-            found.drawn for draw in tape.draws.values() if (found := self._found(draw)) is not None
-        ]
+        early = [found[0] for draw in tape.draws.values() if (found := self._found(draw)) is not None]
         seen = tape.seen + early
         if not seen:
             return (self.states[key], self._usual_reward, False), 0.0

@@ -110,6 +110,11 @@ def _merged_bracket(family: Family) -> Promise:
     )
 
 
+def _chosen(family: Family) -> Promise:
+    # OPD where nothing is random; and the others promise as much as Bracket with equal states merged.
+    return _certainty(family) if family.name in _CERTAIN else _merged_bracket(family)
+
+
 def _canopy(family: Family) -> Promise:
     # Half of delta for each side, whatever is known.
     return Promise(below=0.5, above=0.5, upper="best")
@@ -157,8 +162,7 @@ _ARMS = frozenset({"ties", "anytime", "lucky", "unlucky", "stopped"})
 ENTRANTS: dict[str, Entrant] = {
     entrant.name: entrant
     for entrant in (
-        # Whichever it chooses promises as much as Bracket with equal states merged.
-        Entrant("plan", _Chosen, _merged_bracket),
+        Entrant("plan", _Chosen, _chosen),
         Entrant("bracket", Bracket, _bracket),
         Entrant("bracket/depth", Bracket, _merged_bracket, {"merge": "depth"}),
         Entrant("bracket/stationary", Bracket, _merged_bracket, {"merge": "stationary"}),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pacplan.compiled.sources import source_digest
+from pacplan.compiled.tiered import waiting
 from pacplan.core import checks
 from pacplan.core.notes import lost
 from pacplan.core.version import __version__
@@ -224,9 +225,10 @@ def _compute(tasks: list[Task], results: Ledger, workers: int, progress: bool) -
     done = total - sum(len(task.cases) for task in left)
     with bar(total, done, "plans", show=progress) as advance:
         if workers > 1:
-            # One plan of each kind here, so that kernels are compiled once, not by every process.
+            # One plan of each kind here, so that the processes find all kernels.
             for task in {task.key[:2]: task for task in reversed(left)}.values():
-                with suppress(Exception):  # It is raised again, and noted, when its batch is computed.
+                # What it raises is raised again, and noted, when its batch is computed.
+                with suppress(Exception), waiting():
                     _plan(task, task.cases[0])
         processes = workers if left else 1
         with here_or_in_processes(processes, left, "planners and families") as executor:

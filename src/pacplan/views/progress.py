@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pacplan.core.keys import same
+from pacplan.core.text import printable
 from pacplan.core.words import at_least, at_most
 from pacplan.views.notebook import progress_html, progress_line
 
@@ -97,7 +98,7 @@ def progress_table(snapshot: "Snapshot", target: float | None, budget: int | Non
     for action, lower, upper in zip(snapshot.actions, snapshot.lower, snapshot.upper, strict=True):
         mark = ">" if same(action, snapshot.action) else ""
         bar = interval_bar(float(lower), float(upper), low, high)
-        table.add_row(mark, escape(str(action)), at_least(lower), bar, at_most(upper))
+        table.add_row(mark, escape(printable(str(action))), at_least(lower), bar, at_most(upper))
     return Group(head, table)
 
 

@@ -53,7 +53,8 @@ class Bracket(Targeted, Planner):
         delta: probability with which the guarantee may fail.
         gamma: discount in [0, 1]; 1 needs an explicit horizon.
         horizon: number of steps H; by default as for `MDPGapE`, and for `target="infinite"` the least
-            whose tail is at most 15 % of epsilon. With epsilon = 0 it follows from the budget.
+            whose tail is at most 15 % of epsilon. With epsilon = 0 it follows from the budget; with a
+            time limit alone, it is the smallest H with gamma^H <= 1/100.
         goal: "action", or "value": stops when the interval of the state's value is at most 2 epsilon
             wide, so that its middle, `plan.value`, is within epsilon.
         merge: "tree": a node for every history; "depth": one for all histories that lead to the same

@@ -23,6 +23,7 @@ from pacplan.algorithms.bracket.constants import (
 from pacplan.compiled.jit import inlined, zeros
 from pacplan.engine.calls import halted
 from pacplan.engine.graph import MergeTable, empty_table, find, grown, merge
+from pacplan.engine.restoring import check_table, owners, require
 from pacplan.engine.room import Room
 from pacplan.engine.tree import NONE
 
@@ -95,6 +96,29 @@ class PoolArrays:
             self._places,
             self._used,
         )
+
+    @property
+    def used(self) -> tuple[int, int, int]:
+        """How many states, pairs and outcomes there are."""
+        states, pairs, outcomes = self._used[:3].tolist()
+        return states, pairs, outcomes
+
+    def check_restored(self) -> None:
+        """Raise ValueError unless states have blocks of pairs, and these have outcomes."""
+        states, pairs, outcomes = self.used
+        beside = min(len(self._values), len(self._guesses), len(self._places.slots) - 1)
+        require(len(self._states) <= beside, "its pool has no room")
+        offered = self._states["actions"][:states]
+        require(
+            offered.sum() == pairs
+            and np.array_equal(self._states["first"][:states], np.cumsum(offered) - offered),
+            "pairs of its pool",
+        )
+        require(np.array_equal(np.sort(check_table(self._places, states)), np.arange(states)), "places")
+        after = self._outcomes["next"][:outcomes]
+        seen = self._pairs["n"][:pairs] > 0
+        heads = np.where(seen, self._pairs["outcome"][:pairs], NONE)
+        require(np.all(owners(heads, after) != NONE), "outcomes of its pool")
 
     def reserve(self, room: Room) -> None:
         """Make room for another episode at least, up to a limit."""

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.bracket.pool import Pool
+from pacplan.algorithms.bracket.pool import ENDED, Pool
 from pacplan.algorithms.common.returns import ACCOUNT_FIELDS
 from pacplan.engine.graph import Graph
+from pacplan.engine.restoring import COUNT, Spans, link_to
 from pacplan.engine.tree import LINKS, NODE_FIELDS, TreeArrays
 
 # A state of the tree. Its bounds lie in a table of their own.
@@ -171,6 +172,46 @@ DECISION = np.dtype(
     ],
     align=True,
 )
+
+
+# What the whole numbers count or point to ...
+SPANS: Spans = {
+    "tree.nodes": {"place": (ENDED, "states"), "branch": link_to("actions"), "depth": (0, "horizon")},
+    "steps": {"found": COUNT},
+    "root": {
+        "exploits": COUNT,
+        "proven": (0, "grid"),
+        "forced": (0, "forced grid"),
+        "forces": COUNT,
+        "forced_account": (0, "accounts"),
+        "account": (0, "accounts"),
+        "refill": COUNT,
+        "followed": COUNT,
+        "unguided": COUNT,
+        "rebuilt": COUNT,
+        "pair": link_to("pairs"),
+    },
+    "decision": {
+        "best": (0, "actions"),
+        "kind": (EXPLORE, FORCED + 1),
+        "play": (0, "actions"),
+        "target": link_to("horizon"),
+        "foreseen": link_to("nodes"),
+        "advised": link_to("most actions"),
+    },
+    "pool.states": {"actions": (1, "most actions")},
+    "pool.pairs": {"n": COUNT},
+    "pool.outcomes": {"place": (ENDED, "states"), "count": COUNT},
+}
+# ... and what changes beside what was fixed before the search began.
+CHANGING = {
+    "rules": (
+        *("least_return", "most_return", "reserve", "bettors", "forcers"),
+        *("due", "swept", "owed", "row"),
+    ),
+    "steps": ("prior", "found"),
+    "moments": ("centre", "spread", "skew"),
+}
 
 
 class Bounds(NamedTuple):

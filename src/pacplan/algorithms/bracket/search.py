@@ -15,13 +15,15 @@ from pacplan.algorithms.bracket.constants import (
     FIRST_ACCOUNTS,
     SMALL_COUNTS,
 )
-from pacplan.algorithms.bracket.pool import PoolArrays
+from pacplan.algorithms.bracket.pool import ENDED, PoolArrays
 from pacplan.algorithms.bracket.records import (
     ARM,
+    CHANGING,
     DECISION,
     NODE,
     PAIR,
     SCRATCH,
+    SPANS,
     Bounds,
     Search,
 )
@@ -29,12 +31,13 @@ from pacplan.algorithms.bracket.setting import Task, setting_of
 from pacplan.algorithms.common.confidence import tail
 from pacplan.algorithms.common.funds import FIRST_BET
 from pacplan.algorithms.common.plans import within
-from pacplan.algorithms.common.returns import ANYTHING, NEWEST, check_returns
+from pacplan.algorithms.common.returns import ANYTHING, NEWEST, check_accounts, check_returns
 from pacplan.compiled.jit import copied, records, zeros
 from pacplan.engine.curve import Points
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_graph, grown_graph
 from pacplan.engine.query import Query
+from pacplan.engine.restoring import MOST_COUNTED, TreeShape, check_graph, require
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
 from pacplan.models.protocol import Session, facts
@@ -44,12 +47,24 @@ if TYPE_CHECKING:
     from pacplan.algorithms.bracket.planner import Bracket
 
 
+GROWING = frozenset(
+    {
+        *("bets", "predicted", "bounds.nodes", "bounds.caps", "bounds.pairs"),
+        *("wealth", "gaps", "forced_wealth", "graph.table.slots", "graph.canonical", "graph.peer"),
+        *("pool.states", "pool.pairs", "pool.outcomes", "pool.values", "pool.guesses"),
+        "pool.places.slots",
+    }
+)
+
+
 class BracketSearch(KernelSearch):
     """One search: the tree with its bets, the root's accounts, and the pool."""
 
     notes = False
-    # Plans with the same settings share these.
-    derived = frozenset({"opening", "stakes", "entropies", "predictors"})
+    derived = frozenset({"opening", "stakes", "entropies", "predictors", "levels", "scratch"})
+    growing = GROWING
+    changing = CHANGING
+    spans = SPANS
 
     def __init__(self, planner: "Bracket", query: Query, session: Session) -> None:
         model, gamma = query.model, planner.gamma
@@ -165,6 +180,42 @@ class BracketSearch(KernelSearch):
         if self._graph is not None:
             self._graph = grown_graph(self._graph, nodes, episodes * self.horizon + 1, room)
         return episodes
+
+    def sizes(self) -> dict[str, int]:
+        """Also those of the pool, of the accounts and of their grids."""
+        grid, states, pairs, outcomes = self._setting.grid, *self._pool.used
+        return super().sizes() | {
+            "grid": grid.points,
+            "forced grid": grid.forced_points,
+            "accounts": len(self.actions),
+            "most actions": MOST_COUNTED,
+            "states": states,
+            "pool.states": states,
+            "pool.pairs": pairs,
+            "pool.outcomes": outcomes,
+        }
+
+    def check_restored(self, shape: TreeShape) -> None:
+        """Raise ValueError for accounts that nobody opened, and places that are another state's."""
+        rules, root, nodes = self._rules[0], self.root, self.tree.nodes
+        shape.require_arms(root["pair"])
+        check_accounts(rules, root, self._wealth, self._forced_wealth)
+        require(not rules["joint"] or len(self._gaps) >= len(self._wealth), "accounts")
+        self._pool.check_restored()
+        going = nodes["actions"] != 0
+        require(np.array_equal(nodes["place"] == ENDED, ~going), "a place after the end")
+        known = nodes["place"] >= 0
+        offered = self._pool.arrays().states["actions"][nodes["place"][known]]
+        require(np.array_equal(offered, nodes["actions"][known]), "the place of another state")
+        require(np.all(nodes["reached"] >= 0.0), "what was reached less than never")
+        pooled = self._graph is not None and self._graph.pooled
+        if not pooled:
+            shape.require_depth(self.horizon)
+        require(np.array_equal(nodes["depth"], 0 * shape.depth if pooled else shape.depth), "depths")
+        shape.require_counts()
+        rules["widest"] = shape.widest
+        if self._graph is not None:
+            check_graph(self, self._graph, shape)
 
     def _opened(self, accounts: NDArray[np.float64], used: int, beside: int = 0) -> NDArray[np.float64]:
         """Room for an action to begin betting, or for some, and for twice as many once all bet.

@@ -34,8 +34,11 @@ GROWN = 13  # what `grow` returns when the tree is complete
 CALL_NEEDED = 14  # ... and when it needs a call
 
 
-class ExcessError(Exception):
-    """A tree was worth more than its bound: the proof does not cover what was done."""
+class ExcessError(ValueError):
+    """A tree was worth more than its bound: the proof does not cover what was done.
+
+    No tree is, unless the search was resumed from a file that somebody has changed.
+    """
 
 
 @inlined
@@ -304,7 +307,7 @@ def _close(search: Search) -> int:
     unit, h = search.unit[0], search.unit[0].at
     frame, level = search.frames[h], search.levels[h]
     if frame.best > level.most * (1.0 + EXCESS):
-        raise ExcessError
+        raise ExcessError("a tree was worth more than its bound")
     if frame.only == NONE:
         _learn_node(search, h)
     if h == unit.start:

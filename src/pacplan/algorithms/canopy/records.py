@@ -19,8 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.algorithms.canopy.constants import MOST_DRAWS, NOTES
 from pacplan.algorithms.common.returns import ACCOUNT_FIELDS
-from pacplan.engine.tree import LINKS, TreeArrays
+from pacplan.engine.restoring import COUNT, Spans, link_to
+from pacplan.engine.tree import LINKS, NONE, TreeArrays
 
 # An action of the root: the accounts of its trees and of its episodes.
 ARM = np.dtype(
@@ -187,6 +189,81 @@ SLOT = np.dtype([("state", np.int64), ("tree", np.int64), ("h", np.int64), ("val
 CELL = np.dtype([("key", np.int64), ("count", np.float64), ("centre", np.float64)])
 NOTE = np.dtype([("h", np.int64), ("state", np.int64), ("action", np.int64), ("value", np.float64)])
 PAIR = np.dtype([*LINKS], align=True)
+
+
+# What the whole numbers count or point to ...
+SPANS: Spans = {
+    "unit": {
+        "best": (0, "actions"),
+        "kind": (TREE, FORCED_EPISODE + 1),
+        "phase": (DECIDE, PLAY + 1),
+        "action": (0, "actions"),
+        "number": COUNT,
+        "shared": COUNT,
+        "forced_spent": COUNT,
+        "leaf": (0, "depths"),
+        "start": (0, "horizon"),
+        "at": link_to("horizon"),
+        "began": COUNT,
+        "most_actions": COUNT,
+        "forced": COUNT,
+        "notes": (0, NOTES + 1),
+        "marks": COUNT,
+        "draws": COUNT,
+        "actions": COUNT,
+        "h": (0, "depths"),
+        "play": COUNT,
+        "look": COUNT,
+    },
+    "levels": {
+        "width": (0, MOST_DRAWS + 1),
+        "kept": (0, MOST_DRAWS + 1),
+        "asked": COUNT,
+        "fresh": COUNT,
+    },
+    "root": {
+        "exploits": COUNT,
+        "proven": (0, "grid"),
+        "forced": (0, "forced grid"),
+        "forces": COUNT,
+        "forced_account": (0, "actions"),
+        "account": (0, "actions"),
+        "refill": COUNT,
+        "followed": COUNT,
+        "unguided": COUNT,
+        "ceiling": (0, "grid"),
+        "forced_ceiling": (0, "forced grid"),
+        "trees": COUNT,
+        "forced_trees": COUNT,
+        "recent": COUNT,
+        "due": COUNT,
+        "tree_calls": COUNT,
+        "episode_calls": COUNT,
+        "leaf": (0, "depths"),
+    },
+    "widths": {"": (0, MOST_DRAWS + 1)},
+    "kept": {"": (0, MOST_DRAWS + 1)},
+    "frames": {
+        "only": link_to("actions"),
+        "phase": (DRAW, EXPAND + 1),
+        "rounds": COUNT,
+        "turn": COUNT,
+        "top": COUNT,
+        "chosen": COUNT,
+        "child": COUNT,
+        "expanded": COUNT,
+        "marks": COUNT,
+        "draws": COUNT,
+    },
+    "notes": {"h": (0, "depths"), "action": (NONE, COUNT[1])},
+}
+# ... and what changes beside what was fixed before the search began.
+CHANGING = {
+    "rules": ("least_return", "most_return", "reserve", "bettors", "forcers"),
+    "moments": ("centre", "spread", "skew"),
+    "tree_moments": ("centre", "spread", "skew"),
+    "levels": tuple(name for name in LEVEL.names or () if name not in ("span", "cap", "ended")),
+}
 
 
 class Search(NamedTuple):

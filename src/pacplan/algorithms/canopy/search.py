@@ -28,14 +28,23 @@ from pacplan.algorithms.canopy.growth import copy_shared
 from pacplan.algorithms.canopy.records import (
     ARM,
     CELL,
+    CHANGING,
+    CHOOSE,
+    DECIDE,
+    DRAW,
     DRAWN,
+    FORCED_EPISODE,
     FRAME,
+    GROW,
     LEVEL,
+    LOOK,
     MARK,
     NOTE,
     PAIR,
+    PLAY,
     RULES,
     SLOT,
+    SPANS,
     UNIT,
     Search,
 )
@@ -47,16 +56,19 @@ from pacplan.algorithms.common.returns import (
     FIRST_SPREAD,
     MOMENTS,
     NEWEST,
+    check_accounts,
     check_returns,
     return_range,
 )
 from pacplan.bounds.elementary import powers
 from pacplan.compiled.jit import copied, records, zeros
+from pacplan.compiled.tiered import run
 from pacplan.engine import steps
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
-from pacplan.engine.search import MOST_COUNTED, KernelSearch
-from pacplan.engine.tree import Evidence, Reader
+from pacplan.engine.restoring import MOST_COUNTED, TreeShape, check_states, require
+from pacplan.engine.search import KernelSearch
+from pacplan.engine.tree import NONE, Evidence, Reader
 from pacplan.engine.values import step_range
 from pacplan.models.protocol import Session
 from pacplan.models.told import tell
@@ -159,6 +171,11 @@ def _rules(
 class CanopySearch(KernelSearch):
     """One search: the tree under way, the accounts of the root's actions, and what was learnt."""
 
+    derived = frozenset({"shapes", "keys", "point", "after"})
+    growing = frozenset({"marks", "draws", "shared", "looks", "wealth", "forced_wealth"})
+    changing = CHANGING
+    spans = SPANS
+
     def __init__(self, planner: "Canopy", query: Query, session: Session) -> None:
         model, gamma = query.model, planner.gamma
         # If gamma is 0, nothing after the first step counts.
@@ -253,7 +270,7 @@ class CanopySearch(KernelSearch):
         if 2 * (int(unit["shared"]) + self.horizon + 1) > len(self._shared):
             self.room.take(2 * self._shared.nbytes)
             larger = zeros(2 * len(self._shared), SLOT)
-            copy_shared(self._shared, larger, int(unit["number"]))
+            run(copy_shared, len(larger), self._shared, larger, int(unit["number"]))
             self._shared = larger
         for accounts, used in (
             (self._wealth, int(rules["bettors"])),
@@ -262,6 +279,85 @@ class CanopySearch(KernelSearch):
             if used == len(accounts):
                 self.room.extend(accounts, min(used + 1, len(self.actions)))
         return 1
+
+    def sizes(self) -> dict[str, int]:
+        """Also those of the grids, and the frames that are open."""
+        grid, unit = self._setting.grid, self._unit[0]
+        return super().sizes() | {
+            "depths": self.horizon + 1,
+            "grid": grid.points,
+            "forced grid": grid.forced_points,
+            "notes": int(unit["notes"]),
+        }
+
+    def check_restored(self, shape: TreeShape) -> None:
+        """Raise ValueError for a tree, an episode or a step of them that cannot be under way."""
+        unit, root, fixed = self._unit[0], self.root, self._fixed
+        require(len(shape.owner) == (len(self.actions) if len(shape.parent) else 0), "the root")
+        require(len(shape.owner) or unit["phase"] == DECIDE, "something under way before the root")
+        check_accounts(self._rules[0], root, self._wealth, self._forced_wealth)
+        if len(shape.owner) == 0:
+            return
+        require(np.all(root["leaf"] > 0) and unit["root"] == self.root_state, "the root")
+        shaped = np.arange(self.horizon) < root["leaf"][:, np.newaxis]
+        widths, kept = fixed["widths"][shaped], fixed["kept"][shaped]
+        require(np.all((kept >= 1) & (kept <= widths)), "the shape of a tree")
+        size, now = len(self._shared), self._shared["tree"]
+        require(size >= SHARED and size & (size - 1) == 0, "shared values")
+        require(np.all((now >= 0) & (now <= unit["number"])), "values of a tree to come")
+        values = np.count_nonzero(now == unit["number"]) if unit["number"] else 0
+        require(values <= unit["shared"] and 2 * unit["shared"] <= size, "shared values")
+        check_states(self, fixed["notes"]["state"][: int(unit["notes"])])
+        if unit["phase"] != DECIDE:
+            self._check_under_way()
+
+    def _check_under_way(self) -> None:
+        unit, levels, frames = self._unit[0], self._fixed["levels"], self._fixed["frames"]
+        require(unit["start"] == 0 or unit["kind"] == FORCED_EPISODE, "another tree")
+        require(unit["h"] < self.horizon, "steps after the last")
+        require(unit["h"] > 0 or unit["state"] == self.root_state, "another beginning")
+        check_states(self, [unit["state"]])
+        offered = int(self.session.offered(np.array([unit["state"]]))[0])
+        if unit["phase"] in (LOOK, PLAY):
+            require(unit["play"] < offered and unit["look"] <= offered, "a step")
+        if unit["phase"] == LOOK or unit["look"] > 0:
+            require(unit["actions"] == offered <= len(self._looks), "a look ahead")
+            require(unit["look"] < offered or unit["phase"] == CHOOSE, "a look ahead")
+        if unit["phase"] != GROW:
+            return
+        start, leaf, at = int(unit["start"]), int(unit["leaf"]), int(unit["at"])
+        planned = levels[:leaf]
+        require(
+            start < leaf and np.all((planned["kept"] >= 1) & (planned["kept"] <= planned["width"])),
+            "the shape of a tree",
+        )
+        require(at == NONE or start <= at < leaf, "steps after the last")
+        marks = draws = 0
+        for h in range(start, at + 1):
+            frame, kept = frames[h], int(levels[h]["kept"])
+            count = int(frame["actions"])
+            one = frame["only"] != NONE
+            check_states(self, [frame["state"]], None if one else [count])
+            require(count == 1 if one else h > 0, "the actions of a node")
+            require(not one or h == start == 0, "the actions of a node")
+            require(h > 0 or frame["state"] == self.root_state, "another beginning")
+            require(frame["marks"] == marks and frame["draws"] == draws, "the place of a node")
+            continues = h + 1 < leaf
+            marks, draws = marks + count, draws + count * kept
+            require(
+                marks <= len(self._marks) and (not continues or draws <= len(self._draws)),
+                "a node without room",
+            )
+            drawing, done = frame["phase"] == DRAW, frame["turn"] == count
+            require(frame["rounds"] <= levels[h]["width"] and frame["turn"] <= count, "a node")
+            if drawing:
+                require(h == at and not done, "the turn of an action")
+                continue
+            require(frame["top"] < count and frame["chosen"] < count, "an action of a node")
+            require(done if not continues else done or frame["child"] <= kept, "a successor")
+            require(h == at or (not done and frame["child"] < kept), "a node that waits")
+        drawn = self._draws[: draws if at != NONE else 0]
+        check_states(self, drawn["state"][drawn["alive"]])
 
     def in_units(self, scaled: Any) -> Any:
         """Values of H steps in the user's units."""

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 
 from pacplan.algorithms.common.many import Plans, Seeds, plan_all, shared_delta
-from pacplan.compiled.streams import Stream, streams
+from pacplan.compiled.streams import streams
 from pacplan.core import checks
 from pacplan.core.fragments import settings_html
 from pacplan.core.identity import described
@@ -24,7 +24,7 @@ from pacplan.engine.checkpoint import Checkpoint, CheckpointKeeper, plain_state
 from pacplan.engine.driver import Callback, Limits, drive
 from pacplan.engine.executors import Workers
 from pacplan.engine.query import Query, Reuse
-from pacplan.engine.rehearsal import Hands, Rehearsed
+from pacplan.engine.rehearsal import Rehearsed, calls_made
 from pacplan.engine.seeds import seed_sequence
 from pacplan.engine.tree import NoRoomError
 from pacplan.models.protocol import Model, check_model, facts
@@ -88,7 +88,8 @@ class Planner(ABC):
             state: where to plan from; by default the model's own initial state.
             seed: the same seed gives the same plan; None draws a fresh one.
             budget: most calls to the model; an episode is cut short when they are used up.
-            time_limit: most seconds. (Compilation, if it is needed, does not count.)
+            time_limit: most seconds; but the first episode is always played, whatever it takes. (To
+                load the compiled search, once in a process, does not count.)
             progress: show the intervals of the state's actions closing in, on the error stream.
             callback: called with a `Snapshot` after 1, 2, ... episodes and then every 5 % more, and
                 at the end; a true result stops the search.
@@ -100,9 +101,9 @@ class Planner(ABC):
             checkpoint: a file that receives, now and then, what `resume` needs to go on.
             every: seconds between two checkpoints.
             workers: for a slow Python simulator: how many calls to it are made at a time, by processes
-                to which it is sent once, so it must be picklable. The plan depends on the seed alone,
-                not on who makes the calls, nor on how many at a time; but it is another one than
-                without `workers` and `executor`, since each call has a generator of its own.
+                to which it is sent once, with its functions. The plan depends on the seed alone, not on
+                who makes the calls, nor on how many at a time; but it is another one than without
+                `workers` and `executor`, since each call has a generator of its own.
             executor: a `concurrent.futures.Executor` of your own, such as a pool of threads, or a Dask
                 client, which makes the calls instead; `workers` is then how many at a time.
 
@@ -170,7 +171,7 @@ class Planner(ABC):
         """Decide what to do in each of many states: the plans that `plan` finds, several at a time.
 
         Models whose draws are compiled are planned in by threads, Python models by processes, to which
-        the model is sent once, so it must be picklable. Wherever a plan is made, it is the same:
+        the model is sent once, with its functions. Wherever a plan is made, it is the same:
         that of `plan(model, states[i], seed=numpy.random.SeedSequence(seeds, spawn_key=(i,)))`, or of
         `plan(model, states[i], seed=seeds[i])` if every state has its own. `plan.origin` names it too.
 
@@ -257,7 +258,8 @@ class Planner(ABC):
             every: as for `plan`.
 
         Raises:
-            ValueError: the file is damaged, or of another planner, model or version of pacplan.
+            ValueError: the file is damaged, contradicts itself, or is of another planner, model or
+                version of pacplan. (What it says was drawn is believed.)
             OSError: the file cannot be read.
         """
         check_model(model)
@@ -358,7 +360,6 @@ def run(
         crew: who makes the calls, several at a time; None: the search itself, one by one.
     """
     shown = checks.flag("progress", progress)
-    _load_streams()
     began = time.perf_counter()
     if model.two_player != planner.two_player:
         name = type(planner).__name__
@@ -381,8 +382,8 @@ def run(
         taped: TapedSession | None = None
         if crew is not None:
             simulator = cast(Simulator, model)
-            hands = stack.enter_context(Hands(simulator, root, crew))
-            taped = TapedSession(simulator, root, hands.submit, crew.handed_over)
+            submit = stack.enter_context(calls_made(simulator, root, crew))
+            taped = TapedSession(simulator, root, submit, crew.handed_over)
         session: Any = model.open(root) if taped is None else taped
         stack.callback(session.close)
         search = planner.start(query, session)
@@ -459,12 +460,6 @@ def fingerprint(model: Model) -> str:
     """What identifies a model, as far as that is possible."""
     told = facts(model).fingerprint
     return repr(model) if told is None else str(told())
-
-
-@cache
-def _load_streams() -> None:
-    """Compile what puts actions in random order, or load it from the cache, before a clock runs."""
-    Stream(np.ones(4, np.uint64)).permutation(2)
 
 
 @cache

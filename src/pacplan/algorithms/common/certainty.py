@@ -24,8 +24,7 @@ def check_limits(planner: Any, limits: Limits, model: Model, ends: bool = False)
 
     `ends` says that it ends by itself.
     """
-    limited = (limits.budget, limits.time_limit, limits.callback) != (None, None, None)
-    if not (ends or limited):
+    if not (ends or limits.any):
         name = type(planner).__name__
         raise ValueError(f"{name} rarely stops by itself; pass budget= or time_limit=")
     if planner.horizon is not None:

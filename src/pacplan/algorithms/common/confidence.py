@@ -1,13 +1,13 @@
 """What planners of fixed confidence share: settings, refusals, and the certificate in words."""
 
 import math
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from pacplan.algorithms.common.horizons import (
-    allocation,
     check_endless,
     check_steps,
     default_horizon,
+    horizon_for,
 )
 from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
@@ -56,8 +56,7 @@ def check_accuracy(epsilon: Any) -> float:
 
 def check_stops(epsilon: float, limits: Limits) -> None:
     """Refuse a search that nothing would end."""
-    endless = limits.budget is None and limits.time_limit is None and limits.callback is None
-    if epsilon == 0.0 and endless:
+    if epsilon == 0.0 and not limits.any:
         raise ValueError("epsilon=0 may never stop by itself; pass budget= or time_limit=")
 
 
@@ -91,37 +90,25 @@ def check_known(planner: Declaring, model: Model) -> None:
 
 
 class DefaultHorizon:
-    """The horizon of a planner with an accuracy: its own, the default, or what the budget affords."""
+    """The horizon of a planner with an accuracy: its own, the default, or as without an accuracy."""
 
     gamma: float
-    no_default: ClassVar[str]
-    """The settings for which there is no default, in words."""
     _horizon: int | None
 
     @property
     def horizon(self) -> int | None:
-        """The number of steps it will plan; None if that follows from the budget.
+        """The number of steps it will plan; None if that depends on whether there is a budget.
 
         For rewards of a width other than 1 the default is `horizon_for(model)`.
         """
         return self._horizon if self._horizon is not None else self._default_horizon(1.0)
 
     def horizon_for(self, model: Model, budget: int | None = None) -> int:
-        """The number of steps it will plan in `model`.
-
-        Raises:
-            ValueError: the horizon follows from the budget, and there is none.
-        """
+        """The number of steps it will plan in `model`."""
         if self._horizon is not None:
             return self._horizon
         default = self._default_horizon(step_width(model.reward_range, model.may_end))
-        if default is not None:
-            return default
-        if budget is None:
-            raise ValueError(
-                f"there is no default horizon with {self.no_default}; pass horizon= or budget="
-            )
-        return allocation(budget, self.gamma)[1]
+        return horizon_for(default, self.gamma, budget)
 
     def _default_horizon(self, width: float) -> int | None:
         """The default for rewards of a width; None if there is none."""
@@ -139,7 +126,6 @@ class Targeted(DefaultHorizon):
 
     epsilon: float
     target: str
-    no_default = "epsilon=0"
 
     def _default_horizon(self, width: float) -> int | None:
         if self.epsilon == 0.0:

@@ -19,10 +19,16 @@ from pacplan.models.protocol import Model, facts
 
 # Records of a tree that are looked at.
 _LOOKED_AT = 100_000
-# Nodes for every state from which on it is said that states recur.
-_RECURRENCE = 8
+# Nodes, all of different states, from which on it is said that no state recurs.
+_NONE_RECUR = 8
+# Nodes for every state and step from which on merging them saves calls; with fewer it may cost some.
+_RECURRENCE = 4
+# Steps at which a state is met, on average, from which on evidence for all steps is worth its price.
+_STEPS_A_STATE = 5
 # Pairs seen twice with one successor, before it is said that there may be no more.
 _PAIRS = 20
+# Asked for again, it may take a few calls more: searches depend on epsilon.
+_ENOUGH = "this plan proves it already: if that is enough, take its action"
 # Pieces of advice that a person reads.
 _MOST_ADVICE = 4
 
@@ -76,7 +82,7 @@ def diagnosis_of(
     apart = _apart(snapshot, values) if by_action else 0.0
     needed, words = outlook(np.concatenate([points, now]), asked - taken, apart)
     span = _span(planner, query.model, search.horizon)
-    seen = _look(search.tree)
+    seen = _look(search.tree, search.horizon)
     causes = list(_causes(snapshot, values, ruled_out, gap, span)) if by_action else []
     if taken > 0.0:
         causes.append(f"the horizon cuts off {at_most(taken)} of epsilon")
@@ -91,7 +97,7 @@ def diagnosis_of(
         outlook=words,
         advice=(
             *list(_advice(planner, query.model, search.horizon, span, seen))[: _MOST_ADVICE - 1],
-            Advice("epsilon", float(at_most(gap + taken)), "which this plan proves"),
+            Advice("epsilon", float(at_most(gap + taken)), _ENOUGH),
         ),
     )
 
@@ -156,23 +162,28 @@ class _Seen(NamedTuple):
 
     nodes: int
     states: int  # different ones
+    places: int  # different ones at each step; at most so many, if the search does not note steps
     single: int  # pairs seen twice or more, always with the same successor
     several: int  # pairs with several
 
 
-def _look(tree: SearchTree) -> _Seen:
+def _look(tree: SearchTree, horizon: int) -> _Seen:
     """Look at the first records of a tree: do states recur, do pairs have one successor?"""
     nodes, pairs = tree.nodes[:_LOOKED_AT], tree.pairs[:_LOOKED_AT]
-    alive = nodes["state"][nodes["actions"] > 0]
+    alive = nodes[nodes["actions"] > 0]
+    numbers, number = np.unique(alive["state"], return_inverse=True)
+    states, places = len(numbers), len(numbers) * horizon
+    if "depth" in (nodes.dtype.names or ()):
+        places = len(np.unique(number * (horizon + 1) + alive["depth"]))
     outcomes = pairs["child"][(pairs["n"] > 1) & (pairs["child"] != NONE)]
     several = int((tree.nodes["sibling"][outcomes] != NONE).sum())
-    return _Seen(len(alive), len(np.unique(alive)), len(outcomes) - several, several)
+    return _Seen(len(alive), states, places, len(outcomes) - several, several)
 
 
 def _recurrence(planner: Any, seen: _Seen) -> Iterator[str]:
     """What a planner that can merge equal states should know of them, unless it is advised to."""
     merge = getattr(planner, "merge", None)
-    if merge == "tree" and seen.nodes == seen.states >= _RECURRENCE:
+    if merge == "tree" and seen.nodes == seen.states >= _NONE_RECUR:
         yield "no state was reached in two ways"
     elif merge in ("depth", "stationary"):
         yield f"{seen.states:,} different states were met"
@@ -181,12 +192,21 @@ def _recurrence(planner: Any, seen: _Seen) -> Iterator[str]:
 def _advice(planner: Any, model: Model, horizon: int, span: float, seen: _Seen) -> Iterator[Advice]:
     """What to try, the most promising first."""
     offered = signature(type(planner)).parameters
-    if getattr(planner, "merge", None) == "tree" and _RECURRENCE * seen.states <= seen.nodes:
-        pools = "stationary" in get_args(offered["merge"].annotation) and facts(model).stationary
+    published = facts(model).known
+    if published:
+        for setting in ("rewards", "transitions"):
+            if getattr(planner, setting, "known") != "known":
+                yield Advice(setting, "known", "as the table has them")
+    merge = getattr(planner, "merge", None)
+    if merge in ("tree", "depth") and _RECURRENCE * seen.places <= seen.nodes:
         recur = f"states recur: {seen.states:,} different ones in {seen.nodes:,} nodes"
-        yield Advice("merge", "stationary" if pools else "depth", recur)
+        pools = "stationary" in get_args(offered["merge"].annotation) and facts(model).stationary
+        if pools and _STEPS_A_STATE * seen.states <= seen.places:
+            yield Advice("merge", "stationary", recur)
+        elif merge == "tree":
+            yield Advice("merge", "depth", recur)
     # A planner without delta takes nothing to be random as it is.
-    learns = hasattr(planner, "delta")
+    learns = hasattr(planner, "delta") and not published
     if (
         learns
         and getattr(planner, "transitions", None) == "unknown"
@@ -198,9 +218,14 @@ def _advice(planner: Any, model: Model, horizon: int, span: float, seen: _Seen) 
         why = f"if that is so: no second successor was seen in {seen.single:,} pairs"
         yield Advice("transitions", "deterministic", why)
     if learns and getattr(planner, "rewards", None) == "unknown" and not model.random_rewards:
-        yield Advice("rewards", "deterministic", "if a state and action always pay the same")
-    if "value_bounds" in offered and planner.value_bounds is None and span > 10.0 * planner.epsilon:
+        why = (
+            "if a state and action always pay the same; return the expected reward of a step, not a "
+            "drawn one, if you can compute it"
+        )
+        yield Advice("rewards", "deterministic", why)
+    known = (getattr(planner, name, None) for name in ("value_range", "value_bounds"))
+    if "value_bounds" in offered and not any(known) and span > 10.0 * planner.epsilon:
         why = f"if you know more of values than that they differ by at most {at_most(span)}"
-        yield Advice("value_bounds", None, why)
+        yield Advice("value_range" if "value_range" in offered else "value_bounds", None, why)
     if "horizon" in offered and "horizon" not in planner.settings and planner.horizon is not None:
         yield Advice("horizon", None, f"fewer than {horizon} steps, if later ones matter little")

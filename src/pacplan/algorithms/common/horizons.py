@@ -7,8 +7,8 @@ from typing import Any
 from pacplan.core import checks
 from pacplan.models.protocol import Model
 
-# Without an accuracy or a budget, look ahead until a reward counts for no more than this.
-_NEGLIGIBLE = 0.01
+# Without an accuracy or a budget, plan as for so many episodes: then gamma^H is at most 1/100.
+_EPISODES = 10_000
 
 
 def check_gamma_and_horizon(gamma: Any, horizon: Any) -> tuple[float, int | None]:
@@ -24,18 +24,18 @@ def check_gamma_and_horizon(gamma: Any, horizon: Any) -> tuple[float, int | None
 
 
 def horizon_for(given: int | None, gamma: float, budget: int | None) -> int:
-    """The horizon of a planner without an accuracy: its own, what the budget affords, or enough."""
+    """The horizon of a planner without an accuracy: its own, or as for `split`."""
+    return split(given, gamma, budget)[1]
+
+
+def split(given: int | None, gamma: float, budget: int | None) -> tuple[int, int]:
+    """A number of episodes, and their horizon: the given one, or what the paper gives the budget.
+
+    A time limit does not say how many episodes there will be. It is planned as for 10,000.
+    """
     if given is not None:
-        return given
-    if budget is not None:
-        return allocation(budget, gamma)[1]
-    steps = 1 if gamma == 0.0 else math.ceil(math.log(_NEGLIGIBLE) / math.log(gamma))
-    if steps > checks.LARGEST:
-        raise ValueError(
-            f"gamma={gamma} would need a horizon of {steps:.3g} steps before rewards count for less "
-            f"than {_NEGLIGIBLE}; pass a horizon"
-        )
-    return steps
+        return (_EPISODES if budget is None else max(1, budget // given)), given
+    return _within_reach(_EPISODES, gamma) if budget is None else allocation(budget, gamma)
 
 
 def check_steps(model: Model, horizon: int) -> None:
@@ -73,26 +73,29 @@ def allocation(budget: int, gamma: float) -> tuple[int, int]:
     Raises:
         ValueError: H would be out of reach.
     """
-
-    def steps(episodes: int) -> int:
-        if gamma == 0.0:
-            return 1
-        return max(1, math.ceil(math.log(episodes) / (2.0 * math.log(1.0 / gamma)) - 1e-9))
-
     fits, too_many = 1, budget + 1
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
-        if middle * steps(middle) <= budget:
+        if middle * _steps(middle, gamma) <= budget:
             fits = middle
         else:
             too_many = middle
-    horizon = steps(fits)
+    return _within_reach(fits, gamma)
+
+
+def _steps(episodes: int, gamma: float) -> int:
+    if gamma == 0.0:
+        return 1
+    return max(1, math.ceil(math.log(episodes) / (2.0 * math.log(1.0 / gamma)) - 1e-9))
+
+
+def _within_reach(episodes: int, gamma: float) -> tuple[int, int]:
+    horizon = _steps(episodes, gamma)
     if horizon > checks.LARGEST:
         raise ValueError(
-            f"a budget of {budget} calls with gamma={gamma} would be split into {fits} episodes of "
-            f"{horizon} steps; pass a horizon"
+            f"{episodes} episodes with gamma={gamma} would have {horizon:.3g} steps each; pass horizon="
         )
-    return fits, horizon
+    return episodes, horizon
 
 
 def check_gamma_below_one(gamma: Any) -> float:

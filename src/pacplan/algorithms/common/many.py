@@ -1,20 +1,22 @@
 """Many decisions: plans from many states, side by side, in the order of the states."""
 
 import os
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sized
 from concurrent.futures import BrokenExecutor, CancelledError, Future
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
+from weakref import WeakSet
 
 import numpy as np
 
 from pacplan.core import checks
-from pacplan.core.notes import IN_A_SCRIPT, add_note, lost, shown
+from pacplan.core.notes import add_note, lost, shown
 from pacplan.engine.executors import (
     Batches,
     InProcess,
@@ -22,10 +24,10 @@ from pacplan.engine.executors import (
     Workers,
     as_computed,
     borrowed,
-    check_picklable,
     do_job,
     portable,
     process_pool,
+    sent_model,
     thread_pool,
 )
 from pacplan.engine.interrupts import Presses, absorb, interrupts, whole
@@ -65,6 +67,7 @@ class Plans(Iterator[Plan]):
     def __init__(self, stream: "_Stream") -> None:
         self._stream = stream
         self._found = stream.outcomes()
+        _open.add(self)
 
     def __next__(self) -> Plan:
         outcome = next(self._found)
@@ -96,6 +99,24 @@ class Plans(Iterator[Plan]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+_open: WeakSet[Plans] = WeakSet()
+
+
+@cache
+def _end_before(library: str) -> None:
+    """When the program ends, end the plans under way before a library waits for those who make them.
+
+    What was registered last comes first, so this is called once the library has work.
+    """
+    threading._register_atexit(_close_all)  # type: ignore[attr-defined]
+
+
+def _close_all() -> None:
+    for plans in tuple(_open):
+        with suppress(ValueError):  # A thread of the user's is about to get the next one.
+            plans.close()
 
 
 def plan_all(
@@ -231,6 +252,7 @@ class _Stream:
             bar(total, 0, "plans", show=self._progress) as advance,
             closing(self._batches(team)) as batches,
         ):
+            _end_before(type(team.pool).__name__)
             while True:
                 with interrupts(self._raises, self._presses.press):
                     ready = next(batches, None)
@@ -291,8 +313,7 @@ class _Stream:
             with thread_pool(count, self._presses) as threads:
                 yield Team(threads, (work,))
         else:
-            check_picklable(work)
-            with process_pool(count, self._presses, work) as processes:
+            with process_pool(count, self._presses, sent_model(work)) as processes:
                 yield Team(processes, (do_job,))
 
 
@@ -303,6 +324,6 @@ def _result(future: Future[_Made]) -> _Made:
     except CancelledError as error:
         raise lost("plans", error, "They were cancelled by someone else") from error
     except BrokenExecutor as error:
-        raise lost("plans", error, f"If none was ever made: {IN_A_SCRIPT}") from error
+        raise lost("plans", error) from error
     except Exception as error:  # Of this state alone: its plan cannot be sent, for instance.
         return _Made([error], 0.0)

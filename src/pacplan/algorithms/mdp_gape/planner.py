@@ -56,9 +56,10 @@ class MDPGapE(DefaultHorizon, Planner):
       at most 2 epsilon wide, so that its middle, `plan.value`, is within epsilon;
     * fixed budget: `epsilon=0, thresholds="sharp"` and `plan(..., budget=n)`, which splits n into tau
       episodes of H steps as the paper's section 5 does, tau the largest number with tau H <= n and
-      H = ceil( log tau / (2 log 1/gamma) ). `"budget"` is what the paper's text gives, `"sharp"` a
-      fifth of it, which on the paper's MDPs leaves less regret;
-    * anytime: `epsilon=0` with a horizon and a budget, a deadline, a callback or Ctrl-C.
+      H = ceil( log tau / (2 log 1/gamma) ); with a time limit alone, tau is 10,000. `"budget"` is
+      what the paper's text gives, `"sharp"` a fifth of it, which on the paper's MDPs leaves less
+      regret;
+    * anytime: `epsilon=0` with a budget, a deadline or a callback, or Ctrl-C.
 
     Args:
         epsilon: how far from optimal the answer may be, in the model's reward units. 0 never stops
@@ -67,8 +68,8 @@ class MDPGapE(DefaultHorizon, Planner):
         gamma: discount in [0, 1]; 1 needs an explicit horizon.
         horizon: number of steps H. By default the paper's ceil( log_gamma( epsilon (1-gamma) / 2 ) )
             for rewards of width 1, with epsilon / w in place of epsilon for rewards of width w. With
-            thresholds for a fixed budget, or with epsilon = 0 and a budget, it follows from the
-            budget.
+            thresholds for a fixed budget, or with epsilon = 0, it follows from the budget; with a
+            time limit alone, it is the smallest H with gamma^H <= 1/100.
         thresholds: "lemma" (proven); "paper" (the paper's experiments); for a fixed budget "budget"
             (the paper's text), "published" (its runs) or "sharp" (less regret); a pair of your own
             functions (reward, transition) of n or of (n, delta), or a `bounds.Thresholds`.
@@ -89,7 +90,6 @@ class MDPGapE(DefaultHorizon, Planner):
     """
 
     name = "mdp-gape"
-    no_default = "epsilon=0 or thresholds for a fixed budget"
 
     def __init__(
         self,
@@ -155,8 +155,8 @@ class MDPGapE(DefaultHorizon, Planner):
     def check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
         check_stops(self.epsilon, limits)
-        if exploration.for_a_budget(self.thresholds) and limits.budget is None:
-            raise ValueError(f"thresholds={self.thresholds!r} needs a budget: plan(..., budget=n)")
+        if exploration.for_a_budget(self.thresholds) and not limits.any:
+            raise ValueError(f"thresholds={self.thresholds!r} needs budget= or time_limit=")
         check_successors(self, model)
         given = self.thresholds
         if isinstance(given, Thresholds):

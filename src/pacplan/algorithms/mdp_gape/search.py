@@ -8,17 +8,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.common.horizons import allocation
+from pacplan.algorithms.common.horizons import split
 from pacplan.algorithms.mdp_gape import episode  # noqa: F401  (answers the engine's questions)
-from pacplan.algorithms.mdp_gape.records import BALL, DECISION, PAIR, ROOT, RULES, STEP, Search
+from pacplan.algorithms.mdp_gape.records import (
+    BALL,
+    CHANGING,
+    DECISION,
+    PAIR,
+    ROOT,
+    RULES,
+    SPANS,
+    STEP,
+    Search,
+)
 from pacplan.algorithms.mdp_gape.sweep import plug_in, regrow, sweep
 from pacplan.bounds import thresholds as exploration
 from pacplan.bounds.intervals import mean_interval
 from pacplan.bounds.thresholds import Setting
 from pacplan.compiled.jit import records
+from pacplan.compiled.tiered import run
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_graph, grown_graph
 from pacplan.engine.query import Query
+from pacplan.engine.restoring import TreeShape, check_graph, require
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
 from pacplan.engine.values import value_range
@@ -47,7 +59,10 @@ class GapSearch(KernelSearch):
     notes = False
 
     seconds_a_node = 8e-8
-    derived = frozenset({"values", "radii", "memo.shares", "memo.means"})
+    derived = frozenset({"values", "radii", "memo.shares", "memo.means", "ball"})
+    growing = frozenset({"graph.table.slots", "graph.canonical", "graph.peer"})
+    changing = CHANGING
+    spans = SPANS
 
     def __init__(self, planner: "MDPGapE", query: Query, session: Session) -> None:
         model = query.model
@@ -64,10 +79,9 @@ class GapSearch(KernelSearch):
             pairs_a_step=model.max_actions or 1 if planner.rewards == "known" else 1,
         )
         self._told = tell(session, planner.value_bounds)
-        episodes = None if query.budget is None else max(1, query.budget // horizon)
-        if exploration.for_a_budget(planner.thresholds) and planner._horizon is None:
-            assert query.budget is not None
-            episodes = allocation(query.budget, planner.gamma)[0]
+        episodes = None
+        if exploration.for_a_budget(planner.thresholds):
+            episodes, _ = split(planner._horizon, planner.gamma, query.budget)
         self.share = query.reuse.share if query.reuse is not None and planner._estimates else 1.0
         merged = planner.merge == "depth"
         states, pairs = facts(model).states, None
@@ -113,7 +127,7 @@ class GapSearch(KernelSearch):
         if known_rewards:
             self.tree.reserve(0, nodes * self._pairs_a_step, self.room)
         depths, prices = np.zeros(nodes, np.int64), np.zeros(nodes)
-        regrow(self.kernel_state(), self.session.handle, depths, prices, self._ties)
+        run(regrow, nodes, self.kernel_state(), self.session.handle, depths, prices, self._ties)
 
     def kernel_state(self) -> Search:
         """What the kernels work on."""
@@ -136,7 +150,7 @@ class GapSearch(KernelSearch):
     def sweep_now(self) -> None:
         """Renew all bounds of a merged graph, unless they are up to date."""
         if self._graph is not None and len(self.tree) > 0:
-            sweep(self.kernel_state(), self.session.handle, self._ties)
+            run(sweep, len(self.tree), self.kernel_state(), self.session.handle, self._ties)
 
     def reserve(self) -> int:
         """Make room, also in the table of radii, for as many more visits to a pair."""
@@ -145,8 +159,22 @@ class GapSearch(KernelSearch):
             more = episodes * self.horizon + 1
             self._graph = grown_graph(self._graph, self.tree.room, more, self.room)
         earlier = int(self.tree.nodes[0]["count"]) if len(self.tree) > 0 else 0
-        self._table.extend(earlier + int(self.report["episodes"]) + episodes + 2)
+        visits = earlier + int(self.report["episodes"]) + episodes + 2
+        self.room.take(max(0, visits - len(self._table.rows)) * self._table.rows[0].nbytes)
+        self._table.extend(visits)
         return episodes
+
+    def check_restored(self, shape: TreeShape) -> None:
+        """Raise ValueError for visits that do not add up, and merged nodes that are not."""
+        shape.require_arms(self.root["pair"])
+        shape.require_depth(self.horizon)
+        require(shape.widest <= self.successors, "too many successors")
+        most = self.tree.pairs["n"].max(initial=0)
+        require(most <= self.report["episodes"], "more visits than episodes")
+        require(len(self.tree) == 0 or self.tree.nodes[0]["count"] == 0, "visits of the root")
+        shape.require_counts()
+        if self._graph is not None:
+            check_graph(self, self._graph, shape)
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
@@ -157,7 +185,7 @@ class GapSearch(KernelSearch):
         """Plug-in estimates of the root's action values; NaN for actions never tried."""
         nodes = len(self.tree)
         estimates = np.empty(nodes + len(self.actions))
-        plug_in(self.kernel_state(), estimates)
+        run(plug_in, nodes, self.kernel_state(), estimates)
         return estimates[nodes:].copy()
 
     def acting_nodes(self) -> NDArray[np.int32] | None:

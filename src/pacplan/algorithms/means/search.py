@@ -105,6 +105,6 @@ def _read(pair: Any, offered: Sequence[int]) -> Evidence:
 
 def check_anytime(planner: Planner, query: Query, limits: Limits, horizon: int) -> None:
     """Refuse a search that nothing would end, and horizons that the model is not defined for."""
-    if limits.budget is None and limits.time_limit is None and limits.callback is None:
+    if not limits.any:
         raise ValueError(f"{type(planner).__name__} never stops by itself; pass budget= or time_limit=")
     check_steps(query.model, horizon)

@@ -91,7 +91,7 @@ def _bound_node(search: Search, at: int) -> tuple[bool, int]:
         most = max(most, pairs[link].upper)
         least = max(least, pairs[link].lower)
     slack = search.rules[0].slack
-    if most < lower - slack or least > upper + slack:
+    if max(lower, least) > min(upper, most) + slack:
         false = lower if most < lower - slack else upper
         return False, break_promise(search, FALSE_BOUND, node.state, 0, node.depth, false)
     node.upper = min(upper, most)
@@ -121,7 +121,7 @@ def _put_due(search: Search, at: int) -> None:
 
 @inlined
 def renew_bounds(search: Search, leaf: int) -> int:
-    """Renew all bounds that depend on a node that was expanded, the deepest first; returns a status."""
+    """Renew all bounds that depend on a leaf, expanded or not, the deepest first; returns a status."""
     tree = search.tree
     _put_due(search, leaf)
     for depth in range(tree.nodes[leaf].depth, -1, -1):
@@ -129,7 +129,9 @@ def renew_bounds(search: Search, leaf: int) -> int:
         while at != NONE:
             node = tree.nodes[at]
             node.due = False
-            changed, status = _bound_node(search, at)
+            changed, status = True, CHUNK_DONE
+            if whole(node):
+                changed, status = _bound_node(search, at)
             if status != CHUNK_DONE:
                 return status
             if changed and depth > 0:

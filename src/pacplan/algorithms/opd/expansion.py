@@ -26,7 +26,7 @@ from pacplan.engine.calls import (
     count_actions,
     draw_counted,
 )
-from pacplan.engine.graph import has_room, merge
+from pacplan.engine.graph import find, has_room, merge
 from pacplan.engine.promises import BAD_ANSWER, FALSE_BOUND, REWARD_VARIES, TOO_MANY_SUCCESSORS
 from pacplan.engine.tree import NONE, add_node, add_pair, find_child, link_child
 from pacplan.models import handles
@@ -93,7 +93,35 @@ def _bound_leaf(search: Search, model: Any, at: int) -> int:
     if node.lower > node.upper + search.rules[0].slack:
         false = node.upper if high < tail.lower else node.lower
         return int(break_promise(search, FALSE_BOUND, node.state, 0, node.depth, false))
+    _recall_bounds(search, at)
     return CHUNK_DONE
+
+
+@inlined
+def _recall_bounds(search: Search, at: int) -> bool:
+    """Give a leaf the bounds that its state has after fewer steps; returns whether they are closer.
+
+    Without an end, a state is worth as much after any number of steps. Else it is worth less by what
+    can be earned in the steps that are missing, as it counts here.
+    """
+    rules, tails = search.rules[0], search.tails
+    node = search.tree.nodes[at]
+    before = find(search.known, node.state, 0) if rules.remembers else NONE
+    if before == NONE:
+        return False
+    known, width = search.tree.nodes[before], node.upper - node.lower
+    upper, lower = known.upper, known.lower
+    if rules.horizon != 0:
+        missing = node.depth - known.depth
+        if missing <= 0:
+            return False
+        # Powers of integers differ between compiled and interpreted runs.
+        weight = search.terms[0].gamma ** float(rules.horizon - node.depth)
+        upper -= weight * min(tails[rules.horizon - missing].lower, 0.0)
+        lower -= weight * max(tails[rules.horizon - missing].upper, 0.0)
+    node.upper = min(node.upper, upper)
+    node.lower = max(node.lower, lower)
+    return bool(node.upper - node.lower < width - rules.tie)
 
 
 @answers(steps.advance, Search)
@@ -160,7 +188,7 @@ def _leaf(search: Search) -> int:
             return surest
     at = 0
     link = pair_of(nodes[0], _action_to_learn_of(search))
-    while link != NONE:
+    while link != NONE and search.tree.pairs[link].child != NONE:
         at = nodes[widest_outcome(search, link)].same
         link = nodes[at].favourite if whole(nodes[at]) else NONE
     return int(at)
@@ -215,12 +243,21 @@ def _first_action(search: Search, at: int) -> int:
 
 @answers(steps.call, Search)
 def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
-    """Try every action of the leaf at the end of the most promising sequence."""
+    """Try every action of the leaf at the end of the most promising sequence.
+
+    If more has become known of its state meanwhile, that may do instead; unless a check is due.
+    """
     tree, counts, rules = search.tree, search.counts[0], search.rules[0]
     at = _leaf(search)
     node = tree.nodes[at]
     depth = node.depth
+    checked = search.table is not None or counts.checks >= _CHECKED * search.report[0].calls
+    if node.tried == 0 and checked and _recall_bounds(search, at):
+        return int(renew_bounds(search, at))
     left = node.actions - node.tried
+    if left == 0:
+        # All is known below bounds that are apart.
+        return int(break_promise(search, FALSE_BOUND, node.state, 0, depth, node.upper))
     more = left * _most_outcomes(search.table)
     if tree.used[0] + more > tree.nodes.size or tree.used[1] + left > tree.pairs.size:
         return NO_ROOM

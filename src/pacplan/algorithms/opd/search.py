@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 from pacplan.algorithms.common.certainty import tails_of
 from pacplan.algorithms.common.plans import best_estimate
 from pacplan.algorithms.opd import expansion  # noqa: F401  (answers the step loop's questions)
-from pacplan.algorithms.opd.records import COUNTS, NODE, PAIR, RULES, Search, Task
+from pacplan.algorithms.opd.records import COUNTS, NODE, PAIR, RULES, SPANS, Search, Task
 from pacplan.compiled.jit import records
 from pacplan.engine import steps
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_table, grown
 from pacplan.engine.query import Query
+from pacplan.engine.restoring import TreeShape, check_states, check_table, owners, require
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import NONE, Evidence, Reader
 from pacplan.models.protocol import Session, facts
@@ -28,6 +29,11 @@ _SLACK = 1e-9
 
 class SequenceSearch(KernelSearch):
     """The tree of what can be done; an episode is an expansion."""
+
+    # Between two expansions nothing is due.
+    derived = frozenset({"rules", "tails", "table", "dues"})
+    growing = frozenset({"merged.slots", "known.slots"})
+    spans = SPANS
 
     def __init__(self, task: Task, query: Query, session: Session) -> None:
         model = query.model
@@ -101,6 +107,40 @@ class SequenceSearch(KernelSearch):
             self.room.extend(self._dues, used + 1)
             self._dues[old:] = NONE
         return expansions
+
+    def check_restored(self, shape: TreeShape) -> None:
+        """Raise ValueError unless nodes and pairs lie as expansions put them."""
+        nodes, pairs = self.tree.nodes, self.tree.pairs
+        at, made = np.arange(len(nodes)), shape.owner != NONE
+        owner, links = shape.owner[made], np.flatnonzero(made)
+        require(np.array_equal(pairs["at"][made], owner), "pairs of other nodes")
+        first = nodes["first"][owner] - nodes["tried"][owner] + 1
+        require(np.array_equal(first + pairs["action"][made], links), "pairs that lie apart")
+        require(np.all((nodes["tried"] == 0) | (nodes["tried"] == nodes["actions"])), "an expansion")
+        require(np.array_equal(nodes["way"], shape.parent), "another way")
+        require(np.array_equal(nodes["depth"], shape.depth), "another depth")
+        if self.task.horizon is not None:
+            shape.require_depth(self.task.horizon)
+        same = nodes["same"].astype(np.int64)
+        acting = same == at
+        require(np.all(same <= at) and np.all(acting[same]), "merged nodes")
+        require(np.array_equal(nodes["state"][same], nodes["state"]), "merged states")
+        require(np.array_equal(shape.depth[same], shape.depth), "merged depths")
+        require(np.all(acting | (nodes["tried"] == 0)), "actions of a merged node")
+        # The other nodes of a state are a list that begins at the one that holds its actions.
+        twins = owners(np.where(acting, nodes["twin"], NONE), nodes["twin"])
+        require(np.array_equal(np.where(acting, NONE, same), twins), "twins")
+        deepest = int(shape.depth.max(initial=0))
+        require(deepest <= self._counts[0]["deepest"] <= deepest + 1, "another depth")
+        require(not nodes["due"].any(), "bounds that are due")
+        for group, names in ((nodes, ("p", "upper", "lower")), (pairs, ("reward", "upper", "lower"))):
+            require(all(np.isfinite(group[name]).all() for name in names), "bounds without an end")
+        check_table(self._merged, len(nodes))
+        expanded = check_table(self._known, len(nodes))
+        require(np.all(nodes["tried"][expanded] > 0), "what is known of a state")
+        if self._table is None:
+            going = made & ~pairs["ended"]
+            check_states(self, pairs["successor"][going])
 
     def deepest(self) -> int:
         """Length of the longest sequence played."""

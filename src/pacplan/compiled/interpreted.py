@@ -1,0 +1,261 @@
+"""Kernels as Python runs them, from the first moment, to the same bits.
+
+A kernel's code is Python code. Its twin is the same code with the names that it uses bound anew: parts
+of kernels to their own twins, and questions to the answers of the class that is asked. Arrays of
+records are read and written field by field through memory views, which takes a tenth of the time of
+NumPy's records and gives Python's numbers. They do not wrap around, on which no kernel depends. But
+a division by zero or log(0) is infinite, as in compiled code, so these are bound anew as well.
+"""
+
+import ast
+import inspect
+import math
+import textwrap
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+from numba.extending import is_jitted
+from numpy.typing import NDArray
+
+from pacplan.compiled.sources import unedited
+
+# Kernels take scalar functions from these, which are what they are.
+_LIBRARIES = {"builtins", "numba", "numpy"}
+# What memory views read and write by themselves: numbers at their places, in the machine's byte order.
+_FORMATS = set("bBhHiIlLqQfd?")
+_twins: dict[Any, Any] = {}
+# No thread gets a twin before its names are bound.
+_binding = threading.RLock()
+
+
+def interpreted(kernel: Any) -> Callable[..., Any]:
+    """A function that does what a kernel does, without compiling anything."""
+    run = _twin(kernel)
+
+    def call(*arguments: Any) -> Any:
+        views: list[Any] = []
+        try:
+            return run(*(_viewed(argument, views) for argument in arguments))
+        finally:
+            # The arrays may be moved from now on. A view that an exception holds on to must not follow.
+            for view in views:
+                view.release()
+
+    return call
+
+
+def _twin(value: Any) -> Any:
+    """What stands for a value in interpreted kernels."""
+    if is_jitted(value):
+        value = value.py_func
+    if hasattr(value, "in_python"):
+        return value.in_python
+    if isinstance(value, BuiltinFunctionType) and value.__module__ == "math":
+        return _total(value)
+    if not isinstance(value, FunctionType | ModuleType):
+        return value
+    home = value.__name__ if isinstance(value, ModuleType) else value.__module__
+    if home.partition(".")[0] in _LIBRARIES:
+        return value
+    with _binding:
+        if value not in _twins:
+            if isinstance(value, ModuleType):
+                _twins[value] = _Module(value)
+            elif hasattr(value, "answer_of"):
+                _twins[value] = _asking(value.answer_of)
+            else:
+                _bind(value)
+        return _twins[value]
+
+
+def _bind(function: FunctionType) -> None:
+    names: dict[str, Any] = {"__builtins__": function.__globals__["__builtins__"], "_divided": _divided}
+    cells = tuple(CellType() for _ in function.__closure__ or ())
+    twin = FunctionType(_code(function), names, function.__name__, function.__defaults__, cells)
+    twin.__kwdefaults__ = function.__kwdefaults__
+    _twins[function] = twin  # Before its names are bound: it may be among them.
+    for name in _names(twin.__code__):
+        if name in function.__globals__:
+            names[name] = _twin(function.__globals__[name])
+    for cell, original in zip(cells, function.__closure__ or (), strict=True):
+        cell.cell_contents = _twin(original.cell_contents)
+
+
+def _steps(code: CodeType) -> set[tuple[int, int]]:
+    return set(zip(code.co_code[::2], code.co_code[1::2], strict=True))
+
+
+_DIVISIONS = _steps(compile("a / b; a /= b", "", "exec")) - _steps(compile("a + b; a += b", "", "exec"))
+
+
+def _code(function: FunctionType) -> CodeType:
+    """The code of a function, with `_divided` in place of divisions."""
+    code = function.__code__
+    if _DIVISIONS.isdisjoint(_steps(code)) or not unedited(code.co_filename):
+        return code
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, SyntaxError):
+        return code
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            node.decorator_list, node.returns, node.args.defaults = [], None, []
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+    ast.increment_lineno(tree, code.co_firstlineno - 1)
+    divided = ast.fix_missing_locations(_Divisions().visit(tree))
+    found = compile(divided, code.co_filename, "exec").co_consts[0]
+    # What uses names of a function around it is another function by itself.
+    return found if isinstance(found, CodeType) and _frame(found) == _frame(code) else code
+
+
+def _frame(code: CodeType) -> Any:
+    return code.co_name, code.co_varnames, code.co_freevars
+
+
+class _Divisions(ast.NodeTransformer):
+    """Replaces divisions by calls of `_divided`."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Div):
+            return node
+        return ast.Call(ast.Name("_divided", ast.Load()), [node.left, node.right], [])
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt:
+        self.generic_visit(node)
+        if not isinstance(node.op, ast.Div):
+            return node
+        before = ast.parse(ast.unparse(node.target), mode="eval").body
+        return ast.Assign([node.target], self.visit(ast.BinOp(before, node.op, node.value)))
+
+
+def _divided(a: Any, b: Any) -> float:
+    top, bottom = float(a), float(b)
+    if bottom != 0.0:
+        return top / bottom
+    return math.nan if top == 0.0 else math.copysign(math.inf, bottom) * top
+
+
+@cache
+def _total(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of `math` that has a value, as compiled, where Python's raises."""
+
+    def call(*numbers: float) -> Any:
+        try:
+            return function(*numbers)
+        except (OverflowError, ValueError):
+            with np.errstate(all="ignore"):
+                return float(getattr(np, function.__name__)(*numbers))
+
+    return call
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+def _asking(answer_of: Callable[[type], Any]) -> Callable[..., Any]:
+    found: dict[type, Any] = {}
+
+    def ask(subject: Any, *arguments: Any) -> Any:
+        kind = subject.__class__
+        if kind not in found:
+            found[kind] = _twin(answer_of(kind))
+        return found[kind](subject, *arguments)
+
+    return ask
+
+
+class _Module:
+    """A module, whose functions are twins."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        value = self.__dict__[name] = _twin(getattr(self._module, name))
+        return value
+
+
+def _viewed(value: Any, views: list[Any]) -> Any:
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return value.__class__(*(_viewed(field, views) for field in value))
+    if isinstance(value, np.ndarray) and value.dtype.names is not None:
+        return _Records(value, views)
+    return value
+
+
+class _Records:
+    """An array of records, or a row of one: what is left of it `after` the first indices."""
+
+    __slots__ = ("_after", "_array", "_columns", "_record", "_single", "_views", "shape", "size")
+
+    def __init__(
+        self, array: NDArray[Any], views: list[Any], columns: Any = None, after: tuple[Any, ...] = ()
+    ) -> None:
+        self._array, self._views, self._after = array, views, after
+        self.size, self.shape, self._single = array.size, array.shape, array.ndim == 1
+        self._record = _record_of(array.dtype)
+        if columns is None:
+            columns = [_column(array[name], array.ndim) for name in array.dtype.names or ()]
+            views += (column for column in columns if isinstance(column, memoryview))
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __getattr__(self, name: str) -> Any:
+        return self._array[name]
+
+    def __getitem__(self, place: Any) -> Any:
+        if self._single and place.__class__ not in (slice, tuple):
+            return self._record(self._columns, (*self._after, place) if self._after else place)
+        places = place if place.__class__ is tuple else (place,)
+        found = self._array[places]
+        if not isinstance(found, np.ndarray):
+            return self._record(self._columns, (*self._after, *places))
+        if any(part.__class__ is slice for part in places):
+            return _Records(found, self._views)
+        return _Records(found, self._views, self._columns, (*self._after, *places))
+
+    def __setitem__(self, place: Any, record: Any) -> None:
+        self._array[place] = tuple(column[record._place] for column in record._columns)
+
+
+def _column(field: NDArray[Any], indices: int) -> Any:
+    """The values of a field; an array if they are none that a memory view knows."""
+    known = field.dtype.isnative and field.dtype.char in _FORMATS and field.ndim == indices
+    if known and field.flags.aligned:
+        return memoryview(field)  # type: ignore[arg-type]
+    return field
+
+
+@cache
+def _record_of(dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """A class of records, each a place in columns, with the fields of `dtype` as attributes."""
+    lines = [
+        "class Record:",
+        " __slots__ = ('_columns', '_place')",
+        " def __init__(self, columns, place): self._columns, self._place = columns, place",
+    ]
+    for number, name in enumerate(dtype.names or ()):
+        value = {"i": "int(value)", "u": "int(value)"}.get(dtype[name].kind, "value")
+        lines += [
+            " @property",
+            f" def {name}(self): return self._columns[{number}][self._place]",
+            f" @{name}.setter",
+            f" def {name}(self, value): self._columns[{number}][self._place] = {value}",
+        ]
+    space: dict[str, Any] = {}
+    exec("\n".join(lines), space)
+    record: Any = space["Record"]
+    record.dtype = dtype
+    return record  # type: ignore[no-any-return]
