@@ -91,10 +91,10 @@ def plan(
     """Decide what to do in a state, with a proof and few calls to the model.
 
     Where every probability is known, in a table or in `Outcomes`, it samples nothing: `ValueIteration`
-    computes the answer, with certain bounds. Otherwise it looks at the model first, with about a hundred
-    calls that no bound uses, and chooses: `OPD` if you declare that nothing is random; `Canopy` if
-    every successor is new, as with continuous noise; else `Bracket`, with equal states merged if they
-    recur; and `UGapEMCTS` for games of two players. `plan.guarantee` says which it was, and why.
+    computes the answer, with certain bounds. Otherwise it looks at the model first, with about a
+    hundred calls that no bound uses, and chooses: `OPD` if you declare that nothing is random; `Canopy`
+    if every successor is new, as with continuous noise; else `Bracket`, with equal states merged if
+    they recur; and `UGapEMCTS` for games of two players. `plan.guarantee` says which it was, and why.
 
     Args:
         model: the problem.
