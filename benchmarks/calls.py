@@ -4,7 +4,7 @@
     python3 dev.py python benchmarks/calls.py --mdps 3   a first look
 
 Medians over MDPs, of the mean of some plans. From `pacplan.theory`: `bracket_calls`, `corollary_1` (the
-proven number, in calls) and `lower_bound` (for small trees; it needs `pip install pacplan[limit]`).
+proven number, in calls) and `lower_bound` (for small trees).
 Rewards are 0 or 1, nothing is declared, and delta is 0.1.
 """
 

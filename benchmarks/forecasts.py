@@ -24,7 +24,7 @@ def main():
     for name, make, trial, settings in CASES:
         ratios, calls = [], []
         for seed in range(20):
-            model, asked = make(seed=seed), settings | COMMON | {"seed": seed}
+            model, asked = make(seed=seed), settings | COMMON | {"seed": seed, "sample": True}
             forecast = pacplan.forecast(model, 0, budget=trial, **asked)
             plan = pacplan.plan(model, 0, budget=3_000_000, **asked)
             calls.append(plan.samples)

@@ -3,10 +3,9 @@
     python3 dev.py python benchmarks/limit.py             100 plans each, about a minute
     python3 dev.py python benchmarks/limit.py --runs 10   a first look
 
-T* is the characteristic time, and T* kl(delta, 1 - delta) the limit (`pacplan.theory.lower_bound`;
-needs `pip install pacplan[limit]`). "times" is the mean of Bracket's calls over it. Rewards are 0 or 1,
-nothing is declared, and gamma is 1. With two steps each action of the root leads to one of two states
-of its own.
+T* is the characteristic time, and T* kl(delta, 1 - delta) the limit (`pacplan.theory.lower_bound`).
+"times" is the mean of Bracket's calls over it. Rewards are 0 or 1, nothing is declared, and gamma is 1.
+With two steps each action of the root leads to one of two states of its own.
 """
 
 import argparse

@@ -65,8 +65,10 @@ def main() -> None:
     if EPISODE:
         found = [round(median(numbers)) for numbers in zip(*episodes(model), strict=True)]
     else:
-        pacplan.plan(model, 0, epsilon=1, delta=0.1, gamma=0.7, seed=0)
-        found = list(walk(lambda: pacplan.plan(model, 0, epsilon=1, delta=0.1, gamma=0.7, seed=0)))
+        pacplan.plan(model, 0, epsilon=1, delta=0.1, gamma=0.7, seed=0, sample=True)
+        found = list(
+            walk(lambda: pacplan.plan(model, 0, epsilon=1, delta=0.1, gamma=0.7, seed=0, sample=True))
+        )
     print("calls {}, functions {}, files {}, changes of file {}".format(*found))
 
 

@@ -55,7 +55,7 @@ def test_forecasts_are_of_the_right_size():
     ratios = []
     for seed in range(12):
         model = pacplan.envs.garnet(seed=seed)
-        asked = {"epsilon": 0.1, "delta": 0.1, "gamma": 0.7, "seed": seed}
+        asked = {"epsilon": 0.1, "delta": 0.1, "gamma": 0.7, "seed": seed, "sample": True}
         forecast = pacplan.forecast(model, 0, budget=2000, **asked)
         if not forecast.trial.certified:
             ratios.append(forecast.calls / pacplan.plan(model, 0, **asked).samples)
@@ -211,7 +211,7 @@ def test_a_tail_that_dwarfs_the_problem_is_not_taken_for_a_guarantee():
 
 
 def test_a_forecast_says_what_it_knows():
-    asked = {"delta": 0.1, "gamma": 0.7, "seed": 0}
+    asked = {"delta": 0.1, "gamma": 0.7, "seed": 0, "sample": True}
     done = pacplan.forecast(GARNET, 0, epsilon=1, **asked)
     assert done.trial.certified
     assert done.calls == done.trial.samples

@@ -132,7 +132,7 @@ def test_every_planner_has_it(name):
 
 
 def test_one_call_chooses_a_planner_for_each_state():
-    settings = {"epsilon": "20%", "delta": 0.1, "gamma": 0.7}
+    settings = {"epsilon": "20%", "delta": 0.1, "gamma": 0.7, "sample": True}
     for model in (TABLE, MODEL):
         plans = pacplan.plan_many(model, STATES[:3], seeds=2, workers=2, **settings)
         expected = [
@@ -288,7 +288,7 @@ def test_delta_is_shared_among_all():
     share = pacplan.Bracket(epsilon=1.0, delta=0.1 / 4, gamma=0.7)
     assert [content(plan) for plan in plans] == one_by_one(share, TABLE, states, 1)
     assert all("0.975" in plan.guarantee for plan in plans)
-    settings = {"epsilon": 1.0, "gamma": 0.7}
+    settings = {"epsilon": 1.0, "gamma": 0.7, "sample": True}
     chosen = pacplan.plan_many(TABLE, states, delta=0.1, seeds=1, spread="union", **settings)
     alone = pacplan.plan(TABLE, 2, delta=0.1 / 4, seed=child(1, 2), **settings)
     assert content(list(chosen)[2]) == content(alone)

@@ -58,13 +58,29 @@ STILL = pacplan.envs.garnet(states=8, actions=2, successors=1, seed=0)
 GAME = pacplan.envs.game_tree([[0.9, 0.2], 0.6])
 
 
+LISTED = pacplan.Outcomes(
+    lambda state, action: [(0.5, state // 2, 0.0, False), (0.5, min(state + action, 3), 1.0, False)],
+    actions=2,
+    reward_range=(0, 1),
+)
+
+
 # Which planner ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("model", "state", "settings", "planner", "words"),
     [
-        (random_small(np.random.default_rng(1)), 0, {}, "Bracket merge='stationary'", "since only"),
+        (random_small(np.random.default_rng(1)), 0, {}, "ValueIteration", "probability is known"),
+        (
+            random_small(np.random.default_rng(1)),
+            0,
+            {"sample": True},
+            "Bracket merge='stationary'",
+            "since only",
+        ),
+        (LISTED, 0, {}, "ValueIteration", "probability is known"),
+        (LISTED, 0, {"sample": True}, "Bracket merge='stationary'", "since only"),
         (simulator(few_states), 3, {}, "Bracket merge='stationary'", "equal states merged"),
         (simulator(few_states, successors=2), 3, {}, "Bracket merge='stationary'", "equal states"),
         (simulator(histories), (), {"horizon": 6}, "Bracket", "without merging states"),
@@ -84,8 +100,8 @@ GAME = pacplan.envs.game_tree([[0.9, 0.2], 0.6])
             "the model promises successors=1, and",
         ),
         # A table shows by itself that nothing is random, to a planner without a budget for a look, too.
-        (STILL, 0, {}, "OPD merge='stationary'", "the model's table shows it"),
-        (STILL, 0, {"budget": 1}, "OPD merge='stationary'", "the model's table shows it"),
+        (STILL, 0, {"sample": True}, "OPD merge='stationary'", "the model's table shows it"),
+        (STILL, 0, {"merge": "depth", "budget": 1}, "OPD merge='depth'", "the model's table shows it"),
         (simulator(noisy_count, successors=1), 0, {}, "Bracket merge='stationary'", "since only"),
         (simulator(by_step, stationary=False), 0, {}, "Bracket merge='depth'", "same step"),
         # Settings that not every planner has.
@@ -171,7 +187,7 @@ def test_no_certificate_rests_on_what_was_not_seen(ends, hidden):
     table = rarely(0.01, ends)
     assert table.successors == 1
     model = table if hidden is None else simulator(table.step, **hidden)
-    declared = {"transitions": "deterministic"} if hidden == {"successors": None} else {}
+    declared = {"transitions": "deterministic"} if hidden == {"successors": None} else {"sample": True}
     looks = []
     for seed in range(8):
         choice = pacplan.choose(model, 0, seed=seed, **ASKED, **declared)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         StOP,
         TrailBlazer,
         UGapEMCTS,
+        ValueIteration,
         planners,
         register,
     )
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pacplan.models import (
         BrokenPromiseError,
         Model,
+        Outcomes,
         Simulator,
         TabularMDP,
         from_gymnasium,
@@ -68,6 +70,7 @@ __all__ = [
     "MDPGapE",
     "Model",
     "Origin",
+    "Outcomes",
     "Plan",
     "Plans",
     "SearchTree",
@@ -80,6 +83,7 @@ __all__ = [
     "TabularMDP",
     "TrailBlazer",
     "UGapEMCTS",
+    "ValueIteration",
     "__version__",
     "bounds",
     "choose",
@@ -108,6 +112,7 @@ _HOMES = {
     "models": (
         "BrokenPromiseError",
         "Model",
+        "Outcomes",
         "Simulator",
         "TabularMDP",
         "from_gymnasium",

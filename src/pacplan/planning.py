@@ -10,7 +10,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pacplan.algorithms import OPD, Bracket, Canopy, Planner, UGapEMCTS, planners
+from pacplan.algorithms import (
+    OPD,
+    Bracket,
+    Canopy,
+    Planner,
+    UGapEMCTS,
+    ValueIteration,
+    planners,
+)
 from pacplan.algorithms.common.base import crew_of
 from pacplan.algorithms.common.certainty import left_to_chance
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
@@ -26,6 +34,7 @@ from pacplan.engine.query import Query
 from pacplan.engine.seeds import seed_sequence
 from pacplan.engine.values import step_width
 from pacplan.look import MOST_CALLS, Look, look
+from pacplan.models.outcomes import Outcomes
 from pacplan.models.protocol import Model, check_model, facts
 from pacplan.result import Plan
 
@@ -81,10 +90,11 @@ def plan(
 ) -> Plan:
     """Decide what to do in a state, with a proof and few calls to the model.
 
-    Looks at the model first, with about a hundred calls that no bound uses, and chooses: `OPD` if
-    the model's table shows that nothing is random, or you declare it; `Canopy` if every successor is
-    new, as with continuous noise; else `Bracket`, with equal states merged if they recur; and
-    `UGapEMCTS` for games of two players. `plan.guarantee` says what was seen, and which planner it was.
+    Where every probability is known, in a table or in `Outcomes`, it samples nothing: `ValueIteration`
+    computes the answer, with certain bounds. Otherwise it looks at the model first, with about a
+    hundred calls that no bound uses, and chooses: `OPD` if you declare that nothing is random; `Canopy`
+    if every successor is new, as with continuous noise; else `Bracket`, with equal states merged if
+    they recur; and `UGapEMCTS` for games of two players. `plan.guarantee` says which it was, and why.
 
     Args:
         model: the problem.
@@ -111,6 +121,8 @@ def plan(
         executor: who makes them, if not processes of our own.
         settings: further settings of the planner, such as `horizon=`, `value_range=` or
             `rewards="deterministic"`; `merge="auto"`, the default, leaves it to the look.
+            `sample=True` plans by sampling where every probability is known; so does any setting that
+            only planners that sample have.
 
     Raises:
         ValueError: a setting out of range, or a problem that cannot be handled.
@@ -370,7 +382,7 @@ def _choose(
     query = Query(model, state, model.actions(state), limits.budget, rng, ties)
     possible[0].check_query(query, limits)
     seen = None
-    if not model.two_player:
+    if not model.two_player and not possible[0].reads:
         seen = _seen(query, possible, given, seed, limits, presses)
     choice = _chosen(model, possible, given, seen)
     if not isinstance(asked, str):
@@ -381,7 +393,8 @@ def _choose(
 
 def _possible(model: Model, epsilon: float, given: dict[str, Any]) -> list[Planner]:
     """The planners that may be chosen; the first is the most likely one."""
-    settings = {name: value for name, value in given.items() if name not in ("delta", "gamma", "merge")}
+    own = ("delta", "gamma", "merge", "sample")
+    settings = {name: value for name, value in given.items() if name not in own}
     delta, gamma, merge = given["delta"], given["gamma"], given.get("merge", "auto")
     if model.two_player:
         if gamma is not None:
@@ -393,6 +406,10 @@ def _possible(model: Model, epsilon: float, given: dict[str, Any]) -> list[Plann
     if gamma is None:
         raise TypeError("plan() needs gamma, the discount: pass gamma=1 and horizon= for none")
     _check_names(Bracket, settings)
+    sample = checks.flag("sample", given.get("sample", False)) or "merge" in given
+    known = facts(model).known or isinstance(model, Outcomes)
+    if known and not sample and _takes(ValueIteration, settings):
+        return [ValueIteration(epsilon=epsilon, gamma=gamma, **settings)]
     merges: tuple[Any, ...] = (merge,)
     if merge == "auto":
         merges = ("stationary", "depth", "tree") if facts(model).stationary else ("depth", "tree")
@@ -463,6 +480,9 @@ def _chosen(
         return next((p for p in fitting if merge is None or getattr(p, "merge", "") == merge), None)
 
     game, certain, canopy = of(UGapEMCTS), of(OPD), of(Canopy)
+    exact = of(ValueIteration)
+    if exact is not None:
+        return Choice(exact, ", since every probability is known", None)
     if game is not None:
         return Choice(game, ", which is for games of two players", None)
     if certain is not None:

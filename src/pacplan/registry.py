@@ -18,7 +18,7 @@ from pacplan.models import gymnasium
 from pacplan.models.protocol import Model, check_model, instead
 
 # Defaults for what a planner takes and was not given; and what replaces some of them.
-_DEFAULTS = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7}
+_DEFAULTS: dict[str, Any] = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7}
 _INSTEAD = {"width": ("epsilon", "delta")}
 # Settings that may be functions, which a text can only name.
 _FUNCTIONS = ("thresholds", "value_bounds", "policy", "value")
@@ -68,15 +68,17 @@ def check_discount(problem: str, planner: str, settings: Mapping[str, Any]) -> N
         )
 
 
-def choice_settings(settings: Mapping[str, Any], model: Model) -> dict[str, Any]:
+def choice_settings(problem: str, settings: Mapping[str, Any], model: Model) -> dict[str, Any]:
     """The settings with which a planner is to be chosen for a model, with defaults for what is missing.
 
-    Functions among them can be given as text, module:name.
+    Functions among them can be given as text, module:name. The problems of pacplan show how planning by
+    sampling goes, so their tables are not looked up.
     """
     check_model(model)
     defaults = {
         key: value for key, value in _DEFAULTS.items() if key != "gamma" or not model.two_player
     }
+    defaults["sample"] = not problem_imports(problem)
     return {"gamma": None} | defaults | _with_functions(settings)
 
 

@@ -46,6 +46,8 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "ugape-mcts": {"epsilon": 0.0},
 }
 _USUAL = {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 4}
+# They read tables.
+_READING = ("op-mdp", "value-iteration")
 _BOUNDS = "bounds"
 _RECORD = "warm"
 
@@ -101,7 +103,7 @@ def _jobs_of(name: str, planner: type[Planner]) -> Iterator[Job]:
     merges = get_args(takes["merge"].annotation) if "merge" in takes else ()
     # Equal states share a node either way, so it is the same kernel.
     ways = [merge for merge in merges if merge != "stationary" or "depth" not in merges] or [None]
-    for kind in KINDS if name != "op-mdp" else KINDS[:1]:
+    for kind in KINDS[:1] if name in _READING else KINDS:
         for way in ways:
             chosen = () if way is None else (("merge", way),)
             yield Job(name, kind, chosen)

@@ -59,7 +59,7 @@ def test_exact_values_bounds_and_regret_come_from_any_table():
 
 
 def test_states_are_merged_whether_their_number_is_known_or_not():
-    settings = {"epsilon": 1.0, "delta": 0.1, "gamma": 0.7, "seed": 1, "budget": 500}
+    settings = {"epsilon": 1.0, "delta": 0.1, "gamma": 0.7, "seed": 1, "budget": 500, "sample": True}
     merged, plain = (pacplan.plan(model, 0, **settings) for model in (Delegate(), BARE))
     assert "merge='depth'" in merged.planner and "merge='depth'" in plain.planner
     assert not any("at most" in clause and "states" in clause for clause in plain.assumptions)

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -407,9 +406,3 @@ def test_more_steps_than_a_model_has():
     model = pacplan.TabularMDP(np.ones((2, 1, 2, 1)), np.full((2, 1, 2), 0.5))
     with pytest.raises(ValueError, match="defined for 2 steps"):
         theory.lower_bound(model, epsilon=0.1, delta=0.1, gamma=1.0, horizon=3)
-
-
-def test_without_scipy(monkeypatch):
-    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
-    with pytest.raises(ImportError, match=r"pip install pacplan\[limit\]"):
-        theory.lower_bound(bandit(0.5, 0.2), epsilon=0.1, delta=0.1, **BANDIT)

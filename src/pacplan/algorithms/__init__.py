@@ -16,6 +16,7 @@ from pacplan.algorithms.stop import StOP
 from pacplan.algorithms.trail_blazer import TrailBlazer
 from pacplan.algorithms.uct import UCT
 from pacplan.algorithms.ugape_mcts import UGapEMCTS
+from pacplan.algorithms.value_iteration.planner import ValueIteration
 
 planners: dict[str, type[Planner]] = {
     cls.name: cls
@@ -34,6 +35,7 @@ planners: dict[str, type[Planner]] = {
         TrailBlazer,
         SmoothCruiser,
         UGapEMCTS,
+        ValueIteration,
     )
 }
 """The planners by their names on the command line."""
@@ -93,6 +95,7 @@ __all__ = [
     "StOP",
     "TrailBlazer",
     "UGapEMCTS",
+    "ValueIteration",
     "planners",
     "register",
 ]

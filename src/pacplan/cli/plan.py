@@ -236,7 +236,7 @@ def _task(asked: Namespace) -> _Task:
         if not model.two_player:
             check_discount(asked.problem, "bracket" if planner is None else asked.planner, given)
         if planner is None:
-            given = choice_settings(given, model)
+            given = choice_settings(asked.problem, given, model)
     except (TypeError, ValueError, ImportError) as error:
         raise wrong_usage(translated(str(error))) from error
     limits = {

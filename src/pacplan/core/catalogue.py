@@ -15,6 +15,7 @@ PLANNERS = {
     "trailblazer": "the value of a state",
     "smooth-cruiser": "the value of a state, entropy-regularised",
     "ugape-mcts": "proven; games of two players",
+    "value-iteration": "certain, from tables and outcomes: solves or explores them",
 }
 """The names of `pacplan.planners`, and what each is for."""
 

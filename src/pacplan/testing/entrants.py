@@ -88,7 +88,7 @@ class _Chosen:
 
     def plan(self, model: Any, state: Any, **options: Any) -> Plan:
         """The plan of the planner that is chosen."""
-        return plan(model, state, **self._settings, **options)
+        return plan(model, state, sample=True, **self._settings, **options)
 
 
 def _bracket(family: Family) -> Promise:

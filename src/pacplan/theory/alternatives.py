@@ -15,12 +15,12 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from operator import mul
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import optimize
 
 from pacplan.theory.divergence import divergence, nearest_below
 from pacplan.theory.histories import Tree
@@ -294,7 +294,7 @@ class _Sides:
     def minimise(self, start: Floats) -> Floats:
         """The z of least cost that goes far enough; `start`, which does, if none was found."""
         scale = self.cost(start) or 1.0
-        found = scipy_optimize().minimize(
+        found = optimize.minimize(
             lambda z: self.cost(z) / scale,
             start,
             jac=lambda z: self.cost_by(z) / scale,
@@ -310,14 +310,6 @@ class _Sides:
             if self.beyond(mended) >= -0.5 * _BEYOND * self.wanted:
                 return np.asarray(mended)
         return start
-
-
-def scipy_optimize() -> Any:
-    """SciPy's optimisation, of the extra `limit`."""
-    try:
-        return import_module("scipy.optimize")
-    except ImportError as error:
-        raise ImportError("the lower bound needs SciPy: pip install pacplan[limit]") from error
 
 
 def subsets(actions: Sequence[int]) -> list[tuple[int, ...]]:

@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import optimize
 
 from pacplan import exact
 from pacplan.core import checks
 from pacplan.models.protocol import Table
-from pacplan.theory.alternatives import Change, Search, scipy_optimize, subsets
+from pacplan.theory.alternatives import Change, Search, subsets
 from pacplan.theory.divergence import bernoulli, divergence
 from pacplan.theory.histories import History, Tree, histories
 
@@ -120,12 +121,8 @@ def lower_bound(
         horizon: steps, H. The tree of histories may have 1000 pairs, but expect seconds for 10 of them
             and many minutes for 40.
         tolerance: stop when the bound cannot grow by more than this part of itself.
-
-    Raises:
-        ImportError: SciPy is not installed: `pip install pacplan[limit]`.
     """
     exact.check_tables(model)
-    scipy_optimize()
     accuracy = checks.positive("epsilon", epsilon)
     chance = checks.probability("delta", delta)
     stop = checks.positive("tolerance", tolerance)
@@ -244,7 +241,7 @@ class _Program:
     def _least(self) -> tuple[Floats, float]:
         """The N and q of least calls, and these."""
         pairs, answers = self.pairs, len(self.answers)
-        found = scipy_optimize().linprog(
+        found = optimize.linprog(
             np.concatenate([np.ones(pairs), np.zeros(answers)]),
             A_ub=np.array(self.rows),
             b_ub=np.array(self.sides),

@@ -1,6 +1,7 @@
 """The base class of all planners: one way to ask for a plan."""
 
 import copy
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -55,6 +56,8 @@ class Planner(ABC):
     two_player: ClassVar[bool] = False
     rehearses: ClassVar[bool] = True
     """Whether a search can be played on with guesses and put back: its arrays are all that it is."""
+    reads: ClassVar[bool] = False
+    """Whether it reads probabilities instead of sampling, and so needs no range of rewards."""
     kind_matters: ClassVar[bool] = False
     """Whether plans depend on the kind of model: on its generator, and on what its states look like."""
 
@@ -366,6 +369,10 @@ def run(
             "does; this model has one player"
             if planner.two_player
             else f"{name} plans for one player, and this model is a game of two; use UGapEMCTS"
+        )
+    if not (planner.reads or all(map(math.isfinite, model.reward_range))):
+        raise ValueError(
+            f"{type(planner).__name__} needs a range of rewards: pass reward_range= to the model"
         )
     rng, ties = streams(root, 2)
     query = Query(

@@ -68,6 +68,7 @@ def certain_plan(
     surely: str,
     assumed: tuple[str, ...],
     rest: float = 0.0,
+    values: NDArray[np.float64] | None = None,
 ) -> Plan:
     """The plan of a planner whose bounds are certain.
 
@@ -81,13 +82,15 @@ def certain_plan(
         surely: a sentence that says on what the certainty rests.
         assumed: what it depends on.
         rest: by how much actions can differ after the horizon, if that counts, too.
+        values: estimates of the root's actions; by default the lower bounds of those that were tried.
     """
     snapshot: Snapshot = search.snapshot(seconds)
     assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
     search.horizon = horizon or search.deepest()
     loss = max(0.0, snapshot.gap)
     problem = "over an infinite horizon" if horizon is None else f"in the {horizon}-step problem"
-    proven = f"Action {snapshot.action!r} is within {at_most(loss)} of optimal {problem}"
+    quality = f"within {at_most(loss)} of optimal" if loss > 0.0 else "optimal"
+    proven = f"Action {snapshot.action!r} is {quality} {problem}"
     if rest > 0.0:
         proven += f" and within {at_most(loss + rest)} over an infinite horizon"
     low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
@@ -107,7 +110,7 @@ def certain_plan(
         stopped_by,
         guarantee=f"{proven}. {surely}",
         assumptions=assumed,
-        values=np.where(search.calls > 0, snapshot.lower, np.nan),
+        values=np.where(search.calls > 0, snapshot.lower, np.nan) if values is None else values,
         value=value,
     )
 
@@ -124,7 +127,9 @@ def tails_of(
         ValueError: rewards cannot add up to anything in that range.
     """
     low, high = model.reward_range
-    if horizon is not None:
+    if math.isinf(high - low):
+        rows = [(math.inf, -math.inf)] * (1 if horizon is None else horizon + 1)
+    elif horizon is not None:
         ranges = value_range(model.reward_range, model.may_end, gamma, horizon)[::-1]
         rows = list(zip(ranges["node_upper"], ranges["node_lower"], strict=True))
     elif not model.may_end:

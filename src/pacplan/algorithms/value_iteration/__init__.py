@@ -1,0 +1,1 @@
+"""Certain answers where every probability is known."""

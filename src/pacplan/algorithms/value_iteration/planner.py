@@ -1,0 +1,290 @@
+"""ValueIteration: certain answers where all probabilities are known."""
+
+import math
+from collections.abc import Iterator
+from itertools import repeat
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from pacplan.algorithms.common.base import Planner
+from pacplan.algorithms.common.certainty import certain_plan, tails_of
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_steps
+from pacplan.algorithms.common.plans import best_estimate, estimates_plan
+from pacplan.algorithms.value_iteration import solving
+from pacplan.algorithms.value_iteration.chart import Numbers, OutcomesChart, TableChart, Values
+from pacplan.core import checks
+from pacplan.core.words import exactly
+from pacplan.engine.calls import ABORTED, CHUNK_DONE, RULE, SPENT
+from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.query import Query
+from pacplan.engine.search import KernelSearch
+from pacplan.engine.tree import LINKS
+from pacplan.models.outcomes import Outcomes
+from pacplan.models.protocol import Session, Table, facts
+from pacplan.result import Plan
+
+# The leaves that are explored at a time: those with this part of what may still be gained, and at most
+# this part of what was explored, but a few at least.
+_PART, _GROWTH, _FEW = 0.5, 0.25, 16
+# How exactly the rest is solved while there are leaves, as a part of epsilon.
+_ENOUGH = 0.1
+
+
+class ValueIteration(Planner):
+    """Value iteration with certain bounds, where all probabilities are known.
+
+    Plans in a `TabularMDP`, in an environment that publishes its table, and in `Outcomes`. What can be
+    reached in a table is solved. A model by outcomes is explored from the state planned from: leaves
+    are worth the range of values, and those where the optimistic policy leaves most open are explored
+    next (as in LAO* and bounded real-time dynamic programming). It stops when the gap is at most
+    epsilon, or when everything is explored and solved up to rounding. Nothing is sampled: a call is one
+    question for the outcomes of a state and action.
+
+    Args:
+        gamma: discount in [0, 1]; 1 with a horizon.
+        epsilon: how far from optimal the action may be, in the model's reward units. A table is solved
+            as exactly as rounding allows all the same.
+        horizon: steps after which nothing counts; None: the infinite-horizon problem.
+        goal: "action", or "value": the state's value is within epsilon of `plan.value`.
+        value_range: (low, high), if you know that what is earned from any state on, discounted from
+            there, lies between them, whatever is done. The answer depends on it.
+        chunk: see `Planner`.
+    """
+
+    name = "value-iteration"
+    keeps_checkpoints = False
+    rehearses = False
+    reads = True
+
+    def __init__(
+        self,
+        *,
+        gamma: float,
+        epsilon: float = 0.0,
+        horizon: int | None = None,
+        goal: Literal["action", "value"] = "action",
+        value_range: tuple[float, float] | None = None,
+        chunk: int | None = None,
+    ) -> None:
+        super().__init__(chunk=chunk)
+        self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
+        self.epsilon = checks.real("epsilon", epsilon)
+        if self.epsilon < 0.0:
+            raise ValueError(f"epsilon must be at least 0, got {epsilon}")
+        self.goal = checks.choice("goal", goal, ("action", "value"))
+        self.value_range = (
+            None if value_range is None else checks.interval("value_range", value_range, "return")
+        )
+
+    def check_query(self, query: Query, limits: Limits) -> None:
+        model = query.model
+        if not (facts(model).known or isinstance(model, Outcomes)):
+            raise ValueError(
+                "ValueIteration reads probabilities: the model must be a TabularMDP, an environment "
+                f"that publishes its table, or Outcomes; got {type(model).__name__}"
+            )
+        if self.horizon is not None:
+            check_steps(model, self.horizon)
+        elif model.steps is not None:
+            raise ValueError(f"the model is defined for {model.steps} steps: pass a horizon")
+
+    def start(self, query: Query, session: Session) -> "_Search":
+        return _Search(self, query, session)
+
+    def finish(self, query: Query, search: "_Search", stopped_by: str, seconds: float) -> Plan:
+        if math.isinf(float(search.upper.max())):
+            nothing = "It has no bounds before all states are explored, unless you pass reward_range=."
+            return estimates_plan(self, query, search, stopped_by, seconds, guarantee=nothing)
+        low, high = query.model.reward_range
+        assumed = [
+            "the table's probabilities and rewards are right"
+            if facts(query.model).known
+            else "the probabilities and rewards of the listed outcomes are right"
+        ]
+        if search.chart.leaves(self.horizon).size:
+            assumed.append(f"rewards lie in [{exactly(low)}, {exactly(high)}]")
+        if self.value_range is not None:
+            least, most = self.value_range
+            assumed.append(f"returns lie in [{exactly(least)}, {exactly(most)}]")
+        return certain_plan(
+            self,
+            query,
+            search,
+            stopped_by,
+            seconds,
+            horizon=self.horizon,
+            values=search.values,
+            surely="That is certain: every probability is known, and nothing was sampled.",
+            assumed=tuple(assumed),
+        )
+
+
+class _Search(KernelSearch):
+    """The chart of what was explored, and the bounds that follow from it."""
+
+    def __init__(self, planner: ValueIteration, query: Query, session: Session) -> None:
+        model = query.model
+        super().__init__(query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1)
+        self._planner = planner
+        self.target = planner.epsilon if planner.goal == "action" else None
+        self._order = query.ties.permutation(len(query.actions))
+        self.chart = (
+            OutcomesChart(model, query.state)
+            if isinstance(model, Outcomes)
+            else TableChart(cast(Table, model), query.state, planner.horizon)
+        )
+        # What can still be earned after so many steps; the last entry serves all later ones.
+        self._tails = tails_of(
+            planner.gamma, planner.horizon, model, planner.value_range or (-np.inf, np.inf)
+        )
+        self.lower = np.full(len(query.actions), self._tails["lower"][0])
+        self.upper = np.full(len(query.actions), self._tails["upper"][0])
+        # What nodes seem to be worth, from below and from above; leaves are worth their bounds.
+        self._values = {"lower": np.zeros(0), "upper": np.zeros(0)}
+        self._stakes = np.zeros(0)  # of leaves, under the optimistic policy
+        self._enough = _ENOUGH * planner.epsilon
+        self._most_calls = 0
+        self._work = self._explore()
+
+    def kernel_state(self) -> Any:
+        """There is no kernel."""
+        return None
+
+    def prepare(self) -> int:
+        """Nothing is compiled."""
+        return CHUNK_DONE
+
+    def deepest(self) -> int:
+        """Steps to the farthest state that was found."""
+        return self.chart.depth
+
+    def advance(self, episodes: int, calls: int) -> int:
+        """Explore and solve in small steps, each of them an episode."""
+        self._most_calls = calls
+        for _ in range(episodes):
+            if self.report["halt"]:
+                self.report["refused"] = 1
+                return ABORTED
+            status = next(self._work, RULE)
+            if isinstance(self.chart, OutcomesChart):
+                self.report["calls"] = self.chart.read
+            self.report["episodes"] += 1
+            if status != CHUNK_DONE:
+                return status
+        return CHUNK_DONE
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands; the action with the smallest bound on its loss is recommended."""
+        if math.isinf(float(self.upper.max())):
+            return self.standing(self.recommended(), seconds)
+        return self.standing(self.recommended(), seconds, self.lower.copy(), self.upper.copy())
+
+    @property
+    def values(self) -> Values:
+        """Estimates of the root's actions: the middle of their bounds, NaN where there are none."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(0.5 * (self.lower + self.upper))
+
+    def recommended(self) -> int:
+        """Index of the action with the smallest bound on its loss."""
+        top = int(np.argmax(self.upper))
+        rivals = np.full(len(self.upper), self.upper[top])
+        rivals[top] = np.delete(self.upper, top).max(initial=-np.inf)
+        return best_estimate(self.lower - rivals, self._order)
+
+    def _explore(self) -> Iterator[int]:
+        """The algorithm. It pauses between its steps, and says how the search stands."""
+        planner, chart = self._planner, self.chart
+        solve = self._iterate if planner.horizon is None else self._go_back
+        leaves = np.array([0])
+        while True:
+            status = CHUNK_DONE
+            for leaf in leaves.tolist():
+                if isinstance(chart, TableChart):
+                    break
+                if chart.read + len(chart.actions(leaf)) > self._most_calls:
+                    status = SPENT
+                    break
+                chart.explore(leaf)
+                yield CHUNK_DONE
+            leaves = chart.leaves(planner.horizon)
+            if not leaves.size:
+                yield from solve(leaves, lower=True, upper=True)
+                return
+            if np.isfinite(self._tails[0].tolist()).all():
+                yield from solve(leaves, lower=True, upper=False)
+                yield from solve(leaves, lower=False, upper=True)
+            if status == SPENT:
+                yield SPENT
+            if self._is_close():
+                return
+            leaves = self._most_promising(leaves)
+            if not leaves.size:  # The optimistic policy reaches none: solved exactly, the bounds meet.
+                if self._enough == 0.0:
+                    return
+                self._enough = 0.0
+
+    def _is_close(self) -> bool:
+        """Whether the bounds are as close as was asked for."""
+        if self._planner.goal == "value":
+            return bool(self.upper.max() - self.lower.max() <= 2.0 * self._planner.epsilon)
+        gap = self.snapshot(0.0).gap
+        return gap is not None and gap <= self._planner.epsilon
+
+    def _learn(self, worth: Values, below: float | None, above: float | None) -> None:
+        """Bounds of the root's actions: they are worth this much, at most so much less, and more."""
+        own = worth[: len(self.upper)]
+        if below is not None:
+            self.lower = np.maximum(self.lower, own - below)
+        if above is not None:
+            self.upper = np.minimum(self.upper, own + above)
+
+    def _iterate(self, leaves: Numbers, *, lower: bool, upper: bool) -> Iterator[int]:
+        """Over an infinite horizon: policy iteration, from where it ended before."""
+        side = "upper" if upper else "lower"
+        before, worst = self._values[side], self._tails[side][0]
+        values = np.full(len(self.chart.states), worst if leaves.size else 0.0)
+        values[: len(before)] = before
+        values[leaves] = worst
+        self._values[side] = values
+        rows, gamma = self.chart.rows(), self._planner.gamma
+        enough = self._enough if leaves.size else 0.0
+        for worth, above, below, policy in solving.policy_iteration(rows, values, gamma, enough):
+            self._learn(worth, below if lower else None, above if upper else None)
+            chosen = policy
+            yield CHUNK_DONE
+        if leaves.size and upper:
+            follow = repeat(rows.following(chosen))
+            self._stakes = solving.stakes(follow, leaves, len(values), gamma, repeat(1.0))
+
+    def _go_back(self, leaves: Numbers, *, lower: bool, upper: bool) -> Iterator[int]:
+        """Over H steps: value iteration from the last step to the first."""
+        gamma, horizon = self._planner.gamma, self._planner.horizon
+        assert horizon is not None
+        bound = self._tails["upper" if upper else "lower"]
+        values, error = np.zeros(len(self.chart.states)), 0.0
+        policy: list[Numbers] = []
+        for h in range(horizon - 1, -1, -1):
+            rows = self.chart.rows(h)
+            worth = rows.worth(values, gamma)
+            error = gamma * error + solving.rounding(rows, values)
+            values[leaves], values[rows.node] = bound[h], rows.best(worth)
+            if leaves.size and upper:
+                policy.append(rows.greedy(worth))
+            yield CHUNK_DONE
+        self._learn(worth, error if lower else None, error if upper else None)
+        if policy:
+            follow = (rows.following(pairs) for pairs in reversed(policy))
+            apart = (self._tails["upper"] - self._tails["lower"]).tolist()
+            self._stakes = solving.stakes(follow, leaves, len(values), gamma, apart)
+
+    def _most_promising(self, leaves: Numbers) -> Numbers:
+        """The leaves to explore next: those where the optimistic policy leaves most open."""
+        if not len(self._stakes):  # Nothing bounds what a leaf is worth, so all have to be explored.
+            return leaves
+        order = np.argsort(-self._stakes, kind="stable")
+        part = np.cumsum(self._stakes[order])
+        most = max(_FEW, int(_GROWTH * (len(self.chart.states) - len(leaves))))
+        wanted = order[: min(most, 1 + int(np.searchsorted(part, _PART * part[-1])))]
+        return leaves[wanted[self._stakes[wanted] > 0.0]]
