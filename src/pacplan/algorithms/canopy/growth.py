@@ -40,6 +40,9 @@ class ExcessError(ValueError):
     No tree is, unless the search was resumed from a file that somebody has changed.
     """
 
+    def __init__(self) -> None:
+        super().__init__("a tree was worth more than its bound")
+
 
 @inlined
 def open_node(search: Search, model: Any, h: int, state: int, only: int) -> int:
@@ -307,7 +310,7 @@ def _close(search: Search) -> int:
     unit, h = search.unit[0], search.unit[0].at
     frame, level = search.frames[h], search.levels[h]
     if frame.best > level.most * (1.0 + EXCESS):
-        raise ExcessError("a tree was worth more than its bound")
+        raise ExcessError
     if frame.only == NONE:
         _learn_node(search, h)
     if h == unit.start:
