@@ -201,6 +201,7 @@ class BracketSearch(KernelSearch):
         shape.require_arms(root["pair"])
         check_accounts(rules, root, self._wealth, self._forced_wealth)
         require(not rules["joint"] or len(self._gaps) >= len(self._wealth), "accounts")
+        require(0.0 <= rules["owed"] <= MOST_COUNTED, "calls that are owed")
         self._pool.check_restored()
         going = nodes["actions"] != 0
         require(np.array_equal(nodes["place"] == ENDED, ~going), "a place after the end")
