@@ -19,7 +19,7 @@ from pacplan.algorithms import (
     ValueIteration,
     planners,
 )
-from pacplan.algorithms.common.base import crew_of
+from pacplan.algorithms.common.base import crew_of, fingerprint
 from pacplan.algorithms.common.certainty import left_to_chance
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.many import Plans, Seeds, plan_all, shared_delta
@@ -244,6 +244,7 @@ def decided(
     if checkpoint is not None:
         check_place(Path(checkpoint))
         checks.positive("every", every)
+        fingerprint(model)  # Before it is looked at, which may leave something in what it holds.
     crew_of(model, workers, executor, checkpoint)
     root = seed_sequence(seed)
     if state is None:

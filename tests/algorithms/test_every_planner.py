@@ -30,7 +30,7 @@ from pacplan.testing import PLANNER_CHECKS, check_planner
 
 
 def test_every_planner_is_here():
-    assert set(SETTINGS) == set(pacplan.planners)
+    assert {*SETTINGS, "value-iteration"} == set(pacplan.planners)
     for name, cls in pacplan.planners.items():
         assert cls.name == name
         assert getattr(pacplan, cls.__name__) is cls

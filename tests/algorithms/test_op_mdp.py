@@ -67,7 +67,9 @@ def test_the_leaf_that_matters_most_is_expanded():
 
 def test_budget_counts_readings_of_the_table():
     model = pacplan.envs.garnet(actions=5, seed=0)
-    for budget in (4, 5, 9, 10, 1000):
+    with pytest.raises(ValueError, match="reads all 5 actions"):
+        pacplan.OPMDP(gamma=0.7).plan(model, 0, seed=0, budget=4)
+    for budget in (5, 9, 10, 1000):
         plan = pacplan.OPMDP(gamma=0.7).plan(model, 0, seed=0, budget=budget)
         assert plan.samples == budget // 5 * 5 == plan.calls.sum()
         assert plan.episodes == budget // 5

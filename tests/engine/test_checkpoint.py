@@ -327,8 +327,6 @@ def test_a_simulator_that_does_something_else_is_found_out(tmp_path):
 def test_bad_arguments(tmp_path):
     with pytest.raises(ValueError, match="no such folder"):
         PLANNER.plan(MODEL, 0, checkpoint=tmp_path / "missing" / "saved")
-    with pytest.raises(ValueError, match="a device or the like"):
-        PLANNER.plan(MODEL, 0, checkpoint=os.devnull)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ValueError, match="a device or the like"):
         PLANNER.plan(MODEL, 0, checkpoint=tmp_path / "pipe")

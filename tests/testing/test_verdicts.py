@@ -202,7 +202,7 @@ def test_bounds_that_begin_where_another_action_stands_are_caught(monkeypatch):
         return refine(self, policy if policy.depth else policy._replace(lower=self._lower[0]))
 
     monkeypatch.setattr(stop._PolicySearch, "_refine", shared)
-    report = verify("stop", families=families, plans=400)
+    report = verify("stop", families=families, plans=800)
     assert not report.errors
     assert {v.family for v in report.violations if v.check == "below"} == set(families)
 

@@ -259,6 +259,10 @@ class GymnasiumSimulator(Simulator):
         """The actions available in a state: copies, with which the user may do what he likes."""
         return tuple(map(own_copy, super().actions(state)))
 
+    def fingerprint(self) -> str:
+        """What identifies this model: its promises. Sessions compare what the environment holds."""
+        return f"{self!r} {(self.stationary, self.may_end, self.two_player)}"
+
     def open(self, seed: np.random.SeedSequence) -> "_WatchedSession":
         """Start a session for one plan."""
         return _WatchedSession(self, seed)

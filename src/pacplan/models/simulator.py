@@ -106,6 +106,7 @@ class Simulator:
         self.two_player = checks.flag("two_player", two_player)
         self.steps: int | None = None
         self._initial = initial
+        self._fingerprint: str | None = None
         self.compiled = bool(is_jitted(step))
         self.anywhere = not self.compiled
         if initial is not None:
@@ -167,9 +168,15 @@ class Simulator:
         return PythonSession(self, seed)
 
     def fingerprint(self) -> str:
-        """What identifies this model: its promises, and the code of its functions."""
-        promises = (self.stationary, self.may_end, self.two_player)
-        return f"{self!r} {promises} {described(self._step)} {described(self._actions)}"
+        """What identifies this model: its promises, its functions, and what they held when first asked.
+
+        They may keep what they have computed, say, which makes them no other model.
+        """
+        if self._fingerprint is None:
+            promises = (self.stationary, self.may_end, self.two_player)
+            functions = f"{described(self._step)} {described(self._actions)}"
+            self._fingerprint = f"{self!r} {promises} {functions}"
+        return self._fingerprint
 
     def _repr_html_(self) -> str:
         # Imported here, so that no kernel depends on how a model is shown.

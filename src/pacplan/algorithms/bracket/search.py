@@ -52,7 +52,7 @@ GROWING = frozenset(
         *("bets", "predicted", "bounds.nodes", "bounds.caps", "bounds.pairs"),
         *("wealth", "gaps", "forced_wealth", "graph.table.slots", "graph.canonical", "graph.peer"),
         *("pool.states", "pool.pairs", "pool.outcomes", "pool.values", "pool.guesses"),
-        "pool.places.slots",
+        *("pool.places.slots", "scratch"),
     }
 )
 
@@ -61,7 +61,7 @@ class BracketSearch(KernelSearch):
     """One search: the tree with its bets, the root's accounts, and the pool."""
 
     notes = False
-    derived = frozenset({"opening", "stakes", "entropies", "predictors", "levels", "scratch"})
+    derived = frozenset({"opening", "stakes", "entropies", "predictors", "levels"})
     growing = GROWING
     changing = CHANGING
     spans = SPANS
@@ -201,6 +201,7 @@ class BracketSearch(KernelSearch):
         shape.require_arms(root["pair"])
         check_accounts(rules, root, self._wealth, self._forced_wealth)
         require(not rules["joint"] or len(self._gaps) >= len(self._wealth), "accounts")
+        require(0.0 <= rules["owed"] <= MOST_COUNTED, "calls that are owed")
         self._pool.check_restored()
         going = nodes["actions"] != 0
         require(np.array_equal(nodes["place"] == ENDED, ~going), "a place after the end")

@@ -50,9 +50,10 @@ def _stake_on_grid(search: Search, action: int, x: float, most: float) -> None:
     reach = most
     for q in range(NEWEST.size):
         reach = min(reach, _trusted_mean(moments[q], NEWEST[q], arm.recent))
-    first = max(ceil(reach / rules.step), 0)
+    # What is no number, or too large for one, would become any whole number.
+    first = ceil(max(0.0, reach / rules.step))
     # No mean of trees exceeds R_0, so points from there on need no bets.
-    top = min(arm.ceiling, ceil(most / rules.step))
+    top = ceil(min(float(arm.ceiling), most / rules.step))
     ceiling = top
     for i in range(top - 1, first - 1, -1):
         m = i * rules.step

@@ -40,8 +40,8 @@ class ExcessError(ValueError):
     No tree is, unless the search was resumed from a file that somebody has changed.
     """
 
-    def __str__(self) -> str:
-        return "a tree was worth more than its bound: the checkpoint was changed; plan anew"
+    def __init__(self) -> None:
+        super().__init__("a tree was worth more than its bound")
 
 
 @inlined

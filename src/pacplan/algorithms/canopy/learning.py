@@ -61,8 +61,8 @@ def locate(search: Search, model: Any, h: int, state: int) -> None:
             parts *= 2.0
             key = mixed(_SEED, j)
             for i in range(count):
-                cell = floor((point[i] - search.origin[i]) / search.extent[i] * parts)
-                key = mixed(key, int(min(max(cell, -_FAR), _FAR)))
+                cell = (point[i] - search.origin[i]) / search.extent[i] * parts
+                key = mixed(key, floor(min(_FAR, max(-_FAR, cell))))
         keys[2 * j] = key
         keys[2 * j + 1] = mixed(key, h + 1) if key != NONE else NONE
 

@@ -309,6 +309,7 @@ class CanopySearch(KernelSearch):
         require(np.all((now >= 0) & (now <= unit["number"])), "values of a tree to come")
         values = np.count_nonzero(now == unit["number"]) if unit["number"] else 0
         require(values <= unit["shared"] and 2 * unit["shared"] <= size, "shared values")
+        require(np.isfinite([fixed["origin"], fixed["extent"]]).all(), "cells without an end")
         check_states(self, fixed["notes"]["state"][: int(unit["notes"])])
         if unit["phase"] != DECIDE:
             self._check_under_way()

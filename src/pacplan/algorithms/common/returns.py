@@ -162,7 +162,8 @@ def _stake_on_grid(search: Any, action: int, earned: float) -> None:
     reach = -np.inf
     for q in range(NEWEST.size):
         reach = max(reach, trusted_mean(moments[q], arm.exploits))
-    last = min(int(reach / rules.step) + 1, wealth.shape[0])
+    # Whatever the moments: what is no number, or too large for one, would become any whole number.
+    last = int(min(float(wealth.shape[0] - 1), max(0.0, reach / rules.step))) + 1
     proven = arm.proven
     for i in range(arm.proven + 1, last):
         m = i * rules.step

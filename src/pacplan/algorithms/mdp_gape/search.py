@@ -168,6 +168,7 @@ class GapSearch(KernelSearch):
         shape.require_depth(self.horizon)
         require(shape.widest <= self.successors, "too many successors")
         most = self.tree.pairs["n"].max(initial=0)
+        require(np.all(self.tree.pairs["reward"] > -1.0), "rewards that are no numbers")
         require(most <= self.report["episodes"], "more visits than episodes")
         # The table of radii grows with the episodes, however many a file claims.
         self.room.take(int(self.report["episodes"]) * self._table.rows[0].nbytes)

@@ -30,9 +30,8 @@ _SLACK = 1e-9
 class SequenceSearch(KernelSearch):
     """The tree of what can be done; an episode is an expansion."""
 
-    # Between two expansions nothing is due.
-    derived = frozenset({"rules", "tails", "table", "dues"})
-    growing = frozenset({"merged.slots", "known.slots"})
+    derived = frozenset({"rules", "tails", "table"})
+    growing = frozenset({"merged.slots", "known.slots", "dues"})
     spans = SPANS
 
     def __init__(self, task: Task, query: Query, session: Session) -> None:
@@ -132,7 +131,7 @@ class SequenceSearch(KernelSearch):
         require(np.array_equal(np.where(acting, NONE, same), twins), "twins")
         deepest = int(shape.depth.max(initial=0))
         require(deepest <= self._counts[0]["deepest"] <= deepest + 1, "another depth")
-        require(not nodes["due"].any(), "bounds that are due")
+        require(not nodes["due"].any() and np.all(self._dues == NONE), "bounds that are due")
         for group, names in ((nodes, ("p", "upper", "lower")), (pairs, ("reward", "upper", "lower"))):
             require(all(np.isfinite(group[name]).all() for name in names), "bounds without an end")
         check_table(self._merged, len(nodes))
