@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from threading import Lock
 
 import pytest
 
@@ -118,7 +119,7 @@ def test_processes_find_the_same(tmp_path):
         ({"planner": "bracket", "promise": Promise()}, ValueError, "your own planner"),
         ({"plans": 0}, ValueError, "plans must be at least 1"),
         ({"planner": Answer, "workers": 0}, ValueError, "workers must be at least 1"),
-        ({"planner": lambda **settings: None, "workers": 2}, TypeError, "must be picklable"),
+        ({"planner": lambda lock=Lock(), **_: lock, "workers": 2}, TypeError, "must be picklable"),
     ],
 )
 def test_bad_input(arguments, error, message):
