@@ -241,7 +241,7 @@ def test_horizons_out_of_reach_are_refused(name):
     for limits in ({"budget": 10**13}, {"time_limit": 0.1}):
         if name in ("olop", "kl-olop") and "budget" not in limits:
             continue
-        with pytest.raises(ValueError, match="pass (a horizon|horizon=)"):
+        with pytest.raises(ValueError, match=r"pass (a horizon|horizon=)"):
             pacplan.planners[name](gamma=ALMOST_ONE).plan(SMALL, 0, seed=0, **limits)
 
 
