@@ -5,9 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
-from threading import Lock
 
 import pytest
 
@@ -120,7 +118,6 @@ def test_processes_find_the_same(tmp_path):
         ({"planner": "bracket", "promise": Promise()}, ValueError, "your own planner"),
         ({"plans": 0}, ValueError, "plans must be at least 1"),
         ({"planner": Answer, "workers": 0}, ValueError, "workers must be at least 1"),
-        ({"planner": partial(Answer, Lock()), "workers": 2}, TypeError, "must be picklable"),
     ],
 )
 def test_bad_input(arguments, error, message):
