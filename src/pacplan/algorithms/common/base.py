@@ -59,7 +59,7 @@ class Planner(ABC):
     reads: ClassVar[bool] = False
     """Whether it reads probabilities instead of sampling, and so needs no range of rewards."""
     kind_matters: ClassVar[bool] = False
-    """Whether plans depend on the kind of model: on its generator, and on what its states look like."""
+    """Whether plans differ between kinds of models, because their generators and states do."""
 
     def __init__(self, *, chunk: int | None = None) -> None:
         self.chunk = None if chunk is None else checks.integer("chunk", chunk, least=1)
