@@ -217,9 +217,8 @@ class KernelSearch(ABC):
 
         This makes the root, which may ask the model; so it returns how that ended, as `advance` does.
         """
-        handle = self.session.handle
         state = self.kernel_state()
-        kind = self._run, *map(type, (state, *state, handle, getattr(handle, "inner", None)))
+        kind = self._run, *map(type, (state, *state))
         if kind in _prepared:
             return CHUNK_DONE
         with _preparing:

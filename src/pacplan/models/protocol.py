@@ -16,7 +16,7 @@ class Session(Protocol):
     """A model made ready for one plan: states become integers, and kernels get a handle.
 
     Attributes:
-        handle: the NamedTuple that kernels dispatch on (`pacplan.models.handles`).
+        handle: what kernels see of it (`pacplan.models.handles`).
         slow: whether a call to the model runs Python code.
         states: the states by their integer; None if the integers are the states.
         labels: the actions as the user has them, `labels[state][index]`, the state as its integer; None
@@ -182,7 +182,7 @@ class Facts(NamedTuple):
 class Table(Model, Protocol):
     """A model that publishes its probabilities and mean rewards, in the form that `TabularMDP` has.
 
-    Its states are 0, 1, ..., `known` is true, and the handle of its sessions is a `TabularHandle`.
+    Its states are 0, 1, ..., `known` is true, and the handle of its sessions has a `TableHandle`.
     """
 
     states: int

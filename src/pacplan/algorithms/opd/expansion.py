@@ -221,7 +221,7 @@ def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
     node = tree.nodes[at]
     depth = node.depth
     left = node.actions - node.tried
-    more = left * _most_outcomes(search.table)
+    more = left * (model.table.outcomes.shape[-1] if rules.reads else 1)
     if tree.used[0] + more > tree.nodes.size or tree.used[1] + left > tree.pairs.size:
         return NO_ROOM
     if depth + 1 >= search.dues.size or not has_room(search.known, 1):
@@ -234,7 +234,7 @@ def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
     while not whole(node):
         if search.report[0].calls - begun == most:
             return SPENT
-        status = _try_next(search, search.table, model, at, before, first, rng)
+        status = _try_next(search, model, at, before, first, rng)
         if status != CHUNK_DONE:
             return status
     counts.deepest = max(counts.deepest, depth + 1)
@@ -242,22 +242,14 @@ def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
 
 
 @inlined
-def _most_outcomes(table: Any) -> int:
-    """The most outcomes that a pair can have."""
-    return 1 if table is None else table.shape[-1]
-
-
-@inlined
-def _try_next(
-    search: Search, table: Any, model: Any, at: int, before: int, first: int, rng: Any
-) -> int:
+def _try_next(search: Search, model: Any, at: int, before: int, first: int, rng: Any) -> int:
     """Try the next action of node `at`, whose state was expanded at node `before`; returns a status.
 
     `first` is the root's action that led there.
     """
-    if table is None:
-        return _call_next(search, model, at, before, first, rng)
-    return _read_next(search, table, model, at, before, first)
+    if search.rules[0].reads:
+        return int(_read_next(search, model, at, before, first))
+    return int(_call_next(search, model, at, before, first, rng))
 
 
 @inlined
@@ -308,12 +300,12 @@ def _compare(search: Search, link: int, successor: int, ended: bool, reward: flo
 
 
 @inlined
-def _read_next(search: Search, table: Any, model: Any, at: int, before: int, first: int) -> int:
+def _read_next(search: Search, model: Any, at: int, before: int, first: int) -> int:
     """Read from the model's table what an action does, which counts as a call; returns a status."""
     tree, terms = search.tree, search.terms[0]
     node, h = tree.nodes[at], tree.nodes[at].depth
     action = node.tried
-    row = table[h if search.rules[0].per_step else 0, node.state, action]
+    row = model.table.outcomes[h if search.rules[0].per_step else 0, node.state, action]
     link = _add_tried(search, at)
     first_seen = NONE
     cumulative = 0.0
