@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pacplan.compiled.jit import kernel, records
+from pacplan.compiled.reference import refer
 from pacplan.compiled.streams import Stream, streams
 from pacplan.core import checks
 from pacplan.engine.calls import CHUNK_DONE, REPORT, call_model, count_actions
@@ -22,12 +23,12 @@ class _Rules(NamedTuple):
 
 @kernel
 def _count(rules: Any, model: Any, state: int, h: int) -> Any:
-    return count_actions(rules, model, state, h)
+    return count_actions(refer(rules), refer(model), state, h)
 
 
 @kernel
 def _call(rules: Any, model: Any, state: int, action: int, h: int, rng: Any) -> Any:
-    return call_model(rules, model, state, action, h, rng)
+    return call_model(refer(rules), refer(model), state, action, h, rng)
 
 
 class Caller:
