@@ -114,6 +114,8 @@ class _Announcer(Listener):  # type: ignore[misc]
             return
         done = Compilation(title, time.perf_counter() - self._start, lasting, is_kernel)
         if self._collecting:
+            gc.freeze()
+            gc.unfreeze()
             gc.enable()
         compilations.append(done)
         if self._vanishes:

@@ -47,25 +47,35 @@ def zeros(rows: int, kind: np.dtype[Any]) -> NDArray[Any]:
 # Kernels allocate nothing and keep no reference to an argument, so they are compiled without Numba's
 # memory management (`_nrt`): counting references would cost as much as the search itself.
 _OPTIONS = {"error_model": "numpy", **known_options(_nrt=False)}
-# A part of a kernel is inlined: a call would pass every array of its arguments separately, which costs
-# more than most parts do. It is not called from Python or C: wrappers for that would take as long to
-# compile as the part itself.
-_INLINED = known_options(forceinline=True)
-PART = (
-    _OPTIONS | _INLINED | known_options(no_cpython_wrapper=True, no_cfunc_wrapper=True) | part_options()
+# A part of a kernel is not called from Python or C: wrappers for that would take as long to compile as
+# the part itself.
+_CALLED = (
+    _OPTIONS
+    | known_options(forceinline=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    | part_options()
 )
+PART = _CALLED | known_options(forceinline=True)
 
 
 def inlined(function: F) -> F:
     """Compile `function` as a part of the kernels that call it. Python cannot call it."""
+    return _part(function, PART)
+
+
+def called(function: F) -> F:
+    """As `inlined`, for what is long and stands in several places: the kernel contains it once."""
+    return _part(function, _CALLED)
+
+
+def _part(function: F, options: dict[str, Any]) -> F:
     imported(function)
     if numba.config.DISABLE_JIT:
         return function
-    compiled = numba.njit(**PART)(function)
+    compiled = numba.njit(**options)(function)
     lacking = [name for name in _DISPATCHER if not hasattr(compiled, name)]
     if lacking:
         missing(f"{', '.join(lacking)} of dispatchers", "kernels take longer to compile")
-        return numba.njit(**_OPTIONS, **_INLINED)(function)  # type: ignore[no-any-return]
+        return numba.njit(**_OPTIONS)(function)  # type: ignore[no-any-return]
     choose = compiled.get_call_template
 
     def choose_for(args: Any, kws: Any) -> Any:

@@ -10,7 +10,7 @@ from pacplan.algorithms.bracket.pool import ENDED
 from pacplan.algorithms.bracket.records import Bounds, Search
 from pacplan.bounds.product import log_stake, penalised_max
 from pacplan.bounds.simplex import kl_ball_max
-from pacplan.compiled.jit import inlined
+from pacplan.compiled.jit import called, inlined
 from pacplan.engine.graph import Graph, canonical, pools
 from pacplan.engine.tree import NONE, TreeArrays
 from pacplan.models import handles
@@ -299,7 +299,7 @@ def _with_evidence_below(tree: TreeArrays, graph: Graph | None, link: int, evide
     return evidence
 
 
-@inlined
+@called
 def refresh_pair(
     search: Search, model: Any, at: int, link: int, h: int, penalty: float, renewed: bool
 ) -> None:
