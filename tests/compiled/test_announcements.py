@@ -15,16 +15,14 @@ from numba.extending import overload
 
 import pacplan
 from kernel_files import ASK_KINDS, finish, folder_of_kernels, fresh_kernel, start
-from pacplan.algorithms import bracket, mdp_gape, stop, uct
+from pacplan.algorithms import mdp_gape, stop, uct
 from pacplan.algorithms.mdp_gape.sweep import sweep
 from pacplan.bounds.bernoulli import kl_lower
 from pacplan.compiled import announcements
 from pacplan.compiled.jit import kernel
 from pacplan.engine.episodes import play
 from pacplan.engine.steps import work
-from pacplan.models.simulator import PythonHandle
-from pacplan.models.tabular import TabularHandle
-from pacplan.models.told import ToldHandle
+from pacplan.models.handles import Handle
 from terminal import on_terminal, plain
 
 folder = pytest.fixture(folder_of_kernels)
@@ -132,11 +130,9 @@ def test_planners_are_announced_in_plain_words():
         data = {"dispatcher": function, "args": kinds}
         return announcements._title(event.Event("numba:compile", event.EventStatus.START, data))
 
-    python, tabular, told = PythonHandle, TabularHandle, ToldHandle
-    assert title(play, uct.Search, tabular) == "uct for a tabular model"
-    assert title(play, bracket.records.Search, python) == "bracket for a Python model"
-    assert title(work, stop.Draws, told, tabular) == "stop for a told tabular model"
-    assert title(sweep, mdp_gape.records.Search, tabular) == "sweep of mdp_gape for a tabular model"
+    assert title(play, uct.Search, Handle) == "uct"
+    assert title(work, stop.Draws, Handle) == "stop"
+    assert title(sweep, mdp_gape.records.Search, Handle) == "sweep of mdp_gape"
     assert title(kl_lower) == "kl_lower of bernoulli"
 
 

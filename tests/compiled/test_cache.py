@@ -47,14 +47,13 @@ def test_cold_processes_do_not_disturb_each_other(folder):
 
 NAMESAKES = """
 from typing import Any, NamedTuple
-from handled import run
+from handled import action_count, run
 from pacplan.compiled.questions import answers
-from pacplan.models import handles
 
 class Handle(NamedTuple):
     value: int
 
-@answers(handles.action_count, Handle)
+@answers(action_count, Handle)
 def constant(handle: Any, state: Any, h: Any) -> Any:
     return {answer}
 """

@@ -74,7 +74,6 @@ class Hidden:
 REMOVALS = {
     "_reduce": 'Hidden(compiler.CompileResult, "_reduce")\n',
     "events": 'sys.modules["numba.core.event"] = types.ModuleType("without names")\n',
-    "option _nrt": "del cpu.CPUTargetOptions.__mro__[1]._nrt\n",
     "option forceinline": "del cpu.CPUTargetOptions.__mro__[1].forceinline\n",
     "option no_cfunc_wrapper": "del cpu.CPUTargetOptions.__mro__[1].no_cfunc_wrapper\n",
     "add_overload of dispatchers": 'Hidden(dispatcher._DispatcherBase, "add_overload")\n',

@@ -173,7 +173,7 @@ def test_the_compiler_outlives_the_program(tmp_path, end):
 
     cold = plan()
     (line,) = (text for text in cold.stderr.splitlines() if "pacplan:" in text)
-    assert re.fullmatch("pacplan: compiling sparse_sampling for a tabular model in another .*", line)
+    assert re.fullmatch("pacplan: compiling sparse_sampling in another .*", line)
     files = tmp_path / "pacplan"
     wait_for(lambda: [path.suffix for path in files.iterdir()] == [".kernel"])
     warm = plan()

@@ -45,13 +45,15 @@ def zeros(rows: int, kind: np.dtype[Any]) -> NDArray[Any]:
 
 
 # Kernels allocate nothing and keep no reference to an argument, so they are compiled without Numba's
-# memory management (`_nrt`): counting references would cost as much as the search itself.
-_OPTIONS = {"error_model": "numpy", **known_options(_nrt=False)}
+# memory management (`_nrt`): counting references would cost as much as the search itself. With it,
+# references to named tuples would be wrong: nobody counts what they lead to.
+_OPTIONS = {"error_model": "numpy", "_nrt": False}
 # A part of a kernel is not called from Python or C: wrappers for that would take as long to compile as
 # the part itself.
 _CALLED = (
     _OPTIONS
-    | known_options(forceinline=False, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    | known_options(forceinline=False)
+    | known_options(no_cpython_wrapper=True, no_cfunc_wrapper=True)
     | part_options()
 )
 PART = _CALLED | known_options(forceinline=True)
