@@ -13,7 +13,7 @@ from pacplan.algorithms.common.horizons import allocation, check_gamma_and_horiz
 from pacplan.algorithms.common.plans import estimates_plan
 from pacplan.bounds.bernoulli import kl_upper_from
 from pacplan.bounds.elementary import powers
-from pacplan.compiled.jit import inlined, kernel, records
+from pacplan.compiled.jit import inlined, records
 from pacplan.compiled.questions import answers
 from pacplan.core import checks
 from pacplan.engine import episodes
@@ -314,19 +314,6 @@ def _check_open_loop(planner: OLOP | KLOLOP, query: Query, limits: Limits) -> No
     check_steps(query.model, _split(planner, limits.budget)[1])
 
 
-@kernel
-def _follow(
-    child: NDArray[np.int32], popular: NDArray[np.int32], link: int, links: NDArray[np.int64]
-) -> int:
-    """Note the pairs of the most played sequence from a pair on; returns how many."""
-    count = 0
-    while link != NONE:
-        links[count] = link
-        count += 1
-        link = NONE if child[link] == NONE else popular[child[link]]
-    return count
-
-
 class _SequenceSearch(KernelSearch):
     """One search: a tree of action sequences."""
 
@@ -349,8 +336,12 @@ class _SequenceSearch(KernelSearch):
 
     def _most_played(self, first: int) -> NDArray[np.int64]:
         """The most played sequence that begins with a pair: its pairs, one per step."""
-        links = np.empty(self.horizon, np.int64)
-        return links[: _follow(self.tree.pairs["child"], self.tree.nodes["popular"], first, links)]
+        child, popular = self.tree.pairs["child"], self.tree.nodes["popular"]
+        links, link = [], first
+        while link != NONE:
+            links.append(link)
+            link = NONE if child[link] == NONE else int(popular[child[link]])
+        return np.array(links, np.int64)
 
     def _played(self) -> dict[int, int]:
         """The pairs of the first actions that were played, by action."""

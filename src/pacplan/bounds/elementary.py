@@ -5,14 +5,10 @@ vectors. What a search goes by is made with these instead, so that its plans do 
 """
 
 import math
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-
-from pacplan.compiled.jit import kernel
-
-_LOG, _LOG1P, _EXP = range(3)
 
 
 def powers(base: float, count: int) -> NDArray[np.float64]:
@@ -22,33 +18,19 @@ def powers(base: float, count: int) -> NDArray[np.float64]:
 
 def log(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """The natural logarithm of each number, which must be positive."""
-    return _of_each(_LOG, x)
+    return _of_each(math.log, x)
 
 
 def log1p(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """log(1 + x) of each number, which must exceed -1."""
-    return _of_each(_LOG1P, x)
+    return _of_each(math.log1p, x)
 
 
 def exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """The exponential of each number."""
-    return _of_each(_EXP, x)
+    return _of_each(math.exp, x)
 
 
-def _of_each(function: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
-    results = np.array(x, np.float64)
-    _replace(function, results)
-    return results
-
-
-@kernel
-def _replace(function: int, numbers: Any) -> None:
-    """Replace each number by a function of it."""
-    for i in range(numbers.size):
-        x = numbers[i]
-        if function == _LOG:
-            numbers[i] = math.log(x)
-        elif function == _LOG1P:
-            numbers[i] = math.log1p(x)
-        else:
-            numbers[i] = math.exp(x)
+def _of_each(function: Callable[[float], float], x: NDArray[np.float64]) -> NDArray[np.float64]:
+    numbers = np.asarray(x, np.float64)
+    return np.array([function(number) for number in numbers.ravel().tolist()]).reshape(numbers.shape)

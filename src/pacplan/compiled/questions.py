@@ -14,15 +14,14 @@ With compilation switched off the same table of answers is looked up at run time
     def _draw(handle, state, rng): ...
 """
 
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial, wraps
 from inspect import signature
 from typing import Any, TypeVar
 
 from numba.extending import overload
 
 from pacplan.compiled.jit import PART
-from pacplan.compiled.sources import chosen_by
 
 F = TypeVar("F", bound=Callable[..., Any])
 _answers: dict[tuple[str, type], Callable[..., Any]] = {}
@@ -57,6 +56,7 @@ def _asked(function: F, default: F | None) -> F:
     choose.__signature__ = signature(function)  # type: ignore[attr-defined]
     overload(ask, jit_options=PART, strict=False)(choose)
     ask.question = name  # type: ignore[attr-defined]
+    ask.answers_of = partial(_given, name)  # type: ignore[attr-defined]
     return ask  # type: ignore[return-value]
 
 
@@ -76,7 +76,6 @@ def answers(asked: Callable[..., Any], subject: type) -> Callable[[F], F]:
             )
         _tell_apart(subject)
         _answers[name, subject] = function
-        chosen_by(subject, function)
         return function
 
     return register
@@ -93,6 +92,11 @@ def _tell_apart(subject: type) -> None:
         earlier = sum(other == name for other in _subjects.values())
         _subjects[subject] = name
         subject.__name__ = f"{name} {earlier + 1}" if earlier else name
+
+
+def _given(name: str, subjects: Iterable[type]) -> Iterator[Callable[..., Any]]:
+    """The answers of some classes to a question."""
+    return (_answers[name, subject] for subject in subjects if (name, subject) in _answers)
 
 
 def _short(question: str) -> str:

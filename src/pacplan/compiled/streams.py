@@ -28,8 +28,6 @@ from numba.extending import (
 )
 from numpy.typing import NDArray
 
-from pacplan.compiled.jit import kernel
-
 _WORDS = 4
 _HALF_MEAN = 10.0  # above this mean, Poisson numbers are drawn by rejection
 
@@ -192,13 +190,6 @@ STREAM = StreamType()
 _MEMBERS = [("words", types.Array(types.uint64, 1, "C"))]
 
 
-@kernel
-def _shuffle(stream: Any, order: Any) -> None:
-    for last in range(order.size - 1, 0, -1):
-        other = stream.integers(last + 1)
-        order[last], order[other] = order[other], order[last]
-
-
 class Stream:
     """A stream of random numbers, with the methods of `numpy.random.Generator` that simulators need.
 
@@ -253,7 +244,9 @@ class Stream:
     def permutation(self, n: int) -> NDArray[np.int64]:
         """The numbers 0..n-1 in random order; not in compiled code."""
         order = np.arange(n)
-        _shuffle(self, order)
+        for last in range(n - 1, 0, -1):
+            other = self.integers(last + 1)
+            order[last], order[other] = order[other], order[last]
         return order
 
 

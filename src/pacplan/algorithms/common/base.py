@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 
 from pacplan.algorithms.common.many import Plans, Seeds, plan_all, shared_delta
-from pacplan.compiled.streams import Stream, streams
+from pacplan.compiled.streams import streams
 from pacplan.core import checks
 from pacplan.core.fragments import settings_html
 from pacplan.core.identity import described
@@ -355,7 +355,6 @@ def run(
         crew: who makes the calls, several at a time; None: the search itself, one by one.
     """
     shown = checks.flag("progress", progress)
-    _load_streams()
     began = time.perf_counter()
     if model.two_player != planner.two_player:
         name = type(planner).__name__
@@ -449,12 +448,6 @@ def fingerprint(model: Model) -> str:
     """What identifies a model, as far as that is possible."""
     told = facts(model).fingerprint
     return repr(model) if told is None else str(told())
-
-
-@cache
-def _load_streams() -> None:
-    """Compile what puts actions in random order, or load it from the cache, before a clock runs."""
-    Stream(np.ones(4, np.uint64)).permutation(2)
 
 
 @cache
