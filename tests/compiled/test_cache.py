@@ -137,6 +137,7 @@ def start(folder, script):
     )
 
 
+@pytest.mark.versions
 def test_processes(folder):
     """Any number may start cold at once; a script's own classes and their answers are found again."""
     script = folder / "script.py"
@@ -185,6 +186,7 @@ def test_a_file_edited_after_it_was_imported(folder, fresh):
     assert fresh() == (VALUE + 10, False, [])
 
 
+@pytest.mark.versions
 def test_what_else_changes_the_code(folder, fresh, monkeypatch):
     fresh()
     for setting, value in (("BOUNDSCHECK", 1), ("OPT", 1)):
@@ -202,6 +204,7 @@ print(json.dumps([each.run(each.Tuple(5)) for each in (one, two)]))
 """
 
 
+@pytest.mark.versions
 def test_classes_of_the_same_name_are_told_apart(folder):
     """Compiled by different processes, they would have the same symbols, and the first would be run."""
     for name, answer in (("one", "subject.value"), ("two", "2 * subject.value")):
@@ -216,6 +219,7 @@ def test_classes_of_the_same_name_are_told_apart(folder):
     assert messages == ""
 
 
+@pytest.mark.versions
 def test_threads_compile_a_kernel_once(folder, fresh, caplog):
     fresh()
     kernels(folder)[0].unlink()
@@ -337,6 +341,7 @@ def test_kernels_are_announced_in_plain_words():
     assert title(kl_lower) == "kl_lower of bernoulli"
 
 
+@pytest.mark.versions
 @pytest.mark.parametrize("collecting", [True, False])
 @pytest.mark.parametrize("fails", [False, True])
 def test_the_garbage_collector_rests_while_a_kernel_is_compiled(folder, collecting, fails):
