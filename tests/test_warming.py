@@ -155,7 +155,7 @@ def test_kernels_that_cannot_be_kept(tmp_path):
     place = tmp_path / "file"
     place.touch()
     done = subprocess.run(
-        [COMMAND, "warm", "--planner", "auto", "--workers", "1", "--quiet"],
+        [COMMAND, "warm", "--planner", "stop", "--workers", "1", "--quiet"],
         env=os.environ | {"NUMBA_CACHE_DIR": str(place)},
         capture_output=True,
         text=True,

@@ -81,8 +81,9 @@ def warm(
     Raises:
         ValueError: there is no such planner, or fewer than one process.
     """
-    workers = checks.integer("workers", workers or os.cpu_count() or 1, least=1)
-    return _done(jobs(names), workers)
+    if workers is None:
+        workers = os.cpu_count() or 1
+    return _done(jobs(names), checks.integer("workers", workers, least=1))
 
 
 def _done(todo: list[Job], workers: int) -> Iterator[list[Compilation]]:
