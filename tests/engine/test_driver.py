@@ -133,25 +133,6 @@ def test_time_counts_from_the_call_of_plan_without_compilation(clock, monkeypatc
     assert plan.seconds == 0.25 * plan.samples
 
 
-def test_time_does_not_count_the_loading_of_random_streams(clock, monkeypatch):
-    shuffle = pacplan.compiled.streams._shuffle
-
-    def loading(stream, order):
-        monkeypatch.setattr("pacplan.compiled.streams._shuffle", shuffle)
-        clock.now += 100.0
-        shuffle(stream, order)
-
-    def step(state, action, rng):
-        clock.now += 0.25
-        return state, 0.5, False
-
-    pacplan.algorithms.common.base._load_streams.cache_clear()
-    monkeypatch.setattr("pacplan.compiled.streams._shuffle", loading)
-    model = pacplan.Simulator(step, actions=2, successors=1)
-    plan = pacplan.UCT(gamma=0.7, horizon=3).plan(model, 0, seed=0, time_limit=2.0)
-    assert plan.samples in (8, 9)
-
-
 def test_deadline_in_the_middle_of_a_slow_episode(clock):
     def step(state, action, rng):
         clock.now += 0.005
