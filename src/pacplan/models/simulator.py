@@ -14,7 +14,6 @@ from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 from numpy.typing import NDArray
 
-from pacplan.compiled.announcements import compiling
 from pacplan.compiled.jit import address_of, records
 from pacplan.compiled.streams import streams
 from pacplan.core import checks
@@ -591,9 +590,8 @@ def _broken_step(state: Any, action: Any, drawn: Any) -> BrokenPromiseError:
 
 @cache
 def _jitted_handle(step: Any, actions: int | Callable[[Any], Any], stationary: bool) -> Handle:
-    with compiling(f"the simulator {step.py_func.__name__}"):
-        addresses = address_of(_jitted_step(step, stationary)), address_of(_jitted_count(actions))
-        return handle_of(compiled=CompiledHandle(*addresses))
+    addresses = address_of(_jitted_step(step, stationary)), address_of(_jitted_count(actions))
+    return handle_of(compiled=CompiledHandle(*addresses))
 
 
 @cache
