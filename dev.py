@@ -34,9 +34,7 @@ ROOT = Path(__file__).resolve().parent
 ENVIRONMENT, OLDEST = ROOT / ".venv", ROOT / ".venv-oldest"
 PROGRAMS = "Scripts" if os.name == "nt" else "bin"
 # Files with tests that are run with the oldest versions too: the others need more than pytest.
-VERSIONS = [
-    f"tests/compiled/test_{name}.py" for name in ("announcements", "cache", "sources", "versions")
-]
+VERSIONS = ["tests/compiled/test_cache.py", "tests/compiled/test_versions.py"]
 # Files of tests are shared out in the order in which they are collected (`tests/conftest.py`).
 PROCESSES = ["--numprocesses=auto", "--dist=loadfile", "--no-loadscope-reorder"]
 # Each task: the extras it needs, and its commands; arguments go to the last one.

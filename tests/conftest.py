@@ -12,7 +12,7 @@ import pytest
 
 import pacplan
 from pacplan.compiled import tiered
-from pacplan.compiled.announcements import compilations
+from pacplan.compiled.cache import compilations
 
 # The kernels of Bracket take longest to compile. One process does so while the others are busy with
 # what has no need of them.

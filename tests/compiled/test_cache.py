@@ -1,93 +1,176 @@
-"""Compiled kernels on disk: whatever happens to files, plans go on and are right."""
+"""Compiled kernels on disk: there for later processes, never outdated, and plans go on without."""
 
+import errno
+import gc
 import importlib
+import json
 import os
-import random
-import shutil
-import signal
-import stat
 import sys
 import threading
 import time
+from contextlib import nullcontext
 
 import numba
 import pytest
-from numba.core import compiler, serialize
+from numba.core import serialize
+from numba.extending import overload
 
-from kernel_files import (
-    ASK,
-    ASK_KINDS,
-    VALUE,
-    ask,
-    everything,
-    finish,
-    folder_of_kernels,
-    fresh_kernel,
-    kernel_file,
-    needs_owners,
-    start,
-)
+from kernel_files import VALUE, folder_of_kernels, kernels, start
+from pacplan.algorithms import mdp_gape, uct
+from pacplan.algorithms.mdp_gape.sweep import sweep
+from pacplan.bounds.bernoulli import kl_lower
 from pacplan.compiled import cache
-from pacplan.compiled.private import warned
+from pacplan.compiled.jit import kernel
+from pacplan.engine.episodes import play
 
-folder = pytest.fixture(folder_of_kernels)
-fresh = pytest.fixture(fresh_kernel)
+SCRIPT = """
+import json
+from typing import NamedTuple
+from pacplan.compiled.jit import kernel
+from pacplan.compiled.questions import answers, question
 
+@question
+def asked(subject):
+    return 0
 
-# Processes and threads
-
-
-def test_cold_processes_do_not_disturb_each_other(folder):
-    kinds = ["constant", "nested", "doubly"]
-    for process in [start(folder, ASK_KINDS, kind) for kind in 2 * kinds]:
-        assert finish(process)[0] == ""
-    assert len(everything(folder)) == 3
-    assert finish(start(folder, ASK_KINDS, *kinds)) == ("", "")
-
-
-NAMESAKES = """
-from typing import Any, NamedTuple
-from handled import run
-from pacplan.compiled.questions import answers
-from pacplan.models import handles
-
-class Handle(NamedTuple):
+class Tuple(NamedTuple):
     value: int
 
-@answers(handles.action_count, Handle)
-def constant(handle: Any, state: Any, h: Any) -> Any:
-    return {answer}
+@answers(asked, Tuple)
+def _asked(subject):
+    return subject.value
+
+@kernel
+def run(subject):
+    return asked(subject)
+
+print(json.dumps([run(Tuple(5)), sum(run.stats.cache_hits.values())]))
 """
+folder = pytest.fixture(folder_of_kernels)
+needs_owners = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs owners of files")
+
+
+@pytest.fixture
+def fresh(folder, monkeypatch, caplog):
+    """Imports the kernel anew and calls it: its value, whether it was loaded, and the log."""
+
+    def again(meanwhile=lambda: None):
+        for remembered in (cache._warned, caplog, cache._file_digest.cache_clear):
+            (remembered if callable(remembered) else remembered.clear)()
+        for name in ("module", "ingredient"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        importlib.invalidate_caches()
+        module = importlib.import_module("module")
+        meanwhile()
+        value = module.run(10)
+        messages = [record.getMessage() for record in caplog.records]
+        loaded = bool(module.run.stats.cache_hits)
+        assert loaded != any("compiling run of module" in message for message in messages)
+        return value, loaded, [message for message in messages if "compiling" not in message]
+
+    return again
+
+
+def edit(path, before, after):
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+
+
+@pytest.mark.versions
+def test_processes(folder):
+    """Any number may start cold at once; a script's own classes and their answers are found again."""
+    script = folder / "script.py"
+    for answer, value in (("subject.value", 5), ("subject.value + 1", 6)):
+        script.write_text(SCRIPT.replace("subject.value", answer))
+        for count in (3, 1):
+            for process in [start(folder, script) for _ in range(count)]:
+                with process:
+                    output, messages = process.communicate()
+                assert process.returncode == 0, messages
+                found, loaded = json.loads(output)
+                assert found == value
+                assert ("compiling run of __main__" in messages) == (not loaded)
+        assert loaded, "the last one came late"
+    assert len(kernels(folder)) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "value"),
+    [
+        ("module.py", "FACTOR * k", "FACTOR * k + 1", VALUE + 10),
+        ("module.py", "make(0)", "make(1)", VALUE + 10),
+        ("module.py", "n: n + 0", "n: n + 1", VALUE + 70),
+        ("ingredient.py", "7", "10", 450),
+    ],
+)
+def test_what_contains_something_edited_is_compiled_again(folder, fresh, name, before, after, value):
+    assert fresh() == (VALUE, False, [])
+    edit(folder / name, before, after)
+    assert fresh() == (value, False, [])
+    assert fresh() == (value, True, [])
+    edit(folder / name, after, before)
+    assert fresh() == (VALUE, True, []), "it was not replaced"
+
+
+def test_what_no_kernel_contains_may_be_edited(folder, fresh):
+    assert fresh() == (VALUE, False, [])
+    edit(folder / "ingredient.py", "7\n", "7\nOTHER = 8\n\ndef unrelated():\n    return OTHER\n")
+    assert fresh() == (VALUE, True, [])
+
+
+def test_a_file_edited_after_it_was_imported(folder, fresh):
+    """What is kept is what was compiled."""
+    later = "FACTOR * k + 1"
+    assert fresh(lambda: edit(folder / "module.py", "FACTOR * k", later)) == (VALUE, False, [])
+    assert fresh() == (VALUE + 10, False, [])
+
+
+@pytest.mark.versions
+def test_what_else_changes_the_code(folder, fresh, monkeypatch):
+    fresh()
+    for setting, value in (("BOUNDSCHECK", 1), ("OPT", 1)):
+        monkeypatch.setattr(numba.config, setting, value)
+        assert fresh() == (VALUE, False, [])
+        assert fresh() == (VALUE, True, [])
+    assert len(kernels(folder)) == 3
+
+
+NAMESAKE = SCRIPT.partition("print")[0]
 MEET = """
-import sys
-from importlib import import_module
-from handled import run
-found = [run(import_module(name).Handle(3), 10) for name in sys.argv[1:]]
-print(found, sum(run.stats.cache_hits.values()))
+import json
+import one, two
+print(json.dumps([each.run(each.Tuple(5)) for each in (one, two)]))
 """
 
 
 @pytest.mark.versions
-def test_kernels_for_classes_of_the_same_name_are_not_confused(folder):
+def test_classes_of_the_same_name_are_told_apart(folder):
     """Compiled by different processes, they would have the same symbols, and the first would be run."""
-    for name, answer in (("one", "handle.value"), ("two", "2 * handle.value")):
-        (folder / f"{name}.py").write_text(NAMESAKES.format(answer=answer))
-        finish(start(folder, MEET, name))
-    assert finish(start(folder, MEET, "one", "two"))[0] == "[30, 60] 2\n"
+    for name, answer in (("one", "subject.value"), ("two", "2 * subject.value")):
+        (folder / f"{name}.py").write_text(NAMESAKE.replace("subject.value", answer))
+    script = folder / "script.py"
+    for text in ("import one; one.run(one.Tuple(5))", "import two; two.run(two.Tuple(5))", MEET):
+        script.write_text(text)
+        with start(folder, script) as process:
+            output, messages = process.communicate()
+        assert process.returncode == 0, messages
+    assert json.loads(output) == [5, 10]
+    assert messages == ""
 
 
 @pytest.mark.versions
 def test_threads_compile_a_kernel_once(folder, fresh, caplog):
     fresh()
-    kernel_file(folder).unlink()
+    kernels(folder)[0].unlink()
     sys.modules.pop("module")
-    run = importlib.import_module("module").run
+    module = importlib.import_module("module")
     caplog.clear()
     values, barrier = [], threading.Barrier(8)
 
     def call():
         barrier.wait()
-        values.append(run(10))
+        values.append(module.run(10))
 
     threads = [threading.Thread(target=call) for _ in range(8)]
     for thread in threads:
@@ -96,195 +179,133 @@ def test_threads_compile_a_kernel_once(folder, fresh, caplog):
         thread.join()
     assert values == [VALUE] * 8
     assert len(caplog.records) == 1
-    assert fresh() == (VALUE, True, [])
-
-
-def test_killed_while_writing(folder):
-    kill = "import os, signal; os.fsync = lambda number: os.kill(os.getpid(), signal.SIGKILL)"
-    process = start(folder, kill + ASK)
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    (left,) = everything(folder)
-    assert left.endswith(".unfinished")
-    place = folder / "cache" / "pacplan"
-    shutil.copy(place / left, place / f"older{left}")
-    os.utime(place / f"older{left}", (time.time() - 7200,) * 2)
-    assert ask(folder) == (VALUE, False, [])
-    assert set(everything(folder)) == {left, kernel_file(folder).name}, "one may still be at work"
 
 
 # Files
 
 
-def damages(content):
-    random_numbers = random.Random(0)
-    header = len(content.partition(b"\n")[0]) + 65
-    for place in [*range(0, header, 4), *random_numbers.sample(range(header, len(content)), 40)]:
-        flipped = bytearray(content)
-        flipped[place] ^= 1 << random_numbers.randrange(8)
-        yield f"bit flipped at {place}", bytes(flipped)
-    for length in [
-        0,
-        1,
-        16,
-        17,
-        48,
-        header - 1,
-        header,
-        header + 1,
-        len(content) // 2,
-        len(content) - 1,
-    ]:
-        yield f"cut to {length}", content[:length]
-    yield "longer", content + b"\0"
-    yield "a foreign pickle", serialize.dumps(("numba", {}))
-
-
-def test_damage_is_seen_wherever_it_is(folder, fresh):
-    assert fresh() == (VALUE, False, [])
-    path = kernel_file(folder)
-    content = path.read_bytes()
-    identity = content[len(cache._MAGIC) : len(cache._MAGIC) + 32]
-    assert content.endswith(cache._read(path, identity))
-    for name, damaged in damages(content):
-        path.write_bytes(damaged)
-        try:
-            cache._read(path, identity)
-        except cache.UnusableError:
-            continue
-        pytest.fail(name)
-
-
-@pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "pickle", "other", "fifo", "link"])
+@pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "foreign"])
 def test_damaged_files_are_replaced(folder, fresh, damage):
-    assert fresh() == (VALUE, False, [])
-    path = kernel_file(folder)
+    fresh()
+    (path,) = kernels(folder)
     content = path.read_bytes()
-    path.unlink()
-    if damage == "fifo":
-        os.mkfifo(path)
-    elif damage == "link":
-        (folder / "elsewhere").write_bytes(content)
-        path.symlink_to(folder / "elsewhere")
-    else:
-        flipped = content[:-100] + bytes([content[-100] ^ 1]) + content[-99:]
-        other = content.replace(content[17:49], bytes(32))
-        contents = {"flipped": flipped, "cut": content[:3000], "empty": b"", "other": other}
-        path.write_bytes(contents.get(damage, serialize.dumps([1, 2])))
+    flipped = content[:-100] + bytes([content[-100] ^ 1]) + content[-99:]
+    contents = {"flipped": flipped, "cut": content[:3000], "empty": b""}
+    path.write_bytes(contents.get(damage, serialize.dumps([1, 2])))
     value, loaded, (message,) = fresh()
     assert (value, loaded) == (VALUE, False)
     assert str(path) in message and "delete" in message
-    assert stat.S_ISREG(path.lstat().st_mode)
     assert fresh() == (VALUE, True, [])
 
 
-def test_a_damaged_file_in_real_processes(folder):
-    assert ask(folder) == (VALUE, False, [])
-    path = kernel_file(folder)
-    path.write_bytes(path.read_bytes()[:5000])
-    value, loaded, (message,) = ask(folder)
-    assert (value, loaded) == (VALUE, False) and str(path) in message
-
-
-def test_a_folder_in_place_of_a_file(folder, fresh):
+def test_what_nobody_uses_is_removed(folder, fresh):
     fresh()
-    path = kernel_file(folder)
-    path.unlink()
-    path.mkdir()
-    for _ in range(2):
-        value, loaded, (message,) = fresh()
-        assert (value, loaded) == (VALUE, False) and str(path) in message
-    path.rmdir()
-    assert fresh() == (VALUE, False, [])
-    assert fresh() == (VALUE, True, [])
-
-
-@needs_owners
-def test_a_file_that_others_can_write_to_is_replaced(folder, fresh):
-    fresh()
-    path = kernel_file(folder)
-    path.chmod(0o666)
-    value, loaded, (message,) = fresh()
-    assert (value, loaded) == (VALUE, False) and "others can write" in message
-    assert fresh() == (VALUE, True, [])
-
-
-def test_a_file_that_vanishes_is_written_again(folder, fresh, monkeypatch):
-    fresh()
-    read = cache._read
-
-    def read_too_late(path, identity):
-        path.unlink()
-        return read(path, identity)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(cache, "_read", read_too_late)
-        assert fresh() == (VALUE, False, [])
-    assert fresh() == (VALUE, True, [])
-
-
-def test_what_nobody_uses_is_removed(folder, fresh, monkeypatch):
-    fresh()
-    path = kernel_file(folder)
-    place, now = path.parent, time.time()
-    days = {"old": 40, "older": 20, "newer": 10, "newest": 1}
-    for name, age in days.items():
-        file = place / f"{name}.kernel"
+    (path,) = kernels(folder)
+    now = time.time()
+    ages = {"old.kernel": 40, "killed.unfinished": 40, "new.kernel": 20, "notes": 40}
+    for name, days in ages.items():
+        file = path.parent / name
         file.write_bytes(bytes(1000))
-        os.utime(file, (now - age * 86400,) * 2)
-    (place / "notes.txt").write_text("not ours")
+        os.utime(file, (now - days * 86400,) * 2)
     path.unlink()
     fresh()
-    names = {"older.kernel", "newer.kernel", "newest.kernel", "notes.txt", path.name}
-    assert set(everything(folder)) == names
-    monkeypatch.setattr(cache, "_MOST_BYTES", 2500)
-    path.unlink()
-    fresh()
-    assert set(everything(folder)) == names - {"older.kernel"}
+    assert {each.name for each in kernels(folder)} == {"new.kernel", "notes", path.name}
     os.utime(path, (now - 20 * 86400,) * 2)
     assert fresh() == (VALUE, True, [])
     assert path.stat().st_mtime > now - 60, "it is in use"
 
 
-# Numba's private names
+# Folders
 
 
-@pytest.mark.parametrize(
-    ("owner", "name"),
-    [
-        (compiler.CompileResult, "_reduce"),
-        (numba.core.codegen.CPUCodeLibrary, "serialize_using_object_code"),
-        (compiler.CompileResult, "codegen"),
-        (numba.core.codegen.CPUCodegen, "magic_tuple"),
-    ],
-)
-def test_numba_without_what_writing_needs(folder, fresh, monkeypatch, owner, name):
-    monkeypatch.delattr(owner, name)
-    for _ in range(2):
-        value, loaded, (message,) = fresh()
-        assert (value, loaded) == (VALUE, False)
-        assert numba.__version__ in message and name in message
-    assert everything(folder) == []
-
-
-@pytest.mark.versions
-@pytest.mark.parametrize("change", ["missing", "other arguments"])
-def test_numba_without_what_reading_needs(fresh, monkeypatch, change):
-    fresh()
-    with monkeypatch.context() as patch:
-        if change == "missing":
-            patch.delattr(compiler.CompileResult, "_rebuild")
-        else:
-            patch.setattr(compiler.CompileResult, "_rebuild", lambda: None)
-        value, loaded, (message,) = fresh()
+def refused(outcome, *words):
+    """The plan went on without files, and one line says why and what to do."""
+    value, loaded, messages = outcome
     assert (value, loaded) == (VALUE, False)
-    assert numba.__version__ in message
-    assert fresh() == (VALUE, True, [])
+    (message,) = messages
+    for word in (*words, "NUMBA_CACHE_DIR"):
+        assert word in message
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
+def test_writing_fails(folder, fresh, monkeypatch, number):
+    def fail(*_):
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fail)
+        refused(fresh(), os.strerror(number))
+        assert not cache.compilations[-1].lasting
+    assert kernels(folder) == [], "nothing is left of what was not written"
+    assert fresh() == (VALUE, False, [])
+    assert cache.compilations[-1].lasting
+
+
+def test_a_file_in_place_of_a_folder(folder, fresh):
+    (folder / "cache").write_text("not a folder")
+    refused(fresh(), "ot a directory")
+
+
+def test_the_folder_is_the_users(folder, fresh, monkeypatch):
+    monkeypatch.delenv("NUMBA_CACHE_DIR")
+    monkeypatch.setattr(cache, "user_cache_path", lambda name: folder / "home" / name)
+    assert fresh() == (VALUE, False, [])
+    assert len(list((folder / "home" / "pacplan").iterdir())) == 1
+
+
+@needs_owners
+@pytest.mark.parametrize("change", [0o777, 0o1777, 0o770, 0o702, "somebody else's"])
+def test_a_folder_that_others_can_write_to_is_not_trusted(folder, fresh, change):
+    """To read compiled code back means to execute it."""
+    fresh()
+    place = folder / "cache" / "pacplan"
+    assert place.stat().st_mode & 0o077 == 0, "it was made for the user alone"
+    if isinstance(change, int):
+        place.chmod(change)
+    elif os.geteuid() == 0:
+        os.chown(place, 54321, -1)
+    else:
+        pytest.skip("only root gives files away")
+    refused(fresh(), f"{place} (others can write to it)")
+
+
+# What is told, and what happens meanwhile
+
+
+def test_kernels_are_announced_in_plain_words():
+    def title(function, *classes):
+        return cache.title(function, [numba.types.NamedTuple((), kind) for kind in classes])
+
+    assert title(play, uct.Search) == "uct"
+    assert title(sweep, mdp_gape.records.Search) == "sweep of mdp_gape"
+    assert title(kl_lower) == "kl_lower of bernoulli"
 
 
 @pytest.mark.versions
-def test_numba_whose_dispatchers_have_no_cache(caplog):
-    warned.clear()
-    for _ in range(2):
-        cache.keep_on_disk(lambda: None)
-    assert [numba.__version__ in record.getMessage() for record in caplog.records] == [True]
+@pytest.mark.parametrize("collecting", [True, False])
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_garbage_collector_rests_while_a_kernel_is_compiled(folder, collecting, fails):
+    during = []
+
+    def asked(n):
+        """Answered by Numba while it compiles."""
+
+    @overload(asked)
+    def _answer(n):
+        during.append(gc.isenabled())
+        return None if fails else lambda n: n
+
+    @kernel
+    def run(n):
+        return asked(n)
+
+    was = gc.isenabled()
+    try:
+        (gc.enable if collecting else gc.disable)()
+        with pytest.raises(numba.TypingError) if fails else nullcontext():
+            run(1)
+        after = gc.isenabled()
+    finally:
+        (gc.enable if was else gc.disable)()
+    assert during and not any(during)
+    assert after == collecting

@@ -1,6 +1,8 @@
 """Interpreted kernels give what compiled ones give, to the bit."""
 
+import importlib
 import math
+import sys
 from math import exp, log
 
 import numba
@@ -203,3 +205,13 @@ def test_views_do_not_outlive_a_call():
     records.resize(10**6, refcheck=False)
     with pytest.raises(ValueError, match="released"):
         kept[0].value  # noqa: B018
+
+
+def test_what_runs_is_what_was_imported(tmp_path, monkeypatch):
+    path = tmp_path / "halved.py"
+    path.write_text("def half(x):\n    return x / 2.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    half = importlib.import_module("halved").half
+    monkeypatch.delitem(sys.modules, "halved")
+    path.write_text("def half(x):\n    return x / 4.0\n")
+    assert interpreted(half)(1.0) == 0.5

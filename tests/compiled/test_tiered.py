@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import pacplan
-from kernel_files import VALUE, everything, finish, folder_of_kernels, start
+from kernel_files import VALUE, folder_of_kernels, kernels, start
 from pacplan.compiled import tiered
 from pacplan.compiled.jit import kernel
 
@@ -25,8 +25,6 @@ ARGUMENTS = (10,)
 @pytest.fixture
 def run(folder, cold, monkeypatch):
     """A kernel that was never compiled, and nothing else that this process knows of kernels."""
-    monkeypatch.syspath_prepend(folder)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder / "cache"))
     for name in ("module", "ingredient"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(tiered, "_needed", {})
@@ -54,8 +52,8 @@ def test_another_process_compiles(run, folder):
     assert not run.overloads, "that was interpreted"
     wait_for(lambda: tiered.ready(run, ARGUMENTS))
     assert not compiled(run) and run(*ARGUMENTS) == VALUE
-    (name,) = everything(folder)
-    assert name.startswith("module.run-") and name.endswith(".kernel")
+    (place,) = kernels(folder)
+    assert place.name.startswith("module.run-") and place.suffix == ".kernel"
 
 
 def test_many_records_wait_for_the_kernel(run):
@@ -173,7 +171,7 @@ def test_the_compiler_outlives_the_program(tmp_path, end):
 
     cold = plan()
     (line,) = (text for text in cold.stderr.splitlines() if "pacplan:" in text)
-    assert re.fullmatch("pacplan: compiling sparse_sampling for a tabular model in another .*", line)
+    assert re.fullmatch("pacplan: compiling sparse_sampling in another .*", line)
     files = tmp_path / "pacplan"
     wait_for(lambda: [path.suffix for path in files.iterdir()] == [".kernel"])
     warm = plan()
@@ -198,4 +196,8 @@ assert (plan.tree.pairs == again.tree.pairs).all() and (plan.tree.nodes == again
 
 
 def test_a_long_plan_changes_over(folder):
-    finish(start(folder, CHANGE))
+    script = folder / "script.py"
+    script.write_text(CHANGE)
+    with start(folder, script) as process:
+        _, messages = process.communicate()
+    assert process.returncode == 0, messages

@@ -9,7 +9,7 @@ from pacplan.testing import families as family_module
 
 def outcomes(table, state, action, h):
     """What can happen, from the table that draws are made from: probability, reward, next state."""
-    row = table._handle.outcomes[h if table.steps is not None else 0, state, action]
+    row = table._table.outcomes[h if table.steps is not None else 0, state, action]
     return [
         (float(p), float(outcome["reward"]), None if outcome["ended"] else int(outcome["state"]))
         for p, outcome in zip(np.diff(row["cumulative"], prepend=0.0), row, strict=True)

@@ -194,7 +194,7 @@ def _open_pair(search: Search, model: Any, at: int, action: int, h: int) -> None
     Its outcomes enter the tree when one of them is to be expanded. Most never are.
     """
     pair = search.tree.pairs[add_pair(search.tree, at, action)]
-    row = model.outcomes[_layer(search, h), search.tree.nodes[at].state, action]
+    row = model.table.outcomes[_layer(search, h), search.tree.nodes[at].state, action]
     tail = search.tails[min(h + 1, search.tails.size - 1)]
     pair.n = 1
     for k in range(row.size):
@@ -217,11 +217,11 @@ def _read_outcomes(search: Search, model: Any, at: int, h: int) -> None:
     """Let the outcomes of the favourite of a node at depth h enter the tree."""
     tree = search.tree
     link = tree.nodes[at].favourite
-    row = model.outcomes[_layer(search, h), tree.nodes[at].state, tree.pairs[link].action]
+    row = model.table.outcomes[_layer(search, h), tree.nodes[at].state, tree.pairs[link].action]
     tail = search.tails[min(h + 1, search.tails.size - 1)]
     for k in range(row.size):
         if _goes_on(search, row, k, h):
-            actions = model.action_counts[row[k].state]
+            actions = model.table.action_counts[row[k].state]
             leaf = _add_leaf(search, row[k].state, actions, _probability(row, k), tail)
             link_child(tree, link, leaf)
     tree.nodes[at].next = _widest_outcome(search, link)
@@ -249,7 +249,7 @@ def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
         if h == path.size:
             return NO_ROOM
         if tree.nodes[at].next == NONE:
-            if tree.used[0] + model.outcomes.shape[-1] > tree.nodes.size:
+            if tree.used[0] + model.table.outcomes.shape[-1] > tree.nodes.size:
                 return NO_ROOM
             _read_outcomes(search, model, at, h)
         path[h] = at
@@ -334,7 +334,7 @@ class _PolicySearch(StepSearch):
     def __init__(self, planner: OPMDP, query: Query, session: Session) -> None:
         super().__init__(planner, query, session, PAIR, NODE)
         model = query.model
-        self._rows = int(session.handle.outcomes.shape[-1])
+        self._rows = int(session.handle.table.outcomes.shape[-1])
         rules = (planner.gamma, planner.horizon or 0, model.steps is not None)
         self._rules = records(np.array([rules], RULES))
         self._tails = tails_of(planner.gamma, planner.horizon, model)

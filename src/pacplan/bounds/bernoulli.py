@@ -22,21 +22,6 @@ _SATURATION = 26.0
 _SMALL = 1e-5
 
 
-@kernel
-def bernoulli_kl(p: float, q: float) -> float:
-    """kl(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)), with 0 log 0 = 0, infinite if q excludes p."""
-    total = 0.0
-    if p > 0.0:
-        if q <= 0.0:
-            return float("inf")
-        total += p * log(p / q)
-    if p < 1.0:
-        if q >= 1.0:
-            return float("inf")
-        total += (1.0 - p) * log((1.0 - p) / (1.0 - q))
-    return max(total, 0.0)
-
-
 @inlined
 def _cold_start(p: float, c: float) -> float:
     """A first guess of the upper end, in (p, 1)."""

@@ -19,7 +19,7 @@ unseen outcome, and p puts mass on it (Filippi, Cappé, Garivier 2010, appendix 
 from math import exp, expm1, log, log1p, sqrt
 from typing import Any
 
-from pacplan.compiled.jit import inlined, kernel
+from pacplan.compiled.jit import called, inlined, kernel
 
 # Relative error of v - max f at which the search ends; it enters the bound squared.
 _TOLERANCE = 2e-6
@@ -70,8 +70,8 @@ def _stationarity(p: Any, f: Any, seen: int, mean: float, top: float, t: float) 
     return phi, -spread / ((1.0 + square) * w)
 
 
-@kernel
-def kl_ball_max(p: Any, f: Any, seen: int, unseen: float, c: float) -> float:
+@called
+def ball_max(p: Any, f: Any, seen: int, unseen: float, c: float) -> float:
     """Largest expectation over the ball.
 
     Args:
@@ -132,12 +132,24 @@ def kl_ball_max(p: Any, f: Any, seen: int, unseen: float, c: float) -> float:
     return float(min(top, mean - (top - mean + t) * expm1(logs - c) + margin))
 
 
-@kernel
-def kl_ball_min(p: Any, f: Any, seen: int, unseen: float, c: float, scratch: Any) -> float:
+@called
+def ball_min(p: Any, f: Any, seen: int, unseen: float, c: float, scratch: Any) -> float:
     """Smallest expectation over the ball; `scratch` holds at least `seen` numbers.
 
     `unseen` is plus infinity if all B outcomes were seen. Never too large.
     """
     for k in range(seen):
         scratch[k] = -f[k]
-    return -kl_ball_max(p, scratch, seen, -unseen, c)
+    return -ball_max(p, scratch, seen, -unseen, c)
+
+
+@kernel
+def kl_ball_max(p: Any, f: Any, seen: int, unseen: float, c: float) -> float:
+    """As `ball_max`, for Python."""
+    return ball_max(p, f, seen, unseen, c)
+
+
+@kernel
+def kl_ball_min(p: Any, f: Any, seen: int, unseen: float, c: float, scratch: Any) -> float:
+    """As `ball_min`, for Python."""
+    return ball_min(p, f, seen, unseen, c, scratch)

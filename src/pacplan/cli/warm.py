@@ -9,8 +9,7 @@ from pacplan.cli.endings import failure, wrong_usage
 from pacplan.cli.spelling import translated
 from pacplan.core.catalogue import PLANNERS
 
-_ABOUT = """Compile beforehand what plans need, for all kinds of models: tables, Python simulators and
-jitted ones.
+_ABOUT = """Compile beforehand what plans need, in models of every kind.
 
 Kernels are kept in the user's cache folder, or in NUMBA_CACHE_DIR, and every later process starts warm.
 Run it when an image is built, or before the tests of a project.
@@ -41,7 +40,7 @@ def add_to(commands: Any) -> None:
 
 def run(asked: Namespace) -> None:
     """Compile what the command says."""
-    from pacplan.compiled.cache import kept_in
+    from pacplan.compiled.cache import folder
     from pacplan.views.bar import bar
     from pacplan.warming import jobs, warm
 
@@ -51,16 +50,16 @@ def run(asked: Namespace) -> None:
         results = warm(asked.planner, workers=asked.workers)
     except (TypeError, ValueError) as error:
         raise wrong_usage(translated(str(error))) from error
-    count, kept = 0, True
+    found = []
     with bar(total, 0, "kinds of plans", show=not asked.quiet) as advance:
-        for result in results:
-            count += len(result.compiled)
-            kept = kept and result.kept
+        for compiled in results:
+            found += compiled
             advance(1)
     seconds = time.perf_counter() - began
-    if not kept:
+    if not all(done.lasting for done in found):
         raise failure("kernels could not be kept, so each process compiles them for itself")
-    if count:
-        print(f"Compiled {count} kernel{'s' * (count != 1)} in {seconds:.0f} s, kept in {kept_in()}.")
+    if found:
+        count = f"{len(found)} kernel{'s' * (len(found) != 1)}"
+        print(f"Compiled {count} in {seconds:.0f} s, kept in {folder()}.")
     else:
-        print(f"Nothing to compile: everything was there already, in {kept_in()} ({seconds:.1f} s).")
+        print(f"Nothing to compile: everything was there already, in {folder()} ({seconds:.1f} s).")

@@ -8,11 +8,10 @@ a division by zero or log(0) is infinite, as in compiled code, so these are boun
 """
 
 import ast
-import inspect
+import linecache
 import math
-import textwrap
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -21,7 +20,7 @@ import numpy as np
 from numba.extending import is_jitted
 from numpy.typing import NDArray
 
-from pacplan.compiled.sources import unedited
+from pacplan.compiled.cache import codes_of, names_of
 
 # Kernels take scalar functions from these, which are what they are.
 _LIBRARIES = {"builtins", "numba", "numpy"}
@@ -78,7 +77,7 @@ def _bind(function: FunctionType) -> None:
     twin = FunctionType(_code(function), names, function.__name__, function.__defaults__, cells)
     twin.__kwdefaults__ = function.__kwdefaults__
     _twins[function] = twin  # Before its names are bound: it may be among them.
-    for name in _names(twin.__code__):
+    for name in names_of(twin.__code__):
         if name in function.__globals__:
             names[name] = _twin(function.__globals__[name])
     for cell, original in zip(cells, function.__closure__ or (), strict=True):
@@ -95,26 +94,25 @@ _DIVISIONS = _steps(compile("a / b; a /= b", "", "exec")) - _steps(compile("a + 
 def _code(function: FunctionType) -> CodeType:
     """The code of a function, with `_divided` in place of divisions."""
     code = function.__code__
-    if _DIVISIONS.isdisjoint(_steps(code)) or not unedited(code.co_filename):
+    if _DIVISIONS.isdisjoint(_steps(code)):
         return code
+    linecache.checkcache(code.co_filename)
+    text = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    # A file that was edited since says nothing of the function.
+    return _all_divided(code.co_filename, text).get(code, code)
+
+
+@cache
+def _all_divided(path: str, text: str) -> dict[CodeType, CodeType]:
+    """The code of all functions in a file, and what replaces it."""
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, SyntaxError):
-        return code
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            node.decorator_list, node.returns, node.args.defaults = [], None, []
-        elif isinstance(node, ast.arg):
-            node.annotation = None
-    ast.increment_lineno(tree, code.co_firstlineno - 1)
-    divided = ast.fix_missing_locations(_Divisions().visit(tree))
-    found = compile(divided, code.co_filename, "exec").co_consts[0]
-    # What uses names of a function around it is another function by itself.
-    return found if isinstance(found, CodeType) and _frame(found) == _frame(code) else code
-
-
-def _frame(code: CodeType) -> Any:
-    return code.co_name, code.co_varnames, code.co_freevars
+        tree = ast.parse(text)
+    except SyntaxError:
+        return {}
+    before = compile(tree, path, "exec", dont_inherit=True)
+    tree = ast.fix_missing_locations(_Divisions().visit(tree))
+    after = compile(tree, path, "exec", dont_inherit=True)
+    return dict(zip(codes_of(before), codes_of(after), strict=True))
 
 
 class _Divisions(ast.NodeTransformer):
@@ -153,13 +151,6 @@ def _total(function: Callable[..., Any]) -> Callable[..., Any]:
                 return float(getattr(np, function.__name__)(*numbers))
 
     return call
-
-
-def _names(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names(constant)
 
 
 def _asking(answer_of: Callable[[type], Any]) -> Callable[..., Any]:

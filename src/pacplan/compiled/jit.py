@@ -2,7 +2,6 @@
 
 import ctypes
 from collections.abc import Callable
-from functools import cache
 from typing import Any, TypeVar
 
 import numba
@@ -12,12 +11,8 @@ from numba import types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-from pacplan.compiled.announcements import announce
 from pacplan.compiled.cache import keep_on_disk
-from pacplan.compiled.parts import part_options
-from pacplan.compiled.private import known_options, missing
-from pacplan.compiled.sources import imported
-from pacplan.core.notes import pass_on
+from pacplan.compiled.parts import PartCompiler
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -45,27 +40,34 @@ def zeros(rows: int, kind: np.dtype[Any]) -> NDArray[Any]:
 
 
 # Kernels allocate nothing and keep no reference to an argument, so they are compiled without Numba's
-# memory management (`_nrt`): counting references would cost as much as the search itself.
-_OPTIONS = {"error_model": "numpy", **known_options(_nrt=False)}
-# A part of a kernel is inlined: a call would pass every array of its arguments separately, which costs
-# more than most parts do. It is not called from Python or C: wrappers for that would take as long to
-# compile as the part itself.
-_INLINED = known_options(forceinline=True)
-PART = (
-    _OPTIONS | _INLINED | known_options(no_cpython_wrapper=True, no_cfunc_wrapper=True) | part_options()
-)
+# memory management (`_nrt`): counting references would cost as much as the search itself. With it,
+# references to named tuples would be wrong: nobody counts what they lead to.
+_OPTIONS = {"error_model": "numpy", "_nrt": False}
+# A part of a kernel is not called from Python or C: wrappers for that would take as long to compile as
+# the part itself.
+_CALLED = _OPTIONS | {
+    "forceinline": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "pipeline_class": PartCompiler,
+}
+PART = _CALLED | {"forceinline": True}
 
 
 def inlined(function: F) -> F:
     """Compile `function` as a part of the kernels that call it. Python cannot call it."""
-    imported(function)
+    return _part(function, PART)
+
+
+def called(function: F) -> F:
+    """As `inlined`, for what is long and stands in several places: the kernel contains it once."""
+    return _part(function, _CALLED)
+
+
+def _part(function: F, options: dict[str, Any]) -> F:
     if numba.config.DISABLE_JIT:
         return function
-    compiled = numba.njit(**PART)(function)
-    lacking = [name for name in _DISPATCHER if not hasattr(compiled, name)]
-    if lacking:
-        missing(f"{', '.join(lacking)} of dispatchers", "kernels take longer to compile")
-        return numba.njit(**_OPTIONS, **_INLINED)(function)  # type: ignore[no-any-return]
+    compiled = numba.njit(**options)(function)
     choose = compiled.get_call_template
 
     def choose_for(args: Any, kws: Any) -> Any:
@@ -82,10 +84,6 @@ def inlined(function: F) -> F:
     compiled.add_overload = keep
     compiled._compile_for_args = refuse
     return compiled  # type: ignore[no-any-return]
-
-
-# What `inlined` changes of Numba's dispatchers.
-_DISPATCHER = ("get_call_template", "add_overload", "overloads", "_compile_for_args")
 
 
 def _plain(kind: Any) -> Any:
@@ -105,9 +103,7 @@ def kernel(function: F) -> F:
     """
     compiled = numba.njit(nogil=True, **_OPTIONS)(function)
     if not numba.config.DISABLE_JIT:
-        imported(function)
         keep_on_disk(compiled)
-        announce(compiled)
     return compiled  # type: ignore[no-any-return]
 
 
@@ -161,28 +157,7 @@ def _compile_call_python(address: Any, a: Any, b: Any, c: Any) -> Any:
     def call(address: Any, a: Any, b: Any, c: Any) -> Any:
         return _call_object(np.int64(address), np.int64(a), np.int64(b), np.int64(c))
 
-    def call_by_objmode(address: Any, a: Any, b: Any, c: Any) -> Any:
-        with numba.objmode():
-            call_python(address, a, b, c)
-
-    return call if _can_call_objects() else call_by_objmode
-
-
-@cache
-def _can_call_objects() -> bool:
-    """Whether Numba's internals are what `_call_object` expects."""
-    try:
-        numba.njit(**_OPTIONS)(_call_nothing).compile((types.int64,))
-    except Exception as error:
-        pass_on(error)
-        cost = "Python simulators are called more slowly"
-        missing(f"way to call Python directly ({type(error).__name__})", cost)
-        return False
-    return True
-
-
-def _call_nothing(address: Any) -> None:
-    _call_object(address, 0, 0, 0)
+    return call
 
 
 @intrinsic  # type: ignore[untyped-decorator]

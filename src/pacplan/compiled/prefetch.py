@@ -1,16 +1,12 @@
 """Loads that begin before their time: what a kernel will read soon is brought into the caches."""
 
-from functools import cache
 from typing import Any
 
-import numba
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic, overload
 
 from pacplan.compiled.jit import PART
-from pacplan.compiled.private import missing
-from pacplan.core.notes import pass_on
 
 _LINE = 64  # bytes that caches load at once
 
@@ -27,22 +23,7 @@ def _compile_begin_to_load(records: Any, index: Any) -> Any:
     def begin(records: Any, index: Any) -> Any:
         _prefetch(records, index)
 
-    def do_nothing(records: Any, index: Any) -> Any:
-        pass
-
-    return begin if _can_prefetch() else do_nothing
-
-
-@cache
-def _can_prefetch() -> bool:
-    """Whether Numba's internals are what `_prefetch` expects."""
-    try:
-        numba.njit(lambda numbers: _prefetch(numbers, 0)).compile((types.int64[::1],))
-    except Exception as error:
-        pass_on(error)
-        missing(f"way to begin loads ({type(error).__name__})", "long searches are slower")
-        return False
-    return True
+    return begin
 
 
 @intrinsic  # type: ignore[untyped-decorator]

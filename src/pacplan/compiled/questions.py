@@ -14,7 +14,7 @@ With compilation switched off the same table of answers is looked up at run time
     def _draw(handle, state, rng): ...
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial, wraps
 from inspect import signature
 from typing import Any, TypeVar
@@ -22,7 +22,6 @@ from typing import Any, TypeVar
 from numba.extending import overload
 
 from pacplan.compiled.jit import PART
-from pacplan.compiled.sources import chosen_by
 
 F = TypeVar("F", bound=Callable[..., Any])
 _answers: dict[tuple[str, type], Callable[..., Any]] = {}
@@ -58,6 +57,7 @@ def _asked(function: F, default: F | None) -> F:
     overload(ask, jit_options=PART, strict=False)(choose)
     ask.question = name  # type: ignore[attr-defined]
     ask.answer_of = partial(_answer, name, default=default)  # type: ignore[attr-defined]
+    ask.answers_of = partial(_given, name)  # type: ignore[attr-defined]
     return ask  # type: ignore[return-value]
 
 
@@ -77,7 +77,6 @@ def answers(asked: Callable[..., Any], subject: type) -> Callable[[F], F]:
             )
         _tell_apart(subject)
         _answers[name, subject] = function
-        chosen_by(subject, function)
         return function
 
     return register
@@ -94,6 +93,16 @@ def _tell_apart(subject: type) -> None:
         earlier = sum(other == name for other in _subjects.values())
         _subjects[subject] = name
         subject.__name__ = f"{name} {earlier + 1}" if earlier else name
+
+
+def _given(name: str, subjects: Iterable[type]) -> Iterator[Callable[..., Any]]:
+    """The answers of some classes to a question."""
+    return (_answers[name, subject] for subject in subjects if (name, subject) in _answers)
+
+
+def modules_of(subject: type) -> set[str]:
+    """The modules that hold the answers of a class."""
+    return {answer.__module__ for (_, kind), answer in _answers.items() if kind is subject}
 
 
 def _short(question: str) -> str:

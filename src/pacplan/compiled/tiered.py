@@ -26,10 +26,9 @@ from typing import Any
 
 import numba
 
-from pacplan.compiled.announcements import WHOLE_SEARCHES, title
-from pacplan.compiled.cache import UNFINISHED, argument_classes, place_of
+from pacplan.compiled.cache import UNFINISHED, WHOLE_SEARCHES, argument_classes, place_of, title
 from pacplan.compiled.interpreted import interpreted
-from pacplan.compiled.sources import chosen_modules
+from pacplan.compiled.questions import modules_of
 
 try:
     import fcntl
@@ -165,7 +164,7 @@ def _job(kernel: Any, signature: tuple[Any, ...]) -> bytes | None:
     function = kernel.py_func
     modules = {function.__module__}
     for kind in argument_classes(signature):
-        modules |= {kind.__module__, *chosen_modules(kind)}
+        modules |= {kind.__module__, *modules_of(kind)}
     if fcntl is None or not sys.executable or hasattr(sys, "frozen") or "__main__" in modules:
         return None
     try:

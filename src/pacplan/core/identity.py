@@ -3,7 +3,8 @@
 import dis
 import hashlib
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -17,6 +18,16 @@ _GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerato
 _DEEPEST = 50
 # Longer descriptions are replaced by a digest.
 _LONG = 200
+
+
+@cache
+def source_digest() -> str:
+    """A digest of the sources of the whole package."""
+    digest, package = hashlib.sha256(), Path(__file__).parents[1]
+    for path in sorted(package.rglob("*.py")):
+        digest.update(path.relative_to(package).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def described(value: Any) -> str:

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from pacplan.compiled.jit import inlined, kernel
 from pacplan.compiled.questions import must_answer, question
+from pacplan.compiled.reference import refer
 from pacplan.compiled.streams import draw_seed
 from pacplan.engine.calls import (
     ABORTED,
@@ -275,6 +276,7 @@ def play(
         rng: feeds the model.
         ties: feeds the planner.
     """
+    search, model = refer(search), refer(model)
     report = search.report[0]
     if search.tree.used[0] == 0:
         status = plant(search, model, state, ties)

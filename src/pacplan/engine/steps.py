@@ -13,6 +13,7 @@ from typing import Any
 
 from pacplan.compiled.jit import kernel
 from pacplan.compiled.questions import question
+from pacplan.compiled.reference import refer
 from pacplan.engine.calls import ABORTED, CHUNK_DONE, RULE, SPENT, halted
 
 CALL = 12  # what `advance` returns if only a call to the model can take it further
@@ -47,6 +48,7 @@ def work(
     search: Any, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
 ) -> int:
     """Take steps until one of the reasons in `pacplan.engine.calls` to return; as for `play`."""
+    search, model = refer(search), refer(model)
     report = search.report[0]
     status = begin(search, model, state)
     if status != CHUNK_DONE:

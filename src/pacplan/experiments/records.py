@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from pacplan.compiled.sources import source_digest
+from pacplan.core.identity import source_digest
 from pacplan.core.version import __version__
 from pacplan.experiments.lines import Lines, appending
 from pacplan.experiments.sweep import Sweep

@@ -16,7 +16,7 @@ class Session(Protocol):
     """A model made ready for one plan: states become integers, and kernels get a handle.
 
     Attributes:
-        handle: the NamedTuple that kernels dispatch on (`pacplan.models.handles`).
+        handle: what kernels see of it (`pacplan.models.handles`).
         slow: whether a call to the model runs Python code.
         labels: the actions as the user has them, `labels[state][index]`, the state as its integer; None
             if the indices are they.
@@ -91,10 +91,7 @@ class CompiledSession:
 
     def offered(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         """By the table."""
-        handle = self.handle
-        while hasattr(handle, "inner"):
-            handle = handle.inner
-        counts = handle.action_counts
+        counts = self.handle.table.action_counts
         states = np.clip(keys, 0, len(counts) - 1)
         return np.where(keys == states, counts[states], 0)
 
@@ -202,7 +199,7 @@ class Facts(NamedTuple):
 class Table(Model, Protocol):
     """A model that publishes its probabilities and mean rewards, in the form that `TabularMDP` has.
 
-    Its states are 0, 1, ..., `known` is true, and the handle of its sessions is a `TabularHandle`.
+    Its states are 0, 1, ..., `known` is true, and the handle of its sessions has a `TableHandle`.
     """
 
     states: int

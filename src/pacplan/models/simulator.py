@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
@@ -14,15 +14,14 @@ from numba.core.errors import NumbaError
 from numba.extending import is_jitted
 from numpy.typing import NDArray
 
-from pacplan.compiled.announcements import compiling
-from pacplan.compiled.jit import address_of, call_python, caller, records
-from pacplan.compiled.questions import answers
-from pacplan.compiled.streams import STREAM, streams
+from pacplan.compiled.jit import address_of, records
+from pacplan.compiled.streams import streams
 from pacplan.core import checks
 from pacplan.core.identity import described
 from pacplan.core.keys import all_distinct, same, signs, told_apart
 from pacplan.core.notes import add_note, pass_on, shown
 from pacplan.models import handles, states
+from pacplan.models.handles import COUNT, STEP, CompiledHandle, Handle, PythonHandle, handle_of
 from pacplan.models.protocol import BrokenPromiseError, CompiledSession
 
 
@@ -257,9 +256,6 @@ _CLOSELY = 64
 _NOW_AND_THEN = 15
 _MOST_VERIFIED = 4096
 
-# Numbers of a state that searches look at.
-_MOST_COORDINATES = 16
-
 
 def coordinates(state: Any) -> tuple[float, ...]:
     """The numbers that a state consists of: a number or a tuple of numbers; of others none."""
@@ -267,60 +263,10 @@ def coordinates(state: Any) -> tuple[float, ...]:
     if not all(isinstance(part, float | int | np.integer | np.floating) for part in parts):
         return ()
     try:
-        found = tuple(map(float, parts[:_MOST_COORDINATES]))
+        found = tuple(map(float, parts[: handles.MOST_COORDINATES]))
     except OverflowError:
         return ()
     return found if all(map(math.isfinite, found)) else ()
-
-
-# What a Python simulator answered last.
-ANSWER = np.dtype(
-    [("successor", np.int64), ("reward", np.float64), ("flag", np.int64), ("actions", np.int64)]
-)
-
-
-class PythonHandle(NamedTuple):
-    """A Python simulator as kernels see it: functions to call, and where their answers lie.
-
-    `actions` is 0 if they vary.
-    """
-
-    step: int
-    counter: int
-    locator: int
-    seeder: int
-    actions: int
-    answer: Any  # one record of ANSWER
-    point: NDArray[np.float64]  # how many coordinates a state has, and what they are
-
-
-@answers(handles.action_count, PythonHandle)
-def _python_action_count(handle: Any, state: Any, h: Any) -> Any:
-    if handle.actions != 0:
-        return handle.actions
-    call_python(handle.counter, state, 0, 0)
-    return handle.answer[0].actions
-
-
-@answers(handles.draw, PythonHandle)
-def _python_draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
-    call_python(handle.step, state, action, h)
-    answer = handle.answer[0]
-    return answer.successor, answer.reward, answer.flag
-
-
-@answers(handles.coordinates, PythonHandle)
-def _python_coordinates(handle: Any, state: Any, point: Any) -> Any:
-    call_python(handle.locator, state, 0, 0)
-    count = min(int(handle.point[0]), point.size)
-    for i in range(count):
-        point[i] = handle.point[i + 1]
-    return count
-
-
-@answers(handles.reseed, PythonHandle)
-def _python_reseed(handle: Any, high: Any, low: Any) -> Any:
-    call_python(handle.seeder, high, low, 0)
 
 
 # The state of NumPy's default generator, and how a state was reached: by which call.
@@ -385,8 +331,8 @@ class PythonSession:
         self._log: list[tuple[Any, ...]] | None = None
         self._deadline = float("inf")
         self._interrupted = False
-        self._answer = records(np.zeros(1, ANSWER))
-        self._point = np.zeros(1 + _MOST_COORDINATES)
+        self._answer = records(np.zeros(1, handles.ANSWER))
+        self._point = np.zeros(1 + handles.MOST_COORDINATES)
         self._seed: Any = self._rng.bit_generator.state
         # Kernels know these by their addresses, so they must live as long as the session.
         self._entries: tuple[Any, ...] = (
@@ -396,14 +342,10 @@ class PythonSession:
             self._answer_reseed,
         )
         step_at, counter, locator, seeder = map(id, self._entries)
-        self.handle: Any = PythonHandle(
-            step_at,
-            counter,
-            locator,
-            seeder,
-            self._count,
-            self._answer,
-            self._point,
+        self.handle: Any = handle_of(
+            python=PythonHandle(
+                step_at, counter, locator, seeder, self._count, self._answer, self._point
+            )
         )
 
     def encode(self, state: Any) -> int:
@@ -653,48 +595,16 @@ def _broken_step(state: Any, action: Any, drawn: Any) -> BrokenPromiseError:
     )
 
 
-_STEP = types.Tuple((types.int64, types.float64, types.int64))(
-    types.int64, types.int64, STREAM, types.int64
-)
-_COUNT = types.int64(types.int64)
-_run_step, _run_count = caller(_STEP), caller(_COUNT)
-
-
-class JittedHandle(NamedTuple):
-    """A jitted simulator as kernels see it: the addresses of two compiled functions."""
-
-    step: int
-    actions: int
-
-
-@answers(handles.action_count, JittedHandle)
-def _jitted_action_count(handle: Any, state: Any, h: Any) -> Any:
-    return _run_count(handle.actions, (np.int64(state),))
-
-
-@answers(handles.draw, JittedHandle)
-def _jitted_draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
-    return _run_step(handle.step, (np.int64(state), np.int64(action), rng, np.int64(h)))
-
-
-@answers(handles.coordinates, JittedHandle)
-def _jitted_coordinates(handle: Any, state: Any, point: Any) -> Any:
-    point[0] = state
-    return 1
-
-
 @cache
-def _jitted_handle(step: Any, actions: int | Callable[[Any], Any], stationary: bool) -> JittedHandle:
-    with compiling(f"the simulator {step.py_func.__name__}"):
-        return JittedHandle(
-            address_of(_jitted_step(step, stationary)), address_of(_jitted_count(actions))
-        )
+def _jitted_handle(step: Any, actions: int | Callable[[Any], Any], stationary: bool) -> Handle:
+    addresses = address_of(_jitted_step(step, stationary)), address_of(_jitted_count(actions))
+    return handle_of(compiled=CompiledHandle(*addresses))
 
 
 @cache
 def _jitted_step(step: Any, stationary: bool) -> Any:
     """The user's jitted function with one signature, whatever its own; compiled, with an address."""
-    wanted = _STEP.args[:3] if stationary else _STEP.args
+    wanted = STEP.args[:3] if stationary else STEP.args
     arguments = "state, action, rng" if stationary else "state, action, rng, h"
     promise = (
         f"the jitted step must take ({arguments}), integers and a pacplan.Stream, and return "
@@ -717,7 +627,7 @@ def _jitted_step(step: Any, stationary: bool) -> Any:
     # Written out twice: an adapter between the two would itself leak the generator it passes on.
     if stationary:
 
-        @numba.cfunc(_STEP)
+        @numba.cfunc(STEP)
         def adapted(state, action, rng, h):  # type: ignore[no-untyped-def]
             successor, reward, flag = np.int64(0), 0.0, handles.ABORTED
             try:
@@ -731,7 +641,7 @@ def _jitted_step(step: Any, stationary: bool) -> Any:
 
     else:
 
-        @numba.cfunc(_STEP)
+        @numba.cfunc(STEP)
         def adapted(state, action, rng, h):  # type: ignore[no-untyped-def]
             successor, reward, flag = np.int64(0), 0.0, handles.ABORTED
             try:
@@ -767,7 +677,7 @@ def _jitted_count(actions: int | Callable[[Any], Any]) -> Any:
         return np.int64(actions)  # type: ignore[arg-type]
 
     try:
-        return numba.cfunc(_COUNT)(asked if callable(actions) else same)
+        return numba.cfunc(COUNT)(asked if callable(actions) else same)
     except (NumbaError, TypeError) as error:
         raise TypeError(
             f"the jitted function given as actions must take an integer state and return the number "

@@ -1,103 +1,23 @@
 """Models given by tables of probabilities and rewards."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pacplan.compiled.jit import records
-from pacplan.compiled.questions import answers
 from pacplan.compiled.streams import Stream
 from pacplan.core import checks
 from pacplan.core.identity import described
-from pacplan.models import handles
+from pacplan.models.handles import OUTCOME, TableHandle, draw_from_table, handle_of
 from pacplan.models.protocol import CompiledSession, Session
-
-OUTCOME = np.dtype(
-    [
-        ("cumulative", np.float64),  # probability of this outcome or an earlier one of its row
-        ("reward", np.float64),  # mean reward of the transition
-        ("state", np.int32),
-        ("ended", np.int32),
-    ],
-    align=True,
-)
-# Rows of at most this many outcomes are searched from the first to the last.
-_SHORT = 8
-
-
-class TabularHandle(NamedTuple):
-    """The tables as kernels see them: outcomes[step, state, i, k], i counting available actions."""
-
-    outcomes: NDArray[Any]
-    action_counts: NDArray[np.int32]
-    per_step: bool
-    bernoulli: bool
-    lowest: float
-    width: float
-
-
-@answers(handles.action_count, TabularHandle)
-def _action_count(handle: Any, state: Any, h: Any) -> Any:
-    return handle.action_counts[state]
-
-
-@answers(handles.draw, TabularHandle)
-def _draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
-    step = h if handle.per_step else 0
-    row = handle.outcomes[step, state, action]
-    x = rng.random()
-    # The last outcome's cumulative probability is exactly 1, and x < 1.
-    last = row.size - 1
-    k = 0
-    if last < _SHORT:
-        while k < last and x >= row[k].cumulative:
-            k += 1
-    else:
-        while k < last:
-            middle = (k + last) // 2
-            if x >= row[middle].cumulative:
-                k = middle + 1
-            else:
-                last = middle
-    outcome = row[k]
-    reward = outcome.reward
-    if handle.bernoulli:
-        high = rng.random() * handle.width < reward - handle.lowest
-        reward = handle.lowest + handle.width if high else handle.lowest
-    return np.int64(outcome.state), reward, np.int64(outcome.ended)
-
-
-@answers(handles.mean_reward, TabularHandle)
-def _mean_reward(handle: Any, state: Any, action: Any, h: Any) -> Any:
-    step = h if handle.per_step else 0
-    row = handle.outcomes[step, state, action]
-    mean = 0.0
-    before = 0.0
-    for k in range(row.size):
-        mean += (row[k].cumulative - before) * row[k].reward
-        before = row[k].cumulative
-    return mean
-
-
-@answers(handles.probability, TabularHandle)
-def _probability(handle: Any, state: Any, action: Any, h: Any, successor: Any, ended: Any) -> Any:
-    step = h if handle.per_step else 0
-    row = handle.outcomes[step, state, action]
-    total = 0.0
-    before = 0.0
-    for k in range(row.size):
-        if row[k].ended == ended and (ended or row[k].state == successor):
-            total += row[k].cumulative - before
-        before = row[k].cumulative
-    return total
 
 
 class TabularSession(CompiledSession):
     """A tabular model during one plan."""
 
-    def __init__(self, handle: TabularHandle, labels: NDArray[np.int64] | None) -> None:
-        super().__init__(handle)
+    def __init__(self, table: TableHandle, labels: NDArray[np.int64] | None) -> None:
+        super().__init__(handle_of(table=table))
         self.labels = labels
 
     def label(self, key: int, action: int) -> int:
@@ -175,7 +95,7 @@ class TabularMDP:
         self._initial = self._check_state(initial, "initial")
         # A stable sort of "not available" lists the available actions first, in order.
         self._listed = np.argsort(~self._available, axis=-1, kind="stable")
-        self._handle = self._tables()
+        self._table = self._tables()
 
     def _mean_rewards(
         self, rewards: ArrayLike, shape: tuple[int, ...], offered: NDArray[np.bool_]
@@ -203,7 +123,7 @@ class TabularMDP:
             )
         return r
 
-    def _tables(self) -> TabularHandle:
+    def _tables(self) -> TableHandle:
         outcomes = np.zeros(self._probabilities.shape, OUTCOME)
         cumulative = np.cumsum(self._probabilities, axis=-1)
         # Everything from the last possible outcome on gets probability 1, against rounding.
@@ -218,7 +138,7 @@ class TabularMDP:
         counts = self._available.sum(-1).astype(np.int32)
         low, high = self.reward_range
         listed = self._listed[np.newaxis, :, :, np.newaxis]
-        return TabularHandle(
+        return TableHandle(
             np.take_along_axis(outcomes, listed, axis=2),
             counts,
             self.steps is not None,
@@ -254,8 +174,8 @@ class TabularMDP:
         if self.steps is not None and not 0 <= h < self.steps:
             raise ValueError(f"h must lie in 0..{self.steps - 1}, got {h}")
         index = available.index(action)
-        handle = self._handle._replace(outcomes=self._handle.outcomes.view(np.recarray))
-        successor, reward, flag = handles.draw(handle, state, index, h, rng)
+        table = self._table._replace(outcomes=self._table.outcomes.view(np.recarray))
+        successor, reward, flag = draw_from_table(table, state, index, h, rng)
         return int(successor), float(reward), bool(flag)
 
     def dense(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -288,12 +208,12 @@ class TabularMDP:
     def open(self, seed: np.random.SeedSequence) -> Session:
         """Start a session for one plan."""
         # Here, not before: a model may have been pickled in a process where kernels are compiled.
-        handle = self._handle._replace(outcomes=records(self._handle.outcomes))
-        return TabularSession(handle, None if self.same_actions else self._listed)
+        table = self._table._replace(outcomes=records(self._table.outcomes))
+        return TabularSession(table, None if self.same_actions else self._listed)
 
     def fingerprint(self) -> str:
         """What identifies this model: its tables."""
-        return f"{self!r} {self.two_player} {described(tuple(self._handle))}"
+        return f"{self!r} {self.two_player} {described(tuple(self._table))}"
 
     def _repr_html_(self) -> str:
         # Imported here, so that no kernel depends on how a model is shown.

@@ -7,13 +7,10 @@ function. Each is a function of a state and the number h of steps taken, or of t
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pacplan.compiled.jit import call_python
-from pacplan.compiled.questions import answers
 from pacplan.core import checks
 from pacplan.core.keys import place
 from pacplan.core.notes import add_note, shown
@@ -23,24 +20,11 @@ from pacplan.models.protocol import BrokenPromiseError, Session
 Function = Callable[[Any, int], Any]
 Bounds = tuple[Function, Function]
 
-# What the kernels ask for; a positive number asks for advice among so many actions.
-_BOUNDS, _VALUE = 0, -1
 # Answers of guidance that are kept, and how often a function is asked twice, to see that it agrees.
 _MOST_KEPT = 1 << 18
 _ASKED_TWICE = 64
 # Actions that an error lists.
 _MOST_SHOWN = 10
-
-
-class ToldHandle(NamedTuple):
-    """A model's handle, what the user knows besides, whom to ask, and where the answer lies."""
-
-    inner: Any
-    has_bounds: bool
-    has_policy: bool
-    has_value: bool
-    ask: int
-    answer: NDArray[np.float64]
 
 
 class Told:
@@ -59,25 +43,27 @@ class Told:
         self._entry = self._answer_ask
         self._kept: dict[tuple[Any, int, int], float] = {}
         self._asked = 0
-        session.handle = ToldHandle(
-            session.handle,
-            bounds is not None,
-            policy is not None,
-            value is not None,
-            id(self._entry),
-            self._answer,
+        told = handles.ToldHandle(
+            bounds is not None, policy is not None, value is not None, id(self._entry), self._answer
         )
+        session.handle = session.handle._replace(told=told)
 
     def _answer_ask(self, key: int, h: int, what: int) -> None:
         states = self._session.states
         state = key if states is None else states[key]
         try:
-            if what == _BOUNDS:
+            if what == handles.ASK_BOUNDS:
                 self._answer[:] = self._bounds_of(state, h)
             else:
                 self._answer[0] = self._guidance(key, state, h, what)
         except BaseException as error:
-            name = "value_bounds" if what == _BOUNDS else "value" if what == _VALUE else "policy"
+            name = (
+                "value_bounds"
+                if what == handles.ASK_BOUNDS
+                else "value"
+                if what == handles.ASK_VALUE
+                else "policy"
+            )
             add_note(error, f"raised by {name} in state {shown(state)} after {h} steps")
             self._session.error = error
             self._answer[:] = np.nan
@@ -102,7 +88,7 @@ class Told:
         found = self._ask(key, state, h, what)
         self._asked += 1
         if self._asked % _ASKED_TWICE == 1 and self._ask(key, state, h, what) != found:
-            name = "value" if what == _VALUE else "policy"
+            name = "value" if what == handles.ASK_VALUE else "policy"
             raise BrokenPromiseError(
                 f"{name} gave two answers for state {shown(state)} after {h} steps; it must be a "
                 "function of these alone"
@@ -113,7 +99,7 @@ class Told:
         return found
 
     def _ask(self, key: int, state: Any, h: int, what: int) -> float:
-        if what == _VALUE:
+        if what == handles.ASK_VALUE:
             assert self._value is not None
             return checks.real("the value", self._value(state, h) + 0.0)
         assert self._policy is not None
@@ -209,58 +195,3 @@ def of_state_and_steps(function: Callable[..., Any]) -> Function:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
-@answers(handles.value_bounds, ToldHandle)
-def _value_bounds(handle: Any, state: Any, h: Any) -> Any:
-    if not handle.has_bounds:
-        return -np.inf, np.inf
-    call_python(handle.ask, state, h, _BOUNDS)
-    return handle.answer[0], handle.answer[1]
-
-
-@answers(handles.advice, ToldHandle)
-def _advice(handle: Any, state: Any, h: Any, actions: Any) -> Any:
-    if not handle.has_policy:
-        return handles.NO_ADVICE
-    call_python(handle.ask, state, h, actions)
-    advised = handle.answer[0]
-    return handles.BAD_ADVICE if np.isnan(advised) else int(advised)
-
-
-@answers(handles.guess, ToldHandle)
-def _guess(handle: Any, state: Any, h: Any) -> Any:
-    if not handle.has_value:
-        return np.inf
-    call_python(handle.ask, state, h, _VALUE)
-    return handle.answer[0]
-
-
-@answers(handles.action_count, ToldHandle)
-def _action_count(handle: Any, state: Any, h: Any) -> Any:
-    return handles.action_count(handle.inner, state, h)
-
-
-@answers(handles.draw, ToldHandle)
-def _draw(handle: Any, state: Any, action: Any, h: Any, rng: Any) -> Any:
-    return handles.draw(handle.inner, state, action, h, rng)
-
-
-@answers(handles.mean_reward, ToldHandle)
-def _mean_reward(handle: Any, state: Any, action: Any, h: Any) -> Any:
-    return handles.mean_reward(handle.inner, state, action, h)
-
-
-@answers(handles.probability, ToldHandle)
-def _probability(handle: Any, state: Any, action: Any, h: Any, successor: Any, ended: Any) -> Any:
-    return handles.probability(handle.inner, state, action, h, successor, ended)
-
-
-@answers(handles.coordinates, ToldHandle)
-def _coordinates(handle: Any, state: Any, point: Any) -> Any:
-    return handles.coordinates(handle.inner, state, point)
-
-
-@answers(handles.reseed, ToldHandle)
-def _reseed(handle: Any, high: Any, low: Any) -> Any:
-    handles.reseed(handle.inner, high, low)

@@ -224,11 +224,11 @@ def _jitted_model(trial: _Trial) -> None:
         raise _RefusedError("nothing is compiled here")
     if not trial.table.same_actions:
         raise _RefusedError("the problem lists the actions of each state; a jitted model numbers them")
-    handle: Any = trial.table.open(np.random.SeedSequence(0)).handle
+    table: Any = trial.table.open(np.random.SeedSequence(0)).handle.table
 
     @numba.njit  # type: ignore[untyped-decorator]
     def step(state: int, action: int, rng: Any, h: int) -> Any:
-        successor, reward, flag = handles.draw(handle, state, action, h, rng)
+        successor, reward, flag = handles.draw_from_table(table, state, action, h, rng)
         return successor, reward, flag == handles.ENDED
 
     _agree(trial, trial.simulator(step), "a jitted simulator")

@@ -12,9 +12,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from pacplan.compiled.sources import source_digest
 from pacplan.compiled.tiered import waiting
 from pacplan.core import checks
+from pacplan.core.identity import source_digest
 from pacplan.core.notes import lost, pass_on
 from pacplan.core.version import __version__
 from pacplan.engine.executors import as_computed, here_or_in_processes

@@ -76,7 +76,7 @@ def histories(model: Table, root: int, *, gamma: float, horizon: int) -> Tree:
     if model.steps is not None and steps > model.steps:
         raise ValueError(f"the model is defined for {model.steps} steps, horizon is {steps}")
     session = model.open(np.random.SeedSequence(0))
-    handle = session.handle
+    handle = session.handle.table
     tree = Tree([], [], exact.check_discount(gamma))
     waiting: list[tuple[int, int, History, int, float]] = [(0, root, (), -1, 1.0)]
     # Breadth first, so that a node's index is known when it is put into the queue.

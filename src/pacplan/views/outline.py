@@ -97,9 +97,12 @@ def _visits(tree: SearchTree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """How often each node was reached and each pair was tried, as in `Box.visits`."""
     nodes, pairs = tree.nodes, tree.pairs
     reached, tried = np.zeros(len(nodes), np.int64), np.zeros(len(pairs), np.int64)
-    # Columns, so that one compiled kernel serves the trees of all planners.
-    links = nodes["first"], nodes["sibling"], pairs["child"], pairs["sibling"]
-    _sum_up(*links, nodes["count"], pairs["n"], reached, tried)
+    # Columns, each in one piece, so that one compiled kernel serves the trees of all planners.
+    first, outcome, count = (
+        np.ascontiguousarray(nodes[name]) for name in ("first", "sibling", "count")
+    )
+    child, sibling, n = (np.ascontiguousarray(pairs[k]) for k in ("child", "sibling", "n"))
+    _sum_up(first, outcome, child, sibling, count, n, reached, tried)
     return reached, tried
 
 

@@ -9,8 +9,8 @@ from pacplan.algorithms.bracket.constants import FINAL_SURPLUS
 from pacplan.algorithms.bracket.pool import ENDED
 from pacplan.algorithms.bracket.records import Bounds, Search
 from pacplan.bounds.product import log_stake, penalised_max
-from pacplan.bounds.simplex import kl_ball_max
-from pacplan.compiled.jit import inlined
+from pacplan.bounds.simplex import ball_max
+from pacplan.compiled.jit import called, inlined
 from pacplan.engine.graph import Graph, canonical, pools
 from pacplan.engine.tree import NONE, TreeArrays
 from pacplan.models import handles
@@ -265,7 +265,7 @@ def _second_maximum(search: Search, at: int, link: int, h: int, top: float, seen
     entropy -= _entropy(search.entropies, counted)
     price = search.levels[h].price + tree.nodes[at].price
     radius = max(price + entropy - _log_predicted(search.predicted[link]), 0.0) / counted
-    return kl_ball_max(ball.p, ball.f, k, unseen, radius)
+    return ball_max(ball.p, ball.f, k, unseen, radius)
 
 
 @inlined
@@ -299,7 +299,7 @@ def _with_evidence_below(tree: TreeArrays, graph: Graph | None, link: int, evide
     return evidence
 
 
-@inlined
+@called
 def refresh_pair(
     search: Search, model: Any, at: int, link: int, h: int, penalty: float, renewed: bool
 ) -> None:

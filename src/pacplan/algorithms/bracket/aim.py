@@ -15,7 +15,7 @@ from pacplan.algorithms.bracket.above import column, goes_on, outcome_value, say
 from pacplan.algorithms.bracket.constants import LEAST_WIDTH, TIE, WORTH_CALLING
 from pacplan.algorithms.bracket.estimates import pooled_estimate
 from pacplan.algorithms.bracket.records import EXPLORE, Search
-from pacplan.compiled.jit import inlined
+from pacplan.compiled.jit import called, inlined
 from pacplan.engine.arms import largest
 from pacplan.engine.graph import Graph, canonical
 from pacplan.engine.tree import NONE
@@ -100,7 +100,7 @@ def aim(search: Search, graph: Graph | None, ties: Any) -> None:
             decision.target += 1
 
 
-@inlined
+@called
 def _imagine_episode(search: Search, ties: Any) -> int:
     """Imagine an exploring episode, with what calls of its pairs are worth in `scratch`; its steps.
 

@@ -10,7 +10,7 @@ from pacplan.algorithms.bracket.constants import PRIOR
 from pacplan.algorithms.bracket.pool import ENDED, find_place, refresh, tell
 from pacplan.algorithms.bracket.records import Search
 from pacplan.algorithms.common.returns import raise_floor
-from pacplan.compiled.jit import inlined
+from pacplan.compiled.jit import called, inlined
 from pacplan.engine.calls import CHUNK_DONE, break_promise
 from pacplan.engine.graph import join, pools
 from pacplan.engine.promises import BAD_ANSWER
@@ -96,7 +96,7 @@ def _guess(search: Search, model: Any, at: int, first: int) -> int:
     return CHUNK_DONE
 
 
-@inlined
+@called
 def _expand_known(search: Search, model: Any, at: int, first: int) -> None:
     """Give every action of a new node its pair: if rewards are known, each has its own."""
     tree, rules, terms = search.tree, search.rules[0], search.terms[0]
@@ -120,7 +120,7 @@ def _expand_known(search: Search, model: Any, at: int, first: int) -> None:
         refresh_node(search, at, h)
 
 
-@inlined
+@called
 def _open_pair(search: Search, at: int, action: int) -> int:
     """A new pair, without bets."""
     link = add_pair(search.tree, at, action)

@@ -20,7 +20,7 @@ from pacplan.algorithms.bracket.constants import (
     PRIOR_SLOPE,
     SPARSE_GROWTH,
 )
-from pacplan.compiled.jit import inlined, zeros
+from pacplan.compiled.jit import called, inlined, zeros
 from pacplan.engine.calls import halted
 from pacplan.engine.graph import MergeTable, empty_table, find, grown, merge
 from pacplan.engine.restoring import check_table, owners, require
@@ -257,7 +257,7 @@ def pooled_value(
     return float((pair.reward + weight * prior[1]) / (pair.n + weight) + gamma * after / pair.n)
 
 
-@inlined
+@called
 def refresh(pool: Pool, place: int, k: int, gamma: float, prior: Any, ended: Any) -> None:
     """Renew the value of a state with k steps to go."""
     best = -np.inf

@@ -33,7 +33,7 @@ from pacplan.algorithms.bracket.roulette import begin
 from pacplan.algorithms.common.funds import fund
 from pacplan.algorithms.common.guidance import follows
 from pacplan.algorithms.common.returns import NEWEST
-from pacplan.compiled.jit import inlined
+from pacplan.compiled.jit import called, inlined
 from pacplan.engine.arms import argmax_at_random, largest, least_gap
 from pacplan.engine.calls import halted
 from pacplan.engine.graph import Graph, pools
@@ -64,7 +64,7 @@ def satisfied(search: Search) -> bool:
     return False
 
 
-@inlined
+@called
 def decide(search: Search, graph: Graph | None, ties: Any) -> None:
     """Choose the next episode: exploit the best estimate, or explore what keeps the gap open."""
     root, rules, decision = search.root, search.rules[0], search.decision[0]
@@ -174,7 +174,7 @@ def _wanted_penalty(search: Search, action: int) -> float:
     return float(max(rules.least, min(arm.penalty * change, most)))
 
 
-@inlined
+@called
 def adapt(search: Search, graph: Graph | None, model: Any) -> None:
     """Let the lambda of the action to be played next follow the evidence; in a graph it is fixed.
 
@@ -222,7 +222,7 @@ def _rebuild(search: Search, model: Any, play: int) -> None:
     renew_gaps_to(search, play)
 
 
-@inlined
+@called
 def _renew(
     search: Search,
     model: Any,

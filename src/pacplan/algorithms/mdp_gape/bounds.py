@@ -8,7 +8,7 @@ import numpy as np
 from pacplan.algorithms.mdp_gape.records import Search
 from pacplan.bounds.bernoulli import kl_upper_from, warm_start
 from pacplan.bounds.memo import MOST_VISITS, mean_bounds, share_upper
-from pacplan.bounds.simplex import kl_ball_max, kl_ball_min, one_seen_max
+from pacplan.bounds.simplex import ball_max, ball_min, one_seen_max
 from pacplan.bounds.thresholds import Radii
 from pacplan.compiled.jit import inlined
 from pacplan.engine.graph import Graph
@@ -160,8 +160,8 @@ def _many_outcomes(search: Search, h: int, radius: float) -> tuple[float, float]
     if seen == search.terms[0].successors:
         high, low = -np.inf, np.inf
     return (
-        kl_ball_max(ball.p, ball.upper, seen, high, radius),
-        kl_ball_min(ball.p, ball.lower, seen, low, radius, ball.scratch),
+        ball_max(ball.p, ball.upper, seen, high, radius),
+        ball_min(ball.p, ball.lower, seen, low, radius, ball.scratch),
     )
 
 

@@ -10,6 +10,7 @@ from pacplan.algorithms.mdp_gape.expansion import expand_known
 from pacplan.algorithms.mdp_gape.records import Search
 from pacplan.algorithms.mdp_gape.root import decide, renew_root, reset_root
 from pacplan.compiled.jit import inlined, kernel
+from pacplan.compiled.reference import refer
 from pacplan.engine.calls import halted
 from pacplan.engine.graph import Graph, canonical
 from pacplan.engine.tree import NONE
@@ -64,6 +65,7 @@ def regrow(search: Search, model: Any, depths: Any, prices: Any, ties: Any) -> N
     `depths` and `prices` have a zero for each node; they are filled with its steps from the root and
     with what its pairs pay for the path to them (see Thresholds.per_path).
     """
+    search, model = refer(search), refer(model)
     tree, rules = search.tree, search.rules[0]
     nodes = tree.used[0]
     for at in range(nodes):
@@ -109,6 +111,7 @@ def sweep_graph(search: Search, model: Any, ties: Any) -> None:
 @kernel
 def sweep(search: Search, model: Any, ties: Any) -> None:
     """The last sweep of a search, and the decision that follows from it."""
+    search, model = refer(search), refer(model)
     sweep_graph(search, model, ties)
     decide(search, ties)
 
@@ -164,5 +167,6 @@ def plug_in(search: Search, estimates: Any) -> None:
     none was. `estimates` receives the values of all nodes and, after them, those of the root's
     actions, NaN for those never tried.
     """
+    search = refer(search)
     estimates[search.tree.used[0] :] = np.nan
     _estimate_all(search.graph, search, estimates)

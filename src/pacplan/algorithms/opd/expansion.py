@@ -251,14 +251,14 @@ def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
     at = _leaf(search)
     node = tree.nodes[at]
     depth = node.depth
-    checked = search.table is not None or counts.checks >= _CHECKED * search.report[0].calls
+    checked = rules.reads or counts.checks >= _CHECKED * search.report[0].calls
     if node.tried == 0 and checked and _recall_bounds(search, at):
         return int(renew_bounds(search, at))
     left = node.actions - node.tried
     if left == 0:
         # All is known below bounds that are apart.
         return int(break_promise(search, FALSE_BOUND, node.state, 0, depth, node.upper))
-    more = left * _most_outcomes(search.table)
+    more = left * (model.table.outcomes.shape[-1] if rules.reads else 1)
     if tree.used[0] + more > tree.nodes.size or tree.used[1] + left > tree.pairs.size:
         return NO_ROOM
     if depth + 1 >= search.dues.size or not has_room(search.known, 1):
@@ -271,7 +271,7 @@ def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
     while not whole(node):
         if search.report[0].calls - begun == most:
             return SPENT
-        status = _try_next(search, search.table, model, at, before, first, rng)
+        status = _try_next(search, model, at, before, first, rng)
         if status != CHUNK_DONE:
             return status
     counts.deepest = max(counts.deepest, depth + 1)
@@ -279,22 +279,14 @@ def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
 
 
 @inlined
-def _most_outcomes(table: Any) -> int:
-    """The most outcomes that a pair can have."""
-    return 1 if table is None else table.shape[-1]
-
-
-@inlined
-def _try_next(
-    search: Search, table: Any, model: Any, at: int, before: int, first: int, rng: Any
-) -> int:
+def _try_next(search: Search, model: Any, at: int, before: int, first: int, rng: Any) -> int:
     """Try the next action of node `at`, whose state was expanded at node `before`; returns a status.
 
     `first` is the root's action that led there.
     """
-    if table is None:
-        return _call_next(search, model, at, before, first, rng)
-    return _read_next(search, table, model, at, before, first)
+    if search.rules[0].reads:
+        return int(_read_next(search, model, at, before, first))
+    return int(_call_next(search, model, at, before, first, rng))
 
 
 @inlined
@@ -345,12 +337,12 @@ def _compare(search: Search, link: int, successor: int, ended: bool, reward: flo
 
 
 @inlined
-def _read_next(search: Search, table: Any, model: Any, at: int, before: int, first: int) -> int:
+def _read_next(search: Search, model: Any, at: int, before: int, first: int) -> int:
     """Read from the model's table what an action does, which counts as a call; returns a status."""
     tree = search.tree
     node, h = tree.nodes[at], tree.nodes[at].depth
     action = node.tried
-    row = table[h if search.rules[0].per_step else 0, node.state, action]
+    row = model.table.outcomes[h if search.rules[0].per_step else 0, node.state, action]
     link = _add_tried(search, at)
     cumulative = 0.0
     for k in range(row.size):

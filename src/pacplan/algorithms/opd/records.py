@@ -79,6 +79,7 @@ RULES = np.dtype(
         ("value_goal", np.bool_),
         ("merged", np.bool_),  # whether equal states at equal depths are one node
         ("remembers", np.bool_),  # whether what is known of a state serves at all depths
+        ("reads", np.bool_),  # whether outcomes are read from the model's table
         ("per_step", np.bool_),  # whether what follows a state depends on its depth
     ],
     align=True,
@@ -104,7 +105,6 @@ class Search(NamedTuple):
     """The tree of what can be done, or the graph if equal states are merged."""
 
     tree: TreeArrays
-    table: Any  # the model's outcomes, if they are read; else None
     merged: MergeTable  # nodes by state and depth, if they are merged
     known: MergeTable  # the first node of each state that was expanded
     dues: NDArray[np.int32]  # by depth, the first node whose bounds are due to be renewed

@@ -49,7 +49,7 @@ class SequenceSearch(KernelSearch):
         self.task = task
         self.target = task.epsilon if task.goal == "action" else None
         self.order = query.ties.permutation(len(query.actions))
-        self._table = session.handle.outcomes if task.reads else None
+        self._outcomes = session.handle.table.outcomes.shape[-1] if task.reads else 1
         self._told = tell(session, task.value_bounds)
         self._tails = tails_of(task.gamma, task.horizon, model, task.value_range)
         start = self._tails[0]
@@ -62,6 +62,7 @@ class SequenceSearch(KernelSearch):
         rules["value_goal"] = task.goal == "value"
         rules["merged"] = task.merge != "tree"
         rules["remembers"] = task.merge == "stationary"
+        rules["reads"] = task.reads
         rules["per_step"] = not facts(model).stationary
         self._rules = records(rules)
         self._counts = records(np.zeros(1, COUNTS))
@@ -76,7 +77,6 @@ class SequenceSearch(KernelSearch):
         """What the kernels work on."""
         return Search(
             tree=self.tree.arrays(),
-            table=self._table,
             merged=self._merged,
             known=self._known,
             dues=self._dues,
@@ -95,7 +95,7 @@ class SequenceSearch(KernelSearch):
         widest = max(self._most_actions, int(self.tree.nodes["actions"].max(initial=0)))
         expansions = max(1, 4096 // widest, len(self.tree) // (4 * widest))
         pairs = expansions * widest
-        more = pairs if self._table is None else pairs * self._table.shape[-1]
+        more = pairs * self._outcomes
         self.tree.reserve(more, pairs, self.room)
         self._known = grown(self._known, expansions, self.room)
         if self._rules[0]["merged"]:
@@ -137,7 +137,7 @@ class SequenceSearch(KernelSearch):
         check_table(self._merged, len(nodes))
         expanded = check_table(self._known, len(nodes))
         require(np.all(nodes["tried"][expanded] > 0), "what is known of a state")
-        if self._table is None:
+        if not self._rules[0]["reads"]:
             going = made & ~pairs["ended"]
             check_states(self, pairs["successor"][going])
 
