@@ -16,7 +16,7 @@ from pacplan.compiled.cache import compilations
 
 # The kernels of Bracket take longest to compile. One process does so while the others are busy with
 # what has no need of them.
-LARGEST, WITHOUT = "test_bracket_kernels.py", ("bounds", "compiled", "core", "experiments", "theory")
+LARGEST, WITHOUT = "test_bracket.py", ("bounds", "compiled", "core", "experiments", "theory")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -16,6 +16,8 @@ from command_line import (
 )
 from interrupting import interrupted
 
+pytestmark = pytest.mark.processes
+
 folder = pytest.fixture(folder_of_models)
 
 

@@ -71,6 +71,7 @@ def test_paragraphs_are_lines_in_a_pipe(command):
     assert max(map(len, words)) > 140, "none is broken"
 
 
+@pytest.mark.processes
 def test_no_colour_where_none_is_wanted():
     for environment in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         assert "\x1b" not in on_terminal(80, *CERTIFIED, **environment)[1]
@@ -97,6 +98,7 @@ def test_bars_in_plain_letters_where_there_are_no_others():
     assert b"=====" in done.stdout and b"....." in done.stdout
 
 
+@pytest.mark.processes
 def test_a_reader_who_has_seen_enough():
     script = f"{COMMAND} {' '.join(CERTIFIED)} | head -c 1; exit ${{PIPESTATUS[0]}}"
     for unbuffered in ("", "1"):

@@ -29,6 +29,7 @@ def test_every_planner_gets_the_same_problems_and_budget():
         assert (row.regrets == same.regrets).all()
 
 
+@pytest.mark.processes
 def test_processes_find_the_same():
     planners = [pacplan.UCT(gamma=0.7), pacplan.BRUE(gamma=0.7)]
     alone = comparison.compare(garnet, planners, budget=100, runs=7)

@@ -91,6 +91,7 @@ def test_processes_find_the_same_plans():
     assert content(next(bare)) == (*expected[0][:2], None)
 
 
+@pytest.mark.processes
 @pytest.mark.usefixtures("nothing_left")
 def test_executors_of_the_user_find_the_same_plans():
     expected = one_by_one(BRACKET, MODEL, STATES, 5, budget=500)
@@ -105,6 +106,7 @@ def test_executors_of_the_user_find_the_same_plans():
         assert threads.submit(len, "abc").result() == processes.submit(len, "abc").result() == 3
 
 
+@pytest.mark.processes
 def test_a_dask_client_finds_the_same_plans():
     distributed = pytest.importorskip("distributed")
     expected = one_by_one(BRACKET, MODEL, STATES, 5, budget=500)
@@ -178,6 +180,7 @@ def test_a_generator_is_read_as_plans_are_asked_for(workers):
     assert list(plans) == []
 
 
+@pytest.mark.processes
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("model", [TABLE, SLOW], ids=["threads", "processes"])
 @pytest.mark.parametrize("how", ["close", "with", "forget"])
@@ -274,6 +277,7 @@ def test_an_executor_that_was_shut_down():
     assert ["shutdown" in str(error) for error in plans.outcomes()] == [True, True, True]
 
 
+@pytest.mark.processes
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("states", [[102, 1], [1, 2, 3, 102, *range(100)]])
 def test_a_process_that_dies_is_explained(states):
@@ -351,6 +355,7 @@ except (ValueError, ArithmeticError):
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("kind", ["threads", "processes"])
 def test_a_program_that_ends_does_not_wait_for_plans_ahead(kind, tmp_path):
     done = subprocess.run(
@@ -398,6 +403,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("kind", ["python", "compiled"])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_ctrl_c(kind, workers, tmp_path):

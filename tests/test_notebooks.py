@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.processes
+
 pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
 FOLDER = Path(__file__).parent.parent / "examples" / "notebooks"

@@ -117,6 +117,7 @@ with ThreadPoolExecutor(3) as threads:
 """
 
 
+@pytest.mark.processes
 def test_interpreted_searches_are_put_back_as_compiled_ones(tmp_path):
     printed = interpreted(INTERPRETED, tmp_path)
     for planner, line in zip(
@@ -129,6 +130,7 @@ def test_interpreted_searches_are_put_back_as_compiled_ones(tmp_path):
         assert json.loads(line) == found
 
 
+@pytest.mark.processes
 def test_eight_calls_at_a_time_serve_nearly_as_well_as_one_after_the_other(rounds):
     for planner, limits in ((BRACKET, {}), (GAPE, {"budget": 3000}), (UCT, {"budget": 2000})):
         rounds.clear()
@@ -137,6 +139,7 @@ def test_eight_calls_at_a_time_serve_nearly_as_well_as_one_after_the_other(round
         assert plan.samples > 7.0 * len(rounds)
 
 
+@pytest.mark.processes
 def test_time_that_depends_on_the_outcome_changes_nothing():
     alone = BRACKET.plan(MODEL, seed=5, workers=1, budget=300)
     slow = over(models.slow_when_good)
@@ -162,6 +165,7 @@ def take_what_came_first(monkeypatch):
     monkeypatch.setattr(TapedSession, "_draw", as_they_arrive)
 
 
+@pytest.mark.processes
 @pytest.mark.usefixtures("rounds")
 def test_taking_draws_as_they_arrive_would_miss_those_that_take_long(monkeypatch):
     once = pacplan.UCT(gamma=0.7, horizon=1)
@@ -198,6 +202,7 @@ def test_errors_are_those_of_one_call_at_a_time():
     assert "raised by the model in state" in next(found for found in alone if len(found) == 2)[1][0]
 
 
+@pytest.mark.processes
 def test_processes_that_die_are_replaced_and_their_calls_made_again(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     alone = UCT.plan(MODEL, seed=1, workers=1, budget=200)
@@ -208,6 +213,7 @@ def test_processes_that_die_are_replaced_and_their_calls_made_again(tmp_path, mo
     assert {path.name for path in tmp_path.iterdir()} == {"crash0", "crash1"}
 
 
+@pytest.mark.processes
 def test_a_call_that_always_takes_its_process_down_ends_the_plan():
     """It may have died of its outcome, so no other draw may take its place."""
     with pytest.raises(RuntimeError, match="made 3 times, with the same seed") as caught:
@@ -272,6 +278,7 @@ def local_cluster(workers, **options):
         yield cluster, client
 
 
+@pytest.mark.processes
 def test_a_dask_client_makes_the_calls_also_if_a_worker_is_lost():
     alone = UCT.plan(over(models.slow_when_good), seed=1, workers=1, budget=300)
     with local_cluster(2) as (cluster, client):
@@ -287,6 +294,7 @@ def test_a_dask_client_makes_the_calls_also_if_a_worker_is_lost():
     assert killed and said(replace(plan, assumptions=alone.assumptions)) == said(alone)
 
 
+@pytest.mark.processes
 def test_calls_that_took_a_dask_worker_down_are_made_again(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     alone = UCT.plan(MODEL, seed=1, workers=1, budget=200)
@@ -299,6 +307,7 @@ def test_calls_that_took_a_dask_worker_down_are_made_again(tmp_path, monkeypatch
             UCT.plan(over(models.crashing_when_good), seed=1, executor=client, budget=2000)
 
 
+@pytest.mark.processes
 def test_errors_come_from_dask_workers():
     model = over(models.failing_when_good)
     seeds = range(12)
@@ -308,6 +317,7 @@ def test_errors_come_from_dask_workers():
         assert [outcome(model, seed, executor=client) for seed in seeds] == alone
 
 
+@pytest.mark.processes
 def test_a_dask_cluster_that_is_gone_ends_the_plan():
     with local_cluster(2, processes=False) as (cluster, client):
         gone = []
@@ -321,6 +331,7 @@ def test_a_dask_cluster_that_is_gone_ends_the_plan():
             UCT.plan(MODEL, seed=1, executor=client, budget=20_000, callback=close)
 
 
+@pytest.mark.processes
 def test_a_dask_client_that_is_closed_is_named():
     with local_cluster(1, processes=False) as (_, client):
         with pytest.raises(RuntimeError, match="Dask client was closed"):
@@ -347,6 +358,7 @@ def test_limits(workers):
         assert plan.calls_made <= plan.samples + 3 * 4 * workers * plan.horizon
 
 
+@pytest.mark.processes
 @pytest.mark.usefixtures("free_of_processes")
 def test_a_deadline_does_not_wait_for_calls(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -412,6 +424,7 @@ assert [plan.values.tolist() for plan in one] == [plan.values.tolist() for plan 
 """
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("how", ["file", "input"])
 def test_a_plain_script_just_works_and_runs_once(how, tmp_path):
     """Its functions and classes are defined in `__main__`, as those of a notebook are."""
@@ -427,6 +440,7 @@ def test_a_plain_script_just_works_and_runs_once(how, tmp_path):
     assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
 
 
+@pytest.mark.processes
 def test_descriptors_are_given_back_when_a_plan_ends():
     """Not when Python collects garbage, which may be much later; but loky keeps one for each plan."""
     opened = []
@@ -440,6 +454,7 @@ def test_descriptors_are_given_back_when_a_plan_ends():
     assert opened[-1] - opened[0] < 2 * 4
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(("rule", "end"), [("return", "interrupt True 0"), ("raise", "raised")])
 def test_ctrl_c(rule, end, tmp_path):
     # Patience is less than a call takes.

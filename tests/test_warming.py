@@ -6,10 +6,14 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 import pacplan
 from command_line import COMMAND, run
 from pacplan import warming
 from pacplan.warming import Job, jobs
+
+pytestmark = pytest.mark.processes
 
 PLANS = """
 import json, sys

@@ -14,6 +14,8 @@ from pacplan.engine.calls import ABORTED, CHUNK_DONE
 from pacplan.engine.episodes import _play_episode
 from pacplan.engine.tree import NONE
 
+pytestmark = pytest.mark.kernels
+
 HORIZON = 4
 WIDE = Kind(HORIZON, 3, 3, states=30)
 lens = pytest.fixture(lens_on_searches)

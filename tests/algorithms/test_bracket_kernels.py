@@ -11,6 +11,8 @@ import pytest
 import pacplan
 from pacplan import exact
 
+pytestmark = pytest.mark.kernels
+
 STATES, ACTIONS = 10, 3
 SETTINGS = {"epsilon": 1.0, "delta": 1e-6, "gamma": 0.7, "horizon": 4}
 ADVICE = {"policy": lambda state: 1, "value": lambda state: 0.5}

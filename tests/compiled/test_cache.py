@@ -23,6 +23,8 @@ from pacplan.compiled import cache
 from pacplan.compiled.jit import kernel
 from pacplan.engine.episodes import play
 
+pytestmark = pytest.mark.processes
+
 SCRIPT = """
 import json
 from typing import NamedTuple

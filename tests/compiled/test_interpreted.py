@@ -16,6 +16,8 @@ from pacplan.compiled.interpreted import interpreted
 from pacplan.compiled.jit import inlined, kernel
 from pacplan.engine import search
 
+pytestmark = pytest.mark.kernels
+
 
 class Compiler:
     """Has kernels ready after so many chunks; None: never."""

@@ -18,7 +18,10 @@ from pacplan.compiled import tiered
 from pacplan.compiled.jit import kernel
 
 folder = pytest.fixture(folder_of_kernels)
-pytestmark = pytest.mark.skipif(tiered.fcntl is None, reason="needs locks that can be handed over")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(tiered.fcntl is None, reason="needs locks that can be handed over"),
+]
 ARGUMENTS = (10,)
 
 

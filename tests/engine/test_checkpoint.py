@@ -210,6 +210,7 @@ def kill_and_resume(path, kills, seed):
         return killed, outcome.read_text()
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize(
     "kills", [8, pytest.param(100, marks=pytest.mark.statistical)], ids=["few", "hundred"]

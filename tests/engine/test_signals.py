@@ -17,6 +17,8 @@ from pacplan.models.simulator import _broken_step
 from pacplan.models.snapshots import _own_copy
 from pacplan.origin import _told
 
+pytestmark = pytest.mark.processes
+
 SCRIPT = """
 import random, signal
 import numba

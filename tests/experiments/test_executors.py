@@ -23,6 +23,8 @@ from pacplan.experiments import (
 )
 from sweeps import GAPE, SMALL, UCT, count_lines, deadly, slow, started_by, timeless
 
+pytestmark = pytest.mark.processes
+
 
 def test_any_number_of_workers_gives_the_same_rows(tmp_path):
     sweep = Sweep([UCT, GAPE], [SMALL], budgets=[20, 500], seeds=15)

@@ -18,6 +18,8 @@ from pacplan.experiments import (
 )
 from sweeps import COMMAND, count_lines, started_by, timeless
 
+pytestmark = pytest.mark.processes
+
 SWEEP = """
 seeds = 60
 budgets = [50, 2000]

@@ -101,6 +101,7 @@ def test_two_at_once_in_one_file_are_refused(tmp_path):
         verify(Answer, **settings(out))
 
 
+@pytest.mark.processes
 def test_processes_find_the_same(tmp_path):
     alone = verify(["opd", "op-mdp"], families=["certain"], plans=100)
     together = verify(
