@@ -5,10 +5,17 @@ vectors. What a search goes by is made with these instead, so that its plans do 
 """
 
 import math
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pacplan.compiled.jit import kernel
+
+_FUNCTIONS = (math.log, math.log1p, math.exp)
+_LOG, _LOG1P, _EXP = range(3)
+# Fewer numbers do not pay for a kernel, which takes half a second to compile.
+_MANY = 20_000
 
 
 def powers(base: float, count: int) -> NDArray[np.float64]:
@@ -18,19 +25,35 @@ def powers(base: float, count: int) -> NDArray[np.float64]:
 
 def log(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """The natural logarithm of each number, which must be positive."""
-    return _of_each(math.log, x)
+    return _of_each(_LOG, x)
 
 
 def log1p(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """log(1 + x) of each number, which must exceed -1."""
-    return _of_each(math.log1p, x)
+    return _of_each(_LOG1P, x)
 
 
 def exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """The exponential of each number."""
-    return _of_each(math.exp, x)
+    return _of_each(_EXP, x)
 
 
-def _of_each(function: Callable[[float], float], x: NDArray[np.float64]) -> NDArray[np.float64]:
-    numbers = np.asarray(x, np.float64)
-    return np.array([function(number) for number in numbers.ravel().tolist()]).reshape(numbers.shape)
+def _of_each(function: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    numbers = np.array(x, np.float64)
+    if numbers.size > _MANY:
+        _replace(function, numbers.reshape(-1))
+        return numbers
+    results = map(_FUNCTIONS[function], numbers.ravel().tolist())
+    return np.fromiter(results, np.float64, numbers.size).reshape(numbers.shape)
+
+
+@kernel
+def _replace(function: int, numbers: Any) -> None:
+    """Replace each number by a function of it."""
+    for i in range(numbers.size):
+        if function == _LOG:
+            numbers[i] = math.log(numbers[i])
+        elif function == _LOG1P:
+            numbers[i] = math.log1p(numbers[i])
+        else:
+            numbers[i] = math.exp(numbers[i])
