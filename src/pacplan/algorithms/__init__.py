@@ -2,6 +2,7 @@
 
 from typing import TypeVar
 
+from pacplan.algorithms.atlas.planner import Atlas
 from pacplan.algorithms.bracket.planner import Bracket
 from pacplan.algorithms.brue import BRUE
 from pacplan.algorithms.canopy.planner import Canopy
@@ -21,6 +22,7 @@ from pacplan.algorithms.value_iteration.planner import ValueIteration
 planners: dict[str, type[Planner]] = {
     cls.name: cls
     for cls in (
+        Atlas,
         Bracket,
         Canopy,
         MDPGapE,
@@ -86,6 +88,7 @@ __all__ = [
     "OPD",
     "OPMDP",
     "UCT",
+    "Atlas",
     "Bracket",
     "Canopy",
     "MDPGapE",

@@ -20,6 +20,7 @@ MOVE_PAYS = 7
 ENDLESS_GAME = 8
 BAD_ANSWER = 9  # of a function of the user's, which raised something
 FALSE_BOUND = 10  # on a value, by the user
+OUTSIDE = 11  # more states than there can be
 
 
 # The ground rules of a search: what the model promised, and what the planner did. One record.
@@ -68,6 +69,7 @@ def broken_promise(
         "paid another reward",
         ENDED_EARLY: "the episode ended, though may_end=False promised that it never does",
         MOVE_PAYS: f"a move that did not end the game paid {reward}; only the last move of a game pays",
+        OUTSIDE: f"this led to a state outside of the {reward:.0f} that states= promised; correct states=",
         ENDLESS_GAME: f"the game is not over after {terms['horizon']} moves; raise the planner's "
         "horizon=",
         FALSE_BOUND: f"its value is bounded by {reward}, which what was found below it contradicts; "

@@ -174,6 +174,7 @@ class Facts(NamedTuple):
     Attributes:
         states: S, the most states there can be, so that they are met again on other paths; None: not
             known.
+        listed: these states; None: not known.
         stationary: whether what follows a state is the same at every step. If `steps` is given it is
             not, whatever is said here.
         known: whether the model is a `Table`.
@@ -187,6 +188,7 @@ class Facts(NamedTuple):
     """
 
     states: int | None = None
+    listed: Any = None
     stationary: bool = True
     known: bool = False
     compiled: bool = False

@@ -3,7 +3,7 @@
 import math
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -52,6 +52,9 @@ class Simulator:
         initial: state to plan from if none is given.
         two_player: True: a game, for planners of games (`UGapEMCTS`). The players move in turn, and
             only the move that ends the game pays.
+        states: the states there are, reachable or not, such as `range(31)`; or, if you cannot list
+            them, how many there can be. `Atlas` then needs fewer calls. A state beyond them ends the
+            plan with an error.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class Simulator:
         may_end: bool = True,
         initial: Any = None,
         two_player: bool = False,
+        states: int | Iterable[Any] | None = None,
     ) -> None:
         if not callable(step):
             raise TypeError(f"step must be a function, got {step!r}")
@@ -108,6 +112,7 @@ class Simulator:
         self._fingerprint: str | None = None
         self.compiled = bool(is_jitted(step))
         self.anywhere = not self.compiled
+        self.states, self.listed = self._counted(states)
         if initial is not None:
             self._check_state(initial, "initial")
         if self.compiled and isinstance(actions, _SameActions):
@@ -119,6 +124,24 @@ class Simulator:
                 "step is jitted, so the function given as actions must be jitted as well "
                 "(@numba.njit) and return the number of actions of a state"
             )
+
+    def _counted(self, given: int | Iterable[Any] | None) -> tuple[int | None, tuple[Any, ...] | None]:
+        """The number of states, and the states, as far as they are given."""
+        if given is None:
+            return None, None
+        if isinstance(given, Iterable) and not isinstance(given, str | bytes):
+            listed = tuple(state.item() if isinstance(state, np.generic) else state for state in given)
+            for state in listed:
+                self._check_state(state, "each of states")
+            if not listed or not all_distinct(listed):
+                raise ValueError("states must list each state once, and at least one")
+            return len(listed), listed
+        try:
+            return checks.integer("states", given, least=1, most=checks.LARGEST), None
+        except TypeError:
+            raise TypeError(
+                f"states must be a list of the states, such as range(31), or their number; got {given!r}"
+            ) from None
 
     def initial_state(self) -> Any:
         """The state given as `initial`."""

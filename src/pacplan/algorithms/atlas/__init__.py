@@ -1,0 +1,1 @@
+"""Atlas: proofs where states recur."""

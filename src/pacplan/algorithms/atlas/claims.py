@@ -1,0 +1,164 @@
+"""Claims: that one step from a pair lifts a function by so much at most, or lowers it.
+
+A claim says that E[reward + gamma g(successor)] of a pair is at most theta (sign 1), or at least theta
+(sign -1). Functions g have a value for the end and for each state, and one for states never seen.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.algorithms.atlas.estimate import Estimate, Flags, Numbers, Values
+
+# By how much a threshold is moved to the safe side, of the largest number there: rounding moves less.
+_ROUNDING = 1e-9
+# A claim that the estimate contradicts: what is missing is taken for so much of the largest number.
+_LEAST = 1e-9
+# Calls beyond what a bet needs on average, for what is lost if the worst happens.
+_WORST = 1.1
+# The largest stake, in parts of what would lose everything at once.
+_BOLDEST = 0.9
+
+
+@dataclass(frozen=True)
+class Functions:
+    """The functions that claims are about.
+
+    Attributes:
+        values: [function, column], a column for the end and for each state.
+        outside: what states never seen count for.
+        largest: of each function over all states that there may be.
+        smallest: likewise.
+    """
+
+    values: Values
+    outside: Values
+    largest: Values
+    smallest: Values
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Claims, sorted by pair.
+
+    Attributes:
+        pair: of each claim.
+        function: g, by its number.
+        theta: the threshold.
+        sign: 1, or -1.
+        worst: the most that reward + gamma g(successor) can be, in the direction of the sign.
+    """
+
+    pair: Numbers
+    function: Numbers
+    theta: Values
+    sign: Values
+    worst: Values
+
+    @property
+    def room(self) -> Values:
+        """By how much the worst outcome lies beyond theta. Where it does not, the claim is certain."""
+        return self.sign * (self.worst - self.theta)
+
+
+def claims_of(
+    parts: list[tuple[Numbers, Numbers, Values, float]],
+    functions: Functions,
+    rewards: tuple[float, float],
+    gamma: float,
+) -> Claims:
+    """All claims but the certain ones, of parts that have a sign each: pairs, functions, thresholds."""
+    pair = np.concatenate([part[0] for part in parts])
+    function = np.concatenate([part[1] for part in parts])
+    theta = np.concatenate([part[2] for part in parts])
+    sign = np.concatenate([np.full(len(part[0]), part[3]) for part in parts])
+    worst = np.where(
+        sign > 0.0,
+        rewards[1] + gamma * functions.largest[function],
+        rewards[0] + gamma * functions.smallest[function],
+    )
+    scale = np.abs(functions.values).max(initial=max(map(abs, rewards)))
+    theta = theta - sign * _ROUNDING * scale
+    order = np.argsort(pair, kind="stable")
+    order = order[(sign * (worst - theta))[order] > 0.0]
+    return Claims(pair[order], function[order], theta[order], sign[order], worst[order])
+
+
+def needs(
+    claims: Claims, functions: Functions, found: Estimate, gamma: float, evidence: float
+) -> tuple[Values, Values]:
+    """By pair: the calls that bets need on average, and what variance and margin say of learning.
+
+    Args:
+        claims: the claims.
+        functions: their functions.
+        found: the estimate.
+        gamma: discount.
+        evidence: logarithm of the wealth at which a claim is accepted.
+    """
+    mean, variance = np.empty_like(claims.theta), np.empty_like(claims.theta)
+    for number, function in enumerate(functions.values):
+        chosen = claims.function == number
+        mean[chosen], variance[chosen] = found.moments(function, gamma, claims.pair[chosen])
+    least = _LEAST * (1.0 + np.abs(mean))
+    margin = np.maximum(claims.sign * (claims.theta - mean), least)
+    risk = np.maximum(claims.sign * (claims.worst - mean), least)
+    learn, need = variance / margin**2, np.zeros(len(found.state))
+    np.maximum.at(need, claims.pair, evidence * (2.0 * learn + _WORST * risk / margin))
+    most = np.zeros(len(found.state))
+    np.maximum.at(most, claims.pair, learn)
+    return need, most
+
+
+def stakes(
+    claims: Claims, functions: Values, open_: Flags, found: Estimate, gamma: float
+) -> tuple[Values, Values]:
+    """The stakes of open claims that seem to grow fastest (Kelly 1956), and how fast, for each call.
+
+    `functions` has a row for each column and a column for each function. A link's rewards are taken for
+    two, one standard deviation apart from their mean each.
+    """
+    number = np.flatnonzero(open_)
+    pair = claims.pair[number]
+    counts = found.first[pair + 1] - found.first[pair]
+    owner = np.repeat(np.arange(len(number)), counts)
+    link = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    link += found.first[pair][owner]
+    sign, theta = claims.sign[number], claims.theta[number]
+    x = found.reward[link] + gamma * functions[found.to[link], claims.function[number][owner]]
+    gain = sign[owner] * (theta[owner] - x)
+    apart, weight = np.sqrt(found.spread[link]), found.weight[link]
+
+    def mean(values: Values) -> Values:
+        return np.bincount(owner, weight * values, minlength=len(number))
+
+    worst = claims.room[number]
+    margin = mean(gain)
+    square = mean(gain * gain + apart * apart)
+    most = _BOLDEST / worst
+    likely = np.minimum(np.maximum(margin, 0.0) / np.maximum(square, 1e-300), most)
+    best, growth = np.zeros(len(number)), np.zeros(len(number))
+    # What falls below the worst is rounding, or a reward that was taken for two.
+    low, high = (np.maximum(gain + side, -worst[owner]) for side in (-apart, apart))
+    for part in _PARTS:
+        tried = np.where(part > 0.0, part * likely, -part * most)
+        rate = 0.5 * mean(np.log1p(tried[owner] * low) + np.log1p(tried[owner] * high))
+        better = rate > growth
+        best[better], growth[better] = tried[better], rate[better]
+    every, rates = np.zeros(len(claims.pair)), np.zeros(len(claims.pair))
+    every[number], rates[number] = best, growth
+    return every * claims.sign, rates
+
+
+# Stakes that are tried: parts of the one for small margins, and, where negative, of the boldest.
+_PARTS = (1.0, 0.75, 0.5, 0.3, -1.0, -0.6, -0.35, -0.2, -0.1)
+
+
+def by_pair(values: Values, claims: Claims, pairs: int) -> Values:
+    """The largest of some values of each pair's claims; 0 where it has none."""
+    largest = np.zeros(pairs)
+    np.maximum.at(largest, claims.pair, values)
+    return largest
+
+

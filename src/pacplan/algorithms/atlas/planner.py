@@ -1,0 +1,159 @@
+"""Atlas: chart the states, solve the chart, and prove the solution with fresh calls."""
+
+import math
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from pacplan.algorithms.atlas.design import Problem
+from pacplan.algorithms.atlas.search import AtlasSearch
+from pacplan.algorithms.common.base import Planner, check_stationary
+from pacplan.algorithms.common.certainty import tails_of
+from pacplan.algorithms.common.confidence import check_accuracy, check_stops
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon
+from pacplan.algorithms.common.plans import bounded_plan
+from pacplan.algorithms.value_iteration.chart import TableChart
+from pacplan.core import checks
+from pacplan.core.words import at_least, at_most, complement, exactly
+from pacplan.engine.driver import Limits
+from pacplan.engine.query import Query
+from pacplan.models.protocol import Model, Session, Table, facts
+from pacplan.models.told import Constant, check_bounds
+from pacplan.result import Plan
+
+
+class Atlas(Planner):
+    """Charts the states, solves the charted model, and proves the solution. For states that recur.
+
+    The planner calls any pair (state, action) that it has seen. It estimates the model, and solves it
+    for a function F a little above the optimal values, and f a little below those of a policy. If no
+    pair lifts F by a step, and the policy lowers f nowhere, then V* <= F and V^policy >= f. Each of
+    these is a claim about one pair, on which it bets with fresh calls; it answers when all bets are won.
+    The answer can be wrong only if a claim is false, so each is tested at the full delta, whatever the
+    number of states, actions and steps (docs/atlas.md).
+
+    It proves coarse accuracies first, so that a plan that is stopped has a valid gap.
+
+    Args:
+        epsilon: how far from optimal the action may be, in the model's reward units.
+        delta: probability with which the guarantee may fail.
+        gamma: discount in [0, 1]; 1 with a horizon.
+        horizon: steps after which nothing counts; None: the infinite-horizon problem.
+        goal: "action", or "value": the state's value is within epsilon of `plan.value`.
+        value_bounds: (lower, upper), numbers or functions of the state (and of the steps taken), if you
+            know that optimal values lie between them. The guarantee then depends on it.
+        value_range: (low, high), if you know that what is earned from any state on, discounted from
+            there, lies between them, whatever is done. The guarantee then depends on it.
+        chunk: see `Planner`; here in calls.
+    """
+
+    name = "atlas"
+    keeps_checkpoints = False
+    rehearses = False
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float,
+        gamma: float,
+        horizon: int | None = None,
+        goal: Literal["action", "value"] = "action",
+        value_bounds: Any = None,
+        value_range: tuple[float, float] | None = None,
+        chunk: int | None = None,
+    ) -> None:
+        super().__init__(chunk=chunk)
+        self.epsilon = check_accuracy(epsilon)
+        self.delta = checks.probability("delta", delta)
+        self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
+        self.goal = checks.choice("goal", goal, ("action", "value"))
+        self.value_bounds = value_bounds
+        self._bounds = check_bounds(value_bounds)
+        self.value_range = (
+            None if value_range is None else checks.interval("value_range", value_range, "return")
+        )
+
+    def check_query(self, query: Query, limits: Limits) -> None:
+        check_stops(self.epsilon, limits)
+        check_stationary(query.model, "Atlas calls a state as if no step was taken before")
+        self._problem(query.model)
+        known = facts(query.model).listed
+        if known is not None and query.state not in known:
+            raise ValueError(f"the state {query.state!r} is not among states=")
+
+    def _problem(self, model: Model) -> Problem:
+        """The question in numbers."""
+        low, high = (-math.inf, math.inf) if self.value_range is None else self.value_range
+        if self._bounds is not None and all(isinstance(bound, Constant) for bound in self._bounds):
+            low, high = (
+                max(low, self._bounds[0](None, 0)),
+                min(high, self._bounds[1](None, 0)),
+            )
+        tails = tails_of(self.gamma, self.horizon, model, (low, high))
+        return Problem(
+            gamma=self.gamma,
+            horizon=self.horizon,
+            by_value=self.goal == "value",
+            rewards=model.reward_range,
+            may_end=model.may_end,
+            top=tails["upper"].copy(),
+            bottom=tails["lower"].copy(),
+        )
+
+    def start(self, query: Query, session: Session) -> AtlasSearch:
+        said = facts(query.model)
+        if said.known:
+            keys = TableChart(cast(Table, query.model), query.state, None).states
+        else:
+            keys = np.array([session.encode(state) for state in said.listed or ()], np.int64)
+        most = len(keys) or said.states or checks.LARGEST
+        return AtlasSearch(self, query, session, self._problem(query.model), keys, most, self._bounds)
+
+    def finish(self, query: Query, search: AtlasSearch, stopped_by: str, seconds: float) -> Plan:
+        snapshot = search.snapshot(seconds)
+        assert snapshot.gap is not None
+        problem = (
+            "over an infinite horizon" if self.horizon is None else f"in the {self.horizon}-step problem"
+        )
+        proven = f"Action {snapshot.action!r} is within {at_most(snapshot.gap)} of optimal {problem}"
+        value = None
+        if self.goal == "value":
+            low, high = float(search.lower.max()), float(search.upper.max())
+            value = 0.5 * (low + high)
+            apart = at_most(0.5 * (high - low))
+            proven += (
+                f", and the optimal value lies in [{at_least(low)}, {at_most(high)}], within {apart} of "
+                "its middle"
+            )
+        guarantee = f"{proven}, with probability at least {complement(self.delta)}."
+        if search.proven is None and len(query.actions) > 1:
+            guarantee = f"{proven}: nothing is proven yet but the range of values."
+        search.horizon = self.horizon or 1
+        return bounded_plan(
+            self,
+            query,
+            search,
+            snapshot,
+            stopped_by,
+            guarantee=guarantee,
+            assumptions=tuple(self._assumed(query.model)),
+            values=search.values,
+            value=value,
+        )
+
+    def _assumed(self, model: Model) -> list[str]:
+        """What the guarantee depends on."""
+        low, high = model.reward_range
+        assumed = [
+            f"rewards lie in [{exactly(low)}, {exactly(high)}]",
+            "what follows a state and action depends on nothing else",
+        ]
+        if self.value_range is not None:
+            least, most = self.value_range
+            assumed.append(f"returns lie in [{exactly(least)}, {exactly(most)}]")
+        if self._bounds is not None:
+            assumed.append("optimal values lie within value_bounds")
+        if facts(model).states is not None and not facts(model).known:
+            assumed.append(f"there are no more than {facts(model).states} states")
+        return assumed

@@ -1,0 +1,122 @@
+"""The arrays of a chart: made, grown, filled with what a round claims, and read."""
+
+from typing import Any
+
+import numpy as np
+
+from pacplan.algorithms.atlas.chart import CLAIM, LINK, PAIR, STATE, Chart
+from pacplan.algorithms.atlas.claims import Claims, Functions
+from pacplan.algorithms.atlas.estimate import Estimate, Numbers, Values, estimate
+from pacplan.compiled.jit import records, zeros
+from pacplan.engine.graph import empty_table, grown
+from pacplan.engine.room import Room
+
+# States, pairs and links that there is room for at first.
+_ROOM = 256
+
+
+class Records:
+    """A chart's arrays.
+
+    Args:
+        listed: states to chart at once, as the session has them.
+        most: how many states there can be.
+    """
+
+    def __init__(self, listed: Numbers, most: int) -> None:
+        self._listed, self._most = listed, np.array([most])
+        self._states, self._pairs, self._links = (zeros(0, kind) for kind in (STATE, PAIR, LINK))
+        self.claims = zeros(0, CLAIM)
+        self._used, self._cursor = np.zeros(3, np.int64), np.zeros(1, np.int64)
+        self._state_table, self._link_table = empty_table(16), empty_table(16)
+        self.functions, self._outside = np.zeros((1, 0)), np.zeros(0)
+
+    def chart(self, **fields: Any) -> Chart:
+        """What the kernel works on; the engine's fields are given."""
+        return Chart(
+            states=records(self._states),
+            pairs=records(self._pairs),
+            links=records(self._links),
+            claims=records(self.claims),
+            used=self._used,
+            listed=self._listed,
+            most=self._most,
+            cursor=self._cursor,
+            state_table=self._state_table,
+            link_table=self._link_table,
+            functions=self.functions,
+            outside=self._outside,
+            **fields,
+        )
+
+    def reserve(self, room: Room, actions: int) -> None:
+        """Make room for as many states, pairs and links again; the last state may have so many actions."""
+        states, pairs, links = (int(used) for used in self._used)
+        more = max(_ROOM, len(self._listed) + 1 - states)
+        self._states = room.extend(self._states, states + max(more, states // 2))
+        self._pairs = room.extend(self._pairs, pairs + max(_ROOM, actions, pairs // 2))
+        self._links = room.extend(self._links, links + max(_ROOM, links // 2))
+        self._state_table = grown(self._state_table, len(self._states) - states, room)
+        self._link_table = grown(self._link_table, len(self._links) - links, room)
+        self._widen(room)
+
+    def _widen(self, room: Room) -> None:
+        """Give the functions a row for each state that there is room for."""
+        rows, (before, columns) = len(self._states) + 1, self.functions.shape
+        if rows > before:
+            room.take((rows - before) * columns * 8)
+            wider = np.empty((rows, columns))
+            wider[:before], wider[before:] = self.functions, self._outside
+            self.functions = wider
+
+    @property
+    def calls(self) -> Numbers:
+        """Calls of each pair."""
+        return np.asarray(self._pairs["calls"][: self._used[1]])
+
+    @property
+    def keys(self) -> Numbers:
+        """The states, as the session has them."""
+        return np.asarray(self._states["key"][: self._used[0]])
+
+    @property
+    def closed(self) -> bool:
+        """Whether all states that there can be are charted."""
+        return bool(self._used[0] == self._most[0])
+
+    @property
+    def called(self) -> bool:
+        """Whether all calls that were to do are made."""
+        return bool(self._used[0] > 0 and self._cursor[0] == self._used[1])
+
+    def order(self, todo: Values) -> None:
+        """Have the first pairs called so often, rounded up, and the others not."""
+        pairs = self._pairs[: self._used[1]]
+        pairs["todo"] = 0
+        pairs["todo"][: len(todo)] = np.ceil(todo)
+        self._cursor[0] = 0
+
+    def estimate(self, lowest: float, width: float) -> Estimate:
+        """What the calls so far suggest."""
+        states, pairs, links = (int(used) for used in self._used)
+        return estimate(self._pairs[:pairs], self._links[:links], states, lowest, width)
+
+    def begin(self, claims: Claims, functions: Functions, room: Room) -> None:
+        """Have the calls from now on count for some claims."""
+        rows, columns = len(self._states) + 1, len(functions.outside)
+        room.take(max(0, rows * columns - self.functions.size) * 8)
+        self._outside = functions.outside
+        self.functions = np.empty((rows, columns))
+        self.functions[: functions.values.shape[1]] = functions.values.T
+        self.functions[functions.values.shape[1] :] = functions.outside
+        self.claims = zeros(len(claims.pair), CLAIM)
+        self.claims["column"], self.claims["theta"] = claims.function, claims.theta
+        self.claims["product"] = 1.0
+        pairs = self._pairs[: self._used[1]]
+        first = np.searchsorted(claims.pair, np.arange(len(pairs) + 1))
+        pairs["claim"], pairs["claims"] = first[:-1], np.diff(first)
+
+    def end(self) -> None:
+        """The round is over: calls count for no claims."""
+        self._pairs["claims"] = 0
+        self.claims = zeros(0, CLAIM)

@@ -1,0 +1,251 @@
+"""The algorithm: chart, design, prove."""
+
+import math
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.algorithms.atlas.chart import Chart, make_calls
+from pacplan.algorithms.atlas.claims import by_pair, stakes
+from pacplan.algorithms.atlas.design import Design, Designer, Problem
+from pacplan.algorithms.atlas.estimate import Numbers, Values
+from pacplan.algorithms.atlas.records import Records
+from pacplan.algorithms.common.plans import best_estimate
+from pacplan.engine.calls import ABORTED, CHUNK_DONE, RULE
+from pacplan.engine.driver import Snapshot
+from pacplan.engine.query import Query
+from pacplan.engine.search import KernelSearch
+from pacplan.engine.tree import LINKS
+from pacplan.models.protocol import Session
+from pacplan.models.told import Bounds
+
+# First calls of each pair.
+_FIRST = 8
+# Calls before a round: of what the margins say, so many times, and of what the bets need, this part.
+_LEARN, _PART = 8.0, 0.1
+# So much may be short of that, in parts of all calls.
+_SHORT = 0.02
+# After a round that failed, more is learnt: by this factor, and of its hard pairs by that part.
+_MORE, _HARDER = 1.4, 0.7
+# The parts of delta for rounds at the accuracy asked for, and for coarser ones.
+_FINE, _COARSE = 0.9, 0.1
+# What each round at the accuracy asked for takes of what is left.
+_TAKEN = 0.7
+# A round is given up if it seems to take so many times the calls that were planned, or so many more.
+_TOO_MANY, _SLACK = 1.5, 2000.0
+# Calls of a batch: parts of what was planned, of what was called, and of what remains; and the least.
+_BATCH, _GROWTH, _REST, _LEAST = 0.25, 0.2, 0.5, 4.0
+# Pairs are hard that still take so many times their plan, and so many calls.
+_HARD, _MANY = 3.0, 50.0
+
+Work = Generator[None, None, Any]
+
+
+class AtlasSearch(KernelSearch):
+    """The chart, and what was proven so far.
+
+    Args:
+        planner: its settings.
+        query: what is asked.
+        session: the model.
+        problem: the same in numbers.
+        listed: the states there are, as the session has them; empty: not known.
+        most: how many states there can be.
+        bounds: what the user knows of values.
+    """
+
+    def __init__(
+        self,
+        planner: Any,
+        query: Query,
+        session: Session,
+        problem: Problem,
+        listed: Numbers,
+        most: int,
+        bounds: Bounds | None,
+    ) -> None:
+        super().__init__(
+            query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1, run=make_calls
+        )
+        self.target, self._delta = planner.epsilon, planner.delta
+        self._problem, self._bounds = problem, bounds
+        self._order = query.ties.permutation(len(query.actions))
+        self.records = Records(listed, most)
+        actions = len(query.actions)
+        self.values = np.full(actions, np.nan)
+        self.lower = np.full(actions, problem.bottom[0])
+        self.upper = np.full(actions, problem.top[0])
+        self.losses = self.upper - self.lower
+        self.proven: Design | None = None
+        self._action: int | None = None
+        self._work = self._plan()
+
+    # The algorithm. Its parts yield whenever there are calls to be made, or something took time.
+
+    def _plan(self) -> Work:
+        """Prove finer and finer accuracies, until the one asked for."""
+        if len(self.actions) == 1 and not self._problem.by_value:
+            self.losses[:] = 0.0
+            return
+        learn, accuracy = _LEARN, self.gap
+        coarse, fine = 0, _FINE
+        while self.gap > self.target:
+            accuracy = 0.5 * accuracy if 0.25 * accuracy > self.target else self.target
+            if accuracy > self.target:
+                coarse += 1
+                part = _COARSE / (coarse * (coarse + 1.0))
+            else:
+                part, fine = fine * _TAKEN, fine * (1.0 - _TAKEN)
+            evidence = -math.log(part * self._delta)
+            design = yield from self._learn(accuracy, evidence, learn)
+            accepted = yield from self._prove(design, evidence)
+            if accepted:
+                self._accept(design)
+            elif accuracy == self.target:
+                learn *= _MORE
+
+    def _learn(self, accuracy: float, evidence: float, learn: float) -> Work:
+        """Call pairs until the design of a round is worth proving; returns the design."""
+        kind = None
+        while True:
+            designer = yield from self._chart()
+            found = designer.found
+            design = designer.best_design(accuracy, evidence, kind)
+            if design is None:
+                short = 0.5 * found.calls
+            else:
+                wanted = learn * design.learn + _PART * design.need + _FIRST
+                short = np.clip(wanted - found.calls, 0.0, found.calls + _FIRST)
+                if short.sum() <= _SHORT * found.calls.sum():
+                    if kind is None:
+                        return design
+                    short = np.zeros(0)
+            kind = None if design is None or not len(short) else design.kind
+            yield from self._call(short)
+
+    def _chart(self) -> Work:
+        """Call what was found and never called; returns a designer for all that is known."""
+        while not self.records.called or self.records.calls.min() < _FIRST:
+            yield from self._call(np.maximum(_FIRST - self.records.calls, 0.0))
+        low, high = self._problem.rewards
+        found = self.records.estimate(low, high - low)
+        caps = self._caps()
+        designer = Designer(self._problem, found, caps, self.records.closed)
+        self.values, self._action = designer.worth[0, found.state == 0], designer.best
+        return designer
+
+    def _prove(self, design: Design, evidence: float) -> Work:
+        """Bet on the claims of a design until all are accepted, or give up; returns which it was."""
+        chart, claims = self.records, design.claims
+        chart.begin(claims, design.functions, self.room)
+        low, high = self._problem.rewards
+        pairs, before = len(chart.calls), chart.calls.copy()
+        while True:
+            wealth = chart.claims["wealth"]
+            left = wealth < evidence
+            if not left.any():
+                break
+            found = chart.estimate(low, high - low)
+            stake, rate = stakes(claims, chart.functions, left, found, self._problem.gamma)
+            chart.claims["stake"] = stake
+            rest = np.where(left, (evidence - wealth) / np.maximum(rate, 1e-12), 0.0)
+            rest = by_pair(rest, claims, pairs)
+            if rest.sum() > _TOO_MANY * design.need.sum() + _SLACK:
+                hard = rest > _HARD * design.need + _MANY
+                chart.end()
+                yield from self._call(np.where(hard, _HARDER * chart.calls[:pairs], 0.0))
+                return False
+            called = chart.calls[:pairs] - before
+            batch = np.minimum(_BATCH * design.need + _GROWTH * called, _REST * rest)
+            yield from self._call(np.where(rest > 0.0, np.maximum(batch, _LEAST), 0.0))
+        chart.end()
+        return True
+
+    def _accept(self, design: Design) -> None:
+        """Take over what follows from claims that were all accepted."""
+        best = self._action = design.best
+        self.proven, self.losses = design, design.losses
+        self.upper = np.minimum(self.upper, design.highest)
+        self.lower = self.lower.copy()
+        self.lower[best] = max(self.lower[best], design.lower)
+
+    def _call(self, todo: Values) -> Work:
+        """Have the first pairs called so often, rounded up."""
+        self.records.order(todo)
+        yield
+
+    def _caps(self) -> tuple[Values, Values]:
+        """Bounds on the values of the charted states, [step, state]."""
+        problem, keys = self._problem, self.records.keys
+        top, bottom = (
+            np.repeat(bound[: len(problem.steps), np.newaxis], len(keys), 1)
+            for bound in (problem.top, problem.bottom)
+        )
+        if self._bounds is not None:
+            states = self.session.states
+            for number, key in enumerate(keys.tolist()):
+                state = key if states is None else states[key]
+                for h in problem.steps:
+                    low, high = (float(bound(state, h)) for bound in self._bounds)
+                    bottom[h, number] = max(bottom[h, number], low)
+                    top[h, number] = min(top[h, number], high)
+        return top, bottom
+
+    # What the engine asks.
+
+    @property
+    def gap(self) -> float:
+        """How much worse than the best the action can be at most; or half the interval of the value."""
+        if self._problem.by_value:
+            return 0.5 * float(self.upper.max() - self.lower.max())
+        return float(np.delete(self.losses, self.recommended()).max(initial=0.0))
+
+    def recommended(self) -> int:
+        """Index of the action that was proven to be good; before that, of the one with the best estimate."""
+        if self.proven is not None:
+            return self.proven.best
+        return best_estimate(self.values, self._order)
+
+    def kernel_state(self) -> Chart:
+        return self.records.chart(terms=self.terms, report=self.reports, calls=self.calls)
+
+    def reserve(self) -> int:
+        """Make room for more of everything; returns for how many calls."""
+        self.records.reserve(self.room, int(self.report["action"]))
+        return 1
+
+    def prepare(self) -> int:
+        return super().advance(0, 0)
+
+    def advance(self, episodes: int, calls: int) -> int:
+        """Make calls, and go on with the algorithm where none is left to make."""
+        last = int(self.report["episodes"]) + episodes
+        while True:
+            status = super().advance(last - int(self.report["episodes"]), calls)
+            if status != CHUNK_DONE or not self.records.called:
+                return status
+            if self.report["halt"]:
+                self.report["refused"] = 1
+                return ABORTED
+            if next(self._work, RULE) is not None:
+                return RULE
+            if self.slow:
+                return CHUNK_DONE
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+        best = self.recommended()
+        return self.standing(best, seconds, self.lower.copy(), self.upper.copy(), self.losses)
+
+    def verdicts(
+        self, lower: NDArray[np.float64], upper: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """By action: its gap, were it taken, and whether it is ruled out."""
+        gaps, ruled_out = super().verdicts(lower, upper)
+        if self.proven is not None and len(gaps) > 1:
+            best, others = self.proven.best, np.arange(len(gaps)) != self.proven.best
+            gaps[best] = min(gaps[best], self.losses[others].max())
+            ruled_out |= others & (self.losses <= 0.0)
+        return gaps, ruled_out

@@ -1,0 +1,103 @@
+"""Solving the charted model: optimal values, values of a policy, visits."""
+
+from typing import Any
+
+import numpy as np
+
+from pacplan.algorithms.atlas.estimate import Estimate, Flags, Numbers, Values
+from pacplan.algorithms.value_iteration import solving
+from pacplan.algorithms.value_iteration.chart import Rows
+
+# Charts of up to so many states are solved with full matrices.
+_SMALL = 300
+# Improvements of a policy that are rounding, in parts of the largest value; and most of them.
+_ROUNDING, _MOST = 1e-9, 60
+# Visits are summed up until this part is left, and over so many steps at most.
+_VISITS_LEFT, _STEPS = 1e-2, 3000
+
+
+class Solver:
+    """Solves an estimated model over an infinite horizon.
+
+    Args:
+        found: the estimate.
+        gamma: discount.
+    """
+
+    def __init__(self, found: Estimate, gamma: float) -> None:
+        self._gamma = gamma
+        self._states, self._state = found.states, found.state
+        self._small = found.states <= _SMALL
+        self.transitions: Any = found.transitions.toarray() if self._small else found.transitions
+        self._backwards: Any = self.transitions.T if self._small else self.transitions.T.tocsr()
+        self._all = np.arange(len(found.state))
+        self.begins = np.searchsorted(found.state, np.arange(found.states))
+
+    def greedy(self, worth: Values) -> Numbers:
+        """By state: the pair that is worth most, the first of several."""
+        best = np.maximum.reduceat(worth, self.begins)
+        candidates = np.where(worth == best[self._state], self._all, len(worth))
+        return np.asarray(np.minimum.reduceat(candidates, self.begins))
+
+    def worth(self, reward: Values, values: Values) -> Values:
+        """What each pair is worth, if states are worth `values`."""
+        return np.asarray(reward + self._gamma * (self.transitions @ values))
+
+    def optimal(self, reward: Values, values: Values, policy: Numbers, fixed: Flags) -> Numbers:
+        """Policy iteration (Howard 1960) from a policy on; returns the last one.
+
+        It writes to `values`, but not those that are fixed.
+        """
+        policy = np.where(fixed, self.begins, policy)
+        for _ in range(_MOST):
+            self.evaluate(reward, values, policy, fixed)
+            worth = self.worth(reward, values)
+            better = self.greedy(worth)
+            slack = _ROUNDING * (1.0 + float(np.abs(values).max()))
+            improved = (worth[better] > worth[policy] + slack) & ~fixed
+            if not improved.any():
+                break
+            policy = np.where(improved, better, policy)
+        return policy
+
+    def evaluate(self, reward: Values, values: Values, policy: Numbers, fixed: Flags) -> None:
+        """Write the values of a policy to `values`, but not those that are fixed."""
+        free = np.flatnonzero(~fixed)
+        pairs = policy[free]
+        if self._small:
+            matrix = -self._gamma * self.transitions[pairs]
+            given = reward[pairs] - matrix[:, fixed] @ values[fixed]
+            system = matrix[:, free]
+            system[np.arange(len(free)), np.arange(len(free))] += 1.0
+            values[free] = np.linalg.solve(system, given)
+        else:
+            rows = Rows(free, np.arange(len(free) + 1), reward[pairs], self.transitions[pairs])
+            solving.evaluate(rows, values, self._gamma, 0.0)
+
+    def visits(self, taken: Values, start: Values, ends_at: int | None) -> Values:
+        """Discounted visits of each state from some on, until a state is reached again.
+
+        Args:
+            taken: the part of its state's visits in which each pair is taken.
+            start: by state.
+            ends_at: the state; None: there is none.
+        """
+        gamma = self._gamma
+        if self._small:
+            following = np.add.reduceat(taken[:, np.newaxis] * self.transitions, self.begins)
+            if ends_at is not None:
+                following[ends_at] = 0.0
+            return np.asarray(np.linalg.solve(np.eye(self._states) - gamma * following.T, start))
+        now, total = start.copy(), np.zeros(self._states)
+        for _ in range(_STEPS):
+            total += now
+            if now.sum() * gamma < _VISITS_LEFT * (1.0 - gamma) * start.sum():
+                break
+            if ends_at is not None:
+                now[ends_at] = 0.0
+            now = self.next_visits(taken, now)
+        return total
+
+    def next_visits(self, taken: Values, now: Values) -> Values:
+        """Discounted visits of each state in the next step."""
+        return np.asarray(self._gamma * (self._backwards @ (taken * now[self._state])))
