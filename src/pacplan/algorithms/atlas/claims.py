@@ -117,7 +117,7 @@ def stakes(
     """The stakes of open claims that seem to grow fastest (Kelly 1956), and how fast, for each call.
 
     `functions` has a row for each column and a column for each function. A link's rewards are taken for
-    two, one standard deviation apart from their mean each.
+    two.
     """
     number = np.flatnonzero(open_)
     pair = claims.pair[number]
@@ -128,22 +128,25 @@ def stakes(
     sign, theta = claims.sign[number], claims.theta[number]
     x = found.reward[link] + gamma * functions[found.to[link], claims.function[number][owner]]
     gain = sign[owner] * (theta[owner] - x)
-    apart, weight = np.sqrt(found.spread[link]), found.weight[link]
+    weight = found.weight[link]
+    # The two rewards of a link, and how likely they are.
+    below, above = found.below[link], found.above[link]
+    low = np.where(below > 0.0, above / np.maximum(below + above, 1e-300), 1.0)
+    gains = gain + sign[owner] * below, gain - sign[owner] * above
 
     def mean(values: Values) -> Values:
         return np.bincount(owner, weight * values, minlength=len(number))
 
     worst = claims.room[number]
     margin = mean(gain)
-    square = mean(gain * gain + apart * apart)
+    square = mean(gain * gain + found.spread[link])
     most = _BOLDEST / worst
     likely = np.minimum(np.maximum(margin, 0.0) / np.maximum(square, 1e-300), most)
     best, growth = np.zeros(len(number)), np.zeros(len(number))
-    # What falls below the worst is rounding, or a reward that was taken for two.
-    low, high = (np.maximum(gain + side, -worst[owner]) for side in (-apart, apart))
     for part in _PARTS:
         tried = np.where(part > 0.0, part * likely, -part * most)
-        rate = 0.5 * mean(np.log1p(tried[owner] * low) + np.log1p(tried[owner] * high))
+        one, other = (np.log1p(tried[owner] * each) for each in gains)
+        rate = mean(low * one + (1.0 - low) * other)
         better = rate > growth
         best[better], growth[better] = tried[better], rate[better]
     every, rates = np.zeros(len(claims.pair)), np.zeros(len(claims.pair))

@@ -137,6 +137,7 @@ class Designer:
         after = _columns(self.values[problem.after(0)])
         _, self._variance = found.moments(after, problem.gamma, every)
         self._risk = self._worst_case()
+        self._widest = float((problem.top - problem.bottom).max())
 
     def _solve(self, reward: Values, values: Values, policy: Numbers) -> None:
         """Write the optimal values of the states inside, and a policy that has them."""
@@ -190,13 +191,21 @@ class Designer:
     ) -> Design | None:
         """A design whose margins take the fewest calls for an accuracy."""
         target = 2.0 * accuracy if self.problem.by_value else accuracy
-        scale = 1.0 / (self.problem.horizon or 1.0 / (1.0 - self.problem.gamma))
-        weight = self._weights(np.full(len(self.found.state), target * scale), reference, floor)
-        price, before = 0.0, (math.nan, math.nan)
+        # Without margins, the gap is not 0, but below it by how far our action is ahead.
+        others = np.delete(self.worth[0, self._root], self.best)
+        ahead = 0.0
+        if not self.problem.by_value:
+            ahead = float(self.worth[0, self._root[self.best]] - others.max(initial=-np.inf))
+        even = 0.5 * (target + ahead) * (1.0 - self.problem.gamma)
+        if self.problem.horizon is not None:
+            even = 0.5 * (target + ahead) / self.problem.horizon
+        weight = self._weights(np.full(len(self.found.state), even), reference, floor)
+        worth = 4.0 * self._variance / even**3 + self._risk / even**2
+        price, before = math.log(float(np.median((worth / weight)[self.found.pairs]))), (math.nan, math.nan)
         for _ in range(_TRIES):
             margins = self._margins(weight, math.exp(price))
             bounds = self._bounds(margins, reference)
-            off = math.log(max(bounds.gap, 1e-300) / target)
+            off = math.log(max(bounds.gap + ahead, 1e-300) / (target + ahead))
             if -_CLOSE <= off <= 0.0:
                 break
             slope = (off - before[1]) / (price - before[0])
@@ -211,14 +220,14 @@ class Designer:
 
     def _margins(self, weight: Values, price: float) -> Values:
         """Margins m that minimise the sum of 2 v / m^2 + R / m + price weight m."""
-        slope = np.maximum(price * weight, 1e-300)
+        slope = np.maximum(price * weight, 1e-100)
         v, risk = self._variance, self._risk
         m = np.maximum(np.sqrt(risk / slope), np.cbrt(4.0 * v / slope))
         # Newton's method from the left of a convex, decreasing function.
         for _ in range(4):
             excess = 4.0 * v / m**3 + risk / m**2 - slope
             m += excess / (12.0 * v / m**4 + 2.0 * risk / m**3)
-        return m
+        return np.minimum(m, self._widest)
 
     def _weights(self, margins: Values, reference: int | None, floor: float) -> Values:
         """How much the gap at the root grows with the margin of each pair."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.atlas.chart import Chart, make_calls
 from pacplan.algorithms.atlas.claims import by_pair, stakes
-from pacplan.algorithms.atlas.design import Design, Designer, Problem
+from pacplan.algorithms.atlas.design import FLOORS, Design, Designer, Problem
 from pacplan.algorithms.atlas.estimate import Numbers, Values
 from pacplan.algorithms.atlas.records import Records
 from pacplan.algorithms.common.plans import best_estimate
@@ -25,6 +25,8 @@ from pacplan.models.told import Bounds
 _FIRST = 8
 # Calls before a round: of what the margins say, so many times, and of what the bets need, this part.
 _LEARN, _PART = 8.0, 0.1
+# Coarser accuracies are proven whenever there are so many times the calls, by so few of them.
+_DUE, _CHEAP = 2.0, 0.2
 # So much may be short of that, in parts of all calls.
 _SHORT = 0.02
 # After a round that failed, more is learnt: by this factor, and of its hard pairs by that part.
@@ -34,7 +36,7 @@ _FINE, _COARSE = 0.9, 0.1
 # What each round at the accuracy asked for takes of what is left.
 _TAKEN = 0.7
 # A round is given up if it seems to take so many times the calls that were planned, or so many more.
-_TOO_MANY, _SLACK = 1.5, 2000.0
+_TOO_MANY, _SLACK = 2.5, 2000.0
 # Calls of a batch: parts of what was planned, of what was called, and of what remains; and the least.
 _BATCH, _GROWTH, _REST, _LEAST = 0.25, 0.2, 0.5, 4.0
 # Pairs are hard that still take so many times their plan, and so many calls.
@@ -89,41 +91,50 @@ class AtlasSearch(KernelSearch):
         if len(self.actions) == 1 and not self._problem.by_value:
             self.losses[:] = 0.0
             return
-        learn, accuracy = _LEARN, self.gap
-        coarse, fine = 0, _FINE
-        while self.gap > self.target:
-            accuracy = 0.5 * accuracy if 0.25 * accuracy > self.target else self.target
-            if accuracy > self.target:
-                coarse += 1
-                part = _COARSE / (coarse * (coarse + 1.0))
-            else:
-                part, fine = fine * _TAKEN, fine * (1.0 - _TAKEN)
-            evidence = -math.log(part * self._delta)
-            design = yield from self._learn(accuracy, evidence, learn)
-            accepted = yield from self._prove(design, evidence)
-            if accepted:
-                self._accept(design)
-            elif accuracy == self.target:
-                learn *= _MORE
-
-    def _learn(self, accuracy: float, evidence: float, learn: float) -> Work:
-        """Call pairs until the design of a round is worth proving; returns the design."""
+        learn, left, due = _LEARN, _FINE, 0.0
+        coarse = 0
         kind = None
-        while True:
+        while self.gap > self.target:
             designer = yield from self._chart()
             found = designer.found
-            design = designer.best_design(accuracy, evidence, kind)
-            if design is None:
-                short = 0.5 * found.calls
-            else:
+            calls = float(found.calls.sum())
+            evidence = -math.log(_TAKEN * left * self._delta)
+            design = designer.best_design(self.target, evidence, kind)
+            short = 0.5 * found.calls
+            if design is not None:
                 wanted = learn * design.learn + _PART * design.need + _FIRST
                 short = np.clip(wanted - found.calls, 0.0, found.calls + _FIRST)
-                if short.sum() <= _SHORT * found.calls.sum():
-                    if kind is None:
-                        return design
-                    short = np.zeros(0)
-            kind = None if design is None or not len(short) else design.kind
+                if short.sum() <= _SHORT * calls:
+                    if kind is not None:
+                        kind = None
+                        continue
+                    left *= 1.0 - _TAKEN
+                    accepted = yield from self._prove(design, evidence)
+                    if accepted:
+                        self._accept(design)
+                    else:
+                        learn *= _MORE
+                    continue
+                kind = design.kind
+            if calls > due:
+                yield from self._prove_coarsely(designer, calls, coarse)
+                coarse += 1
+                due = _DUE * calls
             yield from self._call(short)
+
+    def _prove_coarsely(self, designer: Designer, calls: float, before: int) -> Work:
+        """Prove what can be proven with few calls, so that a plan that is stopped has a gap."""
+        evidence = -math.log(_COARSE / ((before + 1.0) * (before + 2.0)) * self._delta)
+        accuracy, found = 0.5 * self.gap, None
+        while accuracy > self.target:
+            design = designer.best_design(accuracy, evidence, (None, FLOORS[0]))
+            if design is None or design.need.sum() > _CHEAP * calls:
+                break
+            found, accuracy = design, 0.5 * accuracy
+        if found is not None:
+            accepted = yield from self._prove(found, evidence)
+            if accepted:
+                self._accept(found)
 
     def _chart(self) -> Work:
         """Call what was found and never called; returns a designer for all that is known."""
@@ -152,12 +163,12 @@ class AtlasSearch(KernelSearch):
             chart.claims["stake"] = stake
             rest = np.where(left, (evidence - wealth) / np.maximum(rate, 1e-12), 0.0)
             rest = by_pair(rest, claims, pairs)
-            if rest.sum() > _TOO_MANY * design.need.sum() + _SLACK:
+            called = chart.calls[:pairs] - before
+            if called.sum() + rest.sum() > _TOO_MANY * design.need.sum() + _SLACK:
                 hard = rest > _HARD * design.need + _MANY
                 chart.end()
                 yield from self._call(np.where(hard, _HARDER * chart.calls[:pairs], 0.0))
                 return False
-            called = chart.calls[:pairs] - before
             batch = np.minimum(_BATCH * design.need + _GROWTH * called, _REST * rest)
             yield from self._call(np.where(rest > 0.0, np.maximum(batch, _LEAST), 0.0))
         chart.end()
