@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.atlas.estimate import Estimate, Flags, Numbers, Values
 
-# By how much a threshold is moved to the safe side, of the largest number there: rounding moves less.
-_ROUNDING = 1e-9
+# By how much a threshold is moved to the safe side, of the largest numbers there: rounding moves less.
+_ROUNDING = 3e-9
 # A claim that the estimate contradicts: what is missing is taken for so much of the largest number.
 _LEAST = 1e-9
 # Calls beyond what a bet needs on average, for what is lost if the worst happens.
@@ -36,6 +36,11 @@ class Functions:
     outside: Values
     largest: Values
     smallest: Values
+
+    def slack(self, rewards: tuple[float, float]) -> float:
+        """More than rounding can add to a sum of some of these numbers and a reward."""
+        largest = max(abs(rewards[0]), abs(rewards[1]), float(np.abs(self.outside).max()))
+        return _ROUNDING * max(largest, float(np.abs(self.values).max()))
 
 
 @dataclass(frozen=True)
@@ -78,11 +83,14 @@ def claims_of(
         rewards[1] + gamma * functions.largest[function],
         rewards[0] + gamma * functions.smallest[function],
     )
-    scale = np.abs(functions.values).max(initial=max(map(abs, rewards)))
-    theta = theta - sign * _ROUNDING * scale
+    slack = functions.slack(rewards)
+    theta = theta - sign * slack
     order = np.argsort(pair, kind="stable")
     order = order[(sign * (worst - theta))[order] > 0.0]
-    return Claims(pair[order], function[order], theta[order], sign[order], worst[order])
+    pair, function, theta, sign = pair[order], function[order], theta[order], sign[order]
+    # The worst is taken for worse than theta by more than rounding, so that stakes are finite.
+    worst = theta + sign * np.maximum(sign * (worst[order] - theta), slack)
+    return Claims(pair, function, theta, sign, worst)
 
 
 def needs(
@@ -163,5 +171,3 @@ def by_pair(values: Values, claims: Claims, pairs: int) -> Values:
     largest = np.zeros(pairs)
     np.maximum.at(largest, claims.pair, values)
     return largest
-
-

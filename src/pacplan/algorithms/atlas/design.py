@@ -10,9 +10,11 @@ are two more functions, which count from z on (docs/atlas.md).
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
+from pacplan.algorithms.atlas.chart import NONE
 from pacplan.algorithms.atlas.claims import Claims, Functions, claims_of, needs
 from pacplan.algorithms.atlas.estimate import Estimate, Numbers, Values
 from pacplan.algorithms.atlas.solver import Solver
@@ -23,11 +25,53 @@ _NEARLY = 0.3
 FLOORS = (0.03, 0.3)
 # States that are tried as references: visited this often at least.
 _REFERENCES, _OFTEN = 3, 0.5
+# Parts of the accuracy that episodes may miss, and where they end that went badly: so many standard
+# deviations below the average.
+_SHARES, _BARRIER = (0.15, 0.3, 0.5), 6.0
+# Terms that an episode adds up, for rounding.
+_SUMMED = 1e3
+# The smallest margin, in parts of equal ones.
+_NARROWEST = 0.01
 # How close the gap of a design is to the accuracy, and how many designs are tried for that.
 _CLOSE, _TRIES = 0.03, 8
 
 
-Kind = tuple[int | None, float]
+class Kind(NamedTuple):
+    """What designs differ in.
+
+    Attributes:
+        reference: the reference state; None: there is none.
+        floor: visits that every pair counts for, in parts of the average.
+        share: the part of the accuracy that episodes of the policy may miss, instead of claims about it;
+            0: there are no episodes.
+    """
+
+    reference: int | None
+    floor: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Episodes of the policy that are to earn a value, or little less.
+
+    Attributes:
+        function: the values that it is compared with, by their number among the functions.
+        short: by how much it may miss them on average.
+        variance: of an episode, as estimated.
+        steps: of an episode, likewise.
+        barrier: where episodes end that went badly.
+        worst: the least that an episode can earn beyond the values.
+        need: episodes that the bet needs on average.
+    """
+
+    function: int
+    short: float
+    variance: float
+    steps: float
+    barrier: float
+    worst: float
+    need: float
 
 
 @dataclass(frozen=True)
@@ -76,7 +120,8 @@ class Design:
         losses: of each action, how much better than ours it can be at most.
         highest: bounds on the values of the actions.
         lower: bound on the value of our policy.
-        kind: the reference state, and the floor of the visits.
+        walk: the episodes to play; None: there are none.
+        kind: what it differs in from others.
     """
 
     claims: Claims
@@ -88,7 +133,13 @@ class Design:
     losses: Values
     highest: Values
     lower: float
+    walk: Walk | None
     kind: Kind
+
+    @property
+    def cost(self) -> float:
+        """Calls that it seems to take."""
+        return float(self.need.sum()) + (self.walk.need * self.walk.steps if self.walk else 0.0)
 
 
 @dataclass(frozen=True)
@@ -104,6 +155,7 @@ class _Bounds:
     under: Values | None = None
     gain: float = 0.0  # kappa+
     loss: float = 0.0  # kappa-
+    short: float = 0.0  # by how much episodes may miss `below`; 0: there are none
 
 
 class Designer:
@@ -168,10 +220,10 @@ class Designer:
     def best_design(self, accuracy: float, evidence: float, kind: Kind | None = None) -> Design | None:
         """The design that proves an accuracy and seems to take the fewest calls; None: none does."""
         kinds = self._kinds() if kind is None else [kind]
-        found = (self._design(accuracy, evidence, *each) for each in kinds)
+        found = (self._design(accuracy, evidence, each) for each in kinds)
         return min(
             (design for design in found if design is not None),
-            key=lambda design: float(design.need.sum()),
+            key=lambda design: design.cost,
             default=None,
         )
 
@@ -182,14 +234,15 @@ class Designer:
             visits = self._visits(self._mixed(np.full(len(self.found.state), 1e-9)), 0)
             often = np.argsort(-visits)[:_REFERENCES]
             references += [int(s) for s in often if visits[s] > _OFTEN and self.found.inside[s]]
-        return ((z, floor) for z in references for floor in FLOORS)
+        for floor in FLOORS:
+            yield from (Kind(z, floor, 0.0) for z in references)
+            yield from (Kind(None, floor, share) for share in _SHARES)
 
     # -- margins ---------------------------------------------------------------------------------
 
-    def _design(
-        self, accuracy: float, evidence: float, reference: int | None, floor: float
-    ) -> Design | None:
+    def _design(self, accuracy: float, evidence: float, kind: Kind) -> Design | None:
         """A design whose margins take the fewest calls for an accuracy."""
+        reference, floor, share = kind
         target = 2.0 * accuracy if self.problem.by_value else accuracy
         # Without margins, the gap is not 0, but below it by how far our action is ahead.
         others = np.delete(self.worth[0, self._root], self.best)
@@ -199,12 +252,15 @@ class Designer:
         even = 0.5 * (target + ahead) * (1.0 - self.problem.gamma)
         if self.problem.horizon is not None:
             even = 0.5 * (target + ahead) / self.problem.horizon
-        weight = self._weights(np.full(len(self.found.state), even), reference, floor)
+        weight = self._weights(np.full(len(self.found.state), even), kind)
         worth = 4.0 * self._variance / even**3 + self._risk / even**2
-        price, before = math.log(float(np.median((worth / weight)[self.found.pairs]))), (math.nan, math.nan)
+        price, before = (
+            math.log(float(np.median((worth / weight)[self.found.pairs]))),
+            (math.nan, math.nan),
+        )
         for _ in range(_TRIES):
-            margins = self._margins(weight, math.exp(price))
-            bounds = self._bounds(margins, reference)
+            margins = self._margins(weight, math.exp(price), even)
+            bounds = self._bounds(margins, kind, target)
             off = math.log(max(bounds.gap + ahead, 1e-300) / (target + ahead))
             if -_CLOSE <= off <= 0.0:
                 break
@@ -213,13 +269,16 @@ class Designer:
             before = price, off
             price -= (off + 0.5 * _CLOSE) / slope
         if off > 0.0:
-            bounds = self._bounds(margins * math.exp(-off) * (1.0 - _CLOSE), reference)
+            bounds = self._bounds(margins * math.exp(-off) * (1.0 - _CLOSE), kind, target)
             if bounds.gap > target:
                 return None
-        return self._claimed(bounds, evidence, reference, floor, accuracy)
+        return self._claimed(bounds, evidence, kind, accuracy)
 
-    def _margins(self, weight: Values, price: float) -> Values:
-        """Margins m that minimise the sum of 2 v / m^2 + R / m + price weight m."""
+    def _margins(self, weight: Values, price: float, even: float) -> Values:
+        """Margins m that minimise the sum of 2 v / m^2 + R / m + price weight m.
+
+        None is much smaller than if they were all the same, `even`: so every round ends.
+        """
         slope = np.maximum(price * weight, 1e-100)
         v, risk = self._variance, self._risk
         m = np.maximum(np.sqrt(risk / slope), np.cbrt(4.0 * v / slope))
@@ -227,10 +286,11 @@ class Designer:
         for _ in range(4):
             excess = 4.0 * v / m**3 + risk / m**2 - slope
             m += excess / (12.0 * v / m**4 + 2.0 * risk / m**3)
-        return np.minimum(m, self._widest)
+        return np.clip(m, _NARROWEST * even, self._widest)
 
-    def _weights(self, margins: Values, reference: int | None, floor: float) -> Values:
+    def _weights(self, margins: Values, kind: Kind) -> Values:
         """How much the gap at the root grows with the margin of each pair."""
+        reference, floor, _ = kind
         found, solver = self.found, self._solver
         taken = self._mixed(margins)
         visits = self._visits(taken, 0, reference)
@@ -266,8 +326,9 @@ class Designer:
 
     # -- functions -------------------------------------------------------------------------------
 
-    def _bounds(self, margins: Values, reference: int | None) -> _Bounds:
+    def _bounds(self, margins: Values, kind: Kind, target: float) -> _Bounds:
         """The functions for some margins, and the gap at the root that follows."""
+        reference = kind.reference
         problem, solver, out = self.problem, self._solver, self._out
         steps = len(problem.steps)
         above, below = self.values.copy(), self.values.copy()
@@ -275,17 +336,21 @@ class Designer:
         up, down = self._reward + margins, self._reward - margins
         if problem.horizon is None:
             solver.optimal(up, above[0], self.policy[0], out)
-            solver.evaluate(down, below[0], self.policy[0], out)
             above[0] = np.minimum(above[0], self._ceiling[0])
-            below[0] = np.maximum(below[0], self._ground[0])
+            if kind.share == 0.0:
+                solver.evaluate(down, below[0], self.policy[0], out)
+                below[0] = np.maximum(below[0], self._ground[0])
         else:
             for h in reversed(problem.steps):
                 high = np.maximum.reduceat(solver.worth(up, above[h + 1]), solver.begins)
-                low = solver.worth(down, below[h + 1])[self.policy[h]]
                 above[h] = np.where(out, above[h], np.minimum(high, self._ceiling[h]))
-                below[h] = np.where(out, below[h], np.maximum(low, self._ground[h]))
-        bounds = _Bounds(above, below, np.zeros(0), 0.0, 0.0)
-        return self._at_root(margins, bounds if reference is None else self._around(bounds, margins, reference))
+                if kind.share == 0.0:
+                    low = solver.worth(down, below[h + 1])[self.policy[h]]
+                    below[h] = np.where(out, below[h], np.maximum(low, self._ground[h]))
+        bounds = _Bounds(above, below, np.zeros(0), 0.0, 0.0, short=kind.share * target)
+        return self._at_root(
+            margins, bounds if reference is None else self._around(bounds, margins, reference)
+        )
 
     def _around(self, bounds: _Bounds, margins: Values, reference: int) -> _Bounds:
         """The same with the two functions that count from a reference state on."""
@@ -319,23 +384,20 @@ class Designer:
         ends = gamma * rest * found.ends[root]
         high = self._solver.worth(self._reward + margins, over[after])[root] + ends * bounds.loss
         low = self._solver.worth(self._reward - margins, under[after])[root] - ends * bounds.gain
-        gap = float(bounds.above[0, 0] - bounds.below[0, 0])
+        ours, value = float(low[self.best]), float(bounds.below[0, 0])
+        if bounds.short > 0.0:
+            ours = value = value - bounds.short
+        gap = float(bounds.above[0, 0]) - value
         if not problem.by_value:
-            gap = float(np.delete(high, self.best).max(initial=-np.inf) - low[self.best])
-        return replace(bounds, high=high, low=float(low[self.best]), gap=gap)
+            gap = float(np.delete(high, self.best).max(initial=-np.inf)) - ours
+        return replace(bounds, high=high, low=ours, gap=gap)
 
     # -- claims ----------------------------------------------------------------------------------
 
-    def _claimed(
-        self,
-        bounds: _Bounds,
-        evidence: float,
-        reference: int | None,
-        floor: float,
-        accuracy: float,
-    ) -> Design:
+    def _claimed(self, bounds: _Bounds, evidence: float, kind: Kind, accuracy: float) -> Design:
         """The claims from which an accuracy follows."""
         problem, found, gamma = self.problem, self.found, self.problem.gamma
+        reference = kind.reference
         rest = 0.0 if reference is None else 1.0 / (1.0 - gamma)
         top, bottom = problem.top, problem.bottom
         kinds = [(bounds.above, 0.0, top), (bounds.below, 0.0, bottom)]
@@ -344,17 +406,19 @@ class Designer:
             kinds += [(bounds.over, up, top + up), (bounds.under, -down, bottom - down)]
         functions = self._functions(kinds)
         size = len(bounds.above)
-        parts = [
-            self._above(bounds.above, 0, self._ceiling, 0.0, None),
-            self._below(bounds.below, size, self._ground, 0.0, None),
-        ]
+        parts = [self._above(bounds.above, 0, self._ceiling, 0.0, None)]
+        walk = self._walk(bounds, functions, size, evidence)
+        if walk is None:
+            parts.append(self._below(bounds.below, size, self._ground, 0.0, None))
         if bounds.over is not None and bounds.under is not None:
             parts += [
                 self._above(bounds.over, 2, self._ceiling + up, bounds.loss, reference),
                 self._below(bounds.under, 3, self._ground - down, bounds.gain, reference),
             ]
         root, best = self._root, self.best
-        high, low = float(bounds.above[0, 0]), float(bounds.below[0, 0])
+        high = float(bounds.above[0, 0])
+        low = float(bounds.below[0, 0]) if problem.by_value and walk is None else bounds.low
+        low -= gamma * bounds.loss * rest
         losses, highest = np.full(len(root), high - low), np.full(len(root), high)
         if not problem.by_value:
             # With a reference state the last two functions count at the root, else the first two.
@@ -364,12 +428,11 @@ class Designer:
             behind = bounds.low - bounds.high[others] >= accuracy
             losses[others] = np.where(behind, 0.0, accuracy)
             theta = bounds.low + losses[others]
-            parts += [
-                (root[others], np.full(len(others), first[0]), theta, 1.0),
-                (root[[best]], np.array([first[1]]), np.array([bounds.low]), -1.0),
-            ]
-            if reference is None:
-                highest[others] = np.minimum(high, theta)
+            parts.append((root[others], np.full(len(others), first[0]), theta, 1.0))
+            if walk is None:
+                parts.append((root[[best]], np.array([first[1]]), np.array([bounds.low]), -1.0))
+            # Values may be off by what the reference state's is, from the next step on.
+            highest[others] = np.minimum(high, theta + gamma * bounds.gain * rest)
         claims = claims_of(parts, functions, problem.rewards, gamma)
         need, learn = needs(claims, functions, found, gamma, evidence)
         need[found.pairs] = np.maximum(need[found.pairs], _FEW * evidence)
@@ -378,13 +441,51 @@ class Designer:
             functions=functions,
             need=need,
             learn=learn,
-            policy=self.policy,
+            policy=np.where(self._out, NONE, self.policy),
             best=best,
             losses=losses,
             highest=highest,
             lower=low,
-            kind=(reference, floor),
+            walk=walk,
+            kind=kind,
         )
+
+    def _walk(self, bounds: _Bounds, functions: Functions, first: int, evidence: float) -> Walk | None:
+        """The episodes that are to earn what `below` says, or little less."""
+        if bounds.short == 0.0:
+            return None
+        problem, found, gamma = self.problem, self.found, self.problem.gamma
+        steps, variance = 0.0, 0.0
+        now = np.zeros(found.states)
+        now[0] = 1.0
+        if problem.horizon is None:
+            taken = np.zeros(len(found.state))
+            taken[self.policy[0]] = ~self._out
+            visits = self._solver.visits(taken, now, None)
+            steps, variance = float(visits.sum()), float(visits @ self._variance[self.policy[0]])
+        else:
+            discount = 1.0
+            for h in problem.steps:
+                after = _columns(self.values[h + 1])
+                _, spread = found.moments(after, gamma, self.policy[h])
+                steps += float(now.sum())
+                variance += discount * discount * float(now @ spread)
+                taken = np.zeros(len(found.state))
+                taken[self.policy[h]] = ~self._out
+                now, discount = (
+                    self._solver.next_visits(taken, now) / max(gamma, 1e-300),
+                    discount * gamma,
+                )
+        own = slice(first, first + len(bounds.below))
+        highest = float(functions.values[own, 1:].max())
+        lowest = min(float(functions.values[own].min()), float(functions.outside[own].min()))
+        barrier = _BARRIER * math.sqrt(variance)
+        # One step beyond the barrier, and then the least. (Sums of many steps are rounded more.)
+        step = highest - problem.rewards[0] - gamma * lowest
+        worst = barrier + max(step, 0.0) + highest - float(problem.bottom.min())
+        short = bounds.short - _SUMMED * functions.slack(problem.rewards)
+        need = evidence * (2.0 * variance / short**2 + 1.1 * worst / short) + 1.0
+        return Walk(first, short, variance, steps, -barrier, -worst, need)
 
     def _functions(self, kinds: list[tuple[Values, float, Values]]) -> Functions:
         """Functions one after the other: values at states, at the end, and at states never seen."""
@@ -405,7 +506,9 @@ class Designer:
         pairs, numbers, thetas = [], [], []
         for h in problem.steps:
             state = found.state[found.pairs]
-            claimed = (function[h] < caps[h])[state] & (state != (-1 if reference is None else reference))
+            claimed = (function[h] < caps[h])[state] & (
+                state != (-1 if reference is None else reference)
+            )
             chosen = found.pairs[claimed]
             pairs.append(chosen)
             numbers.append(np.full(len(chosen), first + problem.after(h)))

@@ -82,16 +82,17 @@ class Atlas(Planner):
         if known is not None and query.state not in known:
             raise ValueError(f"the state {query.state!r} is not among states=")
 
-    def _problem(self, model: Model) -> Problem:
-        """The question in numbers."""
-        low, high = (-math.inf, math.inf) if self.value_range is None else self.value_range
+    def _problem(self, model: Model) -> tuple[Problem, float]:
+        """The question in numbers, and what every policy earns at least."""
+        range_ = (-math.inf, math.inf) if self.value_range is None else self.value_range
+        tails = tails_of(self.gamma, self.horizon, model, range_)
+        least = float(tails["lower"][0])
         if self._bounds is not None and all(isinstance(bound, Constant) for bound in self._bounds):
-            low, high = (
-                max(low, self._bounds[0](None, 0)),
-                min(high, self._bounds[1](None, 0)),
+            low, high = (float(bound(None, 0)) for bound in self._bounds)
+            tails = tails_of(
+                self.gamma, self.horizon, model, (max(range_[0], low), min(range_[1], high))
             )
-        tails = tails_of(self.gamma, self.horizon, model, (low, high))
-        return Problem(
+        problem = Problem(
             gamma=self.gamma,
             horizon=self.horizon,
             by_value=self.goal == "value",
@@ -100,6 +101,7 @@ class Atlas(Planner):
             top=tails["upper"].copy(),
             bottom=tails["lower"].copy(),
         )
+        return problem, least
 
     def start(self, query: Query, session: Session) -> AtlasSearch:
         said = facts(query.model)
@@ -108,13 +110,16 @@ class Atlas(Planner):
         else:
             keys = np.array([session.encode(state) for state in said.listed or ()], np.int64)
         most = len(keys) or said.states or checks.LARGEST
-        return AtlasSearch(self, query, session, self._problem(query.model), keys, most, self._bounds)
+        problem, least = self._problem(query.model)
+        return AtlasSearch(self, query, session, problem, keys, most, self._bounds, least)
 
     def finish(self, query: Query, search: AtlasSearch, stopped_by: str, seconds: float) -> Plan:
         snapshot = search.snapshot(seconds)
         assert snapshot.gap is not None
         problem = (
-            "over an infinite horizon" if self.horizon is None else f"in the {self.horizon}-step problem"
+            "over an infinite horizon"
+            if self.horizon is None
+            else f"in the {self.horizon}-step problem"
         )
         proven = f"Action {snapshot.action!r} is within {at_most(snapshot.gap)} of optimal {problem}"
         value = None

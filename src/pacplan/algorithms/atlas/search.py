@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.atlas.chart import Chart, make_calls
 from pacplan.algorithms.atlas.claims import by_pair, stakes
-from pacplan.algorithms.atlas.design import FLOORS, Design, Designer, Problem
+from pacplan.algorithms.atlas.design import FLOORS, Design, Designer, Kind, Problem
 from pacplan.algorithms.atlas.estimate import Numbers, Values
 from pacplan.algorithms.atlas.records import Records
 from pacplan.algorithms.common.plans import best_estimate
@@ -27,6 +27,9 @@ _FIRST = 8
 _LEARN, _PART = 8.0, 0.1
 # Coarser accuracies are proven whenever there are so many times the calls, by so few of them.
 _DUE, _CHEAP = 2.0, 0.2
+_STEP = 1.0
+# Kinds of designs are compared again whenever there are so many times the calls.
+_AGAIN = 1.5
 # So much may be short of that, in parts of all calls.
 _SHORT = 0.02
 # After a round that failed, more is learnt: by this factor, and of its hard pairs by that part.
@@ -35,10 +38,14 @@ _MORE, _HARDER = 1.4, 0.7
 _FINE, _COARSE = 0.9, 0.1
 # What each round at the accuracy asked for takes of what is left.
 _TAKEN = 0.7
+# More than rounding can add to the logarithm of a wealth.
+_ADDED = 1e-6
 # A round is given up if it seems to take so many times the calls that were planned, or so many more.
 _TOO_MANY, _SLACK = 2.5, 2000.0
 # Calls of a batch: parts of what was planned, of what was called, and of what remains; and the least.
 _BATCH, _GROWTH, _REST, _LEAST = 0.25, 0.2, 0.5, 4.0
+# A pair is called so often before that, times the square of the number of rounds.
+_PATIENCE = 8
 # Pairs are hard that still take so many times their plan, and so many calls.
 _HARD, _MANY = 3.0, 50.0
 
@@ -56,6 +63,7 @@ class AtlasSearch(KernelSearch):
         listed: the states there are, as the session has them; empty: not known.
         most: how many states there can be.
         bounds: what the user knows of values.
+        least: what every policy earns at least.
     """
 
     def __init__(
@@ -67,21 +75,22 @@ class AtlasSearch(KernelSearch):
         listed: Numbers,
         most: int,
         bounds: Bounds | None,
+        least: float,
     ) -> None:
         super().__init__(
             query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1, run=make_calls
         )
         self.target, self._delta = planner.epsilon, planner.delta
-        self._problem, self._bounds = problem, bounds
+        self._problem, self._bounds, self._least = problem, bounds, least
         self._order = query.ties.permutation(len(query.actions))
         self.records = Records(listed, most)
         actions = len(query.actions)
         self.values = np.full(actions, np.nan)
-        self.lower = np.full(actions, problem.bottom[0])
+        self.lower = np.full(actions, least)
         self.upper = np.full(actions, problem.top[0])
         self.losses = self.upper - self.lower
         self.proven: Design | None = None
-        self._action: int | None = None
+        self._rounds = 0
         self._work = self._plan()
 
     # The algorithm. Its parts yield whenever there are calls to be made, or something took time.
@@ -91,22 +100,23 @@ class AtlasSearch(KernelSearch):
         if len(self.actions) == 1 and not self._problem.by_value:
             self.losses[:] = 0.0
             return
-        learn, left, due = _LEARN, _FINE, 0.0
-        coarse = 0
-        kind = None
+        learn, left = _LEARN, _FINE
+        coarse, due, kind, chosen = 0, 0.0, None, 0.0
         while self.gap > self.target:
             designer = yield from self._chart()
             found = designer.found
             calls = float(found.calls.sum())
+            if calls > _AGAIN * chosen:
+                kind, chosen = None, calls
             evidence = -math.log(_TAKEN * left * self._delta)
             design = designer.best_design(self.target, evidence, kind)
             short = 0.5 * found.calls
             if design is not None:
                 wanted = learn * design.learn + _PART * design.need + _FIRST
-                short = np.clip(wanted - found.calls, 0.0, found.calls + _FIRST)
+                short = np.clip(wanted - found.calls, 0.0, _STEP * found.calls + _FIRST)
                 if short.sum() <= _SHORT * calls:
-                    if kind is not None:
-                        kind = None
+                    if kind is not None and calls > chosen:
+                        chosen = 0.0
                         continue
                     left *= 1.0 - _TAKEN
                     accepted = yield from self._prove(design, evidence)
@@ -127,8 +137,8 @@ class AtlasSearch(KernelSearch):
         evidence = -math.log(_COARSE / ((before + 1.0) * (before + 2.0)) * self._delta)
         accuracy, found = 0.5 * self.gap, None
         while accuracy > self.target:
-            design = designer.best_design(accuracy, evidence, (None, FLOORS[0]))
-            if design is None or design.need.sum() > _CHEAP * calls:
+            design = designer.best_design(accuracy, evidence, Kind(None, FLOORS[0], 0.0))
+            if design is None or design.cost > _CHEAP * calls:
                 break
             found, accuracy = design, 0.5 * accuracy
         if found is not None:
@@ -144,39 +154,48 @@ class AtlasSearch(KernelSearch):
         found = self.records.estimate(low, high - low)
         caps = self._caps()
         designer = Designer(self._problem, found, caps, self.records.closed)
-        self.values, self._action = designer.worth[0, found.state == 0], designer.best
+        self.values = designer.worth[0, found.state == 0]
         return designer
 
     def _prove(self, design: Design, evidence: float) -> Work:
         """Bet on the claims of a design until all are accepted, or give up; returns which it was."""
-        chart, claims = self.records, design.claims
-        chart.begin(claims, design.functions, self.room)
+        evidence += _ADDED
+        chart, claims, gamma = self.records, design.claims, self._problem.gamma
+        chart.begin(design, self._problem, self.room)
         low, high = self._problem.rewards
         pairs, before = len(chart.calls), chart.calls.copy()
+        self._rounds += 1
+        patience = _PATIENCE * self._rounds**2
         while True:
             wealth = chart.claims["wealth"]
             left = wealth < evidence
-            if not left.any():
+            walk = _Walking(design, chart.walk, evidence)
+            if not left.any() and walk.rest == 0.0:
                 break
             found = chart.estimate(low, high - low)
-            stake, rate = stakes(claims, chart.functions, left, found, self._problem.gamma)
-            chart.claims["stake"] = stake
+            stake, rate = stakes(claims, chart.functions, left, found, gamma)
+            chart.claims["stake"], chart.walk["stake"] = stake, walk.stake
             rest = np.where(left, (evidence - wealth) / np.maximum(rate, 1e-12), 0.0)
             rest = by_pair(rest, claims, pairs)
             called = chart.calls[:pairs] - before
-            if called.sum() + rest.sum() > _TOO_MANY * design.need.sum() + _SLACK:
+            hopeless = called.sum() + rest.sum() + walk.rest * walk.steps > (
+                _TOO_MANY * design.cost + _SLACK
+            )
+            # (Without patience, the round that would be accepted might always be given up.)
+            if hopeless and called[rest > 0.0].min(initial=patience) >= patience:
                 hard = rest > _HARD * design.need + _MANY
                 chart.end()
                 yield from self._call(np.where(hard, _HARDER * chart.calls[:pairs], 0.0))
                 return False
             batch = np.minimum(_BATCH * design.need + _GROWTH * called, _REST * rest)
-            yield from self._call(np.where(rest > 0.0, np.maximum(batch, _LEAST), 0.0))
+            chart.order(np.where(rest > 0.0, np.maximum(batch, _LEAST), 0.0), walk.batch)
+            yield
         chart.end()
         return True
 
     def _accept(self, design: Design) -> None:
         """Take over what follows from claims that were all accepted."""
-        best = self._action = design.best
+        best = design.best
         self.proven, self.losses = design, design.losses
         self.upper = np.minimum(self.upper, design.highest)
         self.lower = self.lower.copy()
@@ -202,6 +221,8 @@ class AtlasSearch(KernelSearch):
                     low, high = (float(bound(state, h)) for bound in self._bounds)
                     bottom[h, number] = max(bottom[h, number], low)
                     top[h, number] = min(top[h, number], high)
+        # What is known of the optimal value is not known of our action.
+        bottom[0, 0] = self._least
         return top, bottom
 
     # What the engine asks.
@@ -260,3 +281,35 @@ class AtlasSearch(KernelSearch):
             gaps[best] = min(gaps[best], self.losses[others].max())
             ruled_out |= others & (self.losses <= 0.0)
         return gaps, ruled_out
+
+
+class _Walking:
+    """How the bet on episodes stands, and what comes next.
+
+    Attributes:
+        stake: of the next episodes.
+        rest: episodes that it seems to need still.
+        steps: of an episode.
+        batch: episodes to play next.
+    """
+
+    def __init__(self, design: Design, record: Any, evidence: float) -> None:
+        self.stake = self.rest = self.steps = self.batch = 0.0
+        walk = design.walk
+        if walk is None or record["wealth"][0] >= evidence:
+            return
+        self.steps = walk.steps
+        # The estimate counts for some episodes.
+        n, total, square = (float(record[name][0]) for name in ("played", "sum", "square"))
+        mean = total / (n + _PRIOR)
+        second = (square + _PRIOR * walk.variance) / (n + _PRIOR)
+        margin = mean + walk.short
+        second += 2.0 * walk.short * mean + walk.short**2
+        self.stake = min(max(margin, 0.0) / second, _BOLDEST / max(-walk.worst - walk.short, 1e-300))
+        growth = self.stake * margin - 0.5 * self.stake**2 * second
+        self.rest = (evidence - float(record["wealth"][0])) / max(growth, 1e-12)
+        self.batch = min(_BATCH * walk.need + _GROWTH * n, _REST * self.rest)
+
+
+# Episodes that the estimate of their variance counts for, and the largest stake, as of claims.
+_PRIOR, _BOLDEST = 20.0, 0.9
