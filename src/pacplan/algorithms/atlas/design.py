@@ -1,28 +1,25 @@
-"""The design of a round: functions a little above the values, and a little below them.
+"""The design of a round: functions above the values and below them whose claims take few calls.
 
-Every pair has a margin m. F solves the estimated model with margins added to its rewards, f values our
-policy there with margins taken off. So one step lifts F nowhere, and lowers f nowhere, by m to spare:
-these are the claims. The wider the margins, the fewer calls the claims take, and the wider the gap at
-the root, to which a margin contributes by how often its pair is visited. With a reference state z there
-are two more functions, which count from z on (docs/atlas.md).
+F lies a little above the values of the estimated model, f a little below those of our policy there. One
+step lifts F nowhere, and lowers f nowhere, by margins to spare: these are the claims. The wider the
+margins, the fewer calls the claims take, and the wider the gap at the root. With a reference state z
+there are two more functions, which count from z on (docs/atlas.md).
 """
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 
 from pacplan.algorithms.atlas.chart import NONE
-from pacplan.algorithms.atlas.claims import Claims, Functions, claims_of, needs
-from pacplan.algorithms.atlas.estimate import Estimate, Numbers, Values
+from pacplan.algorithms.atlas.claims import Functions, claims_of, needs
+from pacplan.algorithms.atlas.estimate import Estimate, Flags, Numbers, Values
+from pacplan.algorithms.atlas.newton import Margins, cheapest
+from pacplan.algorithms.atlas.problem import Design, Kind, Problem, Walk
 from pacplan.algorithms.atlas.solver import Solver
+from pacplan.algorithms.atlas.system import ABOVE, BELOW, Sides, System
 
-# How much an action that is nearly as good counts as if it were taken.
-_NEARLY = 0.3
-# Visits that every pair counts for, in parts of the average.
-FLOORS = (0.03, 0.3)
 # States that are tried as references: visited this often at least.
 _REFERENCES, _OFTEN = 3, 0.5
 # Parts of the accuracy that episodes may miss, and where they end that went badly: so many standard
@@ -30,132 +27,14 @@ _REFERENCES, _OFTEN = 3, 0.5
 _SHARES, _BARRIER = (0.15, 0.3, 0.5), 6.0
 # Terms that an episode adds up, for rounding.
 _SUMMED = 1e3
-# The smallest margin, in parts of equal ones.
-_NARROWEST = 0.01
-# How close the gap of a design is to the accuracy, and how many designs are tried for that.
-_CLOSE, _TRIES = 0.03, 8
+# Equal margins to begin with, in parts of what takes up the accuracy; rounding makes some worthless,
+# in parts of the range of values.
+_BEGINS, _WORTHLESS = tuple(0.8 * 0.5**i for i in range(1, 9)), 1e-8
+# Calls of every pair, times the evidence, at least: estimates by fewer mean little.
+_FEW = 4.0
 
-
-class Kind(NamedTuple):
-    """What designs differ in.
-
-    Attributes:
-        reference: the reference state; None: there is none.
-        floor: visits that every pair counts for, in parts of the average.
-        share: the part of the accuracy that episodes of the policy may miss, instead of claims about it;
-            0: there are no episodes.
-    """
-
-    reference: int | None
-    floor: float
-    share: float
-
-
-@dataclass(frozen=True)
-class Walk:
-    """Episodes of the policy that are to earn a value, or little less.
-
-    Attributes:
-        function: the values that it is compared with, by their number among the functions.
-        short: by how much it may miss them on average.
-        variance: of an episode, as estimated.
-        steps: of an episode, likewise.
-        barrier: where episodes end that went badly.
-        worst: the least that an episode can earn beyond the values.
-        need: episodes that the bet needs on average.
-    """
-
-    function: int
-    short: float
-    variance: float
-    steps: float
-    barrier: float
-    worst: float
-    need: float
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What is asked.
-
-    Attributes:
-        gamma: discount.
-        horizon: steps; None: infinitely many.
-        by_value: whether the state's value is asked for, not an action.
-        rewards: their range.
-        may_end: whether episodes may end.
-        top: what a state that was never seen is worth at most, by steps taken.
-        bottom: what it is worth at least.
-    """
-
-    gamma: float
-    horizon: int | None
-    by_value: bool
-    rewards: tuple[float, float]
-    may_end: bool
-    top: Values
-    bottom: Values
-
-    @property
-    def steps(self) -> range:
-        """The steps that functions are claimed for."""
-        return range(self.horizon or 1)
-
-    def after(self, h: int) -> int:
-        """The step after a step."""
-        return 0 if self.horizon is None else h + 1
-
-
-@dataclass(frozen=True)
-class Design:
-    """A round before it begins.
-
-    Attributes:
-        claims: what is to be accepted.
-        functions: that the claims are about.
-        need: calls that this takes, by pair.
-        learn: variance over squared margin, by pair, the largest of its claims.
-        policy: the pair that is taken, [step, state]; -1 outside.
-        best: index of our action.
-        losses: of each action, how much better than ours it can be at most.
-        highest: bounds on the values of the actions.
-        lower: bound on the value of our policy.
-        walk: the episodes to play; None: there are none.
-        kind: what it differs in from others.
-    """
-
-    claims: Claims
-    functions: Functions
-    need: Values
-    learn: Values
-    policy: Numbers
-    best: int
-    losses: Values
-    highest: Values
-    lower: float
-    walk: Walk | None
-    kind: Kind
-
-    @property
-    def cost(self) -> float:
-        """Calls that it seems to take."""
-        return float(self.need.sum()) + (self.walk.need * self.walk.steps if self.walk else 0.0)
-
-
-@dataclass(frozen=True)
-class _Bounds:
-    """Functions for some margins: columns are the end and the states."""
-
-    above: Values  # [step, column]; so are the others
-    below: Values
-    high: Values  # of each pair of the root, after its step
-    low: float  # of ours
-    gap: float
-    over: Values | None = None  # F', with a reference state
-    under: Values | None = None
-    gain: float = 0.0  # kappa+
-    loss: float = 0.0  # kappa-
-    short: float = 0.0  # by how much episodes may miss `below`; 0: there are none
+_ROUNDS = 2
+Part = tuple[Numbers, Numbers, Values, float]
 
 
 class Designer:
@@ -166,7 +45,6 @@ class Designer:
         found: the estimate.
         caps: bounds on the values of states, above and below, [step, state].
         closed: whether there are no states but those charted.
-        chosen: the root's action, if that is decided.
     """
 
     def __init__(
@@ -178,18 +56,16 @@ class Designer:
         self._solver, self._reward = Solver(found, problem.gamma), found.mean(found.reward)
         self._out, steps = ~found.inside, len(problem.steps)
         self.values = np.zeros((steps + (problem.horizon is not None), found.states))
-        self.policy = np.zeros((steps, found.states), np.int64)
-        self.worth = np.zeros((steps, len(found.state)))
+        self.policy = np.tile(self._solver.begins, (steps, 1))
         self._solve(self._reward, self.values, self.policy)
-        for h in problem.steps:
-            self.worth[h] = self._solver.worth(self._reward, self.values[problem.after(h)])
+        after = [self.values[problem.after(h)] for h in problem.steps]
+        self.worth = np.array([self._solver.worth(self._reward, values) for values in after])
+        every, gamma = np.arange(len(found.state)), problem.gamma
+        self._variance = np.array([found.moments(_columns(v), gamma, every)[1] for v in after])
         self.best = int(self.policy[0, 0] - self._root[0])
-        self._lag = np.maximum(self.values[:steps, found.state] - self.worth, 0.0)  # behind the best
-        every = np.arange(len(found.state))
-        after = _columns(self.values[problem.after(0)])
-        _, self._variance = found.moments(after, problem.gamma, every)
-        self._risk = self._worst_case()
-        self._widest = float((problem.top - problem.bottom).max())
+        self._system = System(
+            problem, found, self.values, self.policy, self.worth, self._variance, closed
+        )
 
     def _solve(self, reward: Values, values: Values, policy: Numbers) -> None:
         """Write the optimal values of the states inside, and a policy that has them."""
@@ -202,21 +78,6 @@ class Designer:
             policy[h] = solver.greedy(worth)
             values[h, inside] = worth[policy[h, inside]]
 
-    def _worst_case(self) -> Values:
-        """How far the worst outcome of a pair is from its mean."""
-        problem, found = self.problem, self.found
-        after = self.values[problem.after(0)][found.inside]
-        high, low = float(after.max(initial=-np.inf)), float(after.min(initial=np.inf))
-        if not self.closed:
-            high, low = problem.top[problem.after(0)], problem.bottom[problem.after(0)]
-        if problem.may_end:
-            high, low = max(high, 0.0), min(low, 0.0)
-        mean = self.worth[0]
-        risk = problem.rewards[1] + problem.gamma * high - mean
-        ours = np.isin(np.arange(len(mean)), self.policy)
-        below = mean - problem.rewards[0] - problem.gamma * low
-        return np.maximum(np.where(ours, np.maximum(risk, below), risk), 1e-12)
-
     def best_design(self, accuracy: float, evidence: float, kind: Kind | None = None) -> Design | None:
         """The design that proves an accuracy and seems to take the fewest calls; None: none does."""
         kinds = self._kinds() if kind is None else [kind]
@@ -228,213 +89,157 @@ class Designer:
         )
 
     def _kinds(self) -> Iterator[Kind]:
-        """Reference states and floors that are worth trying."""
-        references: list[int | None] = [None]
+        """The kinds of designs that are worth trying."""
+        yield Kind()
+        yield from (Kind(share=share) for share in _SHARES)
         if self.problem.horizon is None and not self.problem.by_value:
-            visits = self._visits(self._mixed(np.full(len(self.found.state), 1e-9)), 0)
+            visits = self._visits()
             often = np.argsort(-visits)[:_REFERENCES]
-            references += [int(s) for s in often if visits[s] > _OFTEN and self.found.inside[s]]
-        for floor in FLOORS:
-            yield from (Kind(z, floor, 0.0) for z in references)
-            yield from (Kind(None, floor, share) for share in _SHARES)
+            yield from (Kind(int(s)) for s in often if visits[s] > _OFTEN and self.found.inside[s])
 
-    # -- margins ---------------------------------------------------------------------------------
+    def _visits(self) -> Values:
+        """Discounted visits of our policy to each state, over an infinite horizon."""
+        taken = np.zeros(len(self.found.state))
+        taken[self.policy[0, ~self._out]] = 1.0
+        start = np.zeros(self.found.states)
+        start[0] = 1.0
+        return self._solver.visits(taken, start)
 
     def _design(self, accuracy: float, evidence: float, kind: Kind) -> Design | None:
-        """A design whose margins take the fewest calls for an accuracy."""
-        reference, floor, share = kind
+        """A design whose claims take the fewest calls for an accuracy."""
         target = 2.0 * accuracy if self.problem.by_value else accuracy
         # Without margins, the gap is not 0, but below it by how far our action is ahead.
-        others = np.delete(self.worth[0, self._root], self.best)
         ahead = 0.0
         if not self.problem.by_value:
-            ahead = float(self.worth[0, self._root[self.best]] - others.max(initial=-np.inf))
-        even = 0.5 * (target + ahead) * (1.0 - self.problem.gamma)
-        if self.problem.horizon is not None:
-            even = 0.5 * (target + ahead) / self.problem.horizon
-        weight = self._weights(np.full(len(self.found.state), even), kind)
-        worth = 4.0 * self._variance / even**3 + self._risk / even**2
-        price, before = (
-            math.log(float(np.median((worth / weight)[self.found.pairs]))),
-            (math.nan, math.nan),
-        )
-        for _ in range(_TRIES):
-            margins = self._margins(weight, math.exp(price), even)
-            bounds = self._bounds(margins, kind, target)
-            off = math.log(max(bounds.gap + ahead, 1e-300) / (target + ahead))
-            if -_CLOSE <= off <= 0.0:
-                break
-            slope = (off - before[1]) / (price - before[0])
-            slope = slope if -0.6 <= slope <= -0.1 else -0.4  # margins go by a power of the price
-            before = price, off
-            price -= (off + 0.5 * _CLOSE) / slope
-        if off > 0.0:
-            bounds = self._bounds(margins * math.exp(-off) * (1.0 - _CLOSE), kind, target)
-            if bounds.gap > target:
+            others = np.delete(self.worth[0, self._root], self.best)
+            ahead = float(self.worth[0, self._root[self.best]] - others.max())
+        steps = self.problem.horizon or 1.0 / (1.0 - self.problem.gamma)
+        range_ = float((self.problem.top - self.problem.bottom).max())
+        for part in _BEGINS:
+            margin = part * (target + ahead) / steps
+            if margin <= _WORTHLESS * range_:
                 return None
-        return self._claimed(bounds, evidence, kind, accuracy)
+            sides = self._evenly(margin, kind, target)
+            margins = self._system.margins(kind, accuracy, sides.vector())
+            free = np.flatnonzero(self._system.free(kind))
+            unknowns = sides.vector()[free]
+            if margins.at(unknowns).min() > 0.0:
+                return self._cheapest(sides, margins, free, evidence, kind, accuracy)
+        return None
 
-    def _margins(self, weight: Values, price: float, even: float) -> Values:
-        """Margins m that minimise the sum of 2 v / m^2 + R / m + price weight m.
-
-        None is much smaller than if they were all the same, `even`: so every round ends.
-        """
-        slope = np.maximum(price * weight, 1e-100)
-        v, risk = self._variance, self._risk
-        m = np.maximum(np.sqrt(risk / slope), np.cbrt(4.0 * v / slope))
-        # Newton's method from the left of a convex, decreasing function.
-        for _ in range(4):
-            excess = 4.0 * v / m**3 + risk / m**2 - slope
-            m += excess / (12.0 * v / m**4 + 2.0 * risk / m**3)
-        return np.clip(m, _NARROWEST * even, self._widest)
-
-    def _weights(self, margins: Values, kind: Kind) -> Values:
-        """How much the gap at the root grows with the margin of each pair."""
-        reference, floor, _ = kind
-        found, solver = self.found, self._solver
-        taken = self._mixed(margins)
-        visits = self._visits(taken, 0, reference)
-        if reference is not None:
-            starts = np.asarray(solver.transitions[self._root].mean(0)).ravel()
-            visits += solver.visits(taken[0], starts, reference)
-            visits[reference] = 0.0
-            visits += visits.sum() * (1.0 - self.problem.gamma) * self._visits(taken, reference)
-        return (visits + floor * visits.sum() / found.inside.sum())[found.state]
-
-    def _mixed(self, margins: Values) -> Values:
-        """The parts of visits in which pairs are taken, [step, pair]: others than ours a little."""
-        state, states = self.found.state, self.found.states
-        part = _NEARLY * (margins / (margins + self._lag)) ** 2
-        part /= np.bincount(state, minlength=states)[state]
-        for row, ours in zip(part, self.policy, strict=True):
-            row[ours] = 0.0
-            row[ours] = 1.0 - np.bincount(state, row, minlength=states)
-        part[:, self._out[state]] = 0.0
-        return part
-
-    def _visits(self, taken: Values, start: int, ends_at: int | None = None) -> Values:
-        """Discounted visits of each state from one on, until a state is reached again."""
-        now = np.zeros(self.found.states)
-        now[start] = 1.0
-        if self.problem.horizon is None:
-            return self._solver.visits(taken[0], now, ends_at)
-        total = np.zeros(self.found.states)
-        for row in taken:
-            total += now
-            now = self._solver.next_visits(row, now)
-        return total
+    def _cheapest(
+        self,
+        sides: Sides,
+        margins: Margins,
+        free: Numbers,
+        evidence: float,
+        kind: Kind,
+        accuracy: float,
+    ) -> Design:
+        """The cheapest design that was found from some functions on."""
+        vector, z = sides.vector(), kind.reference
+        best = None
+        for _ in range(_ROUNDS):
+            vector[free] = cheapest(margins, vector[free])
+            sides = sides.replaced(vector)
+            design = self._claimed(sides, evidence, kind, accuracy)
+            if best is None or design.cost < best.cost:
+                best = design
+            gain = loss = 0.0
+            if z is not None:
+                v = self.values[0, z]
+                gain, loss = sides.above[0, z] - v, v - sides.below[0, z]
+            margins = replace(margins, variance=self._system.variance(margins, sides, gain, loss))
+        assert best is not None
+        return best
 
     # -- functions -------------------------------------------------------------------------------
 
-    def _bounds(self, margins: Values, kind: Kind, target: float) -> _Bounds:
-        """The functions for some margins, and the gap at the root that follows."""
-        reference = kind.reference
-        problem, solver, out = self.problem, self._solver, self._out
-        steps = len(problem.steps)
+    def _evenly(self, margin: float, kind: Kind, target: float) -> Sides:
+        """Functions of which all claims about pairs have the same margin."""
+        problem, solver, out, z = self.problem, self._solver, self._out, kind.reference
+        up = self._reward + margin
+        down = self._reward - (margin if kind.share == 0.0 else 0.0)
         above, below = self.values.copy(), self.values.copy()
+        steps = len(problem.steps)
         above[:steps, out], below[:steps, out] = self._ceiling[:, out], self._ground[:, out]
-        up, down = self._reward + margins, self._reward - margins
+        self._solve(up, above, self.policy.copy())
         if problem.horizon is None:
-            solver.optimal(up, above[0], self.policy[0], out)
-            above[0] = np.minimum(above[0], self._ceiling[0])
-            if kind.share == 0.0:
-                solver.evaluate(down, below[0], self.policy[0], out)
-                below[0] = np.maximum(below[0], self._ground[0])
+            solver.evaluate(down, below[0], self.policy[0], out)
         else:
             for h in reversed(problem.steps):
-                high = np.maximum.reduceat(solver.worth(up, above[h + 1]), solver.begins)
-                above[h] = np.where(out, above[h], np.minimum(high, self._ceiling[h]))
-                if kind.share == 0.0:
-                    low = solver.worth(down, below[h + 1])[self.policy[h]]
-                    below[h] = np.where(out, below[h], np.maximum(low, self._ground[h]))
-        bounds = _Bounds(above, below, np.zeros(0), 0.0, 0.0, short=kind.share * target)
-        return self._at_root(
-            margins, bounds if reference is None else self._around(bounds, margins, reference)
-        )
+                worth = solver.worth(down, below[h + 1])
+                below[h, ~out] = worth[self.policy[h, ~out]]
+        over, under = above[0].copy(), below[0].copy()
+        loss = gain = 0.0
+        if z is not None:
+            v = float(self.values[0, z])
+            loss, gain = v - float(below[0, z]), float(above[0, z]) - v
+            fixed = out.copy()
+            fixed[z] = True
+            over[z] = under[z] = v
+            lost = self._system.lost
+            solver.optimal(up + lost * loss, over, self.policy[0], fixed)
+            solver.evaluate(down - lost * gain, under, self.policy[0], fixed)
+        low = float(self.values[0, 0]) - kind.share * target
+        if not problem.by_value and kind.share == 0.0:
+            after = problem.after(0)
+            high, low = self._at_root(
+                over if z is not None else above[after],
+                under if z is not None else below[after],
+                loss,
+                gain,
+            )
+            # What is left of the accuracy is shared by the two sides.
+            low -= 0.5 * (target + low - float(np.delete(high, self.best).max()))
+        return Sides(above[:steps], below[:steps], over, under, low)
 
-    def _around(self, bounds: _Bounds, margins: Values, reference: int) -> _Bounds:
-        """The same with the two functions that count from a reference state on."""
-        solver, found = self._solver, self.found
-        rest = 1.0 / (1.0 - self.problem.gamma)
-        v = float(self.values[0, reference])
-        gain = max(float(bounds.above[0, reference]) - v, 0.0) / rest
-        loss = max(v - float(bounds.below[0, reference]), 0.0) / rest
-        fixed = self._out.copy()
-        fixed[reference] = True
-        ends = self.problem.gamma * rest * found.ends
-        over, under = bounds.above[0] + loss * rest, bounds.below[0] - gain * rest
-        over[reference] = under[reference] = v
-        up = self._reward + margins + loss + ends * loss
-        down = self._reward - margins - gain - ends * gain
-        solver.optimal(up, over, self.policy[0], fixed)
-        solver.evaluate(down, under, self.policy[0], fixed)
-        over = np.minimum(over, self._ceiling[0] + loss * rest)
-        under = np.maximum(under, self._ground[0] - gain * rest)
-        over[reference] = under[reference] = v
-        return replace(bounds, over=over[np.newaxis], under=under[np.newaxis], gain=gain, loss=loss)
-
-    def _at_root(self, margins: Values, bounds: _Bounds) -> _Bounds:
-        """The same, with what follows for the actions of the root."""
-        problem, found, gamma = self.problem, self.found, self.problem.gamma
-        rest = 0.0 if bounds.over is None else 1.0 / (1.0 - gamma)
-        after = problem.after(0)
-        over = bounds.above if bounds.over is None else bounds.over
-        under = bounds.below if bounds.under is None else bounds.under
+    def _at_root(self, over: Values, under: Values, loss: float, gain: float) -> tuple[Values, float]:
+        """What the actions are worth at most, and what ours is worth at least, by functions one step on."""
         root = self._root
-        ends = gamma * rest * found.ends[root]
-        high = self._solver.worth(self._reward + margins, over[after])[root] + ends * bounds.loss
-        low = self._solver.worth(self._reward - margins, under[after])[root] - ends * bounds.gain
-        ours, value = float(low[self.best]), float(bounds.below[0, 0])
-        if bounds.short > 0.0:
-            ours = value = value - bounds.short
-        gap = float(bounds.above[0, 0]) - value
-        if not problem.by_value:
-            gap = float(np.delete(high, self.best).max(initial=-np.inf)) - ours
-        return replace(bounds, high=high, low=ours, gap=gap)
+        lost = self._system.lost[root] - (1.0 - self.problem.gamma)
+        high = self._solver.worth(self._reward, over)[root] + lost * loss
+        low = self._solver.worth(self._reward, under)[root] - lost * gain
+        return high, float(low[self.best])
 
     # -- claims ----------------------------------------------------------------------------------
+    # What is proven follows from what is claimed here and from nothing above.
 
-    def _claimed(self, bounds: _Bounds, evidence: float, kind: Kind, accuracy: float) -> Design:
+    def _claimed(self, sides: Sides, evidence: float, kind: Kind, accuracy: float) -> Design:
         """The claims from which an accuracy follows."""
-        problem, found, gamma = self.problem, self.found, self.problem.gamma
-        reference = kind.reference
-        rest = 0.0 if reference is None else 1.0 / (1.0 - gamma)
-        top, bottom = problem.top, problem.bottom
-        kinds = [(bounds.above, 0.0, top), (bounds.below, 0.0, bottom)]
-        if bounds.over is not None and bounds.under is not None:
-            up, down = bounds.loss * rest, bounds.gain * rest
-            kinds += [(bounds.over, up, top + up), (bounds.under, -down, bottom - down)]
+        problem, found, z = self.problem, self.found, kind.reference
+        above, below = self._capped(sides.above, sides.below, 0.0, 0.0)
+        kinds, gain, loss = [(above, 0.0, problem.top), (below, 0.0, problem.bottom)], 0.0, 0.0
+        if z is not None:
+            v = float(self.values[0, z])
+            gain, loss = max(float(above[0, z]) - v, 0.0), max(v - float(below[0, z]), 0.0)
+            over, under = self._capped(sides.over[np.newaxis], sides.under[np.newaxis], loss, gain)
+            over[0, z] = under[0, z] = v
+            kinds += [(over, loss, problem.top + loss), (under, -gain, problem.bottom - gain)]
         functions = self._functions(kinds)
-        size = len(bounds.above)
-        parts = [self._above(bounds.above, 0, self._ceiling, 0.0, None)]
-        walk = self._walk(bounds, functions, size, evidence)
+        size = len(self.values)  # functions of a kind: with H steps, one for what follows the last
+        walk = self._walk(kind, accuracy, functions, size, evidence)
+        parts = [self._above(above, 0, 0.0, None)]
         if walk is None:
-            parts.append(self._below(bounds.below, size, self._ground, 0.0, None))
-        if bounds.over is not None and bounds.under is not None:
-            parts += [
-                self._above(bounds.over, 2, self._ceiling + up, bounds.loss, reference),
-                self._below(bounds.under, 3, self._ground - down, bounds.gain, reference),
-            ]
-        root, best = self._root, self.best
-        high = float(bounds.above[0, 0])
-        low = float(bounds.below[0, 0]) if problem.by_value and walk is None else bounds.low
-        low -= gamma * bounds.loss * rest
-        losses, highest = np.full(len(root), high - low), np.full(len(root), high)
-        if not problem.by_value:
-            # With a reference state the last two functions count at the root, else the first two.
-            first = (2, 3) if reference is not None else (problem.after(0), size + problem.after(0))
-            others = np.delete(np.arange(len(root)), best)
-            # Where that costs little, an action is claimed to be no better than ours at all.
-            behind = bounds.low - bounds.high[others] >= accuracy
-            losses[others] = np.where(behind, 0.0, accuracy)
-            theta = bounds.low + losses[others]
-            parts.append((root[others], np.full(len(others), first[0]), theta, 1.0))
+            parts.append(self._below(below, size, 0.0, None))
+        if z is not None:
+            parts += [self._above(over, 2, loss, z), self._below(under, 3, gain, z)]
+        high, low = float(above[0, 0]), sides.low
+        highest = np.full(len(self._root), high)
+        losses = np.full(len(self._root), high - low)
+        if problem.by_value:
             if walk is None:
-                parts.append((root[[best]], np.array([first[1]]), np.array([bounds.low]), -1.0))
-            # Values may be off by what the reference state's is, from the next step on.
-            highest[others] = np.minimum(high, theta + gamma * bounds.gain * rest)
-        claims = claims_of(parts, functions, problem.rewards, gamma)
-        need, learn = needs(claims, functions, found, gamma, evidence)
+                low = float(below[0, 0])
+            losses[:] = high - low
+        else:
+            first = (problem.after(0), size + problem.after(0)) if z is None else (2, 3)
+            at_root, losses, highest = self._rooted(first, functions, low, high, accuracy, gain)
+            parts += at_root if walk is None else at_root[:-1]
+            low -= problem.gamma * loss
+            if walk is None and problem.horizon is None:
+                low = max(low, float(below[0, 0]))
+        claims = claims_of(parts, functions, problem.rewards, problem.gamma)
+        need, learn = needs(claims, functions, found, problem.gamma, evidence)
         need[found.pairs] = np.maximum(need[found.pairs], _FEW * evidence)
         return Design(
             claims=claims,
@@ -442,7 +247,7 @@ class Designer:
             need=need,
             learn=learn,
             policy=np.where(self._out, NONE, self.policy),
-            best=best,
+            best=self.best,
             losses=losses,
             highest=highest,
             lower=low,
@@ -450,90 +255,131 @@ class Designer:
             kind=kind,
         )
 
-    def _walk(self, bounds: _Bounds, functions: Functions, first: int, evidence: float) -> Walk | None:
+    def _rooted(
+        self,
+        first: tuple[int, int],
+        functions: Functions,
+        low: float,
+        high: float,
+        accuracy: float,
+        gain: float,
+    ) -> tuple[list[Part], Values, Values]:
+        """The claims about the root's actions, by how much each may be better than ours, and their bounds.
+
+        `first` are the functions after the first step.
+        """
+        gamma, root, best = self.problem.gamma, self._root, self.best
+        others = np.delete(np.arange(len(root)), best)
+        worth = self.found.moments(functions.values[first[0]], gamma, root)[0]
+        losses, highest = np.zeros(len(root)), np.full(len(root), high)
+        # Where that costs little, an action is claimed to be no better than ours at all.
+        losses[others] = np.where(low - worth[others] >= accuracy, 0.0, accuracy)
+        losses[best] = accuracy
+        claimed = others
+        if self.problem.horizon is not None:
+            # With H steps nothing else bounds what our own action is worth.
+            claimed, losses[best] = np.arange(len(root)), worth[best] + accuracy - low
+        theta = low + losses[claimed]
+        # Values may be off by what the reference state's is, from the next step on.
+        highest[claimed] = np.minimum(high, theta + gamma * gain)
+        return (
+            [
+                (root[claimed], np.full(len(claimed), first[0]), theta, ABOVE),
+                (root[[best]], np.array([first[1]]), np.array([low]), BELOW),
+            ],
+            losses,
+            highest,
+        )
+
+    def _capped(self, above: Values, below: Values, loss: float, gain: float) -> tuple[Values, Values]:
+        """Functions within what is known of values, and what is known for states outside."""
+        ceiling, ground = self._ceiling + loss, self._ground - gain
+        return (
+            np.where(self._out, ceiling, np.minimum(above, ceiling)),
+            np.where(self._out, ground, np.maximum(below, ground)),
+        )
+
+    def _walk(
+        self, kind: Kind, accuracy: float, functions: Functions, first: int, evidence: float
+    ) -> Walk | None:
         """The episodes that are to earn what `below` says, or little less."""
-        if bounds.short == 0.0:
+        if kind.share == 0.0:
             return None
-        problem, found, gamma = self.problem, self.found, self.problem.gamma
-        steps, variance = 0.0, 0.0
-        now = np.zeros(found.states)
-        now[0] = 1.0
+        problem, steps, variance = self.problem, 0.0, 0.0
         if problem.horizon is None:
-            taken = np.zeros(len(found.state))
-            taken[self.policy[0]] = ~self._out
-            visits = self._solver.visits(taken, now, None)
-            steps, variance = float(visits.sum()), float(visits @ self._variance[self.policy[0]])
+            visits = self._visits()
+            steps, variance = float(visits.sum()), float(visits @ self._variance[0, self.policy[0]])
         else:
-            discount = 1.0
+            now = np.zeros(self.found.states)
+            now[0] = 1.0
             for h in problem.steps:
-                after = _columns(self.values[h + 1])
-                _, spread = found.moments(after, gamma, self.policy[h])
+                taken = np.zeros(len(self.found.state))
+                taken[self.policy[h, ~self._out]] = 1.0
                 steps += float(now.sum())
-                variance += discount * discount * float(now @ spread)
-                taken = np.zeros(len(found.state))
-                taken[self.policy[h]] = ~self._out
-                now, discount = (
-                    self._solver.next_visits(taken, now) / max(gamma, 1e-300),
-                    discount * gamma,
-                )
-        own = slice(first, first + len(bounds.below))
+                variance += problem.gamma ** (2 * h) * float(now @ self._variance[h, self.policy[h]])
+                now = self._solver.next_visits(taken, now) / max(problem.gamma, 1e-300)
+        own = slice(first, first + len(self.values))
         highest = float(functions.values[own, 1:].max())
         lowest = min(float(functions.values[own].min()), float(functions.outside[own].min()))
         barrier = _BARRIER * math.sqrt(variance)
         # One step beyond the barrier, and then the least. (Sums of many steps are rounded more.)
-        step = highest - problem.rewards[0] - gamma * lowest
+        step = highest - problem.rewards[0] - problem.gamma * lowest
         worst = barrier + max(step, 0.0) + highest - float(problem.bottom.min())
-        short = bounds.short - _SUMMED * functions.slack(problem.rewards)
+        short = kind.share * accuracy * (2.0 if problem.by_value else 1.0)
+        short -= _SUMMED * functions.slack(problem.rewards)
         need = evidence * (2.0 * variance / short**2 + 1.1 * worst / short) + 1.0
         return Walk(first, short, variance, steps, -barrier, -worst, need)
 
     def _functions(self, kinds: list[tuple[Values, float, Values]]) -> Functions:
-        """Functions one after the other: values at states, at the end, and at states never seen."""
-        values = [_columns(row, end) for rows, end, _ in kinds for row in rows]
-        outside = np.concatenate([out[: len(rows)] for rows, _, out in kinds])
-        stacked = np.array(values)
+        """Functions one after the other: values at states, at the end, and at states never seen.
+
+        With H steps, what is known after the last one is 0 at all states.
+        """
+        rows, outside = [], []
+        for values, end, beyond in kinds:
+            last = [np.zeros(self.found.states)] * (self.problem.horizon is not None)
+            rows += [_columns(row, end) for row in (*values, *last)]
+            outside.append(beyond[: len(values) + len(last)])
+        stacked, outer = np.array(rows), np.concatenate(outside)
         known = stacked[:, 0 if self.problem.may_end else 1 :]
         largest, smallest = known.max(1), known.min(1)
         if not self.closed:
-            largest, smallest = np.maximum(largest, outside), np.minimum(smallest, outside)
-        return Functions(stacked, outside, largest, smallest)
+            largest, smallest = np.maximum(largest, outer), np.minimum(smallest, outer)
+        return Functions(stacked, outer, largest, smallest)
 
-    def _above(
-        self, function: Values, first: int, caps: Values, lift: float, reference: int | None
-    ) -> tuple[Numbers, Numbers, Values, float]:
+    def _above(self, function: Values, first: int, loss: float, z: int | None) -> Part:
         """That no pair lifts a function, where it is below its cap."""
-        found, problem = self.found, self.problem
-        pairs, numbers, thetas = [], [], []
-        for h in problem.steps:
-            state = found.state[found.pairs]
-            claimed = (function[h] < caps[h])[state] & (
-                state != (-1 if reference is None else reference)
-            )
-            chosen = found.pairs[claimed]
-            pairs.append(chosen)
-            numbers.append(np.full(len(chosen), first + problem.after(h)))
-            thetas.append(function[h, found.state[chosen]] - lift)
-        return np.concatenate(pairs), np.concatenate(numbers), np.concatenate(thetas), 1.0
+        state, lift = self.found.state, (1.0 - self.problem.gamma) * loss
+        claimed = [
+            self._claimed_at(h, function[h] < self._ceiling[h] + loss, z) for h in self.problem.steps
+        ]
+        pairs = [np.flatnonzero(states[state]) for states in claimed]
+        theta = [function[h, state[chosen]] - lift for h, chosen in enumerate(pairs)]
+        return np.concatenate(pairs), self._after(first, pairs), np.concatenate(theta), ABOVE
 
-    def _below(
-        self, function: Values, first: int, caps: Values, lift: float, reference: int | None
-    ) -> tuple[Numbers, Numbers, Values, float]:
+    def _below(self, function: Values, first: int, gain: float, z: int | None) -> Part:
         """That our policy lowers a function nowhere, where it is above its cap."""
-        found, problem = self.found, self.problem
-        pairs, numbers, thetas = [], [], []
-        for h in problem.steps:
-            claimed = found.inside & (function[h] > caps[h])
-            if reference is not None:
-                claimed[reference] = False
-            states = np.flatnonzero(claimed)
-            pairs.append(self.policy[h, states])
-            numbers.append(np.full(len(states), first + problem.after(h)))
-            thetas.append(function[h, states] + lift)
-        return np.concatenate(pairs), np.concatenate(numbers), np.concatenate(thetas), -1.0
+        lift = (1.0 - self.problem.gamma) * gain
+        claimed = [
+            self._claimed_at(h, function[h] > self._ground[h] - gain, z) for h in self.problem.steps
+        ]
+        pairs = [self.policy[h, states] for h, states in enumerate(claimed)]
+        for chosen, states in zip(pairs, claimed, strict=True):
+            assert np.array_equal(self.found.state[chosen], np.flatnonzero(states))
+        theta = [function[h, states] + lift for h, states in enumerate(claimed)]
+        return np.concatenate(pairs), self._after(first, pairs), np.concatenate(theta), BELOW
 
+    def _claimed_at(self, h: int, exempt: Flags, z: int | None) -> Flags:
+        """The states about which there is a claim at a step, but for those that need none."""
+        states = self._system.asked(h) & exempt
+        if z is not None:
+            states[z] = False
+        return states
 
-# Calls of every pair, times the evidence, at least: estimates by fewer mean little.
-_FEW = 4.0
+    def _after(self, first: int, pairs: list[Numbers]) -> Numbers:
+        """By pair: the function after its step, of those that begin with the first."""
+        after = [np.full(len(chosen), first + self.problem.after(h)) for h, chosen in enumerate(pairs)]
+        return np.concatenate(after)
 
 
 def _columns(values: Values, end: float = 0.0) -> Values:

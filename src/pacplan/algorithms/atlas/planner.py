@@ -5,7 +5,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from pacplan.algorithms.atlas.design import Problem
+from pacplan.algorithms.atlas.problem import Problem
 from pacplan.algorithms.atlas.search import AtlasSearch
 from pacplan.algorithms.common.base import Planner, check_stationary
 from pacplan.algorithms.common.certainty import tails_of

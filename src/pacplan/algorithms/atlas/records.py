@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from pacplan.algorithms.atlas.chart import CLAIM, LINK, NONE, PAIR, STATE, WALK, Chart
-from pacplan.algorithms.atlas.design import Design, Problem
+from pacplan.algorithms.atlas.problem import Design, Problem
 from pacplan.algorithms.atlas.estimate import Estimate, Numbers, Values, estimate
 from pacplan.compiled.jit import records, zeros
 from pacplan.engine.graph import empty_table, grown

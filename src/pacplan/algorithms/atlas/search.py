@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.atlas.chart import Chart, make_calls
 from pacplan.algorithms.atlas.claims import by_pair, stakes
-from pacplan.algorithms.atlas.design import FLOORS, Design, Designer, Kind, Problem
+from pacplan.algorithms.atlas.design import Designer
 from pacplan.algorithms.atlas.estimate import Numbers, Values
+from pacplan.algorithms.atlas.problem import Design, Kind, Problem
 from pacplan.algorithms.atlas.records import Records
 from pacplan.algorithms.common.plans import best_estimate
 from pacplan.engine.calls import ABORTED, CHUNK_DONE, RULE
@@ -137,7 +138,7 @@ class AtlasSearch(KernelSearch):
         evidence = -math.log(_COARSE / ((before + 1.0) * (before + 2.0)) * self._delta)
         accuracy, found = 0.5 * self.gap, None
         while accuracy > self.target:
-            design = designer.best_design(accuracy, evidence, Kind(None, FLOORS[0], 0.0))
+            design = designer.best_design(accuracy, evidence, Kind())
             if design is None or design.cost > _CHEAP * calls:
                 break
             found, accuracy = design, 0.5 * accuracy

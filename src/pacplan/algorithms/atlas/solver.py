@@ -74,27 +74,22 @@ class Solver:
             rows = Rows(free, np.arange(len(free) + 1), reward[pairs], self.transitions[pairs])
             solving.evaluate(rows, values, self._gamma, 0.0)
 
-    def visits(self, taken: Values, start: Values, ends_at: int | None) -> Values:
-        """Discounted visits of each state from some on, until a state is reached again.
+    def visits(self, taken: Values, start: Values) -> Values:
+        """Discounted visits of each state from some on.
 
         Args:
             taken: the part of its state's visits in which each pair is taken.
             start: by state.
-            ends_at: the state; None: there is none.
         """
         gamma = self._gamma
         if self._small:
             following = np.add.reduceat(taken[:, np.newaxis] * self.transitions, self.begins)
-            if ends_at is not None:
-                following[ends_at] = 0.0
             return np.asarray(np.linalg.solve(np.eye(self._states) - gamma * following.T, start))
         now, total = start.copy(), np.zeros(self._states)
         for _ in range(_STEPS):
             total += now
             if now.sum() * gamma < _VISITS_LEFT * (1.0 - gamma) * start.sum():
                 break
-            if ends_at is not None:
-                now[ends_at] = 0.0
             now = self.next_visits(taken, now)
         return total
 

@@ -1,0 +1,99 @@
+"""The unknowns for which claims take the fewest calls, by Newton's method.
+
+The margins of claims are linear in the unknowns, M = A x + c. A claim needs about 2 v / M^2 + R / M calls
+of its pair, and a pair as many as the claim that needs most: a convex function of x wherever all M > 0.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse.linalg import cg
+
+from pacplan.algorithms.atlas.estimate import Numbers, Values
+
+# The largest of some numbers is taken for their norm of this power.
+_POWER = 4.0
+# Up to so many unknowns a step is solved for directly, and with more roughly.
+_DIRECT, _ROUGH, _ROUNDS = 1500, 0.1, 100
+# Newton's steps: at most so many, and no more once one saves less than this part of the calls.
+_STEPS, _ENOUGH = 30, 0.01
+# How much of the way to where a margin would be 0 a step goes; and how little rounding leaves of a curve.
+_WAY, _RIDGE = 0.9, 1e-10
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Margins of claims, as functions of unknowns.
+
+    Attributes:
+        matrix: A, [claim, unknown].
+        constant: c.
+        pair: of each claim.
+        variance: v of each claim.
+        risk: R of each claim: how far the worst outcome is from the mean.
+        function: what each claim is about, as the system numbers it.
+    """
+
+    matrix: Any
+    constant: Values
+    pair: Numbers
+    variance: Values
+    risk: Values
+    function: Numbers
+
+    def at(self, x: Values) -> Values:
+        """The margins."""
+        return np.asarray(self.matrix @ x + self.constant)
+
+    def calls(self, margins: Values) -> tuple[Values, Values]:
+        """What each claim needs, and the same summed up by pair, as a norm."""
+        calls = 2.0 * self.variance / margins**2 + self.risk / margins
+        return calls, np.bincount(self.pair, calls**_POWER) ** (1.0 / _POWER)
+
+
+def cheapest(margins: Margins, x: Values) -> Values:
+    """The unknowns that need the fewest calls, from some with positive margins on."""
+    matrix = margins.matrix
+    m = margins.at(x)
+    total = margins.calls(m)[1].sum()
+    for _ in range(_STEPS):
+        slope, curve = _derivatives(margins, m)
+        gradient = matrix.T @ slope
+        direction = -_solved(matrix.T @ sparse.diags_array(curve) @ matrix, gradient)
+        change = matrix @ direction
+        shrinks = change < 0.0
+        step = min(1.0, _WAY * float((m[shrinks] / -change[shrinks]).min(initial=np.inf)))
+        hoped, before = float(gradient @ direction), total
+        while (total := margins.calls(m + step * change)[1].sum()) > before + 0.1 * step * hoped:
+            step *= 0.5
+            if step < 1e-6:
+                return x
+        x = x + step * direction
+        m = margins.at(x)
+        if before - total <= _ENOUGH * before:
+            break
+    return x
+
+
+def _derivatives(margins: Margins, m: Values) -> tuple[Values, Values]:
+    """Of the sum over pairs by each margin: first ones, and second ones without those that are mixed."""
+    v, risk = margins.variance, margins.risk
+    calls, norm = margins.calls(m)
+    part = calls / np.maximum(norm[margins.pair], 1e-300)
+    first = -(4.0 * v / m + risk) / m**2
+    weight = part ** (_POWER - 1.0)
+    bend = (_POWER - 1.0) * (1.0 - part**_POWER) * first**2 / np.maximum(calls, 1e-300)
+    return weight * first, weight * ((12.0 * v / m + 2.0 * risk) / m**3 + bend)
+
+
+def _solved(matrix: Any, right: Values) -> Values:
+    """The solution of a system whose matrix is positive definite."""
+    scale = 1.0 / np.sqrt(matrix.diagonal())
+    scaled, wanted = sparse.diags_array(scale) @ matrix @ sparse.diags_array(scale), scale * right
+    if len(right) > _DIRECT:
+        return np.asarray(scale * cg(scaled, wanted, rtol=_ROUGH, maxiter=_ROUNDS)[0])
+    full = scaled.toarray()
+    full[np.arange(len(right)), np.arange(len(right))] += _RIDGE
+    return np.asarray(scale * linalg.cho_solve(linalg.cho_factor(full), wanted))
