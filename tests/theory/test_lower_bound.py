@@ -12,9 +12,9 @@ from scipy import optimize
 import pacplan
 from conftest import random_small
 from pacplan import exact, theory
-from pacplan.theory.alternatives import Side
+from pacplan.theory.alternatives import _Prices
 from pacplan.theory.divergence import bernoulli as kl
-from pacplan.theory.histories import histories
+from pacplan.theory.histories import histories, recurring
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=15)
 BANDIT = {"gamma": 1.0, "horizon": 1}
@@ -360,22 +360,19 @@ def test_three_steps():
     assert calls[0] < calls[1] < calls[2]
 
 
-@pytest.mark.parametrize("raised", [False, True])
-def test_derivatives(raised):
-    tree = histories(random_small(np.random.default_rng(5)), 0, gamma=0.9, horizon=3)
-    if raised:
-        policy = {k: node.pairs[k % 2] for k, node in enumerate(tree.nodes)}
-        side = Side.raised(tree, 0, policy)
-    else:
-        side = Side.lowered(tree, (0, 1))
+@pytest.mark.parametrize("horizon", [2, None])
+def test_derivatives(horizon):
+    model = random_small(np.random.default_rng(5))
+    tree = histories(model, 0, gamma=0.9, horizon=2) if horizon else recurring(model, 0, gamma=0.9)
     rng = np.random.default_rng(1)
-    z, visits = rng.uniform(0.05, 0.6, len(side.groups)), rng.random(len(tree.pairs))
-    found = side.push(z, visits)
-    for i in range(len(z)):
-        step = 1e-6 * np.eye(len(z))[i]
-        up, down = side.push(z + step, visits), side.push(z - step, visits)
-        assert found.value_by[i] == pytest.approx((up.value - down.value) / 2e-6, rel=1e-4, abs=1e-7)
-        assert found.cost_by[i] == pytest.approx((up.cost - down.cost) / 2e-6, rel=1e-4, abs=1e-7)
+    prices = _Prices(tree, 0, (1,), rng.random(len(tree.pairs)), 0.1)
+    worth = tree.values({})
+    values = np.array([max(worth[e] for e in node.pairs) for node in tree.nodes])
+    values += rng.uniform(-0.05, 0.05, len(values))
+    for i in range(len(values)):
+        step = 1e-6 * np.eye(len(values))[i]
+        change = prices.at(values + step).cost - prices.at(values - step).cost
+        assert prices.at(values).slopes[i] == pytest.approx(change / 2e-6, rel=1e-4, abs=1e-7)
 
 
 # Refusals ---------------------------------------------------------------------------------------------

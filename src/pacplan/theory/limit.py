@@ -14,7 +14,7 @@ from pacplan.core import checks
 from pacplan.models.protocol import Table
 from pacplan.theory.alternatives import Change, Search, subsets
 from pacplan.theory.divergence import bernoulli, divergence
-from pacplan.theory.histories import History, Tree, histories
+from pacplan.theory.histories import Graph, History, histories, recurring
 
 _ROUNDS = 200
 # Of values: closer than this to epsilon counts as epsilon-optimal.
@@ -79,7 +79,7 @@ def lower_bound(
     epsilon: float,
     delta: float,
     gamma: float,
-    horizon: int,
+    horizon: int | None = None,
     tolerance: float = 1e-4,
 ) -> LowerBound:
     """The calls that any rule needs in expectation if its answers are right with probability 1 - delta.
@@ -128,8 +128,11 @@ def lower_bound(
     stop = checks.positive("tolerance", tolerance)
     root = model.initial_state() if state is None else state
     model.actions(root)  # Raises if there is no such state, or nothing to decide in it.
-    tree = histories(model, root, gamma=gamma, horizon=horizon)
-    return _Program(tree, accuracy, chance).solve(stop)
+    if horizon is None:
+        graph = recurring(model, root, gamma=gamma)
+    else:
+        graph = histories(model, root, gamma=gamma, horizon=horizon)
+    return _Program(graph, accuracy, chance).solve(stop)
 
 
 class _Cut(NamedTuple):
@@ -144,15 +147,15 @@ class _Cut(NamedTuple):
 class _Program:
     """The linear program over N and q, and what makes it grow."""
 
-    def __init__(self, tree: Tree, epsilon: float, delta: float) -> None:
-        self.tree = tree
-        self.pairs = len(tree.pairs)
+    def __init__(self, graph: Graph, epsilon: float, delta: float) -> None:
+        self.graph = graph
+        self.pairs = len(graph.pairs)
         self.delta = delta
-        values = tree.values({})
-        self.actions = tree.nodes[0].pairs
+        values = graph.values({})
+        self.actions = graph.nodes[0].pairs
         best = max(values[a] for a in self.actions)
         self.answers = [a for a in self.actions if best - values[a] <= epsilon + _ROUNDING]
-        self.search = Search(tree, epsilon)
+        self.search = Search(graph, epsilon)
         self.cuts: list[_Cut] = []
         self.rows: list[Floats] = []
         self.sides: list[float] = []
@@ -161,7 +164,7 @@ class _Program:
     def _flow(self) -> None:
         """No node is visited more often than its parent leads to it; an answer is likely right."""
         width = self.pairs + len(self.answers)
-        for node in self.tree.nodes[1:]:
+        for node in (node for node in self.graph.nodes if node.parent >= 0):
             row = np.zeros(width)
             row[list(node.pairs)] = 1.0
             row[node.parent] = -node.chance
@@ -200,7 +203,7 @@ class _Program:
     def _even(self) -> Floats:
         """Every action of a node as often as the others, every answer as likely."""
         visits = np.zeros(self.pairs)
-        for node in self.tree.nodes:
+        for node in self.graph.nodes:
             arrivals = 1.0 if node.parent < 0 else node.chance * visits[node.parent]
             visits[list(node.pairs)] = arrivals / len(node.pairs)
         likely = np.full(len(self.answers), (1.0 - self.delta) / len(self.answers))
@@ -229,7 +232,7 @@ class _Program:
     def _divergences(self, change: Change) -> Floats:
         divergences = np.zeros(self.pairs)
         for e, law in change.laws.items():
-            divergences[e] = divergence(self.tree.pairs[e].chances, law)
+            divergences[e] = divergence(self.graph.pairs[e].chances, law)
         return divergences
 
     def _questions(self) -> Iterator[tuple[tuple[int, ...], int]]:
@@ -253,7 +256,7 @@ class _Program:
         return np.maximum(found.x, 0.0), float(found.fun)
 
     def _result(self, point: Floats, calls: float, at_most: float) -> LowerBound:
-        pairs = self.tree.pairs
+        pairs = self.graph.pairs
         price = bernoulli(1.0 - self.delta, self.delta)
         return LowerBound(
             calls=calls,
@@ -266,10 +269,10 @@ class _Program:
 
     def _action(self, pair: int) -> int:
         """The action of a pair of the root."""
-        return self.tree.pairs[pair].history[0]
+        return self.graph.pairs[pair].history[-1]
 
     def _alternative(self, cut: _Cut) -> Alternative:
-        pairs = self.tree.pairs
+        pairs = self.graph.pairs
         return Alternative(
             rival=self._action(cut.rival),
             denied=tuple(self._action(a) for a in cut.denied),
@@ -278,7 +281,7 @@ class _Program:
         )
 
     def _outcomes(self, e: int, law: Sequence[float]) -> tuple[Outcome, ...]:
-        pair = self.tree.pairs[e]
+        pair = self.graph.pairs[e]
         return tuple(
             Outcome(p, reward, self._state(node))
             for p, reward, node in zip(law, pair.rewards, pair.nodes, strict=True)
@@ -287,7 +290,7 @@ class _Program:
 
     def _state(self, node: int) -> int | None:
         """The state of a node: the last of the history of any of its pairs but the action."""
-        return self.tree.pairs[self.tree.nodes[node].pairs[0]].history[-2] if node >= 0 else None
+        return self.graph.pairs[self.graph.nodes[node].pairs[0]].history[-2] if node >= 0 else None
 
 
 def _slope(p: float, q: float) -> float:
