@@ -58,20 +58,19 @@ class Search:
         too.
         """
         known = self._known.setdefault((rival, denied), [])
-        starts = known.copy()
+        starts, before = known.copy(), len(known)
         if thorough or not known:
             starts += [self._truth, *(self._elsewhere() for _ in range(_STARTS))]
-        known.clear()
         found: list[Change] = []
-        for start in starts:
+        for i, start in enumerate(starts):
             prices = _Prices(self.graph, rival, denied, visits, self.epsilon * (1.0 + _BEYOND))
             values = prices.minimise(start)
             change = Change(prices.at(values).laws, prices.at(values).cost)
-            if not self._denies(rival, denied, change):
-                continue
-            if all(abs(change.cost - other.cost) > 1e-6 * other.cost for other in found):
+            new = all(abs(change.cost - other.cost) > 1e-6 * other.cost for other in found)
+            if new and self._denies(rival, denied, change):
                 found.append(change)
-                known.append(values)
+                if i >= before:
+                    known.append(values)
         return found
 
     def _denies(self, rival: int, denied: tuple[int, ...], change: Change) -> bool:
