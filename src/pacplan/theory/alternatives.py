@@ -1,13 +1,14 @@
 """The cheapest problem in which given answers are wrong, if a call of pair e costs N_e KL(P_e, P'_e).
 
-In such a problem a rival is best at the root, and every denied action is worth less by more than epsilon.
-Given the values v of all nodes there, each law can be chosen by itself: a pair whose mean score
+In such a problem a rival is best at the root, and worth more than every denied action by more than
+epsilon. Given the values v of all nodes there, each law can be chosen by itself: a pair whose mean score
 r + gamma v is above the value of its node is lowered to it; if the means of all pairs of a node are
-below its value, one of them is raised to it, the one for which that is cheapest. The cheapest law with a
-given mean is known (`nearest_below`). So what is searched for is v.
+below its value, the one for which that is cheapest is raised to it. The cheapest law with a given mean
+is known (`nearest_below`). So what is searched for is v.
 """
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from operator import mul
 from typing import NamedTuple
@@ -23,8 +24,8 @@ from pacplan.theory.histories import Graph
 _FARTHEST = 1e-7
 # An alternative must deny answers by more than epsilon, so it does by this part of it more.
 _BEYOND = 1e-7
-# Searches that start elsewhere, when one is to be thorough.
-_STARTS = 6
+# Other places at which a thorough search starts.
+_STARTS = 4
 
 Floats = NDArray[np.float64]
 
@@ -54,22 +55,25 @@ class Search:
     ) -> list[Change]:
         """Alternatives in which no denied action is epsilon-optimal.
 
-        Empty if none is found: values cannot be that far apart. A thorough search starts in other places,
-        too.
+        Empty if there is none: values cannot be that far apart. A search starts where others ended; a
+        thorough one starts in other places, too, and keeps what is cheaper than all before.
         """
         known = self._known.setdefault((rival, denied), [])
-        starts, before = known.copy(), len(known)
-        if thorough or not known:
-            starts += [self._truth, *(self._elsewhere() for _ in range(_STARTS))]
+        old = len(known)
+        fresh: list[Floats] = []
+        if thorough or not old:
+            fresh = [self._truth, *(self._elsewhere() for _ in range(_STARTS))]
         found: list[Change] = []
-        for i, start in enumerate(starts):
+        for i, start in enumerate([*known, *fresh]):
             prices = _Prices(self.graph, rival, denied, visits, self.epsilon * (1.0 + _BEYOND))
             values = prices.minimise(start)
             change = Change(prices.at(values).laws, prices.at(values).cost)
-            new = all(abs(change.cost - other.cost) > 1e-6 * other.cost for other in found)
-            if new and self._denies(rival, denied, change):
+            least = min((other.cost for other in found), default=math.inf)
+            if i >= old and change.cost >= (1.0 - 1e-6) * least:
+                continue
+            if self._denies(rival, denied, change):
                 found.append(change)
-                if i >= before:
+                if i >= old:
                     known.append(values)
         return found
 
@@ -95,7 +99,7 @@ class Search:
 
 
 class _Tilt(NamedTuple):
-    """Another law of a pair, what it costs, and the derivative of that by scores: slope times the law."""
+    """Another law of a pair and its cost. The derivative of that by the scores is slope times law."""
 
     pair: int
     law: list[float]
@@ -199,7 +203,7 @@ class _Prices:
                 "fun": lambda x: self._room(x * self.unit)[0] / self.unit,
                 "jac": lambda x: self._room(x * self.unit)[1],
             },
-            options={"ftol": 1e-9, "maxiter": 100},
+            options={"ftol": 1e-7, "maxiter": 50},
         )
         return np.asarray(found.x * self.unit)
 

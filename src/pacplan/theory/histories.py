@@ -1,4 +1,4 @@
-"""What a rule can call in a table, and the law of each: the histories from a state on, or all states."""
+"""What can be called in a table, and the law of each: the histories from a state on, or all states."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

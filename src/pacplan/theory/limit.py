@@ -38,7 +38,8 @@ class Alternative:
     Attributes:
         rival: an action of the root that is better there than each of `denied` by more than epsilon.
         denied: actions that are epsilon-optimal in truth, and not there.
-        laws: the laws that are different, by the history (a_0, s_1, a_1, ..., a_h) of the pair.
+        laws: the laws that are different, by the history (a_0, s_1, a_1, ..., a_h) of the pair, or by
+            (s, a) without a horizon.
         divergences: KL(P, P') of these laws.
     """
 
@@ -60,8 +61,8 @@ class LowerBound:
         alternatives: the problems that the bound was made from.
         at_most: what the bound would be at most if all alternatives of the class were taken, not only
             those found; for H > 1 as far as a local search can tell.
-        visits: the calls of each pair, by its history (a_0, s_1, a_1, ..., a_h), with which `at_most`
-            of them are enough.
+        visits: the calls of each pair, named as in `Alternative.laws`, with which `at_most` of them are
+            enough.
     """
 
     calls: float
@@ -91,13 +92,17 @@ def lower_bound(
     nothing is declared and nodes are not merged. A rule that is told more (that rewards are
     deterministic, or that equal states are equal) may need less.
 
+    Without a horizon the rules are those that call any pair (s, a) at any time, as `Atlas` does, and
+    the class is all problems with these states and actions: a pair may have any joint law of rewards in
+    `reward_range` and of all the states, and of the end if the model may end.
+
     *Why.* N_e is the expected number of calls of pair e, q(A) the probability of an answer in A, both
     in the true problem. In an alternative in which no action of A is epsilon-optimal, an answer in A
     has probability at most delta. By the chain rule and the data-processing inequality
 
         sum_e N_e KL(P_e, P'_e) >= kl(q(A), delta)    if q(A) >= delta
 
-    and as a node is visited at most once for each call of its parent that led to it,
+    and with a horizon, as a node is visited at most once for each call of its parent that led to it,
 
         sum over pairs e' of a child of N_e' <= p(child | e) N_e
 
@@ -117,9 +122,9 @@ def lower_bound(
         state: to plan from.
         epsilon: accuracy.
         delta: probability of a wrong answer.
-        gamma: discount.
-        horizon: steps, H. The tree of histories may have 1000 pairs, but expect seconds for 10 of them
-            and many minutes for 40.
+        gamma: discount; below 1 without a horizon.
+        horizon: steps, H; None: infinitely many, in states that recur. The tree of histories may have
+            1000 pairs, but expect seconds for 10 pairs and many minutes for 40.
         tolerance: stop when the bound cannot grow by more than this part of itself.
     """
     exact.check_tables(model)
@@ -164,11 +169,12 @@ class _Program:
     def _flow(self) -> None:
         """No node is visited more often than its parent leads to it; an answer is likely right."""
         width = self.pairs + len(self.answers)
-        for node in (node for node in self.graph.nodes if node.parent >= 0):
-            row = np.zeros(width)
-            row[list(node.pairs)] = 1.0
-            row[node.parent] = -node.chance
-            self._add(row, 0.0)
+        for node in self.graph.nodes:
+            if node.parent >= 0:
+                row = np.zeros(width)
+                row[list(node.pairs)] = 1.0
+                row[node.parent] = -node.chance
+                self._add(row, 0.0)
         row = np.zeros(width)
         row[self.pairs :] = -1.0
         self._add(row, self.delta - 1.0)
@@ -268,7 +274,7 @@ class _Program:
         )
 
     def _action(self, pair: int) -> int:
-        """The action of a pair of the root."""
+        """The action of a pair."""
         return self.graph.pairs[pair].history[-1]
 
     def _alternative(self, cut: _Cut) -> Alternative:
@@ -289,7 +295,7 @@ class _Program:
         )
 
     def _state(self, node: int) -> int | None:
-        """The state of a node: the last of the history of any of its pairs but the action."""
+        """The state of a node: what any of its pairs has before the action."""
         return self.graph.pairs[self.graph.nodes[node].pairs[0]].history[-2] if node >= 0 else None
 
 
