@@ -1,10 +1,10 @@
 """The cheapest problem in which given answers are wrong, if a call of pair e costs N_e KL(P_e, P'_e).
 
 In such a problem a rival is best at the root, and worth more than every denied action by more than
-epsilon. Given the values v of all nodes there, each law can be chosen by itself: a pair whose mean score
-r + gamma v is above the value of its node is lowered to it; if the means of all pairs of a node are
-below its value, the one for which that is cheapest is raised to it. The cheapest law with a given mean
-is known (`nearest_below`). So what is searched for is v.
+epsilon. Given the values v of all nodes there, each law can be chosen by itself: a pair whose mean
+score r + gamma v is above the value of its node is lowered to it; if the means of all pairs of a node
+are below its value, the one for which that is cheapest is raised to it. The cheapest law with a given
+mean is known (`nearest_below`). So what is searched for is v.
 """
 
 import itertools
@@ -62,7 +62,8 @@ class Search:
         old = len(known)
         fresh: list[Floats] = []
         if thorough or not old:
-            fresh = [self._truth, *(self._elsewhere() for _ in range(_STARTS))]
+            others = min(_STARTS, len(self._truth) - 1)
+            fresh = [self._truth, *(self._elsewhere() for _ in range(others))]
         found: list[Change] = []
         for i, start in enumerate([*known, *fresh]):
             prices = _Prices(self.graph, rival, denied, visits, self.epsilon * (1.0 + _BEYOND))
