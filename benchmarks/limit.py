@@ -97,6 +97,7 @@ PROBLEMS = (
               ((0.9, 0.1), (0.4, 0.2), (0.3, 0.2), (0.1, 0.05))),
     two_steps("two steps, close", 0.05, (0.5, 0.5), (0.5, 0.5),
               ((0.6, 0.5), (0.6, 0.4), (0.5, 0.4), (0.5, 0.4))),
+    arms(0.1, 0.7, 0.5)._replace(name="one state, gamma 0.9", horizon=None, gamma=0.9),
     two_states(0.5, 0.05, 0.2),
     two_states(0.5, 0.02, 0.28),
     two_states(0.9, 0.1, 0.2),
