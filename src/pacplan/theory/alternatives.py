@@ -31,10 +31,11 @@ Floats = NDArray[np.float64]
 
 
 class Change(NamedTuple):
-    """Other laws of some pairs, and what they cost."""
+    """Other laws of some pairs, what they cost, and the derivatives of that by the values of nodes."""
 
     laws: dict[int, list[float]]
     cost: float
+    slopes: Floats
 
 
 class Search:
@@ -68,19 +69,16 @@ class Search:
         for i, start in enumerate([*known, *fresh]):
             prices = _Prices(self.graph, rival, denied, visits, self.epsilon * (1.0 + _BEYOND))
             values = prices.minimise(start)
-            change = Change(prices.at(values).laws, prices.at(values).cost)
+            change = prices.at(values)
             least = min((other.cost for other in found), default=math.inf)
             if i >= old and change.cost >= (1.0 - 1e-6) * least:
                 continue
-            if self._denies(rival, denied, change):
+            worth = self.graph.values(change.laws, values.tolist())
+            if worth[rival] - max(worth[a] for a in denied) > self.epsilon:
                 found.append(change)
                 if i >= old:
                     known.append(values)
         return found
-
-    def _denies(self, rival: int, denied: tuple[int, ...], change: Change) -> bool:
-        values = self.graph.values(change.laws)
-        return values[rival] - max(values[a] for a in denied) > self.epsilon
 
     def _nodes(self, laws: dict[int, list[float]]) -> Floats:
         """The values of all nodes."""
@@ -108,14 +106,6 @@ class _Tilt(NamedTuple):
     slope: float
 
 
-class _Price(NamedTuple):
-    """What values cost, and the laws that give them."""
-
-    cost: float
-    slopes: Floats
-    laws: dict[int, list[float]]
-
-
 class _Prices:
     """Costs of values if a rival is to be best and denied actions are to be `wanted` below it."""
 
@@ -127,16 +117,16 @@ class _Prices:
         self.below = {e: wanted if e in denied else 0.0 for node in graph.nodes for e in node.pairs}
         self.visits = visits
         self.unit = wanted
-        self._last: tuple[bytes, _Price] | None = None
+        self._last: tuple[bytes, Change] | None = None
 
-    def at(self, values: Floats) -> _Price:
+    def at(self, values: Floats) -> Change:
         """The last answer is kept: costs and their derivatives are asked apart."""
         asked = values.tobytes()
         if self._last is None or self._last[0] != asked:
             self._last = asked, self._price(values)
         return self._last[1]
 
-    def _price(self, values: Floats) -> _Price:
+    def _price(self, values: Floats) -> Change:
         cost, slopes, laws = 0.0, np.zeros(len(values)), {}
         for k in range(len(values)):
             for tilt in self._tilts(k, values.tolist()):
@@ -146,7 +136,7 @@ class _Prices:
                 for p, after in zip(tilt.law, self.graph.pairs[tilt.pair].nodes, strict=True):
                     if after >= 0:
                         slopes[after] += self.graph.gamma * tilt.slope * p
-        return _Price(cost, slopes, laws)
+        return Change(laws, cost, slopes)
 
     def _tilts(self, k: int, values: list[float]) -> Iterator[_Tilt]:
         """Lower the pairs of a node that are worth too much; raise one if none is worth enough."""
