@@ -396,6 +396,18 @@ def test_states_that_do_not_count(terminal):
     assert bound.calls == pytest.approx(known, rel=3e-4)
 
 
+def test_any_state_may_follow():
+    """A rich state that is never reached must be excluded, too."""
+    p = np.zeros((2, 2, 2))
+    p[0, :, 0] = p[1, :, 1] = 1.0
+    rewards = np.array([[0.7, 0.5], [1.0, 1.0]])
+    settings = {"epsilon": 0.1, "delta": 0.1, "gamma": 0.9}
+    bound = theory.lower_bound(pacplan.TabularMDP(p, rewards, noise="bernoulli"), **settings)
+    assert bound.calls > 1.1 * theory.lower_bound(bandit(0.7, 0.5), **settings).calls
+    laws = [law for one in bound.alternatives for (s, _), law in one.laws.items() if s == 0]
+    assert any(outcome.successor == 1 for law in laws for outcome in law)
+
+
 @pytest.mark.parametrize("terminal", [None, [2]])
 @pytest.mark.parametrize("seed", range(2))
 def test_recurring_alternatives_deny_the_answers(seed, terminal):
