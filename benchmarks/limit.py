@@ -157,7 +157,7 @@ def main():
             table.add_row(
                 problem.name,
                 f"{problem.epsilon:g}",
-                f"{limit.time:.1f}",
+                f"{limit.time:.1f}" if len(limit.answers) == 1 else "-",
                 f"{delta:g}",
                 f"{limit.calls:,.0f}",
                 f"{np.median(calls):,.0f}",
