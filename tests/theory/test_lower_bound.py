@@ -12,9 +12,9 @@ from scipy import optimize
 import pacplan
 from conftest import random_small
 from pacplan import exact, theory
-from pacplan.theory.alternatives import Side
+from pacplan.theory.alternatives import _Prices
 from pacplan.theory.divergence import bernoulli as kl
-from pacplan.theory.histories import histories
+from pacplan.theory.histories import histories, recurring
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=15)
 BANDIT = {"gamma": 1.0, "horizon": 1}
@@ -280,51 +280,56 @@ def test_alternatives_deny_the_answers(seed, noise):
             assert spent >= kl(0.1, 0.9) * (1 - 1e-3)
 
 
-def cheapest_by_brute_force(model, rival, denied, visits, *, epsilon, gamma, starts=2):
-    """The cheapest alternative in two steps, over the laws themselves, from many starts."""
-    tree = histories(model, model.initial_state(), gamma=gamma, horizon=2)
-    index = {pair.history: e for e, pair in enumerate(tree.pairs)}
-    up, down = index[(rival,)], index[(denied,)]
-    weights = np.array([visits[pair.history] for pair in tree.pairs])
-    sizes = [len(pair.chances) for pair in tree.pairs]
-    places = np.cumsum([0, *sizes])
-    true = np.concatenate([pair.chances for pair in tree.pairs])
-    nodes = {k: len(true) + i for i, k in enumerate(range(1, len(tree.nodes)))}
+def cheapest_by_brute_force(graph, rival, denied, visits, *, epsilon):
+    """The cheapest alternative over the laws themselves, for every policy of the rival."""
+    index = {pair.history: e for e, pair in enumerate(graph.pairs)}
+    weights = np.array([visits[pair.history] for pair in graph.pairs])
+    places = np.cumsum([0, *(len(pair.chances) for pair in graph.pairs)])
+    true = np.concatenate([pair.chances for pair in graph.pairs])
+    given = true > 0.0
 
     def worth(x, e):
         """Of a pair, given the values of nodes that x holds after the laws."""
-        pair = tree.pairs[e]
-        law = x[places[e] : places[e + 1]]
-        following = [x[nodes[k]] if k >= 0 else 0.0 for k in pair.nodes]
-        return law @ (np.array(pair.rewards) + gamma * np.array(following))
+        following = np.append(x[len(true) :], 0.0)[list(graph.pairs[e].nodes)]
+        return x[places[e] : places[e + 1]] @ (
+            np.array(graph.pairs[e].rewards) + graph.gamma * following
+        )
 
     def cost(x):
-        per_pair = np.add.reduceat(true * np.log(true / np.maximum(x[: len(true)], 1e-12)), places[:-1])
-        return weights @ per_pair
+        terms = np.zeros(len(true))
+        terms[given] = true[given] * np.log(true[given] / np.maximum(x[: len(true)][given], 1e-12))
+        return weights @ np.add.reduceat(terms, places[:-1])
+
+    def gaps(x, policy):
+        """By how much values are above the worth of all pairs, and the other way for the policy's."""
+        values = x[len(true) :]
+        above = [
+            values[k] - worth(x, e) - epsilon * (e == index[denied])
+            for k, node in enumerate(graph.nodes) for e in node.pairs
+        ]  # fmt: skip
+        return np.array(above + [worth(x, e) - values[k] for k, e in enumerate(policy) if e >= 0])
 
     best = math.inf
-    below = [k for k, node in enumerate(tree.nodes) if node.parent == up]
-    others = [k for k, node in enumerate(tree.nodes) if node.parent == down]
     rng = np.random.default_rng(0)
-    for policy in itertools.product(*(tree.nodes[k].pairs for k in below)):
+    truth = graph.values({})
+    values = [max(truth[e] for e in node.pairs) for node in graph.nodes]
+    # Below the denied action values need only be high enough.
+    choices = [(-1,) if node.parent == index[denied] else node.pairs for node in graph.nodes[1:]]
+    for policy in itertools.product((index[rival],), *choices):
+        laws = [rng.dirichlet(0.1 + 20 * np.array(pair.chances)) for pair in graph.pairs]
+        start = np.concatenate([*laws, values])
         conditions = [
             {"type": "eq", "fun": lambda x: np.add.reduceat(x[: len(true)], places[:-1]) - 1.0},
-            {"type": "ineq", "fun": lambda x: worth(x, up) - worth(x, down) - epsilon},
-            *({"type": "ineq", "fun": lambda x, k=k, e=e: worth(x, e) - x[nodes[k]]}
-              for k, e in zip(below, policy, strict=True)),
-            *({"type": "ineq", "fun": lambda x, k=k, e=e: x[nodes[k]] - worth(x, e)}
-              for k in others for e in tree.nodes[k].pairs),
-        ]  # fmt: skip
-        for _ in range(starts):
-            laws = [rng.dirichlet(1.0 + 20 * np.array(pair.chances)) for pair in tree.pairs]
-            start = np.concatenate([*laws, rng.random(len(nodes))])
-            found = optimize.minimize(
-                cost, start, method="SLSQP", bounds=[(1e-9, 1.0)] * len(start),
-                constraints=conditions, options={"maxiter": 300, "ftol": 1e-10},
-            )  # fmt: skip
-            broken = min(float(np.min(c["fun"](found.x))) for c in conditions[1:])
-            if broken > -1e-6 and abs(conditions[0]["fun"](found.x)).max() < 1e-6:
-                best = min(best, found.fun)
+            {"type": "ineq", "fun": gaps, "args": (policy,)},
+        ]
+        found = optimize.minimize(
+            cost, start, method="SLSQP", constraints=conditions,
+            bounds=[(0.0, 1.0)] * len(true) + [(None, None)] * len(values),
+            options={"maxiter": 300, "ftol": 1e-10},
+        )  # fmt: skip
+        broken = abs(conditions[0]["fun"](found.x)).max(), -gaps(found.x, policy).min()
+        if max(broken) < 1e-6:
+            best = min(best, found.fun)
     return best
 
 
@@ -332,10 +337,11 @@ def cheapest_by_brute_force(model, rival, denied, visits, *, epsilon, gamma, sta
 def test_no_alternative_in_two_steps_was_missed(seed):
     """The N said to be enough is just enough for what an independent search finds."""
     model = two_steps(seed)
-    settings = {"epsilon": 0.1, "gamma": 1.0}
-    bound = theory.lower_bound(model, delta=0.1, horizon=2, tolerance=1e-3, **settings)
+    settings = {"gamma": 1.0, "horizon": 2}
+    bound = theory.lower_bound(model, epsilon=0.1, delta=0.1, tolerance=1e-3, **settings)
     (answer,) = bound.answers
-    cost = cheapest_by_brute_force(model, 1 - answer, answer, bound.visits, **settings)
+    graph = histories(model, 0, **settings)
+    cost = cheapest_by_brute_force(graph, (1 - answer,), (answer,), bound.visits, epsilon=0.1)
     assert cost == pytest.approx(kl(0.1, 0.9), rel=5e-3)
 
 
@@ -360,22 +366,110 @@ def test_three_steps():
     assert calls[0] < calls[1] < calls[2]
 
 
-@pytest.mark.parametrize("raised", [False, True])
-def test_derivatives(raised):
-    tree = histories(random_small(np.random.default_rng(5)), 0, gamma=0.9, horizon=3)
-    if raised:
-        policy = {k: node.pairs[k % 2] for k, node in enumerate(tree.nodes)}
-        side = Side.raised(tree, 0, policy)
-    else:
-        side = Side.lowered(tree, (0, 1))
+# States that recur ------------------------------------------------------------------------------------
+
+
+def recurs(seed, *, states=2, **rest):
+    """A small random problem in which the two actions of the root are apart."""
+    rng = np.random.default_rng(seed)
+    rewards = rng.uniform(0.1, 0.9, (states, 2))
+    rewards[0] = 0.7, 0.4
+    return pacplan.TabularMDP(
+        rng.dirichlet(np.ones(states), (states, 2)), rewards, noise="bernoulli", **rest
+    )
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.8])
+def test_one_state_is_a_bandit(gamma):
+    """What comes later is the same for all actions."""
+    bound = theory.lower_bound(bandit(0.7, 0.5, 0.4), epsilon=0.1, delta=0.1, gamma=gamma)
+    known = theory.lower_bound(bandit(0.7, 0.5, 0.4), epsilon=0.1, delta=0.1, **BANDIT)
+    assert bound.calls == pytest.approx(known.calls, rel=3e-4)
+    assert bound.visits.keys() == {(0, 0), (0, 1), (0, 2)}
+
+
+@pytest.mark.parametrize("terminal", [None, [2]])
+def test_states_that_do_not_count(terminal):
+    known = theory.lower_bound(bandit(0.7, 0.4), epsilon=0.1, delta=0.1, **BANDIT).calls
+    model = recurs(0, states=3, terminal=terminal)
+    bound = theory.lower_bound(model, epsilon=0.1, delta=0.1, gamma=0.0)
+    assert bound.calls == pytest.approx(known, rel=3e-4)
+
+
+def test_any_state_may_follow():
+    """A rich state that is never reached must be excluded, too."""
+    p = np.zeros((2, 2, 2))
+    p[0, :, 0] = p[1, :, 1] = 1.0
+    rewards = np.array([[0.7, 0.5], [1.0, 1.0]])
+    settings = {"epsilon": 0.1, "delta": 0.1, "gamma": 0.9}
+    bound = theory.lower_bound(pacplan.TabularMDP(p, rewards, noise="bernoulli"), **settings)
+    assert bound.calls > 1.1 * theory.lower_bound(bandit(0.7, 0.5), **settings).calls
+    laws = [law for one in bound.alternatives for (s, _), law in one.laws.items() if s == 0]
+    assert any(outcome.successor == 1 for law in laws for outcome in law)
+
+
+@pytest.mark.parametrize("terminal", [None, [2]])
+@pytest.mark.parametrize("seed", range(2))
+def test_recurring_alternatives_deny_the_answers(seed, terminal):
+    model = recurs(seed, states=3, terminal=terminal)
+    bound = theory.lower_bound(model, epsilon=0.1, delta=0.1, gamma=0.8, tolerance=1e-2)
+    assert bound.alternatives
+    for one in bound.alternatives:
+        p, rewards = np.zeros((4, 2, 4)), np.zeros((4, 2))
+        p[:, :, 3] = 1.0
+        for s, a in bound.visits:
+            dense = model.dense()
+            p[s, a] = np.append(dense[1][s, a], 1.0 - dense[1][s, a].sum())
+            rewards[s, a] = dense[0][s, a]
+        for (s, a), law in one.laws.items():
+            assert sum(o.probability for o in law) == pytest.approx(1.0)
+            assert all(0.0 <= o.reward <= 1.0 and (o.successor is not None or terminal) for o in law)
+            rewards[s, a] = sum(o.probability * o.reward for o in law)
+            p[s, a] = 0.0
+            for o in law:
+                p[s, a, 3 if o.successor is None else o.successor] += o.probability
+        changed = pacplan.TabularMDP(p, np.clip(rewards, 0.0, 1.0), terminal=[3])
+        values = exact.discounted(changed, gamma=0.8)[0]
+        assert all(values[one.rival] - values[a] > 0.1 for a in one.denied)
+
+
+@pytest.mark.parametrize("terminal", [None, [1]])
+def test_no_recurring_alternative_was_missed(terminal):
+    model = recurs(3, terminal=terminal)
+    bound = theory.lower_bound(model, epsilon=0.1, delta=0.1, gamma=0.6, tolerance=1e-3)
+    assert bound.answers == (0,)
+    graph = recurring(model, 0, gamma=0.6)
+    cost = cheapest_by_brute_force(graph, (0, 1), (0, 0), bound.visits, epsilon=0.1)
+    assert cost == pytest.approx(kl(0.1, 0.9), rel=5e-3)
+
+
+def test_more_accuracy_and_confidence_need_more_where_states_recur():
+    def calls(epsilon, delta):
+        return theory.lower_bound(recurs(1), epsilon=epsilon, delta=delta, gamma=0.8).calls
+
+    assert calls(0.2, 0.1) < calls(0.1, 0.1) < calls(0.1, 0.01)
+
+
+def test_atlas_needs_no_less():
+    settings = {"epsilon": 0.1, "delta": 0.1, "gamma": 0.5}
+    planner = pacplan.Atlas(**settings)
+    calls = [planner.plan(recurs(1), seed=seed).samples for seed in range(5)]
+    assert theory.lower_bound(recurs(1), **settings).calls < np.mean(calls)
+
+
+@pytest.mark.parametrize("horizon", [2, None])
+def test_derivatives(horizon):
+    model = random_small(np.random.default_rng(5))
+    tree = histories(model, 0, gamma=0.9, horizon=2) if horizon else recurring(model, 0, gamma=0.9)
     rng = np.random.default_rng(1)
-    z, visits = rng.uniform(0.05, 0.6, len(side.groups)), rng.random(len(tree.pairs))
-    found = side.push(z, visits)
-    for i in range(len(z)):
-        step = 1e-6 * np.eye(len(z))[i]
-        up, down = side.push(z + step, visits), side.push(z - step, visits)
-        assert found.value_by[i] == pytest.approx((up.value - down.value) / 2e-6, rel=1e-4, abs=1e-7)
-        assert found.cost_by[i] == pytest.approx((up.cost - down.cost) / 2e-6, rel=1e-4, abs=1e-7)
+    prices = _Prices(tree, 0, (1,), rng.random(len(tree.pairs)), 0.1)
+    worth = tree.values({})
+    values = np.array([max(worth[e] for e in node.pairs) for node in tree.nodes])
+    values += rng.uniform(-0.05, 0.05, len(values))
+    for i in range(len(values)):
+        step = 1e-6 * np.eye(len(values))[i]
+        change = prices.at(values + step).cost - prices.at(values - step).cost
+        assert prices.at(values).slopes[i] == pytest.approx(change / 2e-6, rel=1e-4, abs=1e-7)
 
 
 # Refusals ---------------------------------------------------------------------------------------------
@@ -387,6 +481,7 @@ def test_derivatives(raised):
         ({"epsilon": 0.0}, ValueError, "epsilon"),
         ({"delta": 1.0}, ValueError, "delta"),
         ({"gamma": 1.5}, ValueError, "gamma"),
+        ({"gamma": 1.0, "horizon": None}, ValueError, "need gamma < 1; give a horizon"),
         ({"horizon": 0}, ValueError, "horizon"),
         ({"tolerance": 0.0}, ValueError, "tolerance"),
         ({"state": 9}, ValueError, "state must be one of"),
@@ -406,3 +501,5 @@ def test_more_steps_than_a_model_has():
     model = pacplan.TabularMDP(np.ones((2, 1, 2, 1)), np.full((2, 1, 2), 0.5))
     with pytest.raises(ValueError, match="defined for 2 steps"):
         theory.lower_bound(model, epsilon=0.1, delta=0.1, gamma=1.0, horizon=3)
+    with pytest.raises(ValueError, match="not stationary; give a horizon"):
+        theory.lower_bound(model, epsilon=0.1, delta=0.1, gamma=0.9)

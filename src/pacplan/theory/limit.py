@@ -14,7 +14,7 @@ from pacplan.core import checks
 from pacplan.models.protocol import Table
 from pacplan.theory.alternatives import Change, Search, subsets
 from pacplan.theory.divergence import bernoulli, divergence
-from pacplan.theory.histories import History, Tree, histories
+from pacplan.theory.histories import Graph, History, histories, recurring
 
 _ROUNDS = 200
 # Of values: closer than this to epsilon counts as epsilon-optimal.
@@ -38,7 +38,8 @@ class Alternative:
     Attributes:
         rival: an action of the root that is better there than each of `denied` by more than epsilon.
         denied: actions that are epsilon-optimal in truth, and not there.
-        laws: the laws that are different, by the history (a_0, s_1, a_1, ..., a_h) of the pair.
+        laws: the laws that are different, by the history (a_0, s_1, a_1, ..., a_h) of the pair, or by
+            (s, a) without a horizon.
         divergences: KL(P, P') of these laws.
     """
 
@@ -60,8 +61,8 @@ class LowerBound:
         alternatives: the problems that the bound was made from.
         at_most: what the bound would be at most if all alternatives of the class were taken, not only
             those found; for H > 1 as far as a local search can tell.
-        visits: the calls of each pair, by its history (a_0, s_1, a_1, ..., a_h), with which `at_most`
-            of them are enough.
+        visits: the calls of each pair, named as in `Alternative.laws`, with which `at_most` of them are
+            enough.
     """
 
     calls: float
@@ -79,7 +80,7 @@ def lower_bound(
     epsilon: float,
     delta: float,
     gamma: float,
-    horizon: int,
+    horizon: int | None = None,
     tolerance: float = 1e-4,
 ) -> LowerBound:
     """The calls that any rule needs in expectation if its answers are right with probability 1 - delta.
@@ -91,13 +92,17 @@ def lower_bound(
     nothing is declared and nodes are not merged. A rule that is told more (that rewards are
     deterministic, or that equal states are equal) may need less.
 
+    Without a horizon the rules are those that call any pair (s, a) at any time, as `Atlas` does, and
+    the class is all problems with these states and actions: a pair may have any joint law of rewards in
+    `reward_range` and of all the states, and of the end if the model may end.
+
     *Why.* N_e is the expected number of calls of pair e, q(A) the probability of an answer in A, both
     in the true problem. In an alternative in which no action of A is epsilon-optimal, an answer in A
     has probability at most delta. By the chain rule and the data-processing inequality
 
         sum_e N_e KL(P_e, P'_e) >= kl(q(A), delta)    if q(A) >= delta
 
-    and as a node is visited at most once for each call of its parent that led to it,
+    and with a horizon, as a node is visited at most once for each call of its parent that led to it,
 
         sum over pairs e' of a child of N_e' <= p(child | e) N_e
 
@@ -117,9 +122,9 @@ def lower_bound(
         state: to plan from.
         epsilon: accuracy.
         delta: probability of a wrong answer.
-        gamma: discount.
-        horizon: steps, H. The tree of histories may have 1000 pairs, but expect seconds for 10 of them
-            and many minutes for 40.
+        gamma: discount; below 1 without a horizon.
+        horizon: steps, H; None: infinitely many, in states that recur. The tree of histories may have
+            1000 pairs, but expect seconds for 10 pairs and many minutes for 40.
         tolerance: stop when the bound cannot grow by more than this part of itself.
     """
     exact.check_tables(model)
@@ -128,8 +133,11 @@ def lower_bound(
     stop = checks.positive("tolerance", tolerance)
     root = model.initial_state() if state is None else state
     model.actions(root)  # Raises if there is no such state, or nothing to decide in it.
-    tree = histories(model, root, gamma=gamma, horizon=horizon)
-    return _Program(tree, accuracy, chance).solve(stop)
+    if horizon is None:
+        graph = recurring(model, root, gamma=gamma)
+    else:
+        graph = histories(model, root, gamma=gamma, horizon=horizon)
+    return _Program(graph, accuracy, chance).solve(stop)
 
 
 class _Cut(NamedTuple):
@@ -144,15 +152,15 @@ class _Cut(NamedTuple):
 class _Program:
     """The linear program over N and q, and what makes it grow."""
 
-    def __init__(self, tree: Tree, epsilon: float, delta: float) -> None:
-        self.tree = tree
-        self.pairs = len(tree.pairs)
+    def __init__(self, graph: Graph, epsilon: float, delta: float) -> None:
+        self.graph = graph
+        self.pairs = len(graph.pairs)
         self.delta = delta
-        values = tree.values({})
-        self.actions = tree.nodes[0].pairs
+        values = graph.values({})
+        self.actions = graph.nodes[0].pairs
         best = max(values[a] for a in self.actions)
         self.answers = [a for a in self.actions if best - values[a] <= epsilon + _ROUNDING]
-        self.search = Search(tree, epsilon)
+        self.search = Search(graph, epsilon)
         self.cuts: list[_Cut] = []
         self.rows: list[Floats] = []
         self.sides: list[float] = []
@@ -161,11 +169,12 @@ class _Program:
     def _flow(self) -> None:
         """No node is visited more often than its parent leads to it; an answer is likely right."""
         width = self.pairs + len(self.answers)
-        for node in self.tree.nodes[1:]:
-            row = np.zeros(width)
-            row[list(node.pairs)] = 1.0
-            row[node.parent] = -node.chance
-            self._add(row, 0.0)
+        for node in self.graph.nodes:
+            if node.parent >= 0:
+                row = np.zeros(width)
+                row[list(node.pairs)] = 1.0
+                row[node.parent] = -node.chance
+                self._add(row, 0.0)
         row = np.zeros(width)
         row[self.pairs :] = -1.0
         self._add(row, self.delta - 1.0)
@@ -200,7 +209,7 @@ class _Program:
     def _even(self) -> Floats:
         """Every action of a node as often as the others, every answer as likely."""
         visits = np.zeros(self.pairs)
-        for node in self.tree.nodes:
+        for node in self.graph.nodes:
             arrivals = 1.0 if node.parent < 0 else node.chance * visits[node.parent]
             visits[list(node.pairs)] = arrivals / len(node.pairs)
         likely = np.full(len(self.answers), (1.0 - self.delta) / len(self.answers))
@@ -229,7 +238,7 @@ class _Program:
     def _divergences(self, change: Change) -> Floats:
         divergences = np.zeros(self.pairs)
         for e, law in change.laws.items():
-            divergences[e] = divergence(self.tree.pairs[e].chances, law)
+            divergences[e] = divergence(self.graph.pairs[e].chances, law)
         return divergences
 
     def _questions(self) -> Iterator[tuple[tuple[int, ...], int]]:
@@ -253,7 +262,7 @@ class _Program:
         return np.maximum(found.x, 0.0), float(found.fun)
 
     def _result(self, point: Floats, calls: float, at_most: float) -> LowerBound:
-        pairs = self.tree.pairs
+        pairs = self.graph.pairs
         price = bernoulli(1.0 - self.delta, self.delta)
         return LowerBound(
             calls=calls,
@@ -265,11 +274,11 @@ class _Program:
         )
 
     def _action(self, pair: int) -> int:
-        """The action of a pair of the root."""
-        return self.tree.pairs[pair].history[0]
+        """The action of a pair."""
+        return self.graph.pairs[pair].history[-1]
 
     def _alternative(self, cut: _Cut) -> Alternative:
-        pairs = self.tree.pairs
+        pairs = self.graph.pairs
         return Alternative(
             rival=self._action(cut.rival),
             denied=tuple(self._action(a) for a in cut.denied),
@@ -278,7 +287,7 @@ class _Program:
         )
 
     def _outcomes(self, e: int, law: Sequence[float]) -> tuple[Outcome, ...]:
-        pair = self.tree.pairs[e]
+        pair = self.graph.pairs[e]
         return tuple(
             Outcome(p, reward, self._state(node))
             for p, reward, node in zip(law, pair.rewards, pair.nodes, strict=True)
@@ -286,8 +295,8 @@ class _Program:
         )
 
     def _state(self, node: int) -> int | None:
-        """The state of a node: the last of the history of any of its pairs but the action."""
-        return self.tree.pairs[self.tree.nodes[node].pairs[0]].history[-2] if node >= 0 else None
+        """The state of a node: what any of its pairs has before the action."""
+        return self.graph.pairs[self.graph.nodes[node].pairs[0]].history[-2] if node >= 0 else None
 
 
 def _slope(p: float, q: float) -> float:
