@@ -33,6 +33,7 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "trailblazer": _SHORT,
     "smooth-cruiser": _SHORT,
     "ugape-mcts": {"epsilon": 0.0},
+    "atlas": {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7},
 }
 _USUAL = {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 4}
 _BOUNDS = "bounds"
