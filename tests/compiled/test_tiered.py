@@ -122,7 +122,7 @@ def test_with_no_place_to_keep_it_a_kernel_is_compiled_here(run, folder):
     assert tiered.ready(run, ARGUMENTS) and compiled(run)
 
 
-def test_what_has_no_name_elsewhere_is_compiled_here(cold):
+def test_what_has_no_name_elsewhere_is_compiled_here(folder, cold):
     @kernel
     def nameless(n):
         return 7 * n

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.compiled.jit import kernel
+from pacplan.compiled.tiered import run
 
 _FUNCTIONS = (math.log, math.log1p, math.exp)
 _LOG, _LOG1P, _EXP = range(3)
@@ -41,7 +42,7 @@ def exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
 def _of_each(function: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
     numbers = np.array(x, np.float64)
     if numbers.size > _MANY:
-        _replace(function, numbers.reshape(-1))
+        run(_replace, numbers.size, function, numbers.reshape(-1))
         return numbers
     results = map(_FUNCTIONS[function], numbers.ravel().tolist())
     return np.fromiter(results, np.float64, numbers.size).reshape(numbers.shape)

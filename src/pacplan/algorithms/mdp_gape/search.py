@@ -186,7 +186,8 @@ class GapSearch(KernelSearch):
         """Plug-in estimates of the root's action values; NaN for actions never tried."""
         nodes = len(self.tree)
         estimates = np.empty(nodes + len(self.actions))
-        run(plug_in, nodes, self.kernel_state(), estimates)
+        graph = self._graph or empty_graph(0)
+        run(plug_in, nodes, self.kernel_state()._replace(graph=graph), estimates)
         return estimates[nodes:].copy()
 
     def acting_nodes(self) -> NDArray[np.int32] | None:
