@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 
-import numba
 import numpy as np
 import pytest
 
@@ -28,16 +27,6 @@ def pytest_collection_modifyitems(items):
 def constant_radius(level):
     """Thresholds beta(n) = n level: every radius is `level`, and bounds can be worked by hand."""
     return (lambda n: n * level, lambda n: n * level)
-
-
-def callable_part(part):
-    """A part of kernels as a function that Python can call."""
-
-    @numba.njit(error_model="numpy")
-    def call(*args):
-        return part(*args)
-
-    return call
 
 
 def interpreted(script, folder):

@@ -52,6 +52,12 @@ def new_state(state, action, rng):
 ENDLESS = pacplan.Simulator(new_state, actions=3, successors=None)
 
 
+@pytest.fixture(autouse=True)
+def interpreted(monkeypatch):
+    """Small plans do not pay for a kernel."""
+    monkeypatch.setattr("pacplan.engine.search.ready", lambda *_, **__: False)
+
+
 def test_more_pairs_than_were_said_are_refused():
     with pytest.raises(RuntimeError, match=r"Greedy adds more .* pairs_a_step="):
         Greedy(gamma=0.7).plan(ENDLESS, 0, seed=0, budget=50_000)

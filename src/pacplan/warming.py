@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, get_args
 
 from pacplan.agent import Agent
 from pacplan.algorithms import planners
-from pacplan.bounds import expectation_interval, mean_interval
 from pacplan.compiled.cache import Compilation, compilations
 from pacplan.compiled.tiered import waiting
 from pacplan.core import checks
@@ -33,16 +32,16 @@ _SETTINGS: dict[str, dict[str, Any]] = {
     "trailblazer": _SHORT,
     "smooth-cruiser": _SHORT,
     "ugape-mcts": {"epsilon": 0.0},
+    "atlas": {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7},
 }
 _USUAL = {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 4}
-_BOUNDS = "bounds"
 
 
 class Job(NamedTuple):
     """Kernels that are compiled together.
 
     Attributes:
-        planner: a name of `pacplan.planners`, or "bounds" for what `pacplan.bounds` computes.
+        planner: a name of `pacplan.planners`.
         merge: the planner's setting, if it has one.
     """
 
@@ -60,8 +59,8 @@ def jobs(names: Sequence[str] | None = None) -> list[Job]:
         ValueError: there is no planner of that name.
     """
     found = []
-    for name in [_BOUNDS, *planners] if names is None else names:
-        takes = {} if name == _BOUNDS else signature(type(planner_of(name, _small(name)))).parameters
+    for name in planners if names is None else names:
+        takes = signature(type(planner_of(name, _small(name)))).parameters
         merges = get_args(takes["merge"].annotation) if "merge" in takes else ()
         # Equal states share a node either way, so it is the same kernel.
         found += [Job(name, merge) for merge in merges if merge != "stationary"] or [Job(name)]
@@ -100,12 +99,8 @@ def _done(todo: list[Job], workers: int) -> Iterator[list[Compilation]]:
 def run(job: Job) -> list[Compilation]:
     """Do a job in this process; returns what was compiled for it."""
     before = len(compilations)
-    if job.planner == _BOUNDS:
-        mean_interval(0.5, 0.1)
-        expectation_interval([0.5, 0.5], [0.0, 1.0], 0.1)
-    else:
-        with waiting():
-            _plan(job)
+    with waiting():
+        _plan(job)
     return compilations[before:]
 
 

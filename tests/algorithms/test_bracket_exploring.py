@@ -9,19 +9,17 @@ from pacplan.algorithms.bracket import above, records
 from pacplan.algorithms.bracket.aim import aim
 from pacplan.algorithms.bracket.schedule import adapt
 from pacplan.algorithms.bracket.search import BracketSearch
-from pacplan.compiled.jit import kernel
+from pacplan.compiled.interpreted import interpreted
 from pacplan.engine.calls import ABORTED, CHUNK_DONE
 from pacplan.engine.episodes import _play_episode
 from pacplan.engine.tree import NONE
-
-pytestmark = pytest.mark.kernels
 
 HORIZON = 4
 WIDE = Kind(HORIZON, 3, 3, states=30)
 lens = pytest.fixture(lens_on_searches)
 
 
-@kernel
+@interpreted
 def renew_all(search, model):
     """Renew all W of a tree, and f with them."""
     tree = search.tree
@@ -115,7 +113,7 @@ def test_all_bounds_are_up_to_date_after_it(explored, kind):
     assert len(checked) > 500
 
 
-@kernel
+@interpreted
 def halted_change(search, model, action, rng, ties):
     """Play an episode of an action whose lambda changes, and halt while it does."""
     decision, arm = search.decision[0], search.root[action]
@@ -129,7 +127,7 @@ def halted_change(search, model, action, rng, ties):
     return _play_episode(search, model, 100, rng, ties)
 
 
-@kernel
+@interpreted
 def resumed(search, model):
     """What a search that goes on does first."""
     search.report[0].halt = 0

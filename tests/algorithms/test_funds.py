@@ -8,21 +8,17 @@ from hypothesis import strategies as st
 import pacplan
 from hard_problems import GAMMA, Kind, lens_on_searches
 from pacplan.algorithms.common import funds
-from pacplan.compiled.jit import kernel, zeros
+from pacplan.compiled.interpreted import interpreted
+from pacplan.compiled.jit import zeros
 
 lens = pytest.fixture(lens_on_searches)
 ACCOUNT = np.dtype([*funds.FUNDED_FIELDS, ("proven", np.int64)])
-_withdraw, _deposit = funds._withdraw, funds._deposit
+deposit = interpreted(funds._deposit)
 
 
-@kernel
+@interpreted
 def withdraw(wealth, accounts, part):
-    return _withdraw(wealth, accounts[0], part)
-
-
-@kernel
-def deposit(wealth, money):
-    _deposit(wealth, money)
+    return funds._withdraw(wealth, accounts[0], part)
 
 
 @settings(deadline=None)

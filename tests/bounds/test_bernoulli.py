@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import callable_part
 from pacplan.bounds import bernoulli
-from pacplan.bounds.bernoulli import kl_lower, kl_upper
+from pacplan.bounds.intervals import kl_lower, kl_upper
+from pacplan.compiled.interpreted import interpreted
 from references import (
     ACCURACY,
     PROPERTY,
@@ -21,8 +21,8 @@ from references import (
     random_radius,
 )
 
-kl_upper_from = callable_part(bernoulli.kl_upper_from)
-warm_start = callable_part(bernoulli.warm_start)
+kl_upper_from = interpreted(bernoulli.kl_upper_from)
+warm_start = interpreted(bernoulli.warm_start)
 
 
 def test_kl_interval_agrees_with_a_root_finder():

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln
 
-from conftest import callable_part
 from pacplan.bounds import gamma
+from pacplan.compiled.interpreted import interpreted
 
-log_gamma = callable_part(gamma.log_gamma)
+log_gamma = interpreted(gamma.log_gamma)
 
 
 @settings(max_examples=200, deadline=None)

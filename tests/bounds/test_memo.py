@@ -2,19 +2,12 @@
 
 import numpy as np
 
-from pacplan.bounds.bernoulli import kl_lower, kl_upper
-from pacplan.bounds.memo import MOST_VISITS, mean_bounds, new_memo, share_upper
-from pacplan.compiled.jit import kernel
+from pacplan.bounds import memo as memos
+from pacplan.bounds.intervals import kl_lower, kl_upper
+from pacplan.bounds.memo import MOST_VISITS, new_memo
+from pacplan.compiled.interpreted import interpreted
 
-
-@kernel
-def ask_share(memo, k, n, c):
-    return share_upper(memo, k, n, c)
-
-
-@kernel
-def ask_mean(memo, mean, n, c):
-    return mean_bounds(memo, mean, n, c)
+ask_share, ask_mean = interpreted(memos.share_upper), interpreted(memos.mean_bounds)
 
 
 def test_shares_are_those_of_the_solver_at_first_and_again():

@@ -6,11 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from conftest import callable_part
 from pacplan.bounds import product
+from pacplan.compiled.interpreted import interpreted
 
-log_stake = callable_part(product.log_stake)
-penalised_max = callable_part(product.penalised_max)
+penalised_max = interpreted(product.penalised_max)
+
+
+@interpreted
+def sum_of_logarithms(a, numbers):
+    total = 0.0
+    for z in numbers:
+        total += product.log_stake(a, z)
+    return total
 
 
 def penalised(y, z, stakes, cash, penalty):
@@ -20,7 +27,7 @@ def penalised(y, z, stakes, cash, penalty):
 
 
 def solve(z, stakes, cash, penalty, guess=1.0, tolerance=1e-6):
-    sums = np.array([sum(log_stake(a, z_i) for z_i in z) for a in stakes])
+    sums = np.array([sum_of_logarithms(a, z) for a in stakes])
     work = np.zeros(len(stakes))
     return penalised_max(sums, stakes, len(z), cash, penalty, guess, tolerance, work)[0]
 
@@ -86,8 +93,6 @@ def test_sums_hardly_drift():
     z = np.random.default_rng(0).random(300_000)
     y, long = z.mean(), z.astype(np.longdouble)
     for a in 1.0 + 3.0 * product.scales(256.0)[4:]:
-        total = 0.0
-        for drawn in z.tolist():
-            total += log_stake(a, drawn)
+        total = sum_of_logarithms(a, z.tolist())
         exact = np.sum(np.log1p(-long / a) - np.log1p(-np.longdouble(y) / a))
         assert abs(total - len(z) * np.log1p(-y / a) - exact) < 5e-10

@@ -12,10 +12,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize
 
-from conftest import callable_part
 from pacplan.bounds import simplex
-from pacplan.bounds.bernoulli import kl_lower, kl_upper
-from pacplan.bounds.simplex import kl_ball_max, kl_ball_min
+from pacplan.bounds.intervals import ball_max as kl_ball_max
+from pacplan.bounds.intervals import ball_min as kl_ball_min
+from pacplan.bounds.intervals import kl_lower, kl_upper
+from pacplan.compiled.interpreted import interpreted
 from references import (
     ACCURACY,
     DIGITS,
@@ -24,7 +25,7 @@ from references import (
     random_radius,
 )
 
-one_seen_max = callable_part(simplex.one_seen_max)
+one_seen_max = interpreted(simplex.one_seen_max)
 
 
 class Ball(NamedTuple):
@@ -56,15 +57,15 @@ class Ball(NamedTuple):
 
 
 def ball_max(ball: Ball) -> float:
-    p = np.array(ball.counts) / sum(ball.counts)
+    p = [count / sum(ball.counts) for count in ball.counts]
     unseen = -math.inf if ball.unseen is None else ball.unseen
-    return kl_ball_max(p, np.array(ball.values), len(p), unseen, ball.c)
+    return kl_ball_max(p, ball.values, len(p), unseen, ball.c)
 
 
 def ball_min(ball: Ball) -> float:
-    p = np.array(ball.counts) / sum(ball.counts)
+    p = [count / sum(ball.counts) for count in ball.counts]
     unseen = math.inf if ball.unseen is None else ball.unseen
-    return kl_ball_min(p, np.array(ball.values), len(p), unseen, ball.c, np.empty(len(p)))
+    return kl_ball_min(p, ball.values, len(p), unseen, ball.c, [0.0] * len(p))
 
 
 # The optimal p is p_hat_k / (v - f_k), normalised, for the v >= max f at which KL(p_hat, p) = c; or it

@@ -10,8 +10,7 @@ from scipy.stats import binom
 
 from conftest import short
 from pacplan.bounds import Thresholds
-from pacplan.bounds.bernoulli import kl_lower, kl_upper
-from pacplan.bounds.simplex import kl_ball_max, kl_ball_min
+from pacplan.bounds.intervals import ball_max, ball_min, kl_lower, kl_upper
 from pacplan.bounds.thresholds import Radii, Setting, ThresholdTable, check, resolve, table
 
 COUNTS = [1, 2, 3, 7, 10, 100, 12345, 10**7]
@@ -482,10 +481,11 @@ def test_expectations_over_the_transition_sets_cover_the_true_one(values):
         def leaves(key):
             if key not in outside:
                 seen = [k for k in range(3) if key[k]]
-                q, g, c = np.array(key)[seen] / sum(key), f[seen], float(radius[sum(key) - 1])
+                q, g = [key[k] / sum(key) for k in seen], f[seen].tolist()
+                c = float(radius[sum(key) - 1])
                 full = len(seen) == 3
-                high = kl_ball_max(q, g, len(seen), -math.inf if full else best, c)
-                low = kl_ball_min(q, g, len(seen), math.inf if full else worst, c, scratch)
+                high = ball_max(q, g, len(seen), -math.inf if full else best, c)
+                low = ball_min(q, g, len(seen), math.inf if full else worst, c, scratch)
                 outside[key] = not low - 1e-12 <= truth <= high + 1e-12
             return outside[key]
 

@@ -204,7 +204,7 @@ def test_what_nobody_uses_is_removed(folder, fresh):
     fresh()
     (path,) = kernels(folder)
     now = time.time()
-    ages = {"old.kernel": 40, "killed.unfinished": 40, "new.kernel": 20, "notes": 40}
+    ages = {"old.kernel": 40, "killed.unfinished": 2, "new.kernel": 20, "notes": 40}
     for name, days in ages.items():
         file = path.parent / name
         file.write_bytes(bytes(1000))

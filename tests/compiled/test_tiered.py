@@ -122,7 +122,7 @@ def test_with_no_place_to_keep_it_a_kernel_is_compiled_here(run, folder):
     assert tiered.ready(run, ARGUMENTS) and compiled(run)
 
 
-def test_what_has_no_name_elsewhere_is_compiled_here(cold):
+def test_what_has_no_name_elsewhere_is_compiled_here(folder, cold):
     @kernel
     def nameless(n):
         return 7 * n
@@ -139,12 +139,29 @@ def test_the_only_core_is_left_to_the_compiler(run, monkeypatch):
     assert tiered.ready(run, ARGUMENTS) and not compiled(run)
 
 
-def test_no_more_compilers_than_cores_that_are_free(run, monkeypatch):
+def test_no_more_compilers_than_cores_that_are_free(run, folder, monkeypatch):
     monkeypatch.setattr(tiered, "_cores", lambda: 2)
     assert not tiered.ready(run, ARGUMENTS)
     for number in (10.0, 10.5):
         assert not tiered.ready(run, (number,))
     assert len(tiered._started) == 1
+    assert {path.with_suffix("") for path in kernels(folder)} <= {
+        place.with_suffix("") for place in tiered._started
+    }, "nothing is left of those that wait"
+
+
+def test_a_lock_that_its_holder_removed_keeps_nobody_out(tmp_path):
+    place, found = tmp_path / "some.kernel", []
+    file = place.with_suffix(tiered.UNFINISHED)
+    first = tiered._locked(place, wait=False)
+    thread = threading.Thread(target=lambda: found.append(tiered._locked(place, wait=True)))
+    thread.start()
+    assert tiered._locked(place, wait=False) is None
+    file.unlink()
+    os.close(first)
+    thread.join()
+    assert os.fstat(found[0]).st_ino == file.stat().st_ino
+    os.close(found[0])
 
 
 PLAN = """

@@ -9,17 +9,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pacplan
-from conftest import callable_part, interpreted
+from conftest import interpreted
 from pacplan import bounds, exact
 from pacplan.algorithms.mdp_gape.search import _merged_pairs
+from pacplan.compiled import interpreted as kernels
 from pacplan.compiled.streams import streams
 from pacplan.engine import graph
 from pacplan.engine.room import Room
 from pacplan.engine.tree import NONE
 from pacplan.views.outline import outline
 
-find, merge = callable_part(graph.find), callable_part(graph.merge)
-has_room = callable_part(graph.has_room)
+find, merge = kernels.interpreted(graph.find), kernels.interpreted(graph.merge)
+has_room = kernels.interpreted(graph.has_room)
 
 GAMMA, HORIZON = 0.9, 6
 # Small enough for no bound of a correct search to fail in any run of this file.

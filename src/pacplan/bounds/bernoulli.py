@@ -10,7 +10,7 @@ therefore gives a bound of fourth order that cannot fall inside the interval.
 
 from math import exp, expm1, log, log1p, sqrt
 
-from pacplan.compiled.jit import inlined, kernel
+from pacplan.compiled.jit import inlined
 
 # Quartic error term below which the step just made is the last one.
 _TOLERANCE = 1e-11
@@ -112,13 +112,13 @@ def kl_upper_from(p: float, c: float, guess: float) -> float:
     return high
 
 
-@kernel
+@inlined
 def kl_upper(p: float, c: float) -> float:
     """max{ q : kl(p, q) <= c } for p in [0, 1] and c >= 0, to about 1e-10 and never too small."""
     return kl_upper_from(p, c, 0.0)
 
 
-@kernel
+@inlined
 def kl_lower(p: float, c: float) -> float:
     """min{ q : kl(p, q) <= c } for p in [0, 1] and c >= 0, to about 1e-10 and never too large."""
     return min(p, 1.0 - kl_upper_from(1.0 - p, c, 0.0))

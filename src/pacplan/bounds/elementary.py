@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.compiled.jit import kernel
+from pacplan.compiled.tiered import ready
 
 _FUNCTIONS = (math.log, math.log1p, math.exp)
 _LOG, _LOG1P, _EXP = range(3)
-# Fewer numbers do not pay for a kernel, which takes half a second to compile.
+# Fewer numbers do not pay for a kernel. No search waits for it.
 _MANY = 20_000
 
 
@@ -40,8 +41,9 @@ def exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _of_each(function: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
     numbers = np.array(x, np.float64)
-    if numbers.size > _MANY:
-        _replace(function, numbers.reshape(-1))
+    flat = numbers.reshape(-1)
+    if numbers.size > _MANY and ready(_replace, (function, flat), late=True):
+        _replace(function, flat)
         return numbers
     results = map(_FUNCTIONS[function], numbers.ravel().tolist())
     return np.fromiter(results, np.float64, numbers.size).reshape(numbers.shape)

@@ -1,11 +1,17 @@
-"""The intervals for users: the same solvers as in the kernels, with checked arguments."""
+"""The intervals for users: the same solvers as in the kernels, with checked arguments.
+
+They are interpreted, which takes some microseconds: a kernel would take a second to compile.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pacplan.bounds.bernoulli import kl_lower, kl_upper
-from pacplan.bounds.simplex import kl_ball_max, kl_ball_min
+from pacplan.bounds import bernoulli, simplex
+from pacplan.compiled.interpreted import interpreted
 from pacplan.core import checks
+
+kl_upper, kl_lower = interpreted(bernoulli.kl_upper), interpreted(bernoulli.kl_lower)
+ball_max, ball_min = interpreted(simplex.ball_max), interpreted(simplex.ball_min)
 
 
 def mean_interval(mean: float, radius: float) -> tuple[float, float]:
@@ -45,14 +51,14 @@ def expectation_interval(
         raise ValueError("probabilities must be at least 0 and sum to 1, and values be finite")
     seen = p > 0.0
     hidden = f[~seen].tolist()
-    p, f = p[seen].copy(), f[seen].copy()
+    p, f = p[seen].tolist(), f[seen].tolist()
     if unseen is not None:
         hidden += [checks.real("unseen", value) for value in unseen]
     low, high = min(hidden, default=np.inf), max(hidden, default=-np.inf)
     c = _radius(radius)
     return (
-        float(kl_ball_min(p, f, p.size, low, c, np.empty(p.size))),
-        float(kl_ball_max(p, f, p.size, high, c)),
+        float(ball_min(p, f, len(p), low, c, [0.0] * len(p))),
+        float(ball_max(p, f, len(p), high, c)),
     )
 
 

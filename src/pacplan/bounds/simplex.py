@@ -19,7 +19,7 @@ unseen outcome, and p puts mass on it (Filippi, Cappé, Garivier 2010, appendix 
 from math import exp, expm1, log, log1p, sqrt
 from typing import Any
 
-from pacplan.compiled.jit import called, inlined, kernel
+from pacplan.compiled.jit import called, inlined
 
 # Relative error of v - max f at which the search ends; it enters the bound squared.
 _TOLERANCE = 2e-6
@@ -141,15 +141,3 @@ def ball_min(p: Any, f: Any, seen: int, unseen: float, c: float, scratch: Any) -
     for k in range(seen):
         scratch[k] = -f[k]
     return -ball_max(p, scratch, seen, -unseen, c)
-
-
-@kernel
-def kl_ball_max(p: Any, f: Any, seen: int, unseen: float, c: float) -> float:
-    """As `ball_max`, for Python."""
-    return ball_max(p, f, seen, unseen, c)
-
-
-@kernel
-def kl_ball_min(p: Any, f: Any, seen: int, unseen: float, c: float, scratch: Any) -> float:
-    """As `ball_min`, for Python."""
-    return ball_min(p, f, seen, unseen, c, scratch)

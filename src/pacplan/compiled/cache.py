@@ -333,10 +333,11 @@ def _write(place: Path, content: bytes) -> None:
             os.unlink(unfinished)
         raise
     for other in place.parent.iterdir():
-        if other.suffix in (_SUFFIX, UNFINISHED):
-            with suppress(OSError):
-                if time.time() - other.stat().st_mtime > _LONGEST_UNUSED:
-                    other.unlink()
+        # Who was killed leaves a file behind that is not finished.
+        longest = {_SUFFIX: _LONGEST_UNUSED, UNFINISHED: _DAY}.get(other.suffix)
+        with suppress(OSError):
+            if longest is not None and time.time() - other.stat().st_mtime > longest:
+                other.unlink()
 
 
 def _cannot_keep(place: Path, error: OSError) -> None:

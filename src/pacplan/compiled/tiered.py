@@ -18,7 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -118,20 +118,24 @@ def _obtained(kernel: Any, arguments: Any, key: Any, wait: bool, late: bool) -> 
         return _obtained(kernel, arguments, key, wait, late)
     if lock is None:
         return False
+    handed_over = False
     try:
         failed = place in _started  # Its compiler has ended, or we would not have the lock.
         if place.exists() or wait or (failed and not late):
             kernel.compile(signature)
-            place.with_suffix(UNFINISHED).unlink(missing_ok=True)
             return True
         running = sum(waiter.is_alive() for waiter, _ in _started.values())
         if not failed and running < max(1, _cores() - 1):
             _started[place] = _start(job, place, lock), time.monotonic()
+            handed_over = True
             if kernel.__name__ in WHOLE_SEARCHES:
                 words = "in another process, some seconds; until then it is interpreted"
                 _logger.warning("pacplan: compiling %s %s", title(kernel.py_func, signature), words)
         return False
     finally:
+        if not handed_over:
+            with suppress(OSError):
+                place.with_suffix(UNFINISHED).unlink()
         os.close(lock)
 
 
@@ -148,15 +152,18 @@ def _locked(place: Path, wait: bool) -> int | None:
     Raises:
         OSError: there is no such folder, or nothing in it can be locked.
     """
-    lock = os.open(place.with_suffix(UNFINISHED), os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(lock)
-        if isinstance(error, BlockingIOError):
-            return None
-        raise
-    return lock
+    while True:
+        lock = os.open(place.with_suffix(UNFINISHED), os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(lock)
+            if isinstance(error, BlockingIOError):
+                return None
+            raise
+        if os.fstat(lock).st_nlink > 0:
+            return lock
+        os.close(lock)  # Whoever held it has removed the file, so it keeps nobody out.
 
 
 def _job(kernel: Any, signature: tuple[Any, ...]) -> bytes | None:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.compiled.jit import kernel
+from pacplan.compiled.tiered import run
 from pacplan.engine.curve import FIRST_MARK
 from pacplan.engine.tree import NONE, kept_free
 
@@ -279,9 +280,8 @@ def owners(heads: NDArray[Any], after: NDArray[Any]) -> NDArray[np.int64]:
         ValueError: a link leads outside, or two lead to the same record.
     """
     found = np.full(len(after), NONE, np.int64)
-    apart = _note_owners(
-        np.ascontiguousarray(heads, np.int64), np.ascontiguousarray(after, np.int64), found
-    )
+    heads, after = (np.ascontiguousarray(links, np.int64) for links in (heads, after))
+    apart = run(_note_owners, len(after), heads, after, found)
     require(apart, "links that lead outside, or to the same record")
     return found
 

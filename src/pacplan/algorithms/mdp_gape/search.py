@@ -26,7 +26,7 @@ from pacplan.bounds import thresholds as exploration
 from pacplan.bounds.intervals import mean_interval
 from pacplan.bounds.thresholds import Setting
 from pacplan.compiled.jit import records
-from pacplan.compiled.tiered import run
+from pacplan.compiled.tiered import ready, run
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_graph, grown_graph
 from pacplan.engine.query import Query
@@ -160,6 +160,9 @@ class GapSearch(KernelSearch):
             self._graph = grown_graph(self._graph, self.tree.room, more, self.room)
         earlier = int(self.tree.nodes[0]["count"]) if len(self.tree) > 0 else 0
         self._table.extend(earlier + int(self.report["episodes"]) + episodes + 2)
+        if self.report["episodes"] > 0:
+            # So that estimates need not wait for it when the search is over.
+            ready(plug_in, (self._merged_state(), np.empty(0)), late=True)
         return episodes
 
     def check_restored(self, shape: TreeShape) -> None:
@@ -186,8 +189,12 @@ class GapSearch(KernelSearch):
         """Plug-in estimates of the root's action values; NaN for actions never tried."""
         nodes = len(self.tree)
         estimates = np.empty(nodes + len(self.actions))
-        run(plug_in, nodes, self.kernel_state(), estimates)
+        run(plug_in, nodes, self._merged_state(), estimates)
         return estimates[nodes:].copy()
+
+    def _merged_state(self) -> Search:
+        """As `kernel_state`, with an empty graph in place of none."""
+        return self.kernel_state()._replace(graph=self._graph or empty_graph(0))
 
     def acting_nodes(self) -> NDArray[np.int32] | None:
         """By node, the one that holds its state's actions, if equal states are merged."""

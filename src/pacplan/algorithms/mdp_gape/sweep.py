@@ -117,7 +117,7 @@ def sweep(search: Search, model: Any, ties: Any) -> None:
 
 
 @inlined
-def _estimate(search: Search, at: int, estimates: Any) -> None:
+def _estimate(search: Search, at: int, merged: bool, estimates: Any) -> None:
     """The plug-in estimates of a node and, for the root, of its actions; see `plug_in`."""
     tree, terms = search.tree, search.terms[0]
     node = tree.nodes[at]
@@ -131,7 +131,7 @@ def _estimate(search: Search, at: int, estimates: Any) -> None:
             outcome = pair.child
             while outcome != NONE:
                 child = tree.nodes[outcome]
-                state = canonical(search.graph, outcome)
+                state = canonical(search.graph, outcome) if merged else outcome
                 value += terms.gamma * child.count / pair.n * estimates[state]
                 outcome = child.sibling
             value = min(max(value, pair.lower), pair.upper)
@@ -142,31 +142,26 @@ def _estimate(search: Search, at: int, estimates: Any) -> None:
     estimates[at] = best if best > -np.inf else 0.5 * (node.upper + node.lower)
 
 
-@inlined
-def _estimate_all(graph: Graph | None, search: Search, estimates: Any) -> None:
-    """Estimates of all nodes, each after those that follow it."""
-    nodes = search.tree.used[0]
-    if graph is None:
-        for at in range(nodes - 1, -1, -1):
-            _estimate(search, at, estimates)
-        return
-    # An end is worth nothing; all other nodes that are read are canonical ones.
-    estimates[:nodes] = 0.0
-    for h in range(search.terms[0].horizon - 1, -1, -1):
-        at = graph.heads[h]
-        while at != NONE:
-            _estimate(search, at, estimates)
-            at = graph.peer[at]
-
-
 @kernel
 def plug_in(search: Search, estimates: Any) -> None:
     """Estimates of the root's Q by dynamic programming on what was seen, inside the bounds of pairs.
 
     The value of a node is the best estimate among the actions tried, or the middle of its bounds if
     none was. `estimates` receives the values of all nodes and, after them, those of the root's
-    actions, NaN for those never tried.
+    actions, NaN for those never tried. (If nothing is merged the graph is an empty one, not None.)
     """
     search = refer(search)
-    estimates[search.tree.used[0] :] = np.nan
-    _estimate_all(search.graph, search, estimates)
+    nodes = search.tree.used[0]
+    graph: Any = search.graph
+    estimates[nodes:] = np.nan
+    if graph.canonical.size == 0:
+        for at in range(nodes - 1, -1, -1):
+            _estimate(search, at, False, estimates)
+        return
+    # An end is worth nothing; all other nodes that are read are canonical ones.
+    estimates[:nodes] = 0.0
+    for h in range(search.terms[0].horizon - 1, -1, -1):
+        at = graph.heads[h]
+        while at != NONE:
+            _estimate(search, at, True, estimates)
+            at = graph.peer[at]
