@@ -107,7 +107,7 @@ def _decision(plan: "Plan", title: str | None) -> str:
     facts = {"The state is worth": worth}
     if plan.gap is not None:
         facts["Gap: most that is lost, if the bounds hold"] = at_most(max(plan.gap, 0.0))
-    facts["Calls to the model"] = f"{plan.samples:,} in {plan.episodes:,} episodes"
+    facts["Calls to the model"] = plan.spent.replace(" calls", "", 1)
     if plan.sequence:
         facts["Sequence"] = short(", ".join(map(str, plan.sequence)), 200)
     rows = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts.items())

@@ -1,6 +1,7 @@
 """Atlas: chart the states, solve the chart, and prove the solution with fresh calls."""
 
 import math
+from dataclasses import replace
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -19,6 +20,7 @@ from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
 from pacplan.models.protocol import Model, Session, Table, facts
 from pacplan.models.told import Constant, check_bounds
+from pacplan.policy import NONE, Charted, Policy
 from pacplan.result import Plan
 
 
@@ -135,7 +137,7 @@ class Atlas(Planner):
         if search.proven is None and len(query.actions) > 1:
             guarantee = f"{proven}: nothing is proven yet but the range of values."
         search.horizon = self.horizon or 1
-        return bounded_plan(
+        plan = bounded_plan(
             self,
             query,
             search,
@@ -145,6 +147,46 @@ class Atlas(Planner):
             assumptions=tuple(self._assumed(query.model)),
             values=search.values,
             value=value,
+        )
+        return replace(plan, horizon=self.horizon, policy=self._policy(query.model, search))
+
+    def _policy(self, model: Model, search: AtlasSearch) -> Policy | None:
+        """The policy of the last accepted round, with what that round proves; None: there was none."""
+        design = search.proven
+        if design is None:
+            return None
+        low, high = model.reward_range
+        found, keys, session = search.records.estimate(low, high - low), search.records.keys, search.session
+        steps, size = design.policy.shape
+        rows = steps + (self.horizon is not None)
+        pairs, chosen = np.unique(design.policy, return_inverse=True)
+        chosen = chosen.reshape(steps, size)
+        if pairs[0] == NONE:
+            pairs, chosen = pairs[1:], chosen - 1
+        states = keys[:size].tolist()
+        first = np.searchsorted(found.state, found.state[pairs])
+        actions = zip(found.state[pairs].tolist(), (pairs - first).tolist(), strict=True)
+        charted = (
+            tuple(states if session.states is None else map(session.states.__getitem__, states)),
+            self.horizon,
+            chosen,
+        )
+        above, below = (design.functions.values[first : first + steps, 1:] for first in (0, rows))
+        value, lower = float(below[0, 0]), Charted(*charted, below)
+        if design.walk is not None:
+            # What was proven of episodes says nothing of other states, and they may end as if the
+            # rest were worth a bound of the user's, which bounds optimal values only.
+            value = design.lower if self._bounds is None else self._problem(model)[1]
+        return Policy(
+            *charted,
+            tuple(session.label(states[number], action) for number, action in actions),
+            value=value,
+            lower=lower if design.walk is None else None,
+            upper=Charted(*charted, above),
+            calls=found.calls[pairs],
+            spent=np.bincount(found.state, found.calls, len(keys)).astype(np.int64)[:size],
+            transitions=found.transitions[pairs][:, :size],
+            gamma=self.gamma,
         )
 
     def _assumed(self, model: Model) -> list[str]:
