@@ -32,14 +32,14 @@ class Charted(Mapping[Any, Any]):
 
     @cached_property
     def _numbers(self) -> dict[Hashable, int]:
-        return {_key(state): number for number, state in enumerate(self.states)}
+        return {key_of(state): number for number, state in enumerate(self.states)}
 
     def __getitem__(self, key: Any) -> Any:
         state, h = (key, 0) if self.horizon is None else self._split(key)
-        number = self._numbers.get(_key(state), NONE)
+        number = self._numbers.get(key_of(state), NONE)
         if number == NONE or self.chosen[h, number] == NONE:
-            after = "" if self.horizon is None else f" after {h} steps"
-            raise KeyError(f"nothing is known of the state {state!r}{after}: plan from there")
+            after = "" if self.horizon is None else f" after {h} steps (keys are: state, steps)"
+            raise KeyError(f"nothing is known of the state {state!r}{after}; plan from there")
         return self._told(h, number)
 
     def _split(self, key: Any) -> tuple[Any, int]:
@@ -71,25 +71,27 @@ class Policy(Charted):
     `plan.policy[state]` is the action; with a horizon `plan.policy[state, h]`, after h steps. A state
     that the proof says nothing of is a KeyError; `plan.policy.get(state)` is None there.
 
-    With the probability of the plan's guarantee, all of this holds together (docs/atlas.md, Lemma 3):
-    who begins in the state planned from and follows the policy as long as it says something earns at
-    least `value`, whatever is done afterwards. If you passed `value_bounds`, which bound optimal values
-    only, then provided that it goes on optimally where the policy says nothing, or where `lower` is no
-    more than your bound.
+    With the probability of the plan's guarantee, all of this holds together: who begins in the state
+    planned from and follows the policy as long as it says something earns at least `value`, discounted
+    and on average, whatever is done afterwards, and the optimal value of every charted state lies
+    between `lower` and `upper`. If you passed `value_bounds`, which bound optimal values only, there is
+    one condition more: see `given`. (docs/atlas.md, Lemma 3.)
 
     Attributes:
+        content: the action of each pair.
         value: what the policy earns at least from the state planned from.
-        lower: bounds below what it earns from each state on, in the same sense; so also below the
-            optimal value there. None if only `value` was proven.
-        upper: bounds above the optimal value of each state.
-        pairs: of each number in `chosen` the action.
-        calls: calls to the model of each of these pairs.
+        given: under which condition it does so, besides those of the plan; mostly "": under none.
+        lower: lower bounds on what the policy earns from each state on, under the same condition, and
+            so on the optimal value there. None if no more than `value` was proven.
+        upper: upper bounds on the optimal value of each state.
+        calls: calls to the model of each pair.
         spent: calls of all actions of each state.
         transitions: estimated probabilities of the states after each pair, as a sparse matrix.
         gamma: discount.
     """
 
     value: float
+    given: str
     lower: Charted | None
     upper: Charted
     calls: NDArray[np.int64]
@@ -101,4 +103,4 @@ class Policy(Charted):
         return self.content[self.chosen[h, number]]
 
     def __repr__(self) -> str:
-        return f"<Policy: actions for {len(self):,} charted states>"
+        return f"<Policy: {len(self):,} actions>"

@@ -208,8 +208,8 @@ class Plan:
             title: heading of the page; by default the decision.
             command: the shell command that makes the plan again, if there is one.
             most: most states and actions of the tree on the page; by default 4,000, or fewer if their
-                names are long, so that the page stays below 1.5 MB. Those visited most often are kept,
-                and the page says how many are not.
+                names are long, so that the page stays below 1.5 MB. Of the states of a policy, at most 60
+                are drawn. Those visited most often are kept, and the page says how many are not.
 
         Returns:
             The path.
@@ -304,9 +304,7 @@ class Plan:
             "callback": "by the callback",
             "interrupt": "by an interrupt",
         }[self.stopped_by]
-        return (
-            f"Stopped {why} after {self.spent}, {self.seconds:.3g} s."
-        )
+        return f"Stopped {why} after {self.spent}, {self.seconds:.3g} s."
 
     @property
     def spent(self) -> str:
@@ -325,13 +323,15 @@ class Plan:
 def _plain_policy(policy: Policy) -> dict[str, Any]:
     actions = [*map(_plain, policy.content), None]  # The last one is that of NONE.
     said = policy.chosen != NONE
-    record = {
+    record: dict[str, Any] = {
         "value": policy.value,
+        "given": policy.given,
         "states": list(map(_plain, policy.states)),
         "actions": [[actions[pair] for pair in row] for row in policy.chosen.tolist()],
     }
     for name, bound in (("lower", policy.lower), ("upper", policy.upper)):
-        record[name] = bound and np.where(said, bound.content, None).tolist()
+        known = None if bound is None else np.asarray(np.where(said, bound.content, None))
+        record[name] = known if known is None else known.tolist()
     return record
 
 

@@ -42,8 +42,9 @@ def chart(policy: Policy, most: int | None) -> tuple[str, int]:
     largest = min(_LARGEST, 0.25 * room)
     radii = _SMALLEST + (largest - _SMALLEST) * np.sqrt(visits[numbers] / visits[numbers].max())
     rings = 1.0 + 6.0 * policy.spent[numbers] / policy.spent[numbers].max()
+    outer = radii + rings
     arrows = (
-        _arrow(at[i], at[j], *(radii + rings)[[i, j]], chances[i, j])
+        _arrow(at[i], at[j], outer[i], outer[j], chances[i, j])
         for i, j in np.argwhere(chances >= _LIKELY).tolist()
         if i != j
     )
@@ -78,7 +79,7 @@ def _followed(policy: Policy) -> tuple[Values, Any]:
         now = policy.gamma * (back @ step)
         if now.sum() < _VISITS_LEFT * (1.0 - policy.gamma):
             break
-    visits = np.bincount(owner, taken, states)
+    visits = np.asarray(np.bincount(owner, taken, states), np.float64)
     parts = csr_array((taken / visits[owner], (owner, np.arange(pairs))), shape=(states, pairs))
     return visits, parts @ policy.transitions
 
@@ -126,8 +127,8 @@ def _spread(at: Values) -> tuple[Values, float]:
 def _told(policy: Policy, number: int) -> tuple[str, str, str]:
     """A state, what is done there, and all there is to say of it."""
     column = policy.chosen[:, number].tolist()
-    runs = [(pair, next(steps)[0]) for pair, steps in groupby(enumerate(column), lambda x: x[1])]
-    runs = [(short(policy.content[pair]), pair, h) for pair, h in runs if pair != NONE]
+    begins = [(pair, next(steps)[0]) for pair, steps in groupby(enumerate(column), lambda x: x[1])]
+    runs = [(short(policy.content[pair]), pair, h) for pair, h in begins if pair != NONE]
     does = "; ".join(name + f" from step {h} on" * (len(runs) > 1) for name, _, h in runs)
     (action, pair, h), state = runs[0], short(policy.states[number])
     worth = f"Worth at most {at_most(float(policy.upper.content[h, number]))}"

@@ -223,9 +223,11 @@ def _chart(policy: "Policy", most: int | None) -> str:
     """The map of the charted states."""
     drawn, left_out = chart(policy, most)
     bound = "upper" if policy.lower is None else "lower"
+    given = policy.given and f", {policy.given}"
     words = (
         "The states, and what to do in them: from the circled one on that earns at least "
-        f"{at_least(policy.value)}, as far as the guarantee goes. Point at a state for its numbers."
+        f"{at_least(policy.value)}{given}, as far as the guarantee goes. Point at a state for its "
+        "numbers."
     )
     if left_out:
         words += f" Those visited most are here; left out: {left_out:,}."

@@ -23,6 +23,9 @@ from pacplan.models.told import Constant, check_bounds
 from pacplan.policy import NONE, Charted, Policy
 from pacplan.result import Plan
 
+# What the value of a policy depends on, where bounds on optimal values were passed.
+_GIVEN = "if one goes on optimally where it says nothing, or proves no more than value_bounds"
+
 
 class Atlas(Planner):
     """Charts the states, solves the charted model, and proves the solution. For states that recur.
@@ -116,7 +119,8 @@ class Atlas(Planner):
         return AtlasSearch(self, query, session, problem, keys, most, self._bounds, least)
 
     def finish(self, query: Query, search: AtlasSearch, stopped_by: str, seconds: float) -> Plan:
-        snapshot = search.snapshot(seconds)
+        least = self._problem(query.model)[1]
+        snapshot, policy = search.snapshot(seconds), self._policy(query.model, search, least)
         assert snapshot.gap is not None
         problem = (
             "over an infinite horizon"
@@ -133,6 +137,9 @@ class Atlas(Planner):
                 f", and the optimal value lies in [{at_least(low)}, {at_most(high)}], within {apart} of "
                 "its middle"
             )
+        if policy is not None and policy.value > least:
+            given = policy.given and f", {policy.given}"
+            proven += f", and the policy earns at least {at_least(policy.value)}{given}"
         guarantee = f"{proven}, with probability at least {complement(self.delta)}."
         if search.proven is None and len(query.actions) > 1:
             guarantee = f"{proven}: nothing is proven yet but the range of values."
@@ -148,15 +155,19 @@ class Atlas(Planner):
             values=search.values,
             value=value,
         )
-        return replace(plan, horizon=self.horizon, policy=self._policy(query.model, search))
+        return replace(plan, horizon=self.horizon, policy=policy)
 
-    def _policy(self, model: Model, search: AtlasSearch) -> Policy | None:
+    def _policy(self, model: Model, search: AtlasSearch, least: float) -> Policy | None:
         """The policy of the last accepted round, with what that round proves; None: there was none."""
         design = search.proven
         if design is None:
             return None
         low, high = model.reward_range
-        found, keys, session = search.records.estimate(low, high - low), search.records.keys, search.session
+        found, keys, session = (
+            search.records.estimate(low, high - low),
+            search.records.keys,
+            search.session,
+        )
         steps, size = design.policy.shape
         rows = steps + (self.horizon is not None)
         pairs, chosen = np.unique(design.policy, return_inverse=True)
@@ -171,17 +182,18 @@ class Atlas(Planner):
             self.horizon,
             chosen,
         )
-        above, below = (design.functions.values[first : first + steps, 1:] for first in (0, rows))
-        value, lower = float(below[0, 0]), Charted(*charted, below)
+        above, below = (design.functions.values[start : start + steps, 1:] for start in (0, rows))
+        value, given = float(below[0, 0]), "" if self._bounds is None else _GIVEN
         if design.walk is not None:
-            # What was proven of episodes says nothing of other states, and they may end as if the
-            # rest were worth a bound of the user's, which bounds optimal values only.
-            value = design.lower if self._bounds is None else self._problem(model)[1]
+            # What was proven of episodes says nothing of other states. They may have been cut short, as
+            # if the rest were worth a bound of the user's, which the policy itself need not be.
+            value, given = design.lower if self._bounds is None else least, ""
         return Policy(
             *charted,
             tuple(session.label(states[number], action) for number, action in actions),
             value=value,
-            lower=lower if design.walk is None else None,
+            given=given,
+            lower=Charted(*charted, below) if design.walk is None else None,
             upper=Charted(*charted, above),
             calls=found.calls[pairs],
             spent=np.bincount(found.state, found.calls, len(keys)).astype(np.int64)[:size],
