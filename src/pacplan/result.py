@@ -208,8 +208,8 @@ class Plan:
             title: heading of the page; by default the decision.
             command: the shell command that makes the plan again, if there is one.
             most: most states and actions of the tree on the page; by default 4,000, or fewer if their
-                names are long, so that the page stays below 1.5 MB. Of the states of a policy, at most 60
-                are drawn. Those visited most often are kept, and the page says how many are not.
+                names are long, so that the page stays below 1.5 MB. Of the states of a policy, 60 are
+                drawn at most. Those visited most often are kept, and the page says how many are not.
 
         Returns:
             The path.

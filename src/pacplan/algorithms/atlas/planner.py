@@ -53,6 +53,7 @@ class Atlas(Planner):
     """
 
     name = "atlas"
+    keeps_tree = False
     keeps_checkpoints = False
     rehearses = False
 
