@@ -184,11 +184,13 @@ class Atlas(Planner):
             chosen,
         )
         above, below = (design.functions.values[start : start + steps, 1:] for start in (0, rows))
-        value, given = float(below[0, 0]), "" if self._bounds is None else _GIVEN
-        if design.walk is not None:
-            # What was proven of episodes says nothing of other states. They may have been cut short, as
-            # if the rest were worth a bound of the user's, which the policy itself need not be.
-            value, given = design.lower if self._bounds is None else least, ""
+        value, given = float(below[0, 0]), _GIVEN
+        if self._bounds is None:
+            value, given = max(value, design.lower) if design.walk is None else design.lower, ""
+        elif design.walk is not None:
+            # Episodes may have been cut short, as if the rest were worth a bound of the user's, which
+            # what the policy earns need not be.
+            value, given = least, ""
         return Policy(
             *charted,
             tuple(session.label(states[number], action) for number, action in actions),
