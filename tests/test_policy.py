@@ -9,7 +9,8 @@ import pytest
 
 import pacplan
 from pacplan.algorithms.atlas.design import Designer, Kind
-from pacplan.policy import NONE, Charted
+from pacplan.algorithms.atlas.search import AtlasSearch
+from pacplan.policy import NONE
 
 GAMMA, MOST = 0.8, 3
 STATES = [(a, b) for a in range(MOST + 1) for b in range(MOST + 1)]
@@ -127,14 +128,23 @@ def test_it_is_a_mapping():
         policy[9, 9]
 
 
-def test_states_that_the_proof_leaves_out_are_not_known():
-    policy = planned().policy
-    cut = policy.chosen.copy()
-    cut[0, policy.states.index((1, 1))] = NONE
-    less = replace(policy, chosen=cut, upper=Charted(policy.states, None, cut, policy.upper.content))
-    assert len(less) == len(STATES) - 1 and (1, 1) not in less and (1, 1) not in less.upper
-    with pytest.raises(KeyError, match="plan from there"):
-        less[1, 1]
+def test_states_that_the_proof_leaves_out_are_not_known(monkeypatch):
+    accept = AtlasSearch._accept
+
+    def without_some(self, design):
+        cut = design.policy.copy()
+        cut[:, 3:5] = NONE
+        accept(self, replace(design, policy=cut))
+
+    whole = planned().policy
+    monkeypatch.setattr(AtlasSearch, "_accept", without_some)
+    less = planned().policy
+    assert len(less) == len(less.upper) == len(STATES) - 2
+    assert dict(less) == {state: whole[state] for state in less}
+    for state in set(whole) - set(less):
+        assert state not in less.upper
+        with pytest.raises(KeyError, match="plan from there"):
+            less[state]
 
 
 def test_before_anything_is_proven_there_is_none():

@@ -171,10 +171,8 @@ class Atlas(Planner):
         )
         steps, size = design.policy.shape
         rows = steps + (self.horizon is not None)
-        pairs, chosen = np.unique(design.policy, return_inverse=True)
-        chosen = chosen.reshape(steps, size)
-        if pairs[0] == NONE:
-            pairs, chosen = pairs[1:], chosen - 1
+        pairs = np.unique(design.policy[design.policy != NONE])
+        chosen = np.where(design.policy == NONE, NONE, np.searchsorted(pairs, design.policy))
         states = keys[:size].tolist()
         first = np.searchsorted(found.state, found.state[pairs])
         actions = zip(found.state[pairs].tolist(), (pairs - first).tolist(), strict=True)
