@@ -160,44 +160,43 @@ class Atlas(Planner):
 
     def _policy(self, model: Model, search: AtlasSearch, least: float) -> Policy | None:
         """The policy of the last accepted round, with what that round proves; None: there was none."""
-        design = search.proven
+        design, session = search.proven, search.session
         if design is None:
             return None
         low, high = model.reward_range
-        found, keys, session = (
-            search.records.estimate(low, high - low),
-            search.records.keys,
-            search.session,
-        )
+        found = search.records.estimate(low, high - low)
         steps, size = design.policy.shape
-        rows = steps + (self.horizon is not None)
-        pairs = np.unique(design.policy[design.policy != NONE])
-        chosen = np.where(design.policy == NONE, NONE, np.searchsorted(pairs, design.policy))
-        states = keys[:size].tolist()
-        first = np.searchsorted(found.state, found.state[pairs])
-        actions = zip(found.state[pairs].tolist(), (pairs - first).tolist(), strict=True)
+        policy = design.policy.copy()
+        if self.horizon is not None:
+            policy[0, 1:] = NONE  # Of the first step no more is proven than of the state planned from.
+        pairs = np.unique(policy[policy != NONE])
+        keys = search.records.keys[:size].tolist()
         charted = (
-            tuple(states if session.states is None else map(session.states.__getitem__, states)),
+            tuple(keys if session.states is None else map(session.states.__getitem__, keys)),
             self.horizon,
-            chosen,
+            np.where(policy == NONE, NONE, np.searchsorted(pairs, policy)),
         )
-        above, below = (design.functions.values[start : start + steps, 1:] for start in (0, rows))
-        value, given = float(below[0, 0]), _GIVEN
-        if self._bounds is None:
-            value, given = max(value, design.lower) if design.walk is None else design.lower, ""
-        elif design.walk is not None:
-            # Episodes may have been cut short, as if the rest were worth a bound of the user's, which
-            # what the policy earns need not be.
-            value, given = least, ""
+        # The functions of either side are those of the steps and, with a horizon, one for its end.
+        functions, last = design.functions.values[:, 1:], steps + (self.horizon is not None)
+        above, below = functions[:steps].copy(), functions[last : last + steps].copy()
+        value, given = design.lower, ""
+        if self._bounds is not None:
+            # Where the rest counted for a bound of the user's, the policy itself need not earn that: not
+            # where episodes were cut short, and not around a reference state.
+            value, given = (least, "") if design.walk is not None else (value, _GIVEN)
+            value = value if design.kind.reference is None else float(below[0, 0])
+        above[0, 0], below[0, 0] = design.highest.max(), value
+        owner = found.state[pairs]
+        action = pairs - np.searchsorted(found.state, owner)
         return Policy(
             *charted,
-            tuple(session.label(states[number], action) for number, action in actions),
+            tuple(session.label(keys[s], a) for s, a in zip(owner, action.tolist(), strict=True)),
             value=value,
             given=given,
             lower=Charted(*charted, below) if design.walk is None else None,
             upper=Charted(*charted, above),
             calls=found.calls[pairs],
-            spent=np.bincount(found.state, found.calls, len(keys)).astype(np.int64)[:size],
+            spent=np.bincount(found.state, found.calls)[:size].astype(np.int64),
             transitions=found.transitions[pairs][:, :size],
             gamma=self.gamma,
         )
