@@ -123,6 +123,8 @@ def test_it_is_a_mapping():
     assert repr(policy) == "<Policy: 16 actions>"
     with pytest.raises(KeyError, match=r"nothing is known of the state \(9, 9\)"):
         policy[9, 9]
+    with pytest.raises(ValueError, match="read-only"):
+        policy.upper.content[0, 0] = 0.0
 
 
 def test_states_that_the_proof_leaves_out_are_not_known(monkeypatch):

@@ -30,6 +30,11 @@ class Charted(Mapping[Any, Any]):
     chosen: NDArray[np.int64]
     content: Any
 
+    def __post_init__(self) -> None:
+        for array in (self.chosen, self.content):
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
+
     @cached_property
     def _numbers(self) -> dict[Hashable, int]:
         return {key_of(state): number for number, state in enumerate(self.states)}
