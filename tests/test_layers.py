@@ -13,6 +13,7 @@ compiled
 bounds
 models
 engine
+policy
 views
 diagnosis origin
 result

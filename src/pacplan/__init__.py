@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     )
     from pacplan.origin import Origin
     from pacplan.planning import Choice, choose, plan, plan_many
+    from pacplan.policy import Policy
     from pacplan.result import Curve, Plan
 
 __all__ = [
@@ -75,6 +76,7 @@ __all__ = [
     "Outcomes",
     "Plan",
     "Plans",
+    "Policy",
     "SearchTree",
     "Simulator",
     "SmoothCruiser",
@@ -122,6 +124,7 @@ _HOMES = {
     ),
     "origin": ("Origin",),
     "planning": ("Choice", "choose", "plan", "plan_many"),
+    "policy": ("Policy",),
     "result": ("Curve", "Plan"),
 }
 # Those that are not in `__all__` are found as attributes as well, as if they had been imported.

@@ -194,7 +194,7 @@ class Agent:
             Decision(
                 state=state,
                 action=plan.action,
-                plan=replace(plan, tree=None),
+                plan=replace(plan, tree=None, policy=None),
                 delta=delta,
                 age=age,
                 reused_nodes=0 if kept is None else len(kept),

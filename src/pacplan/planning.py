@@ -184,7 +184,7 @@ def plan_many(
         memory_limit: most bytes for the records of each search.
         progress: show a bar on the error stream.
         on_interrupt: what Ctrl-C does.
-        trees: whether plans keep their search trees.
+        trees: whether plans keep their search trees and policies.
         settings: further settings of the planners, as for `plan`.
 
     Returns:

@@ -15,6 +15,7 @@ from pacplan.core.words import at_least, at_most, estimated, exactly, risk
 from pacplan.diagnosis import Diagnosis
 from pacplan.engine.tree import SearchTree
 from pacplan.origin import Origin
+from pacplan.policy import NONE, Policy
 
 # What is left out of dictionaries.
 _LARGE = ("tree", "curve")
@@ -71,7 +72,7 @@ class Plan:
         episodes: episodes played.
         seconds: wall time of the search, also as far as it was interpreted because its kernel was not
             compiled yet.
-        horizon: number of steps of the problem that was solved.
+        horizon: number of steps of the problem that was solved; None: infinitely many.
         gamma: the discount; None if the planner has none, as for `epsilon` and `delta`.
         epsilon: the accuracy that was asked for, in reward units.
         delta: the probability with which the guarantee may fail.
@@ -85,6 +86,8 @@ class Plan:
         calls_made: calls to the model that were made. With `workers=` or `executor=`, these are
             `samples` and some that were made ahead and not used.
         origin: model, state, seed, limits and versions, to make the plan again.
+        policy: what to do in the other states, and what that earns at least; None for planners that
+            prove nothing of it, and before anything is proven.
     """
 
     action: Any
@@ -102,7 +105,7 @@ class Plan:
     samples: int
     episodes: int
     seconds: float
-    horizon: int
+    horizon: int | None
     planner: str
     tree: SearchTree | None
     sequence: tuple[Any, ...] = ()
@@ -117,6 +120,7 @@ class Plan:
     gamma: float | None = None
     epsilon: float | None = None
     delta: float | None = None
+    policy: Policy | None = None
 
     def __post_init__(self) -> None:
         for array in (
@@ -145,7 +149,9 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Everything except the tree and the curve, in types that `json.dumps` takes.
 
-        Actions that JSON has no type for become lists if they are arrays, and else their `repr`.
+        Actions and states that JSON has no type for become lists if they are arrays, and else their
+        `repr`. The policy is a list for each step, with an entry for each of its `states`, None where
+        it says nothing.
         """
         record = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _LARGE}
         for name, value in record.items():
@@ -160,6 +166,7 @@ class Plan:
         record["values"] = [None if np.isnan(value) else value for value in record["values"]]
         record["diagnosis"] = None if self.diagnosis is None else asdict(self.diagnosis)
         record["origin"] = None if self.origin is None else self.origin.to_dict()
+        record["policy"] = None if self.policy is None else _plain_policy(self.policy)
         record["value"] = None if np.isnan(self.value) else self.value
         return record
 
@@ -201,8 +208,8 @@ class Plan:
             title: heading of the page; by default the decision.
             command: the shell command that makes the plan again, if there is one.
             most: most states and actions of the tree on the page; by default 4,000, or fewer if their
-                names are long, so that the page stays below 1.5 MB. Those visited most often are kept,
-                and the page says how many are not.
+                names are long, so that the page stays below 1.5 MB. Of the states of a policy, 60 are
+                drawn at most. Those visited most often are kept, and the page says how many are not.
 
         Returns:
             The path.
@@ -278,7 +285,7 @@ class Plan:
         """What was asked, in words."""
         asked = {
             "gamma": None if self.gamma is None else exactly(self.gamma),
-            "horizon": f"{self.horizon}",
+            "horizon": None if self.horizon is None else f"{self.horizon}",
             "epsilon": None if self.epsilon is None else exactly(self.epsilon),
             "delta": None if self.delta is None else risk(self.delta),
         }
@@ -297,10 +304,13 @@ class Plan:
             "callback": "by the callback",
             "interrupt": "by an interrupt",
         }[self.stopped_by]
-        return (
-            f"Stopped {why} after {self.samples:,} calls in {self.episodes:,} episodes, "
-            f"{self.seconds:.3g} s."
-        )
+        return f"Stopped {why} after {self.spent}, {self.seconds:.3g} s."
+
+    @property
+    def spent(self) -> str:
+        """The calls and, where they are not the same, the episodes, in words."""
+        played = "" if self.episodes == self.samples else f" in {self.episodes:,} episodes"
+        return f"{self.samples:,} calls{played}"
 
     def __repr__(self) -> str:
         gap = "None" if self.gap is None else at_most(self.gap)
@@ -308,6 +318,21 @@ class Plan:
             f"<Plan: action {printable(repr(self.action))}, gap {gap}, stopped by {self.stopped_by}, "
             f"{self.samples} calls>"
         )
+
+
+def _plain_policy(policy: Policy) -> dict[str, Any]:
+    actions = [*map(_plain, policy.content), None]  # The last one is that of NONE.
+    said = policy.chosen != NONE
+    record: dict[str, Any] = {
+        "value": policy.value,
+        "given": policy.given,
+        "states": list(map(_plain, policy.states)),
+        "actions": [[actions[pair] for pair in row] for row in policy.chosen.tolist()],
+    }
+    for name, bound in (("lower", policy.lower), ("upper", policy.upper)):
+        known = None if bound is None else np.asarray(np.where(said, bound.content, None))
+        record[name] = known if known is None else known.tolist()
+    return record
 
 
 def _plain(action: Any) -> Any:

@@ -236,6 +236,9 @@ def conclusions(rules, seed):
     then_best = problem.limit(lambda v: np.where(live, taken(problem.pairs(v), policy), best))
     careless = np.where(live, policy, worth.argmin(-1))
     then_worst = problem.limit(lambda v: taken(problem.pairs(v), careless))
+    followed = np.where(problem.charted, policy, worth.argmin(-1))
+    then_all = problem.limit(lambda v: taken(problem.pairs(v), followed))
+    first = level - problem.gamma * up.end  # the end is worth c_- there
     loss = best[:, 0] - worth[ROWS, 0, b]
     spare = {
         "action": np.maximum(top - level, 0.0) - loss,
@@ -246,6 +249,7 @@ def conclusions(rules, seed):
         "untested action": upper[:, 0] - lower[:, 0] - loss,
         "policy": np.where(problem.charted, then_best - lower, np.inf).min(1),
         "any policy": np.where(problem.charted & for_all, then_worst - lower, np.inf).min(1),
+        "whole policy": np.where(for_all[:, 0], then_all[:, 0] - first, np.inf),
         "careless policy": np.where(problem.charted, then_worst - lower, np.inf).min(1),
     }
     unit = EQUAL * (1.0 + problem.most - problem.least)[:, 0]
@@ -253,7 +257,7 @@ def conclusions(rules, seed):
 
 
 KINDS = ("plain", "reference", "steps")
-PROMISED = ("action", "value", "action of a value", "policy", "any policy")
+PROMISED = ("action", "value", "action of a value", "policy", "any policy", "whole policy")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -277,7 +281,8 @@ WRONG = [
     ),
     *((Rules("reference", dropped=n), "action") for n in "34"),
     *((Rules(kind, dropped=n), "value") for kind in ("plain", "steps") for n in "12"),
-    *((Rules(kind, dropped="2"), "any policy") for kind in KINDS),
+    *((Rules(kind, dropped="2"), name) for kind in KINDS for name in ("any policy", "whole policy")),
+    *((Rules("reference", dropped=n), "whole policy") for n in ("1", "4", "5, b")),
     *((Rules(kind, all_actions=False), "action") for kind in KINDS),
     *((Rules(kind, outside="seen"), name) for kind in KINDS for name in ("action", "value", "policy")),
     (Rules("reference", shifted_ends=False), "action"),

@@ -28,12 +28,11 @@ def all_visits(tree):
 @pytest.mark.parametrize("name", WITH_TREE)
 def test_the_most_visited_boxes_are_shown(name):
     tree = make(name).plan(problem(name), 0, seed=3, budget=2000).tree
-    expected = sorted(all_visits(tree), reverse=True)
-    visited = [visits for visits in expected if visits > 0]
+    visited = sorted((visits for visits in all_visits(tree) if visits > 0), reverse=True)
     for most in (1, 30, 10**6):
         shown = outline(tree, most)
         assert sorted((box.visits for box in shown.boxes), reverse=True) == visited[:most]
-        assert (shown.total, shown.unvisited) == (len(visited), len(expected) - len(visited))
+        assert shown.total == len(visited)
         names, widths = {""}, {}
         for box in shown.boxes:
             assert box.parent in names, "parents come before children"
@@ -42,7 +41,6 @@ def test_the_most_visited_boxes_are_shown(name):
         assert len(names) == len(shown.boxes) + 1
         for box in shown.boxes:
             assert widths.get(box.name, 0) <= box.visits, "boxes fit into those above them"
-    assert sum(shown.below.values()) == len(visited) - 1
 
 
 def test_a_large_tree_is_cut_to_a_page(tmp_path):

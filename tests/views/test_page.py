@@ -73,8 +73,10 @@ def test_every_planner_has_a_page(name, tmp_path):
     text = page.read_text("utf-8")
     assert page.stat().st_size < 500_000
     found = re.findall(r'<section id="(\w+)"', text)
-    assert found == [name for name in SECTIONS if name != "closing" or plan.lower is not None]
-    assert ("keeps no search tree" in text) == (plan.tree is None)
+    last = "tree" if plan.policy is None else "chart"
+    sections = [name for name in SECTIONS[:-1] if name != "closing" or plan.lower is not None]
+    assert found == [*sections, last]
+    assert ("keeps no search tree" in text) == (plan.tree is None and plan.policy is None)
     assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
 
 

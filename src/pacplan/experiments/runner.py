@@ -215,18 +215,18 @@ class _Instance:
         self.model = problem.build(seed)
         self._values: dict[tuple[float, int | None], NDArray[np.float64]] = {}
 
-    def regret(self, action: Any, gamma: float | None, horizon: int) -> float | None:
+    def regret(self, action: Any, gamma: float | None, horizon: int | None) -> float | None:
         """As in `Record.regret`."""
         if gamma is None or not facts(self.model).known:
             return None
-        endless = gamma < 1.0 and self.model.steps is None
-        key = (gamma, None if endless else horizon)
+        steps = None if gamma < 1.0 and self.model.steps is None else horizon
+        key = (gamma, steps)
         if key not in self._values:
             state = self.model.initial_state()
-            if endless:
+            if steps is None:
                 values = exact.discounted(self.model, gamma=gamma)
             else:
-                values = exact.finite_horizon(self.model, gamma=gamma, horizon=horizon)[0]
+                values = exact.finite_horizon(self.model, gamma=gamma, horizon=steps)[0]
             self._values[key] = values[state]
         values = self._values[key]
         return float(values.max() - values[action])

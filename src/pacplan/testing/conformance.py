@@ -469,7 +469,9 @@ def _holds(trial: _Trial, plan: Plan) -> bool:
     if not isinstance(trial.problem, TabularMDP) or trial.problem.two_player:
         return True
     gamma = getattr(trial.planner, "gamma", 1.0)
-    truths = [exact.finite_horizon(trial.problem, gamma=gamma, horizon=plan.horizon)[0][trial.state]]
+    steps, truths = plan.horizon, []
+    if steps is not None:
+        truths.append(exact.finite_horizon(trial.problem, gamma=gamma, horizon=steps)[0][trial.state])
     if gamma < 1.0 and trial.problem.steps is None:
         truths.append(exact.discounted(trial.problem, gamma=gamma)[trial.state])
     for truth in truths:  # Over the same steps, or an infinite horizon: the planner may mean either.

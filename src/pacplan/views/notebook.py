@@ -77,7 +77,8 @@ def progress_line(snapshot: "Snapshot", target: float | None, budget: int | None
     gap = "" if snapshot.gap is None else f", gap {at_most(snapshot.gap)}"
     goal = "" if target is None else f" (goal {at_least(target)})"
     spent = f"{snapshot.samples:,}" + ("" if budget is None else f" of {budget:,}")
-    return f"{spent} calls, {snapshot.episodes:,} episodes, {snapshot.seconds:.1f} s{gap}{goal}"
+    played = "" if snapshot.episodes == snapshot.samples else f", {snapshot.episodes:,} episodes"
+    return f"{spent} calls{played}, {snapshot.seconds:.1f} s{gap}{goal}"
 
 
 def bar_html(line: str, done: int, total: int) -> str:

@@ -39,14 +39,10 @@ class Outline:
     Attributes:
         boxes: those shown.
         total: number of boxes of the tree that were visited.
-        unvisited: number of boxes of the tree that were never visited: they have no width.
-        below: for each box shown, by name, how many visited boxes are right below it.
     """
 
     boxes: tuple[Box, ...]
     total: int
-    unvisited: int
-    below: dict[str, int]
 
 
 def outline(tree: SearchTree, most: int) -> Outline:
@@ -60,18 +56,14 @@ def outline(tree: SearchTree, most: int) -> Outline:
     # A tree that is only a root still has a box.
     waiting = [(-root.visits, next(order), root)]
     boxes: list[Box] = []
-    below: dict[str, int] = {}
     while waiting and len(boxes) < most:
         box = heappop(waiting)[2]
         boxes.append(box)
-        below[box.name] = 0
         for child in _below(tree, box, reached, tried):
-            below[box.name] += 1
             heappush(waiting, (-child.visits, next(order), child))
     # The states of an open-loop tree, except the root, are not boxes.
     states = reached[:1] if tree.open_loop else reached
-    total = int((states[1:] > 0).sum() + (tried > 0).sum()) + 1
-    return Outline(tuple(boxes), total, len(states) + tree.made - total, below)
+    return Outline(tuple(boxes), int((states[1:] > 0).sum() + (tried > 0).sum()) + 1)
 
 
 def _below(

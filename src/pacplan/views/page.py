@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, estimated, short
+from pacplan.views.chart import chart
 from pacplan.views.closing import closing
 from pacplan.views.explorer import explorer
 from pacplan.views.reasons import reasons
 from pacplan.views.style import check_target
-from pacplan.views.svg import Intervals, interval_table
+from pacplan.views.svg import COLOURS, Intervals, interval_table
 
 if TYPE_CHECKING:
+    from pacplan.policy import Policy
     from pacplan.result import Plan
 
 _PAGE = """<!DOCTYPE html>
@@ -69,7 +71,7 @@ def write_page(
         _assumptions(plan),
         _again(plan, command),
         _reasons(plan),
-        _tree(plan, render, most),
+        _tree(plan, render, most) if plan.policy is None else _chart(plan.policy, most),
     ]
     heading = title or f"Action {short(plan.action)}: {plan.verdict.lower()}"
     page = _PAGE.format(
@@ -107,7 +109,7 @@ def _decision(plan: "Plan", title: str | None) -> str:
     facts = {"The state is worth": worth}
     if plan.gap is not None:
         facts["Gap: most that is lost, if the bounds hold"] = at_most(max(plan.gap, 0.0))
-    facts["Calls to the model"] = f"{plan.samples:,} in {plan.episodes:,} episodes"
+    facts["Calls to the model"] = plan.spent.replace(" calls", "", 1)
     if plan.sequence:
         facts["Sequence"] = short(", ".join(map(str, plan.sequence)), 200)
     rows = "".join(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>" for name, text in facts.items())
@@ -215,6 +217,30 @@ def _reasons(plan: "Plan") -> str:
         parts.append("<h3>Why it is not certified, and what to try</h3>")
         parts += [f"<p>{escape(line)}</p>" for line in plan.diagnosis.explanation().splitlines()]
     return _section("why", "Why this and not that", "".join(parts))
+
+
+def _chart(policy: "Policy", most: int | None) -> str:
+    """The map of the charted states."""
+    drawn, left_out = chart(policy, most)
+    bound = "upper" if policy.lower is None else "lower"
+    given = policy.given and f", {policy.given}"
+    words = (
+        "The states, and what to do in them: from the circled one on that earns at least "
+        f"{at_least(policy.value)}{given}, as far as the guarantee goes. Point at a state for its "
+        "numbers."
+    )
+    if left_out:
+        words += f" Those visited most are here; left out: {left_out:,}."
+    key = '<i style="background:{}"></i>'.format
+    legend = (
+        f"{key(COLOURS['taken'])}colour: worth, by its {bound} bound",
+        f"{key(COLOURS['challenger'])}ring: calls",
+        "size: visits",
+        "arrow: probability",
+    )
+    spans = "".join(f"<span>{each}</span>" for each in legend)
+    drawn = f'<p class="legend">{spans}</p>{drawn}'
+    return _section("chart", "What to do in the other states", f"<p>{escape(words)}</p>{drawn}")
 
 
 def _tree(plan: "Plan", render: Callable[[Any], str] | None, most: int | None) -> str:

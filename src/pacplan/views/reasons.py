@@ -77,7 +77,7 @@ def _of_estimates(plan: "Plan", known: Intervals, taken: str) -> Reasons:
         f"The estimate of {taken} is {estimated(float(plan.values[known.best]))}, and the largest of "
         f"the others is {estimated(float(values[second]))}, of action {short(plan.actions[second])}: a "
         f"difference of {estimated(ahead)}. Nothing bounds the error of these estimates, so this is no "
-        "proof; a planner with bounds (Bracket, Canopy, MDPGapE) would give one."
+        "proof; a planner with bounds (Atlas, Bracket, Canopy) would give one."
     )
     return Reasons(_capital(against), (), ())
 
@@ -94,7 +94,7 @@ def _parts(
     if np.isnan(values).any():
         return ()
     together = _together(plan, best, rival)
-    words = "bounds fail together more rarely than each of them, which counts against the gap"
+    words = "more is proven of both actions together than of each, which counts against the gap"
     return (
         (
             f"the upper bound of {other} lies above its estimate by",

@@ -1,6 +1,7 @@
 """Atlas: chart the states, solve the chart, and prove the solution with fresh calls."""
 
 import math
+from dataclasses import replace
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -19,7 +20,11 @@ from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
 from pacplan.models.protocol import Model, Session, Table, facts
 from pacplan.models.told import Constant, check_bounds
+from pacplan.policy import NONE, Charted, Policy
 from pacplan.result import Plan
+
+# What the value of a policy depends on, where bounds on optimal values were passed.
+_GIVEN = "if one goes on optimally where it says nothing, or proves no more than value_bounds"
 
 
 class Atlas(Planner):
@@ -48,6 +53,7 @@ class Atlas(Planner):
     """
 
     name = "atlas"
+    keeps_tree = False
     keeps_checkpoints = False
     rehearses = False
 
@@ -114,7 +120,8 @@ class Atlas(Planner):
         return AtlasSearch(self, query, session, problem, keys, most, self._bounds, least)
 
     def finish(self, query: Query, search: AtlasSearch, stopped_by: str, seconds: float) -> Plan:
-        snapshot = search.snapshot(seconds)
+        least = self._problem(query.model)[1]
+        snapshot, policy = search.snapshot(seconds), self._policy(query.model, search, least)
         assert snapshot.gap is not None
         problem = (
             "over an infinite horizon"
@@ -131,11 +138,14 @@ class Atlas(Planner):
                 f", and the optimal value lies in [{at_least(low)}, {at_most(high)}], within {apart} of "
                 "its middle"
             )
+        if policy is not None and policy.value > least:
+            given = policy.given and f", {policy.given}"
+            proven += f", and the policy earns at least {at_least(policy.value)}{given}"
         guarantee = f"{proven}, with probability at least {complement(self.delta)}."
         if search.proven is None and len(query.actions) > 1:
             guarantee = f"{proven}: nothing is proven yet but the range of values."
         search.horizon = self.horizon or 1
-        return bounded_plan(
+        plan = bounded_plan(
             self,
             query,
             search,
@@ -145,6 +155,50 @@ class Atlas(Planner):
             assumptions=tuple(self._assumed(query.model)),
             values=search.values,
             value=value,
+        )
+        return replace(plan, horizon=self.horizon, policy=policy)
+
+    def _policy(self, model: Model, search: AtlasSearch, least: float) -> Policy | None:
+        """The policy of the last accepted round, with what that round proves; None: there was none."""
+        design, session = search.proven, search.session
+        if design is None:
+            return None
+        low, high = model.reward_range
+        found = search.records.estimate(low, high - low)
+        steps, size = design.policy.shape
+        policy = design.policy.copy()
+        if self.horizon is not None:
+            policy[0, 1:] = NONE  # Of the first step no more is proven than of the state planned from.
+        pairs = np.unique(policy[policy != NONE])
+        keys = search.records.keys[:size].tolist()
+        charted = (
+            tuple(keys if session.states is None else map(session.states.__getitem__, keys)),
+            self.horizon,
+            np.where(policy == NONE, NONE, np.searchsorted(pairs, policy)),
+        )
+        # The functions of either side are those of the steps and, with a horizon, one for its end.
+        functions, last = design.functions.values[:, 1:], steps + (self.horizon is not None)
+        above, below = functions[:steps].copy(), functions[last : last + steps].copy()
+        value, given = design.lower, ""
+        if self._bounds is not None:
+            # Where the rest counted for a bound of the user's, the policy itself need not earn that: not
+            # where episodes were cut short, and not around a reference state.
+            value, given = (least, "") if design.walk is not None else (value, _GIVEN)
+            value = value if design.kind.reference is None else float(below[0, 0])
+        above[0, 0], below[0, 0] = design.highest.max(), value
+        owner = found.state[pairs]
+        action = pairs - np.searchsorted(found.state, owner)
+        return Policy(
+            *charted,
+            tuple(session.label(keys[s], a) for s, a in zip(owner, action.tolist(), strict=True)),
+            value=value,
+            given=given,
+            lower=Charted(*charted, below) if design.walk is None else None,
+            upper=Charted(*charted, above),
+            calls=found.calls[pairs],
+            spent=np.bincount(found.state, found.calls)[:size].astype(np.int64),
+            transitions=found.transitions[pairs][:, :size],
+            gamma=self.gamma,
         )
 
     def _assumed(self, model: Model) -> list[str]:

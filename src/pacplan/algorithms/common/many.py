@@ -220,7 +220,7 @@ class _Work:
         except Exception as error:
             add_note(error, f"raised by the plan from state {shown(state)}")
             return error if os.getpid() == self.home else portable(error)
-        return plan if self.trees else replace(plan, tree=None)
+        return plan if self.trees else replace(plan, tree=None, policy=None)
 
 
 class _Stream:

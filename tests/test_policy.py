@@ -1,0 +1,202 @@
+"""What to do in the other states: true to the proof, and a mapping like any other."""
+
+import json
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import pacplan
+from pacplan.algorithms.atlas.design import Designer
+from pacplan.algorithms.atlas.search import AtlasSearch
+from pacplan.policy import NONE
+
+GAMMA, MOST = 0.8, 3
+STATES = [(a, b) for a in range(MOST + 1) for b in range(MOST + 1)]
+CHANCES = {"first": 0.8, "second": 0.9}
+SETTINGS = {"epsilon": 1.0, "delta": 1e-8, "gamma": GAMMA}
+
+
+def outcomes(waiting, served):
+    """Two queues: (probability, next state, reward)."""
+    place, found = ["first", "second"].index(served), []
+    for done, p in ((1, CHANCES[served]), (0, 1.0 - CHANCES[served])):
+        left = [n - (done if i == place else 0) for i, n in enumerate(waiting)]
+        left = [max(n, 0) for n in left]
+        for (one, other), q in (((1, 0), 0.3), ((0, 1), 0.3), ((0, 0), 0.4)):
+            after = min(left[0] + one, MOST), min(left[1] + other, MOST)
+            found.append((p * q, after, -(3.0 * left[0] + left[1]) / 4.0))
+    return found
+
+
+def step(waiting, served, rng):
+    found = outcomes(waiting, served)
+    _, after, reward = found[rng.choice(len(found), p=[p for p, _, _ in found])]
+    return after, reward, False
+
+
+def clinic(**settings):
+    return pacplan.Simulator(step, actions=list(CHANCES), reward_range=(-3, 0), **settings)
+
+
+def planned(budget=None, state=(2, 2), model=None, seed=0, **settings):
+    planner = pacplan.Atlas(**(SETTINGS | settings))
+    return planner.plan(clinic() if model is None else model, state, seed=seed, budget=budget)
+
+
+def worth(action_of, horizon=None):
+    """Exact values of a policy, or the optimal ones if it is None: by step, then by state."""
+    values = dict.fromkeys(STATES, 0.0)
+    kept = [values]
+    for h in reversed(range(horizon or 200)):
+        values = {
+            state: max(
+                sum(
+                    p * (reward + GAMMA * values[after]) for p, after, reward in outcomes(state, action)
+                )
+                for action in (CHANCES if action_of is None else [action_of(state, h)])
+            )
+            for state in STATES
+        }
+        kept.insert(0, values)
+    return kept
+
+
+@pytest.fixture(params=["claims", "episodes", "reference"])
+def kind(request, monkeypatch):
+    """What proves the policy: claims about all states, episodes from one, or claims around one."""
+    every = Designer._kinds
+
+    def only(self):
+        wanted = "claims" if request.param == "reference" and self.problem.horizon else request.param
+        for kind in every(self):
+            name = "claims" if kind.reference is None else "reference"
+            if wanted == ("episodes" if kind.share else name):
+                yield kind
+
+    monkeypatch.setattr(Designer, "_kinds", only)
+    return request.param
+
+
+def test_it_earns_what_it_says(kind):
+    plan = planned()
+    policy = plan.policy
+    assert plan.certified and len(policy) == len(STATES)
+    assert policy[2, 2] == plan.action
+    exact, best = worth(lambda state, h: policy[state])[0], worth(None)[0]
+    assert policy.value <= exact[2, 2] and policy.value >= best[2, 2] - 2.0 * SETTINGS["epsilon"]
+    assert f"the policy earns at least {policy.value:.4g}"[:-1] in plan.guarantee
+    assert (policy.lower is None) == (kind == "episodes")
+    for state in STATES:
+        assert best[state] <= policy.upper[state]
+        if policy.lower is not None:
+            assert policy.lower[state] <= exact[state]
+    if policy.lower is not None:
+        assert policy.lower[2, 2] == policy.value
+    assert policy.value == plan.lower.max()
+
+
+def test_with_a_horizon_the_steps_count(kind):
+    plan = planned(horizon=4)
+    policy = plan.policy
+    assert plan.certified and plan.horizon == 4 and len(policy) == 3 * len(STATES) + 1
+    assert policy[(2, 2), 0] == plan.action
+    exact, best = worth(lambda state, h: policy.get((state, h), "first"), 4), worth(None, 4)
+    assert policy.value <= exact[0][2, 2]
+    assert set(policy) == {(state, h) for state in STATES for h in (1, 2, 3)} | {((2, 2), 0)}
+    for state, h in policy:
+        assert best[h][state] <= policy.upper[state, h]
+        if policy.lower is not None:
+            assert policy.lower[state, h] <= exact[h][state]
+    for key in ((2, 2), "elsewhere", ((2, 2), 4), ((2, 2), -1), ((1, 1), 0)):
+        with pytest.raises(KeyError, match="steps"):
+            policy[key]
+
+
+def test_it_is_a_mapping():
+    policy = planned().policy
+    assert set(policy) == set(STATES) and dict(policy)[0, 3] == policy[0, 3] == "second"
+    assert policy.get((9, 9)) is None and (9, 9) not in policy and (1, 1) in policy
+    assert set(policy.values()) == set(CHANCES)
+    assert policy[np.int64(1), 2] == policy[[1, 2]] == policy[1, 2]
+    assert repr(policy) == "<Policy: 16 actions>"
+    with pytest.raises(KeyError, match=r"nothing is known of the state \(9, 9\)"):
+        policy[9, 9]
+    with pytest.raises(ValueError, match="read-only"):
+        policy.upper.content[0, 0] = 0.0
+
+
+def test_states_that_the_proof_leaves_out_are_not_known(monkeypatch):
+    accept = AtlasSearch._accept
+
+    def without_some(self, design):
+        cut = design.policy.copy()
+        cut[:, 3:5] = NONE
+        accept(self, replace(design, policy=cut))
+
+    whole = planned().policy
+    monkeypatch.setattr(AtlasSearch, "_accept", without_some)
+    less = planned().policy
+    assert len(less) == len(less.upper) == len(STATES) - 2
+    assert dict(less) == {state: whole[state] for state in less}
+    for state in set(whole) - set(less):
+        assert state not in less.upper
+        with pytest.raises(KeyError, match="plan from there"):
+            less[state]
+
+
+def test_before_anything_is_proven_there_is_none():
+    plan = planned(budget=100)
+    assert plan.policy is None and not plan.certified
+    assert plan.to_dict()["policy"] is None and "policy" not in plan.guarantee
+    assert pacplan.UCT(gamma=0.8, horizon=3).plan(clinic(), (1, 1), seed=0, budget=50).policy is None
+
+
+def test_a_plan_that_is_stopped_has_that_of_its_gap():
+    plan = planned(epsilon=0.01, goal="value", budget=60_000)
+    assert plan.stopped_by == "budget" and plan.policy[2, 2] == plan.action
+    assert plan.policy.value <= worth(lambda state, h: plan.policy[state])[0][2, 2]
+
+
+def test_what_bounds_on_optimal_values_leave_open_is_said(kind):
+    bounds = (lambda state, h: -15.0), (lambda state, h: 0.0)
+    plan = planned(value_bounds=bounds)
+    if (
+        kind == "episodes"
+    ):  # Episodes that were cut short count for a bound that is none of the policy's.
+        assert plan.policy.given == "" and plan.policy.value == pytest.approx(-15.0)
+        assert "policy" not in plan.guarantee
+    else:
+        assert "goes on optimally" in plan.policy.given and plan.policy.given in plan.guarantee
+        assert plan.policy.value <= worth(None)[0][2, 2]
+
+
+def test_it_goes_where_plans_go():
+    plan = planned()
+    again = pickle.loads(pickle.dumps(plan)).policy
+    assert dict(again) == dict(plan.policy) and dict(again.upper) == dict(plan.policy.upper)
+    told = json.loads(json.dumps(plan.to_dict(), allow_nan=False))["policy"]
+    assert told["value"] == plan.policy.value and told["states"][0] == "(2, 2)"
+    assert told["actions"] == [[plan.policy[state] for state in plan.policy.states]]
+    assert told["upper"] == [[plan.policy.upper[state] for state in plan.policy.states]]
+    assert (told["lower"] is None) == (plan.policy.lower is None)
+
+
+def test_many_plans_need_not_keep_theirs():
+    planner = pacplan.Atlas(**SETTINGS)
+    kept, left = (
+        next(iter(planner.plan_many(clinic(), [(2, 2)], seeds=0, trees=trees))).policy
+        for trees in (True, False)
+    )
+    assert len(kept) == len(STATES) and left is None
+    agent = pacplan.Agent(planner, clinic(), seed=0)
+    agent.act((2, 2))
+    assert agent.history[0].plan.policy is None
+
+
+def test_states_that_are_numbers():
+    river = pacplan.envs.riverswim()
+    plan = pacplan.Atlas(epsilon=1.0, delta=1e-8, gamma=0.9).plan(river, 1, seed=0)
+    assert plan.policy[1] == plan.action and set(plan.policy) == set(range(6))
+    assert "horizon" not in plan.question and "episodes" not in plan.effort
