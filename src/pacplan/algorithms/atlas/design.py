@@ -30,6 +30,9 @@ _SUMMED = 1e3
 # Equal margins to begin with, in parts of what takes up the accuracy; rounding makes some worthless,
 # in parts of the range of values.
 _BEGINS, _WORTHLESS = tuple(0.8 * 0.5**i for i in range(1, 9)), 1e-8
+# States outside are explored until they matter less than this part of the accuracy; each time those
+# that make up this part of what they matter, and at least so many for each state explored.
+_OUTSIDE, _HALF, _MORE = 0.15, 0.5, 0.25
 # Calls of every pair, times the evidence, at least: estimates by fewer mean little.
 _FEW = 4.0
 
@@ -55,7 +58,8 @@ class Designer:
         self._root = np.flatnonzero(found.state == 0)
         self._solver, self._reward = Solver(found, problem.gamma), found.mean(found.reward)
         self._out, steps = ~found.inside, len(problem.steps)
-        self.values = np.zeros((steps + (problem.horizon is not None), found.states))
+        # Our policy is the one that is best if all that is outside is as bad as it can be.
+        self.values = self._bounded(self._ground)
         self.policy = np.tile(self._solver.begins, (steps, 1))
         self._solve(self._reward, self.values, self.policy)
         after = [self.values[problem.after(h)] for h in problem.steps]
@@ -78,6 +82,40 @@ class Designer:
             policy[h] = solver.greedy(worth)
             values[h, inside] = worth[policy[h, inside]]
 
+    def _bounded(self, bounds: Values) -> Values:
+        """Values that are a bound outside, and 0 after the last step."""
+        values = np.zeros((len(bounds) + (self.problem.horizon is not None), self.found.states))
+        values[: len(bounds), self._out] = bounds[:, self._out]
+        return values
+
+    def to_explore(self, accuracy: float) -> Flags:
+        """The states outside that matter most, if those outside matter to the accuracy."""
+        values, policy = self._bounded(self._ceiling), self.policy.copy()
+        self._solve(self._reward, values, policy)
+        arrivals = self._arrivals(self.policy) + self._arrivals(policy)
+        matter = (arrivals * (self._ceiling - self._ground)).sum(0) * self._out
+        order = np.argsort(-matter)
+        left = matter.sum() - np.cumsum(matter[order])
+        chosen = np.zeros(self.found.states, bool)
+        if matter.sum() > _OUTSIDE * accuracy:
+            count = 1 + int(np.searchsorted(-left, -_HALF * matter.sum()))
+            chosen[order[: max(count, int(_MORE * self.found.inside.sum()))]] = True
+        return chosen & (matter > 0.0)
+
+    def _arrivals(self, policy: Numbers) -> Values:
+        """Discounted probability of each state at each step; summed up over an infinite horizon."""
+        now = np.zeros(self.found.states)
+        now[0] = 1.0
+        arrivals = []
+        for pairs in policy:
+            taken = np.zeros(len(self.found.state))
+            taken[pairs[~self._out]] = 1.0
+            if self.problem.horizon is None:
+                return self._solver.visits(taken, now)[np.newaxis]
+            arrivals.append(now)
+            now = self._solver.next_visits(taken, now)
+        return np.array(arrivals)
+
     def best_design(self, accuracy: float, evidence: float, kind: Kind | None = None) -> Design | None:
         """The design that proves an accuracy and seems to take the fewest calls; None: none does."""
         kinds = self._kinds() if kind is None else [kind]
@@ -93,17 +131,9 @@ class Designer:
         yield Kind()
         yield from (Kind(share=share) for share in _SHARES)
         if self.problem.horizon is None and not self.problem.by_value:
-            visits = self._visits()
+            visits = self._arrivals(self.policy)[0]
             often = np.argsort(-visits)[:_REFERENCES]
             yield from (Kind(int(s)) for s in often if visits[s] > _OFTEN and self.found.inside[s])
-
-    def _visits(self) -> Values:
-        """Discounted visits of our policy to each state, over an infinite horizon."""
-        taken = np.zeros(len(self.found.state))
-        taken[self.policy[0, ~self._out]] = 1.0
-        start = np.zeros(self.found.states)
-        start[0] = 1.0
-        return self._solver.visits(taken, start)
 
     def _design(self, accuracy: float, evidence: float, kind: Kind) -> Design | None:
         """A design whose claims take the fewest calls for an accuracy."""
@@ -160,9 +190,9 @@ class Designer:
         problem, solver, out, z = self.problem, self._solver, self._out, kind.reference
         up = self._reward + margin
         down = self._reward - (margin if kind.share == 0.0 else 0.0)
-        above, below = self.values.copy(), self.values.copy()
+        above, below = self._bounded(self._ceiling), self.values.copy()
         steps = len(problem.steps)
-        above[:steps, out], below[:steps, out] = self._ceiling[:, out], self._ground[:, out]
+        above[:steps, ~out] = self.values[:steps, ~out]
         self._solve(up, above, self.policy.copy())
         if problem.horizon is None:
             solver.evaluate(down, below[0], self.policy[0], out)
@@ -307,17 +337,13 @@ class Designer:
             return None
         problem, steps, variance = self.problem, 0.0, 0.0
         if problem.horizon is None:
-            visits = self._visits()
+            visits = self._arrivals(self.policy)[0]
             steps, variance = float(visits.sum()), float(visits @ self._variance[0, self.policy[0]])
         else:
-            now = np.zeros(self.found.states)
-            now[0] = 1.0
-            for h in problem.steps:
-                taken = np.zeros(len(self.found.state))
-                taken[self.policy[h, ~self._out]] = 1.0
-                steps += float(now.sum())
-                variance += problem.gamma ** (2 * h) * float(now @ self._variance[h, self.policy[h]])
-                now = self._solver.next_visits(taken, now) / max(problem.gamma, 1e-300)
+            for h, visits in enumerate(self._arrivals(self.policy)):
+                discount = max(problem.gamma**h, 1e-300)
+                steps += float(visits.sum()) / discount
+                variance += discount * float(visits @ self._variance[h, self.policy[h]])
         own = slice(first, first + len(self.values))
         highest = float(functions.values[own, 1:].max())
         lowest = min(float(functions.values[own].min()), float(functions.outside[own].min()))

@@ -1,5 +1,6 @@
 """Atlas: chart the states, solve the chart, and prove the solution with fresh calls."""
 
+import copy
 import math
 from dataclasses import replace
 from typing import Any, Literal, cast
@@ -56,6 +57,7 @@ class Atlas(Planner):
     keeps_tree = False
     keeps_checkpoints = False
     rehearses = False
+    gives_up = False
 
     def __init__(
         self,
@@ -79,6 +81,12 @@ class Atlas(Planner):
         self.value_range = (
             None if value_range is None else checks.interval("value_range", value_range, "return")
         )
+
+    def giving_up(self) -> "Atlas":
+        """The same planner, which raises `GrowingError` if new states keep coming before its first round."""
+        found = copy.copy(self)
+        found.gives_up = True
+        return found
 
     def check_query(self, query: Query, limits: Limits) -> None:
         check_stops(self.epsilon, limits)

@@ -50,7 +50,24 @@ _PATIENCE = 8
 # Pairs are hard that still take so many times their plan, and so many calls.
 _HARD, _MANY = 3.0, 50.0
 
+# New states keep coming if there are so many times those there were after half of the calls, after this
+# many.
+_KEEP_COMING, _PATIENT = 1.5, 10_000
+
 Work = Generator[None, None, Any]
+
+
+class GrowingError(Exception):
+    """The chart keeps growing: Atlas is not for this problem.
+
+    Args:
+        states: how many were found.
+        calls: how many were made. No delta was spent.
+    """
+
+    def __init__(self, states: int, calls: int) -> None:
+        super().__init__(f"after {calls:,} calls there are {states:,} states, and new ones keep coming")
+        self.states, self.calls = states, calls
 
 
 class AtlasSearch(KernelSearch):
@@ -92,6 +109,7 @@ class AtlasSearch(KernelSearch):
         self.losses = self.upper - self.lower
         self.proven: Design | None = None
         self._rounds = 0
+        self._gives_up, self._grown = planner.gives_up, [(0, 1)]
         self._work = self._plan()
 
     # The algorithm. Its parts yield whenever there are calls to be made, or something took time.
@@ -133,6 +151,16 @@ class AtlasSearch(KernelSearch):
                 due = _DUE * calls
             yield from self._call(short)
 
+    def _give_up(self, states: int) -> None:
+        """Raise GrowingError if new states keep coming, where that is wanted and no round was begun."""
+        calls = int(self.records.calls.sum())
+        self._grown.append((calls, states))
+        if not self._gives_up or self._rounds > 0 or calls < _PATIENT:
+            return
+        before = max(then for made, then in self._grown if 2 * made <= calls)
+        if states > _KEEP_COMING * before:
+            raise GrowingError(states, calls)
+
     def _prove_coarsely(self, designer: Designer, calls: float, before: int) -> Work:
         """Prove what can be proven with few calls, so that a plan that is stopped has a gap."""
         evidence = -math.log(_COARSE / ((before + 1.0) * (before + 2.0)) * self._delta)
@@ -148,13 +176,21 @@ class AtlasSearch(KernelSearch):
                 self._accept(found)
 
     def _chart(self) -> Work:
-        """Call what was found and never called; returns a designer for all that is known."""
-        while not self.records.called or self.records.calls.min() < _FIRST:
-            yield from self._call(np.maximum(_FIRST - self.records.calls, 0.0))
+        """Explore states until those outside hardly matter; returns a designer for all that is known."""
         low, high = self._problem.rewards
-        found = self.records.estimate(low, high - low)
-        caps = self._caps()
-        designer = Designer(self._problem, found, caps, self.records.closed)
+        while True:
+            while not self.records.called:
+                yield
+            found = self.records.estimate(low, high - low)
+            if not found.inside[0]:
+                yield from self._call(np.full(len(self.actions), _FIRST))
+                continue
+            designer = Designer(self._problem, found, self._caps(), self.records.closed)
+            explored = designer.to_explore(self.target)
+            if not explored.any():
+                break
+            self._give_up(found.states)
+            yield from self._call(_FIRST * explored[found.state])
         self.values = designer.worth[0, found.state == 0]
         return designer
 

@@ -100,8 +100,8 @@ class System:
         high, low = problem.top[1:].copy(), problem.bottom[1:].copy()
         if problem.horizon is None:
             high, low = problem.top[:1].copy(), problem.bottom[:1].copy()
-        if closed:
-            after = values[problem.after(0) :, inside]
+        if closed and inside.all():
+            after = values[problem.after(0) :]
             high, low = after.max(1), after.min(1)
         if problem.may_end:
             high, low = np.maximum(high, 0.0), np.minimum(low, 0.0)
