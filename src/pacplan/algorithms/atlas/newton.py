@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
-from scipy.sparse.linalg import cg
+from scipy import linalg
+from scipy.sparse.linalg import LinearOperator, cg
 
 from pacplan.algorithms.atlas.estimate import Numbers, Values
 
 # The largest of some numbers is taken for their norm of this power.
 _POWER = 4.0
 # Up to so many unknowns a step is solved for directly, and with more roughly.
-_DIRECT, _ROUGH, _ROUNDS = 1500, 0.1, 100
+_DIRECT, _ROUGH, _ROUNDS = 500, 0.1, 100
 # Newton's steps: at most so many, and no more once one saves less than this part of the calls.
 _STEPS, _ENOUGH = 30, 0.01
 # How much of the way to where a margin would be 0 a step goes; and how little rounding leaves of a curve.
@@ -55,13 +55,13 @@ class Margins:
 
 def cheapest(margins: Margins, x: Values) -> Values:
     """The unknowns that need the fewest calls, from some with positive margins on."""
-    matrix = margins.matrix
+    matrix = margins.matrix.toarray() if len(x) <= _DIRECT else margins.matrix
     m = margins.at(x)
     total = margins.calls(m)[1].sum()
     for _ in range(_STEPS):
         slope, curve = _derivatives(margins, m)
         gradient = matrix.T @ slope
-        direction = -_solved(matrix.T @ sparse.diags_array(curve) @ matrix, gradient)
+        direction = -_solved(matrix, curve, gradient)
         change = matrix @ direction
         shrinks = change < 0.0
         step = min(1.0, _WAY * float((m[shrinks] / -change[shrinks]).min(initial=np.inf)))
@@ -88,12 +88,20 @@ def _derivatives(margins: Margins, m: Values) -> tuple[Values, Values]:
     return weight * first, weight * ((12.0 * v / m + 2.0 * risk) / m**3 + bend)
 
 
-def _solved(matrix: Any, right: Values) -> Values:
-    """The solution of a system whose matrix is positive definite."""
-    scale = 1.0 / np.sqrt(matrix.diagonal())
-    scaled, wanted = sparse.diags_array(scale) @ matrix @ sparse.diags_array(scale), scale * right
-    if len(right) > _DIRECT:
-        return np.asarray(scale * cg(scaled, wanted, rtol=_ROUGH, maxiter=_ROUNDS)[0])
-    full = scaled.toarray()
-    full[np.arange(len(right)), np.arange(len(right))] += _RIDGE
-    return np.asarray(scale * linalg.cho_solve(linalg.cho_factor(full), wanted))
+def _solved(matrix: Any, curve: Values, right: Values) -> Values:
+    """The solution x of A' C A x = right, C being diagonal, after scaling to a diagonal of ones."""
+    if isinstance(matrix, np.ndarray):
+        full = (matrix.T * curve) @ matrix
+        scale = 1.0 / np.sqrt(full.diagonal())
+        full *= scale[:, np.newaxis] * scale
+        full[np.diag_indices(len(scale))] += _RIDGE
+        return np.asarray(scale * linalg.cho_solve(linalg.cho_factor(full), scale * right))
+    squares = matrix.copy()
+    squares.data **= 2
+    scale = 1.0 / np.sqrt(squares.T @ curve)
+    times = LinearOperator(
+        (len(right), len(right)),
+        matvec=lambda x: scale * (matrix.T @ (curve * (matrix @ (scale * x)))),
+        dtype=np.float64,
+    )
+    return np.asarray(scale * cg(times, scale * right, rtol=_ROUGH, maxiter=_ROUNDS)[0])
