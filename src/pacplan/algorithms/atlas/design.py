@@ -178,7 +178,7 @@ class Designer:
         self._solver, self._reward = Solver(found, problem.gamma), found.mean(found.reward)
         self._out, steps = ~found.inside, len(problem.steps)
         self.values = np.zeros((steps + (problem.horizon is not None), found.states))
-        self.policy = np.zeros((steps, found.states), np.int64)
+        self.policy = np.tile(self._solver.begins, (steps, 1))
         self.worth = np.zeros((steps, len(found.state)))
         self._solve(self._reward, self.values, self.policy)
         for h in problem.steps:
