@@ -32,6 +32,8 @@ _SHARES, _BARRIER = (0.15, 0.3, 0.5), 6.0
 _SUMMED = 1e3
 # The smallest margin, in parts of equal ones.
 _NARROWEST = 0.01
+# Margins that rounding makes worthless, in parts of the range of values.
+_TOO_NARROW = 1e-8
 # How close the gap of a design is to the accuracy, and how many designs are tried for that.
 _CLOSE, _TRIES = 0.03, 8
 
@@ -252,6 +254,8 @@ class Designer:
         even = 0.5 * (target + ahead) * (1.0 - self.problem.gamma)
         if self.problem.horizon is not None:
             even = 0.5 * (target + ahead) / self.problem.horizon
+        if even <= _TOO_NARROW * self._widest:
+            return None
         weight = self._weights(np.full(len(self.found.state), even), kind)
         worth = 4.0 * self._variance / even**3 + self._risk / even**2
         price, before = (
@@ -297,7 +301,7 @@ class Designer:
         if reference is not None:
             starts = np.asarray(solver.transitions[self._root].mean(0)).ravel()
             visits += solver.visits(taken[0], starts, reference)
-            visits[reference] = 0.0
+            visits[reference] = reference == 0  # the margins of the root's pairs count once more
             visits += visits.sum() * (1.0 - self.problem.gamma) * self._visits(taken, reference)
         return (visits + floor * visits.sum() / found.inside.sum())[found.state]
 
