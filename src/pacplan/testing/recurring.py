@@ -9,9 +9,9 @@ from pacplan import exact
 from pacplan.models.tabular import TabularMDP
 from pacplan.testing.cases import Case, Family
 
-_DELTA = 0.3
+_DELTA, _STRICTER = 0.3, 0.1
 # Calls after which a plan is stopped, whatever it has proven.
-_BUDGET = 6000
+_BUDGET = 4000
 
 
 class Hidden:
@@ -160,15 +160,15 @@ RECURRING = (
         frozenset({"goal"}),
         endless=True,
     ),
-    Family("late", "a state that is seen late decides", _DELTA, _late, endless=True),
+    Family("late", "a state that is seen late decides", _STRICTER, _late, endless=True),
     Family(
         "late-bounded",
         "the same, with value bounds",
-        _DELTA,
+        _STRICTER,
         _late_bounded,
         frozenset({"value_bounds"}),
         endless=True,
     ),
-    Family("late-steps", "the same, with few steps", _DELTA, _late_steps, untold=True),
+    Family("late-steps", "the same, with few steps", _STRICTER, _late_steps, untold=True),
 )
 """All of them."""
