@@ -11,7 +11,7 @@ from pacplan.testing.cases import Case, Family
 
 _DELTA, _STRICTER = 0.3, 0.1
 # Calls after which a plan is stopped, whatever it has proven.
-_BUDGET = 4000
+_BUDGET = 3000
 
 
 class Hidden:
@@ -66,7 +66,7 @@ def _close(rng: Generator) -> tuple[TabularMDP, float, float]:
         table, width = _table(rng)
         second, first = np.sort(exact.discounted(table, gamma=gamma)[0])[-2:]
         epsilon = (first - second) / rng.uniform(1.001, 1.3)
-        if 0.08 < epsilon * (1.0 - gamma) / width:
+        if epsilon * (1.0 - gamma) / width > 0.08:
             return table, float(epsilon), gamma
 
 
@@ -91,7 +91,7 @@ def _late_table(rng: Generator) -> tuple[TabularMDP, float, float]:
     Without that state the other action would be the better one. Returns the largest epsilon that
     does not allow for it, and the discount.
     """
-    gamma, rate = rng.uniform(0.8, 0.9), 1.0 / rng.uniform(20.0, 150.0)
+    gamma, rate = rng.uniform(0.8, 0.9), 1.0 / rng.uniform(40.0, 200.0)
     jackpot = rng.random() < 0.5
     # State 1 is a second one like the root, so that there is something to learn.
     p = np.zeros((3, 2, 3))
@@ -134,7 +134,7 @@ def _late_bounded(rng: Generator, delta: float) -> Case:
 
 def _late_steps(rng: Generator, delta: float) -> Case:
     """The same with few steps, each of which counts in full."""
-    horizon, rate = int(rng.integers(3, 7)), 1.0 / rng.uniform(20.0, 100.0)
+    horizon, rate = int(rng.integers(3, 7)), 1.0 / rng.uniform(10.0, 50.0)
     jackpot = rng.random() < 0.5
     p = np.zeros((3, 2, 3))
     p[0, :, 1] = 1.0
@@ -147,7 +147,7 @@ def _late_steps(rng: Generator, delta: float) -> Case:
     table = TabularMDP(p, rewards)
     values = exact.finite_horizon(table, gamma=1.0, horizon=horizon)[0, 0]
     epsilon = 0.5 * abs(worth) / rng.uniform(1.001, 1.2)
-    return Case(Hidden(table), 0, values, epsilon, delta, 1.0, horizon, budget=_BUDGET, table=table)
+    return Case(Hidden(table), 0, values, epsilon, delta, 1.0, horizon, budget=1500, table=table)
 
 
 RECURRING = (
