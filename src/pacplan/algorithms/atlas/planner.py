@@ -50,6 +50,7 @@ class Atlas(Planner):
     name = "atlas"
     keeps_checkpoints = False
     rehearses = False
+    kind_matters = True
 
     def __init__(
         self,
