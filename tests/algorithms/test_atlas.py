@@ -172,7 +172,7 @@ def test_value_bounds_help_and_hold(slack, horizon):
 @pytest.mark.parametrize("horizon", [None, HORIZON])
 @pytest.mark.parametrize("name", ["value_bounds", "value_range"])
 def test_numbers_that_bound_values(name, horizon):
-    """Nothing pays more than 0.4, though 1 is allowed; and the last reward counts, whatever they say."""
+    """Nothing pays more than 0.4, though 1 is allowed."""
     table = problem(5, 0.0, 0.4, ends=False)
     model = python(table)
     model.reward_range = (0.0, 1.0)
