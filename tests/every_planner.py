@@ -11,6 +11,7 @@ GAME = pacplan.envs.game_tree(np.random.default_rng(2).random((3, 3, 3)).tolist(
 SETTINGS = {
     "bracket": {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 5},
     "canopy": {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 5},
+    "atlas": {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 5},
     "mdp-gape": {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 5},
     "sparse-sampling": {"gamma": 0.7, "horizon": 2, "width": 3},
     "uct": {"gamma": 0.7, "horizon": 8},  # Deep enough for a tree that outgrows its first room.

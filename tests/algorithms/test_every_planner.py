@@ -46,6 +46,7 @@ SKIPPED = {
     "opd": ("other seeds",),
     "op-mdp": ("other seeds", *SIMULATED),
     "canopy": ("python model", "jitted model"),
+    "atlas": ("python model", "jitted model"),
     "stop": ("memory",),
     "sparse-sampling": ("memory",),
     "smooth-cruiser": ("memory",),
@@ -148,8 +149,9 @@ def test_out_of_memory_the_best_action_and_its_gap_remain(name):
         root = np.random.SeedSequence(0)
         query = Query(model, 0, model.actions(0), 30_000, *streams(root, 2))
         least = planner.start(query, model.open(root)).room.held
-        plan = planner.plan(model, 0, seed=0, budget=30_000, memory_limit=least + 1000)
-        assert plan.memory <= least + 1000 < unlimited.memory
+        limit = (least + unlimited.memory) // 2
+        plan = planner.plan(model, 0, seed=0, budget=30_000, memory_limit=limit)
+        assert plan.memory <= limit
     assert plan.stopped_by == "memory"
     assert not plan.certified
     assert 0 < plan.samples < unlimited.samples
@@ -201,7 +203,7 @@ def test_bad_queries(name):
             planner.plan(problem(name), 0)
     tables = np.full((2, 1, 2, 1), 1.0), np.zeros((2, 1, 2))
     short = pacplan.TabularMDP(*tables, successors=np.zeros((2, 1, 2, 1), int))
-    with pytest.raises(ValueError, match="steps" if name not in GAMES else "one player"):
+    with pytest.raises(ValueError, match="one player" if name in GAMES else "steps|stationary"):
         (make(name, horizon=3) if name in FIXED_COST else planner).plan(short, 0, budget=10_000)
 
 
@@ -210,7 +212,7 @@ def test_bad_queries(name):
     [
         n
         for n in NAMES
-        if n not in ("bracket", "canopy", "mdp-gape", "opd", "op-mdp", "stop", "ugape-mcts")
+        if n not in ("atlas", "bracket", "canopy", "mdp-gape", "opd", "op-mdp", "stop", "ugape-mcts")
     ],
 )
 def test_planners_without_bounds_claim_nothing(name):

@@ -53,7 +53,8 @@ class Told:
         state = key if states is None else states[key]
         try:
             if what == handles.ASK_BOUNDS:
-                self._answer[:] = self._bounds_of(state, h)
+                assert self._bounds is not None
+                self._answer[:] = bounds_of(self._bounds, state, h)
             else:
                 self._answer[0] = self._guidance(key, state, h, what)
         except BaseException as error:
@@ -67,18 +68,6 @@ class Told:
             add_note(error, f"raised by {name} in state {shown(state)} after {h} steps")
             self._session.error = error
             self._answer[:] = np.nan
-
-    def _bounds_of(self, state: Any, h: int) -> tuple[float, float]:
-        assert self._bounds is not None
-        lower, upper = self._bounds
-        low = checks.real("the lower value bound", lower(state, h) + 0.0)
-        high = checks.real("the upper value bound", upper(state, h) + 0.0)
-        if low > high:
-            raise BrokenPromiseError(
-                f"value_bounds of state {shown(state)} after {h} steps: the lower one, {low}, is "
-                f"above the upper one, {high}"
-            )
-        return low, high
 
     def _guidance(self, key: int, state: Any, h: int, what: int) -> float:
         """A value or the index of an action. Equal questions have equal answers: proofs need that."""
@@ -149,6 +138,19 @@ class OfState:
     def __call__(self, state: Any, h: int) -> Any:
         """What it says of the state."""
         return self.function(state)
+
+
+def bounds_of(bounds: Bounds, state: Any, h: int) -> tuple[float, float]:
+    """Bounds on the value of a state after h steps."""
+    lower, upper = bounds
+    low = checks.real("the lower value bound", lower(state, h) + 0.0)
+    high = checks.real("the upper value bound", upper(state, h) + 0.0)
+    if low > high:
+        raise BrokenPromiseError(
+            f"value_bounds of state {shown(state)} after {h} steps: the lower one, {low}, is above the "
+            f"upper one, {high}"
+        )
+    return low, high
 
 
 def check_bounds(bounds: Any) -> Bounds | None:

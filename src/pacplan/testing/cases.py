@@ -23,12 +23,12 @@ class Case:
         epsilon: accuracy to ask for.
         delta: probability with which the guarantee may fail.
         gamma: discount.
-        horizon: number of steps.
+        horizon: number of steps; None: infinitely many.
         settings: what else the planner is told, such as `rewards="known"`.
         budget: most calls to the model.
         adversary: what watches the search. "truth" knows the exact answer and stops as soon as a
             promise does not hold; "hope" stops when the gap has become small; "nobody" never stops it.
-        endless: exact values over an infinite horizon, if there are any.
+        endless: exact values over an infinite horizon, if there are any beside `values`.
         table: the problem as a table.
     """
 
@@ -38,7 +38,7 @@ class Case:
     epsilon: float
     delta: float
     gamma: float
-    horizon: int
+    horizon: int | None
     settings: Mapping[str, Any] = field(default_factory=dict)
     budget: int | None = None
     adversary: Literal["nobody", "hope", "truth"] = "nobody"
@@ -48,6 +48,8 @@ class Case:
     @property
     def tail(self) -> float:
         """How much actions can differ after the horizon, for gamma < 1."""
+        if self.horizon is None:
+            return 0.0
         width = step_width(self.model.reward_range, self.model.may_end)
         return width * self.gamma**self.horizon / (1.0 - self.gamma)
 
@@ -107,6 +109,7 @@ class Family:
         per_step: whether the law of a state and action depends on the step.
         game: whether two players move in turn.
         untold: whether nobody says how many successors there are.
+        endless: whether the horizon is infinite, for planners that plan for one.
         weight: how many plans it gets, relative to others.
     """
 
@@ -120,6 +123,7 @@ class Family:
     per_step: bool = False
     game: bool = False
     untold: bool = False
+    endless: bool = False
     weight: float = 1.0
 
     def case(self, seed: int) -> Case:

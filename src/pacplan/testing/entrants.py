@@ -9,6 +9,7 @@ from typing import Any
 from pacplan.algorithms import (
     OPD,
     OPMDP,
+    Atlas,
     Bracket,
     Canopy,
     MDPGapE,
@@ -40,6 +41,8 @@ class Entrant:
         settings: further settings.
         only: names of the families that it is for; None: all that it can plan in.
         needs_successors: whether it must be told how many successors there are.
+        endless: whether it plans for an infinite horizon if its `horizon` is None.
+        stationary: whether laws must not depend on the step.
     """
 
     name: str
@@ -48,6 +51,8 @@ class Entrant:
     settings: Mapping[str, Any] = field(default_factory=dict)
     only: frozenset[str] | None = None
     needs_successors: bool = False
+    endless: bool = False
+    stationary: bool = False
 
     @cached_property
     def _parameters(self) -> tuple[frozenset[str], bool]:
@@ -66,11 +71,15 @@ class Entrant:
             return False
         if getattr(self.make, "two_player", False) != family.game:
             return False
+        if family.endless and not self.endless:
+            return False
         if family.untold and self.needs_successors:
             return False
         merge = self.settings.get("merge", "tree")
         # In a single step no state recurs, and if laws depend on the step evidence cannot be pooled.
-        if (family.one_step and merge != "tree") or (family.per_step and merge == "stationary"):
+        if family.per_step and (self.stationary or merge == "stationary"):
+            return False
+        if family.one_step and merge != "tree":
             return False
         return all(self.accepts(name) and name not in self.settings for name in family.settings)
 
@@ -130,6 +139,11 @@ def _value_share(family: Family) -> float | None:
     return 1.0 if "goal" in family.settings else None
 
 
+def _atlas(family: Family) -> Promise:
+    # One event of probability delta has everything.
+    return Promise(below=1.0, above=1.0, value=_value_share(family))
+
+
 def _heuristic(family: Family) -> Promise:
     return Promise(below=1.0, above=1.0, judged=False)
 
@@ -166,6 +180,7 @@ ENTRANTS: dict[str, Entrant] = {
         Entrant("bracket", Bracket, _bracket),
         Entrant("bracket/depth", Bracket, _merged_bracket, {"merge": "depth"}),
         Entrant("bracket/stationary", Bracket, _merged_bracket, {"merge": "stationary"}),
+        Entrant("atlas", Atlas, _atlas, endless=True, stationary=True),
         Entrant("canopy", Canopy, _canopy),
         Entrant("mdp-gape", MDPGapE, _mdp_gape, needs_successors=True),
         Entrant("mdp-gape/depth", MDPGapE, _mdp_gape, {"merge": "depth"}, needs_successors=True),

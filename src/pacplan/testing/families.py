@@ -14,6 +14,7 @@ from pacplan.envs import game_tree
 from pacplan.models.simulator import Simulator
 from pacplan.models.tabular import TabularMDP
 from pacplan.testing.cases import Case, Family, tabular_case
+from pacplan.testing.recurring import RECURRING, Hidden
 
 _BUDGET = 1500
 # For planners with large constants.
@@ -394,23 +395,10 @@ def _jitted(rng: Generator, delta: float) -> Case:
     return replace(case, state=4 * odds)
 
 
-class _Hidden:
-    """A table that nobody sees, nor knows more of than what is promised of successors."""
-
-    states = random_rewards = None
-    known = False
-
-    def __init__(self, table: TabularMDP, successors: int | None) -> None:
-        self._table, self.successors = table, successors
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._table, name)
-
-
 def _untold(rng: Generator, delta: float) -> Case:
     """Like "mixed" and "rare", for planners that must find out how many successors there are."""
     case = (_rare if rng.random() < 0.3 else _mixed)(rng, delta)
-    return replace(case, model=_Hidden(case.model, None))
+    return replace(case, model=Hidden(case.model))
 
 
 def _single(rng: Generator, delta: float, *, ends: bool) -> Case:
@@ -453,7 +441,7 @@ def _exits(rng: Generator, delta: float) -> Case:
 
 def _promised(rng: Generator, delta: float) -> Case:
     case = _single(rng, delta, ends=rng.random() < 0.5)
-    return replace(case, model=_Hidden(case.model, 1))
+    return replace(case, model=Hidden(case.model, 1))
 
 
 # Places of the lottery, and by how much the best of them are likelier after action 1.
@@ -591,6 +579,7 @@ FAMILIES: dict[str, Family] = {
         Family("certain", "nothing is random", 0.5, _certain, weight=0.5),
         Family("games", "two players", 0.5, _game, game=True, weight=2.0),
         Family("strict-games", "the same, with a small delta", _STRICT, _game, game=True),
+        *RECURRING,
     )
 }
 """All families by name."""

@@ -20,7 +20,7 @@ from pacplan.core.words import at_least, at_most, complement, exactly
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
 from pacplan.models.protocol import Model, Session, Table, facts
-from pacplan.models.told import Constant, check_bounds
+from pacplan.models.told import Constant, bounds_of, check_bounds
 from pacplan.policy import NONE, Charted, Policy
 from pacplan.result import Plan
 
@@ -57,6 +57,7 @@ class Atlas(Planner):
     keeps_tree = False
     keeps_checkpoints = False
     rehearses = False
+    kind_matters = True
     gives_up = False
 
     def __init__(
@@ -102,10 +103,9 @@ class Atlas(Planner):
         tails = tails_of(self.gamma, self.horizon, model, range_)
         least = float(tails["lower"][0])
         if self._bounds is not None and all(isinstance(bound, Constant) for bound in self._bounds):
-            low, high = (float(bound(None, 0)) for bound in self._bounds)
-            tails = tails_of(
-                self.gamma, self.horizon, model, (max(range_[0], low), min(range_[1], high))
-            )
+            low, high = bounds_of(self._bounds, "any", 0)
+            range_ = max(range_[0], low), min(range_[1], high)
+            tails = tails_of(self.gamma, self.horizon, model, range_, "value_bounds")
         problem = Problem(
             gamma=self.gamma,
             horizon=self.horizon,

@@ -20,7 +20,7 @@ from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import LINKS
 from pacplan.models.protocol import Session
-from pacplan.models.told import Bounds
+from pacplan.models.told import Bounds, bounds_of
 
 # First calls of each pair.
 _FIRST = 8
@@ -255,7 +255,7 @@ class AtlasSearch(KernelSearch):
             for number, key in enumerate(keys.tolist()):
                 state = key if states is None else states[key]
                 for h in problem.steps:
-                    low, high = (float(bound(state, h)) for bound in self._bounds)
+                    low, high = bounds_of(self._bounds, state, h)
                     bottom[h, number] = max(bottom[h, number], low)
                     top[h, number] = min(top[h, number], high)
         # What is known of the optimal value is not known of our action.

@@ -120,8 +120,9 @@ def tails_of(
     horizon: int | None,
     model: Model,
     known: tuple[float, float] = (-math.inf, math.inf),
+    name: str = "value_range",
 ) -> NDArray[Any]:
-    """What can still be earned after d steps, d = 0, 1, ..., of which a range may be known.
+    """What can still be earned after d steps, d = 0, 1, ..., of which a range may be known by a setting.
 
     Raises:
         ValueError: rewards cannot add up to anything in that range.
@@ -142,7 +143,7 @@ def tails_of(
     least, most = tails["lower"][0], tails["upper"][0]
     if known[0] > most or known[1] < least:
         raise ValueError(
-            f"value_range={known} contradicts the model's reward_range, by which returns lie in "
+            f"{name}={known} contradicts the model's reward_range, by which returns lie in "
             f"[{least}, {most}]"
         )
     before_the_end = tails[: horizon or 1]
