@@ -3,8 +3,8 @@
     python3 dev.py python benchmarks/recurring.py                       ten plans for each number
     python3 dev.py python benchmarks/recurring.py --only shop,clinic --plans 3
 
-"told": the planner knows which states there are (`states=`, or a table). A cell has the median number of
-calls; how many plans were certified, if not all; how many actions were wrong by exact values, if any; and
+"told": the planner knows which states there are (`states=`, or a table). A cell has the median number
+of calls; how many plans were certified, if not all; how many were wrong by exact values, if any; and
 the median time. The problems below the line were not looked at while constants were chosen.
 """
 
@@ -96,9 +96,11 @@ class Tabled:
     root: int
 
     def exact(self) -> Any:
+        """The problem with everything known."""
         return self.table
 
     def sampled(self, told: bool) -> Any:
+        """The same, which the planner may or may not see to be a table."""
         return self.table if told else Untold(self.table)
 
 
@@ -320,7 +322,8 @@ def plans(case: Case, epsilon: float, told: bool, options: Any) -> str:
         seconds.append(time.perf_counter() - began)
         calls.append(plan.samples)
         certified += plan.certified
-        wrong += truth.max() - truth[plan.action] > plan.gap + 1e-9
+        outside = (truth < plan.lower - 1e-6) | (truth > plan.upper + 1e-6)
+        wrong += outside.any() or truth.max() - truth[plan.action] > plan.gap + 1e-6
     found = f"{np.median(calls):,.0f}"
     if certified < options.plans:
         found += f" ({certified} of {options.plans})"

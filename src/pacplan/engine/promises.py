@@ -69,7 +69,8 @@ def broken_promise(
         "paid another reward",
         ENDED_EARLY: "the episode ended, though may_end=False promised that it never does",
         MOVE_PAYS: f"a move that did not end the game paid {reward}; only the last move of a game pays",
-        OUTSIDE: f"this led to a state outside of the {reward:.0f} that states= promised; correct states=",
+        OUTSIDE: f"this led to a state outside of the {reward:.0f} that states= promised; correct "
+        "states=",
         ENDLESS_GAME: f"the game is not over after {terms['horizon']} moves; raise the planner's "
         "horizon=",
         FALSE_BOUND: f"its value is bounded by {reward}, which what was found below it contradicts; "

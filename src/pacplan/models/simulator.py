@@ -140,7 +140,8 @@ class Simulator:
             return checks.integer("states", given, least=1, most=checks.LARGEST), None
         except TypeError:
             raise TypeError(
-                f"states must be a list of the states, such as range(31), or their number; got {given!r}"
+                "states must be a list of the states, such as range(31), or their number; got "
+                f"{given!r}"
             ) from None
 
     def initial_state(self) -> Any:

@@ -3,9 +3,9 @@
 States and pairs have numbers in the order in which they were found; the state planned from is state 0.
 The pairs of a state are neighbours. A link is one successor of a pair: a state, or the end.
 
-One kernel makes all calls: of each pair as many as it is told to (`todo`). While a round is under way it
-also multiplies the wealth of the bets on the pair's claims. It can also make its calls along episodes of
-a policy, whose calls count for the claims of their pairs as well.
+One kernel makes all calls: of each pair as many as it is told to (`todo`). While a round is under way
+it also multiplies the wealth of the bets on the pair's claims. It can also make its calls along
+episodes of a policy, whose calls count for the claims of their pairs as well.
 """
 
 import math
@@ -89,9 +89,9 @@ NONE = -1
 class Chart(NamedTuple):
     """What the kernel works on.
 
-    `functions[n + 1]` has the values of the functions at state n, `functions[END]` those at the end, and
-    `outside` those at states that are found while a round is under way. A pair's successor has the key
-    (column, pair) in `link_table`.
+    `functions[n + 1]` has the values of the functions at state n, `functions[END]` those at the end,
+    and `outside` those at states that are found while a round is under way. A pair's successor has the
+    key (column, pair) in `link_table`.
     """
 
     terms: Any
@@ -118,7 +118,7 @@ class Chart(NamedTuple):
 def make_calls(
     search: Chart, model: Any, root: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
 ) -> int:
-    """Make the calls that are to do, each of them an episode, until a reason in `engine.calls` to stop."""
+    """Make the calls that are to do, each an episode, until a reason in `engine.calls` to stop."""
     search, model = refer(search), refer(model)
     report, cursor = search.report[0], search.cursor
     last = report.episodes + most_episodes

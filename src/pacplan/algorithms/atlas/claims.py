@@ -7,7 +7,6 @@ A claim says that E[reward + gamma g(successor)] of a pair is at most theta (sig
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacplan.algorithms.atlas.estimate import Estimate, Flags, Numbers, Values
 
@@ -143,7 +142,7 @@ def stakes(
     gains = gain + sign[owner] * below, gain - sign[owner] * above
 
     def mean(values: Values) -> Values:
-        return np.bincount(owner, weight * values, minlength=len(number))
+        return np.asarray(np.bincount(owner, weight * values, minlength=len(number)), float)
 
     worst = claims.room[number]
     margin = mean(gain)

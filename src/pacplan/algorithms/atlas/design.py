@@ -100,7 +100,7 @@ class Designer:
         if matter.sum() > _OUTSIDE * accuracy:
             count = 1 + int(np.searchsorted(-left, -_HALF * matter.sum()))
             chosen[order[: max(count, int(_MORE * self.found.inside.sum()))]] = True
-        return chosen & (matter > 0.0)
+        return np.asarray(chosen & (matter > 0.0))
 
     def _arrivals(self, policy: Numbers) -> Values:
         """Discounted probability of each state at each step; summed up over an infinite horizon."""
@@ -225,7 +225,7 @@ class Designer:
         return Sides(above[:steps], below[:steps], over, under, low)
 
     def _at_root(self, over: Values, under: Values, loss: float, gain: float) -> tuple[Values, float]:
-        """What the actions are worth at most, and what ours is worth at least, by functions one step on."""
+        """What the actions are worth at most, and ours at least, by functions one step on."""
         root = self._root
         lost = self._system.lost[root] - (1.0 - self.problem.gamma)
         high = self._solver.worth(self._reward, over)[root] + lost * loss
@@ -294,7 +294,7 @@ class Designer:
         accuracy: float,
         gain: float,
     ) -> tuple[list[Part], Values, Values]:
-        """The claims about the root's actions, by how much each may be better than ours, and their bounds.
+        """The claims about the root's actions, how much better than ours each may be, and their bounds.
 
         `first` are the functions after the first step.
         """

@@ -52,7 +52,7 @@ class Estimate:
 
     def mean(self, x: Values) -> Values:
         """By pair: the mean of something that each link has."""
-        return np.bincount(self.pair, self.weight * x, minlength=len(self.state))
+        return np.asarray(np.bincount(self.pair, self.weight * x, minlength=len(self.state)), float)
 
     @cached_property
     def pair(self) -> Numbers:
@@ -78,7 +78,7 @@ class Estimate:
         return self.mean((self.to == END).astype(np.float64))
 
     def moments(self, function: Values, gamma: float, pairs: Numbers) -> tuple[Values, Values]:
-        """Mean and variance of reward + gamma g(successor) after some pairs, g having a value by column.
+        """Mean and variance of reward + gamma g(successor) after some pairs, g by column.
 
         A little of the variance of other pairs is added, for what was not seen yet.
         """
@@ -103,7 +103,7 @@ def estimate(pairs: Any, links: Any, states: int, lowest: float, width: float) -
     mean = links["sum"] / count
     variance = np.maximum(links["square"] / count - mean * mean, 0.0)
     deviation = np.sqrt(variance)
-    # Two values a below and b above a mean have the variance a b. (Of Bernoulli rewards they are exact.)
+    # Two values a below and b above a mean have the variance a b. (Bernoulli rewards are such.)
     with np.errstate(invalid="ignore", divide="ignore"):
         below = np.where(deviation > 1.0 - mean, variance / (1.0 - mean), deviation)
         below = np.minimum(np.where(variance > 0.0, below, 0.0), mean)

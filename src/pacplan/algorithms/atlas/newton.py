@@ -1,7 +1,8 @@
 """The unknowns for which claims take the fewest calls, by Newton's method.
 
-The margins of claims are linear in the unknowns, M = A x + c. A claim needs about 2 v / M^2 + R / M calls
-of its pair, and a pair as many as the claim that needs most: a convex function of x wherever all M > 0.
+The margins of claims are linear in the unknowns, M = A x + c. A claim needs about 2 v / M^2 + R / M
+calls of its pair, and a pair as many as the claim that needs most: a convex function of x wherever all
+M > 0.
 """
 
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ _POWER = 4.0
 _DIRECT, _ROUGH, _ROUNDS = 500, 0.1, 100
 # Newton's steps: at most so many, and no more once one saves less than this part of the calls.
 _STEPS, _ENOUGH = 30, 0.01
-# How much of the way to where a margin would be 0 a step goes; and how little rounding leaves of a curve.
+# How much of the way to where a margin is 0 a step goes, and what keeps a system from being singular.
 _WAY, _RIDGE = 0.9, 1e-10
 
 
@@ -50,7 +51,7 @@ class Margins:
     def calls(self, margins: Values) -> tuple[Values, Values]:
         """What each claim needs, and the same summed up by pair, as a norm."""
         calls = 2.0 * self.variance / margins**2 + self.risk / margins
-        return calls, np.bincount(self.pair, calls**_POWER) ** (1.0 / _POWER)
+        return calls, np.asarray(np.bincount(self.pair, calls**_POWER) ** (1.0 / _POWER))
 
 
 def cheapest(margins: Margins, x: Values) -> Values:
@@ -78,7 +79,7 @@ def cheapest(margins: Margins, x: Values) -> Values:
 
 
 def _derivatives(margins: Margins, m: Values) -> tuple[Values, Values]:
-    """Of the sum over pairs by each margin: first ones, and second ones without those that are mixed."""
+    """Of the sum over pairs by each margin: first ones, and second ones that are not mixed."""
     v, risk = margins.variance, margins.risk
     calls, norm = margins.calls(m)
     part = calls / np.maximum(norm[margins.pair], 1e-300)

@@ -34,9 +34,9 @@ class Atlas(Planner):
     The planner calls any pair (state, action) that it has seen. It estimates the model, and solves it
     for a function F a little above the optimal values, and f a little below those of a policy. If no
     pair lifts F by a step, and the policy lowers f nowhere, then V* <= F and V^policy >= f. Each of
-    these is a claim about one pair, on which it bets with fresh calls; it answers when all bets are won.
-    The answer can be wrong only if a claim is false, so each is tested at the full delta, whatever the
-    number of states, actions and steps (docs/atlas.md).
+    these is a claim about one pair, on which it bets with fresh calls; it answers when all bets are
+    won. The answer can be wrong only if a claim is false, so each is tested at the full delta, whatever
+    the number of states, actions and steps (docs/atlas.md).
 
     It proves coarse accuracies first, so that a plan that is stopped has a valid gap.
 
@@ -84,7 +84,7 @@ class Atlas(Planner):
         )
 
     def giving_up(self) -> "Atlas":
-        """The same planner, which raises `GrowingError` if new states keep coming before its first round."""
+        """The same planner, which raises `GrowingError` if new states keep coming before a round."""
         found = copy.copy(self)
         found.gives_up = True
         return found
@@ -143,8 +143,8 @@ class Atlas(Planner):
             value = 0.5 * (low + high)
             apart = at_most(0.5 * (high - low))
             proven += (
-                f", and the optimal value lies in [{at_least(low)}, {at_most(high)}], within {apart} of "
-                "its middle"
+                f", and the optimal value lies in [{at_least(low)}, {at_most(high)}], within {apart} "
+                "of its middle"
             )
         if policy is not None and policy.value > least:
             given = policy.given and f", {policy.given}"
@@ -189,8 +189,8 @@ class Atlas(Planner):
         above, below = functions[:steps].copy(), functions[last : last + steps].copy()
         value, given = design.lower, ""
         if self._bounds is not None:
-            # Where the rest counted for a bound of the user's, the policy itself need not earn that: not
-            # where episodes were cut short, and not around a reference state.
+            # Where a bound of the user's stood for the rest, the policy itself need not earn that: not
+            # where episodes were cut short, nor around a reference state.
             value, given = (least, "") if design.walk is not None else (value, _GIVEN)
             value = value if design.kind.reference is None else float(below[0, 0])
         above[0, 0], below[0, 0] = design.highest.max(), value

@@ -44,8 +44,8 @@ class Kind(NamedTuple):
 
     Attributes:
         reference: the reference state; None: there is none.
-        share: the part of the accuracy that episodes of the policy may miss, instead of claims about it;
-            0: there are no episodes.
+        share: the part of the accuracy that episodes of the policy may miss, instead of claims about
+            it; 0: there are no episodes.
     """
 
     reference: int | None = None

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from pacplan.algorithms.atlas.chart import CLAIM, LINK, NONE, PAIR, STATE, WALK, Chart
-from pacplan.algorithms.atlas.problem import Design, Problem
 from pacplan.algorithms.atlas.estimate import Estimate, Numbers, Values, estimate
+from pacplan.algorithms.atlas.problem import Design, Problem
 from pacplan.compiled.jit import records, zeros
 from pacplan.engine.graph import empty_table, grown
 from pacplan.engine.room import Room
@@ -56,7 +56,7 @@ class Records:
         )
 
     def reserve(self, room: Room, actions: int) -> None:
-        """Make room for as many states, pairs and links again; the last state may have so many actions."""
+        """Make room for half as many again of all; the last state may have so many actions."""
         states, pairs, links = (int(used) for used in self._used)
         more = max(_ROOM, len(self._listed) + 1 - states)
         self._states = room.extend(self._states, states + max(more, states // 2))
@@ -110,7 +110,7 @@ class Records:
         return estimate(self._pairs[:pairs], self._links[:links], states, lowest, width)
 
     def begin(self, design: Design, problem: Problem, room: Room) -> None:
-        """Have the calls from now on count for the claims of a design, and play episodes of its policy."""
+        """Have the calls from now on count for the claims of a design, and for its episodes."""
         claims, functions, walk = design.claims, design.functions, design.walk
         self.walk[...] = np.zeros((), WALK)
         self.walk["state"] = NONE

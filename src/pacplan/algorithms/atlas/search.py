@@ -98,7 +98,7 @@ class AtlasSearch(KernelSearch):
         super().__init__(
             query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1, run=make_calls
         )
-        self.target, self._delta = planner.epsilon, planner.delta
+        self.target, self._epsilon, self._delta = planner.epsilon, planner.epsilon, planner.delta
         self._problem, self._bounds, self._least = problem, bounds, least
         self._order = query.ties.permutation(len(query.actions))
         self.records = Records(listed, most)
@@ -121,14 +121,14 @@ class AtlasSearch(KernelSearch):
             return
         learn, left = _LEARN, _FINE
         coarse, due, kind, chosen = 0, 0.0, None, 0.0
-        while self.gap > self.target:
+        while self.gap > self._epsilon:
             designer = yield from self._chart()
             found = designer.found
             calls = float(found.calls.sum())
             if calls > _AGAIN * chosen:
                 kind, chosen = None, calls
             evidence = -math.log(_TAKEN * left * self._delta)
-            design = designer.best_design(self.target, evidence, kind)
+            design = designer.best_design(self._epsilon, evidence, kind)
             short = 0.5 * found.calls
             if design is not None:
                 wanted = learn * design.learn + _PART * design.need + _FIRST
@@ -165,7 +165,7 @@ class AtlasSearch(KernelSearch):
         """Prove what can be proven with few calls, so that a plan that is stopped has a gap."""
         evidence = -math.log(_COARSE / ((before + 1.0) * (before + 2.0)) * self._delta)
         accuracy, found = 0.5 * self.gap, None
-        while accuracy > self.target:
+        while accuracy > self._epsilon:
             design = designer.best_design(accuracy, evidence, Kind())
             if design is None or design.cost > _CHEAP * calls:
                 break
@@ -176,21 +176,21 @@ class AtlasSearch(KernelSearch):
                 self._accept(found)
 
     def _chart(self) -> Work:
-        """Explore states until those outside hardly matter; returns a designer for all that is known."""
+        """Explore states until those outside hardly matter; returns a designer of rounds."""
         low, high = self._problem.rewards
         while True:
             while not self.records.called:
                 yield
             found = self.records.estimate(low, high - low)
             if not found.inside[0]:
-                yield from self._call(np.full(len(self.actions), _FIRST))
+                yield from self._call(np.full(len(self.actions), float(_FIRST)))
                 continue
             designer = Designer(self._problem, found, self._caps(), self.records.closed)
-            explored = designer.to_explore(self.target)
+            explored = designer.to_explore(self._epsilon)
             if not explored.any():
                 break
             self._give_up(found.states)
-            yield from self._call(_FIRST * explored[found.state])
+            yield from self._call(_FIRST * explored[found.state].astype(np.float64))
         self.values = designer.worth[0, found.state == 0]
         return designer
 
@@ -272,7 +272,7 @@ class AtlasSearch(KernelSearch):
         return float(np.delete(self.losses, self.recommended()).max(initial=0.0))
 
     def recommended(self) -> int:
-        """Index of the action that was proven to be good; before that, of the one with the best estimate."""
+        """Index of the action that was proven to be good; before that, the best by its estimate."""
         if self.proven is not None:
             return self.proven.best
         return best_estimate(self.values, self._order)
@@ -300,8 +300,6 @@ class AtlasSearch(KernelSearch):
                 return ABORTED
             if next(self._work, RULE) is not None:
                 return RULE
-            if self.slow:
-                return CHUNK_DONE
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""

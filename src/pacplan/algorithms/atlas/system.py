@@ -114,7 +114,7 @@ class System:
         if self._problem.horizon is None or h > 0:
             return self._found.inside
         # The first of H steps matters to the state planned from alone, if its value is asked for.
-        return (np.arange(self._states) == 0) & self._problem.by_value
+        return np.asarray((np.arange(self._states) == 0) & self._problem.by_value)
 
     def free(self, kind: Kind) -> Flags:
         """Which entries of the vector are unknowns."""

@@ -122,7 +122,7 @@ def tails_of(
     known: tuple[float, float] = (-math.inf, math.inf),
     name: str = "value_range",
 ) -> NDArray[Any]:
-    """What can still be earned after d steps, d = 0, 1, ..., of which a range may be known by a setting.
+    """What can still be earned after d steps, d = 0, 1, ..., if a setting may say more.
 
     Raises:
         ValueError: rewards cannot add up to anything in that range.
