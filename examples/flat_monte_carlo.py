@@ -9,8 +9,8 @@ from pacplan import extending as ext
 Search = NamedTuple("Search", ext.FIELDS)
 
 
-@ext.answers(ext.choose, Search)
-def choose(search: Any, at: int, h: int, ties: Any) -> int:
+@ext.select.register(Search)
+def select(search: Any, at: int, h: int, ties: Any) -> int:
     """At the root, an action that was not tried yet, or the one tried least; then leave the tree."""
     tree, node = search.tree, search.tree.nodes[at]
     if h > 0:
@@ -25,11 +25,11 @@ def choose(search: Any, at: int, h: int, ties: Any) -> int:
     return least
 
 
-@ext.answers(ext.learn_return, Search)
-def learn_return(search: Any, length: int, rest: float, ties: Any) -> None:
+@ext.backup.register(Search)
+def backup(search: Any, length: int, rest: float, ties: Any) -> None:
     """A whole episode: one step in the tree, and the return after it."""
-    terms, step = search.terms[0], search.path[0]
-    value = terms.lowest + terms.width * step.reward + terms.gamma * rest
+    problem, step = search.problem[0], search.path[0]
+    value = problem.lowest + problem.width * step.reward + problem.gamma * rest
     ext.count_return(search.tree.pairs[step.pair], value)
 
 

@@ -15,14 +15,14 @@ from pacplan.testing import PLANNER_CHECKS, ConformanceError, check_planner
 
 class Search(NamedTuple):
     tree: Any
-    terms: Any
+    problem: Any
     path: Any
     calls: Any
     report: Any
 
 
-@extending.answers(extending.choose, Search)
-def choose(search, at, h, ties):
+@extending.select.register(Search)
+def select(search, at, h, ties):
     """Makes the pairs of all actions at once."""
     node = search.tree.nodes[at]
     while node.tried < node.actions:

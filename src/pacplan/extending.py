@@ -4,8 +4,8 @@ What each is for:
 
     what it is      Planner, Query, Limits, and how it is known: `pacplan.register`
     its search      KernelSearch, or MeanSearch if estimates are mean returns; the types of its records
-    its answers     `answers` to the questions that the episode loop asks (`pacplan.engine.episodes`)
-    in kernels      parts that answers call, and `inlined` and `kernel` for your own
+    its episodes    `select`, `backup`, ...: register methods for the class of your tuple
+    in kernels      parts that methods call, and `inlined` and `kernel` for your own
     its plan        estimates_plan, or bounded_plan if there are bounds
 """
 
@@ -15,7 +15,6 @@ from pacplan.algorithms.common.plans import best_estimate, bounded_plan, estimat
 from pacplan.algorithms.means.pairs import PAIR, best_bound, best_mean, count_return
 from pacplan.algorithms.means.search import MeanSearch, check_anytime
 from pacplan.compiled.jit import inlined, kernel, records
-from pacplan.compiled.questions import answers
 from pacplan.engine.calls import (
     BROKEN,
     CHUNK_DONE,
@@ -33,15 +32,15 @@ from pacplan.engine.episodes import (
     FIELDS,
     LEAVE,
     acting_node,
-    arrive,
-    choose,
-    decide,
+    backup,
+    begin_episode,
     finished,
-    foreseen,
     has_room,
-    learn_return,
-    learn_steps,
-    plant,
+    known_child,
+    make_root,
+    select,
+    transition,
+    update,
 )
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
@@ -89,8 +88,8 @@ __all__ = [
     "acting_node",
     "add_node",
     "add_pair",
-    "answers",
-    "arrive",
+    "backup",
+    "begin_episode",
     "best_bound",
     "best_estimate",
     "best_mean",
@@ -99,24 +98,23 @@ __all__ = [
     "check_anytime",
     "check_gamma_and_horizon",
     "check_steps",
-    "choose",
     "count_actions",
     "count_return",
-    "decide",
     "estimates_plan",
     "find_child",
     "finished",
     "follow",
-    "foreseen",
     "halted",
     "has_room",
     "horizon_for",
     "inlined",
     "kernel",
-    "learn_return",
-    "learn_steps",
+    "known_child",
     "link_child",
-    "plant",
+    "make_root",
     "records",
+    "select",
+    "transition",
     "untried_action",
+    "update",
 ]

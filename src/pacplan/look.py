@@ -154,9 +154,9 @@ class _Seeing:
             self._recurred += successor in after
             self._varied += drawn != first
         after.add(successor)
-        if len(after) > self.caller.terms["successors"]:
+        if len(after) > self.caller.problem["successors"]:
             raise self.caller.broken(TOO_MANY_SUCCESSORS, at, action, h)
-        rounding = _SAME_REWARD * float(self.caller.terms["width"])
+        rounding = _SAME_REWARD * float(self.caller.problem["width"])
         if self._same_rewards and abs(reward - first[1]) > rounding:
             raise self.caller.broken(REWARD_VARIES, at, action, h, reward)
         return successor

@@ -31,14 +31,14 @@ from typing import NamedTuple
 from pacplan.compiled.jit import kernel
 from pacplan.compiled.questions import answers, question
 
-@question
+@generic
 def asked(subject):
     return 0
 
 class Tuple(NamedTuple):
     value: int
 
-@answers(asked, Tuple)
+@asked.register(Tuple)
 def _asked(subject):
     return subject.value
 

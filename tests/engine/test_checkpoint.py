@@ -348,7 +348,7 @@ def test_nothing_in_the_file_is_executed(saved):
 def test_ground_rules_are_the_planners(saved):
     """They are not in the file, or are left where they are."""
     arrays = Checkpoint.read(saved).arrays
-    assert not {"terms", "path", "values", "radii"} & set(arrays)
+    assert not {"problem", "path", "values", "radii"} & set(arrays)
     rules = np.zeros(1, RULES)
     arrays["rules"].write(rules)
     rules["epsilon"], rules["keep_last"] = 1e9, True

@@ -11,7 +11,6 @@ from pacplan.algorithms.common.plans import estimates_plan
 from pacplan.algorithms.means.pairs import best_mean, count_return
 from pacplan.algorithms.means.search import MeanSearch, check_anytime
 from pacplan.compiled.jit import inlined
-from pacplan.compiled.questions import answers
 from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE, follow
 from pacplan.engine.driver import Limits
@@ -25,7 +24,7 @@ class Search(NamedTuple):
     """What BRUE's iterations work on."""
 
     tree: TreeArrays
-    terms: Any
+    problem: Any
     path: Any
     calls: NDArray[np.int64]
     report: Any
@@ -43,26 +42,26 @@ def _pair_of(tree: Any, at: int, action: int) -> int:
     return add_pair(tree, at, action)
 
 
-@answers(episodes.decide, Search)
-def _decide(search: Search, model: Any, ties: Any) -> None:
-    horizon = search.terms[0].horizon
+@episodes.begin_episode.register(Search)
+def _begin_episode(search: Search, model: Any, ties: Any) -> None:
+    horizon = search.problem[0].horizon
     search.switch[0] = horizon - search.report[0].episodes % horizon
 
 
-@answers(episodes.choose, Search)
-def _choose(search: Search, at: int, h: int, ties: Any) -> int:
+@episodes.select.register(Search)
+def _select(search: Search, at: int, h: int, ties: Any) -> int:
     """Explore uniformly, then follow the estimates; if there are none, leave the tree."""
     if h < search.switch[0]:
         return _pair_of(search.tree, at, int(ties.random() * search.tree.nodes[at].actions))
     return best_mean(search.tree, at, ties)
 
 
-@answers(episodes.arrive, Search)
-def _arrive(
+@episodes.transition.register(Search)
+def _transition(
     search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     """Only exploring steps make nodes."""
-    if h + 1 == search.terms[0].horizon:
+    if h + 1 == search.problem[0].horizon:
         return NONE, CHUNK_DONE
     at, link = search.path[h].node, search.path[h].pair
     if h < search.switch[0]:
@@ -74,21 +73,21 @@ def _arrive(
     return child, CHUNK_DONE if child != NONE else episodes.LEAVE
 
 
-@answers(episodes.learn_return, Search)
-def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
+@episodes.backup.register(Search)
+def _backup(search: Search, length: int, rest: float, ties: Any) -> None:
     """Learn about the pair at the switching step from the return, unless the episode ended before."""
-    terms = search.terms[0]
+    problem = search.problem[0]
     start = search.switch[0]
     if length < start:
         return
     below = 0.0
     discount = 1.0
     for h in range(start, length):
-        below += discount * (terms.lowest + terms.width * search.path[h].reward)
-        discount *= terms.gamma
+        below += discount * (problem.lowest + problem.width * search.path[h].reward)
+        discount *= problem.gamma
     below += discount * rest
     step = search.path[start - 1]
-    value = terms.lowest + terms.width * step.reward + terms.gamma * below
+    value = problem.lowest + problem.width * step.reward + problem.gamma * below
     count_return(search.tree.pairs[step.pair], value)
 
 

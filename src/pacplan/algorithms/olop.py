@@ -15,7 +15,6 @@ from pacplan.algorithms.means.search import check_anytime
 from pacplan.bounds.bernoulli import kl_upper_from
 from pacplan.bounds.elementary import powers
 from pacplan.compiled.jit import inlined, records
-from pacplan.compiled.questions import answers
 from pacplan.core import checks
 from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE
@@ -78,7 +77,7 @@ class Search(NamedTuple):
     """What the episodes of OLOP and KL-OLOP work on. A node is a sequence, whatever its states."""
 
     tree: TreeArrays
-    terms: Any
+    problem: Any
     path: Any
     calls: NDArray[np.int64]
     report: Any
@@ -93,8 +92,8 @@ def _add_node(search: Search, state: int) -> int:
     return node
 
 
-@answers(episodes.plant, Search)
-def _plant(search: Search, model: Any, state: int, ties: Any) -> int:
+@episodes.make_root.register(Search)
+def _make_root(search: Search, model: Any, state: int, ties: Any) -> int:
     _add_node(search, state)
     return CHUNK_DONE
 
@@ -112,19 +111,19 @@ def _next_pair(search: Search, at: int, ties: Any) -> int:
 def _next_sequence(search: Search, link: int, h: int) -> int:
     """The node of the sequence that a pair ends; NONE after the last step."""
     child = search.tree.pairs[link].child
-    if child == NONE and h + 1 < search.terms[0].horizon:
+    if child == NONE and h + 1 < search.problem[0].horizon:
         child = _add_node(search, 0)
         link_child(search.tree, link, child)
     return int(child)
 
 
-@answers(episodes.choose, Search)
-def _choose(search: Search, at: int, h: int, ties: Any) -> int:
+@episodes.select.register(Search)
+def _select(search: Search, at: int, h: int, ties: Any) -> int:
     return _next_pair(search, at, ties)
 
 
-@answers(episodes.arrive, Search)
-def _arrive(
+@episodes.transition.register(Search)
+def _transition(
     search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     return _next_sequence(search, search.path[h].pair, h), CHUNK_DONE
@@ -134,7 +133,7 @@ def _arrive(
 def _play_out(search: Search, length: int, ties: Any) -> None:
     """After the end of an episode the rest of its sequence earns nothing and makes no calls."""
     at = search.path[length - 1].child
-    for h in range(length, search.terms[0].horizon):
+    for h in range(length, search.problem[0].horizon):
         link = _next_pair(search, at, ties)
         step = search.path[h]
         step.node = at
@@ -143,18 +142,18 @@ def _play_out(search: Search, length: int, ties: Any) -> None:
         step.child = at
 
 
-@answers(episodes.learn_return, Search)
-def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
+@episodes.backup.register(Search)
+def _backup(search: Search, length: int, rest: float, ties: Any) -> None:
     """Renew B-values on the path, from the last step to the first.
 
     B(a_h ..) = u_h + gamma min( 1/(1-gamma), max_a B(a ..) ) is the smallest over depths of the
     bounds to that depth, so only the sequences that begin like the one played change.
     """
-    tree, terms, rules = search.tree, search.terms[0], search.rules[0]
+    tree, problem, rules = search.tree, search.problem[0], search.rules[0]
     _play_out(search, length, ties)
-    for h in range(terms.horizon - 1, -1, -1):
+    for h in range(problem.horizon - 1, -1, -1):
         step = search.path[h]
-        earned = terms.lowest + terms.width * step.reward if h < length else 0.0
+        earned = problem.lowest + problem.width * step.reward if h < length else 0.0
         pair = tree.pairs[step.pair]
         pair.n += 1
         pair.reward += min(1.0, max(0.0, (earned - rules.lowest) / rules.width))
@@ -167,7 +166,7 @@ def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
         if step.child != NONE:
             below = tree.nodes[step.child].upper
             tree.nodes[step.child].count += 1
-        pair.bound = upper + terms.gamma * below
+        pair.bound = upper + problem.gamma * below
         node = tree.nodes[step.node]
         if node.popular == NONE or pair.n > tree.pairs[node.popular].n:
             node.popular = step.pair

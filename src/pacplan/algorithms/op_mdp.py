@@ -13,7 +13,6 @@ from pacplan.algorithms.common.plans import best_estimate
 from pacplan.algorithms.common.stepwise import StepSearch
 from pacplan.compiled.jit import inlined, records
 from pacplan.compiled.prefetch import begin_to_load
-from pacplan.compiled.questions import answers
 from pacplan.engine import steps
 from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, SPENT
 from pacplan.engine.driver import Limits, Snapshot
@@ -227,20 +226,20 @@ def _read_outcomes(search: Search, model: Any, at: int, h: int) -> None:
     tree.nodes[at].next = _widest_outcome(search, link)
 
 
-@answers(steps.begin, Search)
-def _begin(search: Search, model: Any, state: int) -> int:
+@steps.make_root.register(Search)
+def _make_root(search: Search, model: Any, state: int) -> int:
     if search.tree.used[0] == 0:
         _add_leaf(search, state, search.calls.size, 1.0, search.tails[0])
     return CHUNK_DONE
 
 
-@answers(steps.advance, Search)
-def _advance(search: Search, model: Any, ties: Any) -> int:
+@steps.compute.register(Search)
+def _compute(search: Search, model: Any, ties: Any) -> int:
     return RULE if search.tree.nodes[0].spread <= 0.0 else steps.CALL
 
 
-@answers(steps.call, Search)
-def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
+@steps.call.register(Search)
+def _call(search: Search, model: Any, most: int, rng: Any) -> int:
     """Give the widest leaf of the optimistic policy all its actions."""
     tree, path = search.tree, search.path
     at = 0

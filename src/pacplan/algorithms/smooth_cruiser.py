@@ -13,7 +13,6 @@ from pacplan.algorithms.common.plans import estimates_plan
 from pacplan.algorithms.common.stepwise import StepSearch
 from pacplan.algorithms.common.units import units
 from pacplan.compiled.jit import inlined, records
-from pacplan.compiled.questions import answers
 from pacplan.core import checks
 from pacplan.core.words import at_most, complement, exactly
 from pacplan.engine import steps
@@ -68,7 +67,7 @@ class Search(NamedTuple):
     """The recursion as it stands."""
 
     rules: Any  # one record of RULES
-    terms: Any  # one record of TERMS
+    problem: Any  # one record of PROBLEM
     frames: Any  # records of FRAME
     depth: NDArray[np.int64]  # [the frame being worked on; -1 before the start]
     sums: NDArray[np.float64]  # of the draws of each action of each frame
@@ -147,15 +146,15 @@ def _smooth_max(search: Search, at: int, pick: float) -> tuple[float, float, int
     return top + rules.temperature * np.log(mass), inner / mass, chosen
 
 
-@answers(steps.begin, Search)
-def _begin(search: Search, model: Any, state: int) -> int:
+@steps.make_root.register(Search)
+def _make_root(search: Search, model: Any, state: int) -> int:
     if search.depth[0] < 0:
         _begin_q(search, 0, state, search.calls.size, 0, search.rules[0].accuracy)
     return CHUNK_DONE
 
 
-@answers(steps.advance, Search)
-def _advance(search: Search, model: Any, ties: Any) -> int:
+@steps.compute.register(Search)
+def _compute(search: Search, model: Any, ties: Any) -> int:
     """Once there is an estimate of Q, go on with the sampleV that waits for it."""
     at = search.depth[0]
     frame = search.frames[at]
@@ -175,8 +174,8 @@ def _advance(search: Search, model: Any, ties: Any) -> int:
     return CHUNK_DONE
 
 
-@answers(steps.call, Search)
-def _draw(search: Search, model: Any, most: int, rng: Any) -> int:
+@steps.call.register(Search)
+def _call(search: Search, model: Any, most: int, rng: Any) -> int:
     rules, at = search.rules[0], search.depth[0]
     if at + 1 == search.frames.size:
         return NO_ROOM
@@ -396,7 +395,7 @@ class _SmoothSearch(StepSearch):
         self._sums = np.zeros((_FIRST_FRAMES, most))
         self._fixed = {
             "rules": records(np.array([rules], RULES)),
-            "terms": self.terms,
+            "problem": self.problem,
             "depth": np.full(1, -1),
             "calls": self.calls,
             "report": self.reports,

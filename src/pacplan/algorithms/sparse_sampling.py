@@ -13,7 +13,6 @@ from pacplan.algorithms.common.plans import bounded_plan, estimates_plan
 from pacplan.algorithms.common.stepwise import StepSearch
 from pacplan.bounds.elementary import powers
 from pacplan.compiled.jit import inlined, records
-from pacplan.compiled.questions import answers
 from pacplan.core import checks
 from pacplan.core.words import at_most, complement
 from pacplan.engine import steps
@@ -49,7 +48,7 @@ _FIRST_ROOM = 8
 class Search(NamedTuple):
     """The recursion as it stands."""
 
-    terms: Any  # one record of TERMS
+    problem: Any  # one record of PROBLEM
     width: int  # C
     frames: Any  # records of FRAME, one per depth
     depth: NDArray[np.int64]  # [the frame being worked on; -1 before the start]
@@ -71,15 +70,15 @@ def _enter(search: Search, h: int, state: int, actions: int) -> None:
     frame.best = -np.inf
 
 
-@answers(steps.begin, Search)
-def _begin(search: Search, model: Any, state: int) -> int:
+@steps.make_root.register(Search)
+def _make_root(search: Search, model: Any, state: int) -> int:
     if search.depth[0] < 0:
         _enter(search, 0, state, search.values.size)
     return CHUNK_DONE
 
 
-@answers(steps.advance, Search)
-def _advance(search: Search, model: Any, ties: Any) -> int:
+@steps.compute.register(Search)
+def _compute(search: Search, model: Any, ties: Any) -> int:
     h = search.depth[0]
     frame = search.frames[h]
     if frame.action == frame.actions:
@@ -88,7 +87,7 @@ def _advance(search: Search, model: Any, ties: Any) -> int:
         # V_h of this state is known; it counts in the mean of the pair above.
         above = search.frames[h - 1]
         share = search.counts[above.done, h - 1] / search.width
-        above.after += search.terms[0].gamma * share * frame.best
+        above.after += search.problem[0].gamma * share * frame.best
         above.done += 1
         search.depth[0] = h - 1
     elif frame.draws < search.width:
@@ -114,12 +113,12 @@ def _advance(search: Search, model: Any, ties: Any) -> int:
     return CHUNK_DONE
 
 
-@answers(steps.call, Search)
-def _draw(search: Search, model: Any, most: int, rng: Any) -> int:
+@steps.call.register(Search)
+def _call(search: Search, model: Any, most: int, rng: Any) -> int:
     """Draw a successor; equal ones are counted together."""
-    terms, h = search.terms[0], search.depth[0]
+    problem, h = search.problem[0], search.depth[0]
     frame = search.frames[h]
-    if frame.seen == search.counts.shape[0] and frame.seen < terms.successors:
+    if frame.seen == search.counts.shape[0] and frame.seen < problem.successors:
         return NO_ROOM
     first = search.frames[0].action
     successor, reward, ended, status = draw_counted(
@@ -128,13 +127,13 @@ def _draw(search: Search, model: Any, most: int, rng: Any) -> int:
     if status != CHUNK_DONE:
         return status
     frame.draws += 1
-    frame.rewards += terms.lowest + terms.width * reward
-    if ended or h + 1 == terms.horizon:
+    frame.rewards += problem.lowest + problem.width * reward
+    if ended or h + 1 == problem.horizon:
         return CHUNK_DONE
     k = 0
     while k < frame.seen and search.successors[k, h] != successor:
         k += 1
-    if k == terms.successors:
+    if k == problem.successors:
         return break_promise(search, TOO_MANY_SUCCESSORS, frame.state, frame.action, h, reward)
     if k == frame.seen:
         frame.seen += 1
@@ -311,7 +310,7 @@ class _SparseSearch(StepSearch):
         super().__init__(planner, query, session, horizon=horizon)
         distinct = min(width, self.successors, _FIRST_ROOM)
         self._search = Search(
-            terms=self.terms,
+            problem=self.problem,
             width=width,
             frames=records(np.zeros(horizon, FRAME)),
             depth=np.full(1, -1),

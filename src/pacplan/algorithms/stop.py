@@ -17,7 +17,6 @@ from pacplan.algorithms.common.horizons import check_endless, check_gamma_below_
 from pacplan.algorithms.common.plans import best_estimate, bounded_plan
 from pacplan.algorithms.common.stepwise import StepSearch
 from pacplan.compiled.jit import records
-from pacplan.compiled.questions import answers
 from pacplan.core import checks
 from pacplan.core.words import at_most, complement
 from pacplan.engine import steps
@@ -57,7 +56,7 @@ class Draws(NamedTuple):
     """Draws of one state and action: the request, and the result."""
 
     request: Any  # one record of REQUEST
-    terms: Any  # one record of TERMS
+    problem: Any  # one record of PROBLEM
     successors: NDArray[np.int64]  # _END: the episode ended
     rewards: NDArray[np.float64]  # in the user's units
     actions: NDArray[np.int64]  # how many the successor offers
@@ -65,15 +64,15 @@ class Draws(NamedTuple):
     report: Any  # one record of REPORT
 
 
-@answers(steps.advance, Draws)
-def _advance(search: Draws, model: Any, ties: Any) -> int:
+@steps.compute.register(Draws)
+def _compute(search: Draws, model: Any, ties: Any) -> int:
     request = search.request[0]
     return steps.CALL if request.done < request.wanted else RULE
 
 
-@answers(steps.call, Draws)
+@steps.call.register(Draws)
 def _draw(search: Draws, model: Any, most: int, rng: Any) -> int:
-    request, terms = search.request[0], search.terms[0]
+    request, problem = search.request[0], search.problem[0]
     successor, reward, ended, status = draw_counted(
         search, model, request.state, request.action, request.h, request.first, rng
     )
@@ -84,7 +83,7 @@ def _draw(search: Draws, model: Any, most: int, rng: Any) -> int:
         actions, status = count_actions(search, model, successor, request.h + 1)
         search.successors[request.done] = successor
         search.actions[request.done] = actions
-    search.rewards[request.done] = terms.lowest + terms.width * reward
+    search.rewards[request.done] = problem.lowest + problem.width * reward
     request.done += 1
     return status
 
@@ -303,7 +302,7 @@ class _PolicySearch(StepSearch):
         self._least, self._most = low / (1.0 - planner.gamma), high / (1.0 - planner.gamma)
         self._draws = Draws(
             request=records(np.zeros(1, REQUEST)),
-            terms=self.terms,
+            problem=self.problem,
             successors=np.zeros(_BLOCK, np.int64),
             rewards=np.zeros(_BLOCK),
             actions=np.zeros(_BLOCK, np.int64),

@@ -14,7 +14,6 @@ from pacplan.algorithms.common.plans import best_estimate, estimates_plan
 from pacplan.algorithms.common.stepwise import StepSearch
 from pacplan.algorithms.common.units import Units, units
 from pacplan.compiled.jit import inlined, records
-from pacplan.compiled.questions import answers
 from pacplan.core import checks
 from pacplan.core.words import at_most, complement, exactly
 from pacplan.engine import steps
@@ -88,7 +87,7 @@ class Search(NamedTuple):
     samples: Any  # records of SAMPLE
     frames: Any  # records of FRAME
     rules: Any  # one record of RULES
-    terms: Any  # one record of TERMS
+    problem: Any  # one record of PROBLEM
     used: NDArray[np.int64]  # [samples, frames, deepest frame so far]
     values: NDArray[np.float64]  # last estimates of the root's actions
     answer: NDArray[np.float64]  # [the root's value, once it has one]
@@ -279,16 +278,16 @@ def _average(search: Search, frame: Any) -> int:
     return CHUNK_DONE
 
 
-@answers(steps.begin, Search)
-def _begin(search: Search, model: Any, state: int) -> int:
+@steps.make_root.register(Search)
+def _make_root(search: Search, model: Any, state: int) -> int:
     if search.tree.used[0] == 0:
         add_node(search.tree, state, search.values.size, 0.0, 0.0)
         _call_max(search, 0, search.rules[0].samples, search.rules[0].accuracy)
     return CHUNK_DONE
 
 
-@answers(steps.advance, Search)
-def _advance(search: Search, model: Any, ties: Any) -> int:
+@steps.compute.register(Search)
+def _compute(search: Search, model: Any, ties: Any) -> int:
     if search.used[1] == 0:
         return RULE
     frame = search.frames[search.used[1] - 1]
@@ -308,8 +307,8 @@ def _advance(search: Search, model: Any, ties: Any) -> int:
     return CHUNK_DONE
 
 
-@answers(steps.call, Search)
-def _draw(search: Search, model: Any, most: int, rng: Any) -> int:
+@steps.call.register(Search)
+def _call(search: Search, model: Any, most: int, rng: Any) -> int:
     """A sample of an AVG node."""
     tree, rules, used = search.tree, search.rules[0], search.used
     if used[0] == search.samples.size or tree.used[0] == tree.nodes.size:
@@ -457,7 +456,7 @@ class _TrailSearch(StepSearch):
             samples=records(self._samples),
             frames=records(self._frames),
             rules=self._rules,
-            terms=self.terms,
+            problem=self.problem,
             used=self._used,
             values=self._scaled,
             answer=self._answer,

@@ -11,7 +11,6 @@ from pacplan.algorithms.common.plans import estimates_plan
 from pacplan.algorithms.means.pairs import best_bound, count_return
 from pacplan.algorithms.means.search import MeanSearch, check_anytime
 from pacplan.bounds.elementary import powers
-from pacplan.compiled.questions import answers
 from pacplan.core import checks
 from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE, follow
@@ -26,7 +25,7 @@ class Search(NamedTuple):
     """What UCT's episodes work on."""
 
     tree: TreeArrays
-    terms: Any
+    problem: Any
     path: Any
     calls: NDArray[np.int64]
     report: Any
@@ -34,19 +33,19 @@ class Search(NamedTuple):
     rollout: bool  # play at random below the tree, which grows by one node per episode
 
 
-@answers(episodes.choose, Search)
-def _choose(search: Search, at: int, h: int, ties: Any) -> int:
+@episodes.select.register(Search)
+def _select(search: Search, at: int, h: int, ties: Any) -> int:
     node = search.tree.nodes[at]
     if node.tried < node.actions:
         return add_pair(search.tree, at, untried_action(search.tree, at, ties))
     return best_bound(search.tree, at, search.scales[h], ties)
 
 
-@answers(episodes.arrive, Search)
-def _arrive(
+@episodes.transition.register(Search)
+def _transition(
     search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
-    if h + 1 == search.terms[0].horizon:
+    if h + 1 == search.problem[0].horizon:
         return NONE, CHUNK_DONE
     step = search.path[h]
     child, new, status = follow(search, model, step.node, step.pair, successor, ended, h, 0.0, 0.0)
@@ -55,13 +54,13 @@ def _arrive(
     return child, status
 
 
-@answers(episodes.learn_return, Search)
-def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
-    tree, terms = search.tree, search.terms[0]
+@episodes.backup.register(Search)
+def _backup(search: Search, length: int, rest: float, ties: Any) -> None:
+    tree, problem = search.tree, search.problem[0]
     value = rest
     for h in range(length - 1, -1, -1):
         step = search.path[h]
-        value = terms.lowest + terms.width * step.reward + terms.gamma * value
+        value = problem.lowest + problem.width * step.reward + problem.gamma * value
         count_return(tree.pairs[step.pair], value)
         if step.child != NONE:
             tree.nodes[step.child].count += 1

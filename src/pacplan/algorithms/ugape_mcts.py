@@ -13,7 +13,6 @@ from pacplan.algorithms.common.confidence import check_accuracy, check_stops
 from pacplan.algorithms.common.plans import bounded_plan
 from pacplan.bounds.bernoulli import kl_upper_from
 from pacplan.compiled.jit import inlined, records
-from pacplan.compiled.questions import answers
 from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
 from pacplan.engine import episodes
@@ -90,7 +89,7 @@ class Search(NamedTuple):
     """What the games work on. A move whose outcome is known is not asked for again."""
 
     tree: TreeArrays
-    terms: Any
+    problem: Any
     path: Any
     calls: NDArray[np.int64]
     report: Any
@@ -129,8 +128,8 @@ def _representative(tree: TreeArrays, at: int, maximises: bool, rng: Any) -> int
     return chosen
 
 
-@answers(episodes.plant, Search)
-def _plant(search: Search, model: Any, state: int, ties: Any) -> int:
+@episodes.make_root.register(Search)
+def _make_root(search: Search, model: Any, state: int, ties: Any) -> int:
     add_node(search.tree, state, search.root.size, 1.0, 0.0)
     for action in range(search.root.size):
         arm = search.root[action]
@@ -140,8 +139,8 @@ def _plant(search: Search, model: Any, state: int, ties: Any) -> int:
     return CHUNK_DONE
 
 
-@answers(episodes.choose, Search)
-def _choose(search: Search, at: int, h: int, ties: Any) -> int:
+@episodes.select.register(Search)
+def _select(search: Search, at: int, h: int, ties: Any) -> int:
     """Go to the representative leaf of the move that was decided on."""
     tree, play = search.tree, search.decision[0].play
     link = search.root[play].pair if h == 0 else _representative(tree, at, h % 2 == 0, ties)
@@ -155,29 +154,29 @@ def _choose(search: Search, at: int, h: int, ties: Any) -> int:
     return int(link)
 
 
-@answers(episodes.foreseen, Search)
-def _foreseen(search: Search, link: int) -> int:
+@episodes.known_child.register(Search)
+def _known_child(search: Search, link: int) -> int:
     return int(search.tree.pairs[link].child)
 
 
-@answers(episodes.arrive, Search)
-def _arrive(
+@episodes.transition.register(Search)
+def _transition(
     search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     """A finished game pays; a new position enters the tree."""
-    tree, terms, step = search.tree, search.terms[0], search.path[h]
+    tree, problem, step = search.tree, search.problem[0], search.path[h]
     pair = tree.pairs[step.pair]
     if ended:
         pair.n += 1
         pair.payoffs += step.reward
         return NONE, CHUNK_DONE
-    paid = terms.lowest + terms.width * step.reward
+    paid = problem.lowest + problem.width * step.reward
     broken = 0
     if pair.n > 0:
         broken = TOO_MANY_SUCCESSORS
-    elif h + 1 == terms.horizon:
+    elif h + 1 == problem.horizon:
         broken = ENDLESS_GAME
-    elif abs(paid) > 1e-9 * terms.width:
+    elif abs(paid) > 1e-9 * problem.width:
         broken = MOVE_PAYS
     if broken:
         return NONE, break_promise(search, broken, tree.nodes[step.node].state, pair.action, h, paid)
@@ -220,8 +219,8 @@ def _back_up_node(search: Search, h: int) -> None:
     above.estimate = estimate
 
 
-@answers(episodes.learn_return, Search)
-def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
+@episodes.backup.register(Search)
+def _backup(search: Search, length: int, rest: float, ties: Any) -> None:
     """Bounds and estimates of what was visited, from the last move to the first."""
     tree, path = search.tree, search.path
     price = search.rules[0].level
@@ -259,15 +258,15 @@ def _decide(search: Search, ties: Any) -> None:
     decision.play = wider(upper, lower, best, challenger, _TIE, ties)
 
 
-@answers(episodes.finished, Search)
+@episodes.finished.register(Search)
 def _finished(search: Search, model: Any, most_calls: int, ties: Any) -> bool:
     _decide(search, ties)
     gap = gap_of(search.root.upper, search.root.lower, search.decision[0].best)
     return bool(gap <= search.rules[0].epsilon)
 
 
-@answers(episodes.note, Search)
-def _note(search: Search) -> None:
+@episodes.record.register(Search)
+def _record(search: Search) -> None:
     add_point(search, gap_of(search.root.upper, search.root.lower, search.decision[0].best))
 
 

@@ -1,1 +1,1 @@
-"""Compiled code: how kernels are made and kept, what they draw from, and how they ask questions."""
+"""Compiled code: how kernels are made and kept, what they draw from, and how their parts are chosen."""

@@ -192,8 +192,10 @@ def _add(function: Any, kinds: list[type], code: dict[Any, str]) -> None:
         if isinstance(value, ModuleType) and value.__name__.partition(".")[0] not in _LIBRARIES:
             known += [vars(value)[name] for name in names if name in vars(value)]
     for value in [*known, *(cell.cell_contents for cell in function.__closure__ or ())]:
-        for answer in value.answers_of(kinds) if hasattr(value, "answers_of") else ():
-            _add(answer, kinds, code)
+        methods = getattr(value, "methods", {})
+        for kind in kinds:
+            if kind in methods:
+                _add(methods[kind], kinds, code)
         inner = getattr(value, "py_func", getattr(value, "__wrapped__", value))
         if isinstance(inner, FunctionType):
             _add(inner, kinds, code)

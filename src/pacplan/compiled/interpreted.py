@@ -1,7 +1,7 @@
 """Kernels as Python runs them, from the first moment, to the same bits.
 
 A kernel's code is Python code. Its twin is the same code with the names that it uses bound anew: parts
-of kernels to their own twins, and questions to the answers of the class that is asked. Arrays of
+of kernels to their own twins, and generic functions to the twins of their methods. Arrays of
 records are read and written field by field through memory views, which takes a tenth of the time of
 NumPy's records and gives Python's numbers. They do not wrap around, on which no kernel depends. But
 a division by zero or log(0) is infinite, as in compiled code, so these are bound anew as well.
@@ -21,6 +21,7 @@ from numba.extending import is_jitted
 from numpy.typing import NDArray
 
 from pacplan.compiled.cache import codes_of, names_of
+from pacplan.compiled.dispatch import GenericFunction
 
 # Kernels take scalar functions from these, which are what they are.
 _LIBRARIES = {"builtins", "numba", "numpy"}
@@ -51,6 +52,8 @@ def _twin(value: Any) -> Any:
     """What stands for a value in interpreted kernels."""
     if is_jitted(value):
         value = value.py_func
+    if isinstance(value, GenericFunction):
+        return _dispatching(value)
     if hasattr(value, "in_python"):
         return value.in_python
     if isinstance(value, BuiltinFunctionType) and value.__module__ == "math":
@@ -64,8 +67,6 @@ def _twin(value: Any) -> Any:
         if value not in _twins:
             if isinstance(value, ModuleType):
                 _twins[value] = _Module(value)
-            elif hasattr(value, "answer_of"):
-                _twins[value] = _asking(value.answer_of)
             else:
                 _bind(value)
         return _twins[value]
@@ -153,16 +154,18 @@ def _total(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _asking(answer_of: Callable[[type], Any]) -> Callable[..., Any]:
+@cache
+def _dispatching(function: GenericFunction[..., Any]) -> Callable[..., Any]:
+    """A generic function whose methods are twins."""
     found: dict[type, Any] = {}
 
-    def ask(subject: Any, *arguments: Any) -> Any:
+    def call(subject: Any, *arguments: Any) -> Any:
         kind = subject.__class__
         if kind not in found:
-            found[kind] = _twin(answer_of(kind))
+            found[kind] = _twin(function.method_of(kind))
         return found[kind](subject, *arguments)
 
-    return ask
+    return call
 
 
 class _Module:

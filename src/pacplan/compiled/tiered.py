@@ -27,8 +27,8 @@ from typing import Any
 import numba
 
 from pacplan.compiled.cache import UNFINISHED, WHOLE_SEARCHES, argument_classes, place_of, title
+from pacplan.compiled.dispatch import modules_of
 from pacplan.compiled.interpreted import interpreted
-from pacplan.compiled.questions import modules_of
 
 try:
     import fcntl

@@ -10,14 +10,14 @@ from pacplan.compiled.jit import records
 from pacplan.compiled.streams import Stream, streams
 from pacplan.core import checks
 from pacplan.engine.calls import CHUNK_DONE, REPORT, call_model, count_actions
-from pacplan.engine.promises import TERMS, broken_promise
+from pacplan.engine.promises import PROBLEM, broken_promise
 from pacplan.models.protocol import BrokenPromiseError, Model, facts
 
 
 class _Rules(NamedTuple):
     """What a checked call works on."""
 
-    terms: Any
+    problem: Any
     report: Any
 
 
@@ -39,7 +39,7 @@ class Caller:
 
     Attributes:
         session: the model's.
-        terms: the record of what the model promised.
+        problem: the record of what the model promised.
         report: the record of the last broken promise.
     """
 
@@ -56,12 +56,12 @@ class Caller:
         (self._rng,) = streams(seed, 1)
         self.session = model.open(seed)
         low, high = model.reward_range
-        terms, report = np.zeros(1, TERMS), np.zeros(1, REPORT)
-        terms["lowest"], terms["width"], terms["horizon"] = low, high - low, steps
-        terms["successors"] = 1 if deterministic else model.successors or checks.LARGEST
-        terms["most_actions"], terms["may_end"] = model.max_actions or 0, model.may_end
-        self._rules = _Rules(records(terms), records(report))
-        self.terms, self.report = self._rules.terms[0], self._rules.report[0]
+        problem, report = np.zeros(1, PROBLEM), np.zeros(1, REPORT)
+        problem["lowest"], problem["width"], problem["horizon"] = low, high - low, steps
+        problem["successors"] = 1 if deterministic else model.successors or checks.LARGEST
+        problem["most_actions"], problem["may_end"] = model.max_actions or 0, model.may_end
+        self._rules = _Rules(records(problem), records(report))
+        self.problem, self.report = self._rules.problem[0], self._rules.report[0]
         self._model, self._start, self._deterministic = model, start, deterministic
         # In models that are not stationary, a pair belongs to its step.
         self._stationary = facts(model).stationary
@@ -92,7 +92,7 @@ class Caller:
         successor, scaled, ended, status = found
         if status != CHUNK_DONE:
             raise self._failure(state, action, h)
-        reward = float(self.terms["lowest"] + self.terms["width"] * scaled)
+        reward = float(self.problem["lowest"] + self.problem["width"] * scaled)
         return None if ended else int(successor), reward
 
     def pair(self, state: int, action: int, h: int) -> tuple[int, int, int]:
@@ -106,11 +106,11 @@ class Caller:
         noted = {"promise": promise, "state": state, "action": action, "h": h, "reward": reward}
         for name, value in noted.items():
             self.report[name] = value
-        return broken_promise(self.report, self.terms, self.session, self._deterministic)
+        return broken_promise(self.report, self.problem, self.session, self._deterministic)
 
     def _failure(self, state: int, action: int | None, h: int) -> BaseException:
         """What the model raised, or the promise that it broke."""
         self.session.diagnose(state, action, h)
         if self.session.error is not None:
             return self.session.error
-        return broken_promise(self.report, self.terms, self.session, self._deterministic)
+        return broken_promise(self.report, self.problem, self.session, self._deterministic)

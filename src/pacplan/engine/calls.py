@@ -87,20 +87,20 @@ def call_model(
 
     The status is CHUNK_DONE, or ABORTED or BROKEN; then `report` names the call.
     """
-    report, terms = search.report[0], search.terms[0]
+    report, problem = search.report[0], search.problem[0]
     if report.halt != 0:
         report.refused = 1
         return state, 0.0, False, ABORTED
     successor, reward, flag = handles.draw(model, int(state), int(action), int(h), rng)
     ended = flag == handles.ENDED
-    x = (reward - terms.lowest) / terms.width
+    x = (reward - problem.lowest) / problem.width
     status = CHUNK_DONE
     if flag == handles.ABORTED:
         note_call(search, state, action, h, 0.0)
         status = ABORTED
     elif not -REWARD_ROUNDING <= x <= 1.0 + REWARD_ROUNDING:
         status = break_promise(search, BAD_REWARD, state, action, h, reward)
-    elif ended and not terms.may_end:
+    elif ended and not problem.may_end:
         status = break_promise(search, ENDED_EARLY, state, action, h, reward)
     return successor, min(1.0, max(0.0, x)), ended, status
 
@@ -109,7 +109,7 @@ def call_model(
 def count_actions(search: Any, model: Any, state: int, h: int) -> tuple[int, int]:
     """The number of actions of a state reached after h steps, checked, and a status."""
     actions = handles.action_count(model, int(state), int(h))
-    most = search.terms[0].most_actions
+    most = search.problem[0].most_actions
     if most == 0:
         most = LARGEST
     status = CHUNK_DONE
@@ -140,7 +140,7 @@ def follow(
     child, seen = find_child(tree, link, successor, ended)
     if child != NONE:
         return child, False, CHUNK_DONE
-    if seen == search.terms[0].successors:
+    if seen == search.problem[0].successors:
         state, action = tree.nodes[at].state, tree.pairs[link].action
         return NONE, False, break_promise(search, TOO_MANY_SUCCESSORS, state, action, h, 0.0)
     if ended:

@@ -1,7 +1,7 @@
 """The curve of a search: how the bounds of the root's actions have closed in, at a few points.
 
 Points come after so many episodes, the same in every run. Kernels that play episodes write them
-themselves (`pacplan.engine.episodes.note`), as returning to Python for each would take as long as a
+themselves (`pacplan.engine.episodes.record`), as returning to Python for each would take as long as a
 dozen episodes; other searches are asked for them by the driver.
 """
 

@@ -3,12 +3,12 @@
 A search is a named tuple of arrays. The engine owns its first fields, and with them room, budget,
 status, path, counters and the meaning of a cut-off episode:
 
-    tree     the search tree                         path     the episode under way, one record per step
-    terms    one record: the search's ground rules   calls    by action of the root
-    report   one record: counters, and what went wrong
+    tree      the search tree                         path    the episode under way, one record per step
+    problem   one record: discount, rewards, limits   calls   by action of the root
+    report    one record: counters, and the error
 
-The planner answers questions (`pacplan.compiled.questions`) by the class of its tuple. It must answer
-`choose`; the others have a default answer that suits most planners.
+The functions below are generic (`pacplan.compiled.dispatch`): a planner registers methods for the class
+of its tuple. It needs one of `select`; the defaults of the others suit most planners.
 
 **Cut-off episodes.** An episode is *whole* if it took all the steps of its horizon, came to a state
 that ends it, or was concluded by a planner that knows what stands for the rest of it. It is *cut off*
@@ -17,9 +17,9 @@ every planner:
 
 * The calls of a cut-off episode are counted, in `report` and for the first action.
 * Its transitions may enter statistics of single transitions, such as mean rewards, numbers of
-  successors, and the bounds made of them: `learn_steps` sees every episode that made a call.
+  successors, and the bounds made of them: `update` sees every episode that made a call.
 * Its return lacks a tail, so it enters no mean of returns, no bet on one and no count of them:
-  `learn_return` sees whole episodes only. A pair that it made on its way counts as untried.
+  `backup` sees whole episodes only. A pair that it made on its way counts as untried.
 
 A search that is stopped cuts off its last episode only. So the estimates are those of a search that
 stopped before it, and bounds that hold at all times hold without it, whatever its return would have
@@ -31,8 +31,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.compiled.dispatch import abstract, generic
 from pacplan.compiled.jit import inlined, kernel
-from pacplan.compiled.questions import must_answer, question
 from pacplan.compiled.reference import refer
 from pacplan.compiled.streams import draw_seed
 from pacplan.engine.calls import (
@@ -52,32 +52,32 @@ from pacplan.engine.tree import NONE, TreeArrays, add_node, expect_outcomes, exp
 # The fields of a search that belong to the engine, and their types; the planner's own come after them.
 FIELDS = [
     ("tree", TreeArrays),
-    ("terms", Any),
+    ("problem", Any),
     ("path", Any),
     ("calls", NDArray[np.int64]),
     ("report", Any),
 ]
 
-# What `arrive` may return besides BROKEN and CHUNK_DONE, which goes on from the child.
+# What `transition` may return besides BROKEN and CHUNK_DONE, which goes on from the child.
 LEAVE = 10  # leave the tree: play at random from here to the horizon, storing nothing
 BREAK_OFF = 11  # the planner ends the episode here; it is not whole
 CONCLUDE = 12  # the planner ends the episode here, and knows what stands for the rest; it is whole
 
 
-@question
-def plant(search: Any, model: Any, state: int, ties: Any) -> int:
+@generic
+def make_root(search: Any, model: Any, state: int, ties: Any) -> int:
     """Make the root; returns CHUNK_DONE or BROKEN."""
     add_node(search.tree, state, search.calls.size, 0.0, 0.0)
     return CHUNK_DONE
 
 
-@question
+@generic
 def has_room(search: Any) -> bool:
     """Whether the planner's own tables have room for another episode; that the tree has is known."""
     return True
 
 
-@question
+@generic
 def finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
     """The planner's stopping rule, asked before every episode and at the end of a chunk.
 
@@ -86,13 +86,13 @@ def finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
     return False
 
 
-@question
-def decide(search: Any, model: Any, ties: Any) -> None:
+@generic
+def begin_episode(search: Any, model: Any, ties: Any) -> None:
     """Decide what the next episode does, just before it begins."""
 
 
-@must_answer
-def choose(search: Any, at: int, h: int, ties: Any) -> int:
+@abstract
+def select(search: Any, at: int, h: int, ties: Any) -> int:
     """The pair to visit at node `at` after h steps, made if need be.
 
     Below the root it may be NONE, which leaves the tree.
@@ -100,14 +100,14 @@ def choose(search: Any, at: int, h: int, ties: Any) -> int:
     return NONE
 
 
-@question
-def foreseen(search: Any, link: int) -> int:
+@generic
+def known_child(search: Any, link: int) -> int:
     """The node that a pair leads to if that is known without a call to the model, or NONE."""
     return NONE
 
 
-@question
-def foregone(search: Any, link: int) -> bool:
+@generic
+def skip_call(search: Any, link: int) -> bool:
     """Whether the call of a pair at the last step would tell nothing, so that it is not made.
 
     The planner takes what it pays into account; the step is not in `path`, and the episode is whole.
@@ -115,50 +115,52 @@ def foregone(search: Any, link: int) -> bool:
     return False
 
 
-@question
-def arrive(search: Any, model: Any, h: int, successor: int, ended: bool, ties: Any) -> tuple[int, int]:
+@generic
+def transition(
+    search: Any, model: Any, h: int, successor: int, ended: bool, ties: Any
+) -> tuple[int, int]:
     """Take in the outcome of the call at step h; returns its node, or NONE, and how to go on.
 
     `path[h]` holds its node, its pair and its reward, scaled to [0, 1]. By default every outcome
     becomes a node, except at the last step.
     """
-    if h + 1 == search.terms[0].horizon:
+    if h + 1 == search.problem[0].horizon:
         return NONE, CHUNK_DONE
     step = search.path[h]
     child, _, status = follow(search, model, step.node, step.pair, successor, ended, h, 0.0, 0.0)
     return child, status
 
 
-@question
+@generic
 def acting_node(search: Any, node: int) -> int:
     """The node that holds the actions of a node's state: itself, unless equal states are merged."""
     return node
 
 
-@question
-def learn_steps(search: Any, model: Any, length: int, ties: Any) -> None:
+@generic
+def update(search: Any, model: Any, length: int, ties: Any) -> None:
     """Learn from the single steps in `path`, of every episode that made at least one call."""
 
 
-@question
-def learn_return(search: Any, length: int, rest: float, ties: Any) -> None:
+@generic
+def backup(search: Any, length: int, rest: float, ties: Any) -> None:
     """Learn from a whole episode: `length` steps in `path`, and the return `rest` after them.
 
     `rest` is discounted to the first step after them, in the user's units.
     """
 
 
-@question
-def note(search: Any) -> None:
+@generic
+def record(search: Any) -> None:
     """Add a point to the search's curve (`pacplan.engine.curve`), if its kernel is to do that."""
 
 
 @inlined
 def _room_for_an_episode(search: Any) -> bool:
-    tree, terms = search.tree, search.terms[0]
+    tree, problem = search.tree, search.problem[0]
     return bool(
-        tree.used[0] + terms.horizon <= tree.nodes.size
-        and tree.used[1] + terms.horizon * terms.pairs_a_step <= tree.pairs.size
+        tree.used[0] + problem.horizon <= tree.nodes.size
+        and tree.used[1] + problem.horizon * problem.pairs_a_step <= tree.pairs.size
         and has_room(search)
     )
 
@@ -172,10 +174,10 @@ def play_at_random(
     Returns:
         The discounted return from there, the calls made, and CHUNK_DONE or why it was cut off.
     """
-    terms = search.terms[0]
+    problem = search.problem[0]
     total = 0.0
     discount = 1.0
-    for step in range(h, terms.horizon):
+    for step in range(h, problem.horizon):
         if step - h == most:
             return total, step - h, SPENT
         actions, status = count_actions(search, model, state, step)
@@ -185,11 +187,11 @@ def play_at_random(
         state, reward, ended, status = call_model(search, model, state, action, step, rng)
         if status != CHUNK_DONE:
             return total, step - h, status
-        total += discount * (terms.lowest + terms.width * reward)
-        discount *= terms.gamma
+        total += discount * (problem.lowest + problem.width * reward)
+        discount *= problem.gamma
         if ended:
             return total, step - h + 1, CHUNK_DONE
-    return total, terms.horizon - h, CHUNK_DONE
+    return total, problem.horizon - h, CHUNK_DONE
 
 
 @inlined
@@ -204,19 +206,19 @@ def _descend(search: Any, model: Any, most: int, rng: Any, ties: Any) -> tuple[i
     at = 0
     state = tree.nodes[0].state
     calls = 0
-    horizon = int(search.terms[0].horizon)
+    horizon = int(search.problem[0].horizon)
     for h in range(horizon):
         if calls == most:
             return h, calls, state, SPENT
-        link = choose(search, at, h, ties)
+        link = select(search, at, h, ties)
         if link == NONE:
             return h, calls, state, LEAVE
-        if h + 1 == horizon and foregone(search, link):
+        if h + 1 == horizon and skip_call(search, link):
             return h, calls, state, CHUNK_DONE
         step = search.path[h]
         step.node = at
         step.pair = link
-        step.child = foreseen(search, link)
+        step.child = known_child(search, link)
         if step.child != NONE:
             at = step.child
             state = tree.nodes[at].state
@@ -227,7 +229,7 @@ def _descend(search: Any, model: Any, most: int, rng: Any, ties: Any) -> tuple[i
             return h, calls, state, status
         calls += 1
         step.reward = reward
-        child, status = arrive(search, model, h, state, ended, ties)
+        child, status = transition(search, model, h, state, ended, ties)
         step.child = child
         if status == BROKEN:
             return h, calls, state, BROKEN
@@ -255,9 +257,9 @@ def _play_episode(search: Any, model: Any, most: int, rng: Any, ties: Any) -> in
         search.calls[search.tree.pairs[search.path[0].pair].action] += calls
         report.calls += calls
         report.episodes += 1
-        learn_steps(search, model, length, ties)
+        update(search, model, length, ties)
     if status == CHUNK_DONE:
-        learn_return(search, length, rest, ties)
+        backup(search, length, rest, ties)
     return int(status)
 
 
@@ -279,7 +281,7 @@ def play(
     search, model = refer(search), refer(model)
     report = search.report[0]
     if search.tree.used[0] == 0:
-        status = plant(search, model, state, ties)
+        status = make_root(search, model, state, ties)
         if status != CHUNK_DONE:
             return status
     if most_episodes == 0:
@@ -289,7 +291,7 @@ def play(
         if finished(search, model, most_calls, ties):
             return RULE
         if report.episodes == report.mark:
-            note(search)
+            record(search)
             report.mark += report.mark // 2
         if report.episodes >= last:
             return CHUNK_DONE
@@ -300,9 +302,9 @@ def play(
         if halted(search):
             report.refused = 1
             return ABORTED
-        if search.terms[0].ties_by_episode:
+        if search.problem[0].ties_by_episode:
             draw_seed(rng, ties.words)
-        decide(search, model, ties)
+        begin_episode(search, model, ties)
         status = _play_episode(search, model, most_calls - report.calls, rng, ties)
         if status == ABORTED:
             # The recommendation must reflect what was learnt last.

@@ -24,7 +24,7 @@ OUTSIDE = 11  # more states than there can be
 
 
 # The ground rules of a search: what the model promised, and what the planner did. One record.
-TERMS = np.dtype(
+PROBLEM = np.dtype(
     [
         ("lowest", np.float64),  # lowest reward
         ("width", np.float64),  # highest reward minus lowest
@@ -41,13 +41,13 @@ TERMS = np.dtype(
 
 
 def broken_promise(
-    report: Any, terms: Any, session: Session, deterministic: bool
+    report: Any, problem: Any, session: Session, deterministic: bool
 ) -> BrokenPromiseError:
     """The error for a model that broke a promise.
 
     Args:
         report: the record in which a kernel noted the call.
-        terms: the record of what was promised.
+        problem: the record of what was promised.
         session: the model.
         deterministic: whether the user declared that every pair has one successor.
     """
@@ -57,11 +57,11 @@ def broken_promise(
     where = f"state {state}, step {h}"
     if promise not in (NO_ACTIONS, TOO_MANY_ACTIONS, FALSE_BOUND):
         where = f"state {state}, action {shown(session.label(key, action))}, step {h}"
-    excess = f"more than the promised {terms['successors']} successors were seen; raise successors="
+    excess = f"more than the promised {problem['successors']} successors were seen; raise successors="
     if deterministic:
         excess = "transitions were declared deterministic, but a second successor was seen"
-    low, high = float(terms["lowest"]), float(terms["lowest"] + terms["width"])
-    reward, most = report["reward"], terms["most_actions"] or checks.LARGEST
+    low, high = float(problem["lowest"]), float(problem["lowest"] + problem["width"])
+    reward, most = report["reward"], problem["most_actions"] or checks.LARGEST
     said = {
         BAD_REWARD: f"the reward {reward} lies outside the promised reward_range=({low}, {high})",
         TOO_MANY_SUCCESSORS: f"{excess}, or {advice(seen)}",
@@ -71,7 +71,7 @@ def broken_promise(
         MOVE_PAYS: f"a move that did not end the game paid {reward}; only the last move of a game pays",
         OUTSIDE: f"this led to a state outside of the {reward:.0f} that states= promised; correct "
         "states=",
-        ENDLESS_GAME: f"the game is not over after {terms['horizon']} moves; raise the planner's "
+        ENDLESS_GAME: f"the game is not over after {problem['horizon']} moves; raise the planner's "
         "horizon=",
         FALSE_BOUND: f"its value is bounded by {reward}, which what was found below it contradicts; "
         "correct value_bounds= or value_range=",

@@ -48,7 +48,7 @@ class Rehearsed:
         self._search = search
         # How much chance an episode uses up differs between a rehearsal and the episode in earnest. If
         # all drew from one stream, the choices of those after it would be others altogether.
-        search.terms["ties_by_episode"] = True
+        search.problem["ties_by_episode"] = True
         self.session = session
         session.episodes = lambda: int(search.report["episodes"])
         self.horizon, self.target, self.notes = search.horizon, search.target, search.notes

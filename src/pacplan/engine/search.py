@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from pacplan.engine.checkpoint import Stored, named_arrays
 from pacplan.engine.curve import FIRST_MARK, Points, new_points, points_of
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.episodes import play
-from pacplan.engine.promises import NO_ACTIONS, TERMS, broken_promise
+from pacplan.engine.promises import NO_ACTIONS, PROBLEM, broken_promise
 from pacplan.engine.query import Query
 from pacplan.engine.restoring import MOST_COUNTED, Spans, TreeShape, restore
 from pacplan.engine.room import OutOfTimeError, Room
@@ -23,7 +24,7 @@ from pacplan.engine.tree import BLOCK, FIRST_ROOM, NODE, Reader, SearchTree, rea
 from pacplan.models.protocol import Session
 
 # Arrays that are not kept: the ground rules, and an episode that is over.
-_NOT_KEPT = frozenset({"terms", "path"})
+_NOT_KEPT = frozenset({"problem", "path"})
 # Nodes, at most, that there is room for at first; more would take long to clear if it ends early.
 _MOST_EXPECTED = 1 << 15
 
@@ -63,6 +64,8 @@ class KernelSearch(ABC):
         run: the kernel, `run(state, model, root, most_episodes, most_calls, rng, ties) -> status`.
     """
 
+    kernels: ModuleType | None = None
+    """The module with the methods of its tuple, if they are not in the module of the planner."""
     target: float | None = None
     waits: ClassVar[bool] = True
     notes: ClassVar[bool] = True
@@ -113,15 +116,15 @@ class KernelSearch(ABC):
         # If B is not known, any number that is never exceeded will do.
         self.successors = MOST_COUNTED if successors is None else successors
         low, high = model.reward_range
-        terms = np.zeros(1, TERMS)
-        terms["lowest"], terms["width"], terms["gamma"] = low, high - low, gamma
-        terms["successors"], terms["most_actions"] = self.successors, model.max_actions or 0
+        problem = np.zeros(1, PROBLEM)
+        problem["lowest"], problem["width"], problem["gamma"] = low, high - low, gamma
+        problem["successors"], problem["most_actions"] = self.successors, model.max_actions or 0
         # Other records may be kept free beside the last pair that a step adds.
         pairs_a_step += max(0, min(BLOCK, (model.max_actions or BLOCK + 1) - 1) - 1)
-        terms["horizon"], terms["pairs_a_step"] = horizon, pairs_a_step
-        terms["may_end"] = model.may_end
+        problem["horizon"], problem["pairs_a_step"] = horizon, pairs_a_step
+        problem["may_end"] = model.may_end
         self.calls = np.zeros(len(query.actions), np.int64)
-        self.terms = records(terms)
+        self.problem = records(problem)
         self.path = records(np.zeros(horizon, step))
         self.reports = records(np.zeros(1, REPORT))
         self.report: Any = self.reports[0]
@@ -150,7 +153,7 @@ class KernelSearch(ABC):
         """The fields of the kernel's tuple that belong to the engine (`pacplan.engine.episodes`)."""
         return {
             "tree": self.tree.arrays(),
-            "terms": self.terms,
+            "problem": self.problem,
             "path": self.path,
             "calls": self.calls,
             "report": self.reports,
@@ -353,7 +356,7 @@ class KernelSearch(ABC):
 
     def broken_promise(self) -> Exception:
         """The error for a model that broke a promise."""
-        return broken_promise(self.report, self.terms[0], self.session, self._deterministic)
+        return broken_promise(self.report, self.problem[0], self.session, self._deterministic)
 
 
 def _copy(source: NDArray[Any], target: NDArray[Any]) -> None:

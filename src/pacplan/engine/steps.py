@@ -1,39 +1,39 @@
 """The step loop: one for the planners that do not play episodes from the root.
 
 They recurse, on a stack of frames that they keep themselves, or expand leaves. The search is a named
-tuple of arrays here too, of which the engine needs `terms`, `calls` and `report` (see
-`pacplan.engine.episodes`), and the planner answers questions by the class of its tuple.
+tuple of arrays here too, of which the engine needs `problem`, `calls` and `report` (see
+`pacplan.engine.episodes`), and the planner registers methods for the class of its tuple.
 
-Work and calls are kept apart: `advance` computes until it needs a call, and only `call` makes one. By
-then the arrays hold what `advance` found, and `call` changes nothing before it has the outcome. So a
+Work and calls are kept apart: `compute` goes on until it needs a call, and only `call` makes one. By
+then the arrays hold what `compute` found, and `call` changes nothing before it has the outcome. So a
 search that is stopped at any call, for whatever reason, can go on from exactly there.
 """
 
 from typing import Any
 
+from pacplan.compiled.dispatch import generic
 from pacplan.compiled.jit import kernel
-from pacplan.compiled.questions import question
 from pacplan.compiled.reference import refer
 from pacplan.engine.calls import ABORTED, CHUNK_DONE, RULE, SPENT, halted
 
-CALL = 12  # what `advance` returns if only a call to the model can take it further
+CALL = 12  # what `compute` returns if only a call to the model can take it further
 # Steps without a call, for each episode that was asked for, before checking for Ctrl-C.
 _STEPS_AN_EPISODE = 64
 
 
-@question
-def begin(search: Any, model: Any, state: int) -> int:
+@generic
+def make_root(search: Any, model: Any, state: int) -> int:
     """Make the root, or the first frame, unless it is there; returns CHUNK_DONE or BROKEN."""
     return CHUNK_DONE
 
 
-@question
-def advance(search: Any, model: Any, ties: Any) -> int:
+@generic
+def compute(search: Any, model: Any, ties: Any) -> int:
     """Take a step without a call; returns CHUNK_DONE, CALL, RULE, NO_ROOM or BROKEN."""
     return RULE
 
 
-@question
+@generic
 def call(search: Any, model: Any, most: int, rng: Any) -> int:
     """Make the call that is needed and take in its outcome, or the calls of an expansion.
 
@@ -50,7 +50,7 @@ def work(
     """Take steps until one of the reasons in `pacplan.engine.calls` to return; as for `play`."""
     search, model = refer(search), refer(model)
     report = search.report[0]
-    status = begin(search, model, state)
+    status = make_root(search, model, state)
     if status != CHUNK_DONE:
         return status
     last = report.episodes + most_episodes
@@ -59,7 +59,7 @@ def work(
         if halted(search):
             report.refused = 1
             return ABORTED
-        status = advance(search, model, ties)
+        status = compute(search, model, ties)
         if status == CALL:
             if report.episodes >= last:
                 return CHUNK_DONE

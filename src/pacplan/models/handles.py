@@ -13,8 +13,8 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from pacplan.compiled.dispatch import generic
 from pacplan.compiled.jit import call_python, caller, inlined, records
-from pacplan.compiled.questions import question
 from pacplan.compiled.streams import STREAM
 
 # How a call ended: the episode goes on or ends with this transition, or the call failed.
@@ -148,7 +148,7 @@ def draw(handle: Handle, state: int, action: int, h: int, rng: Any) -> Any:
     return _call(handle, state, action, h, rng)
 
 
-@question
+@generic
 def draw_from_table(table: TableHandle, state: int, action: int, h: int, rng: Any) -> Any:
     """One transition of a table, as `draw`; Python can call it, too."""
     step = h if table.per_step else 0

@@ -135,7 +135,7 @@ class _Look:
         after = self._seen.setdefault(caller.pair(at, action, h), set())
         after.add(successor)
         self.most = max(self.most, len(after))
-        if len(after) > caller.terms["successors"]:
+        if len(after) > caller.problem["successors"]:
             raise caller.broken(TOO_MANY_SUCCESSORS, at, action, h)
         return successor
 

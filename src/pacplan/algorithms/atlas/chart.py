@@ -94,7 +94,7 @@ class Chart(NamedTuple):
     key (column, pair) in `link_table`.
     """
 
-    terms: Any
+    problem: Any
     report: Any
     calls: NDArray[np.int64]
     states: Any  # records of STATE
@@ -243,12 +243,12 @@ def _call(search: Chart, model: Any, number: int, rng: Any) -> tuple[int, int, f
 @inlined
 def _bet(search: Chart, pair: Any, column: int, x: float) -> None:
     """Multiply the wealth of the bets on a pair's claims."""
-    terms = search.terms[0]
-    reward = terms.lowest + terms.width * x
+    problem = search.problem[0]
+    reward = problem.lowest + problem.width * x
     fold = pair.todo == 0 or pair.calls % _FACTORS == 0
     for number in range(pair.claim, pair.claim + pair.claims):
         claim = search.claims[number]
-        value = reward + terms.gamma * search.functions[column, claim.column]
+        value = reward + problem.gamma * search.functions[column, claim.column]
         claim.product *= 1.0 + claim.stake * (claim.theta - value)
         if fold:
             claim.wealth += math.log(claim.product)
@@ -258,7 +258,7 @@ def _bet(search: Chart, pair: Any, column: int, x: float) -> None:
 @inlined
 def _walk(search: Chart, model: Any, rng: Any) -> int:
     """Take a step of an episode, which begins if none is under way."""
-    walk, terms = search.walk[0], search.terms[0]
+    walk, problem = search.walk[0], search.problem[0]
     if walk.state == NONE:
         walk.state = 0
         walk.h = 0
@@ -270,14 +270,14 @@ def _walk(search: Chart, model: Any, rng: Any) -> int:
     if status != CHUNK_DONE:
         return status
     value = search.functions[column, walk.column + after]
-    gained = terms.lowest + terms.width * x + terms.gamma * value
+    gained = problem.lowest + problem.width * x + problem.gamma * value
     walk.total += walk.weight * (gained - search.functions[walk.state + 1, walk.column + h])
     goes_on = column != END and column <= search.policy.shape[1]
     if walk.steps > 0:
-        walk.weight *= terms.gamma
+        walk.weight *= problem.gamma
         goes_on = goes_on and after < walk.steps and search.policy[after, column - 1] != NONE
     else:
-        goes_on = goes_on and search.policy[0, column - 1] != NONE and rng.random() < terms.gamma
+        goes_on = goes_on and search.policy[0, column - 1] != NONE and rng.random() < problem.gamma
     if goes_on and walk.total <= walk.barrier:
         # From here on it counts as if it earned the least.
         walk.total += walk.weight * (search.least[after] - value)

@@ -278,7 +278,7 @@ class AtlasSearch(KernelSearch):
         return best_estimate(self.values, self._order)
 
     def kernel_state(self) -> Chart:
-        return self.records.chart(terms=self.terms, report=self.reports, calls=self.calls)
+        return self.records.chart(problem=self.problem, report=self.reports, calls=self.calls)
 
     def reserve(self) -> int:
         """Make room for more of everything; returns for how many calls."""

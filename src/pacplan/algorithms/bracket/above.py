@@ -126,7 +126,7 @@ def best_outcome(search: Search, link: int, h: int, part: float) -> tuple[float,
         top = max(top, final_value(search, outcome, h, part))
         seen += 1
         outcome = tree.nodes[outcome].sibling
-    if seen < search.terms[0].successors:
+    if seen < search.problem[0].successors:
         top = max(top, unseen_value(search, h))
     return top, seen
 
@@ -142,7 +142,7 @@ def _largest_value(search: Search, link: int, h: int) -> tuple[float, int]:
         top = max(top, outcome_value(search.graph, search.bounds, outcome, h))
         seen += 1
         outcome = tree.nodes[outcome].sibling
-    if seen < search.terms[0].successors:
+    if seen < search.problem[0].successors:
         top = max(top, unseen_value(search, h))
     return top, seen
 
@@ -157,7 +157,7 @@ def add_drifts(search: Search, link: int, h: int, part: float, top: float, seen:
         node = tree.nodes[outcome]
         node.drift += gamma * (top - final_value(search, outcome, h, part))
         outcome = node.sibling
-    if seen < search.terms[0].successors:
+    if seen < search.problem[0].successors:
         pair.drift += gamma * (top - unseen_value(search, h))
 
 
@@ -236,7 +236,7 @@ def _second_maximum(search: Search, at: int, link: int, h: int, top: float, seen
     pair = tree.pairs[link]
     n = pair.n
     unseen = -np.inf
-    if seen < search.terms[0].successors:
+    if seen < search.problem[0].successors:
         unseen = pair.drift / n - rules.gamma * (top - unseen_value(search, h))
     counted = 0
     k = 0

@@ -36,7 +36,6 @@ from pacplan.algorithms.bracket.roulette import concluded, earn, earn_last
 from pacplan.algorithms.bracket.schedule import adapt, decide, satisfied, sweep_if_due
 from pacplan.algorithms.common.returns import bet_exploit, bet_forced, note_return, raise_floor
 from pacplan.compiled.jit import inlined
-from pacplan.compiled.questions import answers
 from pacplan.engine import episodes
 from pacplan.engine.arms import argmax_at_random
 from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
@@ -48,17 +47,17 @@ from pacplan.models import handles
 from pacplan.models.handles import NO_ADVICE
 
 
-@answers(episodes.plant, Search)
-def _plant(search: Search, model: Any, state: int, ties: Any) -> int:
+@episodes.make_root.register(Search)
+def _make_root(search: Search, model: Any, state: int, ties: Any) -> int:
     return plant_root(search, model, state)
 
 
-@answers(episodes.note, Search)
-def _note(search: Search) -> None:
+@episodes.record.register(Search)
+def _record(search: Search) -> None:
     add_point(search, largest_gap(search, search.decision[0].best))
 
 
-@answers(episodes.has_room, Search)
+@episodes.has_room.register(Search)
 def _has_room(search: Search) -> bool:
     rules = search.rules[0]
     return bool(
@@ -71,14 +70,14 @@ def _has_room(search: Search) -> bool:
     )
 
 
-@answers(episodes.finished, Search)
+@episodes.finished.register(Search)
 def _finished(search: Search, model: Any, most_calls: int, ties: Any) -> bool:
     sweep_if_due(search, search.graph, model, most_calls)
     return satisfied(search)
 
 
-@answers(episodes.decide, Search)
-def _decide(search: Search, model: Any, ties: Any) -> None:
+@episodes.begin_episode.register(Search)
+def _begin_episode(search: Search, model: Any, ties: Any) -> None:
     steps = search.steps
     update_pool(search, search.rules[0].gamma, steps.sigma, steps.prior, steps.ended)
     decide(search, search.graph, ties)
@@ -86,8 +85,8 @@ def _decide(search: Search, model: Any, ties: Any) -> None:
     adapt(search, search.graph, model)
 
 
-@answers(episodes.choose, Search)
-def _choose(search: Search, at: int, h: int, ties: Any) -> int:
+@episodes.select.register(Search)
+def _select(search: Search, at: int, h: int, ties: Any) -> int:
     """At the root the action decided on; below it what the user advises, the best estimate or W."""
     decision, step = search.decision[0], search.path[h]
     # What was imagined before the first call.
@@ -113,13 +112,13 @@ def _choose(search: Search, at: int, h: int, ties: Any) -> int:
     return int(link)
 
 
-@answers(episodes.foreseen, Search)
-def _foreseen(search: Search, link: int) -> int:
+@episodes.known_child.register(Search)
+def _known_child(search: Search, link: int) -> int:
     return int(search.decision[0].foreseen)
 
 
-@answers(episodes.foregone, Search)
-def _foregone(search: Search, link: int) -> bool:
+@episodes.skip_call.register(Search)
+def _skip_call(search: Search, link: int) -> bool:
     if not says_nothing(search, link):
         return False
     earn_last(search, search.tree.pairs[link].reward)
@@ -128,8 +127,8 @@ def _foregone(search: Search, link: int) -> bool:
     return True
 
 
-@answers(episodes.arrive, Search)
-def _arrive(
+@episodes.transition.register(Search)
+def _transition(
     search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     """Bet on the call of a pair: on r - d(s'), reward and successor together.
@@ -182,12 +181,12 @@ def _take_advice(search: Search, model: Any, h: int, child: int) -> int:
 @inlined
 def _note_reward(search: Search, at: int, link: int, h: int, reward: float, x: float) -> int:
     """Keep a reward, in Bracket's units x; returns a status."""
-    rules, terms, pair = search.rules[0], search.terms[0], search.tree.pairs[link]
+    rules, problem, pair = search.rules[0], search.problem[0], search.tree.pairs[link]
     if not rules.told:
         pair.reward += x
     if rules.fixed_rewards:
         if pair.n > 0 and abs(pair.reward - x) > 1e-9:
-            state, paid = search.tree.nodes[at].state, terms.lowest + terms.width * reward
+            state, paid = search.tree.nodes[at].state, problem.lowest + problem.width * reward
             return break_promise(search, REWARD_VARIES, state, pair.action, h, paid)
         if pair.n == 0:
             pair.reward = x
@@ -244,13 +243,13 @@ def _note_in_pool(
         record(pool, search.tree.nodes[at].place, action, x, place)
 
 
-@answers(episodes.acting_node, Search)
+@episodes.acting_node.register(Search)
 def _acting_node(search: Search, node: int) -> int:
     return canonical(search.graph, node)
 
 
-@answers(episodes.learn_steps, Search)
-def _learn_steps(search: Search, model: Any, length: int, ties: Any) -> None:
+@episodes.update.register(Search)
+def _update(search: Search, model: Any, length: int, ties: Any) -> None:
     """Renew W and the estimates on the path, from the last step to the first, and U of its action.
 
     In a graph, steps that were imagined wait for the next sweep.
@@ -286,8 +285,8 @@ def _refresh_tree_arm(search: Search, graph: Any, play: int) -> None:
         renew_gaps_to(search, play)
 
 
-@answers(episodes.learn_return, Search)
-def _learn_return(search: Search, length: int, rest: float, ties: Any) -> None:
+@episodes.backup.register(Search)
+def _backup(search: Search, length: int, rest: float, ties: Any) -> None:
     """Bet on the return, if the episode was declared to exploit or to be forced before it began."""
     rules, decision = search.rules[0], search.decision[0]
     if decision.kind == EXPLORE:

@@ -99,13 +99,13 @@ def _guess(search: Search, model: Any, at: int, first: int) -> int:
 @called
 def _expand_known(search: Search, model: Any, at: int, first: int) -> None:
     """Give every action of a new node its pair: if rewards are known, each has its own."""
-    tree, rules, terms = search.tree, search.rules[0], search.terms[0]
+    tree, rules, problem = search.tree, search.rules[0], search.problem[0]
     node, bounds = tree.nodes[at], search.bounds
     start, stop = depths(search.graph, search.rules[0].horizon, first)
     node.estimate = -np.inf
     for action in range(node.actions):
         raw = handles.mean_reward(model, node.state, action, first)
-        reward = rules.offset + rules.slope * (raw - terms.lowest) / terms.width
+        reward = rules.offset + rules.slope * (raw - problem.lowest) / problem.width
         link = _open_pair(search, at, action)
         pair = tree.pairs[link]
         pair.reward = reward

@@ -226,7 +226,7 @@ class Search(NamedTuple):
     """Everything that Bracket's episodes work on."""
 
     tree: TreeArrays
-    terms: Any
+    problem: Any
     path: Any
     calls: NDArray[np.int64]
     report: Any

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.bracket import episode  # noqa: F401  (answers the engine's questions)
+from pacplan.algorithms.bracket import episode
 from pacplan.algorithms.bracket.constants import (
     EXPECTED_ACTIONS,
     FIRST_ACCOUNTS,
@@ -60,6 +60,7 @@ GROWING = frozenset(
 class BracketSearch(KernelSearch):
     """One search: the tree with its bets, the root's accounts, and the pool."""
 
+    kernels = episode
     notes = False
     derived = frozenset({"opening", "stakes", "entropies", "predictors", "levels"})
     growing = GROWING

@@ -270,7 +270,7 @@ class Search(NamedTuple):
     """Everything that Canopy works on."""
 
     tree: TreeArrays  # the root and its actions
-    terms: Any
+    problem: Any
     calls: NDArray[np.int64]
     report: Any
     rules: Any  # one record of RULES

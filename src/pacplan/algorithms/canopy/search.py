@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.canopy import units  # noqa: F401  (answers the engine's questions)
+from pacplan.algorithms.canopy import units
 from pacplan.algorithms.canopy.constants import (
     BELOW,
     CELLS,
@@ -171,6 +171,7 @@ def _rules(
 class CanopySearch(KernelSearch):
     """One search: the tree under way, the accounts of the root's actions, and what was learnt."""
 
+    kernels = units
     derived = frozenset({"shapes", "keys", "point", "after"})
     growing = frozenset({"marks", "draws", "shared", "looks", "wealth", "forced_wealth"})
     changing = CHANGING
@@ -249,7 +250,7 @@ class CanopySearch(KernelSearch):
         """What the kernels work on."""
         return Search(
             tree=self.tree.arrays(),
-            terms=self.terms,
+            problem=self.problem,
             calls=self.calls,
             report=self.reports,
             wealth=self._wealth,

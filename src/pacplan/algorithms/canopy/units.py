@@ -33,7 +33,6 @@ from pacplan.algorithms.canopy.schedule import decide, satisfied
 from pacplan.algorithms.canopy.shape import blended, first_shape, state_value
 from pacplan.algorithms.common.returns import NEWEST, bet_exploit, bet_forced, note_return, raise_floor
 from pacplan.compiled.jit import inlined
-from pacplan.compiled.questions import answers
 from pacplan.compiled.streams import draw_seed
 from pacplan.engine import steps
 from pacplan.engine.calls import (
@@ -48,8 +47,8 @@ from pacplan.engine.tree import NONE, add_node, add_pair
 from pacplan.models import handles
 
 
-@answers(steps.begin, Search)
-def _begin(search: Search, model: Any, state: int) -> int:
+@steps.make_root.register(Search)
+def _make_root(search: Search, model: Any, state: int) -> int:
     return CHUNK_DONE if search.tree.used[0] > 0 else _plant(search, model, state)
 
 
@@ -79,8 +78,8 @@ def _plant(search: Search, model: Any, state: int) -> int:
     return CHUNK_DONE
 
 
-@answers(steps.advance, Search)
-def _advance(search: Search, model: Any, ties: Any) -> int:
+@steps.compute.register(Search)
+def _compute(search: Search, model: Any, ties: Any) -> int:
     unit = search.unit[0]
     if unit.phase == DECIDE:
         if satisfied(search):
@@ -224,7 +223,7 @@ def _choose_seen(search: Search) -> None:
         note(search, unit.h, unit.state, action, search.looks[action] - mean)
 
 
-@answers(steps.call, Search)
+@steps.call.register(Search)
 def _call(search: Search, model: Any, most: int, rng: Any) -> int:
     unit = search.unit[0]
     if unit.phase == GROW:

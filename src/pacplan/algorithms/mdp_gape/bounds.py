@@ -28,14 +28,14 @@ def told(rules: Any) -> bool:
 @inlined
 def bound_unvisited(search: Search, pair: Any, h: int) -> None:
     """Bounds of a pair of step h that was never visited: its reward if that is known, and the rest."""
-    rules, values, terms = search.rules[0], search.values, search.terms[0]
-    steps = terms.horizon - h
+    rules, values, problem = search.rules[0], search.values, search.problem[0]
+    steps = problem.horizon - h
     pair.upper = values[steps].node_upper
     pair.lower = values[steps].node_lower
     if rules.known_rewards:
-        reward = terms.lowest + terms.width * pair.reward
-        pair.upper = reward + terms.gamma * values[steps - 1].outcome_upper + rules.slack
-        pair.lower = reward + terms.gamma * values[steps - 1].outcome_lower - rules.slack
+        reward = problem.lowest + problem.width * pair.reward
+        pair.upper = reward + problem.gamma * values[steps - 1].outcome_upper + rules.slack
+        pair.lower = reward + problem.gamma * values[steps - 1].outcome_lower - rules.slack
 
 
 @inlined
@@ -90,7 +90,7 @@ def _look_up(tree: TreeArrays, graph: Graph | None, link: int) -> None:
 def _known_transitions(search: Search, model: Any, h: int) -> tuple[float, float]:
     """The expected bounds of what follows the pair at step h of the path, by the model's table."""
     tree = search.tree
-    after = search.values[search.terms[0].horizon - h - 1]
+    after = search.values[search.problem[0].horizon - h - 1]
     pair = tree.pairs[search.path[h].pair]
     state = tree.nodes[search.path[h].node].state
     up = 0.0
@@ -145,7 +145,7 @@ def _two_outcomes(search: Search, h: int, radius: float, shrink: float) -> tuple
 def _many_outcomes(search: Search, h: int, radius: float) -> tuple[float, float]:
     """The same for any number of outcomes, one of which may stand for those never seen."""
     tree, ball = search.tree, search.ball
-    after = search.values[search.terms[0].horizon - h - 1]
+    after = search.values[search.problem[0].horizon - h - 1]
     high, low = after.outcome_upper, after.outcome_lower
     pair = tree.pairs[search.path[h].pair]
     seen = 0
@@ -157,7 +157,7 @@ def _many_outcomes(search: Search, h: int, radius: float) -> tuple[float, float]
         ball.lower[seen] = child.lower
         seen += 1
         outcome = child.sibling
-    if seen == search.terms[0].successors:
+    if seen == search.problem[0].successors:
         high, low = -np.inf, np.inf
     return (
         ball_max(ball.p, ball.upper, seen, high, radius),
@@ -170,23 +170,23 @@ def _next_bounds(
     search: Search, model: Any, h: int, price: float, discount: float
 ) -> tuple[float, float]:
     """Largest and smallest expected value after the pair at step h, over the KL ball of transitions."""
-    tree, terms = search.tree, search.terms[0]
+    tree, problem = search.tree, search.problem[0]
     pair = tree.pairs[search.path[h].pair]
     if search.rules[0].known_transitions:
         return _known_transitions(search, model, h)
     row = search.radii[pair.n]
     child = tree.nodes[pair.child]
     if child.sibling == NONE:
-        if terms.successors == 1:
+        if problem.successors == 1:
             return child.upper, child.lower
-        after = search.values[terms.horizon - h - 1]
+        after = search.values[problem.horizon - h - 1]
         decay = row[_TRANSITION_DECAY] * discount
         return (
             one_seen_max(child.upper, after.outcome_upper, decay),
             -one_seen_max(-child.lower, -after.outcome_lower, decay),
         )
     radius = row[_TRANSITION] + price
-    if terms.successors == 2:
+    if problem.successors == 2:
         return _two_outcomes(search, h, radius, row[_TRANSITION_SHRINK])
     return _many_outcomes(search, h, radius)
 
@@ -208,19 +208,19 @@ def _tightest(graph: Graph | None, pair: Any, upper: float, lower: float) -> tup
 @inlined
 def refresh_pair(search: Search, model: Any, h: int) -> None:
     """Renew the bounds of the pair at step h of the path, which was visited."""
-    rules, terms, step = search.rules[0], search.terms[0], search.path[h]
+    rules, problem, step = search.rules[0], search.problem[0], search.path[h]
     pair = search.tree.pairs[step.pair]
-    steps = terms.horizon - h
+    steps = problem.horizon - h
     price = step.price * (1.0 / pair.n)
     discount = exp(-price) if rules.per_path else 1.0
     up, down = _reward_bounds(search, h, price, discount)
-    upper = terms.lowest + terms.width * up + rules.slack
-    lower = terms.lowest + terms.width * down - rules.slack
+    upper = problem.lowest + problem.width * up + rules.slack
+    lower = problem.lowest + problem.width * down - rules.slack
     if steps > 1:
         _look_up(search.tree, search.graph, step.pair)
         up, down = _next_bounds(search, model, h, price, discount)
-        upper += terms.gamma * up
-        lower += terms.gamma * down
+        upper += problem.gamma * up
+        lower += problem.gamma * down
     # That no policy can earn more needs no evidence.
     upper = min(upper, search.values[steps].node_upper + rules.slack)
     lower = max(lower, search.values[steps].node_lower - rules.slack)
@@ -235,7 +235,7 @@ def refresh_node(search: Search, at: int, h: int, ties: Any) -> None:
     tree, rules = search.tree, search.rules[0]
     node = tree.nodes[at]
     untried = node.actions - node.tried
-    steps = search.terms[0].horizon - h
+    steps = search.problem[0].horizon - h
     upper = search.values[steps].node_upper if untried > 0 else -np.inf
     lower = search.values[steps].node_lower
     if rules.bounded:

@@ -13,7 +13,6 @@ from pacplan.algorithms.mdp_gape.records import Search
 from pacplan.algorithms.mdp_gape.root import decide, renew_root, reset_root, satisfied
 from pacplan.algorithms.mdp_gape.sweep import sweep_graph
 from pacplan.compiled.jit import inlined
-from pacplan.compiled.questions import answers
 from pacplan.engine import episodes
 from pacplan.engine.arms import gap_of
 from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
@@ -23,9 +22,9 @@ from pacplan.engine.promises import REWARD_VARIES
 from pacplan.engine.tree import NONE, add_node, untried_action
 
 
-@answers(episodes.plant, Search)
-def _plant(search: Search, model: Any, state: int, ties: Any) -> int:
-    values = search.values[search.terms[0].horizon]
+@episodes.make_root.register(Search)
+def _make_root(search: Search, model: Any, state: int, ties: Any) -> int:
+    values = search.values[search.problem[0].horizon]
     add_node(search.tree, state, search.root.size, values.node_upper, values.node_lower)
     status = tighten(search, model, 0, 0)
     join(search.graph, 0, state, 0, False)
@@ -36,15 +35,15 @@ def _plant(search: Search, model: Any, state: int, ties: Any) -> int:
     return status
 
 
-@answers(episodes.has_room, Search)
+@episodes.has_room.register(Search)
 def _has_room(search: Search) -> bool:
     visits = search.tree.nodes[0].count + search.report[0].episodes
     return bool(
-        visits + 2 <= search.radii.shape[0] and graph_has_room(search.graph, search.terms[0].horizon)
+        visits + 2 <= search.radii.shape[0] and graph_has_room(search.graph, search.problem[0].horizon)
     )
 
 
-@answers(episodes.finished, Search)
+@episodes.finished.register(Search)
 def _finished(search: Search, model: Any, most_calls: int, ties: Any) -> bool:
     # Before the decision, so its draws do not depend on how episodes are divided into chunks.
     if search.report[0].calls >= min(search.rules[0].due, most_calls):
@@ -53,13 +52,13 @@ def _finished(search: Search, model: Any, most_calls: int, ties: Any) -> bool:
     return satisfied(search)
 
 
-@answers(episodes.note, Search)
-def _note(search: Search) -> None:
+@episodes.record.register(Search)
+def _record(search: Search) -> None:
     add_point(search, gap_of(search.root.upper, search.root.lower, search.decision[0].best))
 
 
-@answers(episodes.choose, Search)
-def _choose(search: Search, at: int, h: int, ties: Any) -> int:
+@episodes.select.register(Search)
+def _select(search: Search, at: int, h: int, ties: Any) -> int:
     """At the root the action decided on, below it argmax U."""
     if h == 0:
         play = search.decision[0].play
@@ -72,23 +71,23 @@ def _choose(search: Search, at: int, h: int, ties: Any) -> int:
     return int(link)
 
 
-@answers(episodes.arrive, Search)
-def _arrive(
+@episodes.transition.register(Search)
+def _transition(
     search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     """Record the step. Nothing is counted yet: the episode is backed up as far as it gets."""
-    rules, terms, step = search.rules[0], search.terms[0], search.path[h]
+    rules, problem, step = search.rules[0], search.problem[0], search.path[h]
     node, pair = search.tree.nodes[step.node], search.tree.pairs[step.pair]
     if rules.fixed_rewards and pair.n > 0 and abs(pair.reward - step.reward) > 1e-9:
-        paid = terms.lowest + terms.width * step.reward
+        paid = problem.lowest + problem.width * step.reward
         return NONE, break_promise(search, REWARD_VARIES, node.state, pair.action, h, paid)
     price = 0.0
     if rules.per_path:
-        price = log(node.actions * (terms.successors if h > 0 else 1))
+        price = log(node.actions * (problem.successors if h > 0 else 1))
         if h > 0:
             price += search.path[h - 1].price
     step.price = price
-    if h + 1 == terms.horizon and not rules.keep_last:
+    if h + 1 == problem.horizon and not rules.keep_last:
         return NONE, CHUNK_DONE
     return _outcome(search, model, step.node, step.pair, h, successor, ended, ties)
 
@@ -98,7 +97,7 @@ def _outcome(
     search: Search, model: Any, at: int, link: int, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     """The node of an outcome, made if it is new."""
-    after = search.values[search.terms[0].horizon - h - 1]
+    after = search.values[search.problem[0].horizon - h - 1]
     child, new, status = follow(
         search, model, at, link, successor, ended, h, after.node_upper, after.node_lower
     )
@@ -107,18 +106,18 @@ def _outcome(
     if not ended:
         status = tighten(search, model, child, h + 1)
     first = join(search.graph, child, successor, h + 1, ended)
-    if first and not ended and search.rules[0].known_rewards and h + 1 < search.terms[0].horizon:
+    if first and not ended and search.rules[0].known_rewards and h + 1 < search.problem[0].horizon:
         expand_known(search, model, child, h + 1, ties)
     return child, status
 
 
-@answers(episodes.acting_node, Search)
+@episodes.acting_node.register(Search)
 def _acting_node(search: Search, node: int) -> int:
     return canonical(search.graph, node)
 
 
-@answers(episodes.learn_steps, Search)
-def _learn_steps(search: Search, model: Any, length: int, ties: Any) -> None:
+@episodes.update.register(Search)
+def _update(search: Search, model: Any, length: int, ties: Any) -> None:
     """Count the steps of the path and renew the bounds on it, from the last step to the first."""
     tree, rules = search.tree, search.rules[0]
     for h in range(length - 1, -1, -1):

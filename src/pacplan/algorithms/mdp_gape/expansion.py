@@ -30,12 +30,12 @@ def tighten(search: Search, model: Any, at: int, h: int) -> int:
 @inlined
 def expand_known(search: Search, model: Any, at: int, h: int, ties: Any) -> None:
     """Give every action of a new node its pair: if rewards are known, each has its own."""
-    tree, terms = search.tree, search.terms[0]
+    tree, problem = search.tree, search.problem[0]
     node = tree.nodes[at]
     for action in range(node.actions):
         reward = handles.mean_reward(model, node.state, action, h)
         pair = tree.pairs[add_pair(tree, at, action)]
-        pair.reward = (reward - terms.lowest) / terms.width
+        pair.reward = (reward - problem.lowest) / problem.width
         bound_unvisited(search, pair, h)
     refresh_node(search, at, h, ties)
 

@@ -89,7 +89,7 @@ class Search(NamedTuple):
     """Everything that MDP-GapE's episodes work on."""
 
     tree: TreeArrays
-    terms: Any
+    problem: Any
     path: Any  # records of STEP
     calls: NDArray[np.int64]
     report: Any

@@ -41,7 +41,7 @@ def reset_root(search: Search, upper: float) -> None:
     for action in range(search.root.size):
         arm = search.root[action]
         arm.upper = upper
-        arm.lower = search.values[search.terms[0].horizon].node_lower
+        arm.lower = search.values[search.problem[0].horizon].node_lower
         arm.pair = NONE
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.common.horizons import split
-from pacplan.algorithms.mdp_gape import episode  # noqa: F401  (answers the engine's questions)
+from pacplan.algorithms.mdp_gape import episode
 from pacplan.algorithms.mdp_gape.records import (
     BALL,
     CHANGING,
@@ -56,6 +56,7 @@ def _merged_pairs(most: int, actions: int, successors: int, horizon: int) -> int
 class GapSearch(KernelSearch):
     """One search: the thresholds' table, the root's actions and the next decision."""
 
+    kernels = episode
     notes = False
 
     seconds_a_node = 8e-8
@@ -202,11 +203,11 @@ class GapSearch(KernelSearch):
 
     def reader(self) -> Reader:
         """Pairs hold the sum of their rewards, or the mean if it was revealed, and bounds."""
-        rules, terms = self._rules[0], self.terms[0]
+        rules, problem = self._rules[0], self.problem[0]
         most = int(self.tree.pairs["n"].max(initial=0))
         return _Reader(
-            low=float(terms["lowest"]),
-            width=float(terms["width"]),
+            low=float(problem["lowest"]),
+            width=float(problem["width"]),
             known=bool(rules["known_rewards"]),
             fixed=bool(rules["fixed_rewards"]),
             radii=self._table.rows[: most + 1, exploration.Radii().reward].copy(),

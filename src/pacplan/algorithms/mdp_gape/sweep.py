@@ -47,7 +47,7 @@ def _pass_on(search: Search, at: int, depths: Any, prices: Any) -> None:
     node = tree.nodes[at]
     h = depths[at]
     if search.rules[0].per_path and node.actions > 0:
-        prices[at] += log(node.actions * (search.terms[0].successors if h > 0 else 1))
+        prices[at] += log(node.actions * (search.problem[0].successors if h > 0 else 1))
     link = node.first
     while link != NONE:
         outcome = tree.pairs[link].child
@@ -76,7 +76,7 @@ def regrow(search: Search, model: Any, depths: Any, prices: Any, ties: Any) -> N
             expand_known(search, model, at, depths[at], ties)
         elif node.actions > 0:
             _renew(search, model, at, depths[at], prices[at], ties)
-    reset_root(search, search.values[search.terms[0].horizon].node_upper)
+    reset_root(search, search.values[search.problem[0].horizon].node_upper)
     renew_root(search)
 
 
@@ -84,7 +84,7 @@ def regrow(search: Search, model: Any, depths: Any, prices: Any, ties: Any) -> N
 def _sweep_graph(graph: Graph | None, search: Search, model: Any, ties: Any) -> None:
     if graph is None:
         return
-    for h in range(search.terms[0].horizon - 1, -1, -1):
+    for h in range(search.problem[0].horizon - 1, -1, -1):
         at = graph.heads[h]
         while at != NONE:
             if halted(search):
@@ -119,7 +119,7 @@ def sweep(search: Search, model: Any, ties: Any) -> None:
 @inlined
 def _estimate(search: Search, at: int, merged: bool, estimates: Any) -> None:
     """The plug-in estimates of a node and, for the root, of its actions; see `plug_in`."""
-    tree, terms = search.tree, search.terms[0]
+    tree, problem = search.tree, search.problem[0]
     node = tree.nodes[at]
     best = -np.inf
     link = node.first
@@ -127,12 +127,12 @@ def _estimate(search: Search, at: int, merged: bool, estimates: Any) -> None:
         pair = tree.pairs[link]
         if pair.n > 0:
             mean = pair.reward if told(search.rules[0]) else pair.reward / pair.n
-            value = terms.lowest + terms.width * mean
+            value = problem.lowest + problem.width * mean
             outcome = pair.child
             while outcome != NONE:
                 child = tree.nodes[outcome]
                 state = canonical(search.graph, outcome) if merged else outcome
-                value += terms.gamma * child.count / pair.n * estimates[state]
+                value += problem.gamma * child.count / pair.n * estimates[state]
                 outcome = child.sibling
             value = min(max(value, pair.lower), pair.upper)
             best = max(best, value)
@@ -160,7 +160,7 @@ def plug_in(search: Search, estimates: Any) -> None:
         return
     # An end is worth nothing; all other nodes that are read are canonical ones.
     estimates[:nodes] = 0.0
-    for h in range(search.terms[0].horizon - 1, -1, -1):
+    for h in range(search.problem[0].horizon - 1, -1, -1):
         at = graph.heads[h]
         while at != NONE:
             _estimate(search, at, True, estimates)

@@ -40,7 +40,7 @@ def bound_pair(search: Search, link: int) -> None:
         upper += p * acting.upper
         lower += p * acting.lower
         outcome = nodes[outcome].sibling
-    gamma = search.terms[0].gamma
+    gamma = search.problem[0].gamma
     pair.upper = pair.reward + gamma * upper
     pair.lower = max(pair.reward + gamma * lower, search.rules[0].floor)
     if pair.at == 0:

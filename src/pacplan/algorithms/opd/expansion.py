@@ -14,7 +14,6 @@ from pacplan.algorithms.opd.bounds import (
 )
 from pacplan.algorithms.opd.records import Search
 from pacplan.compiled.jit import inlined
-from pacplan.compiled.questions import answers
 from pacplan.engine import steps
 from pacplan.engine.arms import largest, least_gap
 from pacplan.engine.calls import (
@@ -40,8 +39,8 @@ _NARROW = 0.25
 _SAME_REWARD = 1e-9
 
 
-@answers(steps.begin, Search)
-def _begin(search: Search, model: Any, state: int) -> int:
+@steps.make_root.register(Search)
+def _make_root(search: Search, model: Any, state: int) -> int:
     """Make the root."""
     if search.tree.used[0] > 0:
         return CHUNK_DONE
@@ -116,7 +115,7 @@ def _recall_bounds(search: Search, at: int) -> bool:
         if missing <= 0:
             return False
         # Powers of integers differ between compiled and interpreted runs.
-        weight = search.terms[0].gamma ** float(rules.horizon - node.depth)
+        weight = search.problem[0].gamma ** float(rules.horizon - node.depth)
         upper -= weight * min(tails[rules.horizon - missing].lower, 0.0)
         lower -= weight * max(tails[rules.horizon - missing].upper, 0.0)
     node.upper = min(node.upper, upper)
@@ -124,8 +123,8 @@ def _recall_bounds(search: Search, at: int) -> bool:
     return bool(node.upper - node.lower < width - rules.tie)
 
 
-@answers(steps.advance, Search)
-def _advance(search: Search, model: Any, ties: Any) -> int:
+@steps.compute.register(Search)
+def _compute(search: Search, model: Any, ties: Any) -> int:
     return RULE if _action_to_learn_of(search) == NONE else steps.CALL
 
 
@@ -198,7 +197,7 @@ def _leaf(search: Search) -> int:
 def _surest_leaf(search: Search) -> int:
     """The end of the sequence that is surely worth most; NONE if it is known well enough."""
     nodes, pairs = search.tree.nodes, search.tree.pairs
-    weight = search.terms[0].gamma
+    weight = search.problem[0].gamma
     link = pair_of(nodes[0], _surest_action(search))
     while pairs[link].child != NONE:
         outcome = widest_outcome(search, link)
@@ -213,7 +212,7 @@ def _surest_leaf(search: Search) -> int:
         for other in range(link + 1, pair_of(node, node.actions)):
             if pairs[other].lower > pairs[link].lower:
                 link = other
-        weight *= search.terms[0].gamma
+        weight *= search.problem[0].gamma
     return NONE
 
 
@@ -241,8 +240,8 @@ def _first_action(search: Search, at: int) -> int:
     return int(action)
 
 
-@answers(steps.call, Search)
-def _expand(search: Search, model: Any, most: int, rng: Any) -> int:
+@steps.call.register(Search)
+def _call(search: Search, model: Any, most: int, rng: Any) -> int:
     """Try every action of the leaf at the end of the most promising sequence.
 
     If more has become known of its state meanwhile, that may do instead; unless a check is due.
@@ -293,7 +292,7 @@ def _try_next(search: Search, model: Any, at: int, before: int, first: int, rng:
 def _call_next(search: Search, model: Any, at: int, before: int, first: int, rng: Any) -> int:
     """Learn by a call what an action does, unless it is remembered; returns a status."""
     tree, counts = search.tree, search.counts[0]
-    node, terms = tree.nodes[at], search.terms[0]
+    node, problem = tree.nodes[at], search.problem[0]
     action, h = node.tried, node.depth
     earlier = NONE
     if before != at and action < tree.nodes[before].tried:
@@ -307,7 +306,7 @@ def _call_next(search: Search, model: Any, at: int, before: int, first: int, rng
         successor, x, ended, status = draw_counted(search, model, node.state, action, h, beginning, rng)
         if status != CHUNK_DONE:
             return status
-        reward = terms.lowest + terms.width * x
+        reward = problem.lowest + problem.width * x
         counts.checks += remembered
         if earlier != NONE:
             status = _compare(search, earlier, successor, ended, reward, h)
@@ -331,7 +330,7 @@ def _compare(search: Search, link: int, successor: int, ended: bool, reward: flo
     state = search.tree.nodes[pair.at].state
     if pair.ended != ended or (not ended and pair.successor != successor):
         return break_promise(search, TOO_MANY_SUCCESSORS, state, pair.action, h, 0.0)
-    if abs(pair.reward - reward) > _SAME_REWARD * search.terms[0].width:
+    if abs(pair.reward - reward) > _SAME_REWARD * search.problem[0].width:
         return break_promise(search, REWARD_VARIES, state, pair.action, h, reward)
     return CHUNK_DONE
 

@@ -109,7 +109,7 @@ class Search(NamedTuple):
     known: MergeTable  # the first node of each state that was expanded
     dues: NDArray[np.int32]  # by depth, the first node whose bounds are due to be renewed
     tails: Any  # records of TAIL, one per depth; the last serves all deeper ones
-    terms: Any  # one record of TERMS
+    problem: Any  # one record of PROBLEM
     rules: Any  # one record of RULES
     counts: Any  # one record of COUNTS
     lower: NDArray[np.float64]  # of the root's actions

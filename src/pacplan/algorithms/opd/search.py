@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.certainty import tails_of
 from pacplan.algorithms.common.plans import best_estimate
-from pacplan.algorithms.opd import expansion  # noqa: F401  (answers the step loop's questions)
+from pacplan.algorithms.opd import expansion
 from pacplan.algorithms.opd.records import COUNTS, NODE, PAIR, RULES, SPANS, Search, Task
 from pacplan.compiled.jit import records
 from pacplan.engine import steps
@@ -30,6 +30,7 @@ _SLACK = 1e-9
 class SequenceSearch(KernelSearch):
     """The tree of what can be done; an episode is an expansion."""
 
+    kernels = expansion
     derived = frozenset({"rules", "tails", "table"})
     growing = frozenset({"merged.slots", "known.slots", "dues"})
     spans = SPANS
@@ -81,7 +82,7 @@ class SequenceSearch(KernelSearch):
             known=self._known,
             dues=self._dues,
             tails=records(self._tails),
-            terms=self.terms,
+            problem=self.problem,
             rules=self._rules,
             counts=self._counts,
             lower=self._lower,

@@ -1,4 +1,4 @@
-"""Questions that kernels ask, and classes that do not answer."""
+"""Generic functions in kernels, and classes without a method."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import numba
 import pytest
 
 from conftest import interpreted
-from pacplan.compiled.questions import answers, must_answer, question
+from pacplan.compiled.dispatch import abstract, generic
 
 
 class Loud(NamedTuple):
@@ -17,22 +17,22 @@ class Mute(NamedTuple):
     number: int
 
 
-@question
+@generic
 def doubled(subject, by):
     return 0
 
 
-@must_answer
+@abstract
 def tripled(subject):
     return 0
 
 
-@answers(doubled, Loud)
+@doubled.register(Loud)
 def _doubled(subject, by):
     return 2 * subject.number + by
 
 
-@answers(tripled, Loud)
+@tripled.register(Loud)
 def _tripled(subject):
     return 3 * subject.number
 
@@ -47,24 +47,23 @@ def ask_doubled(subject):
     return doubled(subject, 1)
 
 
-def test_the_class_answers_compiled_or_not():
+def test_the_class_decides_compiled_or_not():
     assert ask(Loud(5)) == ask.py_func(Loud(5)) == (11, 15)
     assert ask_doubled(Mute(5)) == ask_doubled.py_func(Mute(5)) == 0
 
 
 @pytest.mark.parametrize("asked", [ask, ask.py_func])
-def test_a_class_without_an_answer_is_named(asked):
-    with pytest.raises(Exception, match=r"Mute does not answer 'tripled': .*answers\(tripled, Mute\)"):
+def test_a_class_without_a_method_is_named(asked):
+    with pytest.raises(Exception, match=r"Mute has no method 'tripled': .*tripled.register\(Mute\)"):
         asked(Mute(5))
 
 
 FORGETFUL = """
 from flat_monte_carlo import FlatMonteCarlo
 import pacplan
-from pacplan.compiled import questions
-from pacplan.extending import choose
+from pacplan.extending import select
 
-del questions._answers[choose.question, __import__("flat_monte_carlo").Search]
+del select.methods[__import__("flat_monte_carlo").Search]
 try:
     FlatMonteCarlo(gamma=0.7).plan(pacplan.envs.garnet(seed=0), seed=0, budget=10)
 except TypeError as error:
@@ -72,11 +71,11 @@ except TypeError as error:
 """
 
 
-def test_a_planner_that_forgets_to_choose(tmp_path, monkeypatch):
+def test_a_planner_that_forgets_to_select(tmp_path, monkeypatch):
     from pathlib import Path
 
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples")
-    assert "flat_monte_carlo.Search does not answer 'choose'" in interpreted(FORGETFUL, tmp_path)
+    assert "flat_monte_carlo.Search has no method 'select'" in interpreted(FORGETFUL, tmp_path)
 
 
 def namesake(factor):
@@ -85,7 +84,7 @@ def namesake(factor):
     class Loud(NamedTuple):
         number: int
 
-    @answers(tripled, Loud)
+    @tripled.register(Loud)
     def _tripled(subject):
         return factor * subject.number
 
@@ -102,6 +101,6 @@ def test_classes_of_the_same_name_and_fields_are_told_apart():
     assert [ask(subject) for subject in reversed(subjects)] == [25, 20, 15]
 
 
-def test_a_class_answers_once():
-    with pytest.raises(TypeError, match=r"Loud has an answer to 'tripled' already.*define Loud anew"):
-        answers(tripled, Loud)(_tripled)
+def test_a_class_has_one_method():
+    with pytest.raises(TypeError, match=r"Loud has a method 'tripled' already.*define Loud anew"):
+        tripled.register(Loud)(_tripled)
