@@ -1,14 +1,10 @@
-"""Compile beforehand what plans need: for images, for continuous integration, for a first talk.
-
-A kernel is compiled for a planner, and for two of them also for whether equal states are merged. Each
-job makes a small plan of one such kind, which compiles what is not in the cache yet.
-"""
+"""Compile kernels before they are needed: for images, for continuous integration, for a first talk."""
 
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import as_completed
 from inspect import signature
-from typing import Any, NamedTuple, get_args
+from typing import Any, get_args
 
 from pacplan.agent import Agent
 from pacplan.algorithms import planners
@@ -18,102 +14,71 @@ from pacplan.core import checks
 from pacplan.engine.executors import process_pool
 from pacplan.envs import game_tree, garnet
 from pacplan.registry import planner_of
-from pacplan.views.outline import outline
 
-# Enough for the records of a search to grow, which has kernels of its own.
+# Calls of a plan: enough for the arrays of a search to grow, which has kernels of its own.
 _CALLS = 3000
-_STATES = 15
-_SHORT = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.3}
-# Settings with which a plan in these models is small, where those of the others do not serve.
-_SETTINGS: dict[str, dict[str, Any]] = {
-    "sparse-sampling": {"gamma": 0.5, "horizon": 2, "width": 2},
-    "opd": {"epsilon": 0.0, "gamma": 0.7, "horizon": 4, "rewards": "deterministic"},
+_USUAL = {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 4}
+# Other settings where a plan with the usual ones takes long, or is refused.
+_SHORT = {"epsilon": 0.5, "gamma": 0.3, "horizon": None}
+_INSTEAD: dict[str, dict[str, Any]] = {
+    "sparse-sampling": {"gamma": 0.5, "horizon": 2, "width": 2, "epsilon": None, "delta": None},
+    "opd": {"rewards": "deterministic"},
     "stop": _SHORT,
     "trailblazer": _SHORT,
     "smooth-cruiser": _SHORT,
-    "ugape-mcts": {"epsilon": 0.0},
-    "atlas": {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7},
+    "atlas": {"epsilon": 0.5, "horizon": None},
 }
-_USUAL = {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 4}
-
-
-class Job(NamedTuple):
-    """Kernels that are compiled together.
-
-    Attributes:
-        planner: a name of `pacplan.planners`.
-        merge: the planner's setting, if it has one.
-    """
-
-    planner: str
-    merge: str | None = None
-
-
-def jobs(names: Sequence[str] | None = None) -> list[Job]:
-    """What there is to compile.
-
-    Args:
-        names: planners; None: everything.
-
-    Raises:
-        ValueError: there is no planner of that name.
-    """
-    found = []
-    for name in planners if names is None else names:
-        takes = signature(type(planner_of(name, _small(name)))).parameters
-        merges = get_args(takes["merge"].annotation) if "merge" in takes else ()
-        # Equal states share a node either way, so it is the same kernel.
-        found += [Job(name, merge) for merge in merges if merge != "stationary"] or [Job(name)]
-    return found
 
 
 def warm(
     names: Sequence[str] | None = None, *, workers: int | None = None
 ) -> Iterator[list[Compilation]]:
-    """Compile what is not there yet.
+    """Compile the kernels of planners that are not in the cache yet.
 
     Args:
-        names: as for `jobs`.
-        workers: processes; by default one per core. 1 starts none.
+        names: the planners; None: all of them.
+        workers: number of processes; by default one per core. 1 starts none.
 
     Returns:
-        For each job, once it is done, what was compiled for it.
+        For each planner, once it is done, the kernels that were compiled for it.
 
     Raises:
-        ValueError: there is no such planner, or fewer than one process.
+        ValueError: a planner is unknown, or `workers` is less than 1.
     """
-    if workers is None:
-        workers = os.cpu_count() or 1
-    return _done(jobs(names), checks.integer("workers", workers, least=1))
+    for name in names or ():
+        planner_of(name, _settings(name))
+    processes = checks.integer("workers", os.cpu_count() if workers is None else workers, least=1)
+    return _compiled(list(planners if names is None else names), processes)
 
 
-def _done(todo: list[Job], workers: int) -> Iterator[list[Compilation]]:
-    if workers < 2:
-        yield from map(run, todo)
+def _compiled(names: list[str], workers: int) -> Iterator[list[Compilation]]:
+    if workers == 1:
+        yield from map(compile_kernels, names)
         return
-    with process_pool(min(workers, len(todo))) as pool:
-        for done in as_completed([pool.submit(run, job) for job in todo]):
+    with process_pool(min(workers, len(names))) as pool:
+        for done in as_completed([pool.submit(compile_kernels, name) for name in names]):
             yield done.result()
 
 
-def run(job: Job) -> list[Compilation]:
-    """Do a job in this process; returns what was compiled for it."""
+def compile_kernels(name: str) -> list[Compilation]:
+    """Make small plans with a planner, in this process; returns the kernels that were compiled."""
     before = len(compilations)
+    settings = _settings(name)
+    takes = signature(type(planner_of(name, settings))).parameters
+    merges = get_args(takes["merge"].annotation) if "merge" in takes else ()
     with waiting():
-        _plan(job)
+        # "stationary" merges by the kernels of "depth".
+        for merge in [{"merge": merge} for merge in merges if merge != "stationary"] or [{}]:
+            _plan(name, settings | merge)
     return compilations[before:]
 
 
-def _plan(job: Job) -> None:
-    merge = {} if job.merge is None else {"merge": job.merge}
-    planner = planner_of(job.planner, _small(job.planner) | merge)
-    game = job.planner in planners and planners[job.planner].two_player
-    table = game_tree([[0.2, 0.8], [0.4, 0.6]]) if game else None
-    model = table or garnet(_STATES, 2, 1 if job.planner == "opd" else 2)
-    needs_none = job.planner == "sparse-sampling"
-    plan = planner.plan(model, 0, seed=0, budget=None if needs_none else _CALLS)
-    if plan.tree is not None:
-        outline(plan.tree, 10)
+def _plan(name: str, settings: dict[str, Any]) -> None:
+    planner = planner_of(name, settings)
+    model = garnet(15, 2, 1 if name == "opd" else 2)
+    if planner.two_player:
+        model = game_tree([[0.2, 0.8], [0.4, 0.6]])
+    planner.plan(model, 0, seed=0, budget=None if name == "sparse-sampling" else _CALLS)
     try:
         planner.check_reuse(model)
     except ValueError:
@@ -123,9 +88,8 @@ def _plan(job: Job) -> None:
     agent.act(1 + agent.history[-1].plan.action)
 
 
-def _small(name: str) -> dict[str, Any]:
-    """Settings that make a plan of a planner small."""
-    if name in _SETTINGS:
-        return _SETTINGS[name]
+def _settings(name: str) -> dict[str, Any]:
+    """Settings with which a plan is small."""
     takes = signature(planners[name]).parameters if name in planners else {}
-    return {key: value for key, value in _USUAL.items() if key in takes}
+    settings = {key: value for key, value in _USUAL.items() if key in takes} | _INSTEAD.get(name, {})
+    return {key: value for key, value in settings.items() if value is not None}
