@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pacplan import BrokenPromiseError, MDPGapE, Simulator
-from pacplan.models.simulator import PythonSession
+from pacplan.models.sessions import PythonSession
 
 NAN, INF = math.nan, math.inf
 HUGE = 10**400  # no float holds it

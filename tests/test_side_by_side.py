@@ -23,7 +23,7 @@ from conftest import interpreted
 from deciding import content
 from every_planner import NAMES, SAMPLING, make
 from interrupting import interrupted_script
-from pacplan.models.simulator import PythonSession
+from pacplan.models.sessions import PythonSession
 from pacplan.models.tapes import TapedSession
 from side_by_side import MODEL, GoodLast, Shuffled, over
 

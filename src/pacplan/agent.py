@@ -13,7 +13,7 @@ from pacplan.core.keys import place
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Reuse
 from pacplan.engine.tree import SearchTree
-from pacplan.models.protocol import Model, check_model, facts
+from pacplan.models.protocol import Model, check_model
 from pacplan.result import Plan
 from pacplan.views.notebook import history_html
 
@@ -208,7 +208,7 @@ class Agent:
 
     def _state(self, given: Any, observation: Any) -> Any:
         """The state of the model that is meant."""
-        if self.reuse and observation is None and facts(self.model).needs_observations:
+        if self.reuse and observation is None and self.model.needs_observations:
             raise ValueError(
                 "the model has a key, so its environment is recognised by what it shows: "
                 "act(env, observation), or pass reuse=False"

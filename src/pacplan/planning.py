@@ -19,7 +19,7 @@ from pacplan.algorithms import (
     ValueIteration,
     planners,
 )
-from pacplan.algorithms.common.base import crew_of, fingerprint
+from pacplan.algorithms.common.base import crew_of
 from pacplan.algorithms.common.certainty import left_to_chance
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.many import Plans, Seeds, plan_all, shared_delta
@@ -35,7 +35,7 @@ from pacplan.engine.seeds import seed_sequence
 from pacplan.engine.values import step_width
 from pacplan.look import MOST_CALLS, Look, look
 from pacplan.models.outcomes import Outcomes
-from pacplan.models.protocol import Model, check_model, facts
+from pacplan.models.protocol import Model, check_model
 from pacplan.result import Plan
 
 # Part of a budget, or of a time limit, that a look may take.
@@ -214,7 +214,7 @@ def plan_many(
         states,
         seeds,
         Workers(workers, executor),
-        compiled=facts(model).compiled,
+        compiled=model.compiled,
         progress=progress,
         on_interrupt=on_interrupt,
         trees=trees,
@@ -244,7 +244,7 @@ def decided(
     if checkpoint is not None:
         check_place(Path(checkpoint))
         checks.positive("every", every)
-        fingerprint(model)  # Before it is looked at, which may leave something in what it holds.
+        model.fingerprint()  # Before it is looked at, which may leave something in what it holds.
     crew_of(model, workers, executor, checkpoint)
     root = seed_sequence(seed)
     if state is None:
@@ -408,12 +408,12 @@ def _possible(model: Model, epsilon: float, given: dict[str, Any]) -> list[Plann
         raise TypeError("plan() needs gamma, the discount: pass gamma=1 and horizon= for none")
     _check_names(Bracket, settings)
     sample = checks.flag("sample", given.get("sample", False)) or "merge" in given
-    known = facts(model).known or isinstance(model, Outcomes)
+    known = model.known or isinstance(model, Outcomes)
     if known and not sample and _takes(ValueIteration, settings):
         return [ValueIteration(epsilon=epsilon, gamma=gamma, **settings)]
     merges: tuple[Any, ...] = (merge,)
     if merge == "auto":
-        merges = ("stationary", "depth", "tree") if facts(model).stationary else ("depth", "tree")
+        merges = ("stationary", "depth", "tree") if model.stationary else ("depth", "tree")
     found: list[Planner] = [
         Bracket(epsilon=epsilon, delta=delta, gamma=gamma, merge=nodes, **settings) for nodes in merges
     ]
@@ -524,7 +524,7 @@ def _merging(model: Model, settings: dict[str, Any], seen: Look | None) -> tuple
     if seen is None or seen.reached == 0:
         return "depth", ", with equal states of the same step merged"
     hint = ""
-    if seen.again > 0 and seen.varied == 0 and not facts(model).known:
+    if seen.again > 0 and seen.varied == 0 and not model.known:
         hint = (
             ' (nothing random was seen; if nothing is, say transitions="deterministic" and '
             'rewards="deterministic")'
@@ -532,7 +532,7 @@ def _merging(model: Model, settings: dict[str, Any], seen: Look | None) -> tuple
     counted = f"{seen.states} of {seen.reached} states that were reached were different{hint}"
     if seen.states == seen.reached:
         counted = f"no state was reached twice{hint}"
-    if seen.states_recur and facts(model).stationary:
+    if seen.states_recur and model.stationary:
         return "stationary", f", with equal states merged, since only {counted}"
     if seen.some_states_recur:
         return "depth", f", with equal states of the same step merged, since {counted}"

@@ -13,7 +13,7 @@ from pacplan.core.identity import described
 from pacplan.core.notes import shown
 from pacplan.models.forms import Writer, form
 from pacplan.models.layers import another
-from pacplan.models.simulator import _broken_step
+from pacplan.models.sessions import _broken_step
 from pacplan.models.snapshots import _own_copy
 from pacplan.origin import _told
 

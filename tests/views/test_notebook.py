@@ -117,7 +117,7 @@ def test_models_say_what_they_promise():
     text = shown(
         pacplan.Simulator(lambda s, a, rng: (s, 1.0, True), actions=3, reward_range=(0, 2))
     ).text
-    for words in ("states not known", "from 0 to 2", "may end", "in Python"):
+    for words in ("states not known", "from 0 to 2", "may end", "(python)"):
         assert words in text
 
 

@@ -28,7 +28,7 @@ from pacplan.engine.tree import (
     add_pair,
     link_child,
 )
-from pacplan.models.protocol import Session, facts
+from pacplan.models.protocol import Session
 from pacplan.result import Plan
 
 PAIR = np.dtype(
@@ -299,7 +299,7 @@ class OPMDP(Planner):
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
 
     def check_query(self, query: Query, limits: Limits) -> None:
-        if not facts(query.model).known:
+        if not query.model.known:
             raise ValueError(
                 "OPMDP plans with known probabilities and rewards, so it needs a TabularMDP, or a "
                 f"model that publishes its table like one; got {type(query.model).__name__}"

@@ -11,7 +11,7 @@ from pacplan.compiled.streams import Stream, streams
 from pacplan.core import checks
 from pacplan.engine.calls import CHUNK_DONE, REPORT, call_model, count_actions
 from pacplan.engine.promises import PROBLEM, broken_promise
-from pacplan.models.protocol import BrokenPromiseError, Model, facts
+from pacplan.models.protocol import BrokenPromiseError, Model
 
 
 class _Rules(NamedTuple):
@@ -64,7 +64,7 @@ class Caller:
         self.problem, self.report = self._rules.problem[0], self._rules.report[0]
         self._model, self._start, self._deterministic = model, start, deterministic
         # In models that are not stationary, a pair belongs to its step.
-        self._stationary = facts(model).stationary
+        self._stationary = model.stationary
 
     def __enter__(self) -> "Caller":
         return self

@@ -19,7 +19,6 @@ from pacplan.core.notes import lost, pass_on
 from pacplan.engine.executors import Batches, InProcess, as_computed, here_or_in_processes
 from pacplan.experiments.records import Record, Store, store
 from pacplan.experiments.sweep import ProblemSpec, Run, Sweep
-from pacplan.models.protocol import facts
 from pacplan.views.bar import bar
 
 # A batch should take about this long: long enough to be worth sending, short enough that little is
@@ -217,7 +216,7 @@ class _Instance:
 
     def regret(self, action: Any, gamma: float | None, horizon: int | None) -> float | None:
         """As in `Record.regret`."""
-        if gamma is None or not facts(self.model).known:
+        if gamma is None or not self.model.known:
             return None
         steps = None if gamma < 1.0 and self.model.steps is None else horizon
         key = (gamma, steps)

@@ -24,7 +24,8 @@ from pacplan.models.published import (
     unlimited,
 )
 from pacplan.models.replays import Replays
-from pacplan.models.simulator import PythonSession, Simulator
+from pacplan.models.sessions import PythonSession
+from pacplan.models.simulator import Simulator
 from pacplan.models.snapshots import Snapshots
 
 _PREFLIGHT_DRAWS = 200
@@ -254,6 +255,7 @@ class GymnasiumSimulator(Simulator):
             reward_range=reward_range,
         )
         self.anywhere = False  # There is one environment.
+        self.needs_observations = not bench.by_content
 
     def actions(self, state: EnvState) -> tuple[Any, ...]:
         """The actions available in a state: copies, with which the user may do what he likes."""
@@ -288,11 +290,6 @@ class GymnasiumSimulator(Simulator):
                 model is taken for one that was never seen.
         """
         return self._bench.state_of(env, observation)
-
-    @property
-    def needs_observations(self) -> bool:
-        """Whether the state of an environment is recognised by what it shows, as with a `key`."""
-        return not self._bench.by_content
 
     def __repr__(self) -> str:
         return (
@@ -337,7 +334,7 @@ class _WatchedSession(PythonSession):
 
     def memory(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint needs: also the state of the environment that was planned from."""
-        return super().memory() | {"session.root": self._root_mark()}
+        return super().memory() | {"session.bench": self._root_mark()}
 
     def recall(self, memory: dict[str, NDArray[Any]]) -> None:
         """Reach the same states again.
@@ -346,7 +343,7 @@ class _WatchedSession(PythonSession):
             ValueError: the environment is in another state, or does not do what it did.
         """
         mark = self._root_mark()
-        if not (mark.size and np.array_equal(mark, memory["session.root"])):
+        if not (mark.size and np.array_equal(mark, memory["session.bench"])):
             raise ValueError(
                 "the environment is in another state than when the plan of the checkpoint began, or it "
                 "cannot be seen what it holds; plan anew"

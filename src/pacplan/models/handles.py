@@ -86,8 +86,8 @@ class PythonHandle(NamedTuple):
     point: NDArray[np.float64]  # how many coordinates a state has, and what they are
 
 
-class ToldHandle(NamedTuple):
-    """What the user knows besides: whom to ask by `call_python`, and where the answer lies."""
+class KnowledgeHandle(NamedTuple):
+    """User knowledge: whom to ask by `call_python`, and where the answer lies."""
 
     has_bounds: bool
     has_policy: bool
@@ -102,7 +102,7 @@ class Handle(NamedTuple):
     table: TableHandle
     compiled: CompiledHandle
     python: PythonHandle
-    told: ToldHandle
+    knowledge: KnowledgeHandle
 
 
 def handle_of(
@@ -116,7 +116,7 @@ def handle_of(
         table or TableHandle(nothing, np.zeros(0, np.int32), False, False, 0.0, 1.0),
         compiled or CompiledHandle(0, 0),
         python or PythonHandle(0, 0, 0, 0, 0, records(np.zeros(1, ANSWER)), np.zeros(1)),
-        ToldHandle(False, False, False, 0, np.zeros(2)),
+        KnowledgeHandle(False, False, False, 0, np.zeros(2)),
     )
 
 
@@ -220,32 +220,32 @@ def probability(handle: Handle, state: int, action: int, h: int, successor: int,
 @inlined
 def value_bounds(handle: Handle, state: int, h: int) -> tuple[float, float]:
     """What the user knows of a state's value; infinite if that is nothing, NaN after an error."""
-    told = handle.told
-    if not told.has_bounds:
+    known = handle.knowledge
+    if not known.has_bounds:
         return -inf, inf
-    call_python(told.ask, state, h, ASK_BOUNDS)
-    return told.answer[0], told.answer[1]
+    call_python(known.ask, state, h, ASK_BOUNDS)
+    return known.answer[0], known.answer[1]
 
 
 @inlined
 def advice(handle: Handle, state: int, h: int, actions: int) -> int:
     """The action, of so many, that the user's policy takes in a state; NO_ADVICE or BAD_ADVICE."""
-    told = handle.told
-    if not told.has_policy:
+    known = handle.knowledge
+    if not known.has_policy:
         return NO_ADVICE
-    call_python(told.ask, state, h, actions)
-    advised = told.answer[0]
+    call_python(known.ask, state, h, actions)
+    advised = known.answer[0]
     return BAD_ADVICE if np.isnan(advised) else int(advised)
 
 
 @inlined
 def guess(handle: Handle, state: int, h: int) -> float:
     """The user's guess of a state's value; infinite if there is none, NaN after an error."""
-    told = handle.told
-    if not told.has_value:
+    known = handle.knowledge
+    if not known.has_value:
         return inf
-    call_python(told.ask, state, h, ASK_VALUE)
-    return float(told.answer[0])
+    call_python(known.ask, state, h, ASK_VALUE)
+    return float(known.answer[0])
 
 
 @inlined

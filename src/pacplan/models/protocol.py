@@ -1,42 +1,52 @@
-"""The Model protocol: what a planner may ask of a problem."""
+"""What a planner may ask of a problem: a model, and its session during one plan."""
 
-from collections.abc import Callable
-from itertools import repeat
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pacplan.core.fragments import settings_html
+from pacplan.core.words import exactly
 
 
 class BrokenPromiseError(ValueError):
     """A model did what it had promised not to do: a reward out of range, too many successors, ..."""
 
 
-class Session(Protocol):
+class Session:
     """A model made ready for one plan: states become integers, and kernels get a handle.
 
+    As it stands it serves compiled models, whose states are integers already.
+
     Attributes:
-        handle: what kernels see of it (`pacplan.models.handles`).
+        handle: what kernels see of the model (`pacplan.models.handles`).
         slow: whether a call to the model runs Python code.
-        labels: the actions as the user has them, `labels[state][index]`, the state as its integer; None
-            if the indices are they.
+        states: the states by their integer; None if the integers are the states.
+        labels: the user's actions, `labels[state][index]`, the state as its integer; None if the indices
+            are they.
         error: what the model's own code raised during the last aborted call, if anything.
+        knowledge: user knowledge, kept alive for the kernels.
     """
 
-    handle: Any
-    slow: bool
-    labels: Any
-    error: BaseException | None
+    slow = False
+    states: list[Any] | None = None
+    labels: Any = None
+    error: BaseException | None = None
+    knowledge: Any = None
 
-    @property
-    def states(self) -> list[Any] | None:
-        """The states by their integer; None if the integers are the states."""
+    def __init__(self, handle: Any, labels: Any = None) -> None:
+        self.handle, self.labels = handle, labels
 
     def encode(self, state: Any) -> int:
         """The integer of a state."""
+        return int(state)
 
     def label(self, key: int, action: int) -> Any:
         """The user's action behind an index, in the state of an integer."""
+        if self.labels is None:
+            return action
+        label = self.labels[key][action]
+        return int(label) if isinstance(label, np.integer) else label
 
     def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
         """Offer these actions in a state; raises BrokenPromiseError if the model now says otherwise."""
@@ -46,6 +56,9 @@ class Session(Protocol):
 
         Asked of what a file names as states.
         """
+        counts = self.handle.table.action_counts
+        states = np.clip(keys, 0, len(counts) - 1)
+        return np.where(keys == states, counts[states], 0)
 
     def stop_at(self, deadline: float | None) -> None:
         """Abort calls made after this reading of `time.perf_counter`."""
@@ -67,66 +80,20 @@ class Session(Protocol):
 
     def memory(self) -> dict[str, NDArray[Any]]:
         """What a checkpoint needs besides the search itself; names begin with "session."."""
+        return {}
 
     def recall(self, memory: dict[str, NDArray[Any]]) -> None:
         """Restore what `memory` returned, in a new session for the same plan."""
 
     def close(self) -> None:
         """Release what the plan held."""
+        self.knowledge = None
 
 
-class CompiledSession:
-    """What the sessions of all models with compiled calls share: nothing is left to do."""
-
-    slow = False
-    states: list[Any] | None = None
-
-    def __init__(self, handle: Any) -> None:
-        self.handle = handle
-        self.error: BaseException | None = None
-
-    def encode(self, state: Any) -> int:
-        """The state itself: states are integers already."""
-        return int(state)
-
-    def offered(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        """By the table."""
-        counts = self.handle.table.action_counts
-        states = np.clip(keys, 0, len(counts) - 1)
-        return np.where(keys == states, counts[states], 0)
-
-    def stop_at(self, deadline: float | None) -> None:
-        """Nothing: the search watches its deadline."""
-
-    def interrupt(self) -> None:
-        """Nothing: chunks are short."""
-
-    def diagnose(self, key: int, action: int | None, h: int) -> None:
-        """Nothing: tables do not raise."""
-
-    def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
-        """Nothing: tables do not change."""
-
-    def verify(self) -> None:
-        """Nothing: tables do not change, and states are numbers."""
-
-    def remember(self) -> None:
-        """Nothing: the search holds everything."""
-
-    def memory(self) -> dict[str, NDArray[Any]]:
-        """Nothing: the search holds everything."""
-        return {}
-
-    def recall(self, memory: dict[str, NDArray[Any]]) -> None:
-        """Nothing: the search holds everything."""
-
-    def close(self) -> None:
-        """Nothing is held."""
-
-
-@runtime_checkable
-class Model(Protocol):
+class Model:
     """A Markov decision process that can be sampled: the only thing that planners see of a problem.
+
+    Models derive from it, and replace the defaults of which they know better.
 
     Attributes:
         successors: B, the largest number of successors of any pair: next states, and the end of the
@@ -139,26 +106,45 @@ class Model(Protocol):
             False says that every pair always pays the same. None if it is not known.
         may_end: whether an episode may end early; rewards after its end are zero.
         steps: number of steps for which a non-stationary model is defined; None: any number.
+        stationary: whether what follows a state is the same at every step.
         two_player: whether it is a game: two players move in turn, the first to gain the most, the
             second to let the first gain the least.
-
-    A model may say more about itself: see `Facts`.
+        states: S, the most states there can be, so that they are met again on other paths; None: not
+            known.
+        listed: these states; None: not known.
+        known: whether the model is a `Table`.
+        compiled: whether drawing from it runs no Python code, so that plans run side by side in
+            threads.
+        anywhere: whether it is a `Simulator` whose function may be called in other threads and
+            processes, several times at once.
+        needs_observations: whether the state of an environment is recognised by what it showed last.
+        assumptions: clauses: what everything said about the model depends on. Plans repeat them.
     """
 
-    successors: int | None
-    max_actions: int | None
-    same_actions: bool
-    reward_range: tuple[float, float]
-    random_rewards: bool | None
-    may_end: bool
-    steps: int | None
-    two_player: bool
+    successors: int | None = None
+    max_actions: int | None = None
+    same_actions: bool = False
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    random_rewards: bool | None = None
+    may_end: bool = True
+    steps: int | None = None
+    stationary: bool = True
+    two_player: bool = False
+    states: int | None = None
+    listed: tuple[Any, ...] | None = None
+    known: bool = False
+    compiled: bool = False
+    anywhere: bool = False
+    needs_observations: bool = False
+    assumptions: tuple[str, ...] = ()
 
     def initial_state(self) -> Any:
         """The state to plan from if the user names none; raises ValueError if there is none."""
+        raise ValueError("name a state to plan from: pass state=")
 
     def actions(self, state: Any) -> tuple[Any, ...]:
         """The actions available in a state; raises if the state is unknown or nothing can be done."""
+        raise NotImplementedError
 
     def open(self, seed: np.random.SeedSequence) -> Session:
         """Start a session for one plan.
@@ -166,74 +152,56 @@ class Model(Protocol):
         Kernels draw from a stream that the planner gives them; a model that draws outside of them does
         so from the first child of `seed`.
         """
+        raise NotImplementedError
+
+    def fingerprint(self) -> str:
+        """What identifies the model, for checkpoints."""
+        return repr(self)
+
+    def _repr_html_(self) -> str:
+        """The promises of the model, as a table."""
+        low, high = self.reward_range
+        least = "" if self.same_actions else "at most "
+        promises = {
+            "states": "not known" if self.states is None else f"{self.states:,}",
+            "actions of a state": "depends on the state"
+            if self.max_actions is None
+            else f"{least}{self.max_actions:,}",
+            "successors of an action": "not known"
+            if self.successors is None
+            else f"at most {self.successors:,}",
+            "rewards": f"from {exactly(low)} to {exactly(high)}",
+            "episodes": "may end" if self.may_end else "never end",
+            "steps": "any number" if self.steps is None else f"{self.steps:,}",
+            "players": "two" if self.two_player else "one",
+        }
+        if self.assumptions:
+            promises["given that"] = ", ".join(self.assumptions)
+        return settings_html(type(self).__name__, repr(self), promises)
 
 
-class Facts(NamedTuple):
-    """What a model may say about itself. These are the defaults for what it leaves out.
-
-    Attributes:
-        states: S, the most states there can be, so that they are met again on other paths; None: not
-            known.
-        listed: these states; None: not known.
-        stationary: whether what follows a state is the same at every step. If `steps` is given it is
-            not, whatever is said here.
-        known: whether the model is a `Table`.
-        compiled: whether drawing from it runs no Python code, so that plans run side by side in
-            threads; so it is with a `Table`.
-        anywhere: whether it is a `Simulator` whose function may be called in other threads and
-            processes, several times at once.
-        needs_observations: whether the state of an environment is recognised by what it showed last.
-        assumptions: clauses: what everything said about the model depends on. Plans repeat them.
-        fingerprint: a function that identifies the model, for checkpoints; by default its repr.
-    """
-
-    states: int | None = None
-    listed: Any = None
-    stationary: bool = True
-    known: bool = False
-    compiled: bool = False
-    anywhere: bool = False
-    needs_observations: bool = False
-    assumptions: tuple[str, ...] = ()
-    fingerprint: Callable[[], str] | None = None
-
-
-class Table(Model, Protocol):
+class Table(Model):
     """A model that publishes its probabilities and mean rewards, in the form that `TabularMDP` has.
 
-    Its states are 0, 1, ..., `known` is true, and the handle of its sessions has a `TableHandle`.
+    Its states are 0, 1, ..., and the handle of its sessions has a `TableHandle`.
     """
 
     states: int
-    known: bool
+    known = True
+    compiled = True
 
     def sparse(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
         """As `TabularMDP.sparse`."""
-
-
-def facts(model: Any) -> Facts:
-    """What a model says about itself, completed."""
-    said = Facts._make(map(getattr, repeat(model), Facts._fields, Facts()))
-    stationary = said.stationary and getattr(model, "steps", None) is None
-    return said._replace(stationary=stationary, compiled=said.compiled or said.known)
-
-
-_members = (*Model.__annotations__, "initial_state", "actions", "open")
-_checked: set[type] = set()
+        raise NotImplementedError
 
 
 def check_model(model: Any) -> None:
-    """Raise unless `model` has all that a `Model` has. Each class is looked at once."""
-    if type(model) in _checked:
-        return
-    missing = [name for name in _members if not hasattr(model, name)]
-    if missing:
-        what = instead(model) or f", which has no {', '.join(missing)}"
+    """Raise unless `model` is a model."""
+    if not isinstance(model, Model):
         raise TypeError(
             "model must be a pacplan model such as TabularMDP or Simulator, got "
-            f"{type(model).__name__}{what}"
+            f"{type(model).__name__}{instead(model)}"
         )
-    _checked.add(type(model))
 
 
 def instead(thing: Any) -> str:

@@ -10,22 +10,10 @@ from pacplan.compiled.streams import Stream
 from pacplan.core import checks
 from pacplan.core.identity import described
 from pacplan.models.handles import OUTCOME, TableHandle, draw_from_table, handle_of
-from pacplan.models.protocol import CompiledSession, Session
+from pacplan.models.protocol import Session, Table
 
 
-class TabularSession(CompiledSession):
-    """A tabular model during one plan."""
-
-    def __init__(self, table: TableHandle, labels: NDArray[np.int64] | None) -> None:
-        super().__init__(handle_of(table=table))
-        self.labels = labels
-
-    def label(self, key: int, action: int) -> int:
-        """The action behind an index."""
-        return action if self.labels is None else int(self.labels[key, action])
-
-
-class TabularMDP:
+class TabularMDP(Table):
     """A Markov decision process with states 0..S-1 and actions 0..A-1, given by its tables.
 
     Args:
@@ -49,8 +37,6 @@ class TabularMDP:
         ValueError: tables of the wrong shape, rows that are not probabilities, rewards out of range.
     """
 
-    known: bool = True
-
     def __init__(
         self,
         transitions: ArrayLike,
@@ -73,14 +59,15 @@ class TabularMDP:
                 "transitions must have shape (S, A, S), or (S, A, B) with successors, "
                 f"with an axis of steps before these if it has four; got shape {p.shape}"
             )
-        self.steps: int | None = p.shape[0] if p.ndim == 4 else None
+        self.steps = p.shape[0] if p.ndim == 4 else None
+        self.stationary = self.steps is None
         p = p if p.ndim == 4 else p[np.newaxis]
         states, actions = p.shape[1:3]
         self.states = states
         self._terminal = _terminal_mask(terminal, states)
         self.may_end = bool(self._terminal.any())
         self._available = _available_mask(available, states, actions, self._terminal)
-        self.max_actions: int | None = int(self._available.sum(-1).max())
+        self.max_actions = int(self._available.sum(-1).max())
         self.same_actions = bool(self._available[~self._terminal].all())
         offered = self._available & ~self._terminal[:, np.newaxis]
         _check_finite("transitions", p, offered)
@@ -89,9 +76,9 @@ class TabularMDP:
         r = self._mean_rewards(rewards, p.shape, offered)
         to = _successor_table(successors, p.shape, states)
         self._probabilities, self._rewards, self._to = _possible(p, r, to, offered)
-        self.successors: int | None = _most_successors(self._probabilities, self._to, self._terminal)
+        self.successors = _most_successors(self._probabilities, self._to, self._terminal)
         vary = _rewards_vary(self._probabilities, self._rewards, self.reward_range)
-        self.random_rewards: bool | None = vary or self.noise != "none"
+        self.random_rewards = vary or self.noise != "none"
         self._initial = self._check_state(initial, "initial")
         # A stable sort of "not available" lists the available actions first, in order.
         self._listed = np.argsort(~self._available, axis=-1, kind="stable")
@@ -209,17 +196,11 @@ class TabularMDP:
         """Start a session for one plan."""
         # Here, not before: a model may have been pickled in a process where kernels are compiled.
         table = self._table._replace(outcomes=records(self._table.outcomes))
-        return TabularSession(table, None if self.same_actions else self._listed)
+        return Session(handle_of(table=table), None if self.same_actions else self._listed)
 
     def fingerprint(self) -> str:
         """What identifies this model: its tables."""
         return f"{self!r} {self.two_player} {described(tuple(self._table))}"
-
-    def _repr_html_(self) -> str:
-        # Imported here, so that no kernel depends on how a model is shown.
-        from pacplan.models.showing import model_html
-
-        return model_html(self, f"with tables; noise of rewards: {self.noise}")
 
     def __repr__(self) -> str:
         steps = "" if self.steps is None else f", steps={self.steps}"

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from pacplan.core.notes import lost, pass_on
 from pacplan.models import forms
-from pacplan.models.simulator import PythonSession, Simulator
+from pacplan.models.sessions import PythonSession
+from pacplan.models.simulator import Simulator
 
 # Outcomes of a pair that are remembered, to guess others by.
 _REMEMBERED = 8

@@ -19,8 +19,8 @@ from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
-from pacplan.models.protocol import Model, Session, Table, facts
-from pacplan.models.told import Constant, bounds_of, check_bounds
+from pacplan.models.protocol import Model, Session, Table
+from pacplan.models.knowledge import Constant, bounds_of, check_bounds
 from pacplan.policy import NONE, Charted, Policy
 from pacplan.result import Plan
 
@@ -93,7 +93,7 @@ class Atlas(Planner):
         check_stops(self.epsilon, limits)
         check_stationary(query.model, "Atlas calls a state as if no step was taken before")
         self._problem(query.model)
-        known = facts(query.model).listed
+        known = query.model.listed
         if known is not None and query.state not in known:
             raise ValueError(f"the state {query.state!r} is not among states=")
 
@@ -118,13 +118,13 @@ class Atlas(Planner):
         return problem, least
 
     def start(self, query: Query, session: Session) -> AtlasSearch:
-        said = facts(query.model)
-        if said.known:
-            keys = TableChart(cast(Table, query.model), query.state, None).states
+        model = query.model
+        if model.known:
+            keys = TableChart(cast(Table, model), query.state, None).states
         else:
-            keys = np.array([session.encode(state) for state in said.listed or ()], np.int64)
-        most = len(keys) or said.states or checks.LARGEST
-        problem, least = self._problem(query.model)
+            keys = np.array([session.encode(state) for state in model.listed or ()], np.int64)
+        most = len(keys) or model.states or checks.LARGEST
+        problem, least = self._problem(model)
         return AtlasSearch(self, query, session, problem, keys, most, self._bounds, least)
 
     def finish(self, query: Query, search: AtlasSearch, stopped_by: str, seconds: float) -> Plan:
@@ -221,6 +221,6 @@ class Atlas(Planner):
             assumed.append(f"returns lie in [{exactly(least)}, {exactly(most)}]")
         if self._bounds is not None:
             assumed.append("optimal values lie within value_bounds")
-        if facts(model).states is not None and not facts(model).known:
-            assumed.append(f"there are no more than {facts(model).states} states")
+        if model.states is not None and not model.known:
+            assumed.append(f"there are no more than {model.states} states")
         return assumed

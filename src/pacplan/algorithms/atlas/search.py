@@ -20,7 +20,7 @@ from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import LINKS
 from pacplan.models.protocol import Session
-from pacplan.models.told import Bounds, bounds_of
+from pacplan.models.knowledge import Bounds, bounds_of
 
 # First calls of each pair.
 _FIRST = 8

@@ -40,8 +40,8 @@ from pacplan.engine.query import Query
 from pacplan.engine.restoring import MOST_COUNTED, TreeShape, check_graph, require
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
-from pacplan.models.protocol import Session, facts
-from pacplan.models.told import tell
+from pacplan.models.protocol import Session
+from pacplan.models.knowledge import attach
 
 if TYPE_CHECKING:
     from pacplan.algorithms.bracket.planner import Bracket
@@ -81,7 +81,7 @@ class BracketSearch(KernelSearch):
             deterministic=planner.transitions == "deterministic",
             pairs_a_step=model.max_actions or 1 if planner.rewards == "known" else 1,
         )
-        self._told = tell(session, planner.value_bounds, planner.policy, planner.value)
+        attach(session, planner.value_bounds, planner.policy, planner.value)
         self._value_range = planner.value_range
         target = planner.epsilon
         if planner.target == "infinite":
@@ -107,7 +107,7 @@ class BracketSearch(KernelSearch):
                 successors=1
                 if planner.transitions == "deterministic"
                 else model.successors or math.inf,
-                states=facts(model).states or math.inf,
+                states=model.states or math.inf,
                 same_actions=model.same_actions,
                 most_actions=room,
                 choices=actions,

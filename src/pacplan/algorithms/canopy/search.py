@@ -71,7 +71,7 @@ from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import NONE, Evidence, Reader
 from pacplan.engine.values import step_range
 from pacplan.models.protocol import Session
-from pacplan.models.told import tell
+from pacplan.models.knowledge import attach
 
 if TYPE_CHECKING:
     from pacplan.algorithms.canopy.planner import Canopy
@@ -182,7 +182,7 @@ class CanopySearch(KernelSearch):
         # If gamma is 0, nothing after the first step counts.
         horizon = 1 if gamma == 0.0 else planner.horizon_for(model, query.budget)
         super().__init__(query, session, PAIR, gamma=gamma, horizon=horizon, run=steps.work)
-        self._told = tell(session, planner.value_bounds, planner.policy, planner.value)
+        attach(session, planner.value_bounds, planner.policy, planner.value)
         self._value_range = planner.value_range
         target = planner.epsilon
         if planner.target == "infinite":

@@ -27,7 +27,7 @@ from pacplan.engine.query import Query, Reuse
 from pacplan.engine.rehearsal import Rehearsed, calls_made
 from pacplan.engine.seeds import seed_sequence
 from pacplan.engine.tree import NoRoomError
-from pacplan.models.protocol import Model, check_model, facts
+from pacplan.models.protocol import Model, check_model
 from pacplan.models.simulator import Simulator
 from pacplan.models.tapes import TapedSession
 from pacplan.origin import origin_of
@@ -129,7 +129,7 @@ class Planner(ABC):
             header = {
                 "version": __version__,
                 "planner": self.identity,
-                "model": fingerprint(model),
+                "model": model.fingerprint(),
                 "state": plain_state(state),
                 "entropy": root.entropy,
                 "spawn_key": list(root.spawn_key),
@@ -225,7 +225,7 @@ class Planner(ABC):
             states,
             seeds,
             Workers(workers, executor),
-            compiled=facts(model).compiled,
+            compiled=model.compiled,
             progress=progress,
             on_interrupt=on_interrupt,
             trees=trees,
@@ -265,7 +265,7 @@ class Planner(ABC):
         """
         check_model(model)
         saved = Checkpoint.read(path)
-        saved.check(version=__version__, planner=self.identity, model=fingerprint(model))
+        saved.check(version=__version__, planner=self.identity, model=model.fingerprint())
         limits = Limits.checked(
             saved.budget, time_limit, self.chunk, callback, memory_limit, on_interrupt
         )
@@ -412,7 +412,7 @@ def run(
         reused=reuse is not None and reuse.tree is not None,
         side_by_side=taped is not None,
     )
-    assumptions = (*plan.assumptions, *facts(model).assumptions)
+    assumptions = (*plan.assumptions, *model.assumptions)
     if taped is not None and taped.made_again:
         assumptions += (_FROM_RNG_ALONE,)
     return replace(
@@ -440,12 +440,12 @@ def crew_of(
         return None
     crew = Workers(workers, executor)
     crew.check()
-    if facts(model).compiled:
+    if model.compiled:
         raise ValueError(
             "workers= and executor= are for slow simulators in Python, and this model is compiled: a "
             "call takes less time than handing it to others. Leave them out"
         )
-    if not facts(model).anywhere:
+    if not model.anywhere:
         raise ValueError(
             "workers= and executor= are for pacplan.Simulator, whose function can be called in several "
             "places at once, and this model's cannot; leave them out"
@@ -455,12 +455,6 @@ def crew_of(
             "a plan with workers= or executor= writes no checkpoints; leave checkpoint= out"
         )
     return crew
-
-
-def fingerprint(model: Model) -> str:
-    """What identifies a model, as far as that is possible."""
-    told = facts(model).fingerprint
-    return repr(model) if told is None else str(told())
 
 
 @cache
@@ -484,5 +478,5 @@ _RENUMBERED = (
 
 def check_stationary(model: Model, why: str = _RENUMBERED) -> None:
     """Refuse a model in which what follows a state depends on the steps since the root."""
-    if not facts(model).stationary:
+    if not model.stationary:
         raise ValueError(f"the model is not stationary: {why}")

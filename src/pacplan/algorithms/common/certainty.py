@@ -12,7 +12,7 @@ from pacplan.core.words import at_least, at_most
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.values import value_range
-from pacplan.models.protocol import Model, facts
+from pacplan.models.protocol import Model
 from pacplan.result import Plan
 
 # Bounds on what an open leaf of each depth can still earn, before discounting.
@@ -43,7 +43,7 @@ def left_to_chance(model: Model, transitions: str, rewards: str) -> list[str]:
     if transitions != "deterministic" and model.successors != 1:
         reasons.append(
             "this model's table has more than one successor of some state and action"
-            if facts(model).known
+            if model.known
             else "nobody said that a state and action has one successor (if so, pass "
             'transitions="deterministic")'
         )

@@ -13,7 +13,7 @@ from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.values import step_width
-from pacplan.models.protocol import Model, facts
+from pacplan.models.protocol import Model
 
 # What a user may declare about a model's rewards and transitions.
 Knowledge = Literal["unknown", "deterministic", "known"]
@@ -77,12 +77,12 @@ def check_known(planner: Declaring, model: Model) -> None:
         raise ValueError(
             "rewards were declared deterministic, and this model's are random; leave rewards= out"
         )
-    if planner.transitions == "deterministic" and facts(model).known and model.successors != 1:
+    if planner.transitions == "deterministic" and model.known and model.successors != 1:
         raise ValueError(
             "transitions were declared deterministic, and this model's table has more than one "
             "successor of some state and action; leave transitions= out"
         )
-    if "known" in (planner.rewards, planner.transitions) and not facts(model).known:
+    if "known" in (planner.rewards, planner.transitions) and not model.known:
         raise ValueError(
             "rewards='known' and transitions='known' need a model that publishes its tables, "
             f"such as TabularMDP; {type(model).__name__} does not"
@@ -236,9 +236,8 @@ def declared(planner: Certifying, model: Model) -> tuple[str, ...]:
         said.append(f"returns lie in [{exactly(returns[0])}, {exactly(returns[1])}]")
     if planner.merge != "tree":
         said.append("equal states have equal futures")
-        told = facts(model)
-        if told.states is not None and not told.known:
-            said.append(f"there are at most {told.states} states")
+        if model.states is not None and not model.known:
+            said.append(f"there are at most {model.states} states")
     if planner.merge == "stationary":
         said.append("a state and action have the same law at every step")
     return tuple(said)

@@ -15,7 +15,7 @@ from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.tree import NONE, SearchTree
 from pacplan.engine.values import step_width
-from pacplan.models.protocol import Model, facts
+from pacplan.models.protocol import Model
 
 # Records of a tree that are looked at.
 _LOOKED_AT = 100_000
@@ -192,7 +192,7 @@ def _recurrence(planner: Any, seen: _Seen) -> Iterator[str]:
 def _advice(planner: Any, model: Model, horizon: int, span: float, seen: _Seen) -> Iterator[Advice]:
     """What to try, the most promising first."""
     offered = signature(type(planner)).parameters
-    published = facts(model).known
+    published = model.known
     if published:
         for setting in ("rewards", "transitions"):
             if getattr(planner, setting, "known") != "known":
@@ -200,7 +200,7 @@ def _advice(planner: Any, model: Model, horizon: int, span: float, seen: _Seen) 
     merge = getattr(planner, "merge", None)
     if merge in ("tree", "depth") and _RECURRENCE * seen.places <= seen.nodes:
         recur = f"states recur: {seen.states:,} different ones in {seen.nodes:,} nodes"
-        pools = "stationary" in get_args(offered["merge"].annotation) and facts(model).stationary
+        pools = "stationary" in get_args(offered["merge"].annotation) and model.stationary
         if pools and _STEPS_A_STATE * seen.states <= seen.places:
             yield Advice("merge", "stationary", recur)
         elif merge == "tree":
@@ -211,7 +211,7 @@ def _advice(planner: Any, model: Model, horizon: int, span: float, seen: _Seen) 
         learns
         and getattr(planner, "transitions", None) == "unknown"
         and model.successors != 1
-        and not facts(model).known
+        and not model.known
         and seen.several == 0
         and seen.single >= _PAIRS
     ):

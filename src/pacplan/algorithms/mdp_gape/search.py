@@ -34,8 +34,8 @@ from pacplan.engine.restoring import TreeShape, check_graph, require
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
 from pacplan.engine.values import value_range
-from pacplan.models.protocol import Session, facts
-from pacplan.models.told import tell
+from pacplan.models.protocol import Session
+from pacplan.models.knowledge import attach
 
 if TYPE_CHECKING:
     from pacplan.algorithms.mdp_gape.planner import MDPGapE
@@ -79,13 +79,13 @@ class GapSearch(KernelSearch):
             deterministic=planner.transitions == "deterministic",
             pairs_a_step=model.max_actions or 1 if planner.rewards == "known" else 1,
         )
-        self._told = tell(session, planner.value_bounds)
+        attach(session, planner.value_bounds)
         episodes = None
         if exploration.for_a_budget(planner.thresholds):
             episodes, _ = split(planner._horizon, planner.gamma, query.budget)
         self.share = query.reuse.share if query.reuse is not None and planner._estimates else 1.0
         merged = planner.merge == "depth"
-        states, pairs = facts(model).states, None
+        states, pairs = model.states, None
         if merged and states is not None and model.max_actions is not None:
             pairs = _merged_pairs(states, model.max_actions, self.successors, horizon)
         delta = planner.delta * self.share

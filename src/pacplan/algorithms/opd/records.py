@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pacplan.engine.graph import MergeTable
 from pacplan.engine.restoring import COUNT, Spans, link_to
 from pacplan.engine.tree import LINKS, NODE_FIELDS, NONE, TreeArrays
-from pacplan.models.told import Bounds
+from pacplan.models.knowledge import Bounds
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from pacplan.engine.query import Query
 from pacplan.engine.restoring import TreeShape, check_states, check_table, owners, require
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import NONE, Evidence, Reader
-from pacplan.models.protocol import Session, facts
-from pacplan.models.told import tell
+from pacplan.models.protocol import Session
+from pacplan.models.knowledge import attach
 
 # Rounding, as a part of the largest value; and what rounding may explain, if bounds that the user gave
 # contradict what was found.
@@ -51,7 +51,7 @@ class SequenceSearch(KernelSearch):
         self.target = task.epsilon if task.goal == "action" else None
         self.order = query.ties.permutation(len(query.actions))
         self._outcomes = session.handle.table.outcomes.shape[-1] if task.reads else 1
-        self._told = tell(session, task.value_bounds)
+        attach(session, task.value_bounds)
         self._tails = tails_of(task.gamma, task.horizon, model, task.value_range)
         start = self._tails[0]
         largest = max(abs(start["upper"]), abs(start["lower"]))
@@ -64,7 +64,7 @@ class SequenceSearch(KernelSearch):
         rules["merged"] = task.merge != "tree"
         rules["remembers"] = task.merge == "stationary"
         rules["reads"] = task.reads
-        rules["per_step"] = not facts(model).stationary
+        rules["per_step"] = not model.stationary
         self._rules = records(rules)
         self._counts = records(np.zeros(1, COUNTS))
         self._lower = np.full(len(query.actions), start["lower"])

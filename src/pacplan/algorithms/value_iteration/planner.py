@@ -21,7 +21,7 @@ from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import LINKS
 from pacplan.models.outcomes import Outcomes
-from pacplan.models.protocol import Session, Table, facts
+from pacplan.models.protocol import Session, Table
 from pacplan.result import Plan
 
 # The leaves that are explored at a time: those with this part of what may still be gained, and at most
@@ -79,7 +79,7 @@ class ValueIteration(Planner):
 
     def check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
-        if not (facts(model).known or isinstance(model, Outcomes)):
+        if not (model.known or isinstance(model, Outcomes)):
             raise ValueError(
                 "ValueIteration reads probabilities: the model must be a TabularMDP, an environment "
                 f"that publishes its table, or Outcomes; got {type(model).__name__}"
@@ -99,7 +99,7 @@ class ValueIteration(Planner):
         low, high = query.model.reward_range
         assumed = [
             "the table's probabilities and rewards are right"
-            if facts(query.model).known
+            if query.model.known
             else "the probabilities and rewards of the listed outcomes are right"
         ]
         if search.chart.leaves(self.horizon).size:

@@ -1,7 +1,7 @@
-"""What a user knows of a problem besides its model, handed to the kernels with any model.
+"""User knowledge: bounds on values, a policy and a value function, handed to the kernels with a model.
 
-Bounds on values, on which the guarantee then depends; and, for guidance only, a policy and a value
-function. Each is a function of a state and the number h of steps taken, or of the state alone.
+The guarantee depends on the bounds; the other two guide the search only. Each is a function of a state
+and the number h of steps taken, or of the state alone.
 """
 
 import inspect
@@ -25,17 +25,25 @@ _MOST_KEPT = 1 << 18
 _ASKED_TWICE = 64
 # Actions that an error lists.
 _MOST_SHOWN = 10
+_NAMES = {handles.ASK_BOUNDS: "value_bounds", handles.ASK_VALUE: "value"}
 
 
-class Told:
-    """The user's functions during one plan. Kernels know it by an address: keep it alive."""
+def attach(
+    session: Session,
+    bounds: Bounds | None,
+    policy: Function | None = None,
+    value: Function | None = None,
+) -> None:
+    """Hand user knowledge to the kernels, for one plan."""
+    if bounds is not None or policy is not None or value is not None:
+        session.knowledge = UserKnowledge(session, bounds, policy, value)
+
+
+class UserKnowledge:
+    """The user's functions during one plan. Kernels know it by an address: its session keeps it alive."""
 
     def __init__(
-        self,
-        session: Session,
-        bounds: Bounds | None = None,
-        policy: Function | None = None,
-        value: Function | None = None,
+        self, session: Session, bounds: Bounds | None, policy: Function | None, value: Function | None
     ) -> None:
         self._bounds, self._policy, self._value = bounds, policy, value
         self._session = session
@@ -43,29 +51,21 @@ class Told:
         self._entry = self._answer_ask
         self._kept: dict[tuple[Any, int, int], float] = {}
         self._asked = 0
-        told = handles.ToldHandle(
-            bounds is not None, policy is not None, value is not None, id(self._entry), self._answer
-        )
-        session.handle = session.handle._replace(told=told)
+        has = bounds is not None, policy is not None, value is not None
+        knowledge = handles.KnowledgeHandle(*has, id(self._entry), self._answer)
+        session.handle = session.handle._replace(knowledge=knowledge)
 
     def _answer_ask(self, key: int, h: int, what: int) -> None:
         states = self._session.states
         state = key if states is None else states[key]
         try:
-            if what == handles.ASK_BOUNDS:
-                assert self._bounds is not None
+            if self._bounds is not None and what == handles.ASK_BOUNDS:
                 self._answer[:] = bounds_of(self._bounds, state, h)
             else:
                 self._answer[0] = self._guidance(key, state, h, what)
         except BaseException as error:
-            name = (
-                "value_bounds"
-                if what == handles.ASK_BOUNDS
-                else "value"
-                if what == handles.ASK_VALUE
-                else "policy"
-            )
-            add_note(error, f"raised by {name} in state {shown(state)} after {h} steps")
+            where = f"in state {shown(state)} after {h} steps"
+            add_note(error, f"raised by {_NAMES.get(what, 'policy')} {where}")
             self._session.error = error
             self._answer[:] = np.nan
 
@@ -77,10 +77,9 @@ class Told:
         found = self._ask(key, state, h, what)
         self._asked += 1
         if self._asked % _ASKED_TWICE == 1 and self._ask(key, state, h, what) != found:
-            name = "value" if what == handles.ASK_VALUE else "policy"
             raise BrokenPromiseError(
-                f"{name} gave two answers for state {shown(state)} after {h} steps; it must be a "
-                "function of these alone"
+                f"{_NAMES.get(what, 'policy')} gave two answers for state {shown(state)} after {h} steps; "
+                "it must be a function of these alone"
             )
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()
@@ -106,18 +105,6 @@ class Told:
             ) from None
 
 
-def tell(
-    session: Session,
-    bounds: Bounds | None,
-    policy: Function | None = None,
-    value: Function | None = None,
-) -> Told | None:
-    """Hand what the user knows to the kernels; None if that is nothing."""
-    if bounds is None and policy is None and value is None:
-        return None
-    return Told(session, bounds, policy, value)
-
-
 @dataclass(frozen=True)
 class Constant:
     """The same bound for every state and number of steps."""
@@ -136,7 +123,7 @@ class OfState:
     function: Callable[[Any], Any]
 
     def __call__(self, state: Any, h: int) -> Any:
-        """What it says of the state."""
+        """Its answer, whatever the step."""
         return self.function(state)
 
 
@@ -158,9 +145,13 @@ def check_bounds(bounds: Any) -> Bounds | None:
     if bounds is None:
         return None
     if isinstance(bounds, tuple) and len(bounds) == 2:
-        lower, upper = (Constant(float(b)) if _is_number(b) else b for b in bounds)
-        if callable(lower) and callable(upper):
-            return of_state_and_steps(lower), of_state_and_steps(upper)
+        lower, upper = (
+            of_state_and_steps(bound)
+            if callable(bound)
+            else Constant(checks.real("each of value_bounds", bound))
+            for bound in bounds
+        )
+        return lower, upper
     raise TypeError(
         "value_bounds must be a pair (lower, upper) of numbers or of functions, each of the state and "
         f"the number of steps taken, got {bounds!r}"
@@ -193,7 +184,3 @@ def of_state_and_steps(function: Callable[..., Any]) -> Function:
     if any(p.default is inspect.Parameter.empty or p.name in ("h", "step", "steps") for p in second):
         return function
     return OfState(function)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)

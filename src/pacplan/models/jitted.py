@@ -1,0 +1,162 @@
+"""Simulators jitted with Numba: their functions compiled with one signature, and called by address."""
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+from numba.core.errors import NumbaError
+from numpy.typing import NDArray
+
+from pacplan.compiled.jit import address_of
+from pacplan.compiled.streams import streams
+from pacplan.core.notes import add_note
+from pacplan.models import handles
+from pacplan.models.handles import COUNT, STEP, CompiledHandle, handle_of
+from pacplan.models.protocol import BrokenPromiseError, Session
+
+# How often a function is called again to find out what it raised.
+_CALLED_AGAIN = 1000
+
+
+class JittedSession(Session):
+    """A jitted simulator during one plan."""
+
+    def __init__(
+        self,
+        step: Callable[..., Any],
+        actions: int | Callable[[Any], Any],
+        stationary: bool,
+        seed: np.random.SeedSequence,
+    ) -> None:
+        super().__init__(_handle(step, actions, stationary))
+        self._step, self._actions = step, actions
+        self._stationary, self._seed = stationary, seed
+
+    def offered(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """By the user's function: any number may be a state."""
+        actions = self._actions
+        counts = (actions(int(key)) if callable(actions) else actions for key in keys)
+        return np.fromiter(counts, np.int64, len(keys))
+
+    def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
+        """Check that the user's function still says that the state offers as many actions."""
+        if callable(self._actions):
+            _compare_counts(state, len(actions), self._actions(int(state)))
+
+    def diagnose(self, key: int, action: int | None, h: int) -> None:
+        """Find out what was wrong with the user's function, by calling it again from here."""
+        (rng,) = streams(self._seed.spawn(1)[0], 1)
+        arguments = (key, action, rng) if self._stationary else (key, action, rng, h)
+        counts: list[int] = []
+        try:
+            for _ in range(_CALLED_AGAIN):
+                if action is not None:
+                    self._step(*arguments)
+                elif callable(self._actions):
+                    counts.append(int(self._actions(key)))
+                    _compare_counts(key, counts[0], counts[-1])
+        except BrokenPromiseError as error:
+            self.error = error
+        except Exception as error:
+            who, what = ("'s actions", "") if action is None else ("", f", action {action}")
+            add_note(error, f"raised by the model{who} in state {key}{what}")
+            self.error = error
+        if action is not None and self.error is None:
+            self.error = RuntimeError(
+                f"the jitted step raised in state {key}, action {action}, but not again when it was "
+                f"called {_CALLED_AGAIN} times to find out what"
+            )
+
+
+def _compare_counts(state: Any, before: int, now: Any) -> None:
+    if before != now:
+        raise BrokenPromiseError(
+            f"actions({state!r}) has answered {before} and then {now}; a state must offer the same "
+            "number of actions whenever it is asked"
+        )
+
+
+@cache
+def _handle(step: Any, actions: int | Callable[[Any], Any], stationary: bool) -> handles.Handle:
+    addresses = address_of(_compiled_step(step, stationary)), address_of(_compiled_count(actions))
+    return handle_of(compiled=CompiledHandle(*addresses))
+
+
+@cache
+def _compiled_step(step: Any, stationary: bool) -> Any:
+    """The user's function with one signature, whatever its own; compiled, with an address."""
+    _check_signature(step, stationary)
+
+    # An exception would leak what the kernel holds, so it becomes a flag; see `diagnose`. An adapter
+    # between the two signatures would itself leak the generator, so that Numba leaves out one branch.
+    @numba.cfunc(STEP)
+    def adapted(state, action, rng, h):  # type: ignore[no-untyped-def]
+        successor, reward, flag = np.int64(0), 0.0, handles.ABORTED
+        try:
+            if stationary:
+                found, paid, terminated = step(state, action, rng)
+            else:
+                found, paid, terminated = step(state, action, rng, h)
+            # Cast here: an unsigned and a signed state would meet as floating-point numbers.
+            successor, reward = np.int64(found), np.float64(paid)
+            flag = handles.ENDED if terminated else handles.CONTINUES
+        except Exception:
+            flag = handles.ABORTED
+        return successor, reward, np.int64(flag)
+
+    return adapted
+
+
+def _check_signature(step: Any, stationary: bool) -> None:
+    wanted = STEP.args[:3] if stationary else STEP.args
+    promise = (
+        f"the jitted step must take (state, action, rng{'' if stationary else ', h'}), integers and a "
+        "pacplan.Stream, and return (integer state, reward, truth value)"
+    )
+    try:
+        step.compile(wanted)
+        returned = step.overloads[wanted].signature.return_type
+    except (NumbaError, TypeError) as error:
+        raise TypeError(f"{promise}; Numba says: {_plain_text(error)}") from error
+    parts: tuple[Any, ...] = getattr(returned, "types", ())
+    allowed = types.Integer, types.Float | types.Integer, types.Boolean | types.Integer
+    if len(parts) != 3 or not all(map(isinstance, parts, allowed)):
+        raise TypeError(f"{promise}; it returns {returned}")
+
+
+@cache
+def _compiled_count(actions: int | Callable[[Any], Any]) -> Any:
+    """The number of actions as a compiled function of the state.
+
+    It is 0 if the user's function raised, or gave two different answers.
+    """
+
+    def asked(state):  # type: ignore[no-untyped-def]
+        count = np.int64(0)
+        try:
+            count = np.int64(actions(state))  # type: ignore[operator]
+            if np.int64(actions(state)) != count:  # type: ignore[operator]
+                count = np.int64(0)  # See `diagnose`.
+        except Exception:
+            count = np.int64(0)
+        return count
+
+    def same(state):  # type: ignore[no-untyped-def]
+        return np.int64(actions)  # type: ignore[arg-type]
+
+    try:
+        return numba.cfunc(COUNT)(asked if callable(actions) else same)
+    except (NumbaError, TypeError) as error:
+        raise TypeError(
+            f"the jitted function given as actions must take an integer state and return the number "
+            f"of its actions; Numba says: {_plain_text(error)}"
+        ) from error
+
+
+def _plain_text(error: Exception) -> str:
+    """What Numba says, without the colours of a terminal."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", str(error))

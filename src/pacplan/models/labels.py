@@ -1,0 +1,61 @@
+"""The actions of a state, as the user has them: their labels."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pacplan.core import checks
+from pacplan.core.keys import all_distinct
+from pacplan.core.notes import shown
+from pacplan.models.protocol import BrokenPromiseError
+
+
+class SameActions:
+    """The same list of actions in every state."""
+
+    def __init__(self, listed: tuple[Any, ...]) -> None:
+        self.listed = listed
+
+    def __call__(self, state: Any) -> tuple[Any, ...]:
+        return self.listed
+
+
+def labels_of(given: Any, state: Any, most: int | None) -> tuple[Any, ...]:
+    """The actions of a state from what the user's function said: their number or their list."""
+    asked = f"actions({shown(state)})"
+    if isinstance(given, np.ndarray) and given.ndim == 0:
+        given = given.item()
+    counted = isinstance(given, int | np.integer) and not isinstance(given, bool)
+    if not (counted or is_list(given)):
+        raise BrokenPromiseError(
+            f"{asked} must return a number of actions or a list of them, got {given!r}"
+        )
+    count = int(given) if counted else len(given)
+    if count < 1:
+        raise BrokenPromiseError(
+            f"{asked} offers no action; a state in which nothing can be done must be reached by a "
+            "transition that terminates"
+        )
+    if count > (checks.LARGEST if most is None else most):
+        raise BrokenPromiseError(
+            f"{asked} offers {count} actions, more than max_actions={most or checks.LARGEST}"
+        )
+    if counted:
+        return tuple(range(count))
+    found = tuple(label.item() if isinstance(label, np.generic) else label for label in given)
+    if not all_distinct(found):
+        raise BrokenPromiseError(f"{asked} lists an action twice: {given!r}")
+    return found
+
+
+def is_list(given: Any) -> bool:
+    """Whether this lists actions, and does not count them."""
+    if isinstance(given, np.ndarray):
+        return given.ndim > 0
+    return isinstance(given, Sequence) and not isinstance(given, str | bytes)
+
+
+def numbered(labels: Sequence[Any]) -> bool:
+    """Whether actions are the numbers 0, 1, ..."""
+    return all(type(label) is int and label == i for i, label in enumerate(labels))

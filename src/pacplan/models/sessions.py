@@ -1,0 +1,369 @@
+"""A Python simulator during one plan: states get numbers, calls are checked, errors are kept."""
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.compiled.jit import records
+from pacplan.core.keys import same, signs, told_apart
+from pacplan.core.notes import add_note, pass_on, shown
+from pacplan.models import handles, states
+from pacplan.models.labels import SameActions, labels_of
+from pacplan.models.protocol import BrokenPromiseError, Session
+
+# The first calls are looked at closely, and then every sixteenth.
+_CLOSELY = 64
+_NOW_AND_THEN = 15
+_MOST_VERIFIED = 4096
+
+# The state of NumPy's default generator, and the call by which a state was reached.
+_GENERATOR = np.dtype([(name, np.uint64) for name in ("high", "low", "half", "spare")])
+_REACHED = np.dtype(
+    [("state", "i8"), ("action", "i8"), ("h", "i8"), ("reward", "f8"), ("rng", _GENERATOR)]
+)
+
+
+class PythonSession(Session):
+    """A Python simulator during one plan.
+
+    States are numbered in order of appearance. What the user's functions raise is kept in `error`, and
+    the call reports ABORTED, so that the search ends in an orderly way. Now and then it checks that the
+    state just called is still what it was, and offers the same actions.
+
+    Args:
+        model: a `Simulator`.
+        seed: of the plan; the draws come from its first child.
+    """
+
+    slow = True
+    states: list[Any]
+
+    def __init__(self, model: Any, seed: np.random.SeedSequence) -> None:
+        self._model = model
+        self._step, self._stationary = model.step, model.stationary
+        self._max_actions = model.max_actions
+        self._actions = model.offered if callable(model.offered) else None
+        self._count = 0 if callable(model.offered) else model.offered
+        self._rng = np.random.default_rng(seed.spawn(1)[0])
+        self.states = []
+        self._keys: dict[Any, int] = {}
+        # Those of states that hold the number 0.0 or -0.0, and whether any holds -0.0.
+        self._with_zeros: set[int] = set()
+        self._minus_zero = False
+        # What some of the states held when they were new, by their numbers.
+        self._contents: dict[int, bytes] = {}
+        self._calls = 0
+        self._log: list[tuple[Any, ...]] | None = None
+        self._deadline = math.inf
+        self._interrupted = False
+        self._seed: Any = self._rng.bit_generator.state
+        self._answer = records(np.zeros(1, handles.ANSWER))
+        self._point = np.zeros(1 + handles.MOST_COORDINATES)
+        # Kernels know these by their addresses, so they must live as long as the session.
+        self._entries: tuple[Any, ...] = (
+            self._answer_call,
+            self._answer_count,
+            self._answer_locate,
+            self._answer_reseed,
+        )
+        step, counter, locator, seeder = map(id, self._entries)
+        python = handles.PythonHandle(
+            step, counter, locator, seeder, self._count, self._answer, self._point
+        )
+        labels: dict[int, tuple[Any, ...]] | None = None if self._actions is None else {}
+        super().__init__(handles.handle_of(python=python), labels)
+
+    # What kernels ask.
+
+    def _answer_call(self, key: int, action: int, h: int) -> None:
+        self._answer[0] = (*self.call(key, action, h), 0)
+
+    def _answer_count(self, key: int, _: int, __: int) -> None:
+        self._answer["actions"][0] = self.count_actions(key)
+
+    def _answer_locate(self, key: int, _: int, __: int) -> None:
+        found = coordinates(self.states[key])
+        self._point[0] = len(found)
+        self._point[1 : 1 + len(found)] = found
+
+    def _answer_reseed(self, high: int, low: int, _: int) -> None:
+        self._seed["state"]["state"] = high << 64 | low
+        self._rng.bit_generator.state = self._seed
+
+    # States and their actions.
+
+    def encode(self, state: Any) -> int:
+        """The number of a state, a new one if it was never seen."""
+        key = self._keys.get(state)
+        # 0.0 and -0.0 are equal, and not the same; few searches see both.
+        if key in self._with_zeros or (key is None and self._minus_zero):
+            key = self._keys.get(told_apart(state))
+        if key is None:
+            key = len(self.states)
+            found = signs(state)
+            if found:
+                self._with_zeros.add(key)
+                self._minus_zero = self._minus_zero or -1.0 in found
+            self._keys[told_apart(state) if found else state] = key
+            self.states.append(state)
+            if key < _CLOSELY or not key & _NOW_AND_THEN:
+                content = states.content(state)
+                if content is not None:
+                    self._contents[key] = content
+        return key
+
+    def _forget(self, key: int) -> None:
+        """Forget the state that was seen last."""
+        del self._keys[told_apart(self.states.pop())]
+        self._with_zeros.discard(key)
+
+    def offered(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        """By the user's function, which is asked about states that were not called yet."""
+        known = (keys >= 0) & (keys < len(self.states))
+        if self._actions is None:
+            return np.where(known, self._count, 0)
+        counts = np.zeros(len(keys), np.int64)
+        counts[known] = [self.count_actions(key) for key in keys[known].tolist()]
+        if self.error is not None:
+            raise self.error
+        return counts
+
+    def count_actions(self, key: int) -> int:
+        """Number of actions of a state, from one call to the user's function; 0 after an error."""
+        try:
+            return len(self._labels_of(key))
+        except BaseException as error:
+            self.error = error
+            return 0
+
+    def _labels_of(self, key: int) -> tuple[Any, ...]:
+        assert self.labels is not None
+        found: tuple[Any, ...] | None = self.labels.get(key)
+        if found is None:
+            found = self.labels[key] = self._ask_actions(key)
+        return found
+
+    def _ask_actions(self, key: int) -> tuple[Any, ...]:
+        assert self._actions is not None
+        state = self.states[key]
+        try:
+            return labels_of(self._actions(state), state, self._max_actions)
+        except BaseException as error:
+            add_note(error, f"raised by the model's actions in state {shown(state)}")
+            raise
+
+    def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
+        """Offer these actions in a state, and check that the user's function still says the same."""
+        if self.labels is not None:
+            key = self.encode(state)
+            self._compare(key, self.labels.setdefault(key, actions), actions)
+            self._ask_again(key)
+
+    def _ask_again(self, key: int) -> None:
+        if self.labels is not None and not isinstance(self._actions, SameActions):
+            again = self._ask_actions(key)
+            self._compare(key, self.labels.get(key, again), again)
+
+    def _compare(self, key: int, before: tuple[Any, ...], now: tuple[Any, ...]) -> None:
+        # Actions that are equal only to themselves may be made anew.
+        if len(before) != len(now) or not all(
+            same(a, b) or (states.by_identity(a) and states.by_identity(b))
+            for a, b in zip(before, now, strict=True)
+        ):
+            raise BrokenPromiseError(
+                f"actions({shown(self.states[key])}) has answered {list(before)!r} and then "
+                f"{list(now)!r}; the actions of a state must be the same, in the same order, whenever "
+                "they are asked for"
+            )
+
+    # Calls.
+
+    def call(self, key: int, action: int, h: int) -> tuple[int, float, int]:
+        """One call to the user's function: (next state, reward, how it ended)."""
+        if self._interrupted or time.perf_counter() > self._deadline:
+            return 0, 0.0, handles.ABORTED
+        label: Any = action
+        before = None if self._log is None else _words(self._rng)
+        try:
+            try:
+                if self.labels is not None:
+                    label = self._labels_of(key)[action]
+                drawn = self._draw(key, action, label, h)
+            except BaseException as error:
+                where = f"state {shown(self.states[key])}, action {shown(label)}"
+                add_note(error, f"raised by the model in {where}")
+                raise
+            self._calls += 1
+            if self._calls <= _CLOSELY or not self._calls & _NOW_AND_THEN:
+                self._inspect(key)
+            return self._taken(key, action, label, h, drawn, before)
+        except BaseException as error:
+            self.error = error
+            return 0, 0.0, handles.ABORTED
+
+    def _draw(self, key: int, action: int, label: Any, h: int) -> Any:
+        """What the user's function returns."""
+        if self._stationary:
+            return self._step(self.states[key], label, self._rng)
+        return self._step(self.states[key], label, self._rng, h)
+
+    def _taken(
+        self, key: int, action: int, label: Any, h: int, drawn: Any, before: Any
+    ) -> tuple[int, float, int]:
+        """What was drawn, checked and in numbers."""
+        try:
+            successor, reward, terminated = drawn
+            # float("0.5") would pass silently, and so would bool("False").
+            reward = float(reward + 0.0 if type(reward) is not float else reward)
+            if terminated is not False and _is_true(terminated):
+                return 0, reward, handles.ENDED
+        except (TypeError, ValueError, ArithmeticError):
+            raise _broken_step(self.states[key], label, drawn) from None
+        known = len(self.states)
+        try:
+            number = self.encode(successor)
+        except TypeError as error:
+            if "unhashable" not in str(error):
+                raise
+            raise _broken_step(self.states[key], label, drawn) from None
+        if self._log is not None and number == known:
+            self._log.append((key, action, h, reward, before))
+        return number, reward, handles.CONTINUES
+
+    def stop_at(self, deadline: float | None) -> None:
+        """Abort calls after this reading of `time.perf_counter`."""
+        self._deadline = math.inf if deadline is None else deadline
+
+    def interrupt(self) -> None:
+        """Abort the call under way as soon as it returns."""
+        self._interrupted = True
+
+    # Checks.
+
+    def _inspect(self, key: int) -> None:
+        """A closer look at a state that was just called."""
+        self._see_unchanged(key)
+        self._ask_again(key)
+
+    def verify(self) -> None:
+        """Raise BrokenPromiseError if something was seen that makes the plan's evidence worthless."""
+        for key in range(0, len(self.states), 1 + len(self.states) // _MOST_VERIFIED):
+            self._see_unchanged(key)
+        self._model._verify()
+
+    def _see_unchanged(self, key: int) -> None:
+        state = self.states[key]
+        try:
+            found = self._keys.get(told_apart(state))
+        except TypeError:  # It can no longer be hashed. (What a signal handler raises comes through.)
+            found = None
+        held = self._contents.get(key)
+        if found == key and (held is None or held == states.content(state)):
+            return
+        raise BrokenPromiseError(
+            f"a state has changed since it was first seen, and is now {shown(state)}: the model must "
+            "leave states as they are and return new ones, whose hash stays the same"
+        )
+
+    # Checkpoints.
+
+    def remember(self) -> None:
+        """From now on, record how each state was reached, for checkpoints."""
+        self._log = []
+
+    def memory(self) -> dict[str, NDArray[Any]]:
+        """What a checkpoint needs: how each state except the first was reached, and the generator."""
+        return {
+            "session.log": np.array(self._log or [], _REACHED),
+            "session.rng": np.array([_words(self._rng)], _GENERATOR),
+            "session.root": np.frombuffer(self._model._mark(self.states[0]), np.uint8).copy(),
+        }
+
+    def recall(self, memory: dict[str, NDArray[Any]]) -> None:
+        """Reach the same states again, by one call for each.
+
+        Raises:
+            ValueError: the simulator does not do what it did, or no simulator can have done it.
+        """
+        if self._model._mark(self.states[0]) != memory["session.root"].tobytes():
+            raise ValueError(
+                "the environment is in another state than when the plan of the checkpoint began; plan anew"
+            )
+        for row in memory["session.log"]:
+            key, action, h = int(row["state"]), int(row["action"]), int(row["h"])
+            if not 0 <= action < self.offered(np.array([key]))[0]:
+                raise ValueError("the checkpoint names states or actions that there are not")
+            _set_words(self._rng, row["rng"])
+            found, reward, flag = self.call(key, action, h)
+            if self.error is not None:
+                raise self.error
+            if (found, flag) != (len(self.states) - 1, handles.CONTINUES) or reward != row["reward"]:
+                raise ValueError(
+                    f"the model is not that of the checkpoint, or does not draw from rng alone: "
+                    f"state {shown(self.states[key])}, action {shown(self.label(key, action))} gave "
+                    "a different result then"
+                )
+        _set_words(self._rng, memory["session.rng"][0])
+
+    def close(self) -> None:
+        """Break reference cycles, so that the session is freed with its last user."""
+        super().close()
+        self._entries = ()
+
+
+def coordinates(state: Any) -> tuple[float, ...]:
+    """The numbers that a state consists of: a number or a tuple of numbers; of others none."""
+    parts = state if type(state) is tuple else (state,)
+    if not all(isinstance(part, float | int | np.integer | np.floating) for part in parts):
+        return ()
+    try:
+        found = tuple(map(float, parts[: handles.MOST_COORDINATES]))
+    except OverflowError:
+        return ()
+    return found if all(map(math.isfinite, found)) else ()
+
+
+def _words(rng: np.random.Generator) -> tuple[int, ...]:
+    """The part of a generator's state that changes."""
+    state: Any = rng.bit_generator.state
+    word = state["state"]["state"]
+    return word >> 64, word & (2**64 - 1), state["has_uint32"], state["uinteger"]
+
+
+def _set_words(rng: np.random.Generator, words: Any) -> None:
+    if words["half"] > 1 or words["spare"] >= 1 << 32:
+        raise ValueError("the checkpoint has a generator in a state in which none can be")
+    state: Any = rng.bit_generator.state
+    state["state"]["state"] = (int(words["high"]) << 64) | int(words["low"])
+    state["has_uint32"], state["uinteger"] = int(words["half"]), int(words["spare"])
+    rng.bit_generator.state = state
+
+
+def _is_true(terminated: Any) -> bool:
+    if isinstance(terminated, bool | np.bool_ | int | np.integer):
+        return bool(terminated)
+    raise TypeError
+
+
+def _broken_step(state: Any, action: Any, drawn: Any) -> BrokenPromiseError:
+    """Say what is wrong with what a step returned."""
+    where = f"step({shown(state)}, {shown(action)}, rng)"
+    if not isinstance(drawn, tuple) or len(drawn) != 3:
+        return BrokenPromiseError(
+            f"{where} must return (next_state, reward, terminated), got {shown(drawn)}"
+        )
+    try:
+        hash(drawn[0])
+    except Exception as error:
+        pass_on(error)
+        return BrokenPromiseError(
+            f"{where} returned the state {shown(drawn[0])} ({type(drawn[0]).__name__}), which is "
+            "not hashable; equal states must be recognised, so return a tuple, a string or a number"
+        )
+    return BrokenPromiseError(
+        f"{where} must return (next_state, reward, terminated) with a number as reward and a truth "
+        f"value as terminated, got {shown(drawn)}"
+    )
