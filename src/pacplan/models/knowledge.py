@@ -40,7 +40,7 @@ def attach(
 
 
 class UserKnowledge:
-    """The user's functions during one plan. Kernels know it by an address: its session keeps it alive."""
+    """The functions, during one plan. Kernels know it by an address; its session keeps it alive."""
 
     def __init__(
         self, session: Session, bounds: Bounds | None, policy: Function | None, value: Function | None
@@ -78,8 +78,8 @@ class UserKnowledge:
         self._asked += 1
         if self._asked % _ASKED_TWICE == 1 and self._ask(key, state, h, what) != found:
             raise BrokenPromiseError(
-                f"{_NAMES.get(what, 'policy')} gave two answers for state {shown(state)} after {h} steps; "
-                "it must be a function of these alone"
+                f"{_NAMES.get(what, 'policy')} gave two answers for state {shown(state)} after {h} "
+                "steps; it must be a function of these alone"
             )
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()

@@ -18,6 +18,7 @@ class SameActions:
         self.listed = listed
 
     def __call__(self, state: Any) -> tuple[Any, ...]:
+        """The list."""
         return self.listed
 
 

@@ -22,8 +22,7 @@ class Session:
         handle: what kernels see of the model (`pacplan.models.handles`).
         slow: whether a call to the model runs Python code.
         states: the states by their integer; None if the integers are the states.
-        labels: the user's actions, `labels[state][index]`, the state as its integer; None if the indices
-            are they.
+        labels: the user's actions, `labels[state][index]`, the state as its integer; None: the indices.
         error: what the model's own code raised during the last aborted call, if anything.
         knowledge: user knowledge, kept alive for the kernels.
     """

@@ -290,7 +290,8 @@ class PythonSession(Session):
         """
         if self._model._mark(self.states[0]) != memory["session.root"].tobytes():
             raise ValueError(
-                "the environment is in another state than when the plan of the checkpoint began; plan anew"
+                "the environment is in another state than when the plan of the checkpoint began; "
+                "plan anew"
             )
         for row in memory["session.log"]:
             key, action, h = int(row["state"]), int(row["action"]), int(row["h"])

@@ -19,8 +19,8 @@ from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
-from pacplan.models.protocol import Model, Session, Table
 from pacplan.models.knowledge import Constant, bounds_of, check_bounds
+from pacplan.models.protocol import Model, Session, Table
 from pacplan.policy import NONE, Charted, Policy
 from pacplan.result import Plan
 

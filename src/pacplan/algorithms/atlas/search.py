@@ -19,8 +19,8 @@ from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import LINKS
-from pacplan.models.protocol import Session
 from pacplan.models.knowledge import Bounds, bounds_of
+from pacplan.models.protocol import Session
 
 # First calls of each pair.
 _FIRST = 8

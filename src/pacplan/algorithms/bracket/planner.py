@@ -24,8 +24,8 @@ from pacplan.algorithms.opd.search import SequenceSearch
 from pacplan.core import checks
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
-from pacplan.models.protocol import Session
 from pacplan.models.knowledge import Bounds, Function, check_bounds, check_guidance
+from pacplan.models.protocol import Session
 from pacplan.result import Plan
 
 

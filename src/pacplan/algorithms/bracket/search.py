@@ -40,8 +40,8 @@ from pacplan.engine.query import Query
 from pacplan.engine.restoring import MOST_COUNTED, TreeShape, check_graph, require
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
-from pacplan.models.protocol import Session
 from pacplan.models.knowledge import attach
+from pacplan.models.protocol import Session
 
 if TYPE_CHECKING:
     from pacplan.algorithms.bracket.planner import Bracket

@@ -16,8 +16,8 @@ from pacplan.core import checks
 from pacplan.core.words import exactly
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
-from pacplan.models.protocol import Session
 from pacplan.models.knowledge import Bounds, Function, check_bounds, check_guidance
+from pacplan.models.protocol import Session
 from pacplan.result import Plan
 
 

@@ -70,8 +70,8 @@ from pacplan.engine.restoring import MOST_COUNTED, TreeShape, check_states, requ
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import NONE, Evidence, Reader
 from pacplan.engine.values import step_range
-from pacplan.models.protocol import Session
 from pacplan.models.knowledge import attach
+from pacplan.models.protocol import Session
 
 if TYPE_CHECKING:
     from pacplan.algorithms.canopy.planner import Canopy

@@ -28,8 +28,8 @@ from pacplan.core import checks
 from pacplan.core.words import at_most
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
-from pacplan.models.protocol import Model, Session
 from pacplan.models.knowledge import Bounds, check_bounds
+from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
 
 

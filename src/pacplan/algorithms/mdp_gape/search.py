@@ -34,8 +34,8 @@ from pacplan.engine.restoring import TreeShape, check_graph, require
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
 from pacplan.engine.values import value_range
-from pacplan.models.protocol import Session
 from pacplan.models.knowledge import attach
+from pacplan.models.protocol import Session
 
 if TYPE_CHECKING:
     from pacplan.algorithms.mdp_gape.planner import MDPGapE

@@ -18,8 +18,8 @@ from pacplan.engine.query import Query
 from pacplan.engine.restoring import TreeShape, check_states, check_table, owners, require
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import NONE, Evidence, Reader
-from pacplan.models.protocol import Session
 from pacplan.models.knowledge import attach
+from pacplan.models.protocol import Session
 
 # Rounding, as a part of the largest value; and what rounding may explain, if bounds that the user gave
 # contradict what was found.
