@@ -29,7 +29,7 @@ SCRIPT = """
 import json
 from typing import NamedTuple
 from pacplan.compiled.jit import kernel
-from pacplan.compiled.questions import answers, question
+from pacplan.compiled.dispatch import generic
 
 @generic
 def asked(subject):

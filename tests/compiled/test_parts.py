@@ -6,7 +6,7 @@ from pathlib import Path
 import pacplan
 
 ROOT = Path(pacplan.__file__).parent
-DECORATORS = {"kernel", "inlined", "called", "answers", "question", "must_answer"}
+DECORATORS = {"kernel", "inlined", "called", "generic", "abstract", "register"}
 FORBIDDEN = (
     ast.Try,
     ast.With,
