@@ -1,12 +1,14 @@
 """Flat Monte-Carlo: every action in turn, random play after it, the largest mean return wins."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import pacplan
 from pacplan import extending as ext
 
-# What the episodes work on: the engine's fields, and after them any arrays of your own.
-Search = NamedTuple("Search", ext.FIELDS)
+
+@ext.kernel_arrays
+class Search:
+    """What the episodes work on: what the engine has, and any arrays of your own."""
 
 
 @ext.select.register(Search)
@@ -50,12 +52,6 @@ class FlatMonteCarlo(ext.Planner):
     def start(self, query: ext.Query, session: ext.Session) -> ext.MeanSearch:
         """Set up the search, without a call to the model."""
         return ext.MeanSearch(Search, query, session, gamma=self.gamma, horizon=self._steps(query))
-
-    def finish(
-        self, query: ext.Query, search: ext.MeanSearch, stopped_by: str, seconds: float
-    ) -> ext.Plan:
-        """The plan, from where the search stands."""
-        return ext.estimates_plan(self, query, search, stopped_by, seconds)
 
     def _steps(self, query: ext.Query) -> int:
         return ext.horizon_for(self.horizon, self.gamma, query.budget)

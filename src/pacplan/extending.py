@@ -4,7 +4,7 @@ What each is for:
 
     what it is      Planner, Query, Limits, and how it is known: `pacplan.register`
     its search      KernelSearch, or MeanSearch if estimates are mean returns; the types of its records
-    its episodes    `select`, `backup`, ...: register methods for the class of your tuple
+    its episodes    `kernel_arrays` declares what they work on; `select`, ... get methods for that
     in kernels      parts that methods call, and `inlined` and `kernel` for your own
     its plan        estimates_plan, or bounded_plan if there are bounds
 """
@@ -14,7 +14,7 @@ from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_st
 from pacplan.algorithms.common.plans import best_estimate, bounded_plan, estimates_plan
 from pacplan.algorithms.means.pairs import PAIR, best_bound, best_mean, count_return
 from pacplan.algorithms.means.search import MeanSearch, check_anytime
-from pacplan.compiled.jit import inlined, kernel, records
+from pacplan.compiled.jit import inlined, kernel
 from pacplan.engine.calls import (
     BROKEN,
     CHUNK_DONE,
@@ -29,7 +29,6 @@ from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.episodes import (
     BREAK_OFF,
     CONCLUDE,
-    FIELDS,
     LEAVE,
     acting_node,
     backup,
@@ -43,7 +42,7 @@ from pacplan.engine.episodes import (
     update,
 )
 from pacplan.engine.query import Query
-from pacplan.engine.search import KernelSearch
+from pacplan.engine.search import KernelSearch, kernel_arrays
 from pacplan.engine.tree import (
     LINKS,
     NODE,
@@ -65,7 +64,6 @@ __all__ = [
     "BROKEN",
     "CHUNK_DONE",
     "CONCLUDE",
-    "FIELDS",
     "LEAVE",
     "LINKS",
     "NODE",
@@ -109,10 +107,10 @@ __all__ = [
     "horizon_for",
     "inlined",
     "kernel",
+    "kernel_arrays",
     "known_child",
     "link_child",
     "make_root",
-    "records",
     "select",
     "transition",
     "untried_action",

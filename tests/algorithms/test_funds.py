@@ -9,7 +9,6 @@ import pacplan
 from hard_problems import GAMMA, Kind, lens_on_searches
 from pacplan.algorithms.common import funds
 from pacplan.compiled.interpreted import interpreted
-from pacplan.compiled.jit import zeros
 
 lens = pytest.fixture(lens_on_searches)
 ACCOUNT = np.dtype([*funds.FUNDED_FIELDS, ("proven", np.int64)])
@@ -30,7 +29,7 @@ def withdraw(wealth, accounts, part):
 )
 def test_what_is_taken_was_there_at_every_point_that_counts(wealth, money, part, proven):
     before = np.array(wealth)
-    after, accounts = before.copy(), zeros(1, ACCOUNT)
+    after, accounts = before.copy(), np.zeros(1, ACCOUNT)
     accounts["money"], accounts["proven"] = money, min(proven, len(before) - 2)
     taken = withdraw(after, accounts, part)
     open_points = slice(int(accounts["proven"][0]) + 1, None)

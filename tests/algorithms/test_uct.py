@@ -51,13 +51,3 @@ def test_uct_rollouts_grow_the_tree_by_one_node_an_episode():
     assert 400 <= len(plan.tree) <= 501
     full = pacplan.UCT(gamma=0.7, horizon=10).plan(model, 0, seed=0, budget=5000)
     assert len(full.tree) > 1500
-
-
-def test_uct_recommends_by_value_or_by_visits():
-    model = pacplan.envs.garnet(states=50, seed=3)
-    by_visits = pacplan.UCT(gamma=0.7, horizon=5, recommend="visits")
-    plan = by_visits.plan(model, 0, seed=0, budget=2000)
-    counts = {a: int(pair["n"]) for a, pair in pairs_of_root(plan).items()}
-    assert counts[plan.action] == max(counts.values())
-    plan = pacplan.UCT(gamma=0.7, horizon=5).plan(model, 0, seed=0, budget=2000)
-    assert plan.values[plan.action] == plan.values.max()

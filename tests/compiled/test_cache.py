@@ -278,7 +278,7 @@ def test_kernels_are_announced_in_plain_words():
     def title(function, *classes):
         return cache.title(function, [numba.types.NamedTuple((), kind) for kind in classes])
 
-    assert title(play, uct.Search) == "uct"
+    assert title(play, uct.UCTArrays) == "uct"
     assert title(sweep, mdp_gape.records.Search) == "sweep of mdp_gape"
     assert title(kl_lower) == "kl_lower of bernoulli"
 

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import pacplan
-from every_planner import FIXED_COST, GAMES, NAMES, make, problem, simulator
-from pacplan.algorithms.mdp_gape.records import RULES
-from pacplan.engine.checkpoint import Checkpoint, Stored, unfinished
+from every_planner import FIXED_COST, NAMES, make, problem
+from pacplan.engine.checkpoint import Checkpoint, unfinished
 from pacplan.engine.interrupts import _ctrl_c
+from pacplan.engine.restoring import _SPANS
+from pacplan.engine.search import KernelSearch
 
 MODEL = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
 PLANNER = pacplan.MDPGapE(epsilon=0.5, delta=0.1, gamma=0.7, thresholds="paper", chunk=5)
@@ -121,15 +122,6 @@ def test_python_simulators_reach_their_states_again(tmp_path):
     planner = pacplan.Bracket(epsilon=0.0, delta=0.1, gamma=0.8, horizon=6, chunk=7)
     whole = planner.plan(model, seed=3, budget=3000)
     again = interrupted_and_resumed(planner, model, None, tmp_path / "saved", 600, budget=3000)
-    assert evidence(again) == evidence(whole)
-
-
-@pytest.mark.parametrize("name", [name for name in WRITING if name not in (*GAMES, "op-mdp")])
-def test_python_models_of_every_planner(name, tmp_path):
-    settings = {"width": 6, "horizon": 3} if name in FIXED_COST else {}
-    planner, model = make(name, **settings), simulator(problem(name).step, name)
-    whole = planner.plan(model, 0, seed=3, budget=2000)
-    again = interrupted_and_resumed(planner, model, 0, tmp_path / "saved", 100, budget=2000)
     assert evidence(again) == evidence(whole)
 
 
@@ -249,19 +241,61 @@ def saved(tmp_path):
 
 def test_damage_is_found(saved):
     content = saved.read_bytes()
-    places = random.Random(0).sample(range(len(content)), 60)
-    for place in [0, 25, 90, len(content) - 1, *places]:
+    expected = evidence(PLANNER.plan(MODEL, 0, seed=3))
+    refused = 0
+    for place in [0, len(content) - 1, *random.Random(0).sample(range(len(content)), 60)]:
         damaged = bytearray(content)
         damaged[place] ^= 1 << (place % 8)
         saved.write_bytes(bytes(damaged))
-        with pytest.raises(ValueError, match=r"damaged|not a checkpoint"):
-            PLANNER.resume(saved, MODEL)
-    for length in [0, 1, 20, 21, 80, 90, 200, len(content) // 2, len(content) - 1]:
+        try:
+            plan = PLANNER.resume(saved, MODEL)
+        except ValueError:
+            refused += 1
+        else:  # What an archive says twice may be damaged in one place.
+            assert evidence(plan) == expected
+    assert refused > 40
+    for length in [0, 1, 20, len(content) // 2, len(content) - 1]:
         saved.write_bytes(content[:length])
-        with pytest.raises(ValueError, match=r"damaged|not a checkpoint"):
+        with pytest.raises(ValueError, match="damaged"):
             PLANNER.resume(saved, MODEL)
-    saved.write_bytes(content)
-    assert PLANNER.resume(saved, MODEL).stopped_by == "rule"
+
+
+def numbers_that_lead(search):
+    """Names of the arrays and fields of a search that kernels follow."""
+    return [(name, field) for name, fields in {**_SPANS, **search.spans}.items() for field in fields]
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_numbers_that_lead_outside_are_refused(name, tmp_path, monkeypatch):
+    """A file with sound checksums, as its writer meant it: no kernel may follow it out of an array."""
+    searches = []
+    restored = KernelSearch.restore
+    monkeypatch.setattr(
+        KernelSearch, "restore", lambda self, saved: (searches.append(self), restored(self, saved))
+    )
+    planner, model, path = make(name), problem(name), tmp_path / "saved"
+    planner.plan(model, 0, seed=3, budget=300, checkpoint=path, callback=press_after(100))
+    _ctrl_c.absorbed = False
+    whole = Checkpoint.read(path)
+    planner.resume(path, model)
+    tried = 0
+    for array, field in numbers_that_lead(searches[0]):
+        for value in (-7, 2**31 - 3):
+            arrays = {key: kept.copy() for key, kept in whole.arrays.items()}
+            column = arrays.get(array)
+            if field and column is not None:
+                column = column[field] if field in (column.dtype.names or ()) else None
+            if column is None or column.size == 0 or (value > 0 and column.dtype.itemsize == 8):
+                continue
+            column[-1] = value
+            replace(whole, arrays=arrays).write(path)
+            tried += 1
+            try:
+                planner.resume(path, model, time_limit=0.5)
+            except ValueError:
+                continue
+            assert value > 0, f"{array}.{field} = {value} was taken in"
+    assert tried > 5
 
 
 def test_what_differs_is_refused(saved):
@@ -329,29 +363,10 @@ def test_bad_arguments(tmp_path):
     with pytest.raises(ValueError, match="no such folder"):
         PLANNER.plan(MODEL, 0, checkpoint=tmp_path / "missing" / "saved")
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ValueError, match="a device or the like"):
+    with pytest.raises(ValueError, match="a folder or a device"):
         PLANNER.plan(MODEL, 0, checkpoint=tmp_path / "pipe")
     assert (tmp_path / "pipe").is_fifo()
     with pytest.raises(ValueError, match="every must be positive"):
         PLANNER.plan(MODEL, 0, checkpoint=tmp_path / "saved", every=0)
     with pytest.raises(ValueError, match="writes no checkpoints"):
         pacplan.StOP(epsilon=1.0, delta=0.1, gamma=0.3).plan(MODEL, 0, checkpoint=tmp_path / "saved")
-
-
-def test_nothing_in_the_file_is_executed(saved):
-    """It is JSON and raw arrays, unpacked as what the search has; a pickle would begin a protocol."""
-    read = Checkpoint.read(saved)
-    assert read.header["planner"].startswith("MDPGapE(")
-    assert all(isinstance(stored.raw, bytes) for stored in read.arrays.values())
-
-
-def test_ground_rules_are_the_planners(saved):
-    """They are not in the file, or are left where they are."""
-    arrays = Checkpoint.read(saved).arrays
-    assert not {"problem", "path", "values", "radii"} & set(arrays)
-    rules = np.zeros(1, RULES)
-    arrays["rules"].write(rules)
-    rules["epsilon"], rules["keep_last"] = 1e9, True
-    rewritten = {**arrays, "rules": Stored.of(rules)}
-    replace(Checkpoint.read(saved), arrays=rewritten).write(saved)
-    assert evidence(PLANNER.resume(saved, MODEL)) == evidence(PLANNER.plan(MODEL, 0, seed=3))

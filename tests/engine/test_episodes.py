@@ -25,7 +25,6 @@ def costs(first, later=-0.5):
 MEANS = [
     pacplan.UCT(gamma=1, horizon=HORIZON),
     pacplan.UCT(gamma=1, horizon=HORIZON, rollout="random"),
-    pacplan.UCT(gamma=1, horizon=HORIZON, recommend="visits"),
     pacplan.BRUE(gamma=1, horizon=HORIZON),
     pacplan.OLOP(gamma=0.99, horizon=HORIZON),
     pacplan.KLOLOP(gamma=0.99, horizon=HORIZON),

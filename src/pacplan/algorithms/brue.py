@@ -1,13 +1,12 @@
 """BRUE (Feldman, Domshlak 2014): uniform exploration, and estimates that it does not spoil."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon, horizon_for
-from pacplan.algorithms.common.plans import estimates_plan
 from pacplan.algorithms.means.pairs import best_mean, count_return
 from pacplan.algorithms.means.search import MeanSearch, check_anytime
 from pacplan.compiled.jit import inlined
@@ -15,19 +14,15 @@ from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE, follow
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
-from pacplan.engine.tree import NONE, TreeArrays, add_pair, find_child
+from pacplan.engine.search import kernel_arrays
+from pacplan.engine.tree import NONE, add_pair, find_child
 from pacplan.models.protocol import Session
-from pacplan.result import Plan
 
 
-class Search(NamedTuple):
+@kernel_arrays
+class BRUEArrays:
     """What BRUE's iterations work on."""
 
-    tree: TreeArrays
-    problem: Any
-    path: Any
-    calls: NDArray[np.int64]
-    report: Any
     switch: NDArray[np.int64]  # one number: the step up to which this iteration explores
 
 
@@ -42,23 +37,23 @@ def _pair_of(tree: Any, at: int, action: int) -> int:
     return add_pair(tree, at, action)
 
 
-@episodes.begin_episode.register(Search)
-def _begin_episode(search: Search, model: Any, ties: Any) -> None:
+@episodes.begin_episode.register(BRUEArrays)
+def _begin_episode(search: Any, model: Any, ties: Any) -> None:
     horizon = search.problem[0].horizon
     search.switch[0] = horizon - search.report[0].episodes % horizon
 
 
-@episodes.select.register(Search)
-def _select(search: Search, at: int, h: int, ties: Any) -> int:
+@episodes.select.register(BRUEArrays)
+def _select(search: Any, at: int, h: int, ties: Any) -> int:
     """Explore uniformly, then follow the estimates; if there are none, leave the tree."""
     if h < search.switch[0]:
         return _pair_of(search.tree, at, int(ties.random() * search.tree.nodes[at].actions))
     return best_mean(search.tree, at, ties)
 
 
-@episodes.transition.register(Search)
+@episodes.transition.register(BRUEArrays)
 def _transition(
-    search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
+    search: Any, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     """Only exploring steps make nodes."""
     if h + 1 == search.problem[0].horizon:
@@ -73,8 +68,8 @@ def _transition(
     return child, CHUNK_DONE if child != NONE else episodes.LEAVE
 
 
-@episodes.backup.register(Search)
-def _backup(search: Search, length: int, rest: float, ties: Any) -> None:
+@episodes.backup.register(BRUEArrays)
+def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
     """Learn about the pair at the switching step from the return, unless the episode ended before."""
     problem = search.problem[0]
     start = search.switch[0]
@@ -118,11 +113,8 @@ class BRUE(Planner):
     def start(self, query: Query, session: Session) -> MeanSearch:
         horizon = self._steps(query.budget)
         switch = np.zeros(1, np.int64)
-        return MeanSearch(Search, query, session, gamma=self.gamma, horizon=horizon, switch=switch)
+        return MeanSearch(BRUEArrays, query, session, gamma=self.gamma, horizon=horizon, switch=switch)
 
     def _steps(self, budget: int | None) -> int:
         steps = horizon_for(self.horizon, self.gamma, budget)
         return max(1, steps // 3) if self.horizon is None and budget is not None else steps
-
-    def finish(self, query: Query, search: MeanSearch, stopped_by: str, seconds: float) -> Plan:
-        return estimates_plan(self, query, search, stopped_by, seconds)

@@ -14,13 +14,13 @@ from pacplan.algorithms.common.plans import estimates_plan
 from pacplan.algorithms.means.search import check_anytime
 from pacplan.bounds.bernoulli import kl_upper_from
 from pacplan.bounds.elementary import powers
-from pacplan.compiled.jit import inlined, records
+from pacplan.compiled.jit import inlined
 from pacplan.core import checks
 from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
-from pacplan.engine.restoring import TreeShape
+from pacplan.engine.restoring import Spans, link_to
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import (
     LINKS,
@@ -310,6 +310,7 @@ class _SequenceSearch(KernelSearch):
     """One search: a tree of action sequences."""
 
     derived = frozenset({"rules"})
+    spans: ClassVar[Spans] = {"tree.nodes": {"popular": link_to("pairs")}}
 
     def __init__(self, planner: OLOP | KLOLOP, query: Query, session: Session) -> None:
         model, gamma = query.model, planner.gamma
@@ -318,7 +319,7 @@ class _SequenceSearch(KernelSearch):
         low, high = step_range(model.reward_range, model.may_end)
         rules = (low, high - low, 1.0 / (1.0 - gamma), planner.level(episodes), planner.kl)
         self._gamma, self._low, self._width = gamma, low, high - low
-        self._rules = records(np.array([rules], RULES))
+        self._rules = np.array([rules], RULES)
         # Ties between actions played equally often are broken by this order.
         self._order = query.ties.permutation(len(query.actions))
         self.reserve()
@@ -326,11 +327,6 @@ class _SequenceSearch(KernelSearch):
     def kernel_state(self) -> Search:
         """What the kernel works on."""
         return Search(**self.engine_fields(), rules=self._rules)
-
-    def check_restored(self, shape: TreeShape) -> None:
-        """Raise ValueError unless the most played pairs are those of their sequences."""
-        shape.require_own("popular")
-        shape.require_depth(self.horizon)
 
     def _most_played(self, first: int) -> NDArray[np.int64]:
         """The most played sequence that begins with a pair: its pairs, one per step."""

@@ -11,7 +11,7 @@ from pacplan.algorithms.common.certainty import certain_plan, check_limits, tail
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.plans import best_estimate
 from pacplan.algorithms.common.stepwise import StepSearch
-from pacplan.compiled.jit import inlined, records
+from pacplan.compiled.jit import inlined
 from pacplan.compiled.prefetch import begin_to_load
 from pacplan.engine import steps
 from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, SPENT
@@ -335,7 +335,7 @@ class _PolicySearch(StepSearch):
         model = query.model
         self._rows = int(session.handle.table.outcomes.shape[-1])
         rules = (planner.gamma, planner.horizon or 0, model.steps is not None)
-        self._rules = records(np.array([rules], RULES))
+        self._rules = np.array([rules], RULES)
         self._tails = tails_of(planner.gamma, planner.horizon, model)
         self._way = np.zeros(64, np.int64)
         self._deepest = np.zeros(1, np.int64)
@@ -346,7 +346,7 @@ class _PolicySearch(StepSearch):
         return Search(
             tree=self.tree.arrays(),
             rules=self._rules,
-            tails=records(self._tails),
+            tails=self._tails,
             path=self._way,
             calls=self.calls,
             deepest=self._deepest,

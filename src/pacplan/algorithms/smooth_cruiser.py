@@ -12,7 +12,7 @@ from pacplan.algorithms.common.horizons import check_endless, check_gamma_below_
 from pacplan.algorithms.common.plans import estimates_plan
 from pacplan.algorithms.common.stepwise import StepSearch
 from pacplan.algorithms.common.units import units
-from pacplan.compiled.jit import inlined, records
+from pacplan.compiled.jit import inlined
 from pacplan.core import checks
 from pacplan.core.words import at_most, complement, exactly
 from pacplan.engine import steps
@@ -394,7 +394,7 @@ class _SmoothSearch(StepSearch):
         self._frames = np.zeros(_FIRST_FRAMES, FRAME)
         self._sums = np.zeros((_FIRST_FRAMES, most))
         self._fixed = {
-            "rules": records(np.array([rules], RULES)),
+            "rules": np.array([rules], RULES),
             "problem": self.problem,
             "depth": np.full(1, -1),
             "calls": self.calls,
@@ -402,7 +402,7 @@ class _SmoothSearch(StepSearch):
         }
 
     def kernel_state(self) -> Search:
-        return Search(frames=records(self._frames), sums=self._sums, **self._fixed)
+        return Search(frames=self._frames, sums=self._sums, **self._fixed)
 
     def reserve(self) -> int:
         """Make room for a recursion of twice the depth."""

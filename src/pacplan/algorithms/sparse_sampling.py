@@ -12,7 +12,7 @@ from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_st
 from pacplan.algorithms.common.plans import bounded_plan, estimates_plan
 from pacplan.algorithms.common.stepwise import StepSearch
 from pacplan.bounds.elementary import powers
-from pacplan.compiled.jit import inlined, records
+from pacplan.compiled.jit import inlined
 from pacplan.core import checks
 from pacplan.core.words import at_most, complement
 from pacplan.engine import steps
@@ -312,7 +312,7 @@ class _SparseSearch(StepSearch):
         self._search = Search(
             problem=self.problem,
             width=width,
-            frames=records(np.zeros(horizon, FRAME)),
+            frames=np.zeros(horizon, FRAME),
             depth=np.full(1, -1),
             successors=np.zeros((distinct, horizon), np.int64),
             counts=np.zeros((distinct, horizon), np.int64),

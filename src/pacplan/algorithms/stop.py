@@ -16,7 +16,6 @@ from pacplan.algorithms.common.confidence import size_assumptions, tail
 from pacplan.algorithms.common.horizons import check_endless, check_gamma_below_one, most_actions
 from pacplan.algorithms.common.plans import best_estimate, bounded_plan
 from pacplan.algorithms.common.stepwise import StepSearch
-from pacplan.compiled.jit import records
 from pacplan.core import checks
 from pacplan.core.words import at_most, complement
 from pacplan.engine import steps
@@ -301,7 +300,7 @@ class _PolicySearch(StepSearch):
         low, high = step_range(query.model.reward_range, query.model.may_end)
         self._least, self._most = low / (1.0 - planner.gamma), high / (1.0 - planner.gamma)
         self._draws = Draws(
-            request=records(np.zeros(1, REQUEST)),
+            request=np.zeros(1, REQUEST),
             problem=self.problem,
             successors=np.zeros(_BLOCK, np.int64),
             rewards=np.zeros(_BLOCK),

@@ -13,7 +13,7 @@ from pacplan.algorithms.common.horizons import check_endless, check_gamma_below_
 from pacplan.algorithms.common.plans import best_estimate, estimates_plan
 from pacplan.algorithms.common.stepwise import StepSearch
 from pacplan.algorithms.common.units import Units, units
-from pacplan.compiled.jit import inlined, records
+from pacplan.compiled.jit import inlined
 from pacplan.core import checks
 from pacplan.core.words import at_most, complement, exactly
 from pacplan.engine import steps
@@ -441,7 +441,7 @@ class _TrailSearch(StepSearch):
     def __init__(self, planner: TrailBlazer, query: Query, session: Session) -> None:
         super().__init__(planner, query, session, PAIR)
         self._units = units(query.model, planner.gamma)
-        self._rules = records(np.array([planner._rules(query.model)], RULES))
+        self._rules = np.array([planner._rules(query.model)], RULES)
         self._most_actions = max(most_actions(planner, query.model), len(query.actions))
         self._samples = np.zeros(4096, SAMPLE)
         self._frames = np.zeros(64, FRAME)
@@ -453,8 +453,8 @@ class _TrailSearch(StepSearch):
     def kernel_state(self) -> Search:
         return Search(
             tree=self.tree.arrays(),
-            samples=records(self._samples),
-            frames=records(self._frames),
+            samples=self._samples,
+            frames=self._frames,
             rules=self._rules,
             problem=self.problem,
             used=self._used,

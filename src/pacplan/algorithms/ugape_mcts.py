@@ -12,7 +12,7 @@ from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.confidence import check_accuracy, check_stops
 from pacplan.algorithms.common.plans import bounded_plan
 from pacplan.bounds.bernoulli import kl_upper_from
-from pacplan.compiled.jit import inlined, records
+from pacplan.compiled.jit import inlined
 from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
 from pacplan.engine import episodes
@@ -26,7 +26,7 @@ from pacplan.engine.curve import Points, add_point
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.promises import ENDLESS_GAME, MOVE_PAYS, TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
-from pacplan.engine.restoring import FLAG, Spans, TreeShape, link_to
+from pacplan.engine.restoring import FLAG, Spans, link_to
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import (
     LINKS,
@@ -364,9 +364,9 @@ class _GameSearch(KernelSearch):
         low, high = query.model.reward_range
         self._low, self._width = low, high - low
         rules = (planner.epsilon / self._width, -log(planner.delta), planner.rule == "lucb")
-        self._rules = records(np.array([rules], RULES))
-        self.root = records(np.zeros(len(query.actions), ROOT))
-        self._decision = records(np.zeros(1, DECISION))
+        self._rules = np.array([rules], RULES)
+        self.root = np.zeros(len(query.actions), ROOT)
+        self._decision = np.zeros(1, DECISION)
         self.reserve()
 
     def kernel_state(self) -> Search:
@@ -378,11 +378,6 @@ class _GameSearch(KernelSearch):
             root=self.root,
             decision=self._decision,
         )
-
-    def check_restored(self, shape: TreeShape) -> None:
-        """Raise ValueError unless the root's moves are those of the tree."""
-        shape.require_arms(self.root["pair"])
-        shape.require_depth(self.horizon)
 
     def curve(self) -> Points:
         """How the bounds have closed in, in the user's units."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.bounds.bernoulli import kl_upper_from
-from pacplan.compiled.jit import inlined, records
+from pacplan.compiled.jit import inlined
 
 # Intervals of more visits than this are not kept: then the last solution is a good start.
 MOST_VISITS = 128
@@ -34,7 +34,7 @@ class Memo(NamedTuple):
 
 def new_memo() -> Memo:
     """An empty memo."""
-    return Memo(np.zeros(MOST_VISITS * (MOST_VISITS + 1) // 2), records(np.zeros(_MEANS, MEAN)))
+    return Memo(np.zeros(MOST_VISITS * (MOST_VISITS + 1) // 2), np.zeros(_MEANS, MEAN))
 
 
 @inlined

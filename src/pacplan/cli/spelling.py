@@ -42,7 +42,6 @@ _OTHERS = {
     "chunk": "N",
     "exploration": "C",
     "max_policies": "N",
-    "recommend": "WHICH",
     "rollout": "WHICH",
     "rule": "WHICH",
     "target": "WHICH",

@@ -9,34 +9,11 @@ import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic, overload
-from numpy.typing import NDArray
 
 from pacplan.compiled.cache import keep_on_disk
 from pacplan.compiled.parts import PartCompiler
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def records(array: NDArray[Any]) -> NDArray[Any]:
-    """An array of records in the form in which kernels read fields as attributes.
-
-    Compiled kernels do so with any such array, and take plain ones faster.
-    """
-    return array.view(np.recarray) if numba.config.DISABLE_JIT else array
-
-
-def copied(array: NDArray[Any]) -> NDArray[Any]:
-    """A copy of some records, as `records` makes them. NumPy's own goes field by field."""
-    return records(np.frombuffer(bytearray(array.tobytes()), array.dtype).reshape(array.shape))
-
-
-def zeros(rows: int, kind: np.dtype[Any]) -> NDArray[Any]:
-    """Records of zeros, as `records` makes them, that can be resized in place."""
-    if not numba.config.DISABLE_JIT:
-        return np.zeros(rows, kind)
-    array = np.recarray(rows, kind)
-    array[...] = np.zeros((), kind)
-    return array
 
 
 # Kernels allocate nothing and keep no reference to an argument, so they are compiled without Numba's

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pacplan.compiled.interpreted import interpreted
-from pacplan.compiled.jit import records
 from pacplan.compiled.streams import Stream, streams
 from pacplan.core import checks
 from pacplan.engine.calls import CHUNK_DONE, REPORT, call_model, count_actions
@@ -60,7 +59,7 @@ class Caller:
         problem["lowest"], problem["width"], problem["horizon"] = low, high - low, steps
         problem["successors"] = 1 if deterministic else model.successors or checks.LARGEST
         problem["most_actions"], problem["may_end"] = model.max_actions or 0, model.may_end
-        self._rules = _Rules(records(problem), records(report))
+        self._rules = _Rules(problem, report)
         self.problem, self.report = self._rules.problem[0], self._rules.report[0]
         self._model, self._start, self._deterministic = model, start, deterministic
         # In models that are not stationary, a pair belongs to its step.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.compiled.jit import inlined, kernel, zeros
+from pacplan.compiled.jit import inlined, kernel
 from pacplan.compiled.tiered import run
 from pacplan.engine.room import HASHED, Room
 from pacplan.engine.tree import NONE
@@ -129,7 +129,7 @@ def has_room(table: MergeTable, more: int) -> bool:
 
 def empty_table(slots: int) -> MergeTable:
     """A table of `slots` slots, a power of two."""
-    return MergeTable(zeros(slots, SLOT), np.zeros(1, np.int64))
+    return MergeTable(np.zeros(slots, SLOT), np.zeros(1, np.int64))
 
 
 def grown(table: MergeTable, needed: int, room: Room) -> MergeTable:

@@ -1,7 +1,7 @@
-"""A search by a compiled kernel, as the driver sees it: the tree, room, and the calls to the kernel."""
+"""A search by a compiled kernel, as the driver sees it: its arrays, and the calls to the kernel."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from inspect import get_annotations
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
 
@@ -9,16 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.compiled.interpreted import interpreted
-from pacplan.compiled.jit import records
 from pacplan.compiled.tiered import ready
 from pacplan.engine.calls import ABORTED, FULL, NO_ROOM, REPORT, SPENT, STEP
-from pacplan.engine.checkpoint import Stored, named_arrays
 from pacplan.engine.curve import FIRST_MARK, Points, new_points, points_of
 from pacplan.engine.driver import Snapshot
-from pacplan.engine.episodes import play
+from pacplan.engine.episodes import FIELDS, play
 from pacplan.engine.promises import NO_ACTIONS, PROBLEM, broken_promise
 from pacplan.engine.query import Query
-from pacplan.engine.restoring import MOST_COUNTED, Spans, TreeShape, restore
+from pacplan.engine.restoring import MOST_COUNTED, Spans, restore
 from pacplan.engine.room import OutOfTimeError, Room
 from pacplan.engine.tree import BLOCK, FIRST_ROOM, NODE, Reader, SearchTree, read_nothing
 from pacplan.models.protocol import Session
@@ -27,6 +25,19 @@ from pacplan.models.protocol import Session
 _NOT_KEPT = frozenset({"problem", "path"})
 # Nodes, at most, that there is room for at first; more would take long to clear if it ends early.
 _MOST_EXPECTED = 1 << 15
+
+
+def kernel_arrays(declared: type) -> Any:
+    """Make a class that annotates a planner's own arrays the class that its kernels work on.
+
+    It is a named tuple of what the engine has (`pacplan.engine.episodes.FIELDS`) and of these arrays.
+    Methods of the engine's generic functions are registered for it.
+    """
+    own = get_annotations(declared)
+    made: Any = NamedTuple(declared.__name__, [*FIELDS, *own.items()])  # type: ignore[misc]
+    made.__module__, made.__qualname__ = declared.__module__, declared.__qualname__
+    made.__doc__ = declared.__doc__
+    return made
 
 
 class Kept(NamedTuple):
@@ -41,12 +52,16 @@ class Kept(NamedTuple):
     held: int
 
 
-class KernelSearch(ABC):
+class KernelSearch:
     """A search over a tree by a compiled kernel: by default the one that plays episodes.
+
+    The engine makes the tree and its own arrays, hands them to the kernel with those of the planner,
+    makes room in them, and keeps and restores them all.
 
     Attributes:
         report: counters, and the promise that was broken, if any.
         points: of its curve, as they were noted (`pacplan.engine.curve`).
+        arrays: the planner's own.
 
     Args:
         query: what is asked.
@@ -54,6 +69,8 @@ class KernelSearch(ABC):
         pair: the type of the tree's pairs.
         node: the type of its nodes.
         step: the type of the records of an episode's steps.
+        kind: the class of named tuples that the kernel works on.
+        arrays: the planner's own arrays in it, by the names of its fields; also named tuples of arrays.
         gamma: discount.
         horizon: most steps of an episode.
         deterministic: whether the user declared that every pair has one successor.
@@ -72,10 +89,12 @@ class KernelSearch(ABC):
     """Whether the driver is to ask for the points of the curve; a kernel may note them itself."""
     seconds_a_node: ClassVar[float] = 3e-8
     """Time that the plan takes to make once the search is over, for each node of the tree."""
+    grows: ClassVar[Mapping[str, str]] = {}
+    """Of the planner's own arrays, those that have a row for each of the tree's "nodes" or "pairs"."""
     derived: ClassVar[frozenset[str]] = frozenset()
     """Arrays that kernels see and that follow from the planner's settings or from the others."""
     growing: ClassVar[frozenset[str]] = frozenset()
-    """Arrays that may have more or fewer rows when the search goes on, besides those of the tree."""
+    """Arrays besides these that may have more or fewer rows when the search goes on (`make_room`)."""
     changing: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Of records of settings, the fields that the search writes to."""
     spans: ClassVar[Spans] = {}
@@ -89,6 +108,8 @@ class KernelSearch(ABC):
         node: np.dtype[Any] = NODE,
         step: np.dtype[Any] = STEP,
         *,
+        kind: Any = None,
+        arrays: Mapping[str, Any] | None = None,
         gamma: float,
         horizon: int,
         deterministic: bool = False,
@@ -124,12 +145,14 @@ class KernelSearch(ABC):
         problem["horizon"], problem["pairs_a_step"] = horizon, pairs_a_step
         problem["may_end"] = model.may_end
         self.calls = np.zeros(len(query.actions), np.int64)
-        self.problem = records(problem)
-        self.path = records(np.zeros(horizon, step))
-        self.reports = records(np.zeros(1, REPORT))
+        self.problem = problem
+        self.path = np.zeros(horizon, step)
+        self.reports = np.zeros(1, REPORT)
         self.report: Any = self.reports[0]
         self.report["mark"] = FIRST_MARK
         self.points = new_points(len(query.actions))
+        self._kind = kind
+        self.arrays: dict[str, Any] = dict(arrays or {})
         self._deterministic = deterministic
         self._pairs_a_step = pairs_a_step
         self._rng, self._ties = query.rng, query.ties
@@ -141,13 +164,19 @@ class KernelSearch(ABC):
         self._most_calls = MOST_COUNTED - earlier
         self._run = run
         self._compiled = False
+        if kind is not None:
+            self.reserve()
 
-    @abstractmethod
+    # What the kernel works on.
+
     def kernel_state(self) -> Any:
-        """The named tuple that the kernel works on: what `engine_fields` has, and the planner's own.
+        """The named tuple that the kernel works on.
 
-        The tree's arrays move when it grows, so the tuple is made anew for every chunk.
+        Arrays move when they grow, so the tuple is made anew for every chunk.
         """
+        engine = {**self.engine_fields(), "points": self.points}
+        own = {name: value for name, value in engine.items() if name in self._kind._fields}
+        return self._kind(**own, **self.arrays)
 
     def engine_fields(self) -> dict[str, Any]:
         """The fields of the kernel's tuple that belong to the engine (`pacplan.engine.episodes`)."""
@@ -159,9 +188,96 @@ class KernelSearch(ABC):
             "report": self.reports,
         }
 
-    @abstractmethod
+    def reserve(self) -> int:
+        """Make room for some more episodes; returns how many."""
+        pairs = self.horizon * self._pairs_a_step
+        episodes = max(1, FIRST_ROOM // pairs, len(self.tree.pairs) // (4 * pairs))
+        self.tree.reserve(episodes * self.horizon, episodes * pairs, self.room)
+        tree = self.tree.arrays()
+        for name, group in self.grows.items():
+            self.extend(name, len(tree.nodes if group == "nodes" else tree.pairs))
+        self.make_room(episodes)
+        return episodes
+
+    def make_room(self, episodes: int) -> None:
+        """Make room for so many more episodes in arrays that do not grow with the tree."""
+        return
+
+    def extend(self, name: str, rows: int) -> None:
+        """Make room for so many rows in one of the planner's own arrays, new ones zero."""
+        self.arrays[name] = self.room.extend(self.arrays[name], rows)
+
+    def prepare(self) -> int:
+        """Load the kernel for this kind of model, or have it compiled.
+
+        This makes the root, which may ask the model; so it returns how that ended, as `advance` does.
+        """
+        return self.advance(0, 0)
+
+    def advance(self, episodes: int, calls: int) -> int:
+        """Play at most `episodes` more, until `calls` in all; returns how it ended."""
+        last = int(self.report["episodes"]) + episodes
+        countable = min(calls, self._most_calls)
+        while True:
+            arguments = (
+                self.kernel_state(),
+                self.session.handle,
+                self.root_state,
+                last - int(self.report["episodes"]),
+                countable,
+                self._rng,
+                self._ties,
+            )
+            if not self._compiled:
+                late = self.room.deadline is not None
+                self._compiled = ready(self._run, arguments, late=late)
+            run = self._run if self._compiled else interpreted(self._run)
+            status = int(run(*arguments))
+            if status == SPENT and countable < calls:
+                return FULL
+            called = status == ABORTED and not self.report["refused"]
+            if called or self.report["promise"] == NO_ACTIONS:
+                asked = int(self.report["action"]) if called else None
+                self.session.diagnose(int(self.report["state"]), asked, int(self.report["h"]))
+            if status != NO_ROOM:
+                return status
+            try:
+                self.reserve()
+            except MemoryError:
+                return FULL
+            except OutOfTimeError:
+                self.report["refused"] = 1
+                return ABORTED
+
+    # What the driver asks.
+
+    @property
+    def slow(self) -> bool:
+        """Whether an episode may take long: the kernel is not there yet, or calls Python code."""
+        return not self._compiled or self.session.slow
+
+    def stop_at(self, deadline: float | None) -> None:
+        """Begin no call to the model after this reading of `time.perf_counter`."""
+        self.room.deadline = deadline
+        self.session.stop_at(deadline)
+
+    def finishing(self) -> float:
+        """Seconds, at most, that the plan takes to make once the search has ended."""
+        return self.seconds_a_node * float(self.tree.arrays().used[0])
+
+    def halt(self) -> None:
+        """Begin no further call to the model."""
+        self.report["halt"] = 1
+
+    def broken_promise(self) -> Exception:
+        """The error for a model that broke a promise."""
+        return broken_promise(self.report, self.problem[0], self.session, self._deterministic)
+
+    # How the search stands.
+
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
+        raise NotImplementedError
 
     def standing(
         self,
@@ -222,83 +338,24 @@ class KernelSearch(ABC):
 
     def acting_nodes(self) -> NDArray[np.int32] | None:
         """By node, the one that holds its state's actions, if equal states are merged; else None."""
-        return None
+        graph = self.arrays.get("graph")
+        return None if graph is None else graph.canonical
 
-    def reserve(self) -> int:
-        """Make room for some more episodes; returns how many."""
-        pairs = self.horizon * self._pairs_a_step
-        episodes = max(1, FIRST_ROOM // pairs, len(self.tree.pairs) // (4 * pairs))
-        self.tree.reserve(episodes * self.horizon, episodes * pairs, self.room)
-        return episodes
-
-    def prepare(self) -> int:
-        """Load the kernel for this kind of model, or have it compiled.
-
-        This makes the root, which may ask the model; so it returns how that ended, as `advance` does.
-        """
-        return self.advance(0, 0)
-
-    @property
-    def slow(self) -> bool:
-        """Whether an episode may take long: the kernel is not there yet, or calls Python code."""
-        return not self._compiled or self.session.slow
-
-    def stop_at(self, deadline: float | None) -> None:
-        """Begin no call to the model after this reading of `time.perf_counter`."""
-        self.room.deadline = deadline
-        self.session.stop_at(deadline)
-
-    def finishing(self) -> float:
-        """Seconds, at most, that the plan takes to make once the search has ended."""
-        return self.seconds_a_node * float(self.tree.arrays().used[0])
-
-    def halt(self) -> None:
-        """Begin no further call to the model."""
-        self.report["halt"] = 1
-
-    def advance(self, episodes: int, calls: int) -> int:
-        """Play at most `episodes` more, until `calls` in all; returns how it ended."""
-        last = int(self.report["episodes"]) + episodes
-        countable = min(calls, self._most_calls)
-        while True:
-            arguments = (
-                self.kernel_state(),
-                self.session.handle,
-                self.root_state,
-                last - int(self.report["episodes"]),
-                countable,
-                self._rng,
-                self._ties,
-            )
-            if not self._compiled:
-                late = self.room.deadline is not None
-                self._compiled = ready(self._run, arguments, late=late)
-            run = self._run if self._compiled else interpreted(self._run)
-            status = int(run(*arguments))
-            if status == SPENT and countable < calls:
-                return FULL
-            called = status == ABORTED and not self.report["refused"]
-            if called or self.report["promise"] == NO_ACTIONS:
-                asked = int(self.report["action"]) if called else None
-                self.session.diagnose(int(self.report["state"]), asked, int(self.report["h"]))
-            if status != NO_ROOM:
-                return status
-            try:
-                self.reserve()
-            except MemoryError:
-                return FULL
-            except OutOfTimeError:
-                self.report["refused"] = 1
-                return ABORTED
+    # Its arrays between two chunks: saved, restored, and put back.
 
     def state_arrays(self) -> dict[str, NDArray[Any]]:
         """The whole search between two chunks: its arrays by name."""
-        own = dict(named_arrays(self.kernel_state()))
+        own = dict(_named_arrays(self.kernel_state()))
         streams = {"streams.rng": self._rng.words, "streams.ties": self._ties.words}
         arrays = {name: own[name] for name in own if name not in self.derived | _NOT_KEPT}
         return arrays | streams | {"points": self.points} | self.session.memory()
 
-    def restore(self, saved: Mapping[str, Stored]) -> None:
+    def saved_arrays(self) -> dict[str, NDArray[Any]]:
+        """The same for a checkpoint: without the records of the tree that are not in use."""
+        sizes = self.sizes()
+        return {name: array[: sizes.get(name)] for name, array in self.state_arrays().items()}
+
+    def restore(self, saved: Mapping[str, NDArray[Any]]) -> None:
         """Put a search that was set up in the same way where a file's arrays found it.
 
         Raises:
@@ -315,11 +372,13 @@ class KernelSearch(ABC):
             "tree.nodes": nodes,
             "tree.pairs": pairs,
             "actions": len(self.actions),
+            "offered": int(self.tree.nodes["actions"].max(initial=0)),
+            "visits": MOST_COUNTED,
             "horizon": self.horizon,
         }
 
-    def check_restored(self, shape: TreeShape) -> None:
-        """Raise ValueError for what a file claims that no search can have come to."""
+    def check_restored(self) -> None:
+        """Raise ValueError for what a file claims, beside `spans`, and would lead kernels astray."""
         return
 
     def keep(self, before: Kept | None = None) -> Kept:
@@ -349,14 +408,17 @@ class KernelSearch(ABC):
         if name in ("tree.nodes", "tree.pairs"):
             self.tree.fit(name.removeprefix("tree."), shape[0])
         else:
-            # Without compilation, kernels see a view of the array.
-            owner = array if array.base is None else array.base
-            owner.resize(shape, refcheck=False)
+            array.resize(shape, refcheck=False)
         return self.state_arrays()[name]
 
-    def broken_promise(self) -> Exception:
-        """The error for a model that broke a promise."""
-        return broken_promise(self.report, self.problem[0], self.session, self._deterministic)
+
+def _named_arrays(group: Any, prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
+    """All arrays in nested named tuples, by their path."""
+    for name, value in zip(group._fields, group, strict=True):
+        if isinstance(value, np.ndarray):
+            yield prefix + name, value
+        elif hasattr(value, "_fields"):
+            yield from _named_arrays(value, f"{prefix}{name}.")
 
 
 def _copy(source: NDArray[Any], target: NDArray[Any]) -> None:

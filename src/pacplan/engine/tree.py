@@ -28,7 +28,7 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from pacplan.compiled.jit import PART, inlined, zeros
+from pacplan.compiled.jit import PART, inlined
 from pacplan.compiled.prefetch import begin_to_load
 from pacplan.core.keys import signs
 from pacplan.engine.mapped import resized
@@ -297,8 +297,8 @@ class SearchTree:
         self._labels = labels
         self._read: Reader = read_nothing
         self._acting: NDArray[np.int32] | None = None
-        self._nodes = zeros(room, node)
-        self._pairs = zeros(room, pair)
+        self._nodes = np.zeros(room, node)
+        self._pairs = np.zeros(room, pair)
         self._used = np.zeros(2, np.int64)
 
     def arrays(self) -> TreeArrays:

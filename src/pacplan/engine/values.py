@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.compiled.jit import records
-
 # Bounds on what can still be earned with k steps to go, record k = 0..H, in the user's units. A
 # *node* is a state in which an action is still to be taken; an *outcome* may also be the end of the
 # episode, after which nothing is earned. With rewards in [0, 1] both lie in [0, sigma_k],
@@ -45,7 +43,7 @@ def value_range(
     if may_end:
         ranges["outcome_upper"] = np.maximum(ranges["outcome_upper"], 0.0)
         ranges["outcome_lower"] = np.minimum(ranges["outcome_lower"], 0.0)
-    return records(ranges)
+    return ranges
 
 
 def step_range(reward_range: tuple[float, float], may_end: bool) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from pacplan.compiled.dispatch import generic
-from pacplan.compiled.jit import call_python, caller, inlined, records
+from pacplan.compiled.jit import call_python, caller, inlined
 from pacplan.compiled.streams import STREAM
 
 # How a call ended: the episode goes on or ends with this transition, or the call failed.
@@ -111,11 +111,11 @@ def handle_of(
     python: PythonHandle | None = None,
 ) -> Handle:
     """The handle of a model of one kind, of which nothing else is known."""
-    nothing = records(np.zeros((0, 0, 0, 0), OUTCOME))
+    nothing = np.zeros((0, 0, 0, 0), OUTCOME)
     return Handle(
         table or TableHandle(nothing, np.zeros(0, np.int32), False, False, 0.0, 1.0),
         compiled or CompiledHandle(0, 0),
-        python or PythonHandle(0, 0, 0, 0, 0, records(np.zeros(1, ANSWER)), np.zeros(1)),
+        python or PythonHandle(0, 0, 0, 0, 0, np.zeros(1, ANSWER), np.zeros(1)),
         KnowledgeHandle(False, False, False, 0, np.zeros(2)),
     )
 

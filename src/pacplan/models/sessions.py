@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.compiled.jit import records
 from pacplan.core.keys import same, signs, told_apart
 from pacplan.core.notes import add_note, pass_on, shown
 from pacplan.models import handles, states
@@ -60,7 +59,7 @@ class PythonSession(Session):
         self._deadline = math.inf
         self._interrupted = False
         self._seed: Any = self._rng.bit_generator.state
-        self._answer = records(np.zeros(1, handles.ANSWER))
+        self._answer = np.zeros(1, handles.ANSWER)
         self._point = np.zeros(1 + handles.MOST_COORDINATES)
         # Kernels know these by their addresses, so they must live as long as the session.
         self._entries: tuple[Any, ...] = (

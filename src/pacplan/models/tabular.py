@@ -5,7 +5,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pacplan.compiled.jit import records
 from pacplan.compiled.streams import Stream
 from pacplan.core import checks
 from pacplan.core.identity import described
@@ -195,7 +194,7 @@ class TabularMDP(Table):
     def open(self, seed: np.random.SeedSequence) -> Session:
         """Start a session for one plan."""
         # Here, not before: a model may have been pickled in a process where kernels are compiled.
-        table = self._table._replace(outcomes=records(self._table.outcomes))
+        table = self._table
         return Session(handle_of(table=table), None if self.same_actions else self._listed)
 
     def fingerprint(self) -> str:

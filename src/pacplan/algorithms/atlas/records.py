@@ -8,7 +8,6 @@ import numpy as np
 from pacplan.algorithms.atlas.chart import CLAIM, LINK, NONE, PAIR, STATE, WALK, Chart
 from pacplan.algorithms.atlas.estimate import Estimate, Numbers, Values, estimate
 from pacplan.algorithms.atlas.problem import Design, Problem
-from pacplan.compiled.jit import records, zeros
 from pacplan.engine.graph import empty_table, grown
 from pacplan.engine.room import Room
 
@@ -26,21 +25,21 @@ class Records:
 
     def __init__(self, listed: Numbers, most: int) -> None:
         self._listed, self._most = listed, np.array([most])
-        self._states, self._pairs, self._links = (zeros(0, kind) for kind in (STATE, PAIR, LINK))
-        self.claims = zeros(0, CLAIM)
+        self._states, self._pairs, self._links = (np.zeros(0, kind) for kind in (STATE, PAIR, LINK))
+        self.claims = np.zeros(0, CLAIM)
         self._used, self._cursor = np.zeros(3, np.int64), np.zeros(1, np.int64)
         self._state_table, self._link_table = empty_table(16), empty_table(16)
         self.functions, self._outside = np.zeros((1, 0)), np.zeros(0)
-        self.walk = zeros(1, WALK)
+        self.walk = np.zeros(1, WALK)
         self._policy, self._least = np.zeros((0, 0), np.int64), np.zeros(0)
 
     def chart(self, **fields: Any) -> Chart:
         """What the kernel works on; the engine's fields are given."""
         return Chart(
-            states=records(self._states),
-            pairs=records(self._pairs),
-            links=records(self._links),
-            claims=records(self.claims),
+            states=self._states,
+            pairs=self._pairs,
+            links=self._links,
+            claims=self.claims,
             used=self._used,
             listed=self._listed,
             most=self._most,
@@ -49,7 +48,7 @@ class Records:
             link_table=self._link_table,
             functions=self.functions,
             outside=self._outside,
-            walk=records(self.walk),
+            walk=self.walk,
             policy=self._policy,
             least=self._least,
             **fields,
@@ -124,7 +123,7 @@ class Records:
         self.functions = np.empty((rows, columns))
         self.functions[: functions.values.shape[1]] = functions.values.T
         self.functions[functions.values.shape[1] :] = functions.outside
-        self.claims = zeros(len(claims.pair), CLAIM)
+        self.claims = np.zeros(len(claims.pair), CLAIM)
         self.claims["column"], self.claims["theta"] = claims.function, claims.theta
         self.claims["product"] = 1.0
         pairs = self._pairs[: self._used[1]]
@@ -135,4 +134,4 @@ class Records:
         """The round is over: calls count for no claims."""
         self._pairs["claims"] = 0
         self.walk["state"] = NONE
-        self.claims = zeros(0, CLAIM)
+        self.claims = np.zeros(0, CLAIM)

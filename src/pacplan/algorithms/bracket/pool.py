@@ -20,10 +20,9 @@ from pacplan.algorithms.bracket.constants import (
     PRIOR_SLOPE,
     SPARSE_GROWTH,
 )
-from pacplan.compiled.jit import called, inlined, zeros
+from pacplan.compiled.jit import called, inlined
 from pacplan.engine.calls import halted
 from pacplan.engine.graph import MergeTable, empty_table, find, grown, merge
-from pacplan.engine.restoring import check_table, owners, require
 from pacplan.engine.room import Room
 from pacplan.engine.tree import NONE
 
@@ -76,9 +75,9 @@ class PoolArrays:
     def __init__(self, actions: int, horizon: int, guessed: bool) -> None:
         self._most_found = horizon + 1, (horizon + 1) * actions, horizon + 1
         self._used = np.zeros(5, np.int64)
-        self._states = zeros(0, STATE)
-        self._pairs = zeros(0, PAIR)
-        self._outcomes = zeros(0, OUTCOME)
+        self._states = np.zeros(0, STATE)
+        self._pairs = np.zeros(0, PAIR)
+        self._outcomes = np.zeros(0, OUTCOME)
         self._values = np.zeros((0, horizon + 1))
         self._guesses = np.zeros((0, horizon + 1 if guessed else 0))
         self._weight = np.ones(1)
@@ -102,23 +101,6 @@ class PoolArrays:
         """How many states, pairs and outcomes there are."""
         states, pairs, outcomes = self._used[:3].tolist()
         return states, pairs, outcomes
-
-    def check_restored(self) -> None:
-        """Raise ValueError unless states have blocks of pairs, and these have outcomes."""
-        states, pairs, outcomes = self.used
-        beside = min(len(self._values), len(self._guesses), len(self._places.slots) - 1)
-        require(len(self._states) <= beside, "its pool has no room")
-        offered = self._states["actions"][:states]
-        require(
-            offered.sum() == pairs
-            and np.array_equal(self._states["first"][:states], np.cumsum(offered) - offered),
-            "pairs of its pool",
-        )
-        require(np.array_equal(np.sort(check_table(self._places, states)), np.arange(states)), "places")
-        after = self._outcomes["next"][:outcomes]
-        seen = self._pairs["n"][:pairs] > 0
-        heads = np.where(seen, self._pairs["outcome"][:pairs], NONE)
-        require(np.all(owners(heads, after) != NONE), "outcomes of its pool")
 
     def reserve(self, room: Room) -> None:
         """Make room for another episode at least, up to a limit."""

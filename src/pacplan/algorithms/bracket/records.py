@@ -183,8 +183,8 @@ SPANS: Spans = {
         "proven": (0, "grid"),
         "forced": (0, "forced grid"),
         "forces": COUNT,
-        "forced_account": (0, "accounts"),
-        "account": (0, "accounts"),
+        "forced_account": (0, "forced_wealth"),
+        "account": (0, "wealth"),
         "refill": COUNT,
         "followed": COUNT,
         "unguided": COUNT,
@@ -199,15 +199,16 @@ SPANS: Spans = {
         "foreseen": link_to("nodes"),
         "advised": link_to("most actions"),
     },
-    "pool.states": {"actions": (1, "most actions")},
-    "pool.pairs": {"n": COUNT},
-    "pool.outcomes": {"place": (ENDED, "states"), "count": COUNT},
+    "rules": {"widest": COUNT},
+    "pool.states": {"first": (0, "pool.pairs"), "actions": (1, "most actions")},
+    "pool.pairs": {"n": COUNT, "outcome": (0, "found")},
+    "pool.outcomes": {"place": (ENDED, "states"), "count": COUNT, "next": link_to("found")},
 }
 # ... and what changes beside what was fixed before the search began.
 CHANGING = {
     "rules": (
         *("least_return", "most_return", "reserve", "bettors", "forcers"),
-        *("due", "swept", "owed", "row"),
+        *("due", "swept", "owed", "row", "widest"),
     ),
     "steps": ("prior", "found"),
     "moments": ("centre", "spread", "skew"),

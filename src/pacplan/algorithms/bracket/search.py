@@ -15,7 +15,7 @@ from pacplan.algorithms.bracket.constants import (
     FIRST_ACCOUNTS,
     SMALL_COUNTS,
 )
-from pacplan.algorithms.bracket.pool import ENDED, PoolArrays
+from pacplan.algorithms.bracket.pool import PoolArrays
 from pacplan.algorithms.bracket.records import (
     ARM,
     CHANGING,
@@ -31,13 +31,12 @@ from pacplan.algorithms.bracket.setting import Task, setting_of
 from pacplan.algorithms.common.confidence import tail
 from pacplan.algorithms.common.funds import FIRST_BET
 from pacplan.algorithms.common.plans import within
-from pacplan.algorithms.common.returns import ANYTHING, NEWEST, check_accounts, check_returns
-from pacplan.compiled.jit import copied, records, zeros
+from pacplan.algorithms.common.returns import ANYTHING, NEWEST, check_returns
 from pacplan.engine.curve import Points
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_graph, grown_graph
 from pacplan.engine.query import Query
-from pacplan.engine.restoring import MOST_COUNTED, TreeShape, check_graph, require
+from pacplan.engine.restoring import MOST_COUNTED, require
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
 from pacplan.models.knowledge import attach
@@ -115,31 +114,31 @@ class BracketSearch(KernelSearch):
             )
         )
         cost = setting.prices
-        self.root = zeros(actions, ARM)
-        self._decision = zeros(1, DECISION)
+        self.root = np.zeros(actions, ARM)
+        self._decision = np.zeros(1, DECISION)
         self._pool = PoolArrays(room, horizon, planner.value is not None)
         self._wealth = np.zeros((0, setting.grid.points, len(NEWEST)))
         self._forced_wealth = np.zeros((0, setting.grid.forced_points, setting.grid.fractions))
         self._gaps = np.zeros((0, actions))
         self._bets = np.zeros((0, len(cost.opening)))
         self._predicted = np.zeros((0, len(setting.predictors)))
-        self._scratch = zeros(max(room, len(cost.opening), horizon), SCRATCH)
+        self._scratch = np.zeros(max(room, len(cost.opening), horizon), SCRATCH)
         # If evidence is pooled, one column per depth, and one for what follows the last step.
         columns = horizon + 1 if merge == "stationary" else 1
         self._bounds = Bounds(*(np.zeros((0, columns)) for _ in range(3)))
         self._graph = empty_graph(horizon, merge == "stationary") if merge != "tree" else None
-        self._rules = copied(setting.rules)
+        self._rules = setting.rules.copy()
         self._fixed: dict[str, Any] = {
             "opening": cost.opening,
             "stakes": cost.stakes,
             "rules": self._rules,
-            "levels": copied(cost.levels),
-            "steps": copied(setting.steps),
+            "levels": cost.levels.copy(),
+            "steps": setting.steps.copy(),
             "entropies": _entropies(),
             "root": self.root,
-            "moments": records(np.repeat(setting.moments[np.newaxis], actions, 0)),
+            "moments": np.repeat(setting.moments[np.newaxis], actions, 0),
             "decision": self._decision,
-            "predictors": records(setting.predictors),
+            "predictors": setting.predictors,
         }
         self.reserve()
 
@@ -188,36 +187,19 @@ class BracketSearch(KernelSearch):
         return super().sizes() | {
             "grid": grid.points,
             "forced grid": grid.forced_points,
-            "accounts": len(self.actions),
             "most actions": MOST_COUNTED,
             "states": states,
             "pool.states": states,
             "pool.pairs": pairs,
             "pool.outcomes": outcomes,
+            "found": max(1, outcomes),
         }
 
-    def check_restored(self, shape: TreeShape) -> None:
-        """Raise ValueError for accounts that nobody opened, and places that are another state's."""
-        rules, root, nodes = self._rules[0], self.root, self.tree.nodes
-        shape.require_arms(root["pair"])
-        check_accounts(rules, root, self._wealth, self._forced_wealth)
-        require(not rules["joint"] or len(self._gaps) >= len(self._wealth), "accounts")
-        require(0.0 <= rules["owed"] <= MOST_COUNTED, "calls that are owed")
-        self._pool.check_restored()
-        going = nodes["actions"] != 0
-        require(np.array_equal(nodes["place"] == ENDED, ~going), "a place after the end")
-        known = nodes["place"] >= 0
-        offered = self._pool.arrays().states["actions"][nodes["place"][known]]
-        require(np.array_equal(offered, nodes["actions"][known]), "the place of another state")
-        require(np.all(nodes["reached"] >= 0.0), "what was reached less than never")
-        pooled = self._graph is not None and self._graph.pooled
-        if not pooled:
-            shape.require_depth(self.horizon)
-        require(np.array_equal(nodes["depth"], 0 * shape.depth if pooled else shape.depth), "depths")
-        shape.require_counts()
-        rules["widest"] = shape.widest
-        if self._graph is not None:
-            check_graph(self, self._graph, shape)
+    def check_restored(self) -> None:
+        """Raise ValueError for states of the pool that have more pairs than there are."""
+        states, pairs, _ = self._pool.used
+        offered = self._pool.arrays().states["actions"][:states]
+        require(offered.sum() == pairs, "the pairs of its pool")
 
     def _opened(self, accounts: NDArray[np.float64], used: int, beside: int = 0) -> NDArray[np.float64]:
         """Room for an action to begin betting, or for some, and for twice as many once all bet.

@@ -56,17 +56,15 @@ from pacplan.algorithms.common.returns import (
     FIRST_SPREAD,
     MOMENTS,
     NEWEST,
-    check_accounts,
     check_returns,
     return_range,
 )
 from pacplan.bounds.elementary import powers
-from pacplan.compiled.jit import copied, records, zeros
 from pacplan.compiled.tiered import run
 from pacplan.engine import steps
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
-from pacplan.engine.restoring import MOST_COUNTED, TreeShape, check_states, require
+from pacplan.engine.restoring import MOST_COUNTED, check_states, require
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import NONE, Evidence, Reader
 from pacplan.engine.values import step_range
@@ -201,18 +199,18 @@ class CanopySearch(KernelSearch):
         )
         actions = len(query.actions)
         self.tree.reserve(1, actions, self.room)
-        self.root = zeros(actions, ARM)
+        self.root = np.zeros(actions, ARM)
         self.root["ceiling"] = math.ceil(setting.span / setting.rules["step"][0] - 1e-9)
         self.root["forced_ceiling"] = int(
             (setting.span - 1e-9) / (setting.rules["stride"][0] * setting.rules["step"][0]) + 1
         )
         self.root["due"] = PILOTS
-        self._unit = zeros(1, UNIT)
+        self._unit = np.zeros(1, UNIT)
         self._unit["policy"] = planner.policy is not None
-        self._rules = copied(setting.rules)
-        self._marks, self._draws = zeros(_FIRST_ROOM, MARK), zeros(_FIRST_ROOM, DRAWN)
+        self._rules = setting.rules.copy()
+        self._marks, self._draws = np.zeros(_FIRST_ROOM, MARK), np.zeros(_FIRST_ROOM, DRAWN)
         self._looks = np.zeros(actions)
-        self._shared = zeros(SHARED, SLOT)
+        self._shared = np.zeros(SHARED, SLOT)
         self._wealth = np.zeros((1, setting.grid.points, len(NEWEST)))
         self._forced_wealth = np.zeros((1, setting.grid.forced_points, setting.grid.fractions))
         moments = np.zeros((actions, len(NEWEST)), MOMENTS)
@@ -221,21 +219,21 @@ class CanopySearch(KernelSearch):
         self._fixed: dict[str, Any] = {
             "rules": self._rules,
             "unit": self._unit,
-            "levels": copied(setting.levels),
+            "levels": setting.levels.copy(),
             "root": self.root,
             "widths": np.zeros((actions, horizon), np.int64),
             "kept": np.zeros((actions, horizon), np.int64),
             "shapes": np.zeros((3, 2, horizon), np.int64),
-            "moments": records(moments),
-            "tree_moments": copied(moments),
+            "moments": moments,
+            "tree_moments": moments.copy(),
             "tree_wealth": np.zeros((actions, setting.grid.points, len(NEWEST))),
             "forced_tree_wealth": np.zeros(
                 (actions, setting.grid.forced_points, setting.grid.fractions)
             ),
-            "frames": zeros(horizon, FRAME),
+            "frames": np.zeros(horizon, FRAME),
             "paid": np.zeros(horizon),
-            "cells": zeros(CELLS, CELL),
-            "notes": zeros(NOTES, NOTE),
+            "cells": np.zeros(CELLS, CELL),
+            "notes": np.zeros(NOTES, NOTE),
             "keys": np.zeros(2 * RESOLUTIONS + 4, np.int64),
             "point": np.zeros(MOST_COORDINATES),
             "origin": np.zeros(MOST_COORDINATES),
@@ -270,7 +268,7 @@ class CanopySearch(KernelSearch):
         self.room.extend(self._looks, int(unit["actions"]))
         if 2 * (int(unit["shared"]) + self.horizon + 1) > len(self._shared):
             self.room.take(2 * self._shared.nbytes)
-            larger = zeros(2 * len(self._shared), SLOT)
+            larger = np.zeros(2 * len(self._shared), SLOT)
             run(copy_shared, len(larger), self._shared, larger, int(unit["number"]))
             self._shared = larger
         for accounts, used in (
@@ -291,14 +289,10 @@ class CanopySearch(KernelSearch):
             "notes": int(unit["notes"]),
         }
 
-    def check_restored(self, shape: TreeShape) -> None:
+    def check_restored(self) -> None:
         """Raise ValueError for a tree, an episode or a step of them that cannot be under way."""
         unit, root, fixed = self._unit[0], self.root, self._fixed
-        require(len(shape.owner) == (len(self.actions) if len(shape.parent) else 0), "the root")
-        require(len(shape.owner) or unit["phase"] == DECIDE, "something under way before the root")
-        check_accounts(self._rules[0], root, self._wealth, self._forced_wealth)
-        if len(shape.owner) == 0:
-            return
+        require(len(self.tree.pairs) == len(self.actions), "the root")
         require(np.all(root["leaf"] > 0) and unit["root"] == self.root_state, "the root")
         h, leaf = np.arange(self.horizon), root["leaf"][:, np.newaxis]
         widths, kept = fixed["widths"], fixed["kept"]

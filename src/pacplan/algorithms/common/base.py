@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 
 from pacplan.algorithms.common.many import Plans, Seeds, plan_all, shared_delta
+from pacplan.algorithms.common.plans import estimates_plan
 from pacplan.compiled.streams import streams
 from pacplan.core import checks
 from pacplan.core.fragments import settings_html
@@ -260,7 +261,7 @@ class Planner(ABC):
 
         Raises:
             ValueError: the file is damaged, contradicts itself, or is of another planner, model or
-                version of pacplan. (What it says was drawn is believed.)
+                version of pacplan.
             OSError: the file cannot be read.
         """
         check_model(model)
@@ -313,9 +314,9 @@ class Planner(ABC):
     def start(self, query: Query, session: Any) -> Any:
         """Set up the search, without a call to the model."""
 
-    @abstractmethod
     def finish(self, query: Query, search: Any, stopped_by: str, seconds: float) -> Plan:
-        """The answer, from where the search stands."""
+        """The answer, from where the search stands; by default the largest estimate, not guaranteed."""
+        return estimates_plan(self, query, search, stopped_by, seconds)
 
     def _repr_html_(self) -> str:
         """The planner in a notebook: all its settings."""

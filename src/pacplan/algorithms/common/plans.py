@@ -1,16 +1,18 @@
 """The making of plans: from estimates alone, or from bounds."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.diagnosing import diagnosis_of, vacuity
 from pacplan.core.words import exactly
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
 from pacplan.result import Curve, Plan
+
+if TYPE_CHECKING:
+    from pacplan.algorithms.common.base import Planner
 
 
 def within(
@@ -31,7 +33,7 @@ def best_estimate(values: NDArray[Any], order: NDArray[np.int64]) -> int:
 
 
 def estimates_plan(
-    planner: Planner,
+    planner: "Planner",
     query: Query,
     search: Any,
     stopped_by: str,
@@ -83,7 +85,7 @@ def estimates_plan(
 
 
 def bounded_plan(
-    planner: Planner,
+    planner: "Planner",
     query: Query,
     search: Any,
     snapshot: Snapshot,

@@ -12,12 +12,10 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacplan.algorithms.common.funds import FIRST_BET, FUNDED_FIELDS, total
 from pacplan.algorithms.common.guidance import GUIDANCE_FIELDS, compare
 from pacplan.compiled.jit import inlined
-from pacplan.engine.restoring import require
 from pacplan.models.protocol import BrokenPromiseError
 
 # The bets on the returns of an action of the root.
@@ -75,19 +73,6 @@ def return_range(
             f"[{low * sigma}, {(low + width) * sigma}]: the two must share more than one number"
         )
     return floor, ceiling
-
-
-def check_accounts(
-    rules: Any, root: Any, wealth: NDArray[np.float64], forced_wealth: NDArray[np.float64]
-) -> None:
-    """Raise ValueError unless the accounts of a restored search are those that its actions opened."""
-    for used, opened, accounts, rows in (
-        (rules["bettors"], root["refill"] > 0, root["account"], len(wealth)),
-        (rules["forcers"], root["forces"] > 0, root["forced_account"], len(forced_wealth)),
-    ):
-        numbers = np.sort(accounts[opened])
-        require(used <= rows and np.array_equal(numbers, np.arange(used)), "accounts")
-    require(np.all((root["exploits"] <= FIRST_BET) | (root["refill"] > 0)), "bets without an account")
 
 
 def check_returns(

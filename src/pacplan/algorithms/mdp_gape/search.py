@@ -25,12 +25,10 @@ from pacplan.algorithms.mdp_gape.sweep import plug_in, regrow, sweep
 from pacplan.bounds import thresholds as exploration
 from pacplan.bounds.intervals import mean_interval
 from pacplan.bounds.thresholds import Setting
-from pacplan.compiled.jit import records
 from pacplan.compiled.tiered import ready, run
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_graph, grown_graph
 from pacplan.engine.query import Query
-from pacplan.engine.restoring import TreeShape, check_graph, require
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
 from pacplan.engine.values import value_range
@@ -107,16 +105,16 @@ class GapSearch(KernelSearch):
         rules["per_path"] = self.thresholds.per_path
         rules["bounded"] = planner.value_bounds is not None
         rules["keep_last"] = query.reuse is not None
-        self.root = records(np.zeros(len(query.actions), ROOT))
-        self._decision = records(np.zeros(1, DECISION))
-        self._rules = records(rules)
+        self.root = np.zeros(len(query.actions), ROOT)
+        self._decision = np.zeros(1, DECISION)
+        self._rules = rules
         self._graph = empty_graph(horizon) if merged else None
         self._fixed: dict[str, Any] = {
             "rules": self._rules,
             "values": values,
             "root": self.root,
             "decision": self._decision,
-            "ball": records(np.zeros(model.successors or 1, BALL)),
+            "ball": np.zeros(model.successors or 1, BALL),
         }
         self.reserve()
         if len(self.tree) > 0:
@@ -166,20 +164,9 @@ class GapSearch(KernelSearch):
             ready(plug_in, (self._merged_state(), np.empty(0)), late=True)
         return episodes
 
-    def check_restored(self, shape: TreeShape) -> None:
-        """Raise ValueError for visits that do not add up, and merged nodes that are not."""
-        shape.require_arms(self.root["pair"])
-        shape.require_depth(self.horizon)
-        require(shape.widest <= self.successors, "too many successors")
-        most = self.tree.pairs["n"].max(initial=0)
-        require(np.all(self.tree.pairs["reward"] > -1.0), "rewards that are no numbers")
-        require(most <= self.report["episodes"], "more visits than episodes")
-        # The table of radii grows with the episodes, however many a file claims.
-        self.room.take(int(self.report["episodes"]) * self._table.rows[0].nbytes)
-        require(len(self.tree) == 0 or self.tree.nodes[0]["count"] == 0, "visits of the root")
-        shape.require_counts()
-        if self._graph is not None:
-            check_graph(self, self._graph, shape)
+    def sizes(self) -> dict[str, int]:
+        """No pair has more visits than there were episodes, for which there are radii."""
+        return super().sizes() | {"visits": int(self.report["episodes"]) + 1}
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""

@@ -21,74 +21,58 @@ class MeanSearch(KernelSearch):
     """A search whose estimates are the means of its pairs.
 
     Args:
-        kind: the class of the named tuple that the kernel works on, which answers its questions.
+        kind: the class of named tuples that the kernel works on.
         query: what is asked.
         session: the model, ready.
         gamma: discount.
         horizon: steps of an episode.
-        pairs_a_step: most pairs that one step adds to the tree, all to one node.
         nodes: about how many the tree will have, if that is known.
-        by_visits: whether to recommend the action tried most, not the one with the largest mean.
-        fields: the planner's own fields of the named tuple.
+        pairs_a_step: most pairs that one step adds to the tree, all to one node.
+        arrays: the planner's own arrays in that tuple.
     """
 
     notes = False
 
     def __init__(
         self,
-        kind: type[Any],
+        kind: Any,
         query: Query,
         session: Session,
         *,
         gamma: float,
         horizon: int,
-        pairs_a_step: int = 1,
         nodes: int = 0,
-        by_visits: bool = False,
-        **fields: Any,
+        pairs_a_step: int = 1,
+        **arrays: Any,
     ) -> None:
         super().__init__(
             query,
             session,
             PAIR,
             BARE_NODE,
+            kind=kind,
+            arrays=arrays,
             gamma=gamma,
             horizon=horizon,
-            pairs_a_step=pairs_a_step,
             nodes=nodes,
+            pairs_a_step=pairs_a_step,
         )
-        self._kind = kind
-        self._fields = fields
-        self._by_visits = by_visits
         # This order breaks ties between estimates, and decides if there are no estimates at all.
         self._order = query.ties.permutation(len(query.actions))
-        self.reserve()
-
-    def kernel_state(self) -> Any:
-        """What the kernel works on."""
-        return self._kind(**self.engine_fields(), **self._fields)
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """Estimates of the root's actions; NaN for those never counted."""
-        return self.estimates()[0]
-
-    def estimates(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Means and counts of the root's actions; the mean of an action never counted is NaN."""
+        """Means of the root's actions; NaN for those never counted."""
         means = np.full(len(self.actions), np.nan)
-        counts = np.zeros(len(self.actions), np.int64)
         if len(self.tree) > 0:
             tried = self.tree.pairs[list(self.tree.tried(0))]
             counted = tried[tried["n"] > 0]
-            means[counted["action"]], counts[counted["action"]] = counted["average"], counted["n"]
-        return means, counts
+            means[counted["action"]] = counted["average"]
+        return means
 
     def recommended(self) -> int:
         """Index of the action to take now."""
-        means, counts = self.estimates()
-        if self._by_visits:
-            means = np.where(counts == counts.max(), means, np.nan)
-        return best_estimate(means, self._order)
+        return best_estimate(self.values, self._order)
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""

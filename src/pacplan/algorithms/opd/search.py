@@ -10,12 +10,10 @@ from pacplan.algorithms.common.certainty import tails_of
 from pacplan.algorithms.common.plans import best_estimate
 from pacplan.algorithms.opd import expansion
 from pacplan.algorithms.opd.records import COUNTS, NODE, PAIR, RULES, SPANS, Search, Task
-from pacplan.compiled.jit import records
 from pacplan.engine import steps
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_table, grown
 from pacplan.engine.query import Query
-from pacplan.engine.restoring import TreeShape, check_states, check_table, owners, require
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import NONE, Evidence, Reader
 from pacplan.models.knowledge import attach
@@ -65,8 +63,8 @@ class SequenceSearch(KernelSearch):
         rules["remembers"] = task.merge == "stationary"
         rules["reads"] = task.reads
         rules["per_step"] = not model.stationary
-        self._rules = records(rules)
-        self._counts = records(np.zeros(1, COUNTS))
+        self._rules = rules
+        self._counts = np.zeros(1, COUNTS)
         self._lower = np.full(len(query.actions), start["lower"])
         self._upper = np.full(len(query.actions), start["upper"])
         self._merged, self._known = empty_table(16), empty_table(16)
@@ -81,7 +79,7 @@ class SequenceSearch(KernelSearch):
             merged=self._merged,
             known=self._known,
             dues=self._dues,
-            tails=records(self._tails),
+            tails=self._tails,
             problem=self.problem,
             rules=self._rules,
             counts=self._counts,
@@ -107,40 +105,6 @@ class SequenceSearch(KernelSearch):
             self.room.extend(self._dues, used + 1)
             self._dues[old:] = NONE
         return expansions
-
-    def check_restored(self, shape: TreeShape) -> None:
-        """Raise ValueError unless nodes and pairs lie as expansions put them."""
-        nodes, pairs = self.tree.nodes, self.tree.pairs
-        at, made = np.arange(len(nodes)), shape.owner != NONE
-        owner, links = shape.owner[made], np.flatnonzero(made)
-        require(np.array_equal(pairs["at"][made], owner), "pairs of other nodes")
-        first = nodes["first"][owner] - nodes["tried"][owner] + 1
-        require(np.array_equal(first + pairs["action"][made], links), "pairs that lie apart")
-        require(np.all((nodes["tried"] == 0) | (nodes["tried"] == nodes["actions"])), "an expansion")
-        require(np.array_equal(nodes["way"], shape.parent), "another way")
-        require(np.array_equal(nodes["depth"], shape.depth), "another depth")
-        if self.task.horizon is not None:
-            shape.require_depth(self.task.horizon)
-        same = nodes["same"].astype(np.int64)
-        acting = same == at
-        require(np.all(same <= at) and np.all(acting[same]), "merged nodes")
-        require(np.array_equal(nodes["state"][same], nodes["state"]), "merged states")
-        require(np.array_equal(shape.depth[same], shape.depth), "merged depths")
-        require(np.all(acting | (nodes["tried"] == 0)), "actions of a merged node")
-        # The other nodes of a state are a list that begins at the one that holds its actions.
-        twins = owners(np.where(acting, nodes["twin"], NONE), nodes["twin"])
-        require(np.array_equal(np.where(acting, NONE, same), twins), "twins")
-        deepest = int(shape.depth.max(initial=0))
-        require(deepest <= self._counts[0]["deepest"] <= deepest + 1, "another depth")
-        require(not nodes["due"].any() and np.all(self._dues == NONE), "bounds that are due")
-        for group, names in ((nodes, ("p", "upper", "lower")), (pairs, ("reward", "upper", "lower"))):
-            require(all(np.isfinite(group[name]).all() for name in names), "bounds without an end")
-        check_table(self._merged, len(nodes))
-        expanded = check_table(self._known, len(nodes))
-        require(np.all(nodes["tried"][expanded] > 0), "what is known of a state")
-        if not self._rules[0]["reads"]:
-            going = made & ~pairs["ended"]
-            check_states(self, pairs["successor"][going])
 
     def deepest(self) -> int:
         """Length of the longest sequence played."""
