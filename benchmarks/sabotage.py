@@ -19,7 +19,7 @@ from unittest import mock
 from pacplan.algorithms.bracket import setting as bracket
 from pacplan.algorithms.canopy import search as canopy
 from pacplan.bounds import thresholds
-from pacplan.testing import ENTRANTS, FALSE_ALARM, FAMILIES, Verdict, clopper_pearson, verify
+from pacplan.testing import FALSE_ALARM, FAMILIES, PLANNERS, Verdict, clopper_pearson, verify
 
 _STEP = 25
 
@@ -156,9 +156,9 @@ def checks_of_a_run() -> int:
     return sum(
         promise.judged and promise.share(check) is not None
         for family in FAMILIES.values()
-        for entrant in ENTRANTS.values()
-        if entrant.suits(family)
-        for promise in [entrant.promise(family)]
+        for entry in PLANNERS.values()
+        if entry.suits(family)
+        for promise in [entry.promise(family)]
         for check in ("wrong", "below", "above", "value")
     )
 

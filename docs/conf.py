@@ -21,7 +21,7 @@ project_copyright = author
 release = version = __version__
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "mathml"]
-exclude_patterns = ["results/runs.csv"]
+exclude_patterns = ["results/runs.*"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3

@@ -38,7 +38,7 @@ def main():
         for group in groups(records):
             print(f"{group.planner:10} {group.budget:6,}  {group.regret.value:.4f}")
         again = run(SWEEP, folder, workers=1)
-        print(f"\nOnce more: {len(again)} runs, all read from {folder.name}/runs.csv, none computed.")
+        print(f"\nOnce more: {len(again)} runs, all read from {folder.name}/runs.jsonl, none computed.")
         assert again == records
 
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from pacplan.algorithms import Planner
 from pacplan.core import checks
 from pacplan.core.text import table
-from pacplan.experiments.records import Record, Store
-from pacplan.experiments.runner import complete, prepare
+from pacplan.experiments.results import Results
+from pacplan.experiments.runner import complete
+from pacplan.experiments.runs import Record, made, prepare
 from pacplan.experiments.summary import mean
 from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
 from pacplan.views.style import TAKEN, check_picture, library
@@ -71,9 +72,9 @@ def compare(
     )
     checks.integer("workers", workers, least=1)
     prepare(sweep)
-    done = Store()
+    done: Results[Record] = Results()
     try:
-        complete(sweep, done, workers=workers, progress=progress)
+        complete(sweep.runs(), done, made, workers=workers, progress=progress)
     except KeyboardInterrupt:
         if on_interrupt == "raise" or not _finished(sweep, done):
             raise
@@ -84,9 +85,9 @@ def compare(
     ]
 
 
-def _finished(sweep: Sweep, done: Store) -> list[list[Record]]:
+def _finished(sweep: Sweep, done: Results[Record]) -> list[list[Record]]:
     """The records of every problem that all planners have finished."""
-    found = {record.key: record for record in done.records}
+    found = {record.key: record for record in done.rows}
     records = [found.get(run.key) for run in sweep.runs()]
     each = len(sweep.planners)
     # The runs of a sweep come problem by problem.

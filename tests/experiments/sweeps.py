@@ -58,5 +58,5 @@ def started_by(pid):
 
 
 def count_lines(folder):
-    path = folder / "runs.csv"
+    path = folder / "runs.jsonl"
     return path.read_bytes().count(b"\n") if path.exists() else 0

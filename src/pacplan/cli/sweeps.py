@@ -16,7 +16,7 @@ ours.
 
 If it is stopped or killed, the same command continues. Exit codes as those of 'sweep'."""
 
-_SWEEP = """Run planners on problems as a TOML file says; writes a CSV row for every run, and a summary.
+_SWEEP = """Run planners on problems as a TOML file says; write a row for every run, and a summary.
 
 Such a file is code, like a script: it names modules to import and functions to call. Run only those you
 trust.
@@ -92,13 +92,12 @@ def run_reproduction(asked: Namespace) -> None:
 
 def run_sweep(asked: Namespace) -> None:
     """Run the sweep of a file."""
-    from pacplan.experiments import groups, read_sweep, summary
+    from pacplan.experiments import read_sweep, summary
 
     folder = asked.out or asked.file.with_suffix("")
     with _sweeping(folder, str):  # The file has settings as Python does.
         records = _records(read_sweep(asked.file), folder, asked)
-        found = groups(records)
-        summary.write(found, folder / "summary.csv")
+        found = summary.write(folder, records)
     summary.show(found)
     print(f"\n{len(records):,} runs in {folder / 'runs.csv'}")
     _fail_if_any_failed(records)

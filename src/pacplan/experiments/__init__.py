@@ -2,8 +2,7 @@
 
 from pacplan.engine.executors import InProcess, dask_cluster, process_pool
 from pacplan.experiments.paper import Reproduction
-from pacplan.experiments.records import Record, read
-from pacplan.experiments.runner import run
+from pacplan.experiments.runs import Record, read, run
 from pacplan.experiments.summary import Group, groups
 from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
 from pacplan.experiments.sweep import read as read_sweep

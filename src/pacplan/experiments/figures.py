@@ -23,34 +23,17 @@ _COLOURS = {
 _SPARE = ("#CC79A7", "#56B4E9", "#000000", "#999999", "#F0E442")
 _MARKERS = "osD^vP*X<>"
 _GREY = "#777777"
-_BOUNDS = {
-    "sharp": "tuned bounds",
-    "budget": "the text's bounds",
-    "published": "the published bounds",
-}
 
 
 def figure1(lines: Sequence[Accuracy], fits: Mapping[str, Exponent], stem: Path) -> None:
     """Calls to the model against 1/epsilon, to stem.png and stem.svg."""
-    with _axes(stem, (7.2, 4.6)) as axes:
+    with _axes(stem, (7.2, 4.6), "1/ε", "calls to the model, n") as axes:
         paper = sorted(paper_table().items(), reverse=True)
         inverse = np.array([1.0 / epsilon for epsilon, _ in paper])
-        axes.plot(
-            inverse,
-            [line.median_n for _, line in paper],
-            color=_GREY,
-            marker="_",
-            markersize=12,
-            linestyle="--",
-            label="paper: median (its Table 4)",
-        )
-        axes.plot(
-            inverse,
-            paper[0][1].median_n * inverse**PAPER_EXPONENT,
-            color=_GREY,
-            linestyle=":",
-            label=f"paper: growth as (1/ε)$^{{{PAPER_EXPONENT}}}$",
-        )
+        medians = [line.median_n for _, line in paper]
+        axes.plot(inverse, medians, "_--", color=_GREY, markersize=12, label="paper: median (Table 4)")
+        growth = f"paper: growth as (1/ε)$^{{{PAPER_EXPONENT}}}$"
+        axes.plot(inverse, medians[0] * inverse**PAPER_EXPONENT, ":", color=_GREY, label=growth)
         labels = list(dict.fromkeys(line.label for line in lines))
         planners = [label.partition(" (")[0] for label in labels]
         for label, colour, marker in zip(labels, _coloured(planners), cycle(_MARKERS), strict=False):
@@ -61,15 +44,9 @@ def figure1(lines: Sequence[Accuracy], fits: Mapping[str, Exponent], stem: Path)
             fit = fits.get(label)
             growth = "" if fit is None else f", growth as (1/ε)$^{{{fit.value:.2f}}}$"
             axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-            axes.plot(
-                x,
-                [np.mean(n) for n in samples],
-                color=colour,
-                marker=marker,
-                label=f"{label}: mean{growth}",
-            )
+            means = [np.mean(n) for n in samples]
+            axes.plot(x, means, color=colour, marker=marker, label=f"{label}: mean{growth}")
         axes.fill_between([], [], [], color=_GREY, alpha=0.3, linewidth=0, label="90 % of our MDPs")
-        _logarithmic(axes, "1/ε", "calls to the model, n")
         ticks = sorted({line.epsilon for line in lines} | set(paper_table()))
         axes.set_xticks([1.0 / e for e in ticks], [f"1/{e:g}" if e != 1.0 else "1" for e in ticks])
         axes.minorticks_off()
@@ -78,7 +55,7 @@ def figure1(lines: Sequence[Accuracy], fits: Mapping[str, Exponent], stem: Path)
 
 def figure2(lines: Sequence[Curve], stem: Path) -> None:
     """Mean regret against the budget, to stem.png and stem.svg."""
-    with _axes(stem, (9.2, 5.0)) as axes:
+    with _axes(stem, (9.2, 5.0), "budget: calls to the model, n", "mean simple regret") as axes:
         published = paper_curves()
         budgets = {budget for line in lines for budget in line.points}
         values = [p.value for line in lines for p in line.points.values() if p.value > 0.0]
@@ -88,37 +65,22 @@ def figure2(lines: Sequence[Curve], stem: Path) -> None:
         for place, (line, colour) in enumerate(zip(lines, _coloured(names), strict=True)):
             if line.planner in published and line.planner not in names[:place]:
                 behind = {n: p.value for n, p in published[line.planner].items() if n in budgets}
-                axes.plot(
-                    list(behind),
-                    list(behind.values()),
-                    color=colour,
-                    linestyle="--",
-                    linewidth=1.3,
-                    alpha=0.7,
-                    zorder=1,
-                    label=f"{line.planner}, paper",
-                )
+                style = {"color": colour, "linewidth": 1.3, "alpha": 0.7, "zorder": 1}
+                axes.plot([*behind], [*behind.values()], "--", label=f"{line.planner}, paper", **style)
             # Side by side, so that intervals of different planners do not cover each other.
-            shift = 1.04 ** (place - (len(lines) - 1) / 2)
-            _curve(axes, line, shift, colour, _MARKERS[place % len(_MARKERS)], floor)
-        _logarithmic(axes, "budget: calls to the model, n", "mean simple regret")
+            x = np.array(list(line.points)) * 1.04 ** (place - (len(lines) - 1) / 2)
+            mean, low, high = (
+                np.maximum([getattr(point, name) for point in line.points.values()], floor)
+                for name in ("value", "low", "high")
+            )
+            marker = _MARKERS[place % len(_MARKERS)]
+            axes.plot(x, mean, color=colour, marker=marker, linewidth=2.0, label=f"{line.label}, ours")
+            axes.vlines(x, low, high, color=colour, linewidth=1.0, alpha=0.6)
+            none = x[[point.value == 0.0 for point in line.points.values()]]
+            at_foot = np.full(len(none), floor)
+            axes.plot(none, at_foot, "v", markersize=9, markerfacecolor="white", color=colour, zorder=4)
         axes.set_ylim(bottom=0.6 * floor)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-
-
-def _curve(axes: Any, line: Curve, shift: float, colour: str, marker: str, floor: float) -> None:
-    x = np.array(list(line.points)) * shift
-    mean, low, high = (
-        np.maximum([getattr(point, name) for point in line.points.values()], floor)
-        for name in ("value", "low", "high")
-    )
-    bounds = _BOUNDS.get(line.thresholds)
-    label = f"{line.planner}, ours, {bounds}" if bounds else f"{line.label}, ours"
-    axes.plot(x, mean, color=colour, marker=marker, linewidth=2.0, zorder=3, label=label)
-    axes.vlines(x, low, high, color=colour, linewidth=1.0, alpha=0.6, zorder=2)
-    none = x[[point.value == 0.0 for point in line.points.values()]]
-    at_foot = np.full(len(none), floor)
-    axes.plot(none, at_foot, "v", markersize=9, markerfacecolor="white", color=colour, zorder=4)
 
 
 def _coloured(planners: Sequence[str]) -> Iterator[str]:
@@ -131,18 +93,15 @@ def _coloured(planners: Sequence[str]) -> Iterator[str]:
         taken.add(name)
 
 
-def _logarithmic(axes: Any, x: str, y: str) -> None:
-    axes.set(xscale="log", yscale="log", xlabel=x, ylabel=y)
-    axes.grid(True, which="major", color="#dddddd", linewidth=0.6, zorder=0)
-    axes.spines[["top", "right"]].set_visible(False)
-
-
 @contextmanager
-def _axes(stem: Path, size: tuple[float, float]) -> Iterator[Any]:
+def _axes(stem: Path, size: tuple[float, float], x: str, y: str) -> Iterator[Any]:
     matplotlib = library("matplotlib")
     # The same picture gives the same file.
     with matplotlib.rc_context({"svg.hashsalt": "pacplan"}):
         figure = library("matplotlib.figure").Figure(figsize=size, layout="constrained")
-        yield figure.add_subplot()
+        axes = figure.add_subplot(xscale="log", yscale="log", xlabel=x, ylabel=y)
+        axes.grid(True, which="major", color="#dddddd", linewidth=0.6, zorder=0)
+        axes.spines[["top", "right"]].set_visible(False)
+        yield axes
         figure.savefig(stem.with_suffix(".png"), dpi=150)
         figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None})

@@ -1,4 +1,4 @@
-"""The experiments of the MDP-GapE paper's section 5: what to run, and what the paper found."""
+"""The experiments of the MDP-GapE paper's section 5: what to run, what the paper and what we find."""
 
 import csv
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import numpy as np
 from pacplan import theory
 from pacplan.bounds import thresholds as exploration
 from pacplan.core import checks
-from pacplan.experiments.records import Record
+from pacplan.experiments.runs import Record
 from pacplan.experiments.summary import Estimate, mean
 from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
 from pacplan.registry import FIXED_BUDGET
@@ -21,16 +21,13 @@ ACTIONS, SUCCESSORS = 5, 2
 PAPER_EXPONENT = 3.9
 PARTS = ("table4", "figure1", "figure2")
 
-TABLE_EPSILONS = (1.0, 0.5, 0.2)
+_TABLE_EPSILONS = (1.0, 0.5, 0.2)
 _FIGURE_EPSILONS = (1.0, 0.66, 0.5, 0.33, 0.2)
 _BUDGETS = (10, 31, 100, 316, 1_000, 3_162, 10_000, 31_623, 100_000)
-_BOUNDS = ("sharp", "budget")
 _PLANNERS = ("bracket", "mdp-gape", "kl-olop", "brue", "uct")
 # Planners that stop by themselves within a reasonable time, on problems of this size.
 _FIXED_CONFIDENCE = ("mdp-gape", "bracket")
 _QUICK_MDPS, _QUICK_EPSILON, _QUICK_BUDGET = 20, 0.33, 10_000
-# MDPs for what takes seconds on each; calls for planners that would take too long.
-_FEW, _ENOUGH, _QUICK_ENOUGH = 3, 1_000_000, 10_000
 
 
 @dataclass(frozen=True)
@@ -75,13 +72,11 @@ class Reproduction:
     @property
     def command(self) -> str:
         """The command that runs it, without the folder."""
-        default = Reproduction(self.what)
-        words = ["pacplan", "reproduce", self.what]
-        for name in ("mdps", "seed"):
-            words += [f"--{name}", str(getattr(self, name))]
-        for name in ("thresholds", "planners"):
-            if getattr(self, name) != getattr(default, name):
-                words += [f"--{name}", ",".join(getattr(self, name))]
+        words = ["pacplan", "reproduce", self.what, f"--mdps {self.mdps}", f"--seed {self.seed}"]
+        if self.thresholds:
+            words.append(f"--thresholds {','.join(self.thresholds)}")
+        if self.planners != _PLANNERS:
+            words.append(f"--planners {','.join(self.planners)}")
         return " ".join([*words, *(["--quick"] if self.quick else [])])
 
     @property
@@ -89,50 +84,30 @@ class Reproduction:
         """Seeds of the random MDPs."""
         return range(self.seed, self.seed + (min(self.mdps, _QUICK_MDPS) if self.quick else self.mdps))
 
-    @property
-    def epsilons(self) -> tuple[float, ...]:
-        """The accuracies of Table 4 and Figure 1 that are asked for."""
-        wanted = _FIGURE_EPSILONS if "figure1" in self.parts else TABLE_EPSILONS
-        if not {"table4", "figure1"} & set(self.parts):
-            return ()
-        return tuple(e for e in wanted if not self.quick or e >= _QUICK_EPSILON)
-
-    @property
-    def budgets(self) -> tuple[int, ...]:
-        """The budgets of Figure 2 that are asked for."""
-        if "figure2" not in self.parts:
-            return ()
-        return tuple(n for n in _BUDGETS if not self.quick or n <= _QUICK_BUDGET)
-
-    @property
-    def few_seeds(self) -> range:
-        """Seeds of the MDPs for what takes seconds each."""
-        return self.problem_seeds[: 1 if self.quick else _FEW]
-
-    @property
-    def enough(self) -> int:
-        """Calls for planners that would take too long."""
-        return _QUICK_ENOUGH if self.quick else _ENOUGH
-
     def certifying(self) -> list[tuple[float, PlannerSpec]]:
         """The planners of Table 4 and Figure 1, each with its accuracy."""
-        names = [name for name in self.planners if name in _FIXED_CONFIDENCE]
+        wanted = {"figure1": _FIGURE_EPSILONS, "table4": _TABLE_EPSILONS}
+        epsilons: Sequence[float] = next((e for part, e in wanted.items() if part in self.parts), ())
         given = tuple(t for t in self.thresholds if not exploration.for_a_budget(t)) or ("paper",)
         return [
             (epsilon, PlannerSpec(name, {"epsilon": epsilon, "delta": DELTA} | more, label, (None,)))
-            for epsilon in self.epsilons
-            for name in names
-            for label, more in _variants(name, given, {})
+            for epsilon in epsilons
+            if not self.quick or epsilon >= _QUICK_EPSILON
+            for name in self.planners
+            if name in _FIXED_CONFIDENCE
+            for label, more in _variants(name, given)
         ]
 
     def budgeted(self) -> list[PlannerSpec]:
         """The planners of Figure 2."""
-        given = tuple(t for t in self.thresholds if exploration.for_a_budget(t)) or _BOUNDS
+        if "figure2" not in self.parts:
+            return []
+        budgets = tuple(n for n in _BUDGETS if not self.quick or n <= _QUICK_BUDGET)
+        given = tuple(t for t in self.thresholds if exploration.for_a_budget(t)) or ("sharp", "budget")
         return [
-            PlannerSpec(name, more, label, self.budgets)
+            PlannerSpec(name, FIXED_BUDGET.get(name, {}) | more, label, budgets)
             for name in self.planners
-            for label, more in _variants(name, given, FIXED_BUDGET.get(name, {}))
-            if self.budgets
+            for label, more in _variants(name, given)
         ]
 
     def sweep(self) -> Sweep:
@@ -145,15 +120,15 @@ class Reproduction:
         )
 
 
-def _variants(
-    name: str, thresholds: Sequence[str], settings: dict[str, object]
-) -> list[tuple[str, dict[str, object]]]:
+def _variants(name: str, thresholds: Sequence[str]) -> list[tuple[str, dict[str, object]]]:
     """Label and settings of a planner, once for each of the thresholds if it takes any."""
-    common = settings | {"gamma": GAMMA}
     if name != "mdp-gape":
-        return [(name, common)]
+        return [(name, {"gamma": GAMMA})]
     return [
-        (name if len(thresholds) == 1 else f"{name} ({given})", common | {"thresholds": given})
+        (
+            name if len(thresholds) == 1 else f"{name} ({given})",
+            {"gamma": GAMMA, "thresholds": given},
+        )
         for given in thresholds
     ]
 
@@ -180,11 +155,9 @@ def _data(name: str) -> list[dict[str, str]]:
 @cache
 def paper_table() -> dict[float, PaperAccuracy]:
     """The paper's Table 4 by epsilon."""
+    names = ("max_regret", "median_n", "max_n", "n_sparse_sampling")
     return {
-        float(row["epsilon"]): PaperAccuracy(
-            int(row["horizon"]),
-            *(float(row[key]) for key in ("max_regret", "median_n", "max_n", "n_sparse_sampling")),
-        )
+        float(row["epsilon"]): PaperAccuracy(int(row["horizon"]), *(float(row[n]) for n in names))
         for row in _data("table4.csv")
     }
 
@@ -270,18 +243,10 @@ def exponents(lines: Sequence[Accuracy]) -> dict[str, theory.Exponent]:
 
 @dataclass(frozen=True)
 class Curve:
-    """Mean regret of a planner by budget: a line of our Figure 2.
-
-    Attributes:
-        label: of the planner.
-        planner: its name.
-        thresholds: of MDP-GapE; empty for others.
-        points: by budget.
-    """
+    """Mean regret of a planner by budget: a line of our Figure 2."""
 
     label: str
     planner: str
-    thresholds: str
     points: dict[int, Estimate]
 
 
@@ -296,6 +261,5 @@ def curves(reproduction: Reproduction, records: Sequence[Record]) -> list[Curve]
                 regrets.setdefault(record.budget, []).append(record.regret)
         if regrets:
             points = {budget: mean(values) for budget, values in sorted(regrets.items())}
-            bounds = str(spec.settings.get("thresholds", ""))
-            found.append(Curve(spec.name, str(spec.planner), bounds, points))
+            found.append(Curve(spec.name, str(spec.planner), points))
     return found

@@ -2,14 +2,15 @@
 
 import csv
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pacplan.core.text import table
-from pacplan.experiments.records import Record
+from pacplan.experiments.runs import Record
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Group:
         regret: mean regret of the others, if it is known.
         max_regret: the largest.
         median_samples: calls to the model, median of the others.
-        max_samples: the most.
+        max_samples: the maximum.
         certified: how many stopped by their own rule under proven thresholds.
         seconds: mean time of a search.
     """
@@ -68,21 +69,17 @@ def groups(records: Iterable[Record]) -> list[Group]:
     for record in records:
         key = (record.planner, record.settings, record.problem, record.budget)
         members.setdefault(key, []).append(record)
-    return [_group(*key, found) for key, found in members.items()]
+    return [_group(key, found) for key, found in members.items()]
 
 
-def _group(
-    planner: str, settings: str, problem: str, budget: int | None, records: Sequence[Record]
-) -> Group:
+def _group(key: tuple[str, str, str, int | None], records: Sequence[Record]) -> Group:
     good = [record for record in records if not record.error]
-    regrets = [record.regret for record in good if record.regret is not None]
-    samples = [record.samples for record in good if record.samples is not None]
-    seconds = [record.seconds for record in good if record.seconds is not None]
+    regrets, samples, seconds = (
+        [value for record in good if (value := getattr(record, name)) is not None]
+        for name in ("regret", "samples", "seconds")
+    )
     return Group(
-        planner=planner,
-        settings=settings,
-        problem=problem,
-        budget=budget,
+        *key,
         runs=len(records),
         failed=len(records) - len(good),
         regret=mean(regrets) if regrets else None,
@@ -94,66 +91,45 @@ def _group(
     )
 
 
-_COLUMNS = (
-    "planner",
-    "settings",
-    "problem",
-    "budget",
-    "runs",
-    "failed",
-    "mean_regret",
-    "regret_low",
-    "regret_high",
-    "max_regret",
-    "median_samples",
-    "max_samples",
-    "certified",
-)
+def write(folder: Path, records: Sequence[Record]) -> list[Group]:
+    """Write runs.csv, a row for every run, and summary.csv; returns the summary.
+
+    Times differ from run to run, so the summary in the file leaves them out.
+    """
+    found = groups(records)
+    _write(folder / "runs.csv", [asdict(record) for record in records])
+    rows = [asdict(group) for group in found]
+    for row in rows:
+        regret = row.pop("regret") or {}
+        row |= {f"regret_{name}": regret.get(name) for name in ("value", "low", "high")}
+        del row["seconds"]
+    _write(folder / "summary.csv", rows)
+    return found
 
 
-def write(found: Iterable[Group], path: Path) -> None:
-    """Write summaries to a CSV file; times, which differ from run to run, are left out."""
+def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(_COLUMNS)
-        for group in found:
-            regret = group.regret
-            writer.writerow(
-                [
-                    group.planner,
-                    group.settings,
-                    group.problem,
-                    group.budget,
-                    group.runs,
-                    group.failed,
-                    *([None] * 3 if regret is None else [regret.value, regret.low, regret.high]),
-                    group.max_regret,
-                    group.median_samples,
-                    group.max_samples,
-                    group.certified,
-                ]
-            )
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def show(found: Sequence[Group]) -> None:
     """Print summaries as a table."""
-    several = len({group.problem for group in found}) > 1
-    headers = ["planner", *(["problem"] if several else []), "budget", "runs", "failed"]
-    headers += ["mean regret", "max regret", "median calls", "max calls", "ms per plan"]
-    rows = [headers]
+    header = "planner | problem | budget | runs | failed | mean regret | max regret | median calls"
+    rows = [[*header.split(" | "), "max calls", "ms per plan"]]
     for group in found:
-        rows.append(
-            [
-                group.planner,
-                *([group.problem] if several else []),
-                "" if group.budget is None else f"{group.budget:,}",
-                str(group.runs),
-                str(group.failed),
-                "" if group.regret is None else f"{group.regret.value:.1e}",
-                "" if group.max_regret is None else f"{group.max_regret:.1e}",
-                "" if group.median_samples is None else f"{group.median_samples:,.0f}",
-                "" if group.max_samples is None else f"{group.max_samples:,}",
-                "" if group.seconds is None else f"{group.seconds * 1e3:.2f}",
-            ]
-        )
-    print("\n".join(table(rows, left=(0, 1) if several else (0,))))
+        regret = None if group.regret is None else group.regret.value
+        numbers = [
+            ("{:,}", group.budget),
+            ("{}", group.runs),
+            ("{}", group.failed),
+            ("{:.1e}", regret),
+            ("{:.1e}", group.max_regret),
+            ("{:,.0f}", group.median_samples),
+            ("{:,}", group.max_samples),
+            ("{:.2f}", None if group.seconds is None else 1e3 * group.seconds),
+        ]
+        cells = ["" if number is None else form.format(number) for form, number in numbers]
+        rows.append([group.planner, group.problem, *cells])
+    print("\n".join(table(rows, left=(0, 1))))

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ class PlannerSpec:
     Attributes:
         planner: a name of `pacplan.planners`, your own module:name, or a planner.
         settings: its settings, if it is given by name.
-        label: what tables and pictures call it; by default its name.
+        label: its name in tables and pictures; by default the planner's own.
         budgets: its own budgets, in place of the sweep's; None: until it stops by its own rule.
     """
 
@@ -36,15 +36,6 @@ class PlannerSpec:
         if not isinstance(self.planner, str | Planner):
             raise TypeError(f"a planner is given by its name or as a planner, got {self.planner!r}")
 
-    @property
-    def imports(self) -> bool:
-        """Whether a module of the user's must be imported to make it."""
-        return isinstance(self.planner, str) and planner_imports(self.planner, self.settings)
-
-    def check(self) -> None:
-        """Raise what would make every run fail."""
-        self.build()
-
     def build(self) -> Planner:
         """The planner itself."""
         if isinstance(self.planner, str):
@@ -55,13 +46,13 @@ class PlannerSpec:
 
     @property
     def name(self) -> str:
-        """What tables and pictures call it."""
+        """Its name in tables and pictures."""
         return self.label or (self.planner if isinstance(self.planner, str) else self.planner.name)
 
     def identity(self) -> dict[str, Any]:
-        """What it is, in types that JSON has: its name, and its settings except for defaults.
+        """Its name and settings, in types that JSON has.
 
-        JSON has no functions. If one is among the settings, the label is a part of it.
+        JSON has no functions. If one is among the settings, the label is a part of the identity.
 
         Raises:
             ValueError: it needs a label and has none.
@@ -89,7 +80,7 @@ class ProblemSpec:
     Attributes:
         problem: a name of `pacplan.envs`, module:name, or a function from a seed to a model.
         settings: its arguments, if it is given by name.
-        label: what tables and pictures call it; by default the call that makes it.
+        label: its name in tables and pictures; by default the call that makes it.
     """
 
     problem: str | Callable[[int], Any]
@@ -103,36 +94,23 @@ class ProblemSpec:
                 f"a problem is given by its name or as a function of a seed, got {self.problem!r}"
             )
 
-    @property
-    def imports(self) -> bool:
-        """Whether a module of the user's must be imported to make it."""
-        return isinstance(self.problem, str) and problem_imports(self.problem)
-
-    def check(self) -> None:
-        """Raise what can be found wrong without calling the user's code."""
-        self._maker()
-
-    def build(self, seed: int) -> Any:
-        """The model of a seed."""
-        model = self._maker()(seed)
-        check_model(model)
-        return model
-
-    def _maker(self) -> Callable[[int], Any]:
+    def maker(self) -> Callable[[int], Any]:
+        """The function that makes the model of a seed; the user's code is imported, not called."""
         if isinstance(self.problem, str):
             return problem_maker(self.problem, self.settings, seeded=True)
         if self.settings:
             raise ValueError("settings go with a problem's name; this one is a function of the seed")
         return self.problem
 
-    def identity(self) -> dict[str, Any]:
-        """What it is, in types that JSON has: its name and settings, or what stands for a function."""
-        problem = self.problem if isinstance(self.problem, str) else self.name
-        return {"problem": problem, "settings": _data(self.settings)}
+    def build(self, seed: int) -> Any:
+        """The model of a seed."""
+        model = self.maker()(seed)
+        check_model(model)
+        return model
 
     @property
     def name(self) -> str:
-        """What tables and pictures call it."""
+        """Its name in tables and pictures."""
         if self.label is not None:
             return self.label
         if isinstance(self.problem, str):
@@ -153,7 +131,7 @@ class Run:
         settings: its identity as JSON.
         problem: the problem.
         problem_seed: seed of the problem.
-        budget: calls to the model, or None.
+        budget: maximum number of calls to the model, or None.
         seed: seed of the plan.
     """
 
@@ -168,6 +146,11 @@ class Run:
     def key(self) -> tuple[str, str, int, int | None]:
         """Identifies it in its sweep, as `Record.key` does."""
         return self.settings, self.problem.name, self.problem_seed, self.budget
+
+    @property
+    def kind(self) -> tuple[str, int | None]:
+        """What the time of the run depends on."""
+        return self.settings, self.budget
 
 
 @dataclass(frozen=True)
@@ -192,18 +175,13 @@ class Sweep:
     def __post_init__(self) -> None:
         if isinstance(self.seeds, int):
             checks.integer("seeds", self.seeds, least=1)
-        for what, given in (
-            ("planners", self.planners),
-            ("problems", self.problems),
-            ("budgets", self.budgets),
-            ("seeds", self.problem_seeds),
-        ):
-            _check_list(what, given)
+        _check_list("planners", self.planners)
+        _check_list("problems", self.problems)
         checks.integer("seed", self.seed, least=0)
-        for number in self.problem_seeds:
+        for number in _check_list("seeds", self.problem_seeds):
             checks.integer("seeds", number, least=0)
-        for planner in self.planners:
-            for budget in _check_list("budgets", self._budgets(planner)):
+        for budgets in [self.budgets, *map(self._budgets, self.planners)]:
+            for budget in _check_list("budgets", budgets):
                 if budget is not None:
                     checks.integer("budgets", budget, least=1)
 
@@ -212,9 +190,16 @@ class Sweep:
 
         What can be checked without the user's modules is checked before one of them is imported.
         """
-        specs: list[PlannerSpec | ProblemSpec] = [*self.planners, *self.problems]
-        for spec in sorted(specs, key=lambda spec: spec.imports):
-            spec.check()
+        foreign: list[Callable[[], Any]] = []
+        for planner in self.planners:
+            name = planner.planner
+            imports = isinstance(name, str) and planner_imports(name, planner.settings)
+            foreign.append(planner.build) if imports else planner.build()
+        for problem in self.problems:
+            imports = isinstance(problem.problem, str) and problem_imports(problem.problem)
+            foreign.append(problem.maker) if imports else problem.maker()
+        for check in foreign:
+            check()
         for planner in self.planners:
             for problem in self.problems:
                 if isinstance(planner.planner, str) and isinstance(problem.problem, str):
@@ -241,14 +226,7 @@ class Sweep:
             for spec in self.planners
         ]
         found = [
-            Run(
-                planner=spec,
-                settings=settings,
-                problem=problem,
-                problem_seed=number,
-                budget=budget,
-                seed=self._plan_seed(call, problem, number, budget),
-            )
+            Run(spec, settings, problem, number, budget, self._seed(call, problem, number, budget))
             for problem in self.problems
             for number in self.problem_seeds
             for spec, settings, call, budgets in entries
@@ -260,16 +238,21 @@ class Sweep:
             )
         return found
 
-    def _plan_seed(self, call: str, problem: ProblemSpec, number: int, budget: int | None) -> int:
-        text = "\n".join(map(str, (self.seed, problem.name, number, call, budget)))
-        # Sixty bits: among a million runs, two share a seed with probability below 1e-6.
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 4
+    def _seed(self, call: str, problem: ProblemSpec, number: int, budget: int | None) -> int:
+        return seed_of(self.seed, problem.name, number, call, budget)
 
     def describe(self) -> dict[str, Any]:
         """Everything that the results depend on, in types that JSON has."""
         return {
             "seed": self.seed,
-            "problems": [{"label": spec.name} | spec.identity() for spec in self.problems],
+            "problems": [
+                {
+                    "label": spec.name,
+                    "problem": spec.problem if isinstance(spec.problem, str) else spec.name,
+                    "settings": _data(spec.settings),
+                }
+                for spec in self.problems
+            ],
             "seeds": list(self.problem_seeds),
             "planners": [
                 spec.identity() | {"label": spec.name, "budgets": list(self._budgets(spec))}
@@ -278,13 +261,20 @@ class Sweep:
         }
 
 
+def seed_of(*parts: Any) -> int:
+    """A seed for everything that has its own name."""
+    text = "\n".join(map(str, parts))
+    # Sixty bits: among a million runs, two share a seed with probability below 1e-6.
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 4
+
+
 def _data(settings: Mapping[str, Any]) -> Any:
     """Settings in types that JSON has; the rest in words that are always the same."""
     return json.loads(json.dumps(settings, default=described))
 
 
 def _check_label(label: Any) -> None:
-    """Raise unless a label fits in a cell of a table, whose rows are lines of a file."""
+    """Raise unless a label fits in a cell of a table."""
     if label is not None and (not isinstance(label, str) or not label or not label.isprintable()):
         raise ValueError(f"a label must be some printable text on one line, got {label!r}")
 
@@ -300,56 +290,36 @@ def _check_list(what: str, given: Any) -> Sequence[Any]:
 def read(path: str | Path) -> Sweep:
     """A sweep from a TOML file. It is code, like a script: run only what you trust.
 
-    The file says which modules are imported (module:name) and called, but not here.
-
-        seed = 0
-        seeds = 20                      # problems 0 .. 19; or a list
-        budgets = [100, 1000]           # leave out to let planners stop by their own rule
-
-        [[problems]]
-        name = "garnet"                 # or "mymodule:function", which is imported and called
-        states = 50                     # everything else is a setting
-
-        [[planners]]
-        name = "uct"
-        gamma = 0.7
-
-        [[planners]]
-        name = "mdp-gape"
-        label = "MDP-GapE, proven"      # optional
-        budgets = [1000]                # optional: its own
-        epsilon = 0.0
-        gamma = 0.7
+    Its keys are those of `Sweep`. Each [[planners]] and [[problems]] has a name and settings, and may
+    have a label; a planner may have budgets. The file says which modules are imported (module:name) and
+    called, but not here.
 
     Raises:
         ValueError: the file cannot be read as a sweep; the message says why.
     """
     try:
-        with open(path, "rb") as file:
-            content = tomllib.load(file)
+        content = tomllib.loads(Path(path).read_text("utf-8"))
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise ValueError(f"{path} is not TOML: {error}") from None
     allowed = [entry.name for entry in fields(Sweep)]
     for key in content:
         if key not in allowed:
             raise ValueError(f"{path}: there is no {key!r} in a sweep; it has {', '.join(allowed)}")
-    planners = [
-        PlannerSpec(name, settings, **given)
-        for name, settings, given in _entries(path, content, "planners", ("label", "budgets"))
-    ]
-    problems = [
-        ProblemSpec(name, settings, **given)
-        for name, settings, given in _entries(path, content, "problems", ("label",))
-    ]
+    planners = list(_entries(path, content, "planners", PlannerSpec, ("label", "budgets")))
+    problems = list(_entries(path, content, "problems", ProblemSpec, ("label",)))
     return Sweep(**(content | {"planners": planners, "problems": problems}))
 
 
 def _entries(
-    path: str | Path, content: Mapping[str, Any], what: str, own: Iterable[str]
-) -> Iterable[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Name, settings and own keys of each [[what]] of the file."""
+    path: str | Path,
+    content: Mapping[str, Any],
+    what: str,
+    spec: Callable[..., Any],
+    own: Sequence[str],
+) -> Iterator[Any]:
+    """Each [[what]] of the file."""
     entries = content.get(what, [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise ValueError(f"{path}: write each of the {what} as a table, headed [[{what}]]")
@@ -358,4 +328,5 @@ def _entries(
         name = settings.pop("name", None)
         if not isinstance(name, str):
             raise ValueError(f'{path}: each of the {what} needs a name, such as name = "..."')
-        yield name, settings, {key: settings.pop(key) for key in own if key in settings}
+        given = {key: settings.pop(key) for key in own if key in settings}
+        yield spec(name, settings, **given)

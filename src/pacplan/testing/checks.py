@@ -11,7 +11,7 @@ from pacplan import exact
 from pacplan.core.keys import place
 from pacplan.engine.driver import Snapshot
 from pacplan.result import Plan
-from pacplan.testing.cases import Case
+from pacplan.testing.problems import Case
 
 CHECKS = ("wrong", "below", "above", "value")
 """wrong: the action loses more than was claimed; below: a lower bound exceeds the value of its action;

@@ -13,7 +13,7 @@ from pacplan import exact
 from pacplan.envs import game_tree
 from pacplan.models.simulator import Simulator
 from pacplan.models.tabular import TabularMDP
-from pacplan.testing.cases import Case, Family, tabular_case
+from pacplan.testing.problems import Case, Family, tabular_case
 from pacplan.testing.recurring import RECURRING, Hidden
 
 _BUDGET = 1500

@@ -7,7 +7,7 @@ from numpy.random import Generator
 
 from pacplan import exact
 from pacplan.models.tabular import TabularMDP
-from pacplan.testing.cases import Case, Family
+from pacplan.testing.problems import Case, Family
 
 _DELTA, _STRICTER = 0.3, 0.1
 # Calls after which a plan is stopped, whatever it has proven.

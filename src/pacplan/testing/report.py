@@ -1,17 +1,54 @@
 """What a verification found: failures against what was promised, and the verdict."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from scipy import special
+
 from pacplan.core.text import table
 from pacplan.testing.checks import CHECKS, Promise
-from pacplan.testing.intervals import clopper_pearson
+from pacplan.testing.planners import PlannerEntry
+from pacplan.testing.problems import Family
 
 FALSE_ALARM = 1e-6
 """Probability with which a run flags anything at all if every promise holds."""
 _SHOWN_TAIL = 0.025
 _NAMED = 5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of one plan.
+
+    Attributes:
+        family: name of the family.
+        planner: name of the planner.
+        case: number of the case.
+        calls: calls to the model.
+        seconds: time of the plan, and of making and checking its case.
+        found: for every check that something was claimed about, whether it fails.
+        error: what was raised in place of a plan; "" if nothing was.
+    """
+
+    family: str
+    planner: str
+    case: int
+    calls: int
+    seconds: float
+    found: dict[str, bool]
+    error: str
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """Identifies the plan in its verification."""
+        return self.family, self.planner, self.case
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What its time depends on."""
+        return self.family, self.planner
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +141,14 @@ class Report:
             for check in CHECKS
             if cell.promise.share(check) is not None
         ]
+        # Each promise has an equal part of the probability of a false alarm.
         judged = sum(cell.promise.judged for cell, _ in promised)
         tail = FALSE_ALARM / max(judged, 1)
         return tuple(_verdict(cell, check, tail) for cell, check in promised if cell.claims[check] > 0)
 
     @property
     def violations(self) -> tuple[Verdict, ...]:
-        """What was promised and does not hold."""
+        """The promises that do not hold."""
         return tuple(verdict for verdict in self.verdicts if verdict.violated)
 
     @property
@@ -182,6 +220,38 @@ class Report:
         return said
 
 
+def report_of(
+    pairs: Sequence[tuple[Family, PlannerEntry]], outcomes: Sequence[Outcome], *, complete: bool
+) -> Report:
+    """The report of the outcomes that there are."""
+    groups: dict[tuple[str, str], list[Outcome]] = {
+        (family.name, entry.name): [] for family, entry in pairs
+    }
+    for outcome in sorted(outcomes, key=lambda outcome: outcome.case):
+        groups.get(outcome.kind, []).append(outcome)
+    cells = []
+    for (family, entry), group in zip(pairs, groups.values(), strict=True):
+        found = {check: [o for o in group if check in o.found] for check in CHECKS}
+        cells.append(
+            Cell(
+                family=family.name,
+                planner=entry.name,
+                delta=family.delta,
+                promise=entry.promise(family),
+                plans=sum(not o.error for o in group),
+                calls=sum(o.calls for o in group),
+                seconds=sum(o.seconds for o in group),
+                claims={check: len(claimed) for check, claimed in found.items()},
+                failed={
+                    check: [o.case for o in claimed if o.found[check]]
+                    for check, claimed in found.items()
+                },
+                errors=[(o.case, o.error) for o in group if o.error],
+            )
+        )
+    return Report(tuple(cells), complete=complete)
+
+
 def _verdict(cell: Cell, check: str, tail: float) -> Verdict:
     cases = tuple(cell.failed[check])
     share = cell.promise.share(check)
@@ -204,6 +274,30 @@ def _verdict(cell: Cell, check: str, tail: float) -> Verdict:
         violated=promised is not None and surely > promised,
         cases=cases,
     )
+
+
+def clopper_pearson(failures: int, trials: int, tail: float) -> tuple[float, float]:
+    """The Clopper-Pearson interval of a binomial probability.
+
+    Each end is wrong with probability at most `tail`, whatever the probability is.
+
+    Args:
+        failures: how often it happened.
+        trials: in how many independent trials, at least 1.
+        tail: probability in (0, 1/2).
+
+    Returns:
+        Lower and upper end.
+    """
+    if not 0 <= failures <= trials or trials < 1:
+        raise ValueError(f"there cannot be {failures} failures in {trials} trials")
+    low, high = 0.0, 1.0
+    if failures > 0:
+        low = float(special.betaincinv(failures, trials - failures + 1, tail))
+    if failures < trials:
+        # P(X <= k) is the probability of at least n - k successes.
+        high = 1.0 - float(special.betaincinv(trials - failures, failures + 1, tail))
+    return low, high
 
 
 def _shown(verdict: Verdict | None) -> str:

@@ -1,4 +1,4 @@
-"""A case: one small problem, how to plan it, and its exact answer."""
+"""Problems to verify on: a small case, how to plan it and its exact answer, and families of them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

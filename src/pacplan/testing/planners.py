@@ -22,15 +22,15 @@ from pacplan.algorithms import (
 from pacplan.algorithms.bracket.constants import JOINT_ABOVE, JOINT_BELOW, JOINT_SHARE
 from pacplan.planning import plan
 from pacplan.result import Plan
-from pacplan.testing.cases import Case, Family
 from pacplan.testing.checks import Promise
+from pacplan.testing.problems import Case, Family
 
 _COMMON = ("epsilon", "delta", "gamma", "horizon")
 _TEMPERATURE = 0.5
 
 
 @dataclass(frozen=True, eq=False)
-class Entrant:
+class PlannerEntry:
     """A planner as it is verified.
 
     Attributes:
@@ -60,32 +60,27 @@ class Entrant:
         found = signature(self.make).parameters
         return frozenset(found), any(p.kind is Parameter.VAR_KEYWORD for p in found.values())
 
-    def accepts(self, setting: str) -> bool:
-        """Whether `make` takes a setting."""
+    def _accepts(self, setting: str) -> bool:
         names, any_other = self._parameters
         return any_other or setting in names
 
     def suits(self, family: Family) -> bool:
         """Whether it can plan in the cases of a family."""
-        if self.only is not None and family.name not in self.only:
-            return False
-        if getattr(self.make, "two_player", False) != family.game:
-            return False
-        if family.endless and not self.endless:
-            return False
-        if family.untold and self.needs_successors:
-            return False
         merge = self.settings.get("merge", "tree")
-        # In a single step no state recurs, and if laws depend on the step evidence cannot be pooled.
-        if family.per_step and (self.stationary or merge == "stationary"):
-            return False
-        if family.one_step and merge != "tree":
-            return False
-        return all(self.accepts(name) and name not in self.settings for name in family.settings)
+        return (
+            (self.only is None or family.name in self.only)
+            and getattr(self.make, "two_player", False) == family.game
+            and (self.endless or not family.endless)
+            and not (family.untold and self.needs_successors)
+            and not (family.per_step and (self.stationary or merge == "stationary"))
+            # In a single step no state recurs.
+            and not (family.one_step and merge != "tree")
+            and all(self._accepts(name) and name not in self.settings for name in family.settings)
+        )
 
     def build(self, case: Case) -> Any:
         """The planner for a case."""
-        common = {name: getattr(case, name) for name in _COMMON if self.accepts(name)}
+        common = {name: getattr(case, name) for name in _COMMON if self._accepts(name)}
         return self.make(**common, **self.settings, **case.settings)
 
 
@@ -100,33 +95,30 @@ class _Chosen:
         return plan(model, state, sample=True, **self._settings, **options)
 
 
+def _always(**shares: Any) -> Callable[[Family], Promise]:
+    """The same promise for all families."""
+    given = Promise(**shares)
+    return lambda family: given
+
+
 def _bracket(family: Family) -> Promise:
     # One process of bets serves both sides, unless a value is asked for or everything is told. Of
     # delta, little is for the bounds of each side alone.
     if family.settings & {"goal", "rewards", "transitions"}:
-        return _merged_bracket(family)
+        return _halves(family)
     above = JOINT_SHARE * (1.0 - JOINT_BELOW) * JOINT_ABOVE + 1.0 - JOINT_SHARE
     return Promise(below=JOINT_BELOW, above=above, upper="best")
 
 
-def _merged_bracket(family: Family) -> Promise:
+def _halves(family: Family) -> Promise:
     # Half of delta for each side; above, nothing is left to chance if everything is told.
-    return Promise(
-        below=0.5,
-        above=0.0 if family.told else 0.5,
-        value=_value_share(family),
-        upper="best",
-    )
+    above = 0.0 if family.told else 0.5
+    return Promise(below=0.5, above=above, value=_value_share(family), upper="best")
 
 
 def _chosen(family: Family) -> Promise:
-    # OPD where nothing is random; and the others promise as much as Bracket with equal states merged.
-    return _certainty(family) if family.name in _CERTAIN else _merged_bracket(family)
-
-
-def _canopy(family: Family) -> Promise:
-    # Half of delta for each side, whatever is known.
-    return Promise(below=0.5, above=0.5, upper="best")
+    # OPD where nothing is random; and the others promise no less than the halves.
+    return _CERTAINTY(family) if family.name in _CERTAIN else _halves(family)
 
 
 def _mdp_gape(family: Family) -> Promise:
@@ -144,59 +136,49 @@ def _atlas(family: Family) -> Promise:
     return Promise(below=1.0, above=1.0, value=_value_share(family))
 
 
-def _heuristic(family: Family) -> Promise:
-    return Promise(below=1.0, above=1.0, judged=False)
-
-
-def _bounds(family: Family) -> Promise:
-    return Promise(below=1.0, above=1.0)
-
-
-def _certainty(family: Family) -> Promise:
-    return Promise(wrong=0.0, below=0.0, above=0.0)
-
-
-def _policies(family: Family) -> Promise:
-    return Promise(below=1.0, above=1.0, endless=True)
-
-
-def _value_only(family: Family) -> Promise:
-    return Promise(wrong=None, value=1.0, endless=True)
-
-
-def _soft_value(family: Family) -> Promise:
-    return Promise(wrong=None, value=1.0, endless=True, temperature=_TEMPERATURE)
-
-
+_BOUNDS = _always(below=1.0, above=1.0)
+_CERTAINTY = _always(wrong=0.0, below=0.0, above=0.0)
 _COARSE = frozenset({"coarse", "strict-coarse", "lotteries", "exits", "promised"})
 _CERTAIN = frozenset({"certain"})
 _TABLES = frozenset({"certain", "mixed", "ends", "joint", "lotteries", "exits"})
 _ARMS = frozenset({"ties", "anytime", "lucky", "unlucky", "stopped"})
 
-ENTRANTS: dict[str, Entrant] = {
-    entrant.name: entrant
-    for entrant in (
-        Entrant("plan", _Chosen, _chosen),
-        Entrant("bracket", Bracket, _bracket),
-        Entrant("bracket/depth", Bracket, _merged_bracket, {"merge": "depth"}),
-        Entrant("bracket/stationary", Bracket, _merged_bracket, {"merge": "stationary"}),
-        Entrant("atlas", Atlas, _atlas, endless=True, stationary=True),
-        Entrant("canopy", Canopy, _canopy),
-        Entrant("mdp-gape", MDPGapE, _mdp_gape, needs_successors=True),
-        Entrant("mdp-gape/depth", MDPGapE, _mdp_gape, {"merge": "depth"}, needs_successors=True),
-        Entrant("mdp-gape/paper", MDPGapE, _heuristic, {"thresholds": "paper"}, only=_ARMS),
-        Entrant("ugape-mcts", UGapEMCTS, _bounds),
-        Entrant("ugape-mcts/lucb", UGapEMCTS, _bounds, {"rule": "lucb"}),
-        Entrant("sparse-sampling", SparseSampling, _bounds, only=_COARSE),
-        Entrant("stop", StOP, _policies, only=_COARSE),
-        Entrant("trailblazer", TrailBlazer, _value_only, only=_COARSE),
-        Entrant(
-            "smooth-cruiser", SmoothCruiser, _soft_value, {"temperature": _TEMPERATURE}, only=_COARSE
+PLANNERS: dict[str, PlannerEntry] = {
+    entry.name: entry
+    for entry in (
+        PlannerEntry("plan", _Chosen, _chosen),
+        PlannerEntry("bracket", Bracket, _bracket),
+        PlannerEntry("bracket/depth", Bracket, _halves, {"merge": "depth"}),
+        PlannerEntry("bracket/stationary", Bracket, _halves, {"merge": "stationary"}),
+        PlannerEntry("atlas", Atlas, _atlas, endless=True, stationary=True),
+        PlannerEntry("canopy", Canopy, _always(below=0.5, above=0.5, upper="best")),
+        PlannerEntry("mdp-gape", MDPGapE, _mdp_gape, needs_successors=True),
+        PlannerEntry("mdp-gape/depth", MDPGapE, _mdp_gape, {"merge": "depth"}, needs_successors=True),
+        PlannerEntry(
+            "mdp-gape/paper",
+            MDPGapE,
+            _always(below=1.0, above=1.0, judged=False),
+            {"thresholds": "paper"},
+            only=_ARMS,
         ),
-        Entrant("opd", OPD, _certainty, only=_CERTAIN),
-        Entrant("opd/depth", OPD, _certainty, {"merge": "depth"}, only=_CERTAIN),
-        Entrant("opd/stationary", OPD, _certainty, {"merge": "stationary"}, only=_CERTAIN),
-        Entrant("op-mdp", OPMDP, _certainty, only=_TABLES),
+        PlannerEntry("ugape-mcts", UGapEMCTS, _BOUNDS),
+        PlannerEntry("ugape-mcts/lucb", UGapEMCTS, _BOUNDS, {"rule": "lucb"}),
+        PlannerEntry("sparse-sampling", SparseSampling, _BOUNDS, only=_COARSE),
+        PlannerEntry("stop", StOP, _always(below=1.0, above=1.0, endless=True), only=_COARSE),
+        PlannerEntry(
+            "trailblazer", TrailBlazer, _always(wrong=None, value=1.0, endless=True), only=_COARSE
+        ),
+        PlannerEntry(
+            "smooth-cruiser",
+            SmoothCruiser,
+            _always(wrong=None, value=1.0, endless=True, temperature=_TEMPERATURE),
+            {"temperature": _TEMPERATURE},
+            only=_COARSE,
+        ),
+        PlannerEntry("opd", OPD, _CERTAINTY, only=_CERTAIN),
+        PlannerEntry("opd/depth", OPD, _CERTAINTY, {"merge": "depth"}, only=_CERTAIN),
+        PlannerEntry("opd/stationary", OPD, _CERTAINTY, {"merge": "stationary"}, only=_CERTAIN),
+        PlannerEntry("op-mdp", OPMDP, _CERTAINTY, only=_TABLES),
     )
 }
 """The planners of pacplan that promise something, by name."""

@@ -1,0 +1,206 @@
+"""A verification: many small plans on several processes, each checked, with the rows of a sweep."""
+
+import hashlib
+import inspect
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pacplan.compiled.tiered import waiting
+from pacplan.core import checks
+from pacplan.core.notes import pass_on
+from pacplan.experiments.results import Results, opened
+from pacplan.experiments.runner import complete
+from pacplan.experiments.sweep import seed_of
+from pacplan.result import Plan
+from pacplan.testing.checks import Promise, attempt
+from pacplan.testing.families import FAMILIES
+from pacplan.testing.planners import PLANNERS, PlannerEntry
+from pacplan.testing.problems import Case, Family
+from pacplan.testing.report import Outcome, Report, report_of
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """One plan of a verification."""
+
+    family: Family
+    planner: PlannerEntry
+    case: int
+    seed: int
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """As `Outcome.key`."""
+        return self.family.name, self.planner.name, self.case
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """What its time depends on."""
+        return self.family.name, self.planner.name
+
+
+def verify(
+    planner: Callable[..., Any] | str | Sequence[str] | None = None,
+    *,
+    promise: Promise | None = None,
+    families: Sequence[str | Family] | None = None,
+    plans: int = 100_000,
+    seed: int = 0,
+    workers: int = 1,
+    out: str | Path | None = None,
+    progress: bool = False,
+) -> Report:
+    """Check what planners promise against exact answers, in many small plans made to catch errors.
+
+    Args:
+        planner: your own: its class, or a function that returns it. It is called with those of
+            `epsilon`, `delta`, `gamma` and `horizon` that it takes, and is given the families whose
+            further settings it takes. Or names of planners of pacplan; by default all that promise
+            something.
+        promise: what your planner promises; by default that its action is as good as it claims and,
+            if its plans have bounds, that these hold for all actions, each with probability at least
+            1 - delta.
+        families: names, or your own families; by default all.
+        plans: how many, shared among families and planners.
+        seed: the same seed gives the same cases and plans.
+        workers: processes to start; 1 starts none and computes in this one.
+        out: a file that keeps results as they come. The same call continues where it stopped, and with
+            more plans adds to them.
+        progress: show a bar on the error stream.
+
+    Returns:
+        The report. Ctrl-C ends the run, and the report then covers what was finished.
+
+    Raises:
+        ValueError: an argument out of range, or a file with results of something else.
+        RuntimeError: a process was lost; what was finished is in the file.
+        TypeError: an argument of the wrong type.
+    """
+    checks.integer("plans", plans, least=1)
+    checks.integer("seed", seed, least=0)
+    checks.integer("workers", workers, least=1)
+    chosen = [_family(entry) for entry in (FAMILIES if families is None else families)]
+    entries = _entries(planner, promise)
+    pairs = [(family, one) for family in chosen for one in entries if one.suits(family)]
+    if not pairs:
+        raise ValueError("none of the planners can plan in any of the families")
+    attempts = _attempts(pairs, plans, seed)
+    # Rows depend on planners that are not part of pacplan, too.
+    own = {one.name: _source(one.make) for one in entries if PLANNERS.get(one.name) is not one}
+    interrupted = False
+    with opened(out, Outcome, {"seed": seed, "own planners": own}) as results:
+        try:
+            _compute(attempts, results, workers, progress)
+        except KeyboardInterrupt:
+            interrupted = True
+    return report_of(pairs, results.rows, complete=not interrupted)
+
+
+def replay(
+    family: str | Family, planner: str | PlannerEntry, number: int, seed: int = 0
+) -> tuple[Case, Plan, dict[str, bool]]:
+    """Plan one case of a verification again.
+
+    Args:
+        family: its family.
+        planner: which planner.
+        number: of the case, as a report names it.
+        seed: the seed of the verification.
+
+    Returns:
+        The case, the plan, and for every check that something was claimed about, whether it fails.
+    """
+    one = _family(family)
+    entry = planner if isinstance(planner, PlannerEntry) else _known(planner)
+    case = one.case(seed_of(seed, one.name, number))
+    plan_seed = seed_of(seed, one.name, number, entry.name)
+    plan, found = attempt(entry.promise(one), case, entry.build, plan_seed)
+    return case, plan, found
+
+
+def entry_of(planner: Callable[..., Any], promise: Promise | None = None) -> PlannerEntry:
+    """A user's planner, as it is verified."""
+    if not callable(planner):
+        raise TypeError(f"planner must be a class or function that makes a planner, got {planner!r}")
+    name = getattr(planner, "name", None) or getattr(planner, "__name__", type(planner).__name__)
+    given = promise or Promise(below=1.0, above=1.0)
+    return PlannerEntry(str(name), planner, lambda family: given)
+
+
+def _family(entry: str | Family) -> Family:
+    if isinstance(entry, Family):
+        return entry
+    if entry not in FAMILIES:
+        raise ValueError(f"there is no family {entry!r}; try {', '.join(FAMILIES)}")
+    return FAMILIES[entry]
+
+
+def _known(name: str) -> PlannerEntry:
+    if name not in PLANNERS:
+        raise ValueError(f"there is no planner {name!r} to verify; try {', '.join(PLANNERS)}")
+    return PLANNERS[name]
+
+
+def _entries(
+    planner: Callable[..., Any] | str | Sequence[str] | None, promise: Promise | None
+) -> list[PlannerEntry]:
+    if callable(planner):
+        return [entry_of(planner, promise)]
+    if promise is not None:
+        raise ValueError("promise is for your own planner; those of pacplan have theirs")
+    if planner is None:
+        return list(PLANNERS.values())
+    return [_known(name) for name in ([planner] if isinstance(planner, str) else planner)]
+
+
+def _source(planner: Any) -> str:
+    """A digest of the module of a user's planner, if it can be found."""
+    try:
+        text = inspect.getsource(inspect.getmodule(planner) or planner)
+    except (OSError, TypeError):
+        return repr(planner)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _attempts(pairs: Sequence[tuple[Family, PlannerEntry]], plans: int, seed: int) -> list[Attempt]:
+    """About as many plans as were asked for, the first ones of all pairs first."""
+    total = sum(family.weight for family, _ in pairs)
+    counts = [max(1, round(plans * family.weight / total)) for family, _ in pairs]
+    return [
+        Attempt(family, entry, case, seed)
+        for case in range(max(counts))
+        for (family, entry), most in zip(pairs, counts, strict=True)
+        if case < most
+    ]
+
+
+def _compute(
+    attempts: Sequence[Attempt], results: Results[Outcome], workers: int, progress: bool
+) -> None:
+    left = [one for one in attempts if one.key not in results]
+    if workers > 1:
+        # One plan of each kind here, so that the processes find all kernels.
+        for one in {one.kind: one for one in reversed(left)}.values():
+            # What it raises is raised again, and noted, when its turn comes.
+            with suppress(Exception), waiting():
+                replay(one.family, one.planner, one.case, one.seed)
+    complete(attempts, results, outcomes, workers=workers, unit="plans", progress=progress)
+
+
+def outcomes(attempts: Iterable[Attempt]) -> Iterator[Outcome]:
+    """Make plans, one after the other, and check them."""
+    for one in attempts:
+        begun, calls, error = time.perf_counter(), 0, ""
+        found: dict[str, bool] = {}
+        try:
+            # A case is made and checked beside its plan: to send models and plans would take longer.
+            _, plan, found = replay(one.family, one.planner, one.case, one.seed)
+            calls = plan.samples
+        except Exception as raised:
+            pass_on(raised)
+            error = " ".join(f"{type(raised).__name__}: {raised}".split())
+        yield Outcome(*one.key, calls, time.perf_counter() - begun, found, error)
