@@ -59,8 +59,8 @@ def _how(page: Page, reproduction: Reproduction, records: Sequence[Record], fold
     page.text(
         "Planning in Markov Decision Processes with Gap-Dependent Sample Complexity (Jonsson, "
         "Kaufmann, Ménard, Darwiche Domingues, Leurent, Valko; NeurIPS 2020), section 5. "
-        f"The {len(seeds)} random MDPs have 200 states, K = {ACTIONS} actions, B = {SUCCESSORS} successors "
-        f"and rewards on half of the pairs; γ = {GAMMA}, δ = {DELTA}. A pair always pays its mean "
+        f"The {len(seeds)} random MDPs have 200 states, K = {ACTIONS} actions, B = {SUCCESSORS} "
+        f"successors and rewards on half of the pairs; γ = {GAMMA}, δ = {DELTA}. A pair always pays its mean "
         "reward, but the planners are not told. Regret is measured in the infinite-horizon problem, by "
         "exact dynamic programming."
     )
@@ -227,8 +227,8 @@ def _figure2(page: Page, curves: Sequence[Curve]) -> None:
     page.text(
         "The horizon and the number of episodes τ follow from n as in the paper (BRUE takes a third of "
         "that horizon). Bounds of MDP-GapE, none of them proven: those of the paper's text (budget) "
-        "are of log τ for rewards and transitions; those of its published runs, which made its curve, of "
-        "log τ and 0.1 log τ (published); ours, which we tuned, of 0.2 log τ for both (sharp)."
+        "are of log τ for rewards and transitions; those of its published runs, which made its curve, "
+        "of log τ and 0.1 log τ (published); ours, which we tuned, of 0.2 log τ for both (sharp)."
     )
     page.text(
         f"UCT's exploration constant, {UCT(gamma=GAMMA).exploration:g}, is tuned as well "
