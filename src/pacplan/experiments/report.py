@@ -58,12 +58,11 @@ def _how(page: Page, reproduction: Reproduction, records: Sequence[Record], fold
     seeds = reproduction.problem_seeds
     page.text(
         "Planning in Markov Decision Processes with Gap-Dependent Sample Complexity (Jonsson, "
-        "Kaufmann, Ménard, Darwiche Domingues, Leurent, Valko; NeurIPS 2020), section 5. "
-        f"The {len(seeds)} random MDPs have 200 states, K = {ACTIONS} actions, "
-        f"B = {SUCCESSORS} "
-        f"successors and rewards on half of the pairs; γ = {GAMMA}, δ = {DELTA}. A pair always pays its mean "
-        "reward, but the planners are not told. Regret is measured in the infinite-horizon problem, by "
-        "exact dynamic programming."
+        "Kaufmann, Ménard, Darwiche Domingues, Leurent, Valko; NeurIPS 2020), section 5. The "
+        f"{len(seeds)} random MDPs have 200 states, K = {ACTIONS} actions, B = {SUCCESSORS} "
+        f"successors and rewards on half of the pairs; γ = {GAMMA}, δ = {DELTA}. A pair always pays "
+        "its mean reward, but the planners are not told. Regret is measured in the infinite-horizon "
+        "problem, by exact dynamic programming."
     )
     page.command(f"{reproduction.command} --out {folder.as_posix()}")
     packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba"))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from pacplan import exact
+from pacplan.models.protocol import Model
 from pacplan.models.tabular import TabularMDP
 from pacplan.testing.problems import Case, Family
 
@@ -14,19 +15,18 @@ _DELTA, _STRICTER = 0.3, 0.1
 _BUDGET = 3000
 
 
-class Hidden:
+class Hidden(Model):
     """A table that nobody sees, nor knows more of than how many successors or states there are."""
 
-    random_rewards = None
-    known = False
+    compiled = True
 
     def __init__(
         self, table: TabularMDP, successors: int | None = None, states: int | None = None
     ) -> None:
-        self._table, self.successors, self.states = table, successors, states
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._table, name)
+        names = ("max_actions", "same_actions", "reward_range", "may_end", "steps", "stationary")
+        for name in (*names, "two_player", "initial_state", "actions", "open", "fingerprint"):
+            setattr(self, name, getattr(table, name))
+        self.successors, self.states = successors, states
 
 
 def _shown(rng: Generator, table: TabularMDP, reached: int) -> Any:
