@@ -12,6 +12,7 @@ import argparse
 import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 from unittest import mock
@@ -114,18 +115,16 @@ def mdp_gape_transitions(nats: float) -> AbstractContextManager[None]:
 @contextmanager
 def _canopy_with(**nats: float) -> Iterator[None]:
     """Canopy with shares of delta that are larger than they are, by so many nats."""
-    honest = canopy._rules
+    honest = canopy.setup_of
 
-    def cut(*args: Any) -> Any:
-        rules = honest(*args)
+    def cut(**asked: Any) -> Any:
+        setup = deepcopy(honest(**asked))
         for name, more in nats.items():
-            rules[name] *= math.exp(more)
-        return rules
+            setup.settings[name] *= math.exp(more)
+        return setup
 
-    with mock.patch.object(canopy, "_rules", cut):
-        canopy.setting_of.cache_clear()
+    with mock.patch.object(canopy, "setup_of", cut):
         yield
-    canopy.setting_of.cache_clear()
 
 
 def canopy_above(nats: float) -> AbstractContextManager[None]:

@@ -17,18 +17,19 @@ from canopy_trees import scores, tree_means
 from pacplan import exact
 from pacplan.algorithms.canopy import growth
 from pacplan.algorithms.canopy.learning import learn, locate
+from pacplan.algorithms.canopy.sharing import shared_value
 from pacplan.compiled.jit import inlined
 
-_close, _take_in, _expand, _shared = growth._close, growth._take_in, growth._expand, growth._shared
+_close, _take_in, _expand = growth._close, growth._take_in, growth._expand
 _state_guess = growth.state_guess
 
 
 @inlined
 def _clipped(search):
     """J is cut at the largest value."""
-    unit = search.unit[0]
-    frame = search.frames[unit.at]
-    frame.best = min(frame.best, search.levels[unit.at].span)
+    at = search.task[0].at
+    frame = search.frames[at]
+    frame.best = min(frame.best, search.levels[at].span)
     return _close(search)
 
 
@@ -38,20 +39,20 @@ def _stopped(search, h, successor, x, v, ended):
     _take_in(search, h, successor, x, v, ended)
     frame, level = search.frames[h], search.levels[h]
     if frame.turn == 0 and frame.rounds < level.width:
-        mark = search.marks[frame.marks]
-        if mark.m < level.value * frame.rounds:
-            mark.m *= level.width / frame.rounds
+        stats = search.action_stats[frame.stats]
+        if stats.m < level.value * frame.rounds:
+            stats.m *= level.width / frame.rounds
             frame.rounds = level.width
 
 
 @inlined
 def _leaking(search, model, ties):
     """v learns J before J - v is taken."""
-    h = search.unit[0].at
+    h = search.task[0].at
     frame, level, after = search.frames[h], search.levels[h], search.levels[h + 1]
     if frame.child < level.kept:
         drawn = search.draws[frame.draws + frame.turn * level.kept + frame.child]
-        value, found = _shared(search, h + 1, drawn.state)
+        value, found = shared_value(search, h + 1, drawn.state)
         if found:
             locate(search, model, h + 1, drawn.state)
             learn(search, -1, value / after.span)

@@ -70,7 +70,7 @@ class Lens:
     last: list = field(default_factory=list)
 
     def __call__(self, search):
-        rules, levels = search._fixed["rules"], search._fixed["levels"]
+        rules, levels = search._fixed["settings"], search._fixed["levels"]
         rules["epsilon"] = -np.inf  # (`cut` is what it was.)
         rules["log_share"] -= self.above
         rules["log_joint"] -= self.joint
@@ -145,7 +145,7 @@ def evidence(search, model, horizon, counted=1.0):
         n = int(tree.pairs[link]["n"])
         seen = {outcome.state: outcome.node for outcome in tree.outcomes(link)}
         # (Rewards that are told are not bet on.)
-        y = 1.0 if search._rules[0]["told"] else rewards[state, best]
+        y = 1.0 if search._settings[0]["told"] else rewards[state, best]
         for p, to in zip(probabilities[state, best], successors[state, best], strict=True):
             if (h + 1 < horizon or pooled) and p > 0.0:
                 child = seen.get(int(to))

@@ -9,7 +9,7 @@ from bandits import bandit
 from conftest import interpreted
 from hard_problems import GAMMA, TREES, Kind, lens_on_searches, most
 from pacplan import BrokenPromiseError, exact
-from pacplan.algorithms.common.returns import LARGEST_FRACTION
+from pacplan.algorithms.betting.bets import LARGEST_FRACTION
 
 lens = pytest.fixture(lens_on_searches)
 
@@ -71,7 +71,7 @@ def test_forced_bets_alone_reach_the_mean(lens):
     planner = pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.0, goal="value")
     planner.plan(bandit(0.5, noise="bernoulli"), 0, seed=0, budget=1_500_000)
     search = lens.last[0]
-    rules = search._fixed["rules"]
+    rules = search._fixed["settings"]
     forced = search.root["forced"][0] * rules["stride"][0] * rules["step"][0]
     assert 0.5 - (1 / 8 + 1 / 12) * 0.1 <= forced <= 0.5
 
@@ -81,7 +81,7 @@ def test_forced_grid_is_fine_enough(lens, epsilon):
     pacplan.Bracket(epsilon=epsilon, delta=0.1, gamma=0.0).plan(
         bandit(0.5, 0.5, noise="bernoulli"), 0, seed=0, budget=1
     )
-    rules = lens.last[0]._fixed["rules"]
+    rules = lens.last[0]._fixed["settings"]
     assert rules["stride"][0] * rules["step"][0] <= epsilon / 8 + 1e-12
     halved = lens.last[0].kernel_state().forced_wealth.shape[2] - 1
     assert LARGEST_FRACTION * 0.5**halved <= epsilon / 24
@@ -218,7 +218,7 @@ def test_delta_is_shared_as_the_proof_says(lens, merge, depths, reached):
     model = Kind(4, 2, 3).draw(np.random.default_rng(0))
     planner = pacplan.Bracket(epsilon=0.2, delta=0.2, gamma=GAMMA, horizon=4, merge=merge)
     planner.plan(model, 0, seed=0, budget=1)
-    levels, rules = lens.last[0]._fixed["levels"], lens.last[0]._fixed["rules"][0]
+    levels, rules = lens.last[0]._fixed["levels"], lens.last[0]._fixed["settings"][0]
     below = rules["delta_exploit"] + rules["delta_forced"]
     if merge == "tree":
         process = 0.95 * 0.2
@@ -238,7 +238,7 @@ def test_what_is_unknown_among_merged_nodes_covers_all_evidence(lens):
     model = Kind(3, 2, 2).draw(np.random.default_rng(0))
     planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=GAMMA, horizon=3, merge="depth")
     planner.plan(model, 0, seed=0, budget=1)
-    levels, rules = lens.last[0]._fixed["levels"], lens.last[0]._fixed["rules"][0]
+    levels, rules = lens.last[0]._fixed["levels"], lens.last[0]._fixed["settings"][0]
     penalty = rules["kappa"] * rules["resolution"]
     cash = -np.log(levels["cash"])
     for h, sigma in enumerate([1 + GAMMA + GAMMA**2, 1 + GAMMA, 1.0]):
@@ -251,7 +251,7 @@ def test_what_is_unknown_where_evidence_is_pooled_covers_all_of_it(lens):
     model = Kind(3, 2, 2).draw(np.random.default_rng(0))
     planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=GAMMA, horizon=3, merge="stationary")
     planner.plan(model, 0, seed=0, budget=1)
-    levels, rules = lens.last[0]._fixed["levels"], lens.last[0]._fixed["rules"][0]
+    levels, rules = lens.last[0]._fixed["levels"], lens.last[0]._fixed["settings"][0]
     penalty = rules["kappa"] * rules["resolution"]
     sigma = np.array([1 + GAMMA + GAMMA**2, 1 + GAMMA, 1.0])
     # The weights of evidence from depth h on sum to sigma_(H-h) / sigma_H.

@@ -73,11 +73,11 @@ def test_only_a_beginning_that_is_known_is_imagined(explored):
         before[: len(known)] = known
         links = state.path["pair"][: target + calls]
         # What was imagined counts nowhere, and was known.
-        assert all(before[link] == after[link] >= state.rules[0]["cut"] for link in links[:target])
+        assert all(before[link] == after[link] >= state.settings[0]["cut"] for link in links[:target])
         # Every other step was called, up to the first pair that is new.
         assert all(after[link] == before[link] + 1 for link in links[target:])
         assert after.sum() == before.sum() + calls
-        assert all(before[link] >= state.rules[0]["cut"] for link in links[target:-1])
+        assert all(before[link] >= state.settings[0]["cut"] for link in links[target:-1])
 
     seen = explored(check, kind=WIDE, budget=5000)
     # Calls begin at every depth, and often below the root.

@@ -6,9 +6,9 @@ import pytest
 import pacplan
 from hard_problems import BANDITS, GAMMA, TREES, Kind, evidence, lens_on_searches, most
 from pacplan import exact
+from pacplan.algorithms.betting.allocation import FIRST_BET
 from pacplan.algorithms.bracket import constants
 from pacplan.algorithms.bracket.search import BracketSearch
-from pacplan.algorithms.common.funds import FIRST_BET
 
 lens = pytest.fixture(lens_on_searches)
 KINDS = BANDITS + TREES
@@ -66,7 +66,7 @@ def test_joint_bounds_hold_in_thousands_of_runs(lens, kind, delta):
 
 def wealth_at(search, arm, q, lower):
     """X_b and E_b: what both accounts have at the lowest point above Q(b), or so many below it."""
-    rules, setting = search._rules[0], search._setting
+    rules, setting = search._settings[0], search._setting
     value = (q - setting.low * setting.sigma[-1]) / setting.width - arm["floor"]
     assert value >= -1e-9, "no account bets below what its action is worth"
     exploit, forced = rules["given"], 1.0
@@ -89,7 +89,7 @@ def joint_process(search, model, kind, lower):
     above = np.exp(evidence(search, model, kind.horizon))
     share, c = constants.JOINT_BELOW, constants.JOINT_ABOVE
     part = constants.EXPLOIT_SHARE
-    reserve, idle = search._rules[0]["reserve"], search.root[best]["money"]
+    reserve, idle = search._settings[0]["reserve"], search.root[best]["deposit"]
     # Of two actions each has money of its own, below half of it.
     each = 0.5 if len(q) == 2 else 1.0
     for points in (0, lower):
@@ -121,7 +121,7 @@ def test_the_process_does_not_grow(lens, kind, rewards):
         model = kind.draw(rng)
         # A number of episodes is a time that does not look ahead.
         planner.plan(model, 0, seed=run, callback=lambda snapshot: snapshot.episodes >= 250)
-        assert lens.last[0]._rules[0]["bettors"] > 0
+        assert lens.last[0]._settings[0]["bettors"] > 0
         found.append(list(joint_process(lens.last[0], model, kind, lower=64)))
     found = np.minimum(found, 50.0)
     mean, error = found.mean(axis=0), found.std(axis=0) / np.sqrt(300)
@@ -140,14 +140,14 @@ def test_gaps_are_what_the_proof_says(lens, monkeypatch, actions):
         nonlocal checked
         before, kept = search.root["exploits"].copy(), search._gaps.copy()
         status = advance(search, episodes, calls)
-        rules, arms = search._rules[0], search.root
+        rules, arms = search._settings[0], search.root
         for b in np.flatnonzero(arms["exploits"] - before):
             if before[b] <= FIRST_BET:
                 continue
             account, first = arms["account"][b], arms["proven"][b] + 1
             points = arms["floor"][b] + rules["step"] * np.arange(len(search._wealth[account]))
             for a in np.flatnonzero((np.arange(actions) != b) & (arms["pair"] >= 0)):
-                money = rules["reserve"] + arms["money"][a] + search._wealth[account].sum(axis=1)
+                money = rules["reserve"] + arms["deposit"][a] + search._wealth[account].sum(axis=1)
                 won = np.log(c + (1.0 - c) * money)[first:]
                 least = (points[first - 1 : -1] + arms["penalty"][a] * won).min()
                 upper = search._bounds.pairs[arms["pair"][a], 0]
@@ -170,7 +170,7 @@ def test_what_is_joint_and_what_is_not(lens):
         pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=GAMMA, horizon=2, **settings).plan(
             model, 0, seed=0, budget=200
         )
-        return bool(lens.last[0]._rules[0]["joint"])
+        return bool(lens.last[0]._settings[0]["joint"])
 
     assert joint() and joint(rewards="known") and joint(transitions="known")
     # Where nodes are merged, calls under one action are evidence on others.

@@ -40,8 +40,8 @@ def test_forced_episodes_follow_a_sweep_in_rows_in_which_no_bound_changes(lens, 
         state = search.kernel_state()
         nodes, pairs = state.tree.used
         return (
-            int(state.rules[0]["row"]),
-            int(state.rules[0]["swept"]),
+            int(state.settings[0]["row"]),
+            int(state.settings[0]["swept"]),
             search.root["upper"].copy(),
             state.bounds.nodes[:nodes].copy(),
             state.bounds.pairs[:pairs].copy(),
@@ -57,7 +57,7 @@ def test_forced_episodes_follow_a_sweep_in_rows_in_which_no_bound_changes(lens, 
         rows.append(rows[-1] + 1 if row > 0 else 1)
         if rows[-1] > 1:
             # The sweep before the row was made before its first episode.
-            assert state.rules[0]["swept"] == swept
+            assert state.settings[0]["swept"] == swept
             np.testing.assert_array_equal(search.root["upper"], upper)
             np.testing.assert_array_equal(state.bounds.nodes[: len(nodes)], nodes)
             np.testing.assert_array_equal(state.bounds.pairs[: len(pairs)], pairs)
@@ -88,7 +88,7 @@ def test_stakes_are_renewed_where_bounds_are_not(lens, merge, monkeypatch):
                 terms = state.bets[step["pair"]] - n * np.log1p(-y[:, np.newaxis] / stakes)
                 cash = level["cash"]
                 won = np.log(cash + (1 - cash) * np.exp(terms).mean(axis=1))
-                weight = state.rules[0]["least"] * level["weight"]
+                weight = state.settings[0]["least"] * level["weight"]
                 found = (y - weight * won).max()
                 assert found - 1e-9 <= pair["stake"] <= found + 2 * level["tolerance"] + 1e-3
                 checked.append(h)
@@ -131,7 +131,7 @@ def test_a_sweep_that_was_halted_is_made_when_the_search_goes_on(merge, monkeypa
     advance, seen = BracketSearch.advance, []
 
     def halted_once(search, episodes, most_calls):
-        rules = search._rules[0]
+        rules = search._settings[0]
         if not seen and 0 < rules["swept"] < search.report["calls"] and rules["row"] == 0:
             rules["due"] = search.report["calls"]  # Now.
             before = rules.copy()

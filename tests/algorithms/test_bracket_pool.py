@@ -107,7 +107,7 @@ def least_slack(lens, kind, runs=60):
         q = exact.finite_horizon(model, gamma=GAMMA, horizon=kind.horizon)[0, 0]
         pooled(kind, delta=1e-9).plan(model, 0, seed=run, budget=int(rng.integers(20, 600)))
         search = lens.last[0]
-        rules, best = search._fixed["rules"][0], int(np.argmax(q))
+        rules, best = search._fixed["settings"][0], int(np.argmax(q))
         exponents, records = occupancy(model, kind.horizon), list(records_of(search))
         sigma = (GAMMA ** np.arange(kind.horizon)).sum()
         for link in search.tree.tried(0):
@@ -136,7 +136,7 @@ def test_which_fails_where_visits_are_not_shared_out(lens):
 
 def pooled_bounds(search, planner, model):
     """W of the root's actions, from what was recorded, with SciPy's optimisers."""
-    rules, levels = search._fixed["rules"][0], search._fixed["levels"]
+    rules, levels = search._fixed["settings"][0], search._fixed["levels"]
     gamma, horizon, b = planner.gamma, planner.horizon, model.successors
     rewards, probabilities, successors = model.sparse()
     sigma = np.cumsum(gamma ** np.arange(horizon))

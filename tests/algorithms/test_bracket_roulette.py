@@ -8,11 +8,11 @@ import pytest
 import pacplan
 from hard_problems import lens_on_searches
 from pacplan import exact
+from pacplan.algorithms.betting import bets as returns
+from pacplan.algorithms.betting.allocation import FIRST_BET
 from pacplan.algorithms.bracket import constants, roulette
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED
 from pacplan.algorithms.bracket.search import BracketSearch
-from pacplan.algorithms.common import returns
-from pacplan.algorithms.common.funds import FIRST_BET
 from pacplan.engine.calls import CHUNK_DONE
 
 lens = pytest.fixture(lens_on_searches)
@@ -27,9 +27,9 @@ def coin(value):
 
 def standing(kind=EXPLOIT, floor=0.0, paid=0.0, earned=0.0, discount=1.0, go_on=0.8):
     """A search in the middle of an episode, as far as roulette sees it."""
-    rules, arm = SimpleNamespace(gamma=GAMMA, go_on=go_on), SimpleNamespace(floor=floor)
+    settings, arm = SimpleNamespace(gamma=GAMMA, go_on=go_on), SimpleNamespace(floor=floor)
     decision = SimpleNamespace(kind=kind, play=0, paid=paid, earned=earned, discount=discount)
-    return SimpleNamespace(rules=[rules], root=[arm], decision=[decision])
+    return SimpleNamespace(settings=[settings], root=[arm], decision=[decision])
 
 
 def played(before, h, estimate, number):
@@ -171,9 +171,9 @@ def test_no_stake_depends_on_the_return_that_it_is_on(lens, monkeypatch):
         seen, account = root["exploits"][action], root["account"][action]
         if seen < FIRST_BET:
             continue
-        points = np.arange(root["proven"][action] + 1, wealth.shape[1]) * search._rules[0]["step"]
+        points = np.arange(root["proven"][action] + 1, wealth.shape[1]) * search._settings[0]["step"]
         # Half of what was moved to the account before the episode, for each bettor.
-        moved = 0.5 * (now["money"] - root["money"])[action]
+        moved = 0.5 * (now["deposit"] - root["deposit"])[action]
         growth = grown[account][-len(points) :] / (wealth[account][-len(points) :] + moved)
         used = (growth != 1.0).any(axis=1)
         expected = factors(moments[action], seen, points[used], earned)

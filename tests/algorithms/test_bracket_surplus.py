@@ -60,7 +60,7 @@ def test_bets_go_by_no_more_than_the_largest_value(lens):
 def test_surplus_is_what_lemma_c_allows(search):
     search, model = search
     fixed, tree = search._fixed, search.tree
-    levels, rules = fixed["levels"], fixed["rules"][0]
+    levels, rules = fixed["levels"], fixed["settings"][0]
     rewards, probabilities, successors = model.sparse()
     weight = 0.25 / (5 + 0.25 * (fixed["stakes"].shape[1] - 5))
     cash = levels["cash"]
@@ -104,7 +104,7 @@ def test_lambda_settles(lens):
     for budget in (30, 100, 300, 1000, 3000, 10_000, 30_000):
         planner.plan(model, 0, seed=1, budget=budget)
         search = lens.last[0]
-        least = float(search._fixed["rules"]["least"][0])
+        least = float(search._fixed["settings"]["least"][0])
         for penalty, calls in zip(search.root["penalty"], search.calls, strict=True):
             # As its last episode found it.
             k = max(0, int(calls) - HORIZON)

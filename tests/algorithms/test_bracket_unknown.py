@@ -183,4 +183,4 @@ def test_wide_pairs_make_room(lens):
         seed=0,
         budget=3000,
     )
-    assert lens.last[0]._rules[0]["widest"] > 600
+    assert lens.last[0]._settings[0]["widest"] > 600

@@ -253,7 +253,7 @@ def test_no_node_of_a_tree_is_forgotten(monkeypatch):
         np.testing.assert_array_equal(getattr(plans[0], name), getattr(plans[1], name))
 
 
-def test_forced_units_take_a_hundredth_of_the_calls():
+def test_forced_tasks_take_a_hundredth_of_the_calls():
     def flip(state, action, rng):
         return state, float(rng.random() < (0.5, 0.45)[action]), False
 
@@ -262,7 +262,7 @@ def test_forced_units_take_a_hundredth_of_the_calls():
     )
     while search.reports["calls"][0] < 5000:
         search.advance(1, 1 << 62)
-    assert 10 <= search._unit[0]["forced_spent"] <= 0.01 * search.reports["calls"][0]
+    assert 10 <= search.arrays["task"][0]["forced_spent"] <= 0.01 * search.reports["calls"][0]
 
 
 @pytest.mark.parametrize("place", ["root", "leaf"])

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 import pacplan
 from hard_problems import GAMMA, Kind, lens_on_searches
-from pacplan.algorithms.common import funds
+from pacplan.algorithms.betting import allocation as funds
 from pacplan.compiled.interpreted import interpreted
 
 lens = pytest.fixture(lens_on_searches)
-ACCOUNT = np.dtype([*funds.FUNDED_FIELDS, ("proven", np.int64)])
+ACCOUNT = np.dtype([*funds.ALLOCATION_FIELDS, ("proven", np.int64)])
 deposit = interpreted(funds._deposit)
 
 
@@ -34,7 +34,7 @@ def test_what_is_taken_was_there_at_every_point_that_counts(wealth, money, part,
     taken = withdraw(after, accounts, part)
     open_points = slice(int(accounts["proven"][0]) + 1, None)
     assert 0.0 <= taken <= money
-    assert accounts["money"][0] == money - taken
+    assert accounts["deposit"][0] == money - taken
     assert (after >= 0.0).all() and (after <= before).all()
     spent = (before - after).sum(axis=1)[open_points]
     assert spent == pytest.approx(taken, rel=1e-9, abs=1e-9)
@@ -60,9 +60,9 @@ def test_money_is_neither_made_nor_lost(lens, actions, merge):
 
     def look(snapshot):
         search = lens.last[0]
-        rules, arms = search._rules[0], search.root
-        seen.append(rules["reserve"] + arms["money"].sum())
-        assert rules["reserve"] >= 0.0 and (arms["money"] >= 0.0).all()
+        rules, arms = search._settings[0], search.root
+        seen.append(rules["reserve"] + arms["deposit"].sum())
+        assert rules["reserve"] >= 0.0 and (arms["deposit"] >= 0.0).all()
         assert (search._wealth >= 0.0).all()
 
     given_to = {"epsilon": 0.02, "delta": 0.1, "gamma": GAMMA, "horizon": 3, "chunk": 50}
@@ -71,7 +71,7 @@ def test_money_is_neither_made_nor_lost(lens, actions, merge):
     own = merge == "tree" and actions == 2
     assert len(seen) > 5
     assert seen == pytest.approx([0.0 if own else 1.0] * len(seen))
-    assert (lens.last[0].root["money"].max() > 0.3) != own
+    assert (lens.last[0].root["deposit"].max() > 0.3) != own
 
 
 def test_money_comes_back_from_an_action_that_was_the_best_for_a_while(lens):
@@ -85,7 +85,7 @@ def test_money_comes_back_from_an_action_that_was_the_best_for_a_while(lens):
         # (Under the lens no search stops by itself.)
         plan = planner.plan(model, seed=int(rng.integers(2**32)), budget=1000)
         arm = lens.last[0].root[plan.action]
-        held.append(np.log(arm["money"]))
+        held.append(np.log(arm["deposit"]))
         by_order.append(np.log(0.6 * 0.4 ** arm["account"]))
     # If it stayed where it was put, most for those who begin first, later ones would have far less.
     error = np.std(np.subtract(held, by_order)) / 10.0

@@ -5,7 +5,7 @@ from typing import TypeVar
 from pacplan.algorithms.atlas.planner import Atlas
 from pacplan.algorithms.bracket.planner import Bracket
 from pacplan.algorithms.brue import BRUE
-from pacplan.algorithms.canopy.planner import Canopy
+from pacplan.algorithms.canopy.canopy import Canopy
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.mdp_gape.planner import MDPGapE
 from pacplan.algorithms.olop import KLOLOP, OLOP

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import exact
+from pacplan.algorithms.betting.grid import FORCED_GRID, FORCED_MARGIN
+from pacplan.algorithms.betting.settings import ANYTHING
 from pacplan.algorithms.bracket import constants
 from pacplan.algorithms.bracket.setting import Setting, Task, setting_of
-from pacplan.algorithms.common.grid import FORCED_GRID, FORCED_MARGIN
-from pacplan.algorithms.common.returns import ANYTHING
 from pacplan.core import checks
 from pacplan.models.protocol import Table
 
@@ -146,15 +146,15 @@ class _Problem(NamedTuple):
 
 
 def _problem(setting: Setting, gamma: float, actions: int, chance: float) -> _Problem:
-    levels, rules, cost = setting.prices.levels, setting.rules[0], setting.prices
+    levels, settings, cost = setting.prices.levels, setting.settings[0], setting.prices
     horizon = len(levels)
     epsilon = float(setting.grid.resolution)
     discount = np.power(gamma, np.arange(horizon))
     sigma = setting.sigma[:0:-1]
     excess = np.append(levels["excess"][1:] * discount[1:], 0.0)
-    settled = constants.SETTLED * float(rules["least"])
+    settled = constants.SETTLED * float(settings["least"])
     evidence = cost.log_share + float(levels["excess"][0])
-    learns = bool(rules["learns"])
+    learns = bool(settings["learns"])
     ball = learns & (np.arange(horizon) < horizon - 1)
     weight = float(np.exp(cost.opening.min())) / len(cost.opening)
     penalty = cost.kappa * evidence
@@ -164,10 +164,10 @@ def _problem(setting: Setting, gamma: float, actions: int, chance: float) -> _Pr
         chance=chance,
         actions=actions,
         penalty=penalty,
-        least=float(rules["least"]),
+        least=float(settings["least"]),
         evidence=evidence,
         room=1.0 - open_ - FORCED_GRID - 2.0 * FORCED_MARGIN,
-        proof=math.log(setting.grid.fractions * actions / float(rules["delta_forced"])),
+        proof=math.log(setting.grid.fractions * actions / float(settings["delta_forced"])),
         successors=int(setting.predictors["strength"][0] * 2.0),
         discount=discount,
         sigma=sigma,

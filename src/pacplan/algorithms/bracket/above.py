@@ -33,13 +33,13 @@ def depths(graph: Graph | None, horizon: int, h: int) -> tuple[int, int]:
 @inlined
 def goes_on(search: Search, h: int) -> bool:
     """Whether it matters where a call at depth h leads: after the last step only to other depths."""
-    return bool(h + 1 < search.rules[0].horizon or pools(search.graph))
+    return bool(h + 1 < search.settings[0].horizon or pools(search.graph))
 
 
 @inlined
 def unseen_value(search: Search, h: int) -> float:
     """The f of an outcome never seen after a call at depth h."""
-    return float(search.levels[h + 1].span) if h + 1 < search.rules[0].horizon else 0.0
+    return float(search.levels[h + 1].span) if h + 1 < search.settings[0].horizon else 0.0
 
 
 @inlined
@@ -53,7 +53,7 @@ def outcome_value(graph: Graph | None, bounds: Bounds, outcome: int, h: int) -> 
 @inlined
 def outcome_estimate(search: Search, outcome: int, h: int) -> float:
     """The estimate of an outcome after a call at depth h."""
-    node, left = search.tree.nodes[outcome], search.rules[0].horizon - h - 1
+    node, left = search.tree.nodes[outcome], search.settings[0].horizon - h - 1
     if not pools(search.graph):
         return float(search.tree.nodes[canonical(search.graph, outcome)].estimate)
     if node.place == ENDED:
@@ -69,21 +69,21 @@ def says_nothing(search: Search, link: int) -> bool:
 
     Where it leads counts if evidence is pooled over depths.
     """
-    rules = search.rules[0]
-    revealed = rules.pays_means or (rules.fixed_rewards and search.tree.pairs[link].n > 0)
+    settings = search.settings[0]
+    revealed = settings.pays_means or (settings.fixed_rewards and search.tree.pairs[link].n > 0)
     return bool(revealed and not pools(search.graph))
 
 
 @inlined
 def _looks_ahead(search: Search) -> bool:
     """Whether bets go by what f may be in the end: in graphs, if there is a gap to stop at."""
-    return bool(search.graph is not None and search.rules[0].epsilon != 0.0)
+    return bool(search.graph is not None and search.settings[0].epsilon != 0.0)
 
 
 @inlined
 def bet_depth(search: Search, h: int) -> int:
     """The depth whose f bets on a call at depth h go by: a middle one, if they look ahead and pool."""
-    horizon = search.rules[0].horizon
+    horizon = search.settings[0].horizon
     return min(horizon // 2, horizon - 2) if pools(search.graph) and _looks_ahead(search) else h
 
 
@@ -93,12 +93,12 @@ def final_part(search: Search) -> float:
 
     That of the action played is then at most epsilon and what it is worse than the best.
     """
-    rules, decision = search.rules[0], search.decision[0]
+    settings, decision = search.settings[0], search.decision[0]
     if not _looks_ahead(search):
         return 1.0
     arm = search.root[decision.play]
     behind = search.root[decision.best].estimate - arm.estimate
-    left = FINAL_SURPLUS * (rules.resolution + max(behind, 0.0))
+    left = FINAL_SURPLUS * (settings.resolution + max(behind, 0.0))
     return float(left / max(arm.upper - arm.estimate, left))
 
 
@@ -150,7 +150,7 @@ def _largest_value(search: Search, link: int, h: int) -> tuple[float, int]:
 @inlined
 def add_drifts(search: Search, link: int, h: int, part: float, top: float, seen: int) -> None:
     """Add d = gamma (max g - g), fixed before a call, to the sums of all outcomes of a pair."""
-    tree, gamma = search.tree, search.rules[0].gamma
+    tree, gamma = search.tree, search.settings[0].gamma
     pair = tree.pairs[link]
     outcome = pair.child
     while outcome != NONE:
@@ -194,8 +194,8 @@ def _first_maximum(
 @inlined
 def renew_stake(search: Search, link: int, h: int, penalty: float) -> None:
     """Renew the first maximum of a pair that was called, so that `refresh_pair` need not."""
-    rules = search.rules[0]
-    if not rules.told or (goes_on(search, h) and rules.learns):
+    settings = search.settings[0]
+    if not settings.told or (goes_on(search, h) and settings.learns):
         _first_maximum(search, link, h, penalty, False)
 
 
@@ -232,22 +232,22 @@ def _entropy(entropies: Any, n: int) -> float:
 @inlined
 def _second_maximum(search: Search, at: int, link: int, h: int, top: float, seen: int) -> float:
     """The largest p.(mean d - d now) over the ball, never too small."""
-    tree, rules, ball = search.tree, search.rules[0], search.scratch
+    tree, settings, ball = search.tree, search.settings[0], search.scratch
     pair = tree.pairs[link]
     n = pair.n
     unseen = -np.inf
     if seen < search.problem[0].successors:
-        unseen = pair.drift / n - rules.gamma * (top - unseen_value(search, h))
+        unseen = pair.drift / n - settings.gamma * (top - unseen_value(search, h))
     counted = 0
     k = 0
     entropy = 0.0
     outcome = pair.child
     while outcome != NONE:
         node = tree.nodes[outcome]
-        f = node.drift / n - rules.gamma * (
+        f = node.drift / n - settings.gamma * (
             top - outcome_value(search.graph, search.bounds, outcome, h)
         )
-        count = node.count - rules.least_count
+        count = node.count - settings.least_count
         if count > 0:
             ball[k].p = count
             ball[k].f = f
@@ -307,21 +307,21 @@ def refresh_pair(
 
     Cut to [0, cap + lambda weight_h C_h]. For `renewed` see `_first_maximum`.
     """
-    rules, level = search.rules[0], search.levels[h]
+    settings, level = search.settings[0], search.levels[h]
     pair, place = search.tree.pairs[link], column(search.graph, h)
     next_matters = goes_on(search, h)
-    random_next = next_matters and rules.learns
-    value = pair.reward if rules.told else 0.0
+    random_next = next_matters and settings.learns
+    value = pair.reward if settings.told else 0.0
     evidence = 0.0
-    if random_next or not rules.told:
+    if random_next or not settings.told:
         found, evidence = _first_maximum(search, link, h, penalty, renewed)
         # If the reward is told, the bets are on 1 - d.
-        value += found - (1.0 if rules.told else 0.0)
-    if next_matters and rules.known_transitions:
-        value += rules.gamma * _known_expectation(search, model, at, link, h)
+        value += found - (1.0 if settings.told else 0.0)
+    if next_matters and settings.known_transitions:
+        value += settings.gamma * _known_expectation(search, model, at, link, h)
     elif next_matters:
         top, seen = _largest_value(search, link, h)
-        value += rules.gamma * top
+        value += settings.gamma * top
         if random_next:
             value += _second_maximum(search, at, link, h, top, seen)
     if next_matters:
@@ -354,5 +354,5 @@ def refresh_arm(search: Search, action: int) -> None:
     """U(a) = min over time of lambda log(1/delta_s) + W(a); all W of its branch are up to date."""
     arm = search.root[action]
     if arm.pair != NONE:
-        bound = arm.penalty * search.rules[0].log_share + search.bounds.pairs[arm.pair, 0]
+        bound = arm.penalty * search.settings[0].log_share + search.bounds.pairs[arm.pair, 0]
         arm.upper = min(arm.upper, bound)

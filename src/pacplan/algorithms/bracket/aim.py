@@ -47,12 +47,12 @@ def optimistic(search: Search, at: int, h: int, ties: Any) -> int:
 @inlined
 def _surplus(search: Search, link: int, h: int) -> float:
     """By how much W of a pair exceeds what was seen of it, with the f of what it led to."""
-    tree, rules, pair = search.tree, search.rules[0], search.tree.pairs[link]
-    seen = pair.reward if rules.told else pair.reward / pair.n
+    tree, settings, pair = search.tree, search.settings[0], search.tree.pairs[link]
+    seen = pair.reward if settings.told else pair.reward / pair.n
     outcome = pair.child if goes_on(search, h) else NONE
     while outcome != NONE:
         share = tree.nodes[outcome].count / pair.n
-        seen += rules.gamma * share * outcome_value(search.graph, search.bounds, outcome, h)
+        seen += settings.gamma * share * outcome_value(search.graph, search.bounds, outcome, h)
         outcome = tree.nodes[outcome].sibling
     return float(search.bounds.pairs[link, column(search.graph, h)] - seen)
 
@@ -61,11 +61,11 @@ def _surplus(search: Search, link: int, h: int) -> float:
 def _width(search: Search, at: int, link: int, h: int) -> float:
     """By how much W of a pair exceeds its estimate, all below it included; NONE is one never tried."""
     node, bounds, place = search.tree.nodes[at], search.bounds, column(search.graph, h)
-    upper, estimate = bounds.caps[at, place], search.steps.prior[search.rules[0].horizon - h]
+    upper, estimate = bounds.caps[at, place], search.steps.prior[search.settings[0].horizon - h]
     if link != NONE:
         upper = bounds.pairs[link, place]
         estimate = pooled_estimate(
-            search, node.place, search.tree.pairs[link].action, search.rules[0].horizon - h
+            search, node.place, search.tree.pairs[link].action, search.settings[0].horizon - h
         )
     return float(upper - estimate)
 
@@ -107,23 +107,23 @@ def _imagine_episode(search: Search, ties: Any) -> int:
     What a call of a pair can take off the bound of the action played is about the (discounted)
     probability of coming to its state, as far as such episodes show, times width / (n + 1).
     """
-    decision, rules, tree = search.decision[0], search.rules[0], search.tree
+    decision, settings, tree = search.decision[0], search.settings[0], search.tree
     discount = 1.0
     at = 0
-    for h in range(rules.horizon):
+    for h in range(settings.horizon):
         node, step = tree.nodes[at], search.path[h]
         node.reached += discount
         step.pair = search.root[decision.play].pair if h == 0 else optimistic(search, at, h, ties)
-        if h + 1 == rules.horizon and step.pair != NONE and says_nothing(search, step.pair):
+        if h + 1 == settings.horizon and step.pair != NONE and says_nothing(search, step.pair):
             return h
         n = 0 if step.pair == NONE else tree.pairs[step.pair].n
-        wide = _width(search, at, step.pair, h) if n < rules.cut else _surplus(search, step.pair, h)
-        search.scratch[h].score = node.reached * max(wide, LEAST_WIDTH * rules.resolution) / (n + 1)
-        if n < rules.cut or h + 1 == rules.horizon:
+        wide = _width(search, at, step.pair, h) if n < settings.cut else _surplus(search, step.pair, h)
+        search.scratch[h].score = node.reached * max(wide, LEAST_WIDTH * settings.resolution) / (n + 1)
+        if n < settings.cut or h + 1 == settings.horizon:
             return h + 1
         at = _imagine(search, step.pair, ties)
         step.child = at
         if at == NONE:
             return h + 1
-        discount *= rules.gamma
+        discount *= settings.gamma
     return 0

@@ -6,7 +6,7 @@ that depend on each other are computed from each other. All were chosen on the p
 tuning families in benchmarks/families.py, which also measures others.
 """
 
-from pacplan.algorithms.common.grid import FORCED_GRID, FORCED_MARGIN
+from pacplan.algorithms.betting.grid import FORCED_GRID, FORCED_MARGIN
 
 # Shares of delta. Above and below get a half each ...
 BELOW = 0.5  # of delta, for the bounds from below

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pacplan.algorithms.betting.returns import bet_exploit, bet_forced, note_return, raise_floor
 from pacplan.algorithms.bracket.above import (
     add_drifts,
     best_outcome,
@@ -34,7 +35,6 @@ from pacplan.algorithms.bracket.pool import ENDED, find_place, pool_has_room, re
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
 from pacplan.algorithms.bracket.roulette import concluded, earn, earn_last
 from pacplan.algorithms.bracket.schedule import adapt, decide, satisfied, sweep_if_due
-from pacplan.algorithms.common.returns import bet_exploit, bet_forced, note_return, raise_floor
 from pacplan.compiled.jit import inlined
 from pacplan.engine import episodes
 from pacplan.engine.arms import argmax_at_random
@@ -59,14 +59,14 @@ def _record(search: Search) -> None:
 
 @episodes.has_room.register(Search)
 def _has_room(search: Search) -> bool:
-    rules = search.rules[0]
+    settings = search.settings[0]
     return bool(
         search.bets.shape[0] >= search.tree.pairs.size
-        and search.scratch.size > rules.widest + rules.horizon
-        and graph_has_room(search.graph, rules.horizon)
-        and pool_has_room(search.pool, rules.horizon, rules.most_actions)
-        and not search.wealth.shape[0] <= rules.bettors < search.root.size
-        and not search.forced_wealth.shape[0] <= rules.forcers < search.root.size
+        and search.scratch.size > settings.widest + settings.horizon
+        and graph_has_room(search.graph, settings.horizon)
+        and pool_has_room(search.pool, settings.horizon, settings.most_actions)
+        and not search.wealth.shape[0] <= settings.bettors < search.root.size
+        and not search.forced_wealth.shape[0] <= settings.forcers < search.root.size
     )
 
 
@@ -79,7 +79,7 @@ def _finished(search: Search, model: Any, most_calls: int, ties: Any) -> bool:
 @episodes.begin_episode.register(Search)
 def _begin_episode(search: Search, model: Any, ties: Any) -> None:
     steps = search.steps
-    update_pool(search, search.rules[0].gamma, steps.sigma, steps.prior, steps.ended)
+    update_pool(search, search.settings[0].gamma, steps.sigma, steps.prior, steps.ended)
     decide(search, search.graph, ties)
     aim(search, search.graph, ties)
     adapt(search, search.graph, model)
@@ -123,7 +123,7 @@ def _skip_call(search: Search, link: int) -> bool:
         return False
     earn_last(search, search.tree.pairs[link].reward)
     if search.decision[0].kind != EXPLORE:
-        note_return(search.rules[0], search.decision[0].paid)
+        note_return(search.settings[0], search.decision[0].paid)
     return True
 
 
@@ -137,11 +137,11 @@ def _transition(
     it; g is f, or what f may be in the end.
     """
     at, link, reward = search.path[h].node, search.path[h].pair, search.path[h].reward
-    rules, pair, decision = search.rules[0], search.tree.pairs[link], search.decision[0]
+    settings, pair, decision = search.settings[0], search.tree.pairs[link], search.decision[0]
     # In a graph an exploring episode makes one call.
     only = search.graph is not None and h == decision.target
-    cut = decision.kind == EXPLORE and (pair.n < rules.cut or only)
-    x = rules.offset + rules.slope * reward
+    cut = decision.kind == EXPLORE and (pair.n < settings.cut or only)
+    x = settings.offset + settings.slope * reward
     status = _note_reward(search, at, link, h, reward, x)
     if status != CHUNK_DONE:
         return NONE, status
@@ -151,14 +151,14 @@ def _transition(
         child, drift, status = _note_outcome(search, model, at, link, h, successor, ended)
         if status != CHUNK_DONE:
             return NONE, status
-    bet(search, link, h, (1.0 if rules.told else x) - drift)
+    bet(search, link, h, (1.0 if settings.told else x) - drift)
     pair.n += 1
-    paid = pair.reward if rules.told else x
+    paid = pair.reward if settings.told else x
     _note_in_pool(search, at, pair.action, h, successor, ended, child, paid)
-    earn(search, pair.reward if rules.pays_means else x, h)
+    earn(search, pair.reward if settings.pays_means else x, h)
     if cut:
         return child, episodes.BREAK_OFF
-    if ended or h + 1 == rules.horizon:
+    if ended or h + 1 == settings.horizon:
         return child, CHUNK_DONE
     if concluded(search, h + 1, outcome_estimate(search, child, h), ties):
         return child, episodes.CONCLUDE
@@ -181,10 +181,10 @@ def _take_advice(search: Search, model: Any, h: int, child: int) -> int:
 @inlined
 def _note_reward(search: Search, at: int, link: int, h: int, reward: float, x: float) -> int:
     """Keep a reward, in Bracket's units x; returns a status."""
-    rules, problem, pair = search.rules[0], search.problem[0], search.tree.pairs[link]
-    if not rules.told:
+    settings, problem, pair = search.settings[0], search.problem[0], search.tree.pairs[link]
+    if not settings.told:
         pair.reward += x
-    if rules.fixed_rewards:
+    if settings.fixed_rewards:
         if pair.n > 0 and abs(pair.reward - x) > 1e-9:
             state, paid = search.tree.nodes[at].state, problem.lowest + problem.width * reward
             return break_promise(search, REWARD_VARIES, state, pair.action, h, paid)
@@ -200,7 +200,7 @@ def _note_outcome(
     search: Search, model: Any, at: int, link: int, h: int, successor: int, ended: bool
 ) -> tuple[int, float, int]:
     """The node of an outcome, made if it is new; its d; and a status."""
-    learns, gamma = search.rules[0].learns, search.rules[0].gamma
+    learns, gamma = search.settings[0].learns, search.settings[0].gamma
     by = bet_depth(search, h)
     part = final_part(search)
     top, seen = best_outcome(search, link, by, part)
@@ -227,12 +227,12 @@ def _note_in_pool(
     search: Search, at: int, action: int, h: int, successor: int, ended: bool, child: int, x: float
 ) -> None:
     """Count the call in the pool of what was seen by state."""
-    rules, pool = search.rules[0], search.pool
-    last = h + 1 == rules.horizon
+    settings, pool = search.settings[0], search.pool
+    last = h + 1 == settings.horizon
     place = ENDED
     if child != NONE:
         place = search.tree.nodes[child].place
-    elif not ended and rules.same_actions:
+    elif not ended and settings.same_actions:
         place = find_place(pool, successor, search.root.size, search.steps.prior)
     elif not ended:
         # No action is taken in this state, so the model is not asked for its actions.
@@ -288,15 +288,15 @@ def _refresh_tree_arm(search: Search, graph: Any, play: int) -> None:
 @episodes.backup.register(Search)
 def _backup(search: Search, length: int, rest: float, ties: Any) -> None:
     """Bet on the return, if the episode was declared to exploit or to be forced before it began."""
-    rules, decision = search.rules[0], search.decision[0]
+    settings, decision = search.settings[0], search.decision[0]
     if decision.kind == EXPLORE:
         return
-    after = search.steps.ended[rules.horizon - length]
+    after = search.steps.ended[settings.horizon - length]
     earned = decision.earned + decision.discount * after
     # One that a coin has ended has no return, and no discount. If the last reward is known, it has none
     # left either, and its return was noted then. (If gamma is 0, no step leaves any.)
-    if decision.discount > 0.0 or rules.gamma == 0.0:
-        note_return(rules, decision.paid + rules.gamma**length * after)
+    if decision.discount > 0.0 or settings.gamma == 0.0:
+        note_return(settings, decision.paid + settings.gamma**length * after)
     if decision.kind == EXPLOIT:
         bet_exploit(search, decision.play, earned, decision.guided)
         renew_gaps_of(search, decision.play)

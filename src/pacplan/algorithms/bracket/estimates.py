@@ -19,12 +19,12 @@ def score_actions(search: Search, at: int, h: int) -> int:
 
     Returns how many; 0 if there are too many for the room in it.
     """
-    tree, rules = search.tree, search.rules[0]
+    tree, settings = search.tree, search.settings[0]
     node = tree.nodes[at]
     if node.actions > search.scratch.score.size:
         return 0
     for action in range(node.actions):
-        search.scratch.score[action] = pooled_estimate(search, node.place, action, rules.horizon - h)
+        search.scratch.score[action] = pooled_estimate(search, node.place, action, settings.horizon - h)
         search.scratch.link[action] = NONE
     link = node.first
     while link != NONE:
@@ -46,12 +46,12 @@ def try_new(search: Search, at: int, h: int, count: int) -> None:
     An exploit episode earns less by it, and later ones more: so only the first do it, and as many of
     them as the search will be long.
     """
-    rules, place = search.rules[0], search.tree.nodes[at].place
-    if rules.curious == 0.0 or place < 0:
+    settings, place = search.settings[0], search.tree.nodes[at].place
+    if settings.curious == 0.0 or place < 0:
         return
     exploits = search.root[search.decision[0].play].exploits
-    part = CURIOSITY * rules.curious / (rules.curious + exploits)
-    most = part * search.steps.sigma[rules.horizon - h]
+    part = CURIOSITY * settings.curious / (settings.curious + exploits)
+    most = part * search.steps.sigma[settings.horizon - h]
     first = search.pool.states[place].first
     for action in range(count):
         search.scratch.score[action] += most / (1.0 + search.pool.pairs[first + action].n)
@@ -68,34 +68,34 @@ def advice_stands(search: Search, at: int, h: int, best: int, advised: int) -> b
     if node.place >= 0:
         first = search.pool.states[node.place].first
         tried = min(search.pool.pairs[first + best].n, search.pool.pairs[first + advised].n)
-    room = ADVICE * search.steps.sigma[search.rules[0].horizon - h] / sqrt(1.0 + tried)
+    room = ADVICE * search.steps.sigma[search.settings[0].horizon - h] / sqrt(1.0 + tried)
     return bool(score[best] - score[advised] <= room)
 
 
 @inlined
 def pooled_estimate(search: Search, place: int, action: int, left: int) -> float:
     """The pool's estimate of an action with `left` steps to go."""
-    gamma, steps = search.rules[0].gamma, search.steps
+    gamma, steps = search.settings[0].gamma, search.steps
     return pooled_value(search.pool, place, action, left, gamma, steps.prior, steps.ended)
 
 
 @inlined
 def _estimate_pair(search: Search, link: int, h: int) -> None:
     """Estimate a pair that was visited."""
-    tree, rules = search.tree, search.rules[0]
+    tree, settings = search.tree, search.settings[0]
     pair = tree.pairs[link]
     estimate = pair.reward
-    if not rules.told:
+    if not settings.told:
         weight = search.pool.weight[0]
         estimate = (pair.reward + weight * search.steps.prior[1]) / (pair.n + weight)
-    if h + 1 < rules.horizon:
+    if h + 1 < settings.horizon:
         total = 0.0
         outcome = pair.child
         while outcome != NONE:
             node = tree.nodes[outcome]
             total += node.count * tree.nodes[canonical(search.graph, outcome)].estimate
             outcome = node.sibling
-        estimate += rules.gamma * total / pair.n
+        estimate += settings.gamma * total / pair.n
     pair.estimate = estimate
 
 
@@ -107,7 +107,7 @@ def _estimate_node(search: Search, at: int, h: int) -> None:
     if count > 0:
         node.estimate = largest(search.scratch.score[:count])
         return
-    best = search.steps.prior[search.rules[0].horizon - h] if node.tried < node.actions else -np.inf
+    best = search.steps.prior[search.settings[0].horizon - h] if node.tried < node.actions else -np.inf
     link = node.first
     while link != NONE:
         best = max(best, tree.pairs[link].estimate)
@@ -120,8 +120,8 @@ def refresh_estimates(search: Search, at: int, link: int, h: int) -> None:
     """Renew the estimates of a node at depth h and of the pair that was visited in it."""
     place = search.tree.nodes[at].place
     if place >= 0:
-        gamma, steps = search.rules[0].gamma, search.steps
-        left = search.rules[0].horizon - h
+        gamma, steps = search.settings[0].gamma, search.steps
+        left = search.settings[0].horizon - h
         refresh(search.pool, place, left, gamma, steps.prior, steps.ended)
     if not pools(search.graph):
         _estimate_pair(search, link, h)
@@ -134,6 +134,6 @@ def refresh_arm_estimate(search: Search, action: int) -> None:
     arm = search.root[action]
     if pools(search.graph):
         place = search.tree.nodes[0].place
-        arm.estimate = pooled_estimate(search, place, action, search.rules[0].horizon)
+        arm.estimate = pooled_estimate(search, place, action, search.settings[0].horizon)
     else:
         arm.estimate = search.tree.pairs[arm.pair].estimate

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from pacplan.algorithms.betting.returns import raise_floor
 from pacplan.algorithms.bracket.above import column, depths, refresh_node
 from pacplan.algorithms.bracket.constants import PRIOR
 from pacplan.algorithms.bracket.pool import ENDED, find_place, refresh, tell
 from pacplan.algorithms.bracket.records import Search
-from pacplan.algorithms.common.returns import raise_floor
 from pacplan.compiled.jit import called, inlined
 from pacplan.engine.calls import CHUNK_DONE, break_promise
 from pacplan.engine.graph import join, pools
@@ -21,7 +21,7 @@ from pacplan.models import handles
 @inlined
 def plant_root(search: Search, model: Any, state: int) -> int:
     """Make the root; returns a status."""
-    rules, tree = search.rules[0], search.tree
+    settings, tree = search.settings[0], search.tree
     actions = search.root.size
     add_node(tree, state, actions, 0.0, 0.0)
     status = _cap(search, model, 0, 0)
@@ -32,17 +32,17 @@ def plant_root(search: Search, model: Any, state: int) -> int:
     join(search.graph, 0, state, 0, False)
     if status == CHUNK_DONE:
         status = _guess(search, model, 0, 0)
-    if rules.shares and pools(search.graph):
+    if settings.shares and pools(search.graph):
         root.price = _share_price(search, search.graph, 0, 0, 0)
     for action in range(actions):
         arm = search.root[action]
         arm.upper = span
-        raise_floor(arm, rules.floor)
+        raise_floor(arm, settings.floor)
         arm.estimate = PRIOR * span
-        arm.penalty = rules.least
-        arm.asked = rules.log_share
+        arm.penalty = settings.least
+        arm.asked = settings.log_share
         arm.pair = NONE
-    if rules.known_rewards:
+    if settings.known_rewards:
         _expand_known(search, model, 0, 0)
         for link in range(actions):
             pair = tree.pairs[link]
@@ -50,7 +50,7 @@ def plant_root(search: Search, model: Any, state: int) -> int:
             arm.pair = link
             arm.upper = min(span, search.bounds.pairs[link, 0])
             arm.estimate = pair.estimate
-            if rules.pays_means:
+            if settings.pays_means:
                 raise_floor(arm, pair.reward)
     return status
 
@@ -58,8 +58,8 @@ def plant_root(search: Search, model: Any, state: int) -> int:
 @inlined
 def _cap(search: Search, model: Any, at: int, first: int) -> int:
     """Limit the value of a new node by what the user knows; returns a status."""
-    state, rules, bounds = search.tree.nodes[at].state, search.rules[0], search.bounds
-    start, stop = depths(search.graph, search.rules[0].horizon, first)
+    state, settings, bounds = search.tree.nodes[at].state, search.settings[0], search.bounds
+    start, stop = depths(search.graph, search.settings[0].horizon, first)
     for h in range(start, stop):
         # Whatever the user's function does, the node it leaves behind is valid.
         bounds.caps[at, column(search.graph, h)] = search.levels[h].span
@@ -70,8 +70,8 @@ def _cap(search: Search, model: Any, at: int, first: int) -> int:
         if np.isnan(high):
             return break_promise(search, BAD_ANSWER, state, 0, h, 0.0)
         # If nodes are merged, the span exceeds every value by what evidence may add.
-        largest_value = search.steps.sigma[rules.horizon - h]
-        known = (min(high, rules.most_value) - rules.low * largest_value) / rules.width
+        largest_value = search.steps.sigma[settings.horizon - h]
+        known = (min(high, settings.most_value) - settings.low * largest_value) / settings.width
         cap = max(0.0, min(span, known + span - largest_value))
         bounds.caps[at, column(search.graph, h)] = cap
         bounds.nodes[at, column(search.graph, h)] = cap
@@ -81,41 +81,41 @@ def _cap(search: Search, model: Any, at: int, first: int) -> int:
 @inlined
 def _guess(search: Search, model: Any, at: int, first: int) -> int:
     """Let the pool know the user's guess of a new node's value; returns a status."""
-    node, rules, pool, steps = search.tree.nodes[at], search.rules[0], search.pool, search.steps
+    node, settings, pool, steps = search.tree.nodes[at], search.settings[0], search.pool, search.steps
     if pool.guesses.shape[1] == 0 or node.place < 0:
         return CHUNK_DONE
-    start, stop = depths(search.graph, rules.horizon, first)
+    start, stop = depths(search.graph, settings.horizon, first)
     for h in range(start, stop):
-        k = rules.horizon - h
+        k = settings.horizon - h
         value = handles.guess(model, node.state, h)
         if np.isnan(value):
             return break_promise(search, BAD_ANSWER, node.state, 0, h, 0.0)
-        guess = (value - rules.low * steps.sigma[k]) / rules.width
+        guess = (value - settings.low * steps.sigma[k]) / settings.width
         pool.guesses[node.place, k] = min(max(guess, 0.0), steps.sigma[k])
-        refresh(pool, node.place, k, rules.gamma, steps.prior, steps.ended)
+        refresh(pool, node.place, k, settings.gamma, steps.prior, steps.ended)
     return CHUNK_DONE
 
 
 @called
 def _expand_known(search: Search, model: Any, at: int, first: int) -> None:
     """Give every action of a new node its pair: if rewards are known, each has its own."""
-    tree, rules, problem = search.tree, search.rules[0], search.problem[0]
+    tree, settings, problem = search.tree, search.settings[0], search.problem[0]
     node, bounds = tree.nodes[at], search.bounds
-    start, stop = depths(search.graph, search.rules[0].horizon, first)
+    start, stop = depths(search.graph, search.settings[0].horizon, first)
     node.estimate = -np.inf
     for action in range(node.actions):
         raw = handles.mean_reward(model, node.state, action, first)
-        reward = rules.offset + rules.slope * (raw - problem.lowest) / problem.width
+        reward = settings.offset + settings.slope * (raw - problem.lowest) / problem.width
         link = _open_pair(search, at, action)
         pair = tree.pairs[link]
         pair.reward = reward
         tell(search.pool, node.place, action, reward)
-        pair.estimate = reward + rules.gamma * search.steps.prior[rules.horizon - first - 1]
+        pair.estimate = reward + settings.gamma * search.steps.prior[settings.horizon - first - 1]
         node.estimate = max(node.estimate, pair.estimate)
         for h in range(start, stop):
-            after = search.levels[h + 1].span if h + 1 < rules.horizon else 0.0
+            after = search.levels[h + 1].span if h + 1 < settings.horizon else 0.0
             place = column(search.graph, h)
-            bounds.pairs[link, place] = min(reward + rules.gamma * after, bounds.caps[at, place])
+            bounds.pairs[link, place] = min(reward + settings.gamma * after, bounds.caps[at, place])
     for h in range(start, stop):
         refresh_node(search, at, h)
 
@@ -138,7 +138,7 @@ def add_unvisited(search: Search, at: int, action: int, h: int) -> int:
     for place in range(bounds.caps.shape[1]):
         bounds.pairs[link, place] = bounds.caps[at, place]
     cap = bounds.caps[at, column(search.graph, h)]
-    pair.estimate = min(cap, search.steps.prior[search.rules[0].horizon - h])
+    pair.estimate = min(cap, search.steps.prior[search.settings[0].horizon - h])
     if at == 0:
         search.root[action].pair = link
     return link
@@ -154,7 +154,7 @@ def _share_price(search: Search, graph: Any, at: int, child: int, rank: int) -> 
     """
     if graph is None:
         return float(search.tree.nodes[at].price) + log(rank * (rank + 1.0))
-    horizon, node = search.rules[0].horizon, search.tree.nodes[child]
+    horizon, node = search.settings[0].horizon, search.tree.nodes[child]
     steps = search.steps[horizon - node.depth]
     steps.found += 1
     price = log(steps.found * (steps.found + 1.0))
@@ -169,12 +169,12 @@ def settle(
 
     Returns a status.
     """
-    tree, rules = search.tree, search.rules[0]
+    tree, settings = search.tree, search.settings[0]
     node = tree.nodes[child]
-    left = rules.horizon - h - 1
+    left = settings.horizon - h - 1
     node.depth = 0 if pools(search.graph) else h + 1
     node.branch = search.decision[0].play
-    rules.widest = max(rules.widest, rank)
+    settings.widest = max(settings.widest, rank)
     # All unseen outcomes share one history of d.
     node.drift = tree.pairs[link].drift
     if ended:
@@ -184,7 +184,7 @@ def settle(
     node.place = find_place(search.pool, node.state, node.actions, search.steps.prior)
     if not join(search.graph, child, node.state, node.depth, False):
         return CHUNK_DONE
-    if rules.shares:
+    if settings.shares:
         node.price = _share_price(search, search.graph, at, child, rank)
     status = _cap(search, model, child, node.depth)
     if status == CHUNK_DONE:
@@ -193,7 +193,7 @@ def settle(
     if node.place != NONE:
         node.estimate = search.pool.values[node.place, left]
     node.estimate = min(search.bounds.caps[child, 0], node.estimate)
-    if rules.known_rewards:
+    if settings.known_rewards:
         _expand_known(search, model, child, node.depth)
     return status
 
@@ -204,7 +204,7 @@ def _end(search: Search, child: int, left: int) -> None:
     node = search.tree.nodes[child]
     node.place = ENDED
     node.estimate = search.steps.ended[left]
-    start, stop = depths(search.graph, search.rules[0].horizon, node.depth)
+    start, stop = depths(search.graph, search.settings[0].horizon, node.depth)
     for depth in range(start, stop):
-        worth = search.steps.ended[search.rules[0].horizon - depth]
+        worth = search.steps.ended[search.settings[0].horizon - depth]
         search.bounds.nodes[child, column(search.graph, depth)] = worth

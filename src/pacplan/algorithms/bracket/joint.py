@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from pacplan.algorithms.betting.allocation import FIRST_BET
+from pacplan.algorithms.betting.bets import total
 from pacplan.algorithms.bracket.constants import JOINT_ABOVE, LEAST_ASKED, TIE
 from pacplan.algorithms.bracket.records import Search
-from pacplan.algorithms.common.funds import FIRST_BET, total
 from pacplan.compiled.jit import inlined
 from pacplan.engine.arms import argmax_at_random
 from pacplan.engine.tree import NONE
@@ -20,7 +21,7 @@ from pacplan.engine.tree import NONE
 @inlined
 def bets(search: Search, action: int) -> bool:
     """Whether an action has an account that counts for both sides."""
-    return bool(search.rules[0].joint and search.root[action].exploits > FIRST_BET)
+    return bool(search.settings[0].joint and search.root[action].exploits > FIRST_BET)
 
 
 @inlined
@@ -32,15 +33,15 @@ def _renew_gap(search: Search, rival: int, action: int) -> None:
     W falls with lambda as fast as evidence against it is large, so lambda is right if that is what
     stands beside it here.
     """
-    rules, arm, other = search.rules[0], search.root[action], search.root[rival]
+    settings, arm, other = search.settings[0], search.root[action], search.root[rival]
     wealth, penalty = search.wealth[arm.account], other.penalty
     # What is not staked in a world in which the rival is the best action.
-    idle = rules.reserve + other.money
+    idle = settings.reserve + other.deposit
     spare = JOINT_ABOVE + (1.0 - JOINT_ABOVE) * idle
     least = np.inf
     won = 0.0
     for i in range(arm.proven + 1, wealth.shape[0]):
-        below = arm.floor + (i - 1) * rules.step
+        below = arm.floor + (i - 1) * settings.step
         if below + penalty * log(spare) >= least:
             break
         here = log(spare + (1.0 - JOINT_ABOVE) * total(wealth[i]))
@@ -48,8 +49,8 @@ def _renew_gap(search: Search, rival: int, action: int) -> None:
             least = below + penalty * here
             won = here
     if action == search.decision[0].best:
-        other.asked = max(rules.log_joint - won, LEAST_ASKED)
-    gap = search.bounds.pairs[other.pair, 0] + penalty * rules.log_joint - least
+        other.asked = max(settings.log_joint - won, LEAST_ASKED)
+    gap = search.bounds.pairs[other.pair, 0] + penalty * settings.log_joint - least
     search.gaps[arm.account, rival] = min(search.gaps[arm.account, rival], gap)
 
 

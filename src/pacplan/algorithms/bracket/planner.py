@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from pacplan.algorithms.betting.settings import ANYTHING
 from pacplan.algorithms.bracket.search import BracketSearch
 from pacplan.algorithms.common.base import Planner, check_stationary
 from pacplan.algorithms.common.certainty import certain_plan
@@ -18,7 +19,6 @@ from pacplan.algorithms.common.confidence import (
 )
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.plans import bounded_plan
-from pacplan.algorithms.common.returns import ANYTHING
 from pacplan.algorithms.opd.records import Task
 from pacplan.algorithms.opd.search import SequenceSearch
 from pacplan.core import checks

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.algorithms.betting.returns import ACCOUNT_FIELDS
 from pacplan.algorithms.bracket.pool import ENDED, Pool
-from pacplan.algorithms.common.returns import ACCOUNT_FIELDS
 from pacplan.engine.graph import Graph
 from pacplan.engine.restoring import COUNT, Spans, link_to
 from pacplan.engine.tree import LINKS, NODE_FIELDS, TreeArrays
@@ -71,7 +71,7 @@ LEVEL = np.dtype(
 )
 
 # What was fixed before the search began, and, after that, how it stands.
-RULES = np.dtype(
+SETTINGS = np.dtype(
     [
         ("gamma", np.float64),
         ("epsilon", np.float64),  # the gap to stop at
@@ -199,14 +199,14 @@ SPANS: Spans = {
         "foreseen": link_to("nodes"),
         "advised": link_to("most actions"),
     },
-    "rules": {"widest": COUNT},
+    "settings": {"widest": COUNT},
     "pool.states": {"first": (0, "pool.pairs"), "actions": (1, "most actions")},
     "pool.pairs": {"n": COUNT, "outcome": (0, "found")},
     "pool.outcomes": {"place": (ENDED, "states"), "count": COUNT, "next": link_to("found")},
 }
 # ... and what changes beside what was fixed before the search began.
 CHANGING = {
-    "rules": (
+    "settings": (
         *("least_return", "most_return", "reserve", "bettors", "forcers"),
         *("due", "swept", "owed", "row", "widest"),
     ),
@@ -238,7 +238,7 @@ class Search(NamedTuple):
     opening: NDArray[np.float64]  # what S_j starts from
     stakes: NDArray[np.float64]  # stakes[h, j]: a_j
     pool: Pool
-    rules: Any  # one record of RULES
+    settings: Any  # one record of SETTINGS
     levels: Any  # records of LEVEL
     steps: Any  # records of STEPS
     predictors: Any  # records of PREDICTOR

@@ -24,17 +24,17 @@ def begin(search: Search) -> None:
 @inlined
 def earn(search: Search, paid: float, h: int) -> None:
     """The step at depth h paid a reward, or one of the same mean counts for it."""
-    rules, decision = search.rules[0], search.decision[0]
-    decision.paid += rules.gamma**h * paid
+    settings, decision = search.settings[0], search.decision[0]
+    decision.paid += settings.gamma**h * paid
     decision.earned += decision.discount * paid
-    decision.discount *= rules.gamma
+    decision.discount *= settings.gamma
 
 
 @inlined
 def earn_last(search: Search, counted: float) -> None:
     """Count the reward of the last step, which was not taken."""
-    rules, decision = search.rules[0], search.decision[0]
-    decision.paid += rules.gamma ** (rules.horizon - 1) * counted
+    settings, decision = search.settings[0], search.decision[0]
+    decision.paid += settings.gamma ** (settings.horizon - 1) * counted
     decision.earned += decision.discount * counted
     decision.discount = 0.0
 
@@ -47,16 +47,16 @@ def concluded(search: Search, h: int, estimate: float, ties: Any) -> bool:
     otherwise A falls by D v (1/q - 1), and D becomes D/q. For any v and q the mean stays the same; q is
     at least so large that A + D rest, at the least rest that is possible, stays above the floor.
     """
-    rules, decision = search.rules[0], search.decision[0]
+    settings, decision = search.settings[0], search.decision[0]
     if decision.kind != EXPLOIT or h < ROULETTE_DEPTH:
         return False
     weight, floor = decision.discount, search.root[decision.play].floor
     # Whatever is done, the whole episode is paid at least the floor.
-    least = max(floor - decision.paid, 0.0) / rules.gamma**h
+    least = max(floor - decision.paid, 0.0) / settings.gamma**h
     value = max(estimate, least)
     room = max(decision.earned + weight * least - floor, 0.0)
     risk = weight * (value - least)
-    go_on = rules.go_on if risk == 0.0 else max(rules.go_on, risk / (room + risk))
+    go_on = settings.go_on if risk == 0.0 else max(settings.go_on, risk / (room + risk))
     if go_on >= 1.0:
         return False
     if ties.random() < go_on:

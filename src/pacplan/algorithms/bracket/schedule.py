@@ -3,6 +3,9 @@
 from math import sqrt
 from typing import Any
 
+from pacplan.algorithms.betting.allocation import allocate
+from pacplan.algorithms.betting.bets import NEWEST
+from pacplan.algorithms.betting.guidance import follows
 from pacplan.algorithms.bracket.above import refresh_arm, refresh_node, refresh_pair
 from pacplan.algorithms.bracket.constants import (
     EXPLORE_GAIN,
@@ -30,9 +33,6 @@ from pacplan.algorithms.bracket.joint import (
 )
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
 from pacplan.algorithms.bracket.roulette import begin
-from pacplan.algorithms.common.funds import fund
-from pacplan.algorithms.common.guidance import follows
-from pacplan.algorithms.common.returns import NEWEST
 from pacplan.compiled.jit import called, inlined
 from pacplan.engine.arms import argmax_at_random, largest, least_gap
 from pacplan.engine.calls import halted
@@ -48,9 +48,9 @@ def satisfied(search: Search) -> bool:
     Its gap is the largest over a != b of U(a) - L(b), or of gap(a, b) where that is kept and is less.
     For the value goal, max U - max L <= 2 epsilon.
     """
-    root, rules = search.root, search.rules[0]
-    if rules.value_goal:
-        return bool(largest(root.upper) - largest(root.lower) <= 2.0 * rules.epsilon)
+    root, settings = search.root, search.settings[0]
+    if settings.value_goal:
+        return bool(largest(root.upper) - largest(root.lower) <= 2.0 * settings.epsilon)
     best, least = least_gap(root.upper, root.lower)
     for b in range(root.size):
         if bets(search, b):
@@ -58,7 +58,7 @@ def satisfied(search: Search) -> bool:
             if gap < least:
                 best = b
                 least = gap
-    if least <= rules.epsilon:
+    if least <= settings.epsilon:
         search.decision[0].best = best
         return True
     return False
@@ -67,12 +67,12 @@ def satisfied(search: Search) -> bool:
 @called
 def decide(search: Search, graph: Graph | None, ties: Any) -> None:
     """Choose the next episode: exploit the best estimate, or explore what keeps the gap open."""
-    root, rules, decision = search.root, search.rules[0], search.decision[0]
+    root, settings, decision = search.root, search.settings[0], search.decision[0]
     best = argmax_at_random(root.estimate, NONE, TIE, ties)
     decision.best = best
     rival = NONE
     # With one action there is nothing to choose, but its value may be asked for.
-    if rules.value_goal:
+    if settings.value_goal:
         rival = argmax_at_random(root.upper, NONE, TIE, ties)
     elif root.size > 1:
         rival = strongest_rival(search, best, ties)
@@ -82,7 +82,7 @@ def decide(search: Search, graph: Graph | None, ties: Any) -> None:
     elif rival == NONE:
         decision.kind = EXPLOIT
         decision.play = best
-    elif rules.epsilon == 0.0 and _explores_next(search, graph):
+    elif settings.epsilon == 0.0 and _explores_next(search, graph):
         # There is no gap to stop at: exploring the wider of the two serves the choice more.
         decision.kind = EXPLORE
         wide = root[best].upper - root[best].estimate > root[rival].upper - root[rival].estimate
@@ -92,11 +92,11 @@ def decide(search: Search, graph: Graph | None, ties: Any) -> None:
         decision.kind = EXPLOIT if exploit else EXPLORE
         decision.play = best if exploit else rival
     if decision.kind == EXPLOIT:
-        fund(search, best, _gap_left(search, best, rival))
+        allocate(search, best, _gap_left(search, best, rival))
     begin(search)
     decision.advised = NO_ADVICE
     decision.guided = (
-        rules.guided
+        settings.guided
         and decision.kind == EXPLOIT
         and follows(root[decision.play], search.moments[decision.play, NEWEST.size - 1].spread)
     )
@@ -105,12 +105,12 @@ def decide(search: Search, graph: Graph | None, ties: Any) -> None:
 @inlined
 def _forced_next(search: Search, graph: Graph | None) -> bool:
     """Whether the next episode is a forced one."""
-    rules = search.rules[0]
+    settings = search.settings[0]
     if graph is None:
         return bool((search.report[0].episodes + 1) % FORCED_EVERY == 0)
-    if rules.row == 0:
+    if settings.row == 0:
         return False
-    rules.row -= 1
+    settings.row -= 1
     return True
 
 
@@ -129,31 +129,31 @@ def _gap_left(search: Search, best: int, rival: int) -> float:
     """What has to become epsilon."""
     if rival == NONE:
         return 0.0
-    return pair_gap(search, rival, best) * (0.5 if search.rules[0].value_goal else 1.0)
+    return pair_gap(search, rival, best) * (0.5 if search.settings[0].value_goal else 1.0)
 
 
 @inlined
 def _cost_below(search: Search, best: int, rival: int) -> float:
     """Roughly the calls that close the gap by one from below: those of another exploit episode."""
-    rules, arm = search.rules[0], search.root[best]
+    settings, arm = search.settings[0], search.root[best]
     hope = arm.estimate
     if arm.exploits > 0:
         hope = max(hope, arm.returns / arm.exploits)
-    least = LEAST_WIDTH * min(1.0, rules.resolution)
+    least = LEAST_WIDTH * min(1.0, settings.resolution)
     # What L would have to be for this gap.
     lower = search.root[rival].upper - pair_gap(search, rival, best)
-    return float(rules.exploit_cost * (arm.exploits + 1) / max(hope - lower, least))
+    return float(settings.exploit_cost * (arm.exploits + 1) / max(hope - lower, least))
 
 
 @inlined
 def _cost_above(search: Search, best: int, rival: int) -> float:
     """Roughly the calls that close it by one from above: all near the largest gap must come down."""
-    root, rules = search.root, search.rules[0]
-    least = LEAST_WIDTH * min(1.0, rules.resolution)
-    largest_left = pair_gap(search, rival, best) - TIED * rules.resolution
+    root, settings = search.root, search.settings[0]
+    least = LEAST_WIDTH * min(1.0, settings.resolution)
+    largest_left = pair_gap(search, rival, best) - TIED * settings.resolution
     calls = 0.0
     for a in range(root.size):
-        if pair_gap(search, a, best) >= largest_left and (a != best or rules.value_goal):
+        if pair_gap(search, a, best) >= largest_left and (a != best or settings.value_goal):
             width = max(root[a].upper - root[a].estimate, least)
             calls += (search.calls[a] + EXPLORE_START) / (EXPLORE_GAIN * width)
     return calls
@@ -166,12 +166,12 @@ def _wanted_penalty(search: Search, action: int) -> float:
     For U = lambda log(1/delta_s) + W that is log(1/delta_s), since W falls with lambda as fast as
     evidence against it is large; for a joint gap see `pacplan.algorithms.bracket.joint`.
     """
-    rules, arm = search.rules[0], search.root[action]
+    settings, arm = search.settings[0], search.root[action]
     evidence = search.tree.pairs[arm.pair].evidence
     change = min(max(evidence / arm.asked, 1.0 / MOST_CHANGE), MOST_CHANGE)
     settling = sqrt(1.0 + search.calls[action] / SETTLING_CALLS)
-    most = LARGEST * rules.kappa * search.levels[0].span / settling
-    return float(max(rules.least, min(arm.penalty * change, most)))
+    most = LARGEST * settings.kappa * search.levels[0].span / settling
+    return float(max(settings.least, min(arm.penalty * change, most)))
 
 
 @called
@@ -183,18 +183,18 @@ def adapt(search: Search, graph: Graph | None, model: Any) -> None:
     """
     if graph is not None:
         return
-    tree, rules, play = search.tree, search.rules[0], search.decision[0].play
+    tree, settings, play = search.tree, search.settings[0], search.decision[0].play
     arm = search.root[play]
     for action in range(search.root.size):
         if search.root[action].stale:
             _rebuild(search, model, action)
-    if rules.log_share == 0.0 or arm.pair == NONE or tree.pairs[arm.pair].n == 0:
+    if settings.log_share == 0.0 or arm.pair == NONE or tree.pairs[arm.pair].n == 0:
         return
     if search.calls[play] < REBUILD_GROWTH * arm.rebuilt:
         return
     wanted = _wanted_penalty(search, play)
     ratio = arm.penalty / wanted
-    if 1.0 / NEAR <= ratio <= NEAR and not (wanted <= rules.least and ratio > SETTLED):
+    if 1.0 / NEAR <= ratio <= NEAR and not (wanted <= settings.least and ratio > SETTLED):
         return
     arm.penalty = wanted
     arm.rebuilt = search.calls[play]
@@ -252,26 +252,26 @@ def sweep_if_due(search: Search, graph: Graph | None, model: Any, most_calls: in
     """
     if graph is None:
         return
-    rules, calls = search.rules[0], search.report[0].calls
-    if calls < min(rules.due, most_calls) or calls == rules.swept:
+    settings, calls = search.settings[0], search.report[0].calls
+    if calls < min(settings.due, most_calls) or calls == settings.swept:
         return
     # A row of forced episodes goes by what one sweep has left.
-    if rules.row > 0 and calls < most_calls:
+    if settings.row > 0 and calls < most_calls:
         return
-    for h in range(rules.horizon - 1, -1, -1):
+    for h in range(settings.horizon - 1, -1, -1):
         at = graph.heads[0 if pools(graph) else h]
         while at != NONE:
             if halted(search):
                 return
             # Every visit renewed its own first maximum.
-            _renew(search, model, at, search.tree.nodes[at].first, True, h, rules.least, True)
+            _renew(search, model, at, search.tree.nodes[at].first, True, h, settings.least, True)
             at = graph.peer[at]
     for action in range(search.root.size):
         refresh_arm(search, action)
     # Only now: a sweep that was halted is made again if the search goes on.
-    rules.owed += FORCED_SHARE * (calls - max(rules.swept, 0))
-    row = int(rules.owed / rules.horizon)
-    rules.owed -= row * rules.horizon
-    rules.row += row
-    rules.swept = calls
-    rules.due = int(SWEEP_GROWTH * calls) + SWEEP_CALLS
+    settings.owed += FORCED_SHARE * (calls - max(settings.swept, 0))
+    row = int(settings.owed / settings.horizon)
+    settings.owed -= row * settings.horizon
+    settings.row += row
+    settings.swept = calls
+    settings.due = int(SWEEP_GROWTH * calls) + SWEEP_CALLS

@@ -9,6 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.algorithms.betting.allocation import FIRST_BET
+from pacplan.algorithms.betting.bets import NEWEST
+from pacplan.algorithms.betting.returns import check_returns
+from pacplan.algorithms.betting.settings import ANYTHING
 from pacplan.algorithms.bracket import episode
 from pacplan.algorithms.bracket.constants import (
     EXPECTED_ACTIONS,
@@ -29,9 +33,7 @@ from pacplan.algorithms.bracket.records import (
 )
 from pacplan.algorithms.bracket.setting import Task, setting_of
 from pacplan.algorithms.common.confidence import tail
-from pacplan.algorithms.common.funds import FIRST_BET
 from pacplan.algorithms.common.plans import within
-from pacplan.algorithms.common.returns import ANYTHING, NEWEST, check_returns
 from pacplan.engine.curve import Points
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_graph, grown_graph
@@ -127,11 +129,11 @@ class BracketSearch(KernelSearch):
         columns = horizon + 1 if merge == "stationary" else 1
         self._bounds = Bounds(*(np.zeros((0, columns)) for _ in range(3)))
         self._graph = empty_graph(horizon, merge == "stationary") if merge != "tree" else None
-        self._rules = setting.rules.copy()
+        self._settings = setting.settings.copy()
         self._fixed: dict[str, Any] = {
             "opening": cost.opening,
             "stakes": cost.stakes,
-            "rules": self._rules,
+            "settings": self._settings,
             "levels": cost.levels.copy(),
             "steps": setting.steps.copy(),
             "entropies": _entropies(),
@@ -168,15 +170,15 @@ class BracketSearch(KernelSearch):
         self._predicted = room.extend(self._predicted, pairs)
         self._bounds = Bounds(*map(room.extend, self._bounds, (nodes, nodes, pairs)))
         self._pool.reserve(room)
-        rules = self._rules[0]
+        settings = self._settings[0]
         # An episode can find a new outcome of the same pair at every step.
-        room.extend(self._scratch, int(rules["widest"]) + self.horizon + 1)
+        room.extend(self._scratch, int(settings["widest"]) + self.horizon + 1)
         # With each account that counts for both sides go its gaps to all actions.
-        beside = self._gaps.itemsize * len(self.actions) if rules["joint"] else 0
-        self._wealth = self._opened(self._wealth, int(rules["bettors"]), beside)
-        if rules["joint"]:
+        beside = self._gaps.itemsize * len(self.actions) if settings["joint"] else 0
+        self._wealth = self._opened(self._wealth, int(settings["bettors"]), beside)
+        if settings["joint"]:
             self._gaps = room.extend(self._gaps, len(self._wealth))
-        self._forced_wealth = self._opened(self._forced_wealth, int(rules["forcers"]))
+        self._forced_wealth = self._opened(self._forced_wealth, int(settings["forcers"]))
         if self._graph is not None:
             self._graph = grown_graph(self._graph, nodes, episodes * self.horizon + 1, room)
         return episodes
@@ -225,7 +227,7 @@ class BracketSearch(KernelSearch):
         Raises:
             BrokenPromiseError: a return lay outside the range that the user gave.
         """
-        check_returns(self._rules[0], self.in_units, self._value_range)
+        check_returns(self._settings[0], self.in_units, self._value_range)
         lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
         best = int(self._decision[0]["best"])
         return self.standing(best, seconds, lower, upper, self.losses(best))
@@ -239,7 +241,7 @@ class BracketSearch(KernelSearch):
         """By how much each other action may be better than this one, at most."""
         arm = self.root[action]
         apart: NDArray[np.float64] = self.root["upper"] - arm["lower"]
-        if self._rules[0]["joint"] and arm["exploits"] > FIRST_BET:
+        if self._settings[0]["joint"] and arm["exploits"] > FIRST_BET:
             apart = np.minimum(apart, self._gaps[arm["account"]])
         return np.multiply(self._setting.width, apart)
 
@@ -249,7 +251,7 @@ class BracketSearch(KernelSearch):
         """Accounts that count for both sides know more of pairs of actions than the bounds do."""
         gaps, ruled_out = super().verdicts(self.root["lower"], self.root["upper"])
         gaps *= self._setting.width
-        if self._rules[0]["joint"] and len(gaps) > 1:
+        if self._settings[0]["joint"] and len(gaps) > 1:
             for action in np.flatnonzero(self.root["exploits"] > FIRST_BET).tolist():
                 losses = self.losses(action)
                 losses[action] = -np.inf
@@ -264,14 +266,14 @@ class BracketSearch(KernelSearch):
 
     def reader(self) -> Reader:
         """Pairs hold the sum of their rewards, or the reward that was revealed, and an estimate."""
-        rules, setting = self._rules[0], self._setting
+        settings, setting = self._settings[0], self._setting
         lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
         return _Reader(
             low=setting.low,
             width=setting.width,
             sigma=setting.sigma,
-            known=bool(rules["known_rewards"]),
-            fixed=bool(rules["fixed_rewards"]),
+            known=bool(settings["known_rewards"]),
+            fixed=bool(settings["fixed_rewards"]),
             pooled=self._graph is not None and self._graph.pooled,
             lower=lower,
             upper=upper,

@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.algorithms.betting.bets import FIRST_SPREAD, MOMENTS, NEWEST, STEADY
+from pacplan.algorithms.betting.grid import Grid, grid_of
+from pacplan.algorithms.betting.settings import ANYTHING, return_range, scale_of
 from pacplan.algorithms.bracket.constants import (
     ANYTIME_CUT,
     BELOW,
@@ -31,18 +34,7 @@ from pacplan.algorithms.bracket.constants import (
     STEADY_HORIZON,
 )
 from pacplan.algorithms.bracket.prices import Prices, prices
-from pacplan.algorithms.bracket.records import PREDICTOR, RULES, STEPS
-from pacplan.algorithms.common.grid import Grid, grid_of
-from pacplan.algorithms.common.returns import (
-    ANYTHING,
-    FIRST_SPREAD,
-    MOMENTS,
-    NEWEST,
-    STEADY,
-    return_range,
-)
-from pacplan.bounds.elementary import powers
-from pacplan.engine.values import step_range
+from pacplan.algorithms.bracket.records import PREDICTOR, SETTINGS, STEPS
 
 
 class Task(NamedTuple):
@@ -75,7 +67,7 @@ class Setting:
         low: what 0 stands for, in the user's units.
         width: what 1 stands for, minus that.
         sigma: 1 + gamma + ... + gamma^(k-1), by k.
-        rules: one record of `RULES`.
+        settings: one record of `SETTINGS`.
         steps: records of `STEPS`.
         moments: one record of `MOMENTS` per bettor.
         predictors: records of `PREDICTOR`.
@@ -86,7 +78,7 @@ class Setting:
     low: float
     width: float
     sigma: NDArray[np.float64]
-    rules: NDArray[Any]
+    settings: NDArray[Any]
     steps: NDArray[Any]
     moments: NDArray[Any]
     predictors: NDArray[Any]
@@ -101,10 +93,9 @@ def setting_of(task: Task) -> Setting:
     Raises:
         ValueError: epsilon is too small beside the range of values.
     """
-    low, high = step_range(task.reward_range, task.may_end)
-    width = high - low
-    sigma = np.concatenate([[0.0], np.cumsum(powers(task.gamma, task.horizon))])
-    floor, ceiling = return_range(task.value_range, low, width, float(sigma[-1]))
+    scale = scale_of(task.reward_range, task.may_end, task.gamma, task.horizon)
+    low, width, sigma = scale.low, scale.width, scale.sigma
+    floor, ceiling = return_range(task.value_range, scale)
     grid = grid_of(task.epsilon, ceiling - floor, width)
     learns = task.successors > 1 and task.transitions == "unknown"
     random_next = learns and task.horizon > 1
@@ -120,25 +111,25 @@ def setting_of(task: Task) -> Setting:
         states=task.states,
         random_next=random_next,
     )
-    rules = _rules(task, low, width, above)
+    settings = _settings(task, low, width, above)
     if shares.joint > 0.0:
-        rules["joint"], rules["log_joint"] = True, -math.log(shares.joint)
-        rules["exploit_cost"] *= JOINT_EXPLOIT_COST / EXPLOIT_COST
-    rules["delta_exploit"] = EXPLOIT_SHARE * shares.below
+        settings["joint"], settings["log_joint"] = True, -math.log(shares.joint)
+        settings["exploit_cost"] *= JOINT_EXPLOIT_COST / EXPLOIT_COST
+    settings["delta_exploit"] = EXPLOIT_SHARE * shares.below
     if shares.joint > 0.0 and task.choices == 2:
         # Whichever is the best, the money is on the other.
-        rules["given"] = 1.0
-        rules["delta_exploit"] /= 2.0
+        settings["given"] = 1.0
+        settings["delta_exploit"] /= 2.0
     else:
-        rules["reserve"] = 1.0
-    rules["delta_forced"] = (1.0 - EXPLOIT_SHARE) * shares.below
-    rules["epsilon"], rules["resolution"] = task.epsilon / width, grid.resolution
-    rules["learns"], rules["least"] = learns, above.kappa * grid.resolution
+        settings["reserve"] = 1.0
+    settings["delta_forced"] = (1.0 - EXPLOIT_SHARE) * shares.below
+    settings["epsilon"], settings["resolution"] = task.epsilon / width, grid.resolution
+    settings["learns"], settings["least"] = learns, above.kappa * grid.resolution
     if task.merge == "tree" and task.epsilon > 0.0:
-        rules["curious"] = max(sigma[-1] / grid.resolution - HASTE, 0.0)
-    rules["floor"], rules["most_value"] = floor, task.value_range[1]
-    rules["least_return"], rules["most_return"] = np.inf, -np.inf
-    rules["step"], rules["stride"] = grid.step, grid.stride
+        settings["curious"] = max(sigma[-1] / grid.resolution - HASTE, 0.0)
+    settings["floor"], settings["most_value"] = floor, task.value_range[1]
+    settings["least_return"], settings["most_return"] = np.inf, -np.inf
+    settings["step"], settings["stride"] = grid.step, grid.stride
     steps = np.zeros(task.horizon + 1, STEPS)
     steps["sigma"], steps["prior"], steps["ended"] = sigma, PRIOR * sigma, -low / width * sigma
     moments = np.zeros(len(NEWEST), MOMENTS)
@@ -149,7 +140,7 @@ def setting_of(task: Task) -> Setting:
         low=low,
         width=width,
         sigma=sigma,
-        rules=rules,
+        settings=settings,
         steps=steps,
         moments=moments,
         predictors=_predictors(task.successors),
@@ -191,29 +182,29 @@ def _predictors(successors: float) -> NDArray[Any]:
     return found
 
 
-def _rules(task: Task, low: float, width: float, above: Prices) -> NDArray[Any]:
-    """The record of rules, except for the grid."""
+def _settings(task: Task, low: float, width: float, above: Prices) -> NDArray[Any]:
+    """The record of settings, except for the grid."""
     lowest, highest = task.reward_range
-    rules = np.zeros(1, RULES)
-    rules["gamma"], rules["horizon"] = task.gamma, task.horizon
-    rules["low"], rules["width"] = low, width
-    rules["offset"], rules["slope"] = (lowest - low) / width, (highest - lowest) / width
-    rules["kappa"], rules["log_share"] = above.kappa, above.log_share
-    rules["shares"], rules["least_count"] = above.shares, math.isinf(task.successors)
-    rules["cut"] = CUT if task.epsilon > 0.0 else ANYTIME_CUT
-    rules["value_goal"], rules["guided"] = task.value_goal, task.guided
-    rules["told"] = task.rewards != "unknown"
-    rules["fixed_rewards"] = task.rewards == "deterministic"
-    rules["known_rewards"] = task.rewards == "known"
+    settings = np.zeros(1, SETTINGS)
+    settings["gamma"], settings["horizon"] = task.gamma, task.horizon
+    settings["low"], settings["width"] = low, width
+    settings["offset"], settings["slope"] = (lowest - low) / width, (highest - lowest) / width
+    settings["kappa"], settings["log_share"] = above.kappa, above.log_share
+    settings["shares"], settings["least_count"] = above.shares, math.isinf(task.successors)
+    settings["cut"] = CUT if task.epsilon > 0.0 else ANYTIME_CUT
+    settings["value_goal"], settings["guided"] = task.value_goal, task.guided
+    settings["told"] = task.rewards != "unknown"
+    settings["fixed_rewards"] = task.rewards == "deterministic"
+    settings["known_rewards"] = task.rewards == "known"
     # A range that returns lie in need not hold for sums of means.
-    rules["pays_means"] = task.rewards == "known" and task.value_range == ANYTHING
-    rules["known_transitions"] = task.transitions == "known"
-    rules["same_actions"] = task.same_actions
-    rules["most_actions"] = task.most_actions
-    rules["go_on"] = go_on = task.gamma**ROULETTE_POWER
-    revealed = rules["fixed_rewards"][0] or rules["pays_means"][0]
+    settings["pays_means"] = task.rewards == "known" and task.value_range == ANYTHING
+    settings["known_transitions"] = task.transitions == "known"
+    settings["same_actions"] = task.same_actions
+    settings["most_actions"] = task.most_actions
+    settings["go_on"] = go_on = task.gamma**ROULETTE_POWER
+    revealed = settings["fixed_rewards"][0] or settings["pays_means"][0]
     called = task.horizon - int(revealed and task.merge != "stationary")
     rounds = (max(h + 1 - ROULETTE_DEPTH, 0) for h in range(called))
-    rules["exploit_cost"] = EXPLOIT_COST * math.fsum(go_on**k for k in rounds)
-    rules["swept"] = -1
-    return rules
+    settings["exploit_cost"] = EXPLOIT_COST * math.fsum(go_on**k for k in rounds)
+    settings["swept"] = -1
+    return settings

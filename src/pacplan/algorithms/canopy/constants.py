@@ -5,7 +5,7 @@ must. The proof that the search ends depends on those marked "ends" (docs/canopy
 """
 
 # Shares of delta. Above and below get a half each.
-BELOW = 0.5  # of delta, for the bounds from below
+BELOW_SHARE = 0.5  # of delta, for the bounds from below
 ORDINARY_SHARE = 0.9  # of either half, for ordinary trees and episodes; the rest is for forced ones
 
 EXCESS = 1e-9  # by which rounding may lift a tree's value above its bound, over that bound

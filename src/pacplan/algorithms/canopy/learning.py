@@ -22,7 +22,6 @@ from pacplan.algorithms.canopy.constants import (
     SHRINK,
     WAYS,
 )
-from pacplan.algorithms.canopy.records import Search
 from pacplan.compiled.jit import inlined
 from pacplan.engine.tree import NONE
 from pacplan.models import handles
@@ -41,13 +40,13 @@ def mixed(key: int, x: int) -> int:
 
 
 @inlined
-def locate(search: Search, model: Any, h: int, state: int) -> None:
+def locate(search: Any, model: Any, h: int, state: int) -> None:
     """Find the cells of a state, the widest first: of all depths, and of depth h; or NONE."""
     keys, point = search.keys, search.point
     count = handles.coordinates(model, int(state), point)
     # States of Python simulators are numbered as they are found. Of a number that nothing was learnt of
     # nothing may be recalled, not even by a collision of keys: v must depend on the state alone.
-    whole = state <= search.unit[0].largest
+    whole = state <= search.task[0].largest
     scaled = count > 0
     for i in range(count):
         whole = whole and point[i] == floor(point[i])
@@ -68,7 +67,7 @@ def locate(search: Search, model: Any, h: int, state: int) -> None:
 
 
 @inlined
-def _home(search: Search, key: int) -> int:
+def _home(search: Any, key: int) -> int:
     return int((mixed(key, 1) & (search.cells.size // WAYS - 1)) * WAYS)
 
 
@@ -81,15 +80,15 @@ def _doubt(j: int) -> float:
 
 
 @inlined
-def hint(search: Search, model: Any, h: int, state: int) -> float:
+def hint(search: Any, model: Any, h: int, state: int) -> float:
     """The user's guess of a state's value over the largest; infinite if there is none, NaN: error."""
-    level, rules = search.levels[h], search.rules[0]
+    level, settings = search.levels[h], search.settings[0]
     value = handles.guess(model, int(state), int(h))
-    return float((value - rules.low * level.span) / (rules.width * level.span))
+    return float((value - settings.low * level.span) / (settings.width * level.span))
 
 
 @inlined
-def recall(search: Search, action: int, prior: float) -> tuple[float, bool]:
+def recall(search: Any, action: int, prior: float) -> tuple[float, bool]:
     """What was learnt about an action in the state located last, or about the state itself (NONE).
 
     And whether anything is known about it in particular.
@@ -111,7 +110,7 @@ def recall(search: Search, action: int, prior: float) -> tuple[float, bool]:
 
 
 @inlined
-def learn(search: Search, action: int, value: float) -> None:
+def learn(search: Any, action: int, value: float) -> None:
     """Learn about an action in the state located last, or about the state itself (NONE)."""
     for j in range(search.keys.size):
         if search.keys[j] == NONE:
@@ -136,26 +135,26 @@ def learn(search: Search, action: int, value: float) -> None:
 
 
 @inlined
-def note(search: Search, h: int, state: int, action: int, value: float) -> None:
+def note(search: Any, h: int, state: int, action: int, value: float) -> None:
     """Note an observation, to be learnt when the tree or episode is done."""
-    unit = search.unit[0]
-    if unit.notes < search.notes.size:
-        entry = search.notes[unit.notes]
+    task = search.task[0]
+    if task.notes < search.notes.size:
+        entry = search.notes[task.notes]
         entry.h = h
         entry.state = state
         entry.action = action
         entry.value = value
-        unit.notes += 1
+        task.notes += 1
 
 
 @inlined
-def learn_notes(search: Search, model: Any) -> None:
+def learn_notes(search: Any, model: Any) -> None:
     """Learn from all that was noted."""
-    unit = search.unit[0]
+    task = search.task[0]
     _measure(search, model)
-    for i in range(unit.notes):
-        unit.largest = max(unit.largest, search.notes[i].state)
-    for i in range(unit.notes):
+    for i in range(task.notes):
+        task.largest = max(task.largest, search.notes[i].state)
+    for i in range(task.notes):
         entry = search.notes[i]
         locate(search, model, entry.h, entry.state)
         value = entry.value
@@ -163,21 +162,21 @@ def learn_notes(search: Search, model: Any) -> None:
             hinted = hint(search, model, entry.h, entry.state)
             value -= hinted if hinted < np.inf else 0.0
         learn(search, entry.action, value)
-    unit.notes = 0
+    task.notes = 0
 
 
 @inlined
-def _measure(search: Search, model: Any) -> None:
+def _measure(search: Any, model: Any) -> None:
     """Fix the widths of cells by the first states that differ in a coordinate."""
-    count = handles.coordinates(model, int(search.unit[0].root), search.point)
+    count = handles.coordinates(model, int(search.task[0].root), search.point)
     for i in range(count):
         if search.extent[i] > 0.0:
             continue
         least = most = search.point[i]
-        for j in range(search.unit[0].notes):
+        for j in range(search.task[0].notes):
             if handles.coordinates(model, int(search.notes[j].state), search.point) > i:
                 least = min(least, search.point[i])
                 most = max(most, search.point[i])
         search.origin[i] = least
         search.extent[i] = most - least
-        handles.coordinates(model, int(search.unit[0].root), search.point)
+        handles.coordinates(model, int(search.task[0].root), search.point)

@@ -3,26 +3,28 @@
 Everything is in units in which a step pays between 0 and 1 (docs/bracket.md, "Units").
 
 A tree is grown depth first, on one frame per depth. What a frame needs for each of its actions and for
-each successor that may be continued lies on two stacks, `marks` and `draws`, above what the frame
-before it needs. So a tree of any size takes room for one of its paths only. Three decisions:
+each successor that may be continued lies on two stacks, `action_stats` and `draws`, above what the
+frame before it needs. So a tree of any size takes room for one of its paths only. Three decisions:
 
 * Learnt values are frozen while a tree grows, because its law must be known before its first call. So
   observations are noted, and learnt when the tree is done. (`levels` also holds the tree's own C, D, R
   and the range of v, set once before it begins.)
 * Equal states at one depth of a tree share one value J. `shared` forgets none of them while the tree
   grows: whether a state is forgotten could depend on its J, and what is drawn anew would be biased.
-* All that is under way lies in `unit`, `frames` and the stacks, so a search can be left at any call.
+* All that is under way lies in `task`, `frames` and the stacks, so a search can be left at any call.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.algorithms.betting.returns import ACCOUNT_FIELDS, ACCOUNT_SPANS
+from pacplan.algorithms.betting.settings import BETTING_FIELDS, CHANGING_SETTINGS
 from pacplan.algorithms.canopy.constants import MOST_DRAWS, NOTES
-from pacplan.algorithms.common.returns import ACCOUNT_FIELDS
 from pacplan.engine.restoring import COUNT, Spans, link_to
-from pacplan.engine.tree import LINKS, NONE, TreeArrays
+from pacplan.engine.search import kernel_arrays
+from pacplan.engine.tree import LINKS, NONE
 
 # An action of the root: the accounts of its trees and of its episodes.
 ARM = np.dtype(
@@ -82,30 +84,12 @@ LEVEL = np.dtype(
 )
 
 # What was fixed before the search began, and accounts opened since.
-RULES = np.dtype(
+SETTINGS = np.dtype(
     [
-        ("gamma", np.float64),
-        ("epsilon", np.float64),  # the gap to stop at
-        ("resolution", np.float64),  # epsilon, or a small part of the range if that is 0
-        ("low", np.float64),  # what 0 and 1 stand for, in the user's units
-        ("width", np.float64),
-        ("offset", np.float64),  # a reward scaled to [0, 1] by the model's range, x, becomes ...
-        ("slope", np.float64),  # ... offset + slope x
-        ("delta_tree", np.float64),
-        ("delta_forced_tree", np.float64),
-        ("delta_exploit", np.float64),
-        ("delta_forced", np.float64),
-        ("floor", np.float64),  # the least return
-        ("least_return", np.float64),  # of the episodes that were bet on ...
-        ("most_return", np.float64),
-        ("step", np.float64),  # of the grid of bounds
-        ("stride", np.int64),  # steps of it in one step of the grid of forced bets
-        ("horizon", np.int64),
+        *BETTING_FIELDS,
+        ("delta_tree", np.float64),  # shares of delta of the bets on ordinary trees ...
+        ("delta_forced_tree", np.float64),  # ... and on forced ones
         ("may_end", np.bool_),
-        ("reserve", np.float64),  # money for bets on returns that no account holds ...
-        ("given", np.float64),  # ... and what each account has beside it
-        ("bettors", np.int64),  # actions that have begun to bet on returns ...
-        ("forcers", np.int64),  # ... and on forced episodes
     ],
     align=True,
 )
@@ -115,7 +99,7 @@ TREE, EXPLOIT, FORCED_TREE, FORCED_EPISODE = range(4)
 # How far it is: not yet chosen; growing a tree; choosing, looking one call ahead, playing a step.
 DECIDE, GROW, CHOOSE, LOOK, PLAY = range(5)
 
-UNIT = np.dtype(
+TASK = np.dtype(
     [
         ("policy", np.bool_),  # whether the user gave one
         ("best", np.int64),  # the action to recommend
@@ -135,7 +119,7 @@ UNIT = np.dtype(
         ("most_actions", np.int64),  # of any state met
         ("forced", np.int64),  # forced units so far
         ("notes", np.int64),  # observations to learn from
-        ("marks", np.int64),  # room that is needed
+        ("stats", np.int64),  # room that is needed
         ("draws", np.int64),
         # The episode under way:
         ("guided", np.bool_),  # whether it follows that policy
@@ -166,7 +150,7 @@ FRAME = np.dtype(
         ("surplus", np.float64),  # of J - v over those before
         ("q", np.float64),
         ("expanded", np.int64),  # actions
-        ("marks", np.int64),  # where its actions and its successors lie
+        ("stats", np.int64),  # where its actions and its successors lie
         ("draws", np.int64),
         ("total", np.float64),  # of the round under way ...
         ("squares", np.float64),  # ... and squares of these over the rounds
@@ -174,7 +158,7 @@ FRAME = np.dtype(
     align=True,
 )
 
-MARK = np.dtype(
+ACTION_STATS = np.dtype(
     [
         ("m", np.float64),  # sum, then mean, of r + gamma v
         ("half", np.float64),  # sum over the first half of the draws
@@ -193,88 +177,54 @@ PAIR = np.dtype([*LINKS], align=True)
 
 # What the whole numbers count or point to ...
 SPANS: Spans = {
-    "unit": {
-        "best": (0, "actions"),
+    "task": {
+        **dict.fromkeys(("number", "shared", "forced_spent", "began", "most_actions"), COUNT),
+        **dict.fromkeys(("forced", "stats", "draws", "actions", "play", "look"), COUNT),
+        **dict.fromkeys(("best", "action"), (0, "actions")),
+        **dict.fromkeys(("leaf", "h"), (0, "depths")),
         "kind": (TREE, FORCED_EPISODE + 1),
         "phase": (DECIDE, PLAY + 1),
-        "action": (0, "actions"),
-        "number": COUNT,
-        "shared": COUNT,
-        "forced_spent": COUNT,
-        "leaf": (0, "depths"),
         "start": (0, "horizon"),
         "at": link_to("horizon"),
-        "began": COUNT,
-        "most_actions": COUNT,
-        "forced": COUNT,
         "notes": (0, NOTES + 1),
-        "marks": COUNT,
-        "draws": COUNT,
-        "actions": COUNT,
-        "h": (0, "depths"),
-        "play": COUNT,
-        "look": COUNT,
     },
     "levels": {
-        "width": (0, MOST_DRAWS + 1),
-        "kept": (0, MOST_DRAWS + 1),
-        "asked": COUNT,
-        "fresh": COUNT,
+        **dict.fromkeys(("width", "kept"), (0, MOST_DRAWS + 1)),
+        **dict.fromkeys(("asked", "fresh"), COUNT),
     },
     "root": {
-        "exploits": COUNT,
-        "proven": (0, "grid"),
-        "forced": (0, "forced grid"),
-        "forces": COUNT,
-        "forced_account": (0, "forced_wealth"),
-        "account": (0, "wealth"),
-        "refill": COUNT,
-        "followed": COUNT,
-        "unguided": COUNT,
+        **ACCOUNT_SPANS,
+        **dict.fromkeys(("trees", "forced_trees", "recent", "due"), COUNT),
+        **dict.fromkeys(("tree_calls", "episode_calls"), COUNT),
         "ceiling": (0, "grid"),
         "forced_ceiling": (0, "forced grid"),
-        "trees": COUNT,
-        "forced_trees": COUNT,
-        "recent": COUNT,
-        "due": COUNT,
-        "tree_calls": COUNT,
-        "episode_calls": COUNT,
         "leaf": (0, "depths"),
     },
     "widths": {"": (0, MOST_DRAWS + 1)},
     "kept": {"": (0, MOST_DRAWS + 1)},
     "frames": {
+        **dict.fromkeys(("rounds", "turn", "top", "chosen"), COUNT),
+        **dict.fromkeys(("child", "expanded", "stats", "draws"), COUNT),
         "only": link_to("actions"),
         "phase": (DRAW, EXPAND + 1),
-        "rounds": COUNT,
-        "turn": COUNT,
-        "top": COUNT,
-        "chosen": COUNT,
-        "child": COUNT,
-        "expanded": COUNT,
-        "marks": COUNT,
-        "draws": COUNT,
     },
     "notes": {"h": (0, "depths"), "action": (NONE, COUNT[1])},
 }
 # ... and what changes beside what was fixed before the search began.
 CHANGING = {
-    "rules": ("least_return", "most_return", "reserve", "bettors", "forcers"),
+    "settings": CHANGING_SETTINGS,
     "moments": ("centre", "spread", "skew"),
     "tree_moments": ("centre", "spread", "skew"),
     "levels": tuple(name for name in LEVEL.names or () if name not in ("span", "cap", "ended")),
 }
 
 
-class Search(NamedTuple):
-    """Everything that Canopy works on."""
+@kernel_arrays
+class Search:
+    """What Canopy's tasks work on. The tree is the root and its actions."""
 
-    tree: TreeArrays  # the root and its actions
-    problem: Any
-    calls: NDArray[np.int64]
-    report: Any
-    rules: Any  # one record of RULES
-    unit: Any  # one record of UNIT
+    settings: Any  # one record of SETTINGS
+    task: Any  # one record of TASK
     levels: Any  # records of LEVEL
     root: Any  # records of ARM
     widths: NDArray[np.int64]  # widths[action, h]: C_h of its trees ...
@@ -289,7 +239,7 @@ class Search(NamedTuple):
     frames: Any  # records of FRAME, by depth
     looks: NDArray[np.float64]  # what looks ahead found, by action
     paid: NDArray[np.float64]  # what the episode under way had earned after each step
-    marks: Any  # stack of MARK
+    action_stats: Any  # stack of ACTION_STATS
     draws: Any  # stack of DRAWN
     shared: Any  # records of SLOT
     cells: Any  # records of CELL

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from pacplan.algorithms.betting.allocation import allocate
+from pacplan.algorithms.betting.bets import NEWEST
+from pacplan.algorithms.betting.guidance import follows
 from pacplan.algorithms.canopy.constants import (
     EXPLOIT_COST,
     FORCED_PART,
@@ -10,40 +13,38 @@ from pacplan.algorithms.canopy.constants import (
     TIE,
     TIED,
 )
+from pacplan.algorithms.canopy.learning import learn_notes
 from pacplan.algorithms.canopy.records import (
     CHOOSE,
+    DECIDE,
     EXPLOIT,
     FORCED_EPISODE,
     FORCED_TREE,
     GROW,
     TREE,
-    Search,
 )
 from pacplan.algorithms.canopy.shape import freeze, freeze_wide, reshape
-from pacplan.algorithms.common.funds import fund
-from pacplan.algorithms.common.guidance import follows
-from pacplan.algorithms.common.returns import NEWEST
 from pacplan.compiled.jit import inlined
 from pacplan.engine.arms import argmax_at_random, least_gap
 from pacplan.engine.tree import NONE
 
 
 @inlined
-def satisfied(search: Search) -> bool:
+def satisfied(search: Any) -> bool:
     """The stopping rule: max_{a != b} U(a) - L(b) <= epsilon for some b, which is then the answer."""
     best, least = least_gap(search.root.upper, search.root.lower)
-    if least <= search.rules[0].epsilon:
-        search.unit[0].best = best
+    if least <= search.settings[0].epsilon:
+        search.task[0].best = best
         return True
     return False
 
 
 @inlined
-def decide(search: Search, ties: Any) -> None:
+def decide(search: Any, ties: Any) -> None:
     """Choose the next unit: a pilot, a forced one, an episode of the best or a tree of its rival."""
-    root, unit = search.root, search.unit[0]
-    unit.best = argmax_at_random(root.estimate, NONE, TIE, ties)
-    if FORCED_PART * search.report[0].calls >= unit.forced_spent + _forced_calls(search):
+    root, task = search.root, search.task[0]
+    task.best = argmax_at_random(root.estimate, NONE, TIE, ties)
+    if FORCED_PART * search.report[0].calls >= task.forced_spent + _forced_calls(search):
         _force(search)
         return
     fewest = 0
@@ -53,24 +54,24 @@ def decide(search: Search, ties: Any) -> None:
     if root[fewest].trees < PILOTS:
         begin_tree(search, fewest)
         return
-    rival = argmax_at_random(root.upper, unit.best, TIE, ties)
-    if _cost_below(search, unit.best) < _cost_above(search, unit.best, rival):
-        fund(search, unit.best, root[rival].upper - root[unit.best].lower)
-        begin_episode(search, unit.best)
+    rival = argmax_at_random(root.upper, task.best, TIE, ties)
+    if _cost_below(search, task.best) < _cost_above(search, task.best, rival):
+        allocate(search, task.best, root[rival].upper - root[task.best].lower)
+        begin_episode(search, task.best)
     else:
-        reshape(search, rival, root[unit.best].estimate)
+        reshape(search, rival, root[task.best].estimate)
         begin_tree(search, rival)
 
 
 @inlined
-def _forced_calls(search: Search) -> float:
+def _forced_calls(search: Any) -> float:
     """Calls that the next forced tree or episode takes at most, if no state has more actions."""
-    unit, horizon = search.unit[0], search.rules[0].horizon
-    width = 1.0 + unit.forced // (2 * search.root.size)
+    task, horizon = search.task[0], search.settings[0].horizon
+    width = 1.0 + task.forced // (2 * search.root.size)
     calls = 1.0
     nodes = 1.0
     for _ in range(1, horizon):
-        nodes *= unit.most_actions * width
+        nodes *= task.most_actions * width
         calls += nodes * horizon
         if calls > 1e18:
             break
@@ -78,79 +79,95 @@ def _forced_calls(search: Search) -> float:
 
 
 @inlined
-def _force(search: Search) -> None:
+def _force(search: Any) -> None:
     """Begin the next forced unit: they go over all actions, first trees, then episodes, then wider."""
-    unit, count = search.unit[0], search.root.size
-    width = 1 + unit.forced // (2 * count)
-    unit.action = unit.forced % count
-    unit.kind = FORCED_TREE if unit.forced // count % 2 == 0 else FORCED_EPISODE
-    unit.forced += 1
-    unit.guided = False
-    unit.began = search.report[0].calls
-    unit.forces = True
+    task, count = search.task[0], search.root.size
+    width = 1 + task.forced // (2 * count)
+    task.action = task.forced % count
+    task.kind = FORCED_TREE if task.forced // count % 2 == 0 else FORCED_EPISODE
+    task.forced += 1
+    task.guided = False
+    task.began = search.report[0].calls
+    task.forces = True
     freeze_wide(search, width)
     _set_out(search)
 
 
 @inlined
-def begin_tree(search: Search, action: int) -> None:
+def begin_tree(search: Any, action: int) -> None:
     """Begin an ordinary tree."""
-    unit = search.unit[0]
-    unit.kind = TREE
-    unit.action = action
-    unit.forces = False
+    task = search.task[0]
+    task.kind = TREE
+    task.action = action
+    task.forces = False
     freeze(search, action)
     _set_out(search)
 
 
 @inlined
-def begin_episode(search: Search, action: int) -> None:
+def begin_episode(search: Any, action: int) -> None:
     """Declare an exploit episode."""
-    unit = search.unit[0]
-    unit.kind = EXPLOIT
-    unit.action = action
-    unit.forces = False
-    unit.guided = unit.policy and follows(
+    task = search.task[0]
+    task.kind = EXPLOIT
+    task.action = action
+    task.forces = False
+    task.guided = task.policy and follows(
         search.root[action], search.moments[action, NEWEST.size - 1].spread
     )
     _set_out(search)
 
 
 @inlined
-def _set_out(search: Search) -> None:
-    unit = search.unit[0]
-    unit.began = search.report[0].calls
-    unit.number += 1
-    unit.shared = 0
-    unit.start = 0
-    unit.at = NONE
-    unit.state = unit.root
-    unit.actions = search.root.size
-    unit.h = 0
-    unit.look = 0
-    unit.earned = 0.0
-    unit.phase = GROW if unit.kind in (TREE, FORCED_TREE) else CHOOSE
+def _set_out(search: Any) -> None:
+    task = search.task[0]
+    task.began = search.report[0].calls
+    task.number += 1
+    task.shared = 0
+    task.start = 0
+    task.at = NONE
+    task.state = task.root
+    task.actions = search.root.size
+    task.h = 0
+    task.look = 0
+    task.earned = 0.0
+    task.phase = GROW if task.kind in (TREE, FORCED_TREE) else CHOOSE
 
 
 @inlined
-def _cost_below(search: Search, best: int) -> float:
+def finish_task(search: Any, model: Any) -> None:
+    """Learn from a tree or an episode, now that it is over."""
+    task, arm = search.task[0], search.root[search.task[0].action]
+    learn_notes(search, model)
+    task.phase = DECIDE
+    if arm.trees > 0:
+        q = NEWEST.size - 1
+        estimate = arm.centre - arm.bias
+        trust = arm.recent / search.tree_moments[task.action, q].spread
+        doubt = arm.exploits / search.moments[task.action, q].spread
+        if arm.exploits > 0:
+            estimate += doubt / (trust + doubt) * (arm.returns / arm.exploits - estimate)
+        arm.estimate = max(min(estimate, arm.upper), arm.lower)
+
+
+@inlined
+def _cost_below(search: Any, best: int) -> float:
     """Roughly the calls that close the gap by one from below: those of another exploit episode."""
-    rules, arm = search.rules[0], search.root[best]
+    settings, arm = search.settings[0], search.root[best]
     hope = arm.estimate
     if arm.exploits > 0:
         hope = arm.returns / arm.exploits
-    least = LEAST_WIDTH * min(1.0, rules.resolution)
-    calls = arm.episode_calls + rules.horizon
+    least = LEAST_WIDTH * min(1.0, settings.resolution)
+    calls = arm.episode_calls + settings.horizon
     return float(EXPLOIT_COST * calls / max(hope - arm.lower, least))
 
 
 @inlined
-def _cost_above(search: Search, best: int, rival: int) -> float:
+def _cost_above(search: Any, best: int, rival: int) -> float:
     """Roughly the calls that close it by one from above: all near the largest U must come down."""
-    root, rules = search.root, search.rules[0]
-    least = LEAST_WIDTH * min(1.0, rules.resolution)
+    root, settings = search.root, search.settings[0]
+    least = LEAST_WIDTH * min(1.0, settings.resolution)
     calls = 0.0
     for a in range(root.size):
-        if a != best and root[a].upper >= root[rival].upper - TIED * rules.resolution:
+        if a != best and root[a].upper >= root[rival].upper - TIED * settings.resolution:
             calls += root[a].tree_calls / max(root[a].upper - root[a].centre, least)
     return calls

@@ -9,6 +9,7 @@ prove a bound, and `reshape` changes one number after the other as long as that 
 from math import exp, inf, log
 from typing import Any
 
+from pacplan.algorithms.betting.bets import MOST_STAKE
 from pacplan.algorithms.canopy.constants import (
     ABOVE_PART,
     CLIP,
@@ -26,8 +27,6 @@ from pacplan.algorithms.canopy.constants import (
     RESHAPE_GROWTH,
     STEADY,
 )
-from pacplan.algorithms.canopy.records import Search
-from pacplan.algorithms.common.returns import MOST_STAKE
 from pacplan.compiled.jit import inlined
 
 _KINDS = 6  # of changes at one depth
@@ -51,10 +50,10 @@ def limits(level: Any, may_end: bool) -> tuple[float, float]:
 
 
 @inlined
-def freeze(search: Search, action: int) -> None:
+def freeze(search: Any, action: int) -> None:
     """Fix everything about the next tree of an action: C, D, R, and the range of v."""
-    arm, unit = search.root[action], search.unit[0]
-    unit.leaf = arm.leaf
+    arm, task = search.root[action], search.task[0]
+    task.leaf = arm.leaf
     for h in range(arm.leaf):
         level = search.levels[h]
         level.width = search.widths[action, h]
@@ -64,11 +63,11 @@ def freeze(search: Search, action: int) -> None:
 
 
 @inlined
-def freeze_wide(search: Search, width: int) -> None:
+def freeze_wide(search: Any, width: int) -> None:
     """Fix a forced tree: down to the last step, C = D = `width` below its root."""
-    unit, rules = search.unit[0], search.rules[0]
-    unit.leaf = rules.horizon
-    for h in range(rules.horizon):
+    task, settings = search.task[0], search.settings[0]
+    task.leaf = settings.horizon
+    for h in range(settings.horizon):
         level = search.levels[h]
         level.width = 1 if h == 0 else width
         level.kept = level.width
@@ -76,12 +75,12 @@ def freeze_wide(search: Search, width: int) -> None:
 
 
 @inlined
-def _freeze_ranges(search: Search) -> None:
+def _freeze_ranges(search: Any) -> None:
     """R_d, the most that a leaf can be worth, and R_h, at least e_h, and u_h and l_h.
 
     R_h = 1 + gamma ( R_(h+1) + (1 - D_h/C_h) (u_(h+1) - l_(h+1)) ).
     """
-    rules, levels, leaf = search.rules[0], search.levels, search.unit[0].leaf
+    settings, levels, leaf = search.settings[0], search.levels, search.task[0].leaf
     levels[leaf].most = levels[leaf].cap
     levels[leaf].low = 0.0
     levels[leaf].high = levels[leaf].cap
@@ -89,17 +88,17 @@ def _freeze_ranges(search: Search) -> None:
     for h in range(leaf - 1, -1, -1):
         level, after = levels[h], levels[h + 1]
         wide = (1.0 - level.kept / level.width) * (after.high - after.low)
-        level.most = 1.0 + rules.gamma * (after.most + wide)
-        if rules.may_end:
+        level.most = 1.0 + settings.gamma * (after.most + wide)
+        if settings.may_end:
             level.most = max(level.most, level.ended)
-        low, high = limits(level, rules.may_end)
+        low, high = limits(level, settings.may_end)
         level.high = min(high, level.most)
         level.low = min(low, level.high)
         level.asked = 0
         level.fresh = 0
         rest = 0.0
         if h + 1 < leaf:
-            rest = rules.gamma * rules.gamma * (max(after.misfit, 0.0) + after.jitter)
+            rest = settings.gamma * settings.gamma * (max(after.misfit, 0.0) + after.jitter)
         level.jitter = level.noise / level.width + rest / level.kept
         level.spread = (max(level.misfit, 0.0) + level.jitter) ** 0.5
 
@@ -121,17 +120,17 @@ def state_value(level: Any) -> float:
 
 
 @inlined
-def _forecast(search: Search, shape: Any, leaf: int) -> tuple[float, float, float, float]:
+def _forecast(search: Any, shape: Any, leaf: int) -> tuple[float, float, float, float]:
     """Calls, bias, variance and R_0 of a tree of a shape."""
-    rules, levels = search.rules[0], search.levels
-    gamma = rules.gamma
+    settings, levels = search.settings[0], search.levels
+    gamma = settings.gamma
     bias = gamma**leaf * max(levels[leaf].cap - state_value(levels[leaf]), 0.0)
     most, rest, variance = levels[leaf].cap, 0.0, 0.0
     for h in range(leaf - 1, -1, -1):
         level = levels[h]
         kept = shape[1, h] if h + 1 < leaf else shape[0, h]
         if h + 1 < leaf:
-            low, high = limits(levels[h + 1], rules.may_end)
+            low, high = limits(levels[h + 1], settings.may_end)
             most += (1.0 - kept / shape[0, h]) * (high - low)
         most = 1.0 + gamma * most
         variance = level.noise / shape[0, h] + rest / kept
@@ -151,36 +150,36 @@ def _forecast(search: Search, shape: Any, leaf: int) -> tuple[float, float, floa
 
 
 @inlined
-def _price(search: Search, shape: Any, leaf: int, mean: float, slack: float) -> float:
+def _price(search: Any, shape: Any, leaf: int, mean: float, slack: float) -> float:
     """Calls that it takes to prove that an action of value `mean` is below that plus the slack."""
-    rules = search.rules[0]
+    settings = search.settings[0]
     calls, bias, variance, most = _forecast(search, shape, leaf)
     if calls > max(PILOT_CALLS, MOST_PART * search.report[0].calls):
         return inf
     edge = slack - bias
-    least = LEAST_EDGE * rules.resolution
+    least = LEAST_EDGE * settings.resolution
     if edge < least:
         edge = least * exp(max((edge - least) / least, -300.0))
     square = variance + edge * edge
-    room = max(most - mean - slack, rules.step)
+    room = max(most - mean - slack, settings.step)
     stake = min(edge / square, MOST_STAKE / room)
     rate = stake * edge - 0.5 * stake * stake * square
-    return float(calls * (PATIENCE - log(rules.delta_tree)) / rate)
+    return float(calls * (PATIENCE - log(settings.delta_tree)) / rate)
 
 
 @inlined
-def _copy(search: Search, source: int, target: int, leaf: int) -> None:
+def _copy(search: Any, source: int, target: int, leaf: int) -> None:
     for h in range(leaf):
         search.shapes[target, 0, h] = search.shapes[source, 0, h]
         search.shapes[target, 1, h] = search.shapes[source, 1, h]
 
 
 @inlined
-def _change(search: Search, which: int, move: int, leaf: int) -> int:
+def _change(search: Any, which: int, move: int, leaf: int) -> int:
     """Make one change to a shape; returns the depth of its leaves, or 0 if it cannot be made."""
     shape = search.shapes[which]
     if move == 0:
-        if leaf == search.rules[0].horizon:
+        if leaf == search.settings[0].horizon:
             return 0
         shape[0, leaf] = PILOT_WIDTH
         shape[1, leaf] = 1
@@ -211,17 +210,17 @@ def _change(search: Search, which: int, move: int, leaf: int) -> int:
 
 
 @inlined
-def reshape(search: Search, action: int, best: float) -> None:
+def reshape(search: Any, action: int, best: float) -> None:
     """Look for a cheaper shape of an action's trees, if it had enough since the last look.
 
     `best` is the estimated value of the action that is to be proven best.
     """
-    arm, rules, shapes = search.root[action], search.rules[0], search.shapes
+    arm, settings, shapes = search.root[action], search.settings[0], search.shapes
     if arm.trees < arm.due:
         return
     arm.due = int(RESHAPE_GROWTH * arm.trees) + 1
     mean = arm.centre - arm.bias
-    slack = ABOVE_PART * max(best + rules.epsilon - mean, 0.0)
+    slack = ABOVE_PART * max(best + settings.epsilon - mean, 0.0)
     for h in range(arm.leaf):
         shapes[0, 0, h] = search.widths[action, h]
         shapes[0, 1, h] = search.kept[action, h]
@@ -241,7 +240,7 @@ def reshape(search: Search, action: int, best: float) -> None:
 
 
 @inlined
-def _improve(search: Search, at: int, leaf: int, mean: float, slack: float) -> tuple[float, int, int]:
+def _improve(search: Any, at: int, leaf: int, mean: float, slack: float) -> tuple[float, int, int]:
     """Change a shape as long as that makes it cheaper: its price, its leaves' depth, the changes."""
     shapes = search.shapes
     price = _price(search, shapes[at], leaf, mean, slack)
@@ -265,7 +264,7 @@ def _improve(search: Search, at: int, leaf: int, mean: float, slack: float) -> t
 
 
 @inlined
-def _adopt(search: Search, action: int, leaf: int, bias: float) -> None:
+def _adopt(search: Any, action: int, leaf: int, bias: float) -> None:
     """Give an action another shape; what its bettors expect changes with the bias."""
     arm = search.root[action]
     arm.leaf = leaf
@@ -281,15 +280,15 @@ def _adopt(search: Search, action: int, leaf: int, bias: float) -> None:
 
 
 @inlined
-def first_shape(search: Search, action: int) -> None:
+def first_shape(search: Any, action: int) -> None:
     """The shape of pilot trees: deep enough to matter, if that is not too dear."""
-    rules, levels, arm = search.rules[0], search.levels, search.root[action]
+    settings, levels, arm = search.settings[0], search.levels, search.root[action]
     leaf, nodes = 1, 1.0
     calls = float(PILOT_WIDTH)
-    while leaf < rules.horizon:
-        open_bias = rules.gamma**leaf * (1.0 - FIRST_VALUE) * levels[leaf].span
+    while leaf < settings.horizon:
+        open_bias = settings.gamma**leaf * (1.0 - FIRST_VALUE) * levels[leaf].span
         calls += nodes * levels[leaf].actions * PILOT_WIDTH
-        if open_bias <= 0.3 * rules.resolution or (leaf > 1 and calls > PILOT_CALLS):
+        if open_bias <= 0.3 * settings.resolution or (leaf > 1 and calls > PILOT_CALLS):
             break
         nodes *= OPENED * levels[leaf].actions
         leaf += 1

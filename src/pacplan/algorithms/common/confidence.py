@@ -37,7 +37,6 @@ class Certifying(Declaring, Protocol):
     delta: float
     gamma: float
     goal: str
-    merge: str
     value_bounds: Any
 
 
@@ -126,6 +125,15 @@ class Targeted(DefaultHorizon):
 
     epsilon: float
     target: str
+
+    def horizon_for(self, model: Model, budget: int | None = None) -> int:
+        """The number of steps it will plan: 1 if gamma is 0, since nothing after it counts."""
+        return 1 if self.gamma == 0.0 else super().horizon_for(model, budget)
+
+    def gap_for(self, model: Model, horizon: int) -> float:
+        """The gap to stop at in the problem of so many steps."""
+        rest = tail(model, self.gamma, horizon) if self.target == "infinite" else 0.0
+        return self.epsilon - rest
 
     def _default_horizon(self, width: float) -> int | None:
         if self.epsilon == 0.0:
@@ -216,29 +224,35 @@ def _only(planner: Deciding, model: Model, horizon: int, rest: float) -> str:
     return f"{words} up to {at_most(rest)}, and with horizon={needed} for at most epsilon."
 
 
-def declared(planner: Certifying, model: Model) -> tuple[str, ...]:
-    """What the certificate assumes, in words."""
-    successors = 1 if planner.transitions == "deterministic" else model.successors
+def ranges_assumed(planner: Any, model: Model) -> list[str]:
+    """Where the certificate assumes that rewards, values and returns lie, in words."""
     low, high = model.reward_range
-    said = []
-    if successors is not None:
-        said.append(
-            f"every state and action has at most {successors} successor{'s' * (successors != 1)}"
-        )
-    said.append(f"rewards lie in [{exactly(low)}, {exactly(high)}]")
-    for what, knowledge in (("rewards", planner.rewards), ("transitions", planner.transitions)):
-        if knowledge != "unknown":
-            said.append(f"{what} are {knowledge}")
+    said = [f"rewards lie in [{exactly(low)}, {exactly(high)}]"]
     if planner.value_bounds is not None:
         said.append("value_bounds bound the values")
     returns = getattr(planner, "value_range", None)
     if returns is not None:
         said.append(f"returns lie in [{exactly(returns[0])}, {exactly(returns[1])}]")
-    if planner.merge != "tree":
+    return said
+
+
+def declared(planner: Certifying, model: Model) -> tuple[str, ...]:
+    """What the certificate assumes, in words."""
+    successors = 1 if planner.transitions == "deterministic" else model.successors
+    said = ranges_assumed(planner, model)
+    if successors is not None:
+        said.insert(
+            0, f"every state and action has at most {successors} successor{'s' * (successors != 1)}"
+        )
+    for what, knowledge in (("rewards", planner.rewards), ("transitions", planner.transitions)):
+        if knowledge != "unknown":
+            said.append(f"{what} are {knowledge}")
+    merge = getattr(planner, "merge", "tree")
+    if merge != "tree":
         said.append("equal states have equal futures")
         if model.states is not None and not model.known:
             said.append(f"there are at most {model.states} states")
-    if planner.merge == "stationary":
+    if merge == "stationary":
         said.append("a state and action have the same law at every step")
     return tuple(said)
 

@@ -2,11 +2,11 @@
 
 from typing import Literal
 
+from pacplan.algorithms.betting.settings import ANYTHING
 from pacplan.algorithms.common.base import Planner, check_stationary
 from pacplan.algorithms.common.certainty import certain_plan, check_limits, left_to_chance
 from pacplan.algorithms.common.confidence import check_accuracy, check_known
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
-from pacplan.algorithms.common.returns import ANYTHING
 from pacplan.algorithms.opd.records import Task
 from pacplan.algorithms.opd.search import SequenceSearch
 from pacplan.core import checks

@@ -3,7 +3,10 @@
 import math
 from dataclasses import dataclass
 
-from pacplan.algorithms.common.returns import LARGEST_FRACTION
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.algorithms.betting.bets import LARGEST_FRACTION, NEWEST
 from pacplan.core.words import at_most, exactly
 
 FORCED_GRID = 0.125  # step of the grid of forced bets, in parts of epsilon (ends)
@@ -35,6 +38,14 @@ class Grid:
     points: int
     forced_points: int
     fractions: int
+
+    def accounts(self, rows: int) -> NDArray[np.float64]:
+        """Room for the wealth of so many accounts, by point and bettor."""
+        return np.zeros((rows, self.points, len(NEWEST)))
+
+    def forced_accounts(self, rows: int) -> NDArray[np.float64]:
+        """The same for forced bets, by point and fraction."""
+        return np.zeros((rows, self.forced_points, self.fractions))
 
 
 def grid_of(epsilon: float, span: float, width: float) -> Grid:

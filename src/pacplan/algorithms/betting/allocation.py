@@ -1,0 +1,112 @@
+"""Where the wealth for bets on returns is: in a reserve, or in the accounts of actions.
+
+docs/bracket.md, "Wealth". Bets on returns begin with a wealth of one (or, of two actions, each with one
+of its own, `given`). It does most on the action that is exploited in the end, which is not known at
+first, and what was staked on another is hard to get back. So only the first to open an account is
+allocated much at once; after that, accounts get little until the end is near, and then what the others
+can spare. For what a search has that bets see `pacplan.algorithms.betting.returns`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from pacplan.algorithms.betting.bets import total
+from pacplan.compiled.jit import inlined
+
+ALLOCATION_FIELDS = [
+    ("account", np.int64),  # row of its wealth, once it is open
+    ("deposit", np.float64),  # wealth put into it, less what was taken out again
+    ("refill", np.int64),  # exploit episodes after which it may be given more; 0 if it is not open
+]
+
+FIRST_BET = 4  # episodes watched before the first bet
+MOST_ALLOCATED = 0.95  # part of all wealth that one account is given, at most ...
+FIRST_ALLOCATED = 0.5  # ... and at least, while it is the only one ...
+ANYTIME_ALLOCATED = 0.6  # ... and whichever it is, if there is no gap to stop at
+# An account should have all when epsilon over the gap, both seen from the next best estimate, is ...
+NEAR_END = 0.6
+CAUTION = 2.0  # ... and before that this power of the part of it that is reached;
+EDGE = 0.15  # or once its bets could win a nat this part of epsilon below the mean return
+LEAST_SPREAD = 1e-12  # variance that stands for less
+LEAST_MOVED = 0.02  # part of all wealth that is worth moving
+REFILL = 0.1  # part of an action's exploit episodes that pass before it may be given more
+
+
+@inlined
+def allocate(search: Any, action: int, gap: float) -> None:
+    """Move wealth to the account of an action, before an exploit episode of it.
+
+    `gap` is by how much it may be worse than another, at most.
+    """
+    settings, root, arm = search.settings[0], search.root, search.root[action]
+    if arm.exploits < max(FIRST_BET, arm.refill):
+        return
+    if arm.refill == 0:
+        arm.account = settings.bettors
+        settings.bettors += 1
+        search.wealth[arm.account] = settings.given / search.wealth.shape[2]
+    arm.refill = arm.exploits + 1 + int(REFILL * arm.exploits)
+    whole = settings.reserve
+    for b in range(root.size):
+        whole += root[b].deposit
+    wanted = _wanted_part(search, action, gap) * whole - arm.deposit
+    if wanted <= LEAST_MOVED * whole:
+        return
+    elsewhere = whole - arm.deposit - settings.reserve
+    moved = min(wanted, settings.reserve)
+    settings.reserve -= moved
+    if wanted > moved:
+        part = min((wanted - moved) / elsewhere, 1.0)
+        for b in range(root.size):
+            if b != action and root[b].deposit > 0.0:
+                moved += _withdraw(search.wealth[root[b].account], root[b], part)
+    _deposit(search.wealth[arm.account], moved)
+    arm.deposit += moved
+
+
+@inlined
+def _wanted_part(search: Any, action: int, gap: float) -> float:
+    """The part of all wealth that an action should have."""
+    settings, root, arm = search.settings[0], search.root, search.root[action]
+    if settings.epsilon == 0.0:
+        return ANYTIME_ALLOCATED
+    ahead = np.inf
+    for b in range(root.size):
+        if b != action:
+            ahead = min(ahead, arm.estimate - root[b].estimate)
+    ahead = max(ahead, 0.0) if root.size > 1 else 0.0
+    progress = (settings.resolution + ahead) / (max(gap, settings.resolution) + ahead)
+    edge = EDGE * settings.resolution
+    # What bets at this distance below a mean can win, in nats, if returns spread as they did.
+    ready = 0.5 * arm.exploits * edge * edge / max(search.moments[action, 0].spread, LEAST_SPREAD)
+    first = FIRST_ALLOCATED if settings.bettors == 1 else 0.0
+    return float(min(max((progress / NEAR_END) ** CAUTION, ready, first), MOST_ALLOCATED))
+
+
+@inlined
+def _deposit(wealth: Any, amount: float) -> None:
+    """Put wealth into an account: the same amount at every point, in equal parts for its bettors."""
+    for i in range(wealth.shape[0]):
+        for q in range(wealth.shape[1]):
+            wealth[i, q] += amount / wealth.shape[1]
+
+
+@inlined
+def _withdraw(wealth: Any, arm: Any, part: float) -> float:
+    """Take a part of what can be moved out of an account: the same amount at every point.
+
+    No more can be than was put into it, nor than it has at any point that is not proven: so much it
+    has wherever the value of its action lies.
+    """
+    least = arm.deposit
+    for i in range(arm.proven + 1, wealth.shape[0]):
+        least = min(least, total(wealth[i]))
+    taken = part * least
+    for i in range(wealth.shape[0]):
+        before = total(wealth[i])
+        left = max(1.0 - taken / before, 0.0) if before > 0.0 else 0.0
+        for q in range(wealth.shape[1]):
+            wealth[i, q] *= left
+    arm.deposit -= taken
+    return float(taken)

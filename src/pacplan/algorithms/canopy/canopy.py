@@ -1,0 +1,222 @@
+"""Canopy: the algorithm on one page. docs/canopy.md has the proof; names are those of the proof."""
+
+from math import ceil
+from typing import Any, Literal
+
+import numpy as np
+
+from pacplan.algorithms.betting.plans import proven_plan
+from pacplan.algorithms.betting.returns import accounts_have_room, raise_floor
+from pacplan.algorithms.canopy.episodes import choose_action, take_step
+from pacplan.algorithms.canopy.growth import (
+    CALL_NEEDED,
+    GROWN,
+    draw_in_node,
+    grow,
+    leaf_value,
+    open_node,
+)
+from pacplan.algorithms.canopy.records import (
+    CHOOSE,
+    DECIDE,
+    FORCED_EPISODE,
+    GROW,
+    PLAY,
+    TREE,
+    Search,
+)
+from pacplan.algorithms.canopy.schedule import decide, finish_task, satisfied
+from pacplan.algorithms.canopy.search import CanopySearch
+from pacplan.algorithms.canopy.shape import first_shape, state_value
+from pacplan.algorithms.canopy.statistics import learn_repeats
+from pacplan.algorithms.canopy.upper_bound import bet_forced_tree, bet_tree
+from pacplan.algorithms.common.base import Planner
+from pacplan.algorithms.common.confidence import Targeted, check_accuracy, check_stops, ranges_assumed
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon
+from pacplan.compiled.jit import inlined
+from pacplan.core import checks
+from pacplan.engine import steps
+from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, break_promise
+from pacplan.engine.driver import Limits
+from pacplan.engine.promises import BAD_ANSWER
+from pacplan.engine.query import Query
+from pacplan.engine.tree import NONE, add_node, add_pair
+from pacplan.models.knowledge import Bounds, Function, check_bounds, check_guidance
+from pacplan.models.protocol import Session
+from pacplan.result import Plan
+
+
+class Canopy(Targeted, Planner):
+    """Proven answers where every successor may be new: averages of sampled trees bound from above.
+
+    The best policy of a *sampled* tree does too well on average, since it knows the draws. So with C
+    successors drawn for every pair, the value of such a tree has a mean of at least Q, and bets on the
+    values of many trees prove upper bounds. That needs neither the number of successors nor states that
+    recur; noise may be continuous. Learnt values of states take most of the noise out of the trees and
+    keep them small, and no bound depends on them. Below, L(a) comes from bets on returns of episodes
+    declared beforehand to do what seems best, as in `Bracket`. The search stops when
+    max_{a != b} U(a) - L(b) <= epsilon for some b, which it returns. The documentation has the proof.
+
+    Where successors recur, `Bracket` mostly needs fewer calls; and where states never do, the number of
+    calls grows by a factor with every step of the horizon.
+
+    **What is guaranteed.** With probability at least 1 - delta, at all times, L(a) <= Q(a) for every
+    action of the state, and Q(a*) <= U(a*) for an optimal one (the upper bound of another action may
+    lie below its value). So max L <= V <= max U, and whenever the search ends, the action returned is
+    `plan.gap`-optimal in the problem of H steps. For the infinite horizon add w gamma^H / (1 - gamma),
+    w the width of the rewards; `target="infinite"` does so and stops at epsilon in all.
+
+    Args:
+        epsilon: how far from optimal the answer may be, in the model's reward units. 0 never stops
+            before the action is known to be optimal, so it needs a budget or a deadline.
+        delta: probability with which the guarantee may fail.
+        gamma: discount in [0, 1]; 1 needs an explicit horizon.
+        horizon: number of steps H; by default as for `Bracket`.
+        target: "horizon": epsilon-optimal in the problem of H steps; "infinite": in the
+            infinite-horizon discounted problem.
+        value_bounds: what you know: (lower, upper), functions of a state and the number h of steps
+            taken that bound its optimal value over the H - h steps left, in the model's units. (Only
+            the upper one helps Canopy: it is what a leaf of a tree is worth.) The guarantee depends on
+            it.
+        value_range: (low, high), if you know that what an episode earns from any state on, discounted
+            from there, lies between them, whatever is done; as for `Bracket`.
+        policy: a policy that may be good, a function of a state, or of a state and the number h of
+            steps taken, as for `Bracket`. Guidance only.
+        value: guesses of optimal values over the H - h steps left, a function like `policy`. What is
+            learnt of states is then by how much it errs; the better it is, the smaller the trees.
+            Guidance only.
+        chunk: see `Planner`; here in calls.
+    """
+
+    name = "canopy"
+    goal = "action"
+    kind_matters = True
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float,
+        gamma: float,
+        horizon: int | None = None,
+        target: Literal["horizon", "infinite"] = "horizon",
+        value_bounds: Bounds | None = None,
+        value_range: tuple[float, float] | None = None,
+        policy: Function | None = None,
+        value: Function | None = None,
+        chunk: int | None = None,
+    ) -> None:
+        super().__init__(chunk=chunk)
+        self.epsilon = check_accuracy(epsilon)
+        self.delta = checks.probability("delta", delta)
+        self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
+        self.target = checks.choice("target", target, ("horizon", "infinite"))
+        self.value_bounds = check_bounds(value_bounds)
+        self.value_range = (
+            None if value_range is None else checks.interval("value_range", value_range, "return")
+        )
+        self.policy = check_guidance("policy", policy)
+        self.value = check_guidance("value", value)
+        self.check_target()
+
+    def check_query(self, query: Query, limits: Limits) -> None:
+        check_stops(self.epsilon, limits)
+        self.check_reach(query.model, limits.budget)
+
+    def start(self, query: Query, session: Session) -> CanopySearch:
+        return CanopySearch(self, query, session)
+
+    def finish(self, query: Query, search: CanopySearch, stopped_by: str, seconds: float) -> Plan:
+        assumed = (*ranges_assumed(self, query.model), "equal states have equal futures")
+        return proven_plan(self, query, search, stopped_by, seconds, assumed)
+
+
+@steps.make_root.register(Search)
+def _make_root(search: Any, model: Any, state: int) -> int:
+    return CHUNK_DONE if search.tree.used[0] > 0 else _plant(search, model, state)
+
+
+@steps.compute.register(Search)
+def _compute(search: Any, model: Any, ties: Any) -> int:
+    """Choose the next task when one is over, and take it on to its next call.
+
+    A task is a tree, ordinary or FORCED, or an episode, to EXPLOIT or FORCED.
+    """
+    phase = search.task[0].phase
+    if phase == DECIDE:
+        if satisfied(search):
+            return RULE
+        if not accounts_have_room(search):
+            return NO_ROOM
+        decide(search, ties)
+        return CHUNK_DONE
+    if phase == GROW:
+        return _grow(search, model, ties)
+    if phase == CHOOSE:
+        return choose_action(search, model)
+    return steps.CALL
+
+
+@steps.call.register(Search)
+def _call(search: Any, model: Any, most: int, rng: Any) -> int:
+    """One draw of a tree, one look ahead, or one step of an episode."""
+    if search.task[0].phase == GROW:
+        return draw_in_node(search, model, rng)
+    return take_step(search, model, rng)
+
+
+@inlined
+def _plant(search: Any, model: Any, state: int) -> int:
+    """Set up the root, its actions and the shapes of their first trees; returns a status."""
+    task, settings, root = search.task[0], search.settings[0], search.root
+    task.root = state
+    span = leaf_value(search, model, 0, state)
+    if np.isnan(span):
+        return int(break_promise(search, BAD_ANSWER, state, 0, 0, 0.0))
+    at = add_node(search.tree, state, root.size, 0.0, 0.0)
+    task.most_actions = root.size
+    for h in range(1, settings.horizon):
+        search.levels[h].actions = root.size
+        search.levels[h].opened *= root.size
+    step = settings.step
+    for a in range(root.size):
+        arm = root[a]
+        add_pair(search.tree, at, a)
+        arm.upper = span
+        raise_floor(arm, settings.floor)
+        # Points from a known bound on need no bets.
+        arm.ceiling = min(arm.ceiling, ceil(span / step - 1e-9))
+        arm.forced_ceiling = min(arm.forced_ceiling, ceil(span / (settings.stride * step) - 1e-9))
+        arm.estimate = state_value(search.levels[0])
+        first_shape(search, a)
+    return CHUNK_DONE
+
+
+@inlined
+def _grow(search: Any, model: Any, ties: Any) -> int:
+    """Go on with a tree; when it is complete, bet on its value, which lowers U."""
+    task = search.task[0]
+    if task.at == NONE:
+        only = task.action if task.start == 0 else NONE
+        return open_node(search, model, task.start, task.state, only)
+    status = grow(search, model, ties)
+    if status == CALL_NEEDED:
+        return steps.CALL
+    if status != GROWN:
+        return int(status)
+    frame = search.frames[task.start]
+    if task.kind == FORCED_EPISODE:
+        # It was grown to choose a step of the episode.
+        task.play = frame.chosen
+        task.phase = PLAY
+        return CHUNK_DONE
+    calls = search.report[0].calls - task.began
+    if task.kind == TREE:
+        learn_repeats(search)
+        bet_tree(search, task.action, frame.best, search.levels[0].most)
+        search.root[task.action].tree_calls += calls
+    else:
+        bet_forced_tree(search, task.action, frame.best, search.levels[0].most)
+        task.forced_spent += calls
+    finish_task(search, model)
+    return CHUNK_DONE
