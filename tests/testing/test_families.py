@@ -17,17 +17,6 @@ def outcomes(table, state, action, h):
     ]
 
 
-def chain_outcomes(model, state, action, h):
-    """Those of the jitted simulator, by calling it with every one of the eighths it distinguishes."""
-
-    class Fixed:
-        def __init__(self, x):
-            self.random = lambda: x
-
-    drawn = [family_module._chain.py_func(state, action, Fixed((i + 0.5) / 8)) for i in range(8)]
-    return [(1 / 8, reward, None if ended else after) for after, reward, ended in drawn]
-
-
 def by_recursion(model, follow, state, gamma, left, h=0):
     """Values of the actions of a state, with every future enumerated."""
     found = []
@@ -77,8 +66,6 @@ def test_answers_are_those_of_brute_force(name):
         assert not family.one_step or case.horizon == 1
         if family.game:
             expected = minimax(case.model, 0)
-        elif name == "jitted":
-            expected = by_recursion(case.model, chain_outcomes, case.state, case.gamma, case.horizon)
         else:
             expected = by_recursion(case.table, outcomes, case.state, case.gamma, case.horizon)
         np.testing.assert_allclose(case.values, expected, rtol=0.0, atol=1e-12)

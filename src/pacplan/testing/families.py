@@ -7,41 +7,39 @@ from typing import Any
 import numba
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 
 from pacplan import exact
 from pacplan.envs import game_tree
 from pacplan.models.simulator import Simulator
 from pacplan.models.tabular import TabularMDP
-from pacplan.testing.problems import Case, Family, tabular_case
-from pacplan.testing.recurring import RECURRING, Hidden
+from pacplan.testing.problems import Case, Family, Hidden, tabular_case
+from pacplan.testing.recurring import RECURRING
 
 _BUDGET = 1500
 # For planners with large constants.
 _AMPLE = 50_000
 # A delta with which no failure is to be expected, so that a bound that is often wrong is noticed.
 _STRICT = 1e-3
-_KNOWLEDGE = frozenset({"rewards", "transitions"})
-_BOUNDS = frozenset({"value_bounds"})
-_TARGET = frozenset({"target"})
-_GOAL = frozenset({"goal"})
 
 
 def _choose(rng: Generator, options: Sequence[Any]) -> Any:
     return options[int(rng.integers(len(options)))]
 
 
-def _arms(means: Sequence[float], noise: str = "bernoulli", **others: Any) -> TabularMDP:
-    """One state whose actions pay and lead back to it."""
-    count = len(means)
-    stay = np.zeros((1, count, 1), np.int64)
-    return TabularMDP(np.ones((1, count, 1)), [list(means)], stay, None, noise, **others)  # type: ignore[arg-type]
+def _case(table: TabularMDP, delta: float, epsilon: float, horizon: int = 1, **others: Any) -> Case:
+    settings: dict[str, Any] = {"gamma": 1.0, "budget": _BUDGET} | others
+    return tabular_case(table, delta=delta, epsilon=epsilon, horizon=horizon, **settings)
 
 
-def _successors(rng: Generator, states: int, actions: int, count: int) -> NDArray[np.int64]:
+def _arms(means: Sequence[float]) -> TabularMDP:
+    """One state whose actions pay 1 or 0 and lead back to it."""
+    stay = np.zeros((1, len(means), 1), np.int64)
+    return TabularMDP(np.ones(stay.shape), [list(means)], stay, None, "bernoulli")
+
+
+def _successors(rng: Generator, shape: tuple[int, ...], states: int, count: int) -> Any:
     """`count` different successors for every state and action."""
-    shape = (states, actions, states)
-    return rng.permuted(np.broadcast_to(np.arange(states), shape), axis=-1)[..., :count]
+    return rng.permuted(np.broadcast_to(np.arange(states), (*shape, states)), axis=-1)[..., :count]
 
 
 def _sizes(rng: Generator) -> tuple[int, int, int, int]:
@@ -53,12 +51,7 @@ def _sizes(rng: Generator) -> tuple[int, int, int, int]:
 
 
 def _random(
-    rng: Generator,
-    states: int,
-    actions: int,
-    successors: int,
-    noise: Any = None,
-    **others: Any,
+    rng: Generator, states: int, actions: int, successors: int, noise: Any = None, **others: Any
 ) -> TabularMDP:
     """Random transitions and rewards, of which some are 0 or 1."""
     p = rng.dirichlet(np.full(successors, _choose(rng, (0.3, 1.0, 3.0))), size=(states, actions))
@@ -66,22 +59,14 @@ def _random(
     if rng.random() < 0.3:
         rewards = np.round(rewards)
     low, high = others.get("reward_range", (0.0, 1.0))
-    return TabularMDP(
-        p,
-        low + (high - low) * rewards,
-        _successors(rng, states, actions, successors),
-        noise=noise or _choose(rng, ("none", "bernoulli")),
-        **others,
-    )
+    to = _successors(rng, (states, actions), states, successors)
+    noise = noise or _choose(rng, ("none", "bernoulli"))
+    return TabularMDP(p, low + (high - low) * rewards, to, noise=noise, **others)
 
 
-def _span(gamma: float, horizon: int) -> float:
-    return float(np.sum(gamma ** np.arange(horizon)))
-
-
-def _accuracy(rng: Generator, gamma: float, horizon: int) -> float:
+def _accuracy(rng: Generator, horizon: int, gamma: float = 1.0) -> float:
     """An epsilon that a few hundred calls can reach."""
-    return float(_span(gamma, horizon) * rng.uniform(0.1, 0.3))
+    return float(np.sum(gamma ** np.arange(horizon)) * rng.uniform(0.1, 0.3))
 
 
 def _tied(rng: Generator, delta: float) -> Case:
@@ -90,10 +75,7 @@ def _tied(rng: Generator, delta: float) -> Case:
     gap = epsilon * _choose(rng, (1.0, 1.0 + 1e-6, 1.01, 1.1))
     best = rng.uniform(gap, 1.0)
     means = [best, best - gap, *rng.uniform(0.0, best - gap, _choose(rng, (0, 1)))]
-    means = [means[i] for i in rng.permutation(len(means))]
-    return tabular_case(
-        _arms(means), epsilon=epsilon, delta=delta, gamma=1.0, horizon=1, budget=_BUDGET
-    )
+    return _case(_arms([means[i] for i in rng.permutation(len(means))]), delta, epsilon)
 
 
 def _identical(rng: Generator, delta: float) -> Case:
@@ -103,36 +85,27 @@ def _identical(rng: Generator, delta: float) -> Case:
     to = np.broadcast_to(np.arange(successors), (2, actions, successors))
     rewards = np.repeat(rng.random((2, 1)), actions, axis=1)
     table = TabularMDP(p, rewards, to, noise=_choose(rng, ("none", "bernoulli")))
-    epsilon = _accuracy(rng, 1.0, horizon)
-    return tabular_case(table, epsilon=epsilon, delta=delta, gamma=1.0, horizon=horizon, budget=_BUDGET)
+    return _case(table, delta, _accuracy(rng, horizon), horizon)
 
 
 def _anytime(rng: Generator, delta: float) -> Case:
     low, high = _choose(rng, ((0.01, 0.15), (0.3, 0.7), (0.85, 0.99)))
-    means = rng.uniform(low, high, _choose(rng, (2, 3, 4))).tolist()
-    return tabular_case(_arms(means), epsilon=0.0, delta=delta, gamma=1.0, horizon=1, budget=300)
+    means = rng.uniform(low, high, _choose(rng, (2, 3, 4)))
+    return _case(_arms(means.tolist()), delta, 0.0, budget=300)
 
 
-def _misled(rng: Generator, delta: float, means: tuple[float, float]) -> Case:
+def _misled(rng: Generator, delta: float, low: float, high: float) -> Case:
     """One action whose first reward alone can be a large deviation."""
-    return tabular_case(
-        _arms([rng.uniform(*means)]),
-        epsilon=0.0,
-        delta=delta,
-        gamma=1.0,
-        horizon=1,
-        budget=10,
-        adversary="truth",
-        settings={"goal": "value"},
-    )
+    arm = _arms([rng.uniform(low, high)])
+    return _case(arm, delta, 0.0, budget=10, adversary="truth", settings={"goal": "value"})
 
 
 def _lucky(rng: Generator, delta: float) -> Case:
-    return _misled(rng, delta, (0.37, 0.4))
+    return _misled(rng, delta, 0.37, 0.4)
 
 
 def _unlucky(rng: Generator, delta: float) -> Case:
-    return _misled(rng, delta, (0.6, 0.63))
+    return _misled(rng, delta, 0.6, 0.63)
 
 
 def _deep(rng: Generator, delta: float) -> Case:
@@ -144,27 +117,23 @@ def _deep(rng: Generator, delta: float) -> Case:
     rewards[1:] = rng.permutation(after)[:, np.newaxis]
     available = np.array([[True, True], [True, False], [True, False]])
     table = TabularMDP(np.ones((3, 2, 1)), rewards, to, noise="bernoulli", available=available)
-    return tabular_case(table, epsilon=0.0, delta=delta, gamma=1.0, horizon=2, budget=500)
+    return _case(table, delta, 0.0, 2, budget=500)
 
 
 def _rare(rng: Generator, delta: float) -> Case:
     """A lottery, or a risk: one call in a thousand leads to the state that decides."""
-    rate = 1e-3
-    lottery = rng.random() < 0.5
+    rate, lottery = 1e-3, rng.random() < 0.5
     # State 1 pays 1, state 2 pays 0; the first action of the root leads to the rarer of them.
-    rarely, usually = (1, 2) if lottery else (2, 1)
     sure = rate * rng.uniform(0.0, 2.0)
-    to = np.array([[[rarely, usually], [2, 2]], [[2, 2], [2, 2]], [[2, 2], [2, 2]]])
+    to = np.full((3, 2, 2), 2)
+    to[0, 0] = (1, 2) if lottery else (2, 1)
     p = np.zeros((3, 2, 2))
     p[..., 1] = 1.0
     p[0, 0] = rate, 1.0 - rate
     rewards = np.zeros((3, 2))
     rewards[1] = 1.0
     rewards[0, 1] = sure if lottery else 1.0 - sure
-    table = TabularMDP(p, rewards, to)
-    return tabular_case(
-        table, epsilon=0.4 * rate, delta=delta, gamma=1.0, horizon=2, budget=_choose(rng, (500, 2500))
-    )
+    return _case(TabularMDP(p, rewards, to), delta, 0.4 * rate, 2, budget=_choose(rng, (500, 2500)))
 
 
 def _joint(rng: Generator, delta: float) -> Case:
@@ -172,25 +141,20 @@ def _joint(rng: Generator, delta: float) -> Case:
     horizon, successors = _choose(rng, (2, 3)), _choose(rng, (2, 3))
     states, actions = successors + 1, _choose(rng, (2, 3))
     worth = np.sort(rng.random(states))
-    to = _successors(rng, states, actions, successors)
+    to = _successors(rng, (states, actions), states, successors)
     p = rng.dirichlet(np.ones(successors), size=to.shape[:2])
     with_it = worth[to] if rng.random() < 0.5 else 1.0 - worth[to]
     table = TabularMDP(p, 0.5 * (with_it + worth[:, None, None]), to)
-    epsilon = _accuracy(rng, 1.0, horizon)
-    return tabular_case(table, epsilon=epsilon, delta=delta, gamma=1.0, horizon=horizon, budget=_BUDGET)
+    return _case(table, delta, _accuracy(rng, horizon), horizon)
 
 
 def _ending(rng: Generator, delta: float) -> Case:
     """If every step costs something, an end is a gain; otherwise it is a loss."""
-    horizon = _choose(rng, (1, 2, 3, 4))
-    gamma = _choose(rng, (1.0, 0.9))
+    horizon, gamma = _choose(rng, (1, 2, 3, 4)), _choose(rng, (1.0, 0.9))
     low, high = _choose(rng, ((-1.0, 0.0), (-1.0, 1.0), (-2.0, -0.5), (0.5, 1.0)))
     table = _random(rng, 3, 2, 2, terminal=[2], reward_range=(low, high))
     width = max(high, 0.0) - min(low, 0.0)
-    epsilon = width * _accuracy(rng, gamma, horizon)
-    return tabular_case(
-        table, epsilon=epsilon, delta=delta, gamma=gamma, horizon=horizon, budget=_BUDGET
-    )
+    return _case(table, delta, width * _accuracy(rng, horizon, gamma), horizon, gamma=gamma)
 
 
 def _mixed(rng: Generator, delta: float) -> Case:
@@ -199,61 +163,29 @@ def _mixed(rng: Generator, delta: float) -> Case:
     available = rng.random((states, actions)) < 0.8
     available[:, 0] = True
     table = _random(rng, states, actions, successors, available=available)
-    epsilon = _accuracy(rng, gamma, horizon)
-    return tabular_case(
-        table, epsilon=epsilon, delta=delta, gamma=gamma, horizon=horizon, budget=_BUDGET
-    )
+    return _case(table, delta, _accuracy(rng, horizon, gamma), horizon, gamma=gamma)
+
+
+def _telling(rng: Generator, delta: float, choices: Sequence[tuple[str, str]], noise: Any) -> Case:
+    """What is said of rewards and of transitions is one of the choices, and true."""
+    states, actions, successors, horizon = _sizes(rng)
+    rewards, transitions = _choose(rng, choices)
+    fixed = transitions == "deterministic"
+    noise = "none" if rewards == "deterministic" else noise
+    table = _random(rng, states, actions, 1 if fixed else successors, noise)
+    settings = {"rewards": rewards, "transitions": transitions}
+    return _case(table, delta, _accuracy(rng, horizon), horizon, settings=settings)
 
 
 def _declared(rng: Generator, delta: float) -> Case:
-    states, actions, successors, horizon = _sizes(rng)
-    rewards, transitions = _choose(
-        rng,
-        (
-            ("deterministic", "unknown"),
-            ("known", "unknown"),
-            ("unknown", "deterministic"),
-            ("unknown", "known"),
-        ),
-    )
-    table = _random(
-        rng,
-        states,
-        actions,
-        1 if transitions == "deterministic" else successors,
-        noise="none" if rewards == "deterministic" else "bernoulli",
-    )
-    return tabular_case(
-        table,
-        epsilon=_accuracy(rng, 1.0, horizon),
-        delta=delta,
-        gamma=1.0,
-        horizon=horizon,
-        budget=_BUDGET,
-        settings={"rewards": rewards, "transitions": transitions},
-    )
+    one = [(said, "unknown") for said in ("deterministic", "known")]
+    return _telling(rng, delta, [*one, *((b, a) for a, b in one)], "bernoulli")
 
 
 def _told(rng: Generator, delta: float) -> Case:
-    states, actions, successors, horizon = _sizes(rng)
-    rewards = _choose(rng, ("deterministic", "known"))
-    transitions = _choose(rng, ("deterministic", "known"))
-    table = _random(
-        rng,
-        states,
-        actions,
-        1 if transitions == "deterministic" else successors,
-        noise="none" if rewards == "deterministic" else None,
-    )
-    return tabular_case(
-        table,
-        epsilon=_accuracy(rng, 1.0, horizon),
-        delta=delta,
-        gamma=1.0,
-        horizon=horizon,
-        budget=400,
-        settings={"rewards": rewards, "transitions": transitions},
-    )
+    said = ("deterministic", "known")
+    case = _telling(rng, delta, [(rewards, moves) for rewards in said for moves in said], None)
+    return replace(case, budget=400)
 
 
 def _bounded(rng: Generator, delta: float) -> Case:
@@ -263,136 +195,48 @@ def _bounded(rng: Generator, delta: float) -> Case:
     values = np.zeros((horizon + 1, 3))
     values[:-1] = exact.finite_horizon(table, gamma=1.0, horizon=horizon).max(-1)
     slack = _choose(rng, (0.0, 0.05, 0.5))
-
-    def lower(state: int, h: int) -> float:
-        return float(values[h, state] - slack)
-
-    def upper(state: int, h: int) -> float:
-        return float(values[h, state] + slack)
-
-    return tabular_case(
-        table,
-        epsilon=_accuracy(rng, 1.0, horizon),
-        delta=delta,
-        gamma=1.0,
-        horizon=horizon,
-        budget=300,
-        settings={"value_bounds": (lower, upper)},
-    )
+    bounds = (lambda s, h: float(values[h, s] - slack)), (lambda s, h: float(values[h, s] + slack))
+    epsilon = _accuracy(rng, horizon)
+    return _case(table, delta, epsilon, horizon, budget=300, settings={"value_bounds": bounds})
 
 
 def _endless(rng: Generator, delta: float) -> Case:
     gamma = _choose(rng, (0.2, 0.4, 0.6))
     horizon = 2 if gamma < 0.5 else 4
-    end = [2] if rng.random() < 0.5 else None
-    table = _random(rng, 3, 2, 2, terminal=end)
+    table = _random(rng, 3, 2, 2, terminal=[2] if rng.random() < 0.5 else None)
     # Above the tail, which is subtracted from it.
-    epsilon = gamma**horizon / (1.0 - gamma) + _accuracy(rng, gamma, horizon)
-    return tabular_case(
-        table,
-        epsilon=epsilon,
-        delta=delta,
-        gamma=gamma,
-        horizon=horizon,
-        budget=_BUDGET,
-        settings={"target": "infinite"},
-    )
+    epsilon = gamma**horizon / (1.0 - gamma) + _accuracy(rng, horizon, gamma)
+    return _case(table, delta, epsilon, horizon, gamma=gamma, settings={"target": "infinite"})
 
 
 def _valued(rng: Generator, delta: float) -> Case:
     horizon = _choose(rng, (1, 2))
     table = _random(rng, 3, _choose(rng, (1, 2, 3)), _choose(rng, (1, 2)))
-    return tabular_case(
-        table,
-        epsilon=0.5 * _accuracy(rng, 1.0, horizon),
-        delta=delta,
-        gamma=1.0,
-        horizon=horizon,
-        budget=_BUDGET,
-        settings={"goal": "value"},
-    )
+    return _case(table, delta, 0.5 * _accuracy(rng, horizon), horizon, settings={"goal": "value"})
 
 
 def _stopped(rng: Generator, delta: float) -> Case:
     horizon = _choose(rng, (1, 2))
     table = _random(rng, 3, _choose(rng, (2, 3)), _choose(rng, (1, 2)), noise="bernoulli")
-    return tabular_case(
-        table,
-        epsilon=_choose(rng, (0.0, _accuracy(rng, 1.0, horizon))),
-        delta=delta,
-        gamma=1.0,
-        horizon=horizon,
-        budget=_choose(rng, (30, 100, 300)),
-        adversary=_choose(rng, ("truth", "truth", "hope")),
-    )
+    epsilon, budget = _choose(rng, (0.0, _accuracy(rng, horizon))), _choose(rng, (30, 100, 300))
+    adversary = _choose(rng, ("truth", "truth", "hope"))
+    return _case(table, delta, epsilon, horizon, budget=budget, adversary=adversary)
 
 
 def _changing(rng: Generator, delta: float) -> Case:
     """What a state and action do depends on the step."""
     horizon = _choose(rng, (2, 3))
     shape = (horizon, 3, 2)
-    to = rng.permuted(np.broadcast_to(np.arange(3), (*shape, 3)), axis=-1)[..., :2]
+    to = _successors(rng, shape, 3, 2)
     table = TabularMDP(rng.dirichlet(np.ones(2), size=shape), rng.random(shape), to, noise="bernoulli")
-    epsilon = _accuracy(rng, 1.0, horizon)
-    return tabular_case(table, epsilon=epsilon, delta=delta, gamma=1.0, horizon=horizon, budget=_BUDGET)
+    return _case(table, delta, _accuracy(rng, horizon), horizon)
 
 
 def _in_python(rng: Generator, delta: float) -> Case:
     table = _random(rng, 3, 2, 2, terminal=[2])
     model = Simulator(table.step, actions=2, successors=2, reward_range=table.reward_range, initial=0)
     horizon = _choose(rng, (1, 2))
-    epsilon = _accuracy(rng, 1.0, horizon)
-    return tabular_case(
-        table,
-        epsilon=epsilon,
-        delta=delta,
-        gamma=1.0,
-        horizon=horizon,
-        budget=200,
-        model=model,
-    )
-
-
-@numba.njit  # type: ignore[untyped-decorator]
-def _chain(state: int, action: int, rng: Any) -> tuple[int, float, bool]:
-    """A place from 0 to 3, where action 1 tries to climb; the state is 4 times the odds, plus it."""
-    odds, place = state // 4, state % 4
-    climbs = rng.random() * 8.0 < odds
-    if action == 0:
-        return 4 * odds, 0.25 if place == 0 else 0.0, place == 3
-    place = min(place + 1, 3) if climbs else 0
-    return 4 * odds + place, place / 3.0, False
-
-
-def _chain_table(odds: int) -> TabularMDP:
-    """The chain as a table, with a fifth state for its end."""
-    to = np.zeros((5, 2, 2), np.int64)
-    p = np.zeros((5, 2, 2))
-    rewards = np.zeros((5, 2, 2))
-    p[:, 0, 0] = 1.0
-    p[:, 1] = odds / 8.0, 1.0 - odds / 8.0
-    to[3, 0] = 4
-    rewards[0, 0] = 0.25
-    for place in range(4):
-        to[place, 1, 0] = min(place + 1, 3)
-        rewards[place, 1, 0] = min(place + 1, 3) / 3.0
-    return TabularMDP(p, rewards, to, [4])
-
-
-def _jitted(rng: Generator, delta: float) -> Case:
-    odds, horizon = int(rng.integers(1, 8)), _choose(rng, (1, 2, 3))
-    table = _chain_table(odds)
-    model = Simulator(_chain, actions=2, successors=2, initial=4 * odds)
-    case = tabular_case(
-        table,
-        epsilon=_accuracy(rng, 1.0, horizon),
-        delta=delta,
-        gamma=1.0,
-        horizon=horizon,
-        budget=_BUDGET,
-        model=model,
-    )
-    return replace(case, state=4 * odds)
+    return _case(table, delta, _accuracy(rng, horizon), horizon, budget=200, model=model)
 
 
 def _untold(rng: Generator, delta: float) -> Case:
@@ -414,21 +258,14 @@ def _single(rng: Generator, delta: float, *, ends: bool) -> Case:
     to = np.repeat(rng.integers(0, states, (states, actions, 1)), 2, axis=-1)
     if ends:
         to[likely < 1.0] = states, states + 1
-    table = TabularMDP(
-        np.pad(np.stack([likely, 1.0 - likely], axis=-1), ((0, 2), (0, 0), (0, 0))),
-        np.pad(rewards, ((0, 2), (0, 0), (0, 0))),
-        np.pad(to, ((0, 2), (0, 0), (0, 0))),
-        [states, states + 1],
+    p, rewards, to = (
+        np.pad(array, ((0, 2), (0, 0), (0, 0)))
+        for array in (np.stack([likely, 1.0 - likely], axis=-1), rewards, to)
     )
+    table = TabularMDP(p, rewards, to, [states, states + 1])
     assert table.successors == 1
-    return tabular_case(
-        table,
-        epsilon=_choose(rng, (0.2, rng.uniform(0.5, 0.8))),
-        delta=delta,
-        gamma=0.2,
-        horizon=2,
-        budget=_AMPLE,
-    )
+    epsilon = _choose(rng, (0.2, rng.uniform(0.5, 0.8)))
+    return _case(table, delta, epsilon, 2, gamma=0.2, budget=_AMPLE)
 
 
 def _lotteries(rng: Generator, delta: float) -> Case:
@@ -478,57 +315,36 @@ def _continuous(rng: Generator, delta: float) -> Case:
     tie = 0.5 + gamma * (after[0] - after[1])
     start = int(min(max(tie + rng.normal(0.0, 0.1), 0.0), 1.0) * (_PLACES - 1))
     values = np.array([0.5 + gamma * after[0], start / _PLACES + gamma * after[1]])
+    model = Simulator(_lottery, actions=2, may_end=False, initial=start)
+    epsilon, budget = _choose(rng, (0.0, 0.1, 0.3)), _choose(rng, (100, 400, _BUDGET))
+    adversary = _choose(rng, ("nobody", "truth"))
     return Case(
-        Simulator(_lottery, actions=2, may_end=False, initial=start),
-        start,
-        values,
-        _choose(rng, (0.0, 0.1, 0.3)),
-        delta,
-        gamma,
-        horizon,
-        budget=_choose(rng, (100, 400, _BUDGET)),
-        adversary=_choose(rng, ("nobody", "truth")),
+        model, start, values, epsilon, delta, gamma, horizon, budget=budget, adversary=adversary
     )
 
 
 def _coarse(rng: Generator, delta: float) -> Case:
     """Small discounts and rough accuracies, which planners with large constants can afford."""
     table = _random(rng, 3, 2, 2)
-    return tabular_case(
-        table, epsilon=rng.uniform(0.5, 0.8), delta=delta, gamma=0.2, horizon=2, budget=_AMPLE
-    )
+    return _case(table, delta, rng.uniform(0.5, 0.8), 2, gamma=0.2, budget=_AMPLE)
 
 
 def _certain(rng: Generator, delta: float) -> Case:
-    """Nothing is random, or everything is known: bounds may never fail."""
-    successors = 1
+    """Nothing is random: bounds may never fail."""
     gamma = _choose(rng, (0.3, 0.7, 0.9))
-    table = _random(rng, 4, _choose(rng, (2, 3)), successors, noise="none", terminal=[3])
-    return tabular_case(
-        table,
-        epsilon=0.0,
-        delta=delta,
-        gamma=gamma,
-        horizon=_choose(rng, (2, 4)),
-        budget=_choose(rng, (5, 40, 200)),
-    )
+    table = _random(rng, 4, _choose(rng, (2, 3)), 1, noise="none", terminal=[3])
+    horizon, budget = _choose(rng, (2, 4)), _choose(rng, (5, 40, 200))
+    return _case(table, delta, 0.0, horizon, gamma=gamma, budget=budget)
 
 
 def _game(rng: Generator, delta: float) -> Case:
     """Random payoffs after one to three moves."""
     tree = [_position(rng, 1) for _ in range(_choose(rng, (2, 3)))]
     values = np.array([_minimax(after, maximises=False) for after in tree])
-    return Case(
-        game_tree(tree, noise=_choose(rng, ("none", "bernoulli", "bernoulli"))),
-        0,
-        values,
-        rng.uniform(0.1, 0.4),
-        delta,
-        1.0,
-        1000,
-        budget=_choose(rng, (100, _BUDGET)),
-        adversary=_choose(rng, ("nobody", "truth")),
-    )
+    model = game_tree(tree, noise=_choose(rng, ("none", "bernoulli", "bernoulli")))
+    epsilon, budget = rng.uniform(0.1, 0.4), _choose(rng, (100, _BUDGET))
+    adversary = _choose(rng, ("nobody", "truth"))
+    return Case(model, 0, values, epsilon, delta, 1.0, 1000, budget=budget, adversary=adversary)
 
 
 def _position(rng: Generator, depth: int) -> Any:
@@ -544,42 +360,39 @@ def _minimax(node: Any, *, maximises: bool) -> float:
     return max(worths) if maximises else min(worths)
 
 
-FAMILIES: dict[str, Family] = {
-    family.name: family
-    for family in (
-        Family("ties", "actions differ by epsilon, or a little more", 0.3, _tied, one_step=True),
-        Family("identical", "all actions are the same", 0.3, _identical),
-        Family("anytime", "epsilon is 0, a budget ends it", 0.2, _anytime, one_step=True, weight=4.0),
-        Family("strict", "the same, with a small delta", 0.02, _anytime, one_step=True, weight=4.0),
-        Family("deep", "the same, with two steps", 0.2, _deep, weight=2.0),
-        Family("lucky", "the first reward is too good", 0.9, _lucky, _GOAL, one_step=True, weight=4.0),
-        Family(
-            "unlucky", "the first reward is too bad", 0.9, _unlucky, _GOAL, one_step=True, weight=4.0
-        ),
-        Family("rare", "successors of probability 0.001 decide", 0.3, _rare),
-        Family("joint", "the reward is tied to the successor", 0.3, _joint),
-        Family("ends", "episodes end, rewards may be negative", 0.3, _ending),
-        Family("mixed", "1 to 4 steps, 1 to 8 successors, 1 to 4 actions", 0.1, _mixed),
-        Family("declared", "rewards or transitions are told", 0.3, _declared, _KNOWLEDGE),
-        Family("told", "rewards and transitions are told", 0.3, _told, _KNOWLEDGE, told=True),
-        Family("bounded", "value bounds without slack", 0.3, _bounded, _BOUNDS, weight=0.5),
-        Family("endless", "the target is the infinite horizon", 0.3, _endless, _TARGET),
-        Family("value", "the goal is the value", 0.3, _valued, _GOAL),
-        Family("stopped", "callbacks stop at the worst moment", 0.5, _stopped),
-        Family("changing", "laws depend on the step", 0.3, _changing, per_step=True),
-        Family("python", "a Python simulator", 0.3, _in_python, weight=0.3),
-        Family("jitted", "a jitted simulator", 0.3, _jitted, weight=0.5),
-        Family("untold", "the number of successors is not known", 0.3, _untold, untold=True),
-        Family("continuous", "every successor is new", 0.3, _continuous, untold=True),
-        Family("coarse", "small discounts, rough accuracies", 0.5, _coarse, weight=0.5),
-        Family("strict-coarse", "the same, with a small delta", _STRICT, _coarse, weight=0.5),
-        Family("lotteries", "one successor, and random rewards", _STRICT, _lotteries),
-        Family("exits", "one successor, and random ends", _STRICT, _exits),
-        Family("promised", "the same, and no table shows it", _STRICT, _promised),
-        Family("certain", "nothing is random", 0.5, _certain, weight=0.5),
-        Family("games", "two players", 0.5, _game, game=True, weight=2.0),
-        Family("strict-games", "the same, with a small delta", _STRICT, _game, game=True),
-        *RECURRING,
-    )
-}
+_TOLD, _BOUNDS = frozenset({"rewards", "transitions"}), frozenset({"value_bounds"})
+_TARGET, _GOAL = frozenset({"target"}), frozenset({"goal"})
+_ALL = (
+    Family("ties", "actions differ by epsilon, or a little more", 0.3, _tied, one_step=True),
+    Family("identical", "all actions are the same", 0.3, _identical),
+    Family("anytime", "epsilon is 0, a budget ends it", 0.2, _anytime, one_step=True, weight=4.0),
+    Family("strict", "the same, with a small delta", 0.02, _anytime, one_step=True, weight=4.0),
+    Family("deep", "the same, with two steps", 0.2, _deep, weight=2.0),
+    Family("lucky", "a first reward too good", 0.9, _lucky, _GOAL, one_step=True, weight=4.0),
+    Family("unlucky", "a first reward too bad", 0.9, _unlucky, _GOAL, one_step=True, weight=4.0),
+    Family("rare", "successors of probability 0.001 decide", 0.3, _rare),
+    Family("joint", "the reward is tied to the successor", 0.3, _joint),
+    Family("ends", "episodes end, rewards may be negative", 0.3, _ending),
+    Family("mixed", "1 to 4 steps, 1 to 8 successors, 1 to 4 actions", 0.1, _mixed),
+    Family("declared", "rewards or transitions are told", 0.3, _declared, _TOLD),
+    Family("told", "rewards and transitions are told", 0.3, _told, _TOLD, told=True),
+    Family("bounded", "value bounds without slack", 0.3, _bounded, _BOUNDS, weight=0.5),
+    Family("endless", "the target is the infinite horizon", 0.3, _endless, _TARGET),
+    Family("value", "the goal is the value", 0.3, _valued, _GOAL),
+    Family("stopped", "callbacks stop at the worst moment", 0.5, _stopped),
+    Family("changing", "laws depend on the step", 0.3, _changing, per_step=True),
+    Family("python", "a Python simulator", 0.3, _in_python, weight=0.3),
+    Family("untold", "the number of successors is not known", 0.3, _untold, untold=True),
+    Family("continuous", "a jitted simulator, all successors new", 0.3, _continuous, untold=True),
+    Family("coarse", "small discounts, rough accuracies", 0.5, _coarse, weight=0.5),
+    Family("strict-coarse", "the same, with a small delta", _STRICT, _coarse, weight=0.5),
+    Family("lotteries", "one successor, and random rewards", _STRICT, _lotteries),
+    Family("exits", "one successor, and random ends", _STRICT, _exits),
+    Family("promised", "the same, and no table shows it", _STRICT, _promised),
+    Family("certain", "nothing is random", 0.5, _certain, weight=0.5),
+    Family("games", "two players", 0.5, _game, game=True, weight=2.0),
+    Family("strict-games", "the same, with a small delta", _STRICT, _game, game=True),
+    *RECURRING,
+)
+FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}
 """All families by name."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pacplan import exact
 from pacplan.engine.values import step_width
+from pacplan.models.protocol import Model
 from pacplan.models.tabular import TabularMDP
 
 
@@ -25,7 +26,7 @@ class Case:
         gamma: discount.
         horizon: number of steps; None: infinitely many.
         settings: what else the planner is told, such as `rewards="known"`.
-        budget: most calls to the model.
+        budget: maximum number of calls to the model.
         adversary: what watches the search. "truth" knows the exact answer and stops as soon as a
             promise does not hold; "hope" stops when the gap has become small; "nobody" never stops it.
         endless: exact values over an infinite horizon, if there are any beside `values`.
@@ -60,7 +61,7 @@ def tabular_case(
     epsilon: float,
     delta: float,
     gamma: float,
-    horizon: int,
+    horizon: int | None,
     model: Any = None,
     **others: Any,
 ) -> Case:
@@ -76,22 +77,30 @@ def tabular_case(
         others: further attributes of `Case`.
     """
     offered = list(table.actions(0))
-    values = exact.finite_horizon(table, gamma=gamma, horizon=horizon)[0, 0, offered]
-    endless = None
+    values = endless = None
     if gamma < 1.0 and table.steps is None:
         endless = exact.discounted(table, gamma=gamma)[0, offered]
-    return Case(
-        table if model is None else model,
-        0,
-        values,
-        epsilon,
-        delta,
-        gamma,
-        horizon,
-        endless=endless,
-        table=table,
-        **others,
-    )
+    if horizon is None:
+        values, endless = endless, None
+    else:
+        values = exact.finite_horizon(table, gamma=gamma, horizon=horizon)[0, 0, offered]
+    assert values is not None, "infinitely many steps need gamma < 1"
+    seen = table if model is None else model
+    return Case(seen, 0, values, epsilon, delta, gamma, horizon, endless=endless, table=table, **others)
+
+
+class Hidden(Model):
+    """A table that nobody sees, nor knows more of than how many successors or states there are."""
+
+    compiled = True
+
+    def __init__(
+        self, table: TabularMDP, successors: int | None = None, states: int | None = None
+    ) -> None:
+        names = ("max_actions", "same_actions", "reward_range", "may_end", "steps", "stationary")
+        for name in (*names, "two_player", "initial_state", "actions", "open", "fingerprint"):
+            setattr(self, name, getattr(table, name))
+        self.successors, self.states = successors, states
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +16,16 @@ import numba
 import numpy as np
 
 from pacplan import envs, exact
-from pacplan.algorithms import Planner
 from pacplan.compiled.streams import streams
 from pacplan.core.identity import described
 from pacplan.core.keys import same
 from pacplan.models import handles
-from pacplan.models.protocol import Model
-from pacplan.models.simulator import Simulator
 from pacplan.models.tabular import TabularMDP
 from pacplan.result import Plan
 from pacplan.testing.checks import Promise, examine
 from pacplan.testing.problems import Case
 from pacplan.testing.report import clopper_pearson
+from pacplan.testing.trial import RefusedError, Trial, answer_in, by_itself, expect, expect_same
 
 # Calls before something happens: fewer than any search worth checking makes.
 _SOME = 40
@@ -36,102 +33,8 @@ _SOME = 40
 _PLANS, _FALSE_ALARM = 40, 1e-6
 
 
-class RefusedError(Exception):
-    """The planner refuses such a problem, as it may."""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A planner, and a problem that it can handle."""
-
-    planner: Planner
-    problem: Model
-    state: Any
-    budget: int
-    random: bool
-
-    def plan(
-        self, model: Any = None, *, by: Planner | None = None, refuse: bool = False, **options: Any
-    ) -> Plan:
-        """Plan in the problem, or in another one, which the planner may refuse."""
-        options = {"state": self.state, "seed": 4, "budget": self.budget} | options
-        try:
-            return (by or self.planner).plan(self.problem if model is None else model, **options)
-        except (TypeError, ValueError) as error:
-            if not refuse:
-                raise
-            raise RefusedError(str(error)) from None
-
-    @property
-    def table(self) -> TabularMDP:
-        """The problem, if it has tables."""
-        if not isinstance(self.problem, TabularMDP):
-            raise RefusedError("the problem has no tables")
-        return self.problem
-
-    def simulator(self, step: Callable[..., Any], stationary: bool = False) -> Simulator:
-        """A simulator of the problem with the given step, which takes `h` unless it is stationary."""
-        table = self.table
-        actions: Any = table.max_actions if table.same_actions else table.actions
-        names = ("successors", "reward_range", "max_actions", "may_end", "two_player")
-        known: dict[str, Any] = {name: getattr(table, name) for name in names}
-        return Simulator(step, actions=actions, stationary=stationary, **known)
-
-    def watched(self, happens: Callable[[int], None], **options: Any) -> tuple[Plan, int]:
-        """Plan in a simulator of the problem to which something happens at each call; and its calls."""
-        calls = 0
-
-        def step(state: Any, action: Any, rng: Any, h: int = 0) -> Any:
-            nonlocal calls
-            calls += 1
-            happens(calls)
-            return self.table.step(state, action, rng, h)
-
-        model = self.simulator(step, stationary=self.table.steps is None)
-        try:
-            return self.plan(model, **options), calls
-        except (TypeError, ValueError) as error:
-            if calls:
-                raise
-            raise RefusedError(str(error)) from None
-
-    def tiny(self, step: Callable[..., Any], state: Any, actions: Any = 2) -> Plan:
-        """The plan in a small deterministic simulator."""
-        game = self.planner.two_player
-        model = Simulator(step, actions=actions, successors=1, max_actions=2, two_player=game)
-        return self.plan(model, state=state, refuse=True)
-
-
-def _answer(plan: Plan) -> dict[str, Any]:
-    """Everything in a plan that must not depend on how it was made."""
-    record = plan.to_dict()
-    for name in ("seconds", "planner", "memory", "origin"):
-        del record[name]
-    answer: dict[str, Any] = json.loads(json.dumps(record))
-    return answer
-
-
-def _by_itself(plan: Plan) -> bool:
-    return plan.stopped_by in ("rule", "certified")
-
-
-def _expect(holds: Any, wrong: str) -> None:
-    if not holds:
-        raise AssertionError(wrong)
-
-
-def _expect_same(found: dict[str, Any], expected: dict[str, Any], wrong: str) -> None:
-    """Expect two answers to be equal, and say in what they are not."""
-    differ = [
-        f"{name} {found[name]} instead of {value}"
-        for name, value in expected.items()
-        if json.dumps(found[name]) != json.dumps(value)  # As text, where nan equals nan.
-    ]
-    _expect(not differ, f"{wrong} ({'; '.join(differ)})")
-
-
 def _same_seed(trial: Trial) -> None:
-    first = _answer(trial.plan())
+    first = answer_in(trial.plan())
     for chunk in (None, 1, 13):
         planner = copy(trial.planner)
         planner.chunk = chunk
@@ -139,14 +42,14 @@ def _same_seed(trial: Trial) -> None:
             f"plans with the same seed differ (chunk={chunk}): keep all that a search remembers in the "
             "arrays of its tuple, draw only from rng and ties, and let `finished` change nothing"
         )
-        _expect_same(_answer(trial.plan(by=planner)), first, wrong)
+        expect_same(answer_in(trial.plan(by=planner)), first, wrong)
 
 
 def _other_seeds(trial: Trial) -> None:
     if not trial.random:
         raise RefusedError("plans do not depend on the seed")
-    found = {json.dumps(_answer(trial.plan(seed=seed))) for seed in range(5)}
-    _expect(len(found) > 1, "five seeds give the same plan: draw from rng and ties (or random=False)")
+    found = {json.dumps(answer_in(trial.plan(seed=seed))) for seed in range(5)}
+    expect(len(found) > 1, "five seeds give the same plan: draw from rng and ties (or random=False)")
 
 
 def _budget(trial: Trial) -> None:
@@ -159,22 +62,22 @@ def _budget(trial: Trial) -> None:
             continue
         refused = None
         said = f"with budget={budget} the model was called {calls} times, and the plan says"
-        _expect(
+        expect(
             plan.samples == calls <= budget,
             f"{said} samples={plan.samples}: count every call, and stop before the one that exceeds it",
         )
         # Where every call is an episode of its own, only those from the state planned from have one.
         missing = calls - plan.calls.sum()
-        _expect(
+        expect(
             missing == 0 or (missing > 0 and plan.episodes == plan.samples),
             f"{said} calls={plan.calls}: count every call for its action",
         )
-        _expect(
-            _by_itself(plan) or (plan.stopped_by == "budget" and plan.samples == budget),
+        expect(
+            by_itself(plan) or (plan.stopped_by == "budget" and plan.samples == budget),
             f"{said} stopped_by={plan.stopped_by!r}: use the whole budget unless the planner's own "
             "rule ends the search",
         )
-        _expect(
+        expect(
             any(same(plan.action, action) for action in plan.actions),
             f"the action {plan.action!r} is not in {plan.actions}",
         )
@@ -206,9 +109,9 @@ def _agree(trial: Trial, step: Callable[..., Any]) -> None:
     if trial.planner.kind_matters:
         raise RefusedError("plans depend on the kind of model")
     plan = trial.plan(trial.simulator(step), refuse=True)
-    _expect_same(
-        _answer(plan),
-        _answer(trial.plan()),
+    expect_same(
+        answer_in(plan),
+        answer_in(trial.plan()),
         "a simulator that draws what the tables draw leads to a different plan: call the model through "
         "call_model, and do not ask what kind it is",
     )
@@ -221,7 +124,7 @@ def _ends(trial: Trial) -> None:
             return "over", 1.0 - action, True
         return "late", 0.0, False
 
-    _expect(
+    expect(
         trial.tiny(step, "start").action == 0,
         "action 0 pays 1 and ends the episode, action 1 never pays, but the plan is 1: count the "
         "reward of a transition that ends, and nothing after it",
@@ -239,7 +142,7 @@ def _state_actions(trial: Trial) -> None:
         return 1, float(state == 1 if game else action == "right"), game and state == 1
 
     plan = trial.tiny(step, 0, actions)
-    _expect(
+    expect(
         plan.actions == ("left", "right") and (game or plan.action == "right"),
         f"'right' pays 1 and 'left' nothing; the plan is {plan.action!r} of {plan.actions}: ask each "
         "node for its number of actions",
@@ -260,8 +163,8 @@ def _deadline(trial: Trial) -> None:
     # However busy the machine is, no more calls than these fit in.
     limit, pause = 0.05, 0.002
     plan, calls = trial.watched(lambda call: time.sleep(pause), time_limit=limit, budget=10**6)
-    _expect(
-        _by_itself(plan)
+    expect(
+        by_itself(plan)
         or (plan.stopped_by == "deadline" and plan.samples == calls <= 1 + limit / pause),
         f"{calls} calls of {pause} s in time_limit={limit}, and the plan says samples={plan.samples}, "
         f"stopped_by={plan.stopped_by!r}: begin no call after `halted`, and count those of an episode "
@@ -277,11 +180,11 @@ def _callback(trial: Trial) -> None:
         return bool(snapshot.samples >= _SOME)
 
     plan = trial.plan(callback=stop)
-    _expect(
-        plan.stopped_by == "callback" or _by_itself(plan),
+    expect(
+        plan.stopped_by == "callback" or by_itself(plan),
         f"the callback said stop, and the plan says stopped_by={plan.stopped_by!r}",
     )
-    _expect(
+    expect(
         [s.samples for s in seen] == sorted(s.samples for s in seen)
         and (plan.samples, plan.action) == (seen[-1].samples, seen[-1].action),
         f"the last snapshot has {seen[-1].samples} samples and action {seen[-1].action!r}, the plan "
@@ -301,7 +204,7 @@ def _raising(error: BaseException) -> Callable[[int], None]:
 
 def _interrupt(trial: Trial) -> None:
     plan, _ = trial.watched(_raising(KeyboardInterrupt()))
-    _expect(
+    expect(
         plan.interrupted and plan.samples == _SOME - 1,
         f"interrupted in call {_SOME}, the plan says stopped_by={plan.stopped_by!r}, "
         f"samples={plan.samples}: pass on the status that call_model returns, and count the calls of "
@@ -319,7 +222,7 @@ def _model_raises(trial: Trial) -> None:
     try:
         trial.watched(_raising(mine))
     except LookupError as error:
-        _expect(error is mine, f"the model raised {mine!r}, and {error!r} came through")
+        expect(error is mine, f"the model raised {mine!r}, and {error!r} came through")
     else:
         raise AssertionError("what the model raises must come through unchanged")
 
@@ -327,7 +230,7 @@ def _model_raises(trial: Trial) -> None:
 def _settings(trial: Trial) -> None:
     kind, before = type(trial.planner), described(vars(trial.planner))
     plan = trial.plan()
-    _expect(
+    expect(
         described(vars(trial.planner)) == before,
         "planning has changed the planner: keep what belongs to one plan in its search",
     )
@@ -336,9 +239,9 @@ def _settings(trial: Trial) -> None:
         (eval(repr(trial.planner), {kind.__name__: kind}), f"{trial.planner!r}"),
     ):
         wrong = f"{what} is a different planner: keep each setting as an attribute of its name"
-        _expect(repr(again) == repr(trial.planner), wrong)
-        _expect_same(_answer(trial.plan(by=again)), _answer(plan), wrong)
-    _expect_same(_answer(pickle.loads(pickle.dumps(plan))), _answer(plan), "a pickled plan differs")
+        expect(repr(again) == repr(trial.planner), wrong)
+        expect_same(answer_in(trial.plan(by=again)), answer_in(plan), wrong)
+    expect_same(answer_in(pickle.loads(pickle.dumps(plan))), answer_in(plan), "a pickled plan differs")
 
 
 def _memory(trial: Trial) -> None:
@@ -353,10 +256,10 @@ def _memory(trial: Trial) -> None:
     if free.memory <= limit:
         raise RefusedError("the search fits in its initial room")
     found = trial.plan(model, memory_limit=limit, **options)
-    _expect(
+    expect(
         # Room grows by half if there is memory; without it what is needed may be less than the limit.
         found.memory <= limit
-        and (_by_itself(found) or (found.stopped_by == "memory" and found.samples < free.samples)),
+        and (by_itself(found) or (found.stopped_by == "memory" and found.samples < free.samples)),
         f"with memory_limit={limit} the plan says stopped_by={found.stopped_by!r} and "
         f"memory={found.memory}: take room for your own tables from `search.room`",
     )
@@ -365,14 +268,14 @@ def _memory(trial: Trial) -> None:
 def _bounds(trial: Trial) -> None:
     plan = trial.plan()
     if plan.lower is None or plan.upper is None:
-        _expect(
+        expect(
             plan.lower is None and plan.upper is None and plan.gap is None and not plan.certified,
             "a plan without bounds has neither a gap nor a certificate",
         )
         return
     delta = getattr(trial.planner, "delta", 0.0)
     missed = sum(not _hold(trial, trial.plan(seed=seed)) for seed in range(_PLANS))
-    _expect(
+    expect(
         clopper_pearson(missed, _PLANS, _FALSE_ALARM)[0] <= delta,
         f"the bounds of {missed} in {_PLANS} plans do not hold, with delta={delta}; `pacplan verify "
         "--planner module:name` says more",
@@ -410,7 +313,7 @@ print(answer_of(pickle.load(sys.stdin.buffer)))
 
 def answer_of(trial: Trial) -> str:
     """The answer of a trial, for another process."""
-    return json.dumps(_answer(trial.plan(budget=300)))
+    return json.dumps(answer_in(trial.plan(budget=300)))
 
 
 def _interpreted(trial: Trial) -> None:
@@ -423,11 +326,11 @@ def _interpreted(trial: Trial) -> None:
         input=pickle.dumps(trial),
         capture_output=True,
     )
-    _expect(
+    expect(
         done.returncode == 0,
         f"without compilation (NUMBA_DISABLE_JIT=1) it fails:\n{done.stderr.decode()}",
     )
-    _expect_same(
+    expect_same(
         json.loads(done.stdout.decode().strip().rpartition("\n")[2]),
         json.loads(answer_of(trial)),
         "without compilation (NUMBA_DISABLE_JIT=1) the plan differs: a kernel reads past an array, "
