@@ -87,7 +87,7 @@ class Policy(Charted):
         value: what the policy earns at least from the state planned from.
         given: under which condition it does so, besides those of the plan; mostly "": under none.
         lower: lower bounds on what the policy earns from each state on, under the same condition, and
-            so on the optimal value there. None if no more than `value` was proven.
+            so on the optimal value there.
         upper: upper bounds on the optimal value of each state.
         calls: calls to the model of each pair.
         spent: calls of all actions of each state.
@@ -97,7 +97,7 @@ class Policy(Charted):
 
     value: float
     given: str
-    lower: Charted | None
+    lower: Charted
     upper: Charted
     calls: NDArray[np.int64]
     spent: NDArray[np.int64]

@@ -330,8 +330,7 @@ def _plain_policy(policy: Policy) -> dict[str, Any]:
         "actions": [[actions[pair] for pair in row] for row in policy.chosen.tolist()],
     }
     for name, bound in (("lower", policy.lower), ("upper", policy.upper)):
-        known = None if bound is None else np.asarray(np.where(said, bound.content, None))
-        record[name] = known if known is None else known.tolist()
+        record[name] = np.where(said, bound.content, None).tolist()
     return record
 
 

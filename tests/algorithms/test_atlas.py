@@ -203,9 +203,13 @@ def test_bounds_that_are_no_numbers():
 
 
 @pytest.mark.parametrize("name", ["value_bounds", "value_range"])
-def test_numbers_that_contradict_the_rewards(name):
-    with pytest.raises(ValueError, match=f"{name}.*contradicts"):
-        Atlas(epsilon=0.1, delta=0.1, gamma=GAMMA, **{name: (90, 100)}).plan(problem(0), 0, seed=0)
+@pytest.mark.parametrize(
+    ("interval", "horizon", "says"), [((90, 100), None, "returns lie"), ((2, 4), 4, "last 2 steps")]
+)
+def test_numbers_that_contradict_the_rewards(name, interval, horizon, says):
+    planner = Atlas(epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=horizon, **{name: interval})
+    with pytest.raises(ValueError, match=f"{name}.*contradicts.*{says}"):
+        planner.plan(problem(0), 0, seed=0)
 
 
 # What the model promised.
@@ -328,6 +332,12 @@ def test_a_memory_limit():
     plan = planner.plan(model, 0, seed=0, budget=20_000, memory_limit=free.memory // 2)
     assert plan.stopped_by == "memory" and plan.memory <= free.memory // 2
     assert 0 < plan.samples < free.samples and 0.0 < plan.gap <= 10.0 + 1e-9
+
+
+def test_no_memory_for_a_round():
+    planner = Atlas(epsilon=30.0, delta=0.1, gamma=1.0, horizon=200)
+    plan = planner.plan(problem(0), 0, seed=0, memory_limit=600_000)
+    assert plan.stopped_by == "memory" and plan.gap == pytest.approx(200.0)
 
 
 @pytest.mark.parametrize("chunk", [7, None])

@@ -36,8 +36,7 @@ def chart(policy: Policy, most: int | None) -> tuple[str, int]:
     chances = chances[numbers][:, numbers].toarray()
     at, room = _spread(_places(chances))
     first = (policy.chosen[:, numbers] != NONE).argmax(0)
-    bound = policy.upper if policy.lower is None else policy.lower
-    worth = bound.content[first, numbers]
+    worth = policy.lower.content[first, numbers]
     shades = 0.1 + 0.9 * (worth - worth.min()) / max(float(np.ptp(worth)), 1e-300)
     largest = min(_LARGEST, 0.25 * room)
     radii = _SMALLEST + (largest - _SMALLEST) * np.sqrt(visits[numbers] / visits[numbers].max())
@@ -131,9 +130,8 @@ def _told(policy: Policy, number: int) -> tuple[str, str, str]:
     runs = [(short(policy.content[pair]), pair, h) for pair, h in begins if pair != NONE]
     does = "; ".join(name + f" from step {h} on" * (len(runs) > 1) for name, _, h in runs)
     (action, pair, h), state = runs[0], short(policy.states[number])
-    worth = f"Worth at most {at_most(float(policy.upper.content[h, number]))}"
-    if policy.lower is not None:
-        worth += f", the policy earns at least {at_least(float(policy.lower.content[h, number]))}"
+    low, high = float(policy.lower.content[h, number]), float(policy.upper.content[h, number])
+    worth = f"Worth at most {at_most(high)}, the policy earns at least {at_least(low)}"
     calls = f"{policy.spent[number]:,} calls, {policy.calls[pair]:,} of them of {action}"
     words = f"State {state}: action {does}. {worth}. {calls}."
     return short(state, 12), short(action, 10), words

@@ -222,7 +222,6 @@ def _reasons(plan: "Plan") -> str:
 def _chart(policy: "Policy", most: int | None) -> str:
     """The map of the charted states."""
     drawn, left_out = chart(policy, most)
-    bound = "upper" if policy.lower is None else "lower"
     given = policy.given and f", {policy.given}"
     words = (
         "The states, and what to do in them: from the circled one on that earns at least "
@@ -233,7 +232,7 @@ def _chart(policy: "Policy", most: int | None) -> str:
         words += f" Those visited most are here; left out: {left_out:,}."
     key = '<i style="background:{}"></i>'.format
     legend = (
-        f"{key(COLOURS['taken'])}colour: worth, by its {bound} bound",
+        f"{key(COLOURS['taken'])}colour: worth, by its lower bound",
         f"{key(COLOURS['challenger'])}ring: calls",
         "size: visits",
         "arrow: probability",

@@ -4,8 +4,7 @@ States and pairs have numbers in the order in which they were found; the state p
 The pairs of a state are neighbours. A link is one successor of a pair: a state, or the end.
 
 One kernel makes all calls: of each pair as many as it is told to (`todo`). While a round is under way
-it also multiplies the wealth of the bets on the pair's claims. It can also make its calls along
-episodes of a policy, whose calls count for the claims of their pairs as well.
+it also multiplies the wealth of the bets on the pair's claims.
 """
 
 import math
@@ -64,25 +63,6 @@ CLAIM = np.dtype(
         ("wealth", np.float64),  # its logarithm, without the product
     ]
 )
-# Episodes of a policy, and the bet that they earn a value on average.
-WALK = np.dtype(
-    [
-        ("todo", np.int64),  # episodes
-        ("state", np.int64),  # of the one under way; NONE: there is none
-        ("h", np.int64),
-        ("weight", np.float64),
-        ("total", np.float64),  # what it earned beyond the function
-        ("column", np.int64),  # the function at the first step
-        ("steps", np.int64),  # of an episode; 0: it goes on with probability gamma after each
-        ("barrier", np.float64),  # it ends where the total is below this
-        ("short", np.float64),  # by how much the average may miss the function
-        ("stake", np.float64),
-        ("wealth", np.float64),  # its logarithm
-        ("played", np.int64),
-        ("sum", np.float64),  # of totals
-        ("square", np.float64),
-    ]
-)
 NONE = -1
 
 
@@ -109,9 +89,6 @@ class Chart(NamedTuple):
     link_table: MergeTable
     functions: NDArray[np.float64]
     outside: NDArray[np.float64]
-    walk: Any  # one record of WALK
-    policy: NDArray[np.int64]  # the pair that is taken, [step, state], or NONE
-    least: NDArray[np.float64]  # what states are worth at least, by step
 
 
 @kernel
@@ -127,17 +104,11 @@ def make_calls(
         status = _chart_pairs(search, model)
         while cursor[0] < search.used[1] and search.pairs[cursor[0]].todo == 0:
             cursor[0] += 1
-        walks = search.walk[0].todo > 0
-        if status != CHUNK_DONE or report.episodes >= last:
-            return status
-        if not walks and cursor[0] == search.used[1]:
+        if status != CHUNK_DONE or report.episodes >= last or cursor[0] == search.used[1]:
             return status
         if report.calls >= most_calls:
             return SPENT
-        if walks:
-            status = _walk(search, model, rng)
-        else:
-            status, _, _ = _call(search, model, cursor[0], rng)
+        status = _call(search, model, cursor[0], rng)
     return status
 
 
@@ -201,8 +172,8 @@ def _chart_pairs(search: Chart, model: Any) -> int:
 
 
 @inlined
-def _call(search: Chart, model: Any, number: int, rng: Any) -> tuple[int, int, float]:
-    """Call a pair, and take in the outcome: a status, the column and the scaled reward."""
+def _call(search: Chart, model: Any, number: int, rng: Any) -> int:
+    """Call a pair, and take in the outcome."""
     used, pair = search.used, search.pairs[number]
     if (
         used[0] == search.states.size
@@ -210,17 +181,16 @@ def _call(search: Chart, model: Any, number: int, rng: Any) -> tuple[int, int, f
         or not has_room(search.state_table, 1)
         or not has_room(search.link_table, 1)
     ):
-        return NO_ROOM, END, 0.0
+        return NO_ROOM
     key = search.states[pair.state].key
     successor, x, ended, status = call_model(search, model, key, pair.action, 0, rng)
     if status != CHUNK_DONE:
-        return status, END, 0.0
+        return status
     column = END
     if not ended:
         column = _find_state(search, successor) + 1
         if used[0] > search.most[0]:
-            status = break_promise(search, OUTSIDE, key, pair.action, 0, float(search.most[0]))
-            return status, END, 0.0
+            return break_promise(search, OUTSIDE, key, pair.action, 0, float(search.most[0]))
     place = merge(search.link_table, column, number, used[2])
     link = search.links[place]
     if place == used[2]:
@@ -231,13 +201,13 @@ def _call(search: Chart, model: Any, number: int, rng: Any) -> tuple[int, int, f
     link.sum += x
     link.square += x * x
     pair.calls += 1
-    pair.todo = max(0, pair.todo - 1)
+    pair.todo -= 1
     if pair.state == 0:
         search.calls[pair.action] += 1
     search.report[0].calls += 1
     search.report[0].episodes += 1
     _bet(search, pair, column, x)
-    return CHUNK_DONE, column, x
+    return CHUNK_DONE
 
 
 @inlined
@@ -253,42 +223,3 @@ def _bet(search: Chart, pair: Any, column: int, x: float) -> None:
         if fold:
             claim.wealth += math.log(claim.product)
             claim.product = 1.0
-
-
-@inlined
-def _walk(search: Chart, model: Any, rng: Any) -> int:
-    """Take a step of an episode, which begins if none is under way."""
-    walk, problem = search.walk[0], search.problem[0]
-    if walk.state == NONE:
-        walk.state = 0
-        walk.h = 0
-        walk.weight = 1.0
-        walk.total = 0.0
-    h = walk.h
-    after = h + 1 if walk.steps > 0 else 0
-    status, column, x = _call(search, model, search.policy[h, walk.state], rng)
-    if status != CHUNK_DONE:
-        return status
-    value = search.functions[column, walk.column + after]
-    gained = problem.lowest + problem.width * x + problem.gamma * value
-    walk.total += walk.weight * (gained - search.functions[walk.state + 1, walk.column + h])
-    goes_on = column != END and column <= search.policy.shape[1]
-    if walk.steps > 0:
-        walk.weight *= problem.gamma
-        goes_on = goes_on and after < walk.steps and search.policy[after, column - 1] != NONE
-    else:
-        goes_on = goes_on and search.policy[0, column - 1] != NONE and rng.random() < problem.gamma
-    if goes_on and walk.total <= walk.barrier:
-        # From here on it counts as if it earned the least.
-        walk.total += walk.weight * (search.least[after] - value)
-        goes_on = False
-    walk.state = column - 1
-    walk.h = after
-    if not goes_on:
-        walk.state = NONE
-        walk.todo -= 1
-        walk.played += 1
-        walk.sum += walk.total
-        walk.square += walk.total * walk.total
-        walk.wealth += math.log(1.0 + walk.stake * (walk.total + walk.short))
-    return CHUNK_DONE

@@ -119,12 +119,20 @@ def needs(
 
 
 def stakes(
-    claims: Claims, functions: Values, open_: Flags, found: Estimate, gamma: float
+    claims: Claims,
+    functions: Values,
+    open_: Flags,
+    found: Estimate,
+    rewards: tuple[float, float],
+    gamma: float,
 ) -> tuple[Values, Values]:
     """The stakes of open claims that seem to grow fastest (Kelly 1956), and how fast, for each call.
 
-    `functions` has a row for each column and a column for each function. A link's rewards are taken for
-    two.
+    Of the laws of a link's rewards that have the mean and the variance seen, the one at which the bet
+    grows least is taken: it has two values, one of them the worst that there can be (Karlin and Studden
+    1966: the logarithm of a gain has a positive third derivative).
+
+    `functions` has a row for each column and a column for each function.
     """
     number = np.flatnonzero(open_)
     pair = claims.pair[number]
@@ -132,28 +140,27 @@ def stakes(
     owner = np.repeat(np.arange(len(number)), counts)
     link = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     link += found.first[pair][owner]
-    sign, theta = claims.sign[number], claims.theta[number]
+    sign, theta, weight = claims.sign[number], claims.theta[number], found.weight[link]
     x = found.reward[link] + gamma * functions[found.to[link], claims.function[number][owner]]
     gain = sign[owner] * (theta[owner] - x)
-    weight = found.weight[link]
-    # The two rewards of a link, and how likely they are.
-    below, above = found.below[link], found.above[link]
-    low = np.where(below > 0.0, above / np.maximum(below + above, 1e-300), 1.0)
-    gains = gain + sign[owner] * below, gain - sign[owner] * above
+    # Two values, one a below the mean and one b above it, have the variance a b.
+    worst = np.where(sign[owner] > 0.0, rewards[1] - found.reward[link], found.reward[link] - rewards[0])
+    worst = np.maximum(worst, np.sqrt(np.finfo(np.float64).tiny))
+    other = found.spread[link] / worst
+    often = worst / (worst + other)
 
     def mean(values: Values) -> Values:
         return np.asarray(np.bincount(owner, weight * values, minlength=len(number)), float)
 
-    worst = claims.room[number]
-    margin = mean(gain)
-    square = mean(gain * gain + found.spread[link])
-    most = _BOLDEST / worst
+    margin, square = mean(gain), mean(gain * gain + found.spread[link])
+    most = _BOLDEST / claims.room[number]
     likely = np.minimum(np.maximum(margin, 0.0) / np.maximum(square, 1e-300), most)
     best, growth = np.zeros(len(number)), np.zeros(len(number))
     for part in _PARTS:
-        tried = np.where(part > 0.0, part * likely, -part * most)
-        one, other = (np.log1p(tried[owner] * each) for each in gains)
-        rate = mean(low * one + (1.0 - low) * other)
+        tried = part * likely if part > 0.0 else -part * most
+        stake = tried[owner]
+        lost, won = np.log1p(stake * (gain - worst)), np.log1p(stake * (gain + other))
+        rate = mean(lost + often * (won - lost))
         better = rate > growth
         best[better], growth[better] = tried[better], rate[better]
     every, rates = np.zeros(len(claims.pair)), np.zeros(len(claims.pair))

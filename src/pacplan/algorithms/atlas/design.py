@@ -6,8 +6,7 @@ margins, the fewer calls the claims take, and the wider the gap at the root. Wit
 there are two more functions, which count from z on (docs/atlas.md).
 """
 
-import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,17 +15,12 @@ from pacplan.algorithms.atlas.chart import NONE
 from pacplan.algorithms.atlas.claims import Functions, claims_of, needs
 from pacplan.algorithms.atlas.estimate import Estimate, Flags, Numbers, Values
 from pacplan.algorithms.atlas.newton import Margins, cheapest
-from pacplan.algorithms.atlas.problem import Design, Kind, Problem, Walk
+from pacplan.algorithms.atlas.problem import Design, Problem
 from pacplan.algorithms.atlas.solver import Solver
 from pacplan.algorithms.atlas.system import ABOVE, BELOW, Sides, System
 
 # States that are tried as references: visited this often at least.
 _REFERENCES, _OFTEN = 3, 0.5
-# Parts of the accuracy that episodes may miss, and where they end that went badly: so many standard
-# deviations below the average.
-_SHARES, _BARRIER = (0.15, 0.3, 0.5), 6.0
-# Terms that an episode adds up, for rounding.
-_SUMMED = 1e3
 # Equal margins to begin with, in parts of what takes up the accuracy; rounding makes some worthless,
 # in parts of the range of values.
 _BEGINS, _WORTHLESS = tuple(0.8 * 0.5**i for i in range(1, 9)), 1e-8
@@ -116,26 +110,26 @@ class Designer:
             now = self._solver.next_visits(taken, now)
         return np.array(arrivals)
 
-    def best_design(self, accuracy: float, evidence: float, kind: Kind | None = None) -> Design | None:
+    def best_design(
+        self, accuracy: float, evidence: float, references: Sequence[int | None]
+    ) -> Design | None:
         """The design that proves an accuracy and seems to take the fewest calls; None: none does."""
-        kinds = self._kinds() if kind is None else [kind]
-        found = (self._design(accuracy, evidence, each) for each in kinds)
+        found = (self._design(accuracy, evidence, z) for z in references)
         return min(
             (design for design in found if design is not None),
             key=lambda design: design.cost,
             default=None,
         )
 
-    def _kinds(self) -> Iterator[Kind]:
-        """The kinds of designs that are worth trying."""
-        yield Kind()
-        yield from (Kind(share=share) for share in _SHARES)
-        if self.problem.horizon is None and not self.problem.by_value:
-            visits = self._arrivals(self.policy)[0]
-            often = np.argsort(-visits)[:_REFERENCES]
-            yield from (Kind(int(s)) for s in often if visits[s] > _OFTEN and self.found.inside[s])
+    def references(self) -> list[int | None]:
+        """The reference states that are worth trying, and None."""
+        if self.problem.horizon is not None or self.problem.by_value:
+            return [None]
+        visits = self._arrivals(self.policy)[0]
+        often = np.argsort(-visits)[:_REFERENCES]
+        return [None, *(int(s) for s in often if visits[s] > _OFTEN and self.found.inside[s])]
 
-    def _design(self, accuracy: float, evidence: float, kind: Kind) -> Design | None:
+    def _design(self, accuracy: float, evidence: float, z: int | None) -> Design | None:
         """A design whose claims take the fewest calls for an accuracy."""
         target = 2.0 * accuracy if self.problem.by_value else accuracy
         # Without margins, the gap is not 0, but below it by how far our action is ahead.
@@ -149,12 +143,12 @@ class Designer:
             margin = part * (target + ahead) / steps
             if margin <= _WORTHLESS * range_:
                 return None
-            sides = self._evenly(margin, kind, target)
-            margins = self._system.margins(kind, accuracy, sides.vector())
-            free = np.flatnonzero(self._system.free(kind))
+            sides = self._evenly(margin, z, target)
+            margins = self._system.margins(z, accuracy, sides.vector())
+            free = np.flatnonzero(self._system.free(z))
             unknowns = sides.vector()[free]
             if margins.at(unknowns).min() > 0.0:
-                return self._cheapest(sides, margins, free, evidence, kind, accuracy)
+                return self._cheapest(sides, margins, free, evidence, z, accuracy)
         return None
 
     def _cheapest(
@@ -163,16 +157,16 @@ class Designer:
         margins: Margins,
         free: Numbers,
         evidence: float,
-        kind: Kind,
+        z: int | None,
         accuracy: float,
     ) -> Design:
         """The cheapest design that was found from some functions on."""
-        vector, z = sides.vector(), kind.reference
+        vector = sides.vector()
         best = None
         for _ in range(_ROUNDS):
             vector[free] = cheapest(margins, vector[free])
             sides = sides.replaced(vector)
-            design = self._claimed(sides, evidence, kind, accuracy)
+            design = self._claimed(sides, evidence, z, accuracy)
             if best is None or design.cost < best.cost:
                 best = design
             gain = loss = 0.0
@@ -185,11 +179,10 @@ class Designer:
 
     # -- functions -------------------------------------------------------------------------------
 
-    def _evenly(self, margin: float, kind: Kind, target: float) -> Sides:
+    def _evenly(self, margin: float, z: int | None, target: float) -> Sides:
         """Functions of which all claims about pairs have the same margin."""
-        problem, solver, out, z = self.problem, self._solver, self._out, kind.reference
-        up = self._reward + margin
-        down = self._reward - (margin if kind.share == 0.0 else 0.0)
+        problem, solver, out = self.problem, self._solver, self._out
+        up, down = self._reward + margin, self._reward - margin
         above, below = self._bounded(self._ceiling), self.values.copy()
         steps = len(problem.steps)
         above[:steps, ~out] = self.values[:steps, ~out]
@@ -211,8 +204,8 @@ class Designer:
             lost = self._system.lost
             solver.optimal(up + lost * loss, over, self.policy[0], fixed)
             solver.evaluate(down - lost * gain, under, self.policy[0], fixed)
-        low = float(self.values[0, 0]) - kind.share * target
-        if not problem.by_value and kind.share == 0.0:
+        low = float(self.values[0, 0])
+        if not problem.by_value:
             after = problem.after(0)
             high, low = self._at_root(
                 over if z is not None else above[after],
@@ -235,9 +228,9 @@ class Designer:
     # -- claims ----------------------------------------------------------------------------------
     # What is proven follows from what is claimed here and from nothing above.
 
-    def _claimed(self, sides: Sides, evidence: float, kind: Kind, accuracy: float) -> Design:
+    def _claimed(self, sides: Sides, evidence: float, z: int | None, accuracy: float) -> Design:
         """The claims from which an accuracy follows."""
-        problem, found, z = self.problem, self.found, kind.reference
+        problem, found = self.problem, self.found
         above, below = self._capped(sides.above, sides.below, 0.0, 0.0)
         kinds, gain, loss = [(above, 0.0, problem.top), (below, 0.0, problem.bottom)], 0.0, 0.0
         if z is not None:
@@ -248,25 +241,21 @@ class Designer:
             kinds += [(over, loss, problem.top + loss), (under, -gain, problem.bottom - gain)]
         functions = self._functions(kinds)
         size = len(self.values)  # functions of a kind: with H steps, one for what follows the last
-        walk = self._walk(kind, accuracy, functions, size, evidence)
-        parts = [self._above(above, 0, 0.0, None)]
-        if walk is None:
-            parts.append(self._below(below, size, 0.0, None))
+        parts = [self._above(above, 0, 0.0, None), self._below(below, size, 0.0, None)]
         if z is not None:
             parts += [self._above(over, 2, loss, z), self._below(under, 3, gain, z)]
-        high, low = float(above[0, 0]), sides.low
-        highest = np.full(len(self._root), high)
-        losses = np.full(len(self._root), high - low)
         if problem.by_value:
-            if walk is None:
-                low = float(below[0, 0])
-            losses[:] = high - low
+            high, low = float(above[0, 0]), float(below[0, 0])
+            highest = np.full(len(self._root), high)
+            losses = np.full(len(self._root), high - low)
         else:
             first = (problem.after(0), size + problem.after(0)) if z is None else (2, 3)
-            at_root, losses, highest = self._rooted(first, functions, low, high, accuracy, gain)
-            parts += at_root if walk is None else at_root[:-1]
-            low -= problem.gamma * loss
-            if walk is None and problem.horizon is None:
+            # (With a horizon nothing is claimed of F and f at the first step.)
+            high = float((above if problem.horizon is None else self._ceiling)[0, 0])
+            at_root, losses, highest = self._rooted(first, functions, sides.low, high, accuracy, gain)
+            parts += at_root
+            low = sides.low - problem.gamma * loss
+            if problem.horizon is None:
                 low = max(low, float(below[0, 0]))
         claims = claims_of(parts, functions, problem.rewards, problem.gamma)
         need, learn = needs(claims, functions, found, problem.gamma, evidence)
@@ -281,8 +270,7 @@ class Designer:
             losses=losses,
             highest=highest,
             lower=low,
-            walk=walk,
-            kind=kind,
+            reference=z,
         )
 
     def _rooted(
@@ -328,33 +316,6 @@ class Designer:
             np.where(self._out, ceiling, np.minimum(above, ceiling)),
             np.where(self._out, ground, np.maximum(below, ground)),
         )
-
-    def _walk(
-        self, kind: Kind, accuracy: float, functions: Functions, first: int, evidence: float
-    ) -> Walk | None:
-        """The episodes that are to earn what `below` says, or little less."""
-        if kind.share == 0.0:
-            return None
-        problem, steps, variance = self.problem, 0.0, 0.0
-        if problem.horizon is None:
-            visits = self._arrivals(self.policy)[0]
-            steps, variance = float(visits.sum()), float(visits @ self._variance[0, self.policy[0]])
-        else:
-            for h, visits in enumerate(self._arrivals(self.policy)):
-                discount = max(problem.gamma**h, 1e-300)
-                steps += float(visits.sum()) / discount
-                variance += discount * float(visits @ self._variance[h, self.policy[h]])
-        own = slice(first, first + len(self.values))
-        highest = float(functions.values[own, 1:].max())
-        lowest = min(float(functions.values[own].min()), float(functions.outside[own].min()))
-        barrier = _BARRIER * math.sqrt(variance)
-        # One step beyond the barrier, and then the least. (Sums of many steps are rounded more.)
-        step = highest - problem.rewards[0] - problem.gamma * lowest
-        worst = barrier + max(step, 0.0) + highest - float(problem.bottom.min())
-        short = kind.share * accuracy * (2.0 if problem.by_value else 1.0)
-        short -= _SUMMED * functions.slack(problem.rewards)
-        need = evidence * (2.0 * variance / short**2 + 1.1 * worst / short) + 1.0
-        return Walk(first, short, variance, steps, -barrier, -worst, need)
 
     def _functions(self, kinds: list[tuple[Values, float, Values]]) -> Functions:
         """Functions one after the other: values at states, at the end, and at states never seen.

@@ -33,9 +33,6 @@ class Estimate:
         weight: the part of the pair's calls that took it.
         reward: mean reward on the way.
         spread: variance of that reward.
-        below: by how much the lower of two rewards that have this mean and variance is below the mean;
-            both lie within the range of rewards.
-        above: by how much the other one is above it.
     """
 
     states: int
@@ -47,8 +44,6 @@ class Estimate:
     weight: Values
     reward: Values
     spread: Values
-    below: Values
-    above: Values
 
     def mean(self, x: Values) -> Values:
         """By pair: the mean of something that each link has."""
@@ -102,12 +97,6 @@ def estimate(pairs: Any, links: Any, states: int, lowest: float, width: float) -
     count = links["count"].astype(np.float64)
     mean = links["sum"] / count
     variance = np.maximum(links["square"] / count - mean * mean, 0.0)
-    deviation = np.sqrt(variance)
-    # Two values a below and b above a mean have the variance a b. (Bernoulli rewards are such.)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        below = np.where(deviation > 1.0 - mean, variance / (1.0 - mean), deviation)
-        below = np.minimum(np.where(variance > 0.0, below, 0.0), mean)
-        above = np.where(below > 0.0, variance / below, 0.0)
     calls = pairs["calls"]
     called = np.bincount(pairs["state"][calls > 0], minlength=states)
     inside = (called > 0) & (called == np.bincount(pairs["state"], minlength=states))
@@ -121,6 +110,4 @@ def estimate(pairs: Any, links: Any, states: int, lowest: float, width: float) -
         weight=count / calls[links["pair"]],
         reward=lowest + width * mean,
         spread=width * width * variance,
-        below=width * below,
-        above=width * above,
     )

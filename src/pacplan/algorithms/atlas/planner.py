@@ -189,10 +189,10 @@ class Atlas(Planner):
         above, below = functions[:steps].copy(), functions[last : last + steps].copy()
         value, given = design.lower, ""
         if self._bounds is not None:
-            # Where a bound of the user's stood for the rest, the policy itself need not earn that: not
-            # where episodes were cut short, nor around a reference state.
-            value, given = (least, "") if design.walk is not None else (value, _GIVEN)
-            value = value if design.kind.reference is None else float(below[0, 0])
+            # Where a bound of the user's stood for the rest, the policy itself need not earn what was
+            # proven around a reference state.
+            given = _GIVEN
+            value = value if design.reference is None else float(below[0, 0])
         above[0, 0], below[0, 0] = design.highest.max(), value
         owner = found.state[pairs]
         action = pairs - np.searchsorted(found.state, owner)
@@ -201,7 +201,7 @@ class Atlas(Planner):
             tuple(session.label(keys[s], a) for s, a in zip(owner, action.tolist(), strict=True)),
             value=value,
             given=given,
-            lower=Charted(*charted, below) if design.walk is None else None,
+            lower=Charted(*charted, below),
             upper=Charted(*charted, above),
             calls=found.calls[pairs],
             spent=np.bincount(found.state, found.calls)[:size].astype(np.int64),

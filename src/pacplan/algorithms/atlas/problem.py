@@ -1,7 +1,6 @@
 """What is asked, and what a round says it will prove."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from pacplan.algorithms.atlas.claims import Claims, Functions
 from pacplan.algorithms.atlas.estimate import Numbers, Values
@@ -39,42 +38,6 @@ class Problem:
         return 0 if self.horizon is None else h + 1
 
 
-class Kind(NamedTuple):
-    """What designs of one problem differ in.
-
-    Attributes:
-        reference: the reference state; None: there is none.
-        share: the part of the accuracy that episodes of the policy may miss, instead of claims about
-            it; 0: there are no episodes.
-    """
-
-    reference: int | None = None
-    share: float = 0.0
-
-
-@dataclass(frozen=True)
-class Walk:
-    """Episodes of the policy that are to earn a value, or little less.
-
-    Attributes:
-        function: the values that it is compared with, by their number among the functions.
-        short: by how much it may miss them on average.
-        variance: of an episode, as estimated.
-        steps: of an episode, likewise.
-        barrier: where episodes end that went badly.
-        worst: the least that an episode can earn beyond the values.
-        need: episodes that the bet needs on average.
-    """
-
-    function: int
-    short: float
-    variance: float
-    steps: float
-    barrier: float
-    worst: float
-    need: float
-
-
 @dataclass(frozen=True)
 class Design:
     """A round before it begins.
@@ -89,8 +52,7 @@ class Design:
         losses: of each action, how much better than ours it can be at most.
         highest: bounds on the values of the actions.
         lower: bound on the value of our policy.
-        walk: the episodes to play; None: there are none.
-        kind: what it differs in from others.
+        reference: the reference state; None: there is none.
     """
 
     claims: Claims
@@ -102,10 +64,9 @@ class Design:
     losses: Values
     highest: Values
     lower: float
-    walk: Walk | None
-    kind: Kind
+    reference: int | None
 
     @property
     def cost(self) -> float:
         """Calls that it seems to take."""
-        return float(self.need.sum()) + (self.walk.need * self.walk.steps if self.walk else 0.0)
+        return float(self.need.sum())

@@ -1,13 +1,12 @@
 """The arrays of a chart: made, grown, filled with what a round claims, and read."""
 
-import math
 from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.atlas.chart import CLAIM, LINK, NONE, PAIR, STATE, WALK, Chart
+from pacplan.algorithms.atlas.chart import CLAIM, LINK, PAIR, STATE, Chart
 from pacplan.algorithms.atlas.estimate import Estimate, Numbers, Values, estimate
-from pacplan.algorithms.atlas.problem import Design, Problem
+from pacplan.algorithms.atlas.problem import Design
 from pacplan.engine.graph import empty_table, grown
 from pacplan.engine.room import Room
 
@@ -30,8 +29,6 @@ class Records:
         self._used, self._cursor = np.zeros(3, np.int64), np.zeros(1, np.int64)
         self._state_table, self._link_table = empty_table(16), empty_table(16)
         self.functions, self._outside = np.zeros((1, 0)), np.zeros(0)
-        self.walk = np.zeros(1, WALK)
-        self._policy, self._least = np.zeros((0, 0), np.int64), np.zeros(0)
 
     def chart(self, **fields: Any) -> Chart:
         """What the kernel works on; the engine's fields are given."""
@@ -48,9 +45,6 @@ class Records:
             link_table=self._link_table,
             functions=self.functions,
             outside=self._outside,
-            walk=self.walk,
-            policy=self._policy,
-            least=self._least,
             **fields,
         )
 
@@ -92,12 +86,10 @@ class Records:
     @property
     def called(self) -> bool:
         """Whether all calls that were to do are made."""
-        unplayed = self.walk["todo"][0] > 0
-        return bool(self._used[0] > 0 and self._cursor[0] == self._used[1] and not unplayed)
+        return bool(self._used[0] > 0 and self._cursor[0] == self._used[1])
 
-    def order(self, todo: Values, episodes: float = 0.0) -> None:
-        """Have the first pairs called so often, rounded up, and the others not, and episodes played."""
-        self.walk["todo"] = math.ceil(episodes)
+    def order(self, todo: Values) -> None:
+        """Have the first pairs called so often, rounded up, and the others not."""
         pairs = self._pairs[: self._used[1]]
         pairs["todo"] = 0
         pairs["todo"][: len(todo)] = np.ceil(todo)
@@ -108,15 +100,9 @@ class Records:
         states, pairs, links = (int(used) for used in self._used)
         return estimate(self._pairs[:pairs], self._links[:links], states, lowest, width)
 
-    def begin(self, design: Design, problem: Problem, room: Room) -> None:
-        """Have the calls from now on count for the claims of a design, and for its episodes."""
-        claims, functions, walk = design.claims, design.functions, design.walk
-        self.walk[...] = np.zeros((), WALK)
-        self.walk["state"] = NONE
-        if walk is not None:
-            self.walk["column"], self.walk["steps"] = walk.function, problem.horizon or 0
-            self.walk["barrier"], self.walk["short"] = walk.barrier, walk.short
-        self._policy, self._least = design.policy, problem.bottom
+    def begin(self, design: Design, room: Room) -> None:
+        """Have the calls from now on count for the claims of a design."""
+        claims, functions = design.claims, design.functions
         rows, columns = len(self._states) + 1, len(functions.outside)
         room.take(max(0, rows * columns - self.functions.size) * 8)
         self._outside = functions.outside
@@ -133,5 +119,4 @@ class Records:
     def end(self) -> None:
         """The round is over: calls count for no claims."""
         self._pairs["claims"] = 0
-        self.walk["state"] = NONE
         self.claims = np.zeros(0, CLAIM)

@@ -11,12 +11,13 @@ from pacplan.algorithms.atlas.chart import Chart, make_calls
 from pacplan.algorithms.atlas.claims import by_pair, stakes
 from pacplan.algorithms.atlas.design import Designer
 from pacplan.algorithms.atlas.estimate import Numbers, Values
-from pacplan.algorithms.atlas.problem import Design, Kind, Problem
+from pacplan.algorithms.atlas.problem import Design, Problem
 from pacplan.algorithms.atlas.records import Records
 from pacplan.algorithms.common.plans import best_estimate
-from pacplan.engine.calls import ABORTED, CHUNK_DONE, RULE
+from pacplan.engine.calls import ABORTED, CHUNK_DONE, FULL, RULE
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
+from pacplan.engine.room import OutOfTimeError
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import LINKS
 from pacplan.models.knowledge import Bounds, bounds_of
@@ -29,7 +30,7 @@ _LEARN, _PART = 8.0, 0.1
 # Coarser accuracies are proven whenever there are so many times the calls, by so few of them.
 _DUE, _CHEAP = 2.0, 0.2
 _STEP = 1.0
-# Kinds of designs are compared again whenever there are so many times the calls.
+# Reference states are compared again whenever there are so many times the calls.
 _AGAIN = 1.5
 # So much may be short of that, in parts of all calls.
 _SHORT = 0.02
@@ -120,21 +121,23 @@ class AtlasSearch(KernelSearch):
             self.losses[:] = 0.0
             return
         learn, left = _LEARN, _FINE
-        coarse, due, kind, chosen = 0, 0.0, None, 0.0
+        coarse, due, references, chosen = 0, 0.0, None, 0.0
         while self.gap > self._epsilon:
             designer = yield from self._chart()
             found = designer.found
             calls = float(found.calls.sum())
             if calls > _AGAIN * chosen:
-                kind, chosen = None, calls
+                references, chosen = None, calls
             evidence = -math.log(_TAKEN * left * self._delta)
-            design = designer.best_design(self._epsilon, evidence, kind)
+            design = designer.best_design(
+                self._epsilon, evidence, references or designer.references()
+            )
             short = 0.5 * found.calls
             if design is not None:
                 wanted = learn * design.learn + _PART * design.need + _FIRST
                 short = np.clip(wanted - found.calls, 0.0, _STEP * found.calls + _FIRST)
                 if short.sum() <= _SHORT * calls:
-                    if kind is not None and calls > chosen:
+                    if references is not None and calls > chosen:
                         chosen = 0.0
                         continue
                     left *= 1.0 - _TAKEN
@@ -144,7 +147,7 @@ class AtlasSearch(KernelSearch):
                     else:
                         learn *= _MORE
                     continue
-                kind = design.kind
+                references = [design.reference]
             if calls > due:
                 yield from self._prove_coarsely(designer, calls, coarse)
                 coarse += 1
@@ -166,7 +169,7 @@ class AtlasSearch(KernelSearch):
         evidence = -math.log(_COARSE / ((before + 1.0) * (before + 2.0)) * self._delta)
         accuracy, found = 0.5 * self.gap, None
         while accuracy > self._epsilon:
-            design = designer.best_design(accuracy, evidence, Kind())
+            design = designer.best_design(accuracy, evidence, [None])
             if design is None or design.cost > _CHEAP * calls:
                 break
             found, accuracy = design, 0.5 * accuracy
@@ -198,7 +201,7 @@ class AtlasSearch(KernelSearch):
         """Bet on the claims of a design until all are accepted, or give up; returns which it was."""
         evidence += _ADDED
         chart, claims, gamma = self.records, design.claims, self._problem.gamma
-        chart.begin(design, self._problem, self.room)
+        chart.begin(design, self.room)
         low, high = self._problem.rewards
         pairs, before = len(chart.calls), chart.calls.copy()
         self._rounds += 1
@@ -206,18 +209,15 @@ class AtlasSearch(KernelSearch):
         while True:
             wealth = chart.claims["wealth"]
             left = wealth < evidence
-            walk = _Walking(design, chart.walk, evidence)
-            if not left.any() and walk.rest == 0.0:
+            if not left.any():
                 break
             found = chart.estimate(low, high - low)
-            stake, rate = stakes(claims, chart.functions, left, found, gamma)
-            chart.claims["stake"], chart.walk["stake"] = stake, walk.stake
+            stake, rate = stakes(claims, chart.functions, left, found, (low, high), gamma)
+            chart.claims["stake"] = stake
             rest = np.where(left, (evidence - wealth) / np.maximum(rate, 1e-12), 0.0)
             rest = by_pair(rest, claims, pairs)
             called = chart.calls[:pairs] - before
-            hopeless = called.sum() + rest.sum() + walk.rest * walk.steps > (
-                _TOO_MANY * design.cost + _SLACK
-            )
+            hopeless = called.sum() + rest.sum() > _TOO_MANY * design.cost + _SLACK
             # (Without patience, the round that would be accepted might always be given up.)
             if hopeless and called[rest > 0.0].min(initial=patience) >= patience:
                 hard = rest > _HARD * design.need + _MANY
@@ -225,7 +225,7 @@ class AtlasSearch(KernelSearch):
                 yield from self._call(np.where(hard, _HARDER * chart.calls[:pairs], 0.0))
                 return False
             batch = np.minimum(_BATCH * design.need + _GROWTH * called, _REST * rest)
-            chart.order(np.where(rest > 0.0, np.maximum(batch, _LEAST), 0.0), walk.batch)
+            chart.order(np.where(rest > 0.0, np.maximum(batch, _LEAST), 0.0))
             yield
         chart.end()
         return True
@@ -298,8 +298,14 @@ class AtlasSearch(KernelSearch):
             if self.report["halt"]:
                 self.report["refused"] = 1
                 return ABORTED
-            if next(self._work, RULE) is not None:
-                return RULE
+            try:
+                if next(self._work, RULE) is not None:
+                    return RULE
+            except MemoryError:
+                return FULL
+            except OutOfTimeError:
+                self.report["refused"] = 1
+                return ABORTED
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
@@ -316,35 +322,3 @@ class AtlasSearch(KernelSearch):
             gaps[best] = min(gaps[best], self.losses[others].max())
             ruled_out |= others & (self.losses <= 0.0)
         return gaps, ruled_out
-
-
-class _Walking:
-    """How the bet on episodes stands, and what comes next.
-
-    Attributes:
-        stake: of the next episodes.
-        rest: episodes that it seems to need still.
-        steps: of an episode.
-        batch: episodes to play next.
-    """
-
-    def __init__(self, design: Design, record: Any, evidence: float) -> None:
-        self.stake = self.rest = self.steps = self.batch = 0.0
-        walk = design.walk
-        if walk is None or record["wealth"][0] >= evidence:
-            return
-        self.steps = walk.steps
-        # The estimate counts for some episodes.
-        n, total, square = (float(record[name][0]) for name in ("played", "sum", "square"))
-        mean = total / (n + _PRIOR)
-        second = (square + _PRIOR * walk.variance) / (n + _PRIOR)
-        margin = mean + walk.short
-        second += 2.0 * walk.short * mean + walk.short**2
-        self.stake = min(max(margin, 0.0) / second, _BOLDEST / max(-walk.worst - walk.short, 1e-300))
-        growth = self.stake * margin - 0.5 * self.stake**2 * second
-        self.rest = (evidence - float(record["wealth"][0])) / max(growth, 1e-12)
-        self.batch = min(_BATCH * walk.need + _GROWTH * n, _REST * self.rest)
-
-
-# Episodes that the estimate of their variance counts for, and the largest stake, as of claims.
-_PRIOR, _BOLDEST = 20.0, 0.9

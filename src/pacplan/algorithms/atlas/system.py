@@ -2,7 +2,7 @@
 
 All functions are one vector: F, then f, at every step and state; F' and f' by state, with a reference
 state z; and l, what our action is claimed to earn. The margin of each claim is linear in it. Fixed are
-the bounds that stand for states outside, F'(z) = f'(z) = v, and l if episodes of the policy prove it.
+the bounds that stand for states outside, F'(z) = f'(z) = v, and l where the state's value is asked for.
 """
 
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from scipy import sparse
 
 from pacplan.algorithms.atlas.estimate import Estimate, Flags, Numbers, Values
 from pacplan.algorithms.atlas.newton import Margins
-from pacplan.algorithms.atlas.problem import Kind, Problem
+from pacplan.algorithms.atlas.problem import Problem
 
 # Calls beyond what a bet needs on average, for what is lost if the worst happens.
 _WORST = 1.1
@@ -116,35 +116,29 @@ class System:
         # The first of H steps matters to the state planned from alone, if its value is asked for.
         return np.asarray((np.arange(self._states) == 0) & self._problem.by_value)
 
-    def free(self, kind: Kind) -> Flags:
+    def free(self, z: int | None) -> Flags:
         """Which entries of the vector are unknowns."""
         asked = np.concatenate([self.asked(h) for h in self._problem.steps])
-        beside = self._found.inside & (kind.reference is not None)
-        if kind.reference is not None:
-            beside[kind.reference] = False
-        claims = kind.share == 0.0
-        own = [claims and not self._problem.by_value]
-        return np.concatenate([asked, asked & claims, beside, beside, own])
+        beside = self._found.inside & (z is not None)
+        if z is not None:
+            beside[z] = False
+        return np.concatenate([asked, asked, beside, beside, [not self._problem.by_value]])
 
-    def margins(self, kind: Kind, accuracy: float, fixed: Values) -> Margins:
-        """The claims of a kind of design, as they depend on the unknowns; `fixed` has the rest."""
-        z, claims = kind.reference, kind.share == 0.0
+    def margins(self, z: int | None, accuracy: float, fixed: Values) -> Margins:
+        """The claims of a design, as they depend on the unknowns; `fixed` has the rest."""
         v = 0.0 if z is None else float(fixed[self._over + z])
-        parts = [self._lifts(ABOVE)]
-        if claims:
-            parts.append(self._lifts(BELOW))
+        parts = [self._lifts(ABOVE), self._lifts(BELOW)]
         if z is not None:
             parts += [self._beside(z, v, ABOVE), self._beside(z, v, BELOW)]
         if self._problem.by_value:
-            parts.append(self._width(2.0 * accuracy, self._below if claims else self._low))
+            parts.append(self._width(2.0 * accuracy))
         else:
             root = np.flatnonzero(self._found.state == 0)
             ours = root == self._policy[0, 0]
             parts.append(self._at_root(root[~ours], z, v, accuracy, ABOVE))
-            if claims:
-                parts.append(self._at_root(root[ours], z, v, 0.0, BELOW))
+            parts.append(self._at_root(root[ours], z, v, 0.0, BELOW))
         matrix = sparse.csc_array(sparse.vstack([part.matrix for part in parts]))
-        free = self.free(kind)
+        free = self.free(z)
         return Margins(
             matrix=sparse.csr_array(matrix[:, np.flatnonzero(free)]),
             constant=np.concatenate([part.constant for part in parts])
@@ -228,9 +222,9 @@ class System:
             constant = constant - lost * v
         return self._claims(matrix, constant, pairs, 0, sign, z is not None)
 
-    def _width(self, most: float, low: int) -> Margins:
-        """That F(s0) - f(s0), or F(s0) - l, is less than so much. It takes no calls."""
-        matrix = self._column(np.ones(1), low) - self._column(np.ones(1), 0)
+    def _width(self, most: float) -> Margins:
+        """That F(s0) - f(s0) is less than so much. It takes no calls."""
+        matrix = self._column(np.ones(1), self._below) - self._column(np.ones(1), 0)
         risk = _NO_CALLS * float((self._problem.top - self._problem.bottom).max())
         pair = np.array([self._pairs])
         return Margins(matrix, np.array([most]), pair, np.zeros(1), np.array([risk]), np.array([-1]))

@@ -125,7 +125,7 @@ def tails_of(
     """What can still be earned after d steps, d = 0, 1, ..., if a setting may say more.
 
     Raises:
-        ValueError: rewards cannot add up to anything in that range.
+        ValueError: after some number of steps, rewards cannot add up to anything in that range.
     """
     low, high = model.reward_range
     if math.isinf(high - low):
@@ -140,13 +140,14 @@ def tails_of(
         rest = gamma / (1.0 - gamma)
         rows = [(high + max(high * rest, 0.0), low + min(low * rest, 0.0))]
     tails = np.array(rows, TAIL)
-    least, most = tails["lower"][0], tails["upper"][0]
-    if known[0] > most or known[1] < least:
-        raise ValueError(
-            f"{name}={known} contradicts the model's reward_range, by which returns lie in "
-            f"[{least}, {most}]"
-        )
     before_the_end = tails[: horizon or 1]
+    for h, tail in enumerate(before_the_end):
+        if known[0] > tail["upper"] or known[1] < tail["lower"]:
+            rest = "returns" if horizon is None else f"returns of the last {horizon - h} steps"
+            raise ValueError(
+                f"{name}={known} contradicts the model's reward_range, by which {rest} lie in "
+                f"[{tail['lower']}, {tail['upper']}]. It must hold after any number of steps"
+            )
     before_the_end["lower"] = np.maximum(before_the_end["lower"], known[0])
     before_the_end["upper"] = np.minimum(before_the_end["upper"], known[1])
     return tails
