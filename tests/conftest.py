@@ -100,7 +100,7 @@ def clock(monkeypatch):
     for module in (
         "algorithms.common.base",
         "algorithms.stop",
-        "models.simulator",
+        "models.sessions",
         "engine.driver",
         "engine.room",
     ):
