@@ -14,6 +14,8 @@ from pacplan.algorithms.atlas.estimate import Estimate, Flags, Numbers, Values
 _ROUNDING = 3e-9
 # A claim that the estimate contradicts: what is missing is taken for so much of the largest number.
 _LEAST = 1e-9
+# Risks count as this part of the largest number at least, so that margins do not vanish without any.
+_RISK = 1e-3
 # Calls beyond what a bet needs on average, for what is lost if the worst happens.
 _WORST = 1.1
 # The largest stake, in parts of what would lose everything at once.
@@ -110,7 +112,7 @@ def needs(
         mean[chosen], variance[chosen] = found.moments(function, gamma, claims.pair[chosen])
     least = _LEAST * (1.0 + np.abs(mean))
     margin = np.maximum(claims.sign * (claims.theta - mean), least)
-    risk = np.maximum(claims.sign * (claims.worst - mean), least)
+    risk = np.maximum(claims.sign * (claims.worst - mean), _RISK * np.abs(functions.values).max())
     learn, need = variance / margin**2, np.zeros(len(found.state))
     np.maximum.at(need, claims.pair, evidence * (2.0 * learn + _WORST * risk / margin))
     most = np.zeros(len(found.state))

@@ -16,8 +16,8 @@ from pacplan.algorithms.atlas.problem import Problem
 
 # Calls beyond what a bet needs on average, for what is lost if the worst happens.
 _WORST = 1.1
-# What takes no calls, but must stay positive, counts as a risk of this part of the range of values.
-_NO_CALLS = 1e-3
+# A risk of this part of the range of values at least, so that no margin vanishes.
+_LEAST_RISK = 1e-3
 ABOVE, BELOW = 1.0, -1.0
 
 
@@ -77,6 +77,7 @@ class System:
         closed: bool,
     ) -> None:
         self._problem, self._found, self._policy = problem, found, policy
+        self._least_risk = _LEAST_RISK * float((problem.top - problem.bottom).max())
         self._variance, self._risk = variance, self._risks(values, worth, closed)
         self._reward = found.mean(found.reward)
         self._pairs, self._states, steps = len(found.state), found.states, len(problem.steps)
@@ -107,7 +108,7 @@ class System:
             high, low = np.maximum(high, 0.0), np.minimum(low, 0.0)
         best = problem.rewards[1] + problem.gamma * high[:, np.newaxis] - worth
         worst = worth - problem.rewards[0] - problem.gamma * low[:, np.newaxis]
-        return {ABOVE: np.maximum(best, 1e-12), BELOW: np.maximum(worst, 1e-12)}
+        return {ABOVE: np.maximum(best, self._least_risk), BELOW: np.maximum(worst, self._least_risk)}
 
     def asked(self, h: int) -> Flags:
         """The states for which there are claims at a step."""
@@ -225,9 +226,8 @@ class System:
     def _width(self, most: float) -> Margins:
         """That F(s0) - f(s0) is less than so much. It takes no calls."""
         matrix = self._column(np.ones(1), self._below) - self._column(np.ones(1), 0)
-        risk = _NO_CALLS * float((self._problem.top - self._problem.bottom).max())
-        pair = np.array([self._pairs])
-        return Margins(matrix, np.array([most]), pair, np.zeros(1), np.array([risk]), np.array([-1]))
+        pair, risk = np.array([self._pairs]), np.array([self._least_risk])
+        return Margins(matrix, np.array([most]), pair, np.zeros(1), risk, np.array([-1]))
 
     def _cross(self, lost: Values, z: int, sign: float) -> Any:
         """How much F' loses by f(z), and f' gains by F(z)."""
