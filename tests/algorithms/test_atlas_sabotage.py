@@ -93,7 +93,8 @@ def misled(z, lies, horizon):
             self.best = WRONG
             self.policy[:, ROOT] = WRONG
             above, below = (
-                function(sign, horizon, lie=lies.get(name)) for sign, name in ((1, "above"), (-1, "below"))
+                function(sign, horizon, lie=lies.get(name))
+                for sign, name in ((1, "above"), (-1, "below"))
             )
             over, under = above[0], below[0]
             first = min(1, len(above) - 1)

@@ -146,7 +146,9 @@ def stakes(
     x = found.reward[link] + gamma * functions[found.to[link], claims.function[number][owner]]
     gain = sign[owner] * (theta[owner] - x)
     # Two values, one a below the mean and one b above it, have the variance a b.
-    worst = np.where(sign[owner] > 0.0, rewards[1] - found.reward[link], found.reward[link] - rewards[0])
+    worst = np.where(
+        sign[owner] > 0.0, rewards[1] - found.reward[link], found.reward[link] - rewards[0]
+    )
     worst = np.maximum(worst, np.sqrt(np.finfo(np.float64).tiny))
     other = found.spread[link] / worst
     often = worst / (worst + other)

@@ -129,9 +129,7 @@ class AtlasSearch(KernelSearch):
             if calls > _AGAIN * chosen:
                 references, chosen = None, calls
             evidence = -math.log(_TAKEN * left * self._delta)
-            design = designer.best_design(
-                self._epsilon, evidence, references or designer.references()
-            )
+            design = designer.best_design(self._epsilon, evidence, references or designer.references())
             short = 0.5 * found.calls
             if design is not None:
                 wanted = learn * design.learn + _PART * design.need + _FIRST
