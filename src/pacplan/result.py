@@ -330,7 +330,7 @@ def _plain_policy(policy: Policy) -> dict[str, Any]:
         "actions": [[actions[pair] for pair in row] for row in policy.chosen.tolist()],
     }
     for name, bound in (("lower", policy.lower), ("upper", policy.upper)):
-        record[name] = np.where(said, bound.content, None).tolist()
+        record[name] = np.asarray(np.where(said, bound.content, None)).tolist()
     return record
 
 

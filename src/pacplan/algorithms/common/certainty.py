@@ -143,9 +143,9 @@ def tails_of(
     before_the_end = tails[: horizon or 1]
     for h, tail in enumerate(before_the_end):
         if known[0] > tail["upper"] or known[1] < tail["lower"]:
-            rest = "returns" if horizon is None else f"returns of the last {horizon - h} steps"
+            earned = "returns" if horizon is None else f"returns of the last {horizon - h} steps"
             raise ValueError(
-                f"{name}={known} contradicts the model's reward_range, by which {rest} lie in "
+                f"{name}={known} contradicts the model's reward_range, by which {earned} lie in "
                 f"[{tail['lower']}, {tail['upper']}]. It must hold after any number of steps"
             )
     before_the_end["lower"] = np.maximum(before_the_end["lower"], known[0])
