@@ -20,7 +20,7 @@ SOURCES = [
     *ROOT.glob("algorithms/**/*.py"),
     *ROOT.glob("engine/*.py"),
     *ROOT.glob("bounds/*.py"),
-    *(ROOT / "models" / f"{name}.py" for name in ("protocol", "simulator", "told")),
+    *(ROOT / "models" / f"{name}.py" for name in ("protocol", "simulator", "knowledge")),
     *(ROOT / f"{name}.py" for name in ("planning", "registry", "look", "comparison")),
 ]
 

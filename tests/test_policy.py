@@ -64,23 +64,20 @@ def worth(action_of, horizon=None):
     return kept
 
 
-@pytest.fixture(params=["claims", "episodes", "reference"])
-def kind(request, monkeypatch):
-    """What proves the policy: claims about all states, episodes from one, or claims around one."""
-    every = Designer._kinds
+@pytest.fixture(params=["everywhere", "around one"])
+def reference(request, monkeypatch):
+    """The claims that prove the policy are about all states, or around one of them."""
+    every = Designer.references
 
     def only(self):
-        wanted = "claims" if request.param == "reference" and self.problem.horizon else request.param
-        for kind in every(self):
-            name = "claims" if kind.reference is None else "reference"
-            if wanted == ("episodes" if kind.share else name):
-                yield kind
+        found = every(self)
+        return found[:1] if request.param == "everywhere" or len(found) == 1 else found[1:]
 
-    monkeypatch.setattr(Designer, "_kinds", only)
-    return request.param
+    monkeypatch.setattr(Designer, "references", only)
 
 
-def test_it_earns_what_it_says(kind):
+@pytest.mark.usefixtures("reference")
+def test_it_earns_what_it_says():
     plan = planned()
     policy = plan.policy
     assert plan.certified and len(policy) == len(STATES)
@@ -88,17 +85,14 @@ def test_it_earns_what_it_says(kind):
     exact, best = worth(lambda state, h: policy[state])[0], worth(None)[0]
     assert policy.value <= exact[2, 2] and policy.value >= best[2, 2] - 2.0 * SETTINGS["epsilon"]
     assert f"the policy earns at least {at_least(policy.value)}" in plan.guarantee
-    assert (policy.lower is None) == (kind == "episodes")
     for state in STATES:
         assert best[state] <= policy.upper[state]
-        if policy.lower is not None:
-            assert policy.lower[state] <= exact[state]
-    if policy.lower is not None:
-        assert policy.lower[2, 2] == policy.value
+        assert policy.lower[state] <= exact[state]
+    assert policy.lower[2, 2] == policy.value
     assert policy.value == plan.lower.max()
 
 
-def test_with_a_horizon_the_steps_count(kind):
+def test_with_a_horizon_the_steps_count():
     plan = planned(horizon=4)
     policy = plan.policy
     assert plan.certified and plan.horizon == 4 and len(policy) == 3 * len(STATES) + 1
@@ -108,8 +102,7 @@ def test_with_a_horizon_the_steps_count(kind):
     assert set(policy) == {(state, h) for state in STATES for h in (1, 2, 3)} | {((2, 2), 0)}
     for state, h in policy:
         assert best[h][state] <= policy.upper[state, h]
-        if policy.lower is not None:
-            assert policy.lower[state, h] <= exact[h][state]
+        assert policy.lower[state, h] <= exact[h][state]
     for key in ((2, 2), "elsewhere", ((2, 2), 4), ((2, 2), -1), ((1, 1), 0)):
         with pytest.raises(KeyError, match="steps"):
             policy[key]
@@ -160,17 +153,12 @@ def test_a_plan_that_is_stopped_has_that_of_its_gap():
     assert plan.policy.value <= worth(lambda state, h: plan.policy[state])[0][2, 2]
 
 
-def test_what_bounds_on_optimal_values_leave_open_is_said(kind):
+@pytest.mark.usefixtures("reference")
+def test_what_bounds_on_optimal_values_leave_open_is_said():
     bounds = (lambda state, h: -15.0), (lambda state, h: 0.0)
     plan = planned(value_bounds=bounds)
-    if (
-        kind == "episodes"
-    ):  # Episodes that were cut short count for a bound that is none of the policy's.
-        assert plan.policy.given == "" and plan.policy.value == pytest.approx(-15.0)
-        assert "policy" not in plan.guarantee
-    else:
-        assert "goes on optimally" in plan.policy.given and plan.policy.given in plan.guarantee
-        assert plan.policy.value <= worth(None)[0][2, 2]
+    assert "goes on optimally" in plan.policy.given and plan.policy.given in plan.guarantee
+    assert plan.policy.value <= worth(None)[0][2, 2]
 
 
 def test_it_goes_where_plans_go():

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.core import checks
-from pacplan.models.protocol import Table
+from pacplan.models.protocol import Model, Table
 
 
 def finite_horizon(model: Table, *, gamma: float, horizon: int) -> NDArray[np.float64]:
@@ -88,7 +88,7 @@ def gaps(model: Table, *, gamma: float, horizon: int) -> NDArray[np.float64]:
 
 def check_tables(model: Any) -> None:
     """Raise unless the model has tables, and a single player."""
-    if not model.known:
+    if not (isinstance(model, Model) and model.known):
         raise TypeError(
             "exact values are computed from tables, so the model must be a TabularMDP, or publish one "
             f"in its form; got {model!r:.120}"

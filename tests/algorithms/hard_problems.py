@@ -9,6 +9,7 @@ import pacplan
 from pacplan import exact
 from pacplan.algorithms.bracket.search import BracketSearch
 from pacplan.bounds import product
+from pacplan.testing.problems import Hidden
 
 GAMMA = 0.9
 RARE = 1e-7
@@ -94,19 +95,6 @@ def lens_on_searches(monkeypatch):
     return glass
 
 
-class Untold:
-    """A table of which nobody knows how many successors or states there are."""
-
-    successors = states = None
-    known = False
-
-    def __init__(self, table):
-        self._table = table
-
-    def __getattr__(self, name):
-        return getattr(self._table, name)
-
-
 def violations(kind, runs, *, delta, budget=1000, seed=0, merge="tree", told=True):
     """How often U(a*) < Q(a*), and how often L(a) > Q(a) for some a, at the end and so at any time."""
     rng = np.random.default_rng(seed)
@@ -115,7 +103,7 @@ def violations(kind, runs, *, delta, budget=1000, seed=0, merge="tree", told=Tru
     for run in range(runs):
         model = kind.draw(rng)
         q = exact.finite_horizon(model, gamma=GAMMA, horizon=kind.horizon)[0, 0]
-        plan = planner.plan(model if told else Untold(model), 0, seed=run, budget=budget)
+        plan = planner.plan(model if told else Hidden(model), 0, seed=run, budget=budget)
         best = np.argmax(q)
         above += plan.upper[best] < q[best] - 1e-9
         below += (plan.lower > q + 1e-9).any()

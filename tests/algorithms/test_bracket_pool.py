@@ -6,9 +6,10 @@ from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, xlogy
 
 import pacplan
-from hard_problems import GAMMA, Kind, Untold, lens_on_searches
+from hard_problems import GAMMA, Kind, lens_on_searches
 from pacplan import exact
 from pacplan.bounds import product
+from pacplan.testing.problems import Hidden
 
 lens = pytest.fixture(lens_on_searches)
 
@@ -81,7 +82,7 @@ def test_pooled_evidence_against_the_truth_does_not_grow(lens, kind, told):
     found = []
     for run in range(300):
         model = kind.draw(rng)
-        pooled(kind).plan(model if told else Untold(model), 0, seed=run, budget=800)
+        pooled(kind).plan(model if told else Hidden(model), 0, seed=run, budget=800)
         search, exponents = lens.last[0], occupancy(model, kind.horizon)
         records = list(records_of(search))
         # With d forgotten it does.

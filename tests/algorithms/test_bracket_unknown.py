@@ -7,8 +7,9 @@ import pytest
 from scipy.special import gammaln
 
 import pacplan
-from hard_problems import Kind, Untold, check_bounds, lens_on_searches, most, violations
+from hard_problems import Kind, check_bounds, lens_on_searches, most, violations
 from pacplan.algorithms.bracket.constants import PREDICTORS
+from pacplan.testing.problems import Hidden
 
 lens = pytest.fixture(lens_on_searches)
 
@@ -105,7 +106,7 @@ def prices(search):
 
 def plan_untold(merge, lens, model=None):
     planner = pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.9, horizon=4, merge=merge)
-    table = Untold(pacplan.envs.garnet(states=12, actions=3, successors=4, seed=3))
+    table = Hidden(pacplan.envs.garnet(states=12, actions=3, successors=4, seed=3))
     planner.plan(model or table, 0, seed=0, budget=4000)
     return lens.last[0]
 

@@ -112,7 +112,7 @@ def test_numbers_are_bounds_too():
     for bounds in ((-1, 1), (-1.0, np.float64(1.0)), (lambda state, h: -1.0, 1)):
         plan = pacplan.Bracket(**SETTINGS, value_bounds=bounds).plan(MODEL, seed=1, budget=2000)
         assert plan.upper.max() <= 1.0
-    with pytest.raises(TypeError, match="numbers or of functions"):
+    with pytest.raises(TypeError, match="each of value_bounds must be a number"):
         pacplan.Bracket(**SETTINGS, value_bounds=("a", 1))
 
 

@@ -13,8 +13,8 @@ from scipy.stats import binom
 import pacplan
 from conftest import random_small
 from pacplan import exact, theory
+from pacplan.algorithms.betting import grid
 from pacplan.algorithms.bracket import constants
-from pacplan.algorithms.common import grid
 from pacplan.theory import calls
 
 PROPERTY = settings(derandomize=True, deadline=None, max_examples=150)
@@ -251,7 +251,7 @@ def as_on_the_page(model, *, gamma, horizon, epsilon, delta):
     squared, fractions = (sigma[horizon] / eps) ** 2, setting.grid.fractions
     smallest = 0.9 * 2.0 ** -(fractions - 1)
     assert eps / 48 < smallest * sigma[horizon] <= eps / 24 * (1 + 1e-9)
-    proof = math.log(fractions * actions / setting.rules[0]["delta_forced"])
+    proof = math.log(fractions * actions / setting.settings[0]["delta_forced"])
     account = squared * max(48 * max(27, 6 / xi) * proof, 112.5 / xi**2 * math.log(actions / d))
     lasting = (
         2.5 * (1 + 100 * math.sqrt(1.15)) * varpi * (1 + sum(excesses[1:]) / evidence) * squared * eps
