@@ -5,7 +5,6 @@ import os
 import random
 import signal
 import time
-from dataclasses import replace
 
 import numba
 import numpy as np
@@ -15,8 +14,6 @@ import pacplan
 from every_planner import FIXED_COST, NAMES, make, problem
 from pacplan.engine.checkpoint import Checkpoint, unfinished
 from pacplan.engine.interrupts import _ctrl_c
-from pacplan.engine.restoring import _SPANS
-from pacplan.engine.search import KernelSearch
 
 MODEL = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
 PLANNER = pacplan.MDPGapE(epsilon=0.5, delta=0.1, gamma=0.7, thresholds="paper", chunk=5)
@@ -241,61 +238,12 @@ def saved(tmp_path):
 
 def test_damage_is_found(saved):
     content = saved.read_bytes()
-    expected = evidence(PLANNER.plan(MODEL, 0, seed=3))
-    refused = 0
-    for place in [0, len(content) - 1, *random.Random(0).sample(range(len(content)), 60)]:
-        damaged = bytearray(content)
-        damaged[place] ^= 1 << (place % 8)
-        saved.write_bytes(bytes(damaged))
-        try:
-            plan = PLANNER.resume(saved, MODEL)
-        except ValueError:
-            refused += 1
-        else:  # What an archive says twice may be damaged in one place.
-            assert evidence(plan) == expected
-    assert refused > 40
-    for length in [0, 1, 20, len(content) // 2, len(content) - 1]:
-        saved.write_bytes(content[:length])
+    places = [0, len(content) - 1, *random.Random(0).sample(range(len(content)), 30)]
+    damaged = [content[:i] + bytes([content[i] ^ 1 << (i % 8)]) + content[i + 1 :] for i in places]
+    for bad in [*damaged, *(content[:n] for n in (0, 1, 20, len(content) // 2, len(content) - 1))]:
+        saved.write_bytes(bad)
         with pytest.raises(ValueError, match="damaged"):
             PLANNER.resume(saved, MODEL)
-
-
-def numbers_that_lead(search):
-    """Names of the arrays and fields of a search that kernels follow."""
-    return [(name, field) for name, fields in {**_SPANS, **search.spans}.items() for field in fields]
-
-
-@pytest.mark.parametrize("name", WRITING)
-def test_numbers_that_lead_outside_are_refused(name, tmp_path, monkeypatch):
-    """A file with sound checksums, as its writer meant it: no kernel may follow it out of an array."""
-    searches = []
-    restored = KernelSearch.restore
-    monkeypatch.setattr(
-        KernelSearch, "restore", lambda self, saved: (searches.append(self), restored(self, saved))
-    )
-    planner, model, path = make(name), problem(name), tmp_path / "saved"
-    planner.plan(model, 0, seed=3, budget=300, checkpoint=path, callback=press_after(100))
-    _ctrl_c.absorbed = False
-    whole = Checkpoint.read(path)
-    planner.resume(path, model)
-    tried = 0
-    for array, field in numbers_that_lead(searches[0]):
-        for value in (-7, 2**31 - 3):
-            arrays = {key: kept.copy() for key, kept in whole.arrays.items()}
-            column = arrays.get(array)
-            if field and column is not None:
-                column = column[field] if field in (column.dtype.names or ()) else None
-            if column is None or column.size == 0 or (value > 0 and column.dtype.itemsize == 8):
-                continue
-            column[-1] = value
-            replace(whole, arrays=arrays).write(path)
-            tried += 1
-            try:
-                planner.resume(path, model, time_limit=0.5)
-            except ValueError:
-                continue
-            assert value > 0, f"{array}.{field} = {value} was taken in"
-    assert tried > 5
 
 
 def test_what_differs_is_refused(saved):

@@ -20,7 +20,6 @@ from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
-from pacplan.engine.restoring import Spans, link_to
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import (
     LINKS,
@@ -310,7 +309,6 @@ class _SequenceSearch(KernelSearch):
     """One search: a tree of action sequences."""
 
     derived = frozenset({"rules"})
-    spans: ClassVar[Spans] = {"tree.nodes": {"popular": link_to("pairs")}}
 
     def __init__(self, planner: OLOP | KLOLOP, query: Query, session: Session) -> None:
         model, gamma = query.model, planner.gamma

@@ -26,7 +26,6 @@ from pacplan.engine.curve import Points, add_point
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.promises import ENDLESS_GAME, MOVE_PAYS, TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
-from pacplan.engine.restoring import FLAG, Spans, link_to
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import (
     LINKS,
@@ -75,12 +74,6 @@ RULES = np.dtype(
 
 # What the next game does; `stands` until it is over, however it is divided into chunks.
 DECISION = np.dtype([("stands", np.int64), ("best", np.int64), ("play", np.int64)])
-
-# What the whole numbers point to.
-SPANS: Spans = {
-    "root": {"pair": link_to("pairs")},
-    "decision": {"stands": FLAG, "best": (0, "actions"), "play": (0, "actions")},
-}
 
 _TIE = 1e-10
 
@@ -356,7 +349,6 @@ class _GameSearch(KernelSearch):
 
     notes = False
     derived = frozenset({"rules"})
-    spans = SPANS
 
     def __init__(self, planner: UGapEMCTS, query: Query, session: Session) -> None:
         super().__init__(query, session, PAIR, gamma=1.0, horizon=planner.horizon)

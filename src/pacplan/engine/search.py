@@ -16,9 +16,16 @@ from pacplan.engine.driver import Snapshot
 from pacplan.engine.episodes import FIELDS, play
 from pacplan.engine.promises import NO_ACTIONS, PROBLEM, broken_promise
 from pacplan.engine.query import Query
-from pacplan.engine.restoring import MOST_COUNTED, Spans, restore
 from pacplan.engine.room import OutOfTimeError, Room
-from pacplan.engine.tree import BLOCK, FIRST_ROOM, NODE, Reader, SearchTree, read_nothing
+from pacplan.engine.tree import (
+    BLOCK,
+    FIRST_ROOM,
+    MOST_COUNTED,
+    NODE,
+    Reader,
+    SearchTree,
+    read_nothing,
+)
 from pacplan.models.protocol import Session
 
 # Arrays that are not kept: the ground rules, and an episode that is over.
@@ -93,12 +100,6 @@ class KernelSearch:
     """Of the planner's own arrays, those that have a row for each of the tree's "nodes" or "pairs"."""
     derived: ClassVar[frozenset[str]] = frozenset()
     """Arrays that kernels see and that follow from the planner's settings or from the others."""
-    growing: ClassVar[frozenset[str]] = frozenset()
-    """Arrays besides these that may have more or fewer rows when the search goes on (`make_room`)."""
-    changing: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """Of records of settings, the fields that the search writes to."""
-    spans: ClassVar[Spans] = {}
-    """What fields of whole numbers count or point to, so that a checkpoint can be checked."""
 
     def __init__(
         self,
@@ -352,34 +353,39 @@ class KernelSearch:
 
     def saved_arrays(self) -> dict[str, NDArray[Any]]:
         """The same for a checkpoint: without the records of the tree that are not in use."""
-        sizes = self.sizes()
-        return {name: array[: sizes.get(name)] for name, array in self.state_arrays().items()}
+        return {name: array[: self._used(name)] for name, array in self.state_arrays().items()}
+
+    def _used(self, name: str) -> int | None:
+        """How many records of an array are in use, if it is one of the tree's; None: all."""
+        nodes, pairs = map(int, self.tree.arrays().used)
+        return {"tree.nodes": nodes, "tree.pairs": pairs}.get(name)
 
     def restore(self, saved: Mapping[str, NDArray[Any]]) -> None:
-        """Put a search that was set up in the same way where a file's arrays found it.
+        """Put a search that was set up in the same way where a checkpoint's arrays found it.
 
         Raises:
-            ValueError: the arrays do not fit this search, or contradict each other.
+            ValueError: the arrays are not those of this search.
         """
-        restore(self, saved)
-
-    def sizes(self) -> dict[str, int]:
-        """Numbers that `spans` name; under the name of an array, how many of its records are in use."""
-        nodes, pairs = map(int, self.tree.arrays().used)
-        return {
-            "nodes": nodes,
-            "pairs": pairs,
-            "tree.nodes": nodes,
-            "tree.pairs": pairs,
-            "actions": len(self.actions),
-            "offered": int(self.tree.nodes["actions"].max(initial=0)),
-            "visits": MOST_COUNTED,
-            "horizon": self.horizon,
-        }
-
-    def check_restored(self) -> None:
-        """Raise ValueError for what a file claims, beside `spans`, and would lead kernels astray."""
-        return
+        arrays = self.state_arrays()
+        if saved.keys() != arrays.keys() or any(
+            (array.dtype, array.shape[1:]) != (saved[name].dtype, saved[name].shape[1:])
+            for name, array in arrays.items()
+        ):
+            raise ValueError("the checkpoint is not of this planner and model; plan anew")
+        self.session.recall({name: saved[name] for name in self.session.memory()})
+        for name, array in arrays.items():
+            if name.startswith("session."):
+                continue
+            found = saved[name]
+            rows = len(found) if self._used(name) is None else max(len(found), len(array))
+            self.room.take(max(0, found.nbytes - array.nbytes))
+            array = self.sized(name, array, (rows, *array.shape[1:]))
+            array[: len(found)] = found
+            array[len(found) :] = np.zeros((), array.dtype)
+        # A deadline that came while it was saved is not that of the search that goes on.
+        for field in ("promise", "state", "action", "h", "halt", "refused"):
+            self.report[field] = 0
+        self.reserve()
 
     def keep(self, before: Kept | None = None) -> Kept:
         """How the search stands between two chunks, for `put_back`.

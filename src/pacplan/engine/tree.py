@@ -71,8 +71,9 @@ Records = NDArray[Any]
 # Pairs that lie side by side, after the first of a node. Longer lists have several such blocks.
 BLOCK = 4
 
-# Records are numbered in 32 bits.
+# Records are numbered in 32 bits, and so are their visits.
 MOST_RECORDS = 2**31
+MOST_COUNTED = 2**31 - 1
 
 # Records at first. Untouched ones cost no memory, and most small searches never grow.
 FIRST_ROOM = 1024

@@ -9,7 +9,6 @@ import numba
 import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
-from numpy.typing import NDArray
 
 from pacplan.compiled.jit import address_of
 from pacplan.compiled.streams import streams
@@ -35,12 +34,6 @@ class JittedSession(Session):
         super().__init__(_handle(step, actions, stationary))
         self._step, self._actions = step, actions
         self._stationary, self._seed = stationary, seed
-
-    def offered(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        """By the user's function: any number may be a state."""
-        actions = self._actions
-        counts = (actions(int(key)) if callable(actions) else actions for key in keys)
-        return np.fromiter(counts, np.int64, len(keys))
 
     def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
         """Check that the user's function still says that the state offers as many actions."""

@@ -50,15 +50,6 @@ class Session:
     def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
         """Offer these actions in a state; raises BrokenPromiseError if the model now says otherwise."""
 
-    def offered(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
-        """How many actions each of these integers offers; 0: it is no state.
-
-        Asked of what a file names as states.
-        """
-        counts = self.handle.table.action_counts
-        states = np.clip(keys, 0, len(counts) - 1)
-        return np.where(keys == states, counts[states], 0)
-
     def stop_at(self, deadline: float | None) -> None:
         """Abort calls made after this reading of `time.perf_counter`."""
 

@@ -20,7 +20,6 @@ from pacplan.algorithms.betting.bets import (
 )
 from pacplan.algorithms.betting.guidance import GUIDANCE_FIELDS, compare
 from pacplan.compiled.jit import inlined
-from pacplan.engine.restoring import COUNT, Span
 from pacplan.models.protocol import BrokenPromiseError
 
 # The bets on the returns of an action of the root.
@@ -36,14 +35,6 @@ ACCOUNT_FIELDS = [
     *ALLOCATION_FIELDS,
     *GUIDANCE_FIELDS,
 ]
-# What their whole numbers count or point to.
-ACCOUNT_SPANS: dict[str, Span] = {
-    **dict.fromkeys(("exploits", "forces", "refill", "followed", "unguided"), COUNT),
-    "account": (0, "wealth"),
-    "forced_account": (0, "forced_wealth"),
-    "proven": (0, "grid"),
-    "forced": (0, "forced grid"),
-}
 
 
 def check_returns(

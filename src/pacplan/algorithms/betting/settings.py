@@ -33,7 +33,6 @@ BETTING_FIELDS = [
     ("least_return", np.float64),  # of the episodes that were bet on
     ("most_return", np.float64),
 ]
-CHANGING_SETTINGS = ("reserve", "bettors", "forcers", "least_return", "most_return")
 
 ANYTHING = (-math.inf, math.inf)
 """The range of returns of which nothing is known."""

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.betting.returns import ACCOUNT_FIELDS
-from pacplan.algorithms.bracket.pool import ENDED, Pool
+from pacplan.algorithms.bracket.pool import Pool
 from pacplan.engine.graph import Graph
-from pacplan.engine.restoring import COUNT, Spans, link_to
 from pacplan.engine.tree import LINKS, NODE_FIELDS, TreeArrays
 
 # A state of the tree. Its bounds lie in a table of their own.
@@ -172,47 +171,6 @@ DECISION = np.dtype(
     ],
     align=True,
 )
-
-
-# What the whole numbers count or point to ...
-SPANS: Spans = {
-    "tree.nodes": {"place": (ENDED, "states"), "branch": link_to("actions"), "depth": (0, "horizon")},
-    "steps": {"found": COUNT},
-    "root": {
-        "exploits": COUNT,
-        "proven": (0, "grid"),
-        "forced": (0, "forced grid"),
-        "forces": COUNT,
-        "forced_account": (0, "forced_wealth"),
-        "account": (0, "wealth"),
-        "refill": COUNT,
-        "followed": COUNT,
-        "unguided": COUNT,
-        "rebuilt": COUNT,
-        "pair": link_to("pairs"),
-    },
-    "decision": {
-        "best": (0, "actions"),
-        "kind": (EXPLORE, FORCED + 1),
-        "play": (0, "actions"),
-        "target": link_to("horizon"),
-        "foreseen": link_to("nodes"),
-        "advised": link_to("most actions"),
-    },
-    "settings": {"widest": COUNT},
-    "pool.states": {"first": (0, "pool.pairs"), "actions": (1, "most actions")},
-    "pool.pairs": {"n": COUNT, "outcome": (0, "found")},
-    "pool.outcomes": {"place": (ENDED, "states"), "count": COUNT, "next": link_to("found")},
-}
-# ... and what changes beside what was fixed before the search began.
-CHANGING = {
-    "settings": (
-        *("least_return", "most_return", "reserve", "bettors", "forcers"),
-        *("due", "swept", "owed", "row", "widest"),
-    ),
-    "steps": ("prior", "found"),
-    "moments": ("centre", "spread", "skew"),
-}
 
 
 class Bounds(NamedTuple):

@@ -22,12 +22,10 @@ from pacplan.algorithms.bracket.constants import (
 from pacplan.algorithms.bracket.pool import PoolArrays
 from pacplan.algorithms.bracket.records import (
     ARM,
-    CHANGING,
     DECISION,
     NODE,
     PAIR,
     SCRATCH,
-    SPANS,
     Bounds,
     Search,
 )
@@ -38,7 +36,6 @@ from pacplan.engine.curve import Points
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_graph, grown_graph
 from pacplan.engine.query import Query
-from pacplan.engine.restoring import MOST_COUNTED, require
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
 from pacplan.models.knowledge import attach
@@ -48,25 +45,12 @@ if TYPE_CHECKING:
     from pacplan.algorithms.bracket.planner import Bracket
 
 
-GROWING = frozenset(
-    {
-        *("bets", "predicted", "bounds.nodes", "bounds.caps", "bounds.pairs"),
-        *("wealth", "gaps", "forced_wealth", "graph.table.slots", "graph.canonical", "graph.peer"),
-        *("pool.states", "pool.pairs", "pool.outcomes", "pool.values", "pool.guesses"),
-        *("pool.places.slots", "scratch"),
-    }
-)
-
-
 class BracketSearch(KernelSearch):
     """One search: the tree with its bets, the root's accounts, and the pool."""
 
     kernels = episode
     notes = False
     derived = frozenset({"opening", "stakes", "entropies", "predictors", "levels"})
-    growing = GROWING
-    changing = CHANGING
-    spans = SPANS
 
     def __init__(self, planner: "Bracket", query: Query, session: Session) -> None:
         model, gamma = query.model, planner.gamma
@@ -182,26 +166,6 @@ class BracketSearch(KernelSearch):
         if self._graph is not None:
             self._graph = grown_graph(self._graph, nodes, episodes * self.horizon + 1, room)
         return episodes
-
-    def sizes(self) -> dict[str, int]:
-        """Also those of the pool, of the accounts and of their grids."""
-        grid, states, pairs, outcomes = self._setting.grid, *self._pool.used
-        return super().sizes() | {
-            "grid": grid.points,
-            "forced grid": grid.forced_points,
-            "most actions": MOST_COUNTED,
-            "states": states,
-            "pool.states": states,
-            "pool.pairs": pairs,
-            "pool.outcomes": outcomes,
-            "found": max(1, outcomes),
-        }
-
-    def check_restored(self) -> None:
-        """Raise ValueError for states of the pool that have more pairs than there are."""
-        states, pairs, _ = self._pool.used
-        offered = self._pool.arrays().states["actions"][:states]
-        require(offered.sum() == pairs, "the pairs of its pool")
 
     def _opened(self, accounts: NDArray[np.float64], used: int, beside: int = 0) -> NDArray[np.float64]:
         """Room for an action to begin betting, or for some, and for twice as many once all bet.

@@ -19,12 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.betting.returns import ACCOUNT_FIELDS, ACCOUNT_SPANS
-from pacplan.algorithms.betting.settings import BETTING_FIELDS, CHANGING_SETTINGS
-from pacplan.algorithms.canopy.constants import MOST_DRAWS, NOTES
-from pacplan.engine.restoring import COUNT, Spans, link_to
+from pacplan.algorithms.betting.returns import ACCOUNT_FIELDS
+from pacplan.algorithms.betting.settings import BETTING_FIELDS
 from pacplan.engine.search import kernel_arrays
-from pacplan.engine.tree import LINKS, NONE
+from pacplan.engine.tree import LINKS
 
 # An action of the root: the accounts of its trees and of its episodes.
 ARM = np.dtype(
@@ -173,50 +171,6 @@ SLOT = np.dtype([("state", np.int64), ("tree", np.int64), ("h", np.int64), ("val
 CELL = np.dtype([("key", np.int64), ("count", np.float64), ("centre", np.float64)])
 NOTE = np.dtype([("h", np.int64), ("state", np.int64), ("action", np.int64), ("value", np.float64)])
 PAIR = np.dtype([*LINKS], align=True)
-
-
-# What the whole numbers count or point to ...
-SPANS: Spans = {
-    "task": {
-        **dict.fromkeys(("number", "shared", "forced_spent", "began", "most_actions"), COUNT),
-        **dict.fromkeys(("forced", "stats", "draws", "actions", "play", "look"), COUNT),
-        **dict.fromkeys(("best", "action"), (0, "actions")),
-        **dict.fromkeys(("leaf", "h"), (0, "depths")),
-        "kind": (TREE, FORCED_EPISODE + 1),
-        "phase": (DECIDE, PLAY + 1),
-        "start": (0, "horizon"),
-        "at": link_to("horizon"),
-        "notes": (0, NOTES + 1),
-    },
-    "levels": {
-        **dict.fromkeys(("width", "kept"), (0, MOST_DRAWS + 1)),
-        **dict.fromkeys(("asked", "fresh"), COUNT),
-    },
-    "root": {
-        **ACCOUNT_SPANS,
-        **dict.fromkeys(("trees", "forced_trees", "recent", "due"), COUNT),
-        **dict.fromkeys(("tree_calls", "episode_calls"), COUNT),
-        "ceiling": (0, "grid"),
-        "forced_ceiling": (0, "forced grid"),
-        "leaf": (0, "depths"),
-    },
-    "widths": {"": (0, MOST_DRAWS + 1)},
-    "kept": {"": (0, MOST_DRAWS + 1)},
-    "frames": {
-        **dict.fromkeys(("rounds", "turn", "top", "chosen"), COUNT),
-        **dict.fromkeys(("child", "expanded", "stats", "draws"), COUNT),
-        "only": link_to("actions"),
-        "phase": (DRAW, EXPAND + 1),
-    },
-    "notes": {"h": (0, "depths"), "action": (NONE, COUNT[1])},
-}
-# ... and what changes beside what was fixed before the search began.
-CHANGING = {
-    "settings": CHANGING_SETTINGS,
-    "moments": ("centre", "spread", "skew"),
-    "tree_moments": ("centre", "spread", "skew"),
-    "levels": tuple(name for name in LEVEL.names or () if name not in ("span", "cap", "ended")),
-}
 
 
 @kernel_arrays

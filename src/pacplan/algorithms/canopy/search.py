@@ -23,13 +23,11 @@ from pacplan.algorithms.canopy.records import (
     ACTION_STATS,
     ARM,
     CELL,
-    CHANGING,
     DRAWN,
     FRAME,
     NOTE,
     PAIR,
     SLOT,
-    SPANS,
     TASK,
     Search,
 )
@@ -40,9 +38,8 @@ from pacplan.compiled.tiered import run
 from pacplan.engine import steps
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
-from pacplan.engine.restoring import MOST_COUNTED, require
 from pacplan.engine.search import KernelSearch
-from pacplan.engine.tree import Evidence, Reader
+from pacplan.engine.tree import MOST_COUNTED, Evidence, Reader
 from pacplan.models.knowledge import attach
 from pacplan.models.protocol import Session
 
@@ -57,9 +54,6 @@ class CanopySearch(KernelSearch):
     """One search: the tree under way, the accounts of the root's actions, and what was learnt."""
 
     derived = frozenset({"shapes", "keys", "point", "after"})
-    growing = frozenset({"action_stats", "draws", "shared", "looks", "wealth", "forced_wealth"})
-    changing = CHANGING
-    spans = SPANS
 
     def __init__(self, planner: "Canopy", query: Query, session: Session) -> None:
         model, actions = query.model, len(query.actions)
@@ -139,26 +133,6 @@ class CanopySearch(KernelSearch):
         for name, used in (("wealth", settings["bettors"]), ("forced_wealth", settings["forcers"])):
             if used == len(self.arrays[name]):
                 self.extend(name, min(int(used) + 1, len(self.actions)))
-
-    def sizes(self) -> dict[str, int]:
-        """Also those of the grids, and how much was noted."""
-        return super().sizes() | {
-            "depths": self.horizon + 1,
-            "grid": self._grid.points,
-            "forced grid": self._grid.forced_points,
-            "notes": int(self.arrays["task"][0]["notes"]),
-        }
-
-    def check_restored(self) -> None:
-        """Raise ValueError for nodes under way that the stacks have no room for."""
-        frames, task = self.arrays["frames"], self.arrays["task"][0]
-        kept = self.arrays["levels"]["kept"][:-1]
-        fits = frames["stats"] + frames["actions"] <= len(self.arrays["action_stats"])
-        fits &= frames["draws"] + frames["actions"] * kept <= len(self.arrays["draws"])
-        require(np.all(fits | (np.arange(self.horizon) > task["at"])), "a node without room")
-        require(np.all(frames["turn"] <= frames["actions"]), "the turn of an action")
-        require(task["actions"] <= len(self.arrays["looks"]), "a look ahead")
-        require(task["root"] == self.root_state, "the root")
 
     def estimates(self) -> NDArray[np.float64]:
         """Estimates of the root's actions; NaN for those never tried, whose estimates are a prior."""

@@ -249,7 +249,7 @@ class Planner(ABC):
         Seed, state and budget are those of the plan; checkpoints go on in the same file.
 
         Args:
-            path: the file that `plan(..., checkpoint=path)` wrote.
+            path: the file that `plan(..., checkpoint=path)` wrote. Resume only files that you trust.
             model: the same problem. A Python simulator is called once for each state it had reached,
                 so all its randomness must come from `rng`.
             time_limit: most seconds from now on.
@@ -260,8 +260,7 @@ class Planner(ABC):
             every: as for `plan`.
 
         Raises:
-            ValueError: the file is damaged, contradicts itself, or is of another planner, model or
-                version of pacplan.
+            ValueError: the file is damaged, or of another planner, model or version of pacplan.
             OSError: the file cannot be read.
         """
         check_model(model)

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from pacplan.bounds.memo import Memo
 from pacplan.engine.calls import STEP_FIELDS
 from pacplan.engine.graph import Graph
-from pacplan.engine.restoring import FLAG, Spans, link_to
 from pacplan.engine.tree import LINKS, TreeArrays
 
 # Arrays of records instead of many arrays, since a kernel unpacks each array of its arguments on
@@ -70,19 +69,6 @@ DECISION = np.dtype(
 BALL = np.dtype(
     [("p", np.float64), ("upper", np.float64), ("lower", np.float64), ("scratch", np.float64)]
 )
-
-
-# What the whole numbers count or point to, and what of the rules changes.
-SPANS: Spans = {
-    "root": {"pair": link_to("pairs")},
-    "decision": {
-        "stands": FLAG,
-        "best": (0, "actions"),
-        "challenger": link_to("actions"),
-        "play": (0, "actions"),
-    },
-}
-CHANGING = {"rules": ("due", "swept")}
 
 
 class Search(NamedTuple):

@@ -12,12 +12,10 @@ from pacplan.algorithms.common.horizons import split
 from pacplan.algorithms.mdp_gape import episode
 from pacplan.algorithms.mdp_gape.records import (
     BALL,
-    CHANGING,
     DECISION,
     PAIR,
     ROOT,
     RULES,
-    SPANS,
     STEP,
     Search,
 )
@@ -59,9 +57,6 @@ class GapSearch(KernelSearch):
 
     seconds_a_node = 8e-8
     derived = frozenset({"values", "radii", "memo.shares", "memo.means", "ball"})
-    growing = frozenset({"graph.table.slots", "graph.canonical", "graph.peer"})
-    changing = CHANGING
-    spans = SPANS
 
     def __init__(self, planner: "MDPGapE", query: Query, session: Session) -> None:
         model = query.model
@@ -163,10 +158,6 @@ class GapSearch(KernelSearch):
             # So that estimates need not wait for it when the search is over.
             ready(plug_in, (self._merged_state(), np.empty(0)), late=True)
         return episodes
-
-    def sizes(self) -> dict[str, int]:
-        """No pair has more visits than there were episodes, for which there are radii."""
-        return super().sizes() | {"visits": int(self.report["episodes"]) + 1}
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.engine.graph import MergeTable
-from pacplan.engine.restoring import COUNT, Spans, link_to
-from pacplan.engine.tree import LINKS, NODE_FIELDS, NONE, TreeArrays
+from pacplan.engine.tree import LINKS, NODE_FIELDS, TreeArrays
 from pacplan.models.knowledge import Bounds
 
 
@@ -84,18 +83,6 @@ RULES = np.dtype(
     ],
     align=True,
 )
-
-# What the whole numbers point to.
-SPANS: Spans = {
-    "tree.nodes": {
-        "way": link_to("pairs"),
-        "same": (0, "nodes"),
-        "twin": link_to("nodes"),
-        "reach": (NONE, COUNT[1]),
-    },
-    "tree.pairs": {"at": (0, "nodes")},
-    "counts": {"checks": COUNT},
-}
 
 # What a search counts. One record.
 COUNTS = np.dtype([("deepest", np.int64), ("checks", np.int64)])

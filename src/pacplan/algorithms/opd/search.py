@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pacplan.algorithms.common.certainty import tails_of
 from pacplan.algorithms.common.plans import best_estimate
 from pacplan.algorithms.opd import expansion
-from pacplan.algorithms.opd.records import COUNTS, NODE, PAIR, RULES, SPANS, Search, Task
+from pacplan.algorithms.opd.records import COUNTS, NODE, PAIR, RULES, Search, Task
 from pacplan.engine import steps
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_table, grown
@@ -30,8 +30,6 @@ class SequenceSearch(KernelSearch):
 
     kernels = expansion
     derived = frozenset({"rules", "tails", "table"})
-    growing = frozenset({"merged.slots", "known.slots", "dues"})
-    spans = SPANS
 
     def __init__(self, task: Task, query: Query, session: Session) -> None:
         model = query.model
