@@ -353,9 +353,9 @@ class KernelSearch:
 
     def saved_arrays(self) -> dict[str, NDArray[Any]]:
         """The same for a checkpoint: without the records of the tree that are not in use."""
-        return {name: array[: self._used(name)] for name, array in self.state_arrays().items()}
+        return {name: array[: self._in_use(name)] for name, array in self.state_arrays().items()}
 
-    def _used(self, name: str) -> int | None:
+    def _in_use(self, name: str) -> int | None:
         """How many records of an array are in use, if it is one of the tree's; None: all."""
         nodes, pairs = map(int, self.tree.arrays().used)
         return {"tree.nodes": nodes, "tree.pairs": pairs}.get(name)
@@ -377,7 +377,7 @@ class KernelSearch:
             if name.startswith("session."):
                 continue
             found = saved[name]
-            rows = len(found) if self._used(name) is None else max(len(found), len(array))
+            rows = len(found) if self._in_use(name) is None else max(len(found), len(array))
             self.room.take(max(0, found.nbytes - array.nbytes))
             array = self.sized(name, array, (rows, *array.shape[1:]))
             array[: len(found)] = found
