@@ -98,7 +98,7 @@ def clock(monkeypatch):
     """The clock that plans go by, for tests that must not depend on how busy the machine is."""
     fake = Clock()
     for module in (
-        "algorithms.common.base",
+        "algorithms.common.running",
         "algorithms.stop",
         "models.sessions",
         "engine.driver",

@@ -11,7 +11,7 @@ import pytest
 import pacplan
 from conftest import interpreted, random_small
 from pacplan import exact
-from pacplan.algorithms.common.base import run
+from pacplan.algorithms.common.running import Task
 from pacplan.bounds import expectation_interval, mean_interval
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Reuse
@@ -34,8 +34,8 @@ def episode(agent, world, decisions, seed=0, state=None):
 
 def grown(model, state, planner=PLANNER, *, reuse=None, budget=2000, seed=0):
     """A plan whose tree can be kept."""
-    limits, root = Limits(budget), np.random.SeedSequence(seed)
-    return run(planner, model, state, root, limits, reuse=reuse or Reuse())
+    root = np.random.SeedSequence(seed)
+    return planner.run(Task(model, state, root, Limits(budget), reuse=reuse or Reuse()))
 
 
 def told(tree, node=0):

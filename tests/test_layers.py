@@ -20,8 +20,8 @@ result
 algorithms.common
 algorithms
 look
+auto
 planning agent exact envs theory extending
-forecasting
 registry
 experiments
 comparison warming

@@ -9,11 +9,17 @@ import pacplan
 from conftest import random_small
 from pacplan import exact
 from pacplan.engine.interrupts import _ctrl_c
+from pacplan.auto import merging
 from pacplan.look import Look
 from pacplan.models.protocol import BrokenPromiseError
-from pacplan.planning import _merging
 
 ASKED = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7, "horizon": 2}
+
+
+def choose(model, state=None, *, seed=None, budget=None, time_limit=None, **settings):
+    """What `pacplan.plan` would choose with the same arguments."""
+    auto = pacplan.Auto(**settings)
+    return auto.choose(model, state, seed=seed, budget=budget, time_limit=time_limit)
 
 
 def few_states(state, action, rng):
@@ -158,7 +164,7 @@ def test_the_choice(model, state, settings, planner, words):
         assert "merge" not in plan.planner
     assert f"(Planned by {name}" in plan.guarantee and words in plan.guarantee
     # It is the chosen planner's own plan for this seed.
-    choice = pacplan.choose(model, state, seed=2, **limits, **asked)
+    choice = choose(model, state, seed=2, **limits, **asked)
     assert repr(choice.planner) == plan.planner
     assert plan.guarantee.endswith(f"({choice})")
     same = choice.planner.plan(model, state, seed=2, **limits)
@@ -190,7 +196,7 @@ def test_no_certificate_rests_on_what_was_not_seen(ends, hidden):
     declared = {"transitions": "deterministic"} if hidden == {"successors": None} else {"sample": True}
     looks = []
     for seed in range(8):
-        choice = pacplan.choose(model, 0, seed=seed, **ASKED, **declared)
+        choice = choose(model, 0, seed=seed, **ASKED, **declared)
         assert type(choice.planner) is pacplan.Bracket
         seen = choice.look
         # Where everything ends at once there is nothing to merge, and nothing to say of it.
@@ -202,7 +208,7 @@ def test_no_certificate_rests_on_what_was_not_seen(ends, hidden):
 
 def test_a_table_is_not_told_what_it_shows_to_be_false():
     table = rarely(0.5, ends=False)
-    for planner in (pacplan.plan, pacplan.choose):
+    for planner in (pacplan.plan, choose):
         with pytest.raises(ValueError, match="rewards were declared deterministic"):
             planner(table, 0, rewards="deterministic", seed=0, **ASKED)
         with pytest.raises(ValueError, match="transitions were declared deterministic"):
@@ -214,11 +220,11 @@ def test_games():
     assert plan.action == 1
     assert "UGapEMCTS" in plan.guarantee
     assert pacplan.plan(GAME, epsilon="10%", delta=0.1, seed=0, rule="lucb").certified
-    assert pacplan.choose(GAME, epsilon=0.1, delta=0.1).look is None
+    assert choose(GAME, epsilon=0.1, delta=0.1).look is None
     with pytest.raises(ValueError, match="gamma"):
         pacplan.plan(GAME, epsilon=0.1, delta=0.1, gamma=0.9)
     with pytest.raises(TypeError, match=r"plan takes no merge= for this model .*rule"):
-        pacplan.plan(GAME, epsilon=0.1, delta=0.1, merge="auto")
+        pacplan.plan(GAME, epsilon=0.1, delta=0.1, merge="tree")
 
 
 def test_the_answer_is_right():
@@ -248,7 +254,7 @@ def test_the_look_is_not_part_of_the_evidence():
         return few_states(state, action, rng)
 
     plan = pacplan.plan(simulator(step), 3, seed=0, **ASKED)
-    seen = pacplan.choose(simulator(few_states), 3, seed=0, **ASKED).look
+    seen = choose(simulator(few_states), 3, seed=0, **ASKED).look
     assert len(made) == seen.calls + plan.samples
 
 
@@ -267,7 +273,7 @@ def test_slow_simulators_within_a_time_limit(monkeypatch, clock):
 
     # The clock is moved by calls alone: the thread that watches the deadline must not matter.
     monkeypatch.setattr("pacplan.engine.driver._RETURN", 0.0)
-    choice = pacplan.choose(simulator(step), 0.0, time_limit=200.5, seed=0, **ASKED)
+    choice = choose(simulator(step), 0.0, time_limit=200.5, seed=0, **ASKED)
     assert choice.look.calls == len(made) == 22
     assert type(choice.planner) is pacplan.Canopy
     made.clear()
@@ -279,7 +285,7 @@ def test_slow_simulators_within_a_time_limit(monkeypatch, clock):
     assert plan.samples <= 201 - 21
     assert clock.now <= 202.5
     # Too slow for any look: what a single call shows is nothing.
-    choice = pacplan.choose(simulator(step), 0.0, time_limit=5, seed=0, **ASKED)
+    choice = choose(simulator(step), 0.0, time_limit=5, seed=0, **ASKED)
     assert choice.look.calls <= 2 and type(choice.planner) is pacplan.Bracket
     assert pacplan.plan(simulator(step), 0.0, time_limit=1, seed=0, **asked).stopped_by == "deadline"
 
@@ -340,7 +346,7 @@ def test_no_model():
     with pytest.raises(TypeError, match="model"):
         pacplan.plan("model", 0, **ASKED)
     with pytest.raises(TypeError, match="model"):
-        pacplan.choose("model", 0, **ASKED | {"epsilon": "5%"})
+        choose("model", 0, **ASKED | {"epsilon": "5%"})
 
 
 @pytest.mark.parametrize("settings", [{}, {"rewards": "deterministic"}])
@@ -429,7 +435,7 @@ def test_per_cent_of_the_range_of_values(settings, promises, epsilon):
     model = simulator(few_states, **{"reward_range": (0, 1)} | promises)
     if model.reward_range[0] > 0:
         model = simulator(lambda s, a, rng: (s, 3.0, False), **promises)
-    choice = pacplan.choose(model, 3, epsilon="5%", delta=0.1, seed=0, **settings)
+    choice = choose(model, 3, epsilon="5%", delta=0.1, seed=0, **settings)
     # Four digits, and no more than was asked for.
     assert 0.999 * epsilon < choice.planner.epsilon <= epsilon * (1 + 1e-12)
     assert choice.planner.epsilon == float(f"{choice.planner.epsilon:.4g}")
@@ -444,7 +450,7 @@ def test_a_time_limit_is_told_as_it_was_given():
 def test_no_share_of_states_is_told_where_none_recurs():
     for states in (1, 64):
         seen = Look(calls=99, again=5, recurred=5, varied=5, reached=states, states=states)
-        merge, why = _merging(simulator(few_states), {}, seen)
+        merge, why = merging(simulator(few_states), seen)
         assert (merge, why) == ("tree", ", without merging states, since no state was reached twice")
 
 

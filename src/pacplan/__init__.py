@@ -32,11 +32,10 @@ if TYPE_CHECKING:
         register,
     )
     from pacplan.algorithms.common.many import Plans
+    from pacplan.auto import Auto
     from pacplan.compiled.streams import Stream
     from pacplan.diagnosis import Advice, Diagnosis
     from pacplan.engine import SearchTree, Snapshot
-    from pacplan.forecasting import Forecast, forecast
-    from pacplan.look import Look
     from pacplan.models import (
         BrokenPromiseError,
         Model,
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
         recorded,
     )
     from pacplan.origin import Origin
-    from pacplan.planning import Choice, choose, plan, plan_many
+    from pacplan.planning import forecast, plan, plan_many
     from pacplan.policy import Policy
     from pacplan.result import Curve, Plan
 
@@ -61,15 +60,13 @@ __all__ = [
     "Advice",
     "Agent",
     "Atlas",
+    "Auto",
     "Bracket",
     "BrokenPromiseError",
     "Canopy",
-    "Choice",
     "Curve",
     "Decision",
     "Diagnosis",
-    "Forecast",
-    "Look",
     "MDPGapE",
     "Model",
     "Origin",
@@ -90,7 +87,6 @@ __all__ = [
     "ValueIteration",
     "__version__",
     "bounds",
-    "choose",
     "envs",
     "exact",
     "forecast",
@@ -108,11 +104,10 @@ __all__ = [
 _HOMES = {
     "agent": ("Agent", "Decision"),
     "algorithms.common.many": ("Plans",),
+    "auto": ("Auto",),
     "compiled.streams": ("Stream",),
     "diagnosis": ("Advice", "Diagnosis"),
     "engine": ("SearchTree", "Snapshot"),
-    "forecasting": ("Forecast", "forecast"),
-    "look": ("Look",),
     "models": (
         "BrokenPromiseError",
         "Model",
@@ -123,7 +118,7 @@ _HOMES = {
         "recorded",
     ),
     "origin": ("Origin",),
-    "planning": ("Choice", "choose", "plan", "plan_many"),
+    "planning": ("forecast", "plan", "plan_many"),
     "policy": ("Policy",),
     "result": ("Curve", "Plan"),
 }

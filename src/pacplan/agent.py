@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pacplan.algorithms.common.base import Planner, run, with_delta
+from pacplan.algorithms.common.base import Planner
+from pacplan.algorithms.common.running import Task
 from pacplan.core import checks
 from pacplan.core.keys import place
 from pacplan.engine.driver import Limits
@@ -178,18 +179,18 @@ class Agent:
         planner, delta = self.planner, self._delta
         if delta is not None and self.spread == "union":
             delta *= self._part(trees, age)
-            planner = with_delta(planner, delta)
+            planner = planner.with_delta(delta)
         # Alone, and not among `plan_many`'s: where the next decision is made, and with which delta and
         # tree, follows from this one.
-        plan = run(
-            planner,
+        task = Task(
             self.model,
             state,
             self._seeds.spawn(1)[0],
-            Limits.checked(self.budget, self.time_limit, planner.chunk),
-            reuse=Reuse(kept, 1.0 / choices) if self.reuse else None,
+            Limits.checked(self.budget, self.time_limit, None),
             crew=self._crew,
+            reuse=Reuse(kept, 1.0 / choices) if self.reuse else None,
         )
+        plan = planner.run(task)
         self.history.append(
             Decision(
                 state=state,

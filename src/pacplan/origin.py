@@ -100,32 +100,21 @@ class Origin:
         )
 
 
-def origin_of(
-    planner: Any,
-    model: Any,
-    state: Any,
-    seed: np.random.SeedSequence,
-    *,
-    budget: int | None,
-    time_limit: float | None,
-    memory_limit: int | None,
-    reused: bool,
-    side_by_side: bool,
-) -> Origin:
-    """The origin of a plan that a planner has made."""
-    module = type(planner).__module__
-    entropy: Any = seed.entropy
+def origin_of(planner: Any, task: Any) -> Origin:
+    """The origin of a plan that a planner makes of a task."""
+    module, limits = type(planner).__module__, task.limits
+    entropy: Any = task.seed.entropy
     return Origin(
-        _model=model,
-        _state=state,
+        _model=task.model,
+        _state=task.state,
         package="pacplan" if module.startswith("pacplan.") else module,
         seed=tuple(map(int, entropy)) if isinstance(entropy, Sequence) else int(entropy),
-        spawn_key=tuple(map(int, seed.spawn_key)),
-        budget=budget,
-        time_limit=time_limit,
-        memory_limit=memory_limit,
-        reused=reused,
-        side_by_side=side_by_side,
+        spawn_key=tuple(map(int, task.seed.spawn_key)),
+        budget=limits.budget,
+        time_limit=limits.time_limit,
+        memory_limit=limits.memory_limit,
+        reused=task.reuse is not None and task.reuse.tree is not None,
+        side_by_side=task.crew is not None,
         versions=_versions(),
         machine=_machine(),
     )

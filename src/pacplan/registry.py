@@ -13,6 +13,7 @@ from typing import Any
 
 from pacplan import envs
 from pacplan.algorithms import Planner, planners, register
+from pacplan.auto import Auto
 from pacplan.bounds.thresholds import NAMED, for_a_budget
 from pacplan.models import gymnasium
 from pacplan.models.protocol import Model, check_model, instead
@@ -68,8 +69,8 @@ def check_discount(problem: str, planner: str, settings: Mapping[str, Any]) -> N
         )
 
 
-def choice_settings(problem: str, settings: Mapping[str, Any], model: Model) -> dict[str, Any]:
-    """The settings with which a planner is to be chosen for a model, with defaults for what is missing.
+def auto_for(problem: str, settings: Mapping[str, Any], model: Model) -> Auto:
+    """`Auto` with these settings, and defaults for what else it needs in a model.
 
     Functions among them can be given as text, module:name. The problems of pacplan show how planning by
     sampling goes, so their tables are not looked up.
@@ -79,7 +80,7 @@ def choice_settings(problem: str, settings: Mapping[str, Any], model: Model) -> 
         key: value for key, value in _DEFAULTS.items() if key != "gamma" or not model.two_player
     }
     defaults["sample"] = not problem_imports(problem)
-    return {"gamma": None} | defaults | _with_functions(settings)
+    return Auto(**(defaults | _with_functions(settings)))
 
 
 def _with_functions(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -262,7 +262,7 @@ def test_what_differs_is_refused(saved):
 
 
 def test_another_version_is_refused(saved, monkeypatch):
-    monkeypatch.setattr("pacplan.algorithms.common.base.__version__", "99.0")
+    monkeypatch.setattr("pacplan.algorithms.common.running.__version__", "99.0")
     with pytest.raises(ValueError, match="another version"):
         PLANNER.resume(saved, MODEL)
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import pacplan
-from pacplan import planning, testing
+from pacplan import auto, testing
 from pacplan.algorithms import stop
 from pacplan.algorithms.opd import planner as opd
 from pacplan.testing import FALSE_ALARM, FAMILIES, PLANNERS, Promise, clopper_pearson, replay, verify
@@ -176,15 +176,16 @@ def test_certainty_that_rests_on_a_look_is_caught(monkeypatch):
     """OPD wherever there is one successor, and the look saw no reward vary."""
     families = ["lotteries", "exits", "promised"]
     assert verify("plan", families=families, plans=300).ok
-    chosen = planning._chosen
+    chosen = auto.Auto._chosen
 
-    def by_sight(model, possible, settings, seen):
+    def by_sight(self, task, candidates, presses):
+        seen = self._seen(task, candidates, presses)
         if seen is None or seen.again == 0 or seen.varied:
-            possible = [planner for planner in possible if type(planner) is not pacplan.OPD]
-        return chosen(model, possible, settings, seen)
+            candidates = [planner for planner in candidates if type(planner) is not pacplan.OPD]
+        return chosen(self, task, candidates, presses)
 
-    monkeypatch.setattr(planning, "_chosen", by_sight)
-    monkeypatch.setattr(planning, "left_to_chance", lambda model, *declared: model.successors != 1)
+    monkeypatch.setattr(auto.Auto, "_chosen", by_sight)
+    monkeypatch.setattr(auto, "left_to_chance", lambda model, *declared: model.successors != 1)
     monkeypatch.setattr(opd, "left_to_chance", lambda *given: [])
     report = verify("plan", families=families, plans=300)
     assert not report.errors

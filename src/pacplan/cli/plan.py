@@ -170,21 +170,19 @@ class _Task:
     """What the command asks for, checked as far as nothing is called.
 
     Attributes:
-        planner: the planner that was named; None: one is to be chosen.
+        planner: the planner.
         model: the problem.
         state: where to plan from; None: the model's own.
-        given: settings with which a planner is to be chosen.
-        saved: the checkpoint to go on from, if any.
+        resumes: whether it goes on from the checkpoint.
         seed: of all random numbers.
         budget: most calls.
         limits: what else `plan` and `resume` take.
     """
 
-    planner: "Planner | None"
+    planner: "Planner"
     model: "Model"
     state: Any
-    given: dict[str, Any]
-    saved: "Checkpoint | None"
+    resumes: bool
     seed: Any
     budget: int | None
     limits: dict[str, Any]
@@ -195,7 +193,8 @@ def run(asked: Namespace) -> None:
     from pacplan.cli.show import show
     from pacplan.registry import has_rule
 
-    planner, result = _planned(_task(asked), asked.checkpoint)
+    task = _task(asked)
+    result = _planned(task, asked.checkpoint)
     if asked.json:
         print(json.dumps(result.to_dict(), indent=2))
     else:
@@ -207,7 +206,7 @@ def run(asked: Namespace) -> None:
         raise interrupted(f"stopped; --resume goes on from {asked.checkpoint}" if left else "stopped")
     # Planners without their own rule end by the budget or the deadline, as they should.
     reached = (
-        ("certified", "rule") if has_rule(planner) else ("certified", "rule", "budget", "deadline")
+        ("certified", "rule") if has_rule(task.planner) else ("certified", "rule", "budget", "deadline")
     )
     if result.stopped_by not in reached:
         raise EndedError("", Exit.NOT_REACHED)
@@ -217,7 +216,7 @@ def _task(asked: Namespace) -> _Task:
     """What is asked for. Nothing of it is called, except what makes the problem."""
     from pacplan.engine.seeds import seed_sequence
     from pacplan.models.protocol import check_model
-    from pacplan.registry import check_discount, choice_settings, planner_of
+    from pacplan.registry import auto_for, check_discount, planner_of
     from pacplan.views.page import check_page
 
     try:
@@ -236,7 +235,7 @@ def _task(asked: Namespace) -> _Task:
         if not model.two_player:
             check_discount(asked.problem, "bracket" if planner is None else asked.planner, given)
         if planner is None:
-            given = choice_settings(asked.problem, given, model)
+            planner = auto_for(asked.problem, given, model)
     except (TypeError, ValueError, ImportError) as error:
         raise wrong_usage(translated(str(error))) from error
     limits = {
@@ -246,7 +245,7 @@ def _task(asked: Namespace) -> _Task:
     }
     if asked.every is not None:
         limits["every"] = asked.every
-    return _Task(planner, model, state, given, saved, seed, budget, limits)
+    return _Task(planner, model, state, saved is not None, seed, budget, limits)
 
 
 def _settings(asked: Namespace) -> dict[str, Any]:
@@ -280,12 +279,16 @@ def _checkpoint(asked: Namespace) -> "Checkpoint":
     return saved
 
 
-def _planned(task: _Task, checkpoint: Path | None) -> "tuple[Planner, Plan]":
-    """The planner, which may have been chosen, and its plan."""
+def _planned(task: _Task, checkpoint: Path | None) -> "Plan":
+    """The plan."""
     from pacplan.models.protocol import BrokenPromiseError
 
     try:
-        return _decision(task, checkpoint)
+        if task.resumes:
+            assert checkpoint is not None
+            return task.planner.resume(checkpoint, task.model, **task.limits)
+        asked = task.limits | {"seed": task.seed, "budget": task.budget, "checkpoint": checkpoint}
+        return task.planner.plan(task.model, task.state, **asked)
     except (BrokenPromiseError, MemoryError) as error:
         raise failure(translated(str(error))) from error
     except Exception as error:
@@ -298,22 +301,6 @@ def _planned(task: _Task, checkpoint: Path | None) -> "tuple[Planner, Plan]":
             words = f"cannot write the checkpoint {checkpoint}: {error.strerror or error}"
             raise failure(words) from error
         raise
-
-
-def _decision(task: _Task, checkpoint: Path | None) -> "tuple[Planner, Plan]":
-    from pacplan.planning import decided, decided_before
-
-    asked = task.limits | {"seed": task.seed, "budget": task.budget, "checkpoint": checkpoint}
-    if task.saved is None:
-        if task.planner is not None:
-            return task.planner, task.planner.plan(task.model, task.state, **asked)
-        choice, result = decided(task.model, task.state, task.given, **asked)
-        return choice.planner, result
-    assert checkpoint is not None
-    if task.planner is not None:
-        return task.planner, task.planner.resume(checkpoint, task.model, **task.limits)
-    choice = decided_before(task.saved, task.model, task.given)
-    return choice.planner, choice.told(choice.planner.resume(checkpoint, task.model, **task.limits))
 
 
 # Options that change nothing about the plan, by how many words follow; the seed is always given.

@@ -58,7 +58,7 @@ class Atlas(Planner):
     keeps_checkpoints = False
     rehearses = False
     kind_matters = True
-    gives_up = False
+    patience: tuple[float, float] | None = None
 
     def __init__(
         self,
@@ -83,10 +83,13 @@ class Atlas(Planner):
             None if value_range is None else checks.interval("value_range", value_range, "return")
         )
 
-    def giving_up(self) -> "Atlas":
-        """The same planner, which raises `GrowingError` if new states keep coming before a round."""
+    def giving_up(self, calls: int, seconds: float | None = None) -> "Atlas":
+        """The same planner, which raises `GrowingError` if new states keep coming before a round.
+
+        It does so after so many calls, or seconds, at the earliest.
+        """
         found = copy.copy(self)
-        found.gives_up = True
+        found.patience = calls, math.inf if seconds is None else seconds
         return found
 
     def check_query(self, query: Query, limits: Limits) -> None:

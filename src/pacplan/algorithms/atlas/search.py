@@ -1,6 +1,7 @@
 """The algorithm: chart, design, prove."""
 
 import math
+import time
 from collections.abc import Generator
 from typing import Any
 
@@ -51,9 +52,8 @@ _PATIENCE = 8
 # Pairs are hard that still take so many times their plan, and so many calls.
 _HARD, _MANY = 3.0, 50.0
 
-# New states keep coming if there are so many times those there were after half of the calls, after this
-# many.
-_KEEP_COMING, _PATIENT = 1.5, 10_000
+# New states keep coming if there are so many times those there were after half of the calls.
+_KEEP_COMING = 1.5
 
 Work = Generator[None, None, Any]
 
@@ -64,11 +64,12 @@ class GrowingError(Exception):
     Args:
         states: how many were found.
         calls: how many were made. No delta was spent.
+        seconds: since the first one.
     """
 
-    def __init__(self, states: int, calls: int) -> None:
+    def __init__(self, states: int, calls: int, seconds: float) -> None:
         super().__init__(f"after {calls:,} calls there are {states:,} states, and new ones keep coming")
-        self.states, self.calls = states, calls
+        self.states, self.calls, self.seconds = states, calls, seconds
 
 
 class AtlasSearch(KernelSearch):
@@ -110,7 +111,7 @@ class AtlasSearch(KernelSearch):
         self.losses = self.upper - self.lower
         self.proven: Design | None = None
         self._rounds = 0
-        self._gives_up, self._grown = planner.gives_up, [(0, 1)]
+        self._patience, self._grown, self._began = planner.patience, [(0, 1)], 0.0
         self._work = self._plan()
 
     # The algorithm. Its parts yield whenever there are calls to be made, or something took time.
@@ -122,6 +123,7 @@ class AtlasSearch(KernelSearch):
             return
         learn, left = _LEARN, _FINE
         coarse, due, references, chosen = 0, 0.0, None, 0.0
+        self._began = time.perf_counter()
         while self.gap > self._epsilon:
             designer = yield from self._chart()
             found = designer.found
@@ -156,11 +158,14 @@ class AtlasSearch(KernelSearch):
         """Raise GrowingError if new states keep coming, where that is wanted and no round was begun."""
         calls = int(self.records.calls.sum())
         self._grown.append((calls, states))
-        if not self._gives_up or self._rounds > 0 or calls < _PATIENT:
+        seconds = time.perf_counter() - self._began
+        if self._patience is None or self._rounds > 0:
+            return
+        if calls < self._patience[0] and seconds < self._patience[1]:
             return
         before = max(then for made, then in self._grown if 2 * made <= calls)
         if states > _KEEP_COMING * before:
-            raise GrowingError(states, calls)
+            raise GrowingError(states, calls, seconds)
 
     def _prove_coarsely(self, designer: Designer, calls: float, before: int) -> Work:
         """Prove what can be proven with few calls, so that a plan that is stopped has a gap."""

@@ -1,0 +1,418 @@
+"""Auto: the planner that chooses a planner for the model, and says which and why."""
+
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from inspect import signature
+from typing import Any, TypeVar
+
+import numpy as np
+
+from pacplan.algorithms import (
+    OPD,
+    Atlas,
+    Bracket,
+    Canopy,
+    Planner,
+    UGapEMCTS,
+    ValueIteration,
+    planners,
+)
+from pacplan.algorithms.atlas.search import GrowingError
+from pacplan.algorithms.common.certainty import left_to_chance
+from pacplan.algorithms.common.confidence import Knowledge
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon
+from pacplan.algorithms.common.running import Task
+from pacplan.core import checks
+from pacplan.core.words import at_least, exactly
+from pacplan.engine.driver import Limits
+from pacplan.engine.interrupts import Presses, interrupts
+from pacplan.engine.query import Query
+from pacplan.engine.seeds import Seed, seed_sequence
+from pacplan.engine.values import step_width
+from pacplan.look import MOST_CALLS, Look, look
+from pacplan.models.knowledge import Bounds, Function
+from pacplan.models.outcomes import Outcomes
+from pacplan.models.protocol import Model, check_model
+from pacplan.result import Plan
+
+# Part of a budget, or of a time limit, that a look may take.
+_LOOK_PART = 0.1
+# The look has a stream of its own, so that the plan is the planner's own for this seed; and so has
+# Bracket after Atlas has given up, because that depended on the draws.
+_LOOK_STREAM, _NEXT_STREAM = 0x100C, 0xA71A
+# What is left of a time limit of which a look has taken more than its part.
+_LEAST_SECONDS = 1e-3
+# After so many calls, or this part of a budget or time limit, Atlas may give up.
+_PATIENCE, _PATIENT_PART = 10_000, 0.25
+
+
+P = TypeVar("P", bound=Planner)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A planner, and why it was chosen.
+
+    Attributes:
+        planner: the planner, ready to plan.
+        why: the reason, to follow its name.
+        look: what was seen of the model first; None if nothing was.
+    """
+
+    planner: Planner
+    why: str
+    look: Look | None = None
+
+    def __str__(self) -> str:
+        return f"Planned by {type(self.planner).__name__}{self.why}."
+
+
+class Auto(Planner):
+    """Chooses the planner for the model; `plan.guarantee` says which it was, and why.
+
+    Where every probability is known, in a table or in `Outcomes`, it samples nothing: `ValueIteration`
+    computes the answer, with certain bounds. Otherwise it looks at the model first, with about a
+    hundred calls that no bound uses, and chooses: `OPD` if you declare that nothing is random; `Canopy`
+    if every successor is new, as with continuous noise; `Atlas` if states recur; else `Bracket`; and
+    `UGapEMCTS` for games of two players. If new states keep coming, Atlas hands over to Bracket before
+    it has spent any of delta.
+
+    The calls of the look are not counted; they are at most a tenth of a budget, and take at most a
+    tenth of a time limit.
+
+    Args:
+        epsilon: how far from optimal the action may be, in the model's reward units; or, as in "5%", in
+            per cent of the range of values: that of `value_range`, if it is given, else what the
+            rewards of all steps can add up to.
+        delta: probability with which the guarantee may fail.
+        gamma: discount in [0, 1]; 1 needs a horizon. Games have none.
+        horizon: number of steps, after which nothing counts; by default the planner's own.
+        value_range: (low, high), if you know that what an episode earns from any state on, discounted
+            from there, lies between them, whatever is done.
+        value_bounds: (lower, upper), numbers or functions of the state and the number of steps taken,
+            if you know that optimal values lie between them.
+        policy: a policy that may be good, for `Bracket`: a function of the state. Guidance only.
+        value: guesses of optimal values, for `Bracket`: a function of the state. Guidance only.
+        rewards: "deterministic" if a state and action always pay the same.
+        transitions: "deterministic" if a state and action always lead to the same state.
+        merge: of `Bracket`; "auto" leaves it to the look.
+        sample: plan by sampling where every probability is known. So does any setting that only
+            planners that sample have.
+        settings: further settings of the planner, such as `goal=`.
+    """
+
+    name = "auto"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float | str,
+        delta: float,
+        gamma: float | None = None,
+        horizon: int | None = None,
+        value_range: tuple[float, float] | None = None,
+        value_bounds: Bounds | None = None,
+        policy: Function | None = None,
+        value: Function | None = None,
+        rewards: Knowledge | None = None,
+        transitions: Knowledge | None = None,
+        merge: str = "auto",
+        sample: bool = False,
+        **settings: Any,
+    ) -> None:
+        super().__init__()
+        self.epsilon, self.gamma, self.merge = epsilon, gamma, merge
+        self.delta = checks.probability("delta", delta)
+        self.sample = checks.flag("sample", sample)
+        named = {
+            "horizon": horizon,
+            "value_range": value_range,
+            "value_bounds": value_bounds,
+            "policy": policy,
+            "value": value,
+            "rewards": rewards,
+            "transitions": transitions,
+        }
+        self._given = {name: given for name, given in named.items() if given is not None} | settings
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All settings by name that were given."""
+        own = {name: getattr(self, name) for name in ("epsilon", "delta", "gamma", "merge", "sample")}
+        return own | self._given
+
+    def check_query(self, query: Query, limits: Limits) -> None:
+        """Raise ValueError for what the likeliest planner cannot handle."""
+        self.candidates(query.model)[0].check_query(query, limits)
+
+    def start(self, query: Query, session: Any) -> Any:
+        """Never called: `run` leaves the search to the planner that it chooses."""
+        raise NotImplementedError
+
+    def run(self, task: Task) -> Plan:
+        """The plan of the planner that suits the model."""
+        limits = task.limits
+        if task.checkpoint is not None:
+            task.model.fingerprint()  # Before the look, which may leave something in what it holds.
+        with interrupts(limits.raise_interrupts) as presses:
+            choice = self._choice(task, None if limits.raise_interrupts else presses)
+            spent = 0.0 if choice.look is None else choice.look.seconds
+            wasted = 0
+            try:
+                found = choice.planner.run(_rest(task, spent))
+            except GrowingError as growing:
+                wasted = growing.calls
+                choice = self._instead(task.model, choice, growing)
+                found = choice.planner.run(_rest(_anew(task), spent + growing.seconds, wasted))
+        assert found.origin is not None
+        return replace(
+            found,
+            guarantee=f"{found.guarantee} ({choice})",
+            interrupted=found.interrupted or presses.any,
+            origin=replace(
+                found.origin, time_limit=limits.time_limit
+            ),  # That of the look and the plan.
+            calls_made=found.calls_made + wasted,
+        )
+
+    def choose(
+        self,
+        model: Model,
+        state: Any = None,
+        *,
+        seed: Seed = None,
+        budget: int | None = None,
+        time_limit: float | None = None,
+    ) -> Choice:
+        """The planner that `plan` would use with these arguments, and why. It calls the model."""
+        check_model(model)
+        limits = Limits.checked(budget, time_limit, None)
+        state = model.initial_state() if state is None else state
+        return self._choice(Task(model, state, seed_sequence(seed), limits), None)
+
+    def candidates(self, model: Model) -> list[Planner]:
+        """The planners that it chooses among, the most likely one first.
+
+        Raises:
+            ValueError: a setting out of range.
+            TypeError: a setting of the wrong type, or one that no planner for this model has.
+        """
+        given, merge, gamma = self._given, self.merge, self.gamma
+        sampled: dict[str, Any] = {"epsilon": self._accuracy(model), "delta": self.delta}
+        if model.two_player:
+            if gamma is not None:
+                raise ValueError("a game of two players has no discount: leave gamma out")
+            given = given if merge == "auto" else given | {"merge": merge}
+            _check_names(UGapEMCTS, given)
+            return [UGapEMCTS(**sampled, **given)]
+        if gamma is None:
+            raise TypeError("plan() needs gamma, the discount: pass gamma=1 and horizon= for none")
+        _check_names(Bracket, given)
+        certain = {"epsilon": sampled["epsilon"], "gamma": gamma}
+        sampled["gamma"] = gamma
+        any_merge = merge == "auto"
+        known = model.known or isinstance(model, Outcomes)
+        if known and any_merge and not self.sample and _takes(ValueIteration, given):
+            return [ValueIteration(**certain, **given)]
+        merges: tuple[Any, ...] = (merge,)
+        if any_merge:
+            merges = ("stationary", "depth", "tree") if model.stationary else ("depth", "tree")
+        found: list[Planner] = [Bracket(merge=nodes, **sampled, **given) for nodes in merges]
+        if any_merge and _takes(Canopy, given):
+            found.append(Canopy(**sampled, **given))
+        # Where nothing is random, there is no need for guidance.
+        plain = _without(given, "policy", "value")
+        if _nothing_random(model, given) and _takes(OPD, plain):
+            found.insert(0, OPD(merge=merges[0], **certain, **plain))
+        return found
+
+    def _choice(self, task: Task, presses: Presses | None) -> Choice:
+        """The planner for a task, and why; nothing is looked at if a checkpoint says which."""
+        candidates = self.candidates(task.model)
+        if task.saved is not None:
+            written = task.saved.header["planner"]
+            for planner in candidates:
+                if planner.identity == written:
+                    return Choice(planner, ", as chosen before")
+            raise ValueError(
+                f"the checkpoint is from another planner: it was written for {written}, and with these "
+                f"settings it would be one such as {candidates[0]!r}"
+            )
+        candidates[0].check_query(task.query(), task.limits)  # Before the first call.
+        choice = self._chosen(task, candidates, presses)
+        if not isinstance(self.epsilon, str):
+            return choice
+        accuracy = exactly(self._accuracy(task.model))
+        said = f"{choice.why}; epsilon={self.epsilon} of the range of values is {accuracy}"
+        return replace(choice, why=said)
+
+    def _chosen(self, task: Task, candidates: list[Planner], presses: Presses | None) -> Choice:
+        first, model = candidates[0], task.model
+        if isinstance(first, UGapEMCTS):
+            return Choice(first, ", which is for games of two players")
+        if isinstance(first, ValueIteration):
+            return Choice(first, ", since every probability is known")
+        seen = self._seen(task, candidates, presses)
+        if isinstance(first, OPD):
+            return Choice(first, f", since nothing is random: {self._declared()}", seen)
+        canopy, atlas = _of(candidates, Canopy), _of(candidates, Atlas)
+        if canopy is not None and seen is not None and not seen.successors_recur:
+            why = (
+                f": of {seen.again} calls of the same pairs {seen.recurred or 'none'} led where "
+                "another had, so every successor may be new"
+            )
+            return Choice(canopy, why, seen)
+        alone = task.crew is None and task.checkpoint is None and task.reuse is None
+        if atlas is not None and alone and seen is not None and seen.states_recur:
+            limits = task.limits
+            calls = min(_PATIENCE, int(_PATIENT_PART * (limits.budget or checks.LARGEST)))
+            seconds = None if limits.time_limit is None else _PATIENT_PART * limits.time_limit
+            why = f", since states recur: {_counted(model, seen)}"
+            return Choice(atlas.giving_up(calls, seconds), why, seen)
+        merge, why = (self.merge, "") if self.merge != "auto" else merging(model, seen)
+        bracket = next(p for p in candidates if isinstance(p, Bracket) and p.merge == merge)
+        return Choice(bracket, why, seen)
+
+    def _instead(self, model: Model, choice: Choice, growing: GrowingError) -> Choice:
+        """Who plans if Atlas has given up."""
+        candidates = self.candidates(model)
+        bracket = next(p for p in candidates if isinstance(p, Bracket) and p.merge != "stationary")
+        why = (
+            f", after Atlas had found {growing.states:,} states in {growing.calls:,} calls and new "
+            "ones kept coming"
+        )
+        return Choice(bracket, why, choice.look)
+
+    def _seen(self, task: Task, candidates: list[Planner], presses: Presses | None) -> Look | None:
+        """What a look shows; None if the budget is too small for one."""
+        limits, model, seed = task.limits, task.model, task.seed
+        if limits.budget is not None and _LOOK_PART * limits.budget < MOST_CALLS:
+            return None
+        bracket = _of(candidates, Bracket)
+        assert bracket is not None
+        return look(
+            model,
+            task.state,
+            min(model.steps or checks.LARGEST, bracket.horizon_for(model, limits.budget)),
+            np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, _LOOK_STREAM)),
+            seconds=None if limits.time_limit is None else _LOOK_PART * limits.time_limit,
+            deterministic=self._given.get("transitions") == "deterministic",
+            same_rewards=self._given.get("rewards") == "deterministic",
+            presses=presses,
+        )
+
+    def _declared(self) -> str:
+        """Who said that nothing is random."""
+        if self._given.get("rewards") != "deterministic":
+            return "the model's table shows it"
+        one = "the model promises successors=1"
+        if self._given.get("transitions") == "deterministic":
+            one = 'transitions="deterministic" says so'
+        return f'{one}, and rewards="deterministic" of rewards'
+
+    def _accuracy(self, model: Model) -> float:
+        """Epsilon in the model's reward units, if it is given in per cent of the range of values.
+
+        It has four digits, rounded down, so that it can be written, and is no more than was asked for.
+        """
+        epsilon = self.epsilon
+        if not isinstance(epsilon, str):
+            return epsilon
+        try:
+            part = float(epsilon.removesuffix("%")) / 100.0
+        except ValueError:
+            part = -1.0
+        if not epsilon.endswith("%") or not 0.0 <= part <= 1.0:
+            raise ValueError(f"epsilon must be a number, or per cent as in '5%', got {epsilon!r}")
+        # Twelve digits first: what sums of doubles are off by is not rounded down.
+        return float(at_least(float(f"{part * self._range(model):.12g}")))
+
+    def _range(self, model: Model) -> float:
+        """By how much values can differ."""
+        if "value_range" in self._given:
+            low, high = checks.interval("value_range", self._given["value_range"], "return")
+            return high - low
+        width = step_width(model.reward_range, model.may_end)
+        if self.gamma is None or model.two_player:
+            return width
+        gamma, horizon = check_gamma_and_horizon(self.gamma, self._given.get("horizon"))
+        if gamma == 1.0:
+            assert horizon is not None
+            return width * horizon
+        left = 0.0 if horizon is None else gamma**horizon
+        return width * (1.0 - left) / (1.0 - gamma)
+
+
+def merging(model: Model, seen: Look | None) -> tuple[str, str]:
+    """What the nodes of `Bracket` should stand for, and why."""
+    if seen is None or seen.reached == 0:
+        return "depth", ", with equal states of the same step merged"
+    counted = _counted(model, seen)
+    if seen.states_recur and model.stationary:
+        return "stationary", f", with equal states merged, since only {counted}"
+    if seen.some_states_recur:
+        return "depth", f", with equal states of the same step merged, since {counted}"
+    return "tree", f", without merging states, since {counted}"
+
+
+def _counted(model: Model, seen: Look) -> str:
+    """How many states a look has reached, and whether anything random was seen."""
+    counted = f"{seen.states} of {seen.reached} states that were reached were different"
+    if seen.states == seen.reached:
+        counted = "no state was reached twice"
+    if seen.again > 0 and seen.varied == 0 and not model.known:
+        counted += (
+            ' (nothing random was seen; if nothing is, say transitions="deterministic" and '
+            'rewards="deterministic")'
+        )
+    return counted
+
+
+def _rest(task: Task, seconds: float, calls: int = 0) -> Task:
+    """What is left of a task after some time and calls."""
+    limits = task.limits
+    if limits.time_limit is not None:
+        limits = replace(limits, time_limit=max(limits.time_limit - seconds, _LEAST_SECONDS))
+    if limits.budget is not None:
+        limits = replace(limits, budget=max(limits.budget - calls, 1))
+    return replace(task, limits=limits)
+
+
+def _anew(task: Task) -> Task:
+    """The same task with other random numbers."""
+    seed = task.seed
+    key = (*seed.spawn_key, _NEXT_STREAM)
+    return replace(task, seed=np.random.SeedSequence(seed.entropy, spawn_key=key))
+
+
+def _of(candidates: list[Planner], kind: type[P]) -> P | None:
+    """The first planner of a kind."""
+    return next((planner for planner in candidates if isinstance(planner, kind)), None)
+
+
+def _without(settings: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if name not in names}
+
+
+def _takes(planner: type[Planner], settings: dict[str, Any]) -> bool:
+    """Whether a planner has all these settings."""
+    return set(settings) <= set(signature(planner).parameters)
+
+
+def _check_names(planner: type[Planner], settings: dict[str, Any]) -> None:
+    """Raise TypeError for a setting that the planner does not have."""
+    takes = set(signature(planner).parameters)
+    for name in settings.keys() - takes:
+        others = [other for other, cls in planners.items() if name in signature(cls).parameters]
+        own = set(signature(Planner.plan).parameters) - {"self", "model", "state"}
+        near = get_close_matches(name, sorted(own | takes), 1)
+        hint = f" (did you mean {near[0]}=?)" if near else ""
+        if others:
+            hint = f" ({', '.join(others)} would take it)"
+        known = ", ".join(f"{taken}=" for taken in signature(planner).parameters)
+        raise TypeError(f"plan takes no {name}= for this model{hint}; it takes {known}")
+
+
+def _nothing_random(model: Model, settings: dict[str, Any]) -> bool:
+    """Whether the model's table or what was declared leaves nothing to chance."""
+    declared = [settings.get(name, "unknown") for name in ("transitions", "rewards")]
+    return "known" not in declared and not left_to_chance(model, *declared)
