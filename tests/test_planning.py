@@ -8,8 +8,8 @@ import pytest
 import pacplan
 from conftest import random_small
 from pacplan import exact
-from pacplan.engine.interrupts import _ctrl_c
 from pacplan.auto import merging
+from pacplan.engine.interrupts import _ctrl_c
 from pacplan.look import Look
 from pacplan.models.protocol import BrokenPromiseError
 
