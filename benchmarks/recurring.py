@@ -23,6 +23,7 @@ from rich.table import Table
 
 import pacplan
 from pacplan import envs
+from pacplan.testing.problems import Hidden
 
 DELTA = 0.1
 # Of each state and action: (probability, successor or None at an end, reward).
@@ -76,18 +77,6 @@ class Listed:
         )
 
 
-class Untold:
-    """A table whose planner does not know that it is one."""
-
-    known, compiled, states, listed = False, True, None, None
-
-    def __init__(self, table: Any) -> None:
-        self._table = table
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._table, name)
-
-
 @dataclass(frozen=True)
 class Tabled:
     """A problem of ours that is a table."""
@@ -101,7 +90,7 @@ class Tabled:
 
     def sampled(self, told: bool) -> Any:
         """The same, which the planner may or may not see to be a table."""
-        return self.table if told else Untold(self.table)
+        return self.table if told else Hidden(self.table)
 
 
 @dataclass(frozen=True)
