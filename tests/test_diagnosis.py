@@ -11,7 +11,7 @@ import everyday
 import pacplan
 from command_line import run
 from pacplan import Simulator
-from pacplan.cli.spelling import translated
+from pacplan.cli.options import in_options
 from pacplan.diagnosis import Advice, outlook
 
 GARNET = pacplan.envs.garnet(seed=0)
@@ -147,11 +147,11 @@ def test_advice_is_given_in_the_words_of_the_caller():
         "epsilon=0.5 (why)",
         "horizon=... (why)",
     ]
-    assert [translated(advice.text()) for advice in each] == [
-        "--merge depth (why)",
-        "--option value_bounds=module:name (why)",
+    assert [in_options(advice.text()) for advice in each] == [
+        '--merge "depth" (why)',
+        "--option value_bounds=... (why)",
         "--epsilon 0.5 (why)",
-        "--horizon N (why)",
+        "--horizon ... (why)",
     ]
 
 
@@ -161,7 +161,7 @@ def test_the_command_says_what_to_try():
     assert done.code == 3
     assert done.stdout.startswith("Not certified: action ")
     assert "Asked for epsilon = 0.1, and action" in done.words
-    assert "Try --merge stationary" in done.words
+    assert 'Try --merge "stationary"' in done.words
 
 
 def test_the_goal_and_the_tail_are_taken_into_account():

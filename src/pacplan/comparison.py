@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms import Planner
 from pacplan.core import checks
-from pacplan.core.text import table
 from pacplan.experiments.results import Results
 from pacplan.experiments.runner import complete
 from pacplan.experiments.runs import Record, made, prepare
 from pacplan.experiments.summary import mean
 from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
+from pacplan.views import terminal
 from pacplan.views.style import TAKEN, check_picture, library
 
 
@@ -144,7 +144,7 @@ def show(rows: Sequence[Row], budget: int, runs: int) -> None:
             )
         )
     print(f"{runs} problem{'s' * (runs != 1)}, {budget:,} calls each")
-    print("\n".join(table(cells, left=(0,))))
+    terminal.show(terminal.table(cells, left=(0,)))
 
 
 def _ranked(rows: Sequence[Row]) -> list[Row]:

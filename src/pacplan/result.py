@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.core.keys import place, same
-from pacplan.core.text import printable, table
-from pacplan.core.words import at_least, at_most, estimated, exactly, risk
+from pacplan.core.words import at_least, at_most, exactly, printable, risk
 from pacplan.diagnosis import Diagnosis
 from pacplan.engine.tree import SearchTree
 from pacplan.origin import Origin
@@ -229,20 +229,12 @@ class Plan:
         return plan_html(self)
 
     def __str__(self) -> str:
-        bounds = self.lower is not None and self.upper is not None
-        rows = [("", "action", *(("lower", "upper") if bounds else ()), "estimate", "calls")]
-        for i, action in enumerate(self.actions):
-            interval: tuple[str, ...] = ()
-            if self.lower is not None and self.upper is not None:
-                interval = (at_least(self.lower[i]), at_most(self.upper[i]))
-            mark = ">" if same(action, self.action) else ""
-            estimate = estimated(self.values[i])
-            rows.append(
-                (mark, " ".join(str(action).split()), *interval, estimate, f"{self.calls[i]:,}")
-            )
+        from pacplan.views.terminal import console, intervals, text_of
+
+        table = text_of(intervals(self, console(StringIO()), bars=False))
         warned = [self.warning, ""] if self.warning else []
         told = (self.guarantee, self.found, self.effort, self.question)
-        lines = [*warned, *table(rows), "", *(printable(line) for line in told if line)]
+        lines = [*warned, table, "", *(printable(line) for line in told if line)]
         if self.diagnosis is not None:
             lines.append(printable(self.diagnosis.explanation()))
         return "\n".join(lines)

@@ -114,8 +114,8 @@ def test_tables_round_bounds_outwards():
     pacplan.MDPGapE(epsilon=0.3, delta=0.1, gamma=0.7, horizon=3).plan(
         pacplan.envs.garnet(states=20, seed=0), 0, seed=0, budget=2000, callback=seen.append
     )
-    table = progress_table(seen[-1], 0.3, 2000).renderables[1]
-    shown = {column.header: list(column.cells) for column in table.columns}
+    table = progress_table(seen[-1], 0.3, 2000, Console(width=100)).renderables[1]
+    shown = {column.header: list(map(str, column.cells)) for column in table.columns}
     lines = str(plan).removeprefix(f"{plan.warning}\n\n").splitlines()
     rows = [line.replace(">", " ").split() for line in lines[1:6]]
     assert [row[1] for row in rows] == shown["lower"]
@@ -156,7 +156,7 @@ def test_names_command_no_terminal(capsys):
         snapshots = []
         plan = planner.plan(model, 0, seed=0, budget=50, callback=lambda s, to=snapshots: to.append(s))
         console = Console(file=io.StringIO(), width=200)
-        console.print(progress_table(snapshots[-1], None, None))
+        console.print(progress_table(snapshots[-1], None, None, console))
         show(plan)
         shown = [str(plan), repr(plan), console.file.getvalue(), capsys.readouterr().out]
         for text in shown:

@@ -456,7 +456,7 @@ def test_progress_table_shows_every_action():
     seen = []
     plan = PLANNER.plan(MODEL, 0, seed=0, callback=seen.append)
     console = Console(width=100, record=True, file=io.StringIO())
-    console.print(progress_table(seen[-1], 1.0, None))
+    console.print(progress_table(seen[-1], 1.0, None, console))
     text = console.export_text()
     for lower, upper in zip(plan.lower, plan.upper, strict=True):
         assert at_least(lower) in text

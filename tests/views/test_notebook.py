@@ -140,7 +140,7 @@ CELLS = [
     "pacplan.UCT(gamma=0.7).plan(model, 0, seed=0, budget=500, progress=True).action",
     "agent = pacplan.Agent(pacplan.UCT(gamma=0.7), model, budget=50, seed=0)\n"
     "agent.act(0)\nagent.history",
-    "from pacplan.views.bar import bar\n"
+    "from pacplan.views.progress import bar\n"
     "with bar(10, 0, 'runs', show=True) as advance:\n    [advance(1) for _ in range(10)]",
     "'ipywidgets' in sys.modules",
 ]
@@ -182,29 +182,15 @@ def test_a_notebook_for_real(notebook):
     assert results[-1]["text/plain"] == "False"
     assert not any(output.output_type == "error" for cell in made.cells for output in cell.outputs)
     # The progress was shown in one place, and is gone.
-    for cell, words in ((2, "of 20,000 calls"), (3, "of 500 calls"), (5, "of 10 runs")):
+    for cell, words in ((2, "of 20,000 calls"), (3, "of 500 calls"), (5, "0/10 runs")):
         shown_here = [text for index, text in seen if index == cell]
-        assert words in shown_here[0]
+        assert any(words in re.sub("<.*?>", "", text) for text in shown_here)
         assert shown_here[-1] == ""
         places = [o for o in made.cells[cell].outputs if o.output_type == "display_data"]
         assert len(places) == 1 and places[0].data.get("text/html") == ""
         for text in shown_here:
             Fragment(text)
-    assert "<svg" in next(text for index, text in seen if index == 2)
-
-
-def test_ipython_in_a_terminal_is_no_notebook(monkeypatch):
-    class Shell:
-        pass
-
-    class IPython:
-        get_ipython = staticmethod(Shell)
-
-    from pacplan.views.progress import notebook_output
-
-    monkeypatch.setitem(sys.modules, "IPython", IPython)
-    with notebook_output() as write:
-        assert write is None
+    assert "━" in next(text for index, text in seen if index == 2 and text)
 
 
 def test_planning_imports_no_notebook():

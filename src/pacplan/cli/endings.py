@@ -1,8 +1,12 @@
 """How the command ends: its exit codes, and the one line that says what went wrong."""
 
 import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
+
+from pacplan.cli.options import in_options
 
 
 class Exit(IntEnum):
@@ -23,25 +27,37 @@ class EndedError(Exception):
         self.code = code
 
 
-def wrong_usage(words: object) -> EndedError:
-    """The command cannot be run like this."""
-    return EndedError(words, Exit.USAGE)
-
-
-def failure(words: object) -> EndedError:
-    """The command was right, and something else went wrong."""
-    return EndedError(words, Exit.ERROR)
-
-
 def interrupted(words: str) -> EndedError:
     """What ends the command after Ctrl-C; pressed again, it finds nothing left to stop."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return EndedError(words, Exit.INTERRUPTED)
 
 
-def unwritten(error: OSError, place: Path | None) -> EndedError:
-    """A file could not be written."""
-    return failure(
-        f"cannot write {error.filename or place}: {error.strerror or error}. What was finished is "
-        "kept: once this is fixed, the same command continues"
-    )
+@contextmanager
+def reported(place: Path | None = None, said: Callable[[str], str] = in_options) -> Iterator[None]:
+    """End the command with a line for what the library raises, and Ctrl-C, while this lasts.
+
+    What the user's own code raises has notes, and passes.
+
+    Args:
+        place: where results are kept, from which the same command continues.
+        said: puts the library's words into those of the command.
+    """
+    from pacplan.models.protocol import BrokenPromiseError
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        if place is None:
+            raise
+        raise interrupted(f"stopped; the same command continues from {place}") from None
+    except (TypeError, ValueError, ImportError, MemoryError, OSError, RuntimeError) as error:
+        if hasattr(error, "__notes__") or (isinstance(error, RuntimeError) and place is None):
+            raise
+        words, code = said(str(error)), Exit.USAGE
+        if isinstance(error, OSError):
+            more = "" if place is None else ". Once this is fixed, the same command continues"
+            words = f"cannot write {error.filename or place}: {error.strerror or error}{more}"
+        if isinstance(error, OSError | RuntimeError | MemoryError | BrokenPromiseError):
+            code = Exit.ERROR
+        raise EndedError(words, code) from error

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from pacplan.cli import compare, plan, sweeps, verify, warm
-from pacplan.cli.endings import EndedError, Exit
-from pacplan.cli.help import Parser, catalogue
-from pacplan.core.text import printable
+from pacplan.cli.catalogue import PLANNERS, PROBLEMS
+from pacplan.cli.endings import EndedError, Exit, interrupted
+from pacplan.cli.options import Parser
 from pacplan.core.version import __version__
+from pacplan.core.words import printable
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -23,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # A bar that a terminal cannot show is no failure.
+            stream.reconfigure(errors="replace")  # A letter that a terminal cannot show is no failure.
     parser = _parser()
     typed = sys.argv[1:] if arguments is None else list(arguments)
     asked = parser.parse_args(typed)
@@ -34,26 +35,33 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             sys.exit(Exit.USAGE)
         asked.run(asked)
         sys.stdout.flush()
-    except EndedError as ended:
-        if str(ended):
-            print(f"pacplan: {printable(str(ended))}", file=sys.stderr)
-        sys.exit(ended.code)
     except KeyboardInterrupt:
-        print("pacplan: stopped", file=sys.stderr)
-        sys.exit(Exit.INTERRUPTED)
+        _end(interrupted("stopped"))
+    except EndedError as ended:
+        _end(ended)
     except BrokenPipeError:
-        # The reader has seen enough. What is left to write goes nowhere.
+        # The reader has seen enough. The rest of the output goes nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(Exit.ERROR)
     sys.exit(Exit.OK)
 
 
+def _end(ended: EndedError) -> NoReturn:
+    if str(ended):
+        print(f"pacplan: {printable(str(ended))}", file=sys.stderr)
+    sys.exit(ended.code)
+
+
 def _parser() -> Parser:
+    listed = (
+        "\n".join([f"{title}:", *(f"  {name:15}  {about}" for name, about in entries.items())])
+        for title, entries in (("planners", PLANNERS), ("problems", PROBLEMS))
+    )
     parser = Parser(
         prog="pacplan",
         usage="pacplan COMMAND ...",
         description="Monte-Carlo planning in Markov decision processes, with guarantees.",
-        epilog=catalogue(),
+        epilog="\n\n".join(listed),
     )
     parser.add_argument(
         "--version", action="version", version=f"pacplan {__version__}", help="the version"

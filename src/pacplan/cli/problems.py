@@ -1,37 +1,19 @@
-"""The problem that a command is about. What is wrong with it is said of --set."""
+"""The problem that a command is about. Errors name its settings as --set takes them."""
 
+import re
 from argparse import Namespace
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
-from pacplan.cli.endings import wrong_usage
-from pacplan.cli.spelling import problem_words
-from pacplan.cli.values import settings
+from pacplan.cli.options import settings
 
 
-def maker_of(asked: Namespace) -> Callable[[int | None], Any]:
-    """How to make the problem of a seed."""
-    return _maker(asked, seeded=True)
-
-
-def model_of(asked: Namespace) -> Any:
-    """The problem."""
-    make = _maker(asked, seeded=False)
-    with _complaining(asked):
-        return make(None)
-
-
-def _maker(asked: Namespace, *, seeded: bool) -> Callable[[int | None], Any]:
+def problem_of(asked: Namespace, *, seeded: bool = False) -> Any:
+    """The problem; or, if it is to be drawn anew in each run, the function that makes it of a seed."""
     from pacplan.registry import problem_maker
 
-    with _complaining(asked):
-        return problem_maker(asked.problem, settings("--set", asked.set), seeded=seeded)
-
-
-@contextmanager
-def _complaining(asked: Namespace) -> Iterator[None]:
     try:
-        yield
+        make = problem_maker(asked.problem, settings("--set", asked.set), seeded=seeded)
+        return make if seeded else make(None)
     except (TypeError, ValueError, ImportError) as error:
-        raise wrong_usage(problem_words(str(error), dict(asked.set))) from error
+        names = "|".join(re.escape(name) for name, _ in asked.set) or "(?!)"
+        raise ValueError(re.sub(rf"\A({names})(?= must\b)", r"--set \1", str(error))) from error

@@ -4,10 +4,9 @@ import time
 from argparse import Namespace
 from typing import Any
 
-from pacplan.cli.arguments import add_quiet, add_workers
-from pacplan.cli.endings import failure, wrong_usage
-from pacplan.cli.spelling import translated
-from pacplan.core.catalogue import PLANNERS
+from pacplan.cli.catalogue import PLANNERS
+from pacplan.cli.endings import EndedError, Exit, reported
+from pacplan.cli.options import QUIET, WORKERS, add_options
 
 _ABOUT = """Compile the kernels of planners before they are needed.
 
@@ -20,41 +19,31 @@ kernels are kept)."""
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser."""
-    parser = commands.add_parser(
-        "warm",
-        help="compile kernels before they are needed",
-        description=_ABOUT,
-        usage="pacplan warm [options]",
-    )
+    about, usage = "compile kernels before they are needed", "pacplan warm [options]"
+    parser = commands.add_parser("warm", help=about, description=_ABOUT, usage=usage)
+    about = f"planners to compile: {', '.join(PLANNERS)}, or your own as module:name; default: all"
+    parser.add_argument("--planner", nargs="+", metavar="NAME", help=about)
+    add_options(parser, WORKERS + QUIET)
     parser.set_defaults(run=run)
-    parser.add_argument(
-        "--planner",
-        nargs="+",
-        metavar="NAME",
-        help=f"planners to compile: {', '.join(PLANNERS)}, or your own as module:name; default: all",
-    )
-    add_workers(parser)
-    add_quiet(parser)
 
 
 def run(asked: Namespace) -> None:
     """Compile what the command says."""
     from pacplan.algorithms import planners
     from pacplan.compiled.cache import folder
-    from pacplan.views.bar import bar
+    from pacplan.views.progress import bar
     from pacplan.warming import warm
 
-    began = time.perf_counter()
-    try:
+    began, found = time.perf_counter(), []
+    with reported():
         results = warm(asked.planner, workers=asked.workers)
-    except (TypeError, ValueError) as error:
-        raise wrong_usage(translated(str(error))) from error
-    found = []
     with bar(len(asked.planner or planners), 0, "planners", show=not asked.quiet) as advance:
         for compiled in results:
             found += compiled
             advance(1)
     if not all(kernel.lasting for kernel in found):
-        raise failure(f"cannot keep kernels in {folder()}, so each process compiles its own")
+        raise EndedError(
+            f"cannot keep kernels in {folder()}, so each process compiles its own", Exit.ERROR
+        )
     kernels, seconds = f"{len(found)} kernel{'s' * (len(found) != 1)}", time.perf_counter() - began
     print(f"Compiled {kernels} in {seconds:.0f} s. All kernels are in {folder()}.")

@@ -7,8 +7,6 @@ is 0.1, though its double is a little more.
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
-from pacplan.core.text import printable
-
 _DIGITS = 4
 _NEAREST = Context(prec=_DIGITS)
 _UP = Context(prec=_DIGITS, rounding=ROUND_CEILING)
@@ -49,6 +47,13 @@ def complement(delta: float) -> str:
 def estimated(value: float) -> str:
     """An estimate with four digits, which promises nothing; a dash where there is none (NaN)."""
     return "-" if value != value else _rounded(value, _NEAREST)
+
+
+def printable(text: str) -> str:
+    """A text without what a terminal would obey, such as a name may hold; lines still end."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def short(thing: Any, most: int = 40) -> str:

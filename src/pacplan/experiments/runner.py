@@ -9,7 +9,7 @@ from typing import TypeVar
 from pacplan.core.notes import lost
 from pacplan.engine.executors import Batches, InProcess, as_computed, here_or_in_processes
 from pacplan.experiments.results import Keyed, Results, Row
-from pacplan.views.bar import bar
+from pacplan.views.progress import bar
 
 Run = TypeVar("Run", bound=Keyed)
 Work = Callable[[Iterable[Run]], Iterator[Row]]

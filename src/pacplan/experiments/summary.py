@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pacplan.core.text import table
 from pacplan.experiments.runs import Record
+from pacplan.views import terminal
 
 
 @dataclass(frozen=True)
@@ -132,4 +132,4 @@ def show(found: Sequence[Group]) -> None:
         ]
         cells = ["" if number is None else form.format(number) for form, number in numbers]
         rows.append([group.planner, group.problem, *cells])
-    print("\n".join(table(rows, left=(0, 1))))
+    terminal.show(terminal.table(rows, left=(0, 1)))

@@ -7,10 +7,10 @@ from typing import Any
 
 from scipy import special
 
-from pacplan.core.text import table
 from pacplan.testing.checks import CHECKS, Promise
 from pacplan.testing.planners import PlannerEntry
 from pacplan.testing.problems import Family
+from pacplan.views import terminal
 
 FALSE_ALARM = 1e-6
 """Probability with which a run flags anything at all if every promise holds."""
@@ -179,9 +179,9 @@ class Report:
         }
 
     def __str__(self) -> str:
-        return "\n".join([*self.table(), "", *self.summary()])
+        return "\n".join([terminal.text_of(self.table()), "", *self.summary()])
 
-    def table(self) -> list[str]:
+    def table(self) -> Any:
         """A line for each family and planner, below a head."""
         rows: list[tuple[str, ...]] = [("family", "planner", "plans", "calls each", *CHECKS)]
         found = {(v.family, v.planner, v.check): v for v in self.verdicts}
@@ -191,7 +191,7 @@ class Report:
             rows.append((cell.family, cell.planner, f"{cell.plans:,}", each, *cells))
         numbers = (2, 3)
         left = [place for place in range(len(rows[0])) if place not in numbers]
-        return table(rows, left)
+        return terminal.table(rows, left)
 
     def summary(self) -> list[str]:
         """What the table amounts to: a line for each thing to know."""

@@ -33,7 +33,7 @@ from pacplan.engine.executors import (
 from pacplan.engine.interrupts import Presses, absorb, interrupts, whole
 from pacplan.engine.seeds import Seed, seed_sequence
 from pacplan.result import Plan
-from pacplan.views.bar import bar
+from pacplan.views.progress import bar
 
 # For each worker, how many batches of states may be ahead of the one that is waited for: so many plans
 # are kept if that one takes long.

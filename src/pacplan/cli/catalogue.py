@@ -1,7 +1,7 @@
 """The planners and problems that come with pacplan, by name, in words: help needs to import nothing."""
 
 PLANNERS = {
-    "atlas": "proven; where states recur, and can be sampled again",
+    "atlas": "proven, with few calls; where states recur, also for ever",
     "bracket": "proven, with few calls; where successors recur",
     "canopy": "proven; where every successor may be new (continuous noise)",
     "mdp-gape": "proven; the planner of the MDP-GapE paper",

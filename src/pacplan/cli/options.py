@@ -1,0 +1,144 @@
+"""Options of the command: declared as lines of its help, read, and named in errors."""
+
+import argparse
+import ast
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import fill, wrap
+from typing import Any, NoReturn
+
+SETTINGS = tuple(
+    "epsilon delta gamma horizon thresholds goal merge rewards transitions value_range".split()
+)
+"""Settings of planners that have an option of their own; `--option NAME=VALUE` takes the others."""
+_LIMITS = "state seed budget time_limit memory_limit checkpoint every workers runs plans mdps".split()
+_OTHERS = (
+    "chunk exploration max_policies rollout rule target temperature threshold value_bounds policy value "
+    "width"
+).split()
+_CALL = r"(\b[A-Z]\w*\((?:[^()]|\([^()]*\))*\))"
+_VALUE = r"""('[^']*'|"[^"]*"|\([^()]*\)|\.\.\.|[-+\w.%]*[\w%])"""
+_ARGUMENT = rf"(?<![-\w.])({'|'.join([*SETTINGS, *_LIMITS, *_OTHERS])})"
+
+SET = "--set NAME=VALUE  setting of the problem, e.g. states=50 (repeat)\n"
+QUIET = "-q --quiet  show no progress\n"
+WORKERS = "--workers N  processes; by default one per core. 1 starts none\n"
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose help has paragraphs, and whose errors are one line."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(formatter_class=_Formatter, allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, and where to look."""
+        words = message.removeprefix("argument ").replace("unrecognized", "unknown")
+        words = words.replace("COMMAND --help: invalid choice:", "there is no command")
+        self.exit(2, f"pacplan: {words}; see {self.prog} --help\n")
+
+
+class _Formatter(argparse.HelpFormatter):
+    """Paragraphs are filled, lists stay, and names such as op-mdp are not broken."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        parts = text.split("\n\n")
+        return "\n\n".join(part if "\n  " in part else fill(part, width) for part in parts)
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return wrap(text, width, break_on_hyphens=False)
+
+
+def accuracy(text: str) -> float | str:
+    """A number, or the text itself, which may be per cent."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def names(text: str) -> list[str]:
+    """Words separated by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def size(text: str) -> int:
+    """A number of bytes, with a suffix for powers of 1024."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"takes a number of bytes such as 500M or 2G, got {text!r}")
+    number, suffix = match.groups()
+    return int(float(number) * 1024 ** " KMGT".index(suffix.upper() or " "))
+
+
+def literal(text: str) -> Any:
+    """A Python literal, or the text itself if it is none."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        if text.lstrip()[:1] in tuple("([{'\""):
+            raise argparse.ArgumentTypeError(f"cannot read {text!r} as a Python literal") from None
+        return text
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """A name and a value, from NAME=VALUE."""
+    name, separator, value = (part.strip() for part in text.partition("="))
+    if not separator or not name:
+        raise argparse.ArgumentTypeError(f"takes NAME=VALUE, got {text!r}")
+    return name, literal(value)
+
+
+_TYPES = {"N": int, "SECONDS": float, "D": float, "G": float, "LOW": float, "E": accuracy}
+_TYPES |= {"BYTES": size, "STATE": literal, "NAMES": names, "FILE": Path, "FOLDER": Path}
+
+
+def add_options(parser: Any, listed: str, **defaults: Any) -> None:
+    """Add the options that are listed as in help: `--budget N  maximum number of calls`.
+
+    The words after the names say the type; without any, the option is a flag, and NAME=VALUE may be
+    repeated. Indented lines go on.
+    """
+    for entry in re.split(r"\n(?=-)", listed.strip()):
+        left, about = re.split(r"\s{2,}", entry, maxsplit=1)
+        flags = [word for word in left.split() if word.startswith("-")]
+        words = left.split()[len(flags) :]
+        given: dict[str, Any] = {"metavar": words[0] if len(words) == 1 else tuple(words)}
+        if not words:
+            given = {"action": "store_true"}
+        elif words == ["NAME=VALUE"]:
+            given |= {"action": "append", "type": setting, "default": []}
+        else:
+            given |= {"type": _TYPES.get(words[0], str), "nargs": len(words) if words[1:] else None}
+        parser.add_argument(*flags, help=" ".join(about.split()), **given)
+    parser.set_defaults(**defaults)
+
+
+def settings(flag: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Settings by name, each of which may be given once."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{flag} {name}= is given twice")
+        found[name] = value
+    return found
+
+
+def in_options(text: str) -> str:
+    """A message to users of Python, its arguments as options: budget=100 becomes --budget 100.
+
+    A planner in words, such as Bracket(epsilon=1), stays as it is.
+    """
+
+    def option(match: re.Match[str]) -> str:
+        call, name, value = match.groups(default="")
+        if call:
+            return call
+        if name in _OTHERS:
+            return f"--option {name}={value}"
+        return f"--{name.replace('_', '-')} {value}".rstrip()
+
+    text = re.sub(r"\bplan\(\.\.\., ([^()]*)\)", r"\1", text).replace("pacplan.plan", "--planner auto")
+    text = re.sub(rf"\A{_ARGUMENT}(?= must\b)", r"\1=", text)
+    return re.sub(rf"{_CALL}|(?<!--option ){_ARGUMENT}={_VALUE}?", option, text)
