@@ -8,18 +8,15 @@ from pathlib import Path
 from textwrap import fill, wrap
 from typing import Any, NoReturn
 
-SETTINGS = tuple(
-    "epsilon delta gamma horizon thresholds goal merge rewards transitions value_range".split()
-)
+_SETTINGS = "epsilon|delta|gamma|horizon|thresholds|goal|merge|rewards|transitions|value_range"
+SETTINGS = tuple(_SETTINGS.split("|"))
 """Settings of planners that have an option of their own; `--option NAME=VALUE` takes the others."""
-_LIMITS = "state seed budget time_limit memory_limit checkpoint every workers runs plans mdps".split()
-_OTHERS = (
-    "chunk exploration max_policies rollout rule target temperature threshold value_bounds policy value "
-    "width"
-).split()
+_LIMITS = "state|seed|budget|time_limit|memory_limit|checkpoint|every|workers|runs|plans|mdps"
+_OTHERS = "chunk|exploration|max_policies|rollout|rule|target|temperature|threshold|width"
+_FUNCTIONS = "value_bounds|policy|value"
 _CALL = r"(\b[A-Z]\w*\((?:[^()]|\([^()]*\))*\))"
 _VALUE = r"""('[^']*'|"[^"]*"|\([^()]*\)|\.\.\.|[-+\w.%]*[\w%])"""
-_ARGUMENT = rf"(?<![-\w.])({'|'.join([*SETTINGS, *_LIMITS, *_OTHERS])})"
+_ARGUMENT = rf"(?<![-\w.])({_SETTINGS}|{_LIMITS}|{_OTHERS}|{_FUNCTIONS})"
 
 SET = "--set NAME=VALUE  setting of the problem, e.g. states=50 (repeat)\n"
 QUIET = "-q --quiet  show no progress\n"
@@ -135,7 +132,7 @@ def in_options(text: str) -> str:
         call, name, value = match.groups(default="")
         if call:
             return call
-        if name in _OTHERS:
+        if name in f"{_OTHERS}|{_FUNCTIONS}".split("|"):
             return f"--option {name}={value}"
         return f"--{name.replace('_', '-')} {value}".rstrip()
 
