@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 from unittest import mock
 
-from pacplan.algorithms.bracket import setting as bracket
+from pacplan.algorithms.bracket import search as bracket
 from pacplan.algorithms.canopy import search as canopy
 from pacplan.bounds import thresholds
 from pacplan.testing import FALSE_ALARM, FAMILIES, PLANNERS, Verdict, clopper_pearson, verify
@@ -25,61 +25,60 @@ from pacplan.testing import FALSE_ALARM, FAMILIES, PLANNERS, Verdict, clopper_pe
 _STEP = 25
 
 
+Edit = Callable[[Any], None]
+
+
 @contextmanager
-def _bracket_with(name: str, value: Any) -> Iterator[None]:
-    """Set up Bracket with something else; plans use no cached setting from before, and leave none."""
-    with mock.patch.object(bracket, name, value):
-        bracket.setting_of.cache_clear()
+def _setup_with(module: Any, edit: Edit) -> Iterator[None]:
+    """Let the searches of a planner start from another setup."""
+    honest = module.setup_of
+
+    def cut(*asked: Any, **more: Any) -> Any:
+        setup = deepcopy(honest(*asked, **more))
+        edit(setup)
+        return setup
+
+    with mock.patch.object(module, "setup_of", cut):
         yield
-    bracket.setting_of.cache_clear()
 
 
-@contextmanager
-def bracket_above(nats: float) -> Iterator[None]:
+def _larger(module: Any, nats: float, *names: str) -> AbstractContextManager[None]:
+    """Shares of delta are larger than they are, by so many nats."""
+
+    def edit(setup: Any) -> None:
+        for name in names:
+            setup.settings[name] *= math.exp(nats)
+
+    return _setup_with(module, edit)
+
+
+def _cheaper(nats: float, of: str, name: str) -> AbstractContextManager[None]:
+    """What Bracket's evidence costs is so many nats less than it is."""
+
+    def edit(setup: Any) -> None:
+        getattr(setup, of)[name] -= nats
+
+    return _setup_with(bracket, edit)
+
+
+def bracket_above(nats: float) -> AbstractContextManager[None]:
     """Bracket's bounds from above: the product of bets along the optimal policy is too cheap."""
-    honest = bracket.prices
-
-    def cut(*args: Any, **settings: Any) -> Any:
-        found = honest(*args, **settings)
-        return replace(found, log_share=found.log_share - nats)
-
-    with _bracket_with("prices", cut):
-        yield
+    return _cheaper(nats, "settings", "log_share")
 
 
-@contextmanager
-def bracket_joint(nats: float) -> Iterator[None]:
+def bracket_joint(nats: float) -> AbstractContextManager[None]:
     """What Bracket proves of two actions at once is too cheap; the bounds of each are honest."""
-    honest = bracket._shares
-
-    def cut(*args: Any) -> Any:
-        found = honest(*args)
-        return found._replace(joint=found.joint * math.exp(nats))
-
-    with _bracket_with("_shares", cut):
-        yield
+    return _cheaper(nats, "settings", "log_joint")
 
 
-@contextmanager
-def bracket_sets(nats: float) -> Iterator[None]:
+def bracket_sets(nats: float) -> AbstractContextManager[None]:
     """Bracket's bounds from above: the sets of transitions are too small."""
-    honest = bracket.prices
-
-    def cut(*args: Any, **settings: Any) -> Any:
-        found = honest(*args, **settings)
-        levels = found.levels.copy()
-        levels["price"] -= nats
-        return replace(found, levels=levels)
-
-    with _bracket_with("prices", cut):
-        yield
+    return _cheaper(nats, "levels", "price")
 
 
-@contextmanager
-def bracket_below(nats: float) -> Iterator[None]:
+def bracket_below(nats: float) -> AbstractContextManager[None]:
     """Bracket's bounds from below: bets on returns need to win too little."""
-    with _bracket_with("EXPLOIT_SHARE", bracket.EXPLOIT_SHARE * math.exp(nats)):
-        yield
+    return _larger(bracket, nats, "delta_exploit")
 
 
 @contextmanager
@@ -112,29 +111,14 @@ def mdp_gape_transitions(nats: float) -> AbstractContextManager[None]:
     return _lemma(0.0, nats)
 
 
-@contextmanager
-def _canopy_with(**nats: float) -> Iterator[None]:
-    """Canopy with shares of delta that are larger than they are, by so many nats."""
-    honest = canopy.setup_of
-
-    def cut(**asked: Any) -> Any:
-        setup = deepcopy(honest(**asked))
-        for name, more in nats.items():
-            setup.settings[name] *= math.exp(more)
-        return setup
-
-    with mock.patch.object(canopy, "setup_of", cut):
-        yield
-
-
 def canopy_above(nats: float) -> AbstractContextManager[None]:
     """Canopy's bounds from above: bets on the values of trees need to win too little."""
-    return _canopy_with(delta_tree=nats, delta_forced_tree=nats)
+    return _larger(canopy, nats, "delta_tree", "delta_forced_tree")
 
 
 def canopy_below(nats: float) -> AbstractContextManager[None]:
     """Canopy's bounds from below: bets on returns need to win too little."""
-    return _canopy_with(delta_exploit=nats, delta_forced=nats)
+    return _larger(canopy, nats, "delta_exploit", "delta_forced")
 
 
 SABOTAGES: dict[Callable[[float], AbstractContextManager[None]], tuple[str, tuple[str, ...]]] = {

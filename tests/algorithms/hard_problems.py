@@ -71,7 +71,7 @@ class Lens:
     last: list = field(default_factory=list)
 
     def __call__(self, search):
-        rules, levels = search._fixed["settings"], search._fixed["levels"]
+        rules, levels = search.arrays["settings"], search.arrays["levels"]
         rules["epsilon"] = -np.inf  # (`cut` is what it was.)
         rules["log_share"] -= self.above
         rules["log_joint"] -= self.joint
@@ -117,7 +117,7 @@ def evidence(search, model, horizon, counted=1.0):
     """
     rewards, probabilities, successors = model.sparse()
     q = exact.finite_horizon(model, gamma=GAMMA, horizon=horizon)
-    tree, stakes, graph = search.tree, search._fixed["stakes"], search._graph
+    tree, stakes, graph = search.tree, search.arrays["stakes"], search.arrays["graph"]
     pooled = graph is not None and graph.pooled
     sigma = sum(GAMMA**h for h in range(horizon))
     total = 0.0
@@ -133,7 +133,7 @@ def evidence(search, model, horizon, counted=1.0):
         n = int(tree.pairs[link]["n"])
         seen = {outcome.state: outcome.node for outcome in tree.outcomes(link)}
         # (Rewards that are told are not bet on.)
-        y = 1.0 if search._settings[0]["told"] else rewards[state, best]
+        y = 1.0 if search.arrays["settings"][0]["told"] else rewards[state, best]
         for p, to in zip(probabilities[state, best], successors[state, best], strict=True):
             if (h + 1 < horizon or pooled) and p > 0.0:
                 child = seen.get(int(to))
@@ -142,9 +142,9 @@ def evidence(search, model, horizon, counted=1.0):
                 if child is not None and h + 1 < horizon:
                     acting = child if graph is None else int(graph.canonical[child])
                     todo.append((acting, h + 1, reach * p))
-        held = search._bets[link] > product.LOST
-        bets = search._bets[link][held] - n * np.log1p(-y / stakes[h][held])
-        cash = search._fixed["levels"]["cash"][h]
+        held = search.arrays["bets"][link] > product.LOST
+        bets = search.arrays["bets"][link][held] - n * np.log1p(-y / stakes[h][held])
+        cash = search.arrays["levels"]["cash"][h]
         exponent = reach * GAMMA**h / sigma if pooled else reach
         total += exponent * np.logaddexp(
             np.log(cash), np.log((1 - cash) / len(held)) + np.logaddexp.reduce(bets)

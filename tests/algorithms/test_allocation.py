@@ -49,7 +49,7 @@ def test_wealth_is_neither_made_nor_lost(lens, actions):
 
     def look(snapshot):
         search = lens.last[0]
-        reserve, deposits = search._settings[0]["reserve"], search.root["deposit"]
+        reserve, deposits = search.arrays["settings"][0]["reserve"], search.root["deposit"]
         seen.append(reserve + deposits.sum())
         assert reserve >= 0.0 and (deposits >= 0.0).all()
 

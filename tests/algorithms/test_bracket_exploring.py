@@ -5,8 +5,8 @@ import pytest
 
 import pacplan
 from hard_problems import GAMMA, Kind, lens_on_searches
-from pacplan.algorithms.bracket import above, records
-from pacplan.algorithms.bracket.aim import aim
+from pacplan.algorithms.bracket import records, upper_bound
+from pacplan.algorithms.bracket.explore import imagine
 from pacplan.algorithms.bracket.schedule import adapt
 from pacplan.algorithms.bracket.search import BracketSearch
 from pacplan.compiled.interpreted import interpreted
@@ -30,10 +30,10 @@ def renew_all(search, model):
             pair = tree.pairs[link]
             if pair.n > 0:
                 penalty = search.root[pair.action if at == 0 else node.branch].penalty
-                above.refresh_pair(search, model, at, link, node.depth, penalty, False)
+                upper_bound.refresh_pair(search, model, at, link, node.depth, penalty, False)
             link = pair.sibling
         if node.actions > 0:
-            above.refresh_node(search, at, node.depth)
+            upper_bound.refresh_node(search, at, node.depth)
 
 
 @pytest.fixture
@@ -45,10 +45,10 @@ def explored(lens, monkeypatch):
     def look(search, episodes, most_calls):
         known, calls = search.kernel_state().tree.pairs["n"].copy(), int(search.calls.sum())
         status = advance(search, episodes, most_calls)
-        if status == CHUNK_DONE and search._decision[0]["kind"] == records.EXPLORE:
+        if status == CHUNK_DONE and search.arrays["decision"][0]["kind"] == records.EXPLORE:
             for check in checks:
                 check(search, known, int(search.calls.sum()) - calls)
-            seen.append(int(search._decision[0]["target"]))
+            seen.append(int(search.arrays["decision"][0]["target"]))
         return status
 
     checks = []
@@ -66,7 +66,7 @@ def explored(lens, monkeypatch):
 
 def test_only_a_beginning_that_is_known_is_imagined(explored):
     def check(search, known, calls):
-        state, target = search.kernel_state(), int(search._decision[0]["target"])
+        state, target = search.kernel_state(), int(search.arrays["decision"][0]["target"])
         assert target >= 0
         after = state.tree.pairs["n"]
         before = np.zeros(len(after), known.dtype)
@@ -119,7 +119,7 @@ def halted_change(search, model, action, rng, ties):
     decision, arm = search.decision[0], search.root[action]
     decision.kind = records.EXPLORE
     decision.play = action
-    aim(search, search.graph, ties)
+    imagine(search, search.graph, ties)
     arm.rebuilt = 0
     arm.penalty = 4.0 * arm.penalty
     search.report[0].halt = 1
@@ -139,7 +139,7 @@ def test_a_deadline_while_lambda_changes_leaves_the_bounds_that_were_proven(expl
 
     def check(search, known, calls):
         state, handle = search.kernel_state(), search.session.handle
-        action = int(search._decision[0]["play"])
+        action = int(search.arrays["decision"][0]["play"])
         if known.sum() < 1000 or len(deep) > 20:
             return
         # So large that renewing them would show.
@@ -149,7 +149,7 @@ def test_a_deadline_while_lambda_changes_leaves_the_bounds_that_were_proven(expl
         assert status == ABORTED and search.root[action]["stale"]
         np.testing.assert_array_equal(search.root["upper"], upper)
         np.testing.assert_array_equal(state.gaps, gaps)
-        deep.append(int(search._decision[0]["target"]))
+        deep.append(int(search.arrays["decision"][0]["target"]))
         # Gone on with, all W have the new lambda.
         resumed(state, handle)
         assert not search.root[action]["stale"] and search.root[action]["upper"] < 1e9

@@ -37,7 +37,7 @@ def gaps_too_small(kind, runs, lens, *, delta, budget=1000, seed=0):
                 loss = search.losses(b)[best]
                 failed |= loss < q[best] - q[b] - 1e-9
                 apart = search.root["upper"][best] - arm["lower"]
-                helped |= loss < search._setting.width * apart - 1e-9
+                helped |= loss < search._scale.width * apart - 1e-9
         wrong += failed
         counts += helped
     return wrong, counts
@@ -66,17 +66,17 @@ def test_joint_bounds_hold_in_thousands_of_runs(lens, kind, delta):
 
 def wealth_at(search, arm, q, lower):
     """X_b and E_b: what both accounts have at the lowest point above Q(b), or so many below it."""
-    rules, setting = search._settings[0], search._setting
-    value = (q - setting.low * setting.sigma[-1]) / setting.width - arm["floor"]
+    rules, scale = search.arrays["settings"][0], search._scale
+    value = (q - scale.in_units(0.0)) / scale.width - arm["floor"]
     assert value >= -1e-9, "no account bets below what its action is worth"
     exploit, forced = rules["given"], 1.0
     # (Rounded, the last point may be the largest value.)
     if arm["refill"] > 0:
-        wealth = search._wealth[arm["account"]]
+        wealth = search.arrays["wealth"][arm["account"]]
         i = int(value / rules["step"] + 1e-9) + 1 - lower
         exploit = wealth[np.clip(i, 1, len(wealth) - 1)].sum()
     if arm["forces"] > 0:
-        wealth = search._forced_wealth[arm["forced_account"]]
+        wealth = search.arrays["forced_wealth"][arm["forced_account"]]
         i = int(value / (rules["step"] * rules["stride"]) + 1e-9) + 1
         forced = wealth[min(i, len(wealth) - 1)].mean()
     return exploit, forced
@@ -89,7 +89,7 @@ def joint_process(search, model, kind, lower):
     above = np.exp(evidence(search, model, kind.horizon))
     share, c = constants.JOINT_BELOW, constants.JOINT_ABOVE
     part = constants.EXPLOIT_SHARE
-    reserve, idle = search._settings[0]["reserve"], search.root[best]["deposit"]
+    reserve, idle = search.arrays["settings"][0]["reserve"], search.root[best]["deposit"]
     # Of two actions each has money of its own, below half of it.
     each = 0.5 if len(q) == 2 else 1.0
     for points in (0, lower):
@@ -121,7 +121,7 @@ def test_the_process_does_not_grow(lens, kind, rewards):
         model = kind.draw(rng)
         # A number of episodes is a time that does not look ahead.
         planner.plan(model, 0, seed=run, callback=lambda snapshot: snapshot.episodes >= 250)
-        assert lens.last[0]._settings[0]["bettors"] > 0
+        assert lens.last[0].arrays["settings"][0]["bettors"] > 0
         found.append(list(joint_process(lens.last[0], model, kind, lower=64)))
     found = np.minimum(found, 50.0)
     mean, error = found.mean(axis=0), found.std(axis=0) / np.sqrt(300)
@@ -138,21 +138,22 @@ def test_gaps_are_what_the_proof_says(lens, monkeypatch, actions):
 
     def look(search, episodes, calls):
         nonlocal checked
-        before, kept = search.root["exploits"].copy(), search._gaps.copy()
+        before, kept = search.root["exploits"].copy(), search.arrays["gaps"].copy()
         status = advance(search, episodes, calls)
-        rules, arms = search._settings[0], search.root
+        rules, arms = search.arrays["settings"][0], search.root
         for b in np.flatnonzero(arms["exploits"] - before):
             if before[b] <= FIRST_BET:
                 continue
             account, first = arms["account"][b], arms["proven"][b] + 1
-            points = arms["floor"][b] + rules["step"] * np.arange(len(search._wealth[account]))
+            wealth = search.arrays["wealth"][account].sum(axis=1)
+            points = arms["floor"][b] + rules["step"] * np.arange(len(wealth))
             for a in np.flatnonzero((np.arange(actions) != b) & (arms["pair"] >= 0)):
-                money = rules["reserve"] + arms["deposit"][a] + search._wealth[account].sum(axis=1)
+                money = rules["reserve"] + arms["deposit"][a] + wealth
                 won = np.log(c + (1.0 - c) * money)[first:]
                 least = (points[first - 1 : -1] + arms["penalty"][a] * won).min()
-                upper = search._bounds.pairs[arms["pair"][a], 0]
+                upper = search.arrays["bounds"].pairs[arms["pair"][a], 0]
                 gap = upper + arms["penalty"][a] * rules["log_joint"] - least
-                assert search._gaps[account, a] == pytest.approx(min(kept[account, a], gap))
+                assert search.arrays["gaps"][account, a] == pytest.approx(min(kept[account, a], gap))
                 checked += gap < kept[account, a]
         return status
 
@@ -170,12 +171,12 @@ def test_what_is_joint_and_what_is_not(lens):
         pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=GAMMA, horizon=2, **settings).plan(
             model, 0, seed=0, budget=200
         )
-        return bool(lens.last[0]._settings[0]["joint"])
+        return bool(lens.last[0].arrays["settings"][0]["joint"])
 
     assert joint() and joint(rewards="known") and joint(transitions="known")
     # Where nodes are merged, calls under one action are evidence on others.
     assert not joint(merge="depth") and not joint(merge="stationary")
-    assert not joint(goal="value") and not joint(rewards="known", transitions="known")
+    assert not joint(goal="value")
 
 
 def test_the_gap_of_a_plan_is_the_joint_one():

@@ -22,7 +22,7 @@ def episodes_of(merge, budget, monkeypatch, before, after, **more):
         known, calls = before(search), int(search.calls.sum())
         status = advance(search, episodes, most_calls)
         if status == CHUNK_DONE and episodes > 0:
-            kind = int(search._decision[0]["kind"])
+            kind = int(search.arrays["decision"][0]["kind"])
             after(search, kind, int(search.calls.sum()) - calls, known)
         return status
 
@@ -110,7 +110,7 @@ def test_exploring_makes_one_call_and_counts_nothing_that_it_imagined(lens, merg
         tree = search.kernel_state().tree
         if kind == records.EXPLORE:
             explored.append(calls)
-            deep.append(int(search._decision[0]["target"]))
+            deep.append(int(search.arrays["decision"][0]["target"]))
             changed = tree.pairs["n"][: len(known)] - known
             assert changed.sum() == tree.pairs["n"].sum() - known.sum() == 1
 
@@ -131,7 +131,7 @@ def test_a_sweep_that_was_halted_is_made_when_the_search_goes_on(merge, monkeypa
     advance, seen = BracketSearch.advance, []
 
     def halted_once(search, episodes, most_calls):
-        rules = search._settings[0]
+        rules = search.arrays["settings"][0]
         if not seen and 0 < rules["swept"] < search.report["calls"] and rules["row"] == 0:
             rules["due"] = search.report["calls"]  # Now.
             before = rules.copy()

@@ -42,7 +42,7 @@ def records_of(search):
                 tree.state(node),
                 int(pair["action"]),
                 int(pair["n"]),
-                search._bets[link],
+                search.arrays["bets"][link],
                 outcomes,
                 float(pair["drift"]),
             )
@@ -50,7 +50,7 @@ def records_of(search):
 
 def log_m(search, bets, n, y):
     """log M(y), by its definition."""
-    cash, stakes = search._fixed["levels"]["cash"][0], search._fixed["stakes"][0]
+    cash, stakes = search.arrays["levels"]["cash"][0], search.arrays["stakes"][0]
     held = bets > product.LOST
     with np.errstate(divide="ignore"):  # At y = 1 anything less than 1 is infinite evidence.
         terms = bets[held] - n * np.log1p(-y / stakes[held])
@@ -108,7 +108,7 @@ def least_slack(lens, kind, runs=60):
         q = exact.finite_horizon(model, gamma=GAMMA, horizon=kind.horizon)[0, 0]
         pooled(kind, delta=1e-9).plan(model, 0, seed=run, budget=int(rng.integers(20, 600)))
         search = lens.last[0]
-        rules, best = search._fixed["settings"][0], int(np.argmax(q))
+        rules, best = search.arrays["settings"][0], int(np.argmax(q))
         exponents, records = occupancy(model, kind.horizon), list(records_of(search))
         sigma = (GAMMA ** np.arange(kind.horizon)).sum()
         for link in search.tree.tried(0):
@@ -117,7 +117,7 @@ def least_slack(lens, kind, runs=60):
                     paid = rules["kappa"] * rules["resolution"]
                     paid *= pooled_evidence(search, records, model, exponents, more=more)
                     claimed = q[best] + sigma * more
-                    slack = min(slack, search._bounds.pairs[link, 0] + paid - claimed)
+                    slack = min(slack, search.arrays["bounds"].pairs[link, 0] + paid - claimed)
     return slack
 
 
@@ -137,7 +137,7 @@ def test_which_fails_where_visits_are_not_shared_out(lens):
 
 def pooled_bounds(search, planner, model):
     """W of the root's actions, from what was recorded, with SciPy's optimisers."""
-    rules, levels = search._fixed["settings"][0], search._fixed["levels"]
+    rules, levels = search.arrays["settings"][0], search.arrays["levels"]
     gamma, horizon, b = planner.gamma, planner.horizon, model.successors
     rewards, probabilities, successors = model.sparse()
     sigma = np.cumsum(gamma ** np.arange(horizon))
@@ -230,7 +230,7 @@ def test_pooled_bounds_are_those_of_the_definition(lens, kind, options, budget):
     assert sum(n for _, _, n, *_ in records_of(search)) == plan.samples
     expected = pooled_bounds(search, planner, model)
     for link in search.tree.tried(0):
-        w = search._bounds.pairs[link, 0]
+        w = search.arrays["bounds"].pairs[link, 0]
         action = search.tree.pairs[link]["action"]
         assert w == pytest.approx(expected[action], rel=0, abs=1e-3)
         assert w >= expected[action] - 1e-6

@@ -114,7 +114,7 @@ def episodes_of(planner, model, seed, budget, monkeypatch, before=None):
         total, count = search.root["returns"].sum(), search.root["exploits"].sum()
         status = advance(search, episodes, calls)
         if search.root["exploits"].sum() > count and status == CHUNK_DONE:
-            decision = search._decision[0]
+            decision = search.arrays["decision"][0]
             bet = search.root["returns"].sum() - total
             found.append((decision["earned"], decision["discount"], decision["paid"], bet, known))
         return status
@@ -171,7 +171,10 @@ def test_no_stake_depends_on_the_return_that_it_is_on(lens, monkeypatch):
         seen, account = root["exploits"][action], root["account"][action]
         if seen < FIRST_BET:
             continue
-        points = np.arange(root["proven"][action] + 1, wealth.shape[1]) * search._settings[0]["step"]
+        points = (
+            np.arange(root["proven"][action] + 1, wealth.shape[1])
+            * search.arrays["settings"][0]["step"]
+        )
         # Half of what was moved to the account before the episode, for each bettor.
         moved = 0.5 * (now["deposit"] - root["deposit"])[action]
         growth = grown[account][-len(points) :] / (wealth[account][-len(points) :] + moved)
@@ -218,7 +221,9 @@ def test_no_return_is_less_than_a_first_reward_that_is_told(lens, rewards, noise
         status = advance(search, episodes, calls)
         for action in np.flatnonzero(search.root["exploits"] - count):
             bet = (search.root["returns"] - total)[action]
-            above.append((bet - search.root["floor"][action], search._decision[0]["discount"] == 0.0))
+            above.append(
+                (bet - search.root["floor"][action], search.arrays["decision"][0]["discount"] == 0.0)
+            )
         return status
 
     monkeypatch.setattr(BracketSearch, "advance", look)

@@ -51,7 +51,7 @@ def test_bets_go_by_no_more_than_the_largest_value(lens):
     for h, _, link, seen in pairs(search):
         if h + 1 < HORIZON:
             (node,) = seen.values()
-            above += search._bounds.nodes[node, 0] > sigma(HORIZON - h - 1) + 1e-4
+            above += search.arrays["bounds"].nodes[node, 0] > sigma(HORIZON - h - 1) + 1e-4
             # g is the same for both, so d is 0 for both.
             assert search.tree.pairs[link]["drift"] == search.tree.nodes[node]["drift"] == 0.0
     assert above > 0
@@ -59,7 +59,7 @@ def test_bets_go_by_no_more_than_the_largest_value(lens):
 
 def test_surplus_is_what_lemma_c_allows(search):
     search, model = search
-    fixed, tree = search._fixed, search.tree
+    fixed, tree = search.arrays, search.tree
     levels, rules = fixed["levels"], fixed["settings"][0]
     rewards, probabilities, successors = model.sparse()
     weight = 0.25 / (5 + 0.25 * (fixed["stakes"].shape[1] - 5))
@@ -76,9 +76,9 @@ def test_surplus_is_what_lemma_c_allows(search):
         for p, to in zip(probabilities[state, action], successors[state, action], strict=True):
             if h + 1 < HORIZON and p > 0.0:
                 node = seen.get(int(to))
-                f = sigma(HORIZON - h - 1) if node is None else search._bounds.nodes[node, 0]
+                f = sigma(HORIZON - h - 1) if node is None else search.arrays["bounds"].nodes[node, 0]
                 worth += GAMMA * p * f
-        surplus = GAMMA**h * (search._bounds.pairs[link, 0] - worth)
+        surplus = GAMMA**h * (search.arrays["bounds"].pairs[link, 0] - worth)
         # What holds but for a probability below 1e-9, in place of l_e; phi and tol are below epsilon.
         luck = 25.0
         span = GAMMA**h * sigma(HORIZON - h)
@@ -104,7 +104,7 @@ def test_lambda_settles(lens):
     for budget in (30, 100, 300, 1000, 3000, 10_000, 30_000):
         planner.plan(model, 0, seed=1, budget=budget)
         search = lens.last[0]
-        least = float(search._fixed["settings"]["least"][0])
+        least = float(search.arrays["settings"]["least"][0])
         for penalty, calls in zip(search.root["penalty"], search.calls, strict=True):
             # As its last episode found it.
             k = max(0, int(calls) - HORIZON)

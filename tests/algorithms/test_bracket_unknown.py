@@ -60,7 +60,7 @@ def test_what_was_predicted_is_the_closed_form(lens):
     for link in tree.tried(0):
         counts = np.array([tree.nodes[outcome.node]["count"] for outcome in tree.outcomes(link)])
         assert counts.sum() == tree.pairs[link]["n"] and len(counts) > 5
-        found = np.logaddexp.reduce(search._predicted[link]) - math.log(len(PREDICTORS))
+        found = np.logaddexp.reduce(search.arrays["predicted"][link]) - math.log(len(PREDICTORS))
         assert found == pytest.approx(log_predicted(counts), rel=1e-12)
         checked += 1
     assert checked == 2
@@ -97,7 +97,7 @@ def test_first_calls_of_an_outcome_must_not_be_counted(law):
 
 def prices(search):
     """Of each node that holds a state's actions: its depth, number of actions, and exp(price)."""
-    tree, graph = search.tree, search._graph
+    tree, graph = search.tree, search.arrays["graph"]
     for node in range(len(tree.nodes)):
         record = tree.nodes[node]
         if record["actions"] > 0 and (graph is None or graph.canonical[node] == node):
@@ -184,4 +184,4 @@ def test_wide_pairs_make_room(lens):
         seed=0,
         budget=3000,
     )
-    assert lens.last[0]._settings[0]["widest"] > 600
+    assert lens.last[0].arrays["settings"][0]["widest"] > 600

@@ -1,4 +1,4 @@
-"""What is told is searched, not bet on: tables, values, bounds on values, and rewards alone."""
+"""What the user declares: rewards alone, which Bracket counts with, and bounds on values in OPD."""
 
 from collections import Counter
 
@@ -11,8 +11,7 @@ from pacplan import BrokenPromiseError, exact
 from pacplan.algorithms.bracket.search import BracketSearch
 
 lens = pytest.fixture(lens_on_searches)
-KNOWN = {"rewards": "known", "transitions": "known"}
-FIXED = {"rewards": "deterministic", "transitions": "deterministic"}
+DECLARED = {"rewards": "deterministic", "transitions": "deterministic"}
 
 
 def table(rng, successors=2, noise="bernoulli", ends=False):
@@ -34,92 +33,15 @@ def values(model, gamma, horizon):
     return np.nanmax(q, axis=2), q[0, 0]
 
 
-def around(v, slack):
-    """Bounds on the values of states that are so close."""
-    return (lambda state, h: v[h, state] - slack), (lambda state, h: v[h, state] + slack)
+@pytest.mark.parametrize("told", [DECLARED, {"rewards": "known", "transitions": "known"}])
+def test_where_nothing_is_left_to_chance_there_is_nothing_to_bet_on(told):
+    model = table(np.random.default_rng(0), 1, "none")
+    settings = {"epsilon": 0.1, "delta": 0.1, "gamma": 0.9}
+    for more in ({"horizon": 2}, {"horizon": 1, "transitions": "unknown"}):
+        with pytest.raises(ValueError, match="nothing is left to chance"):
+            pacplan.Bracket(**settings, **(told | more)).plan(model, 0, seed=0)
 
 
-@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
-@pytest.mark.parametrize("goal", ["action", "value"])
-@pytest.mark.parametrize("told", [KNOWN, FIXED], ids=["known", "fixed"])
-def test_answers_are_certain(merge, goal, told):
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        model = table(rng, *((2, "bernoulli") if told is KNOWN else (1, "none")), seed % 2 == 0)
-        horizon, gamma, epsilon = int(rng.integers(1, 6)), rng.uniform(0.3, 1.0), rng.uniform(0.01, 0.5)
-        _, q = values(model, gamma, horizon)
-        planner = pacplan.Bracket(
-            epsilon=epsilon, delta=0.1, gamma=gamma, horizon=horizon, goal=goal, merge=merge, **told
-        )
-        plan = planner.plan(model, 0, seed=seed)
-        assert plan.certified and "That is certain" in plan.guarantee
-        assert (plan.lower <= q + 1e-9).all() and (q <= plan.upper + 1e-9).all()
-        if goal == "value":
-            assert abs(plan.value - q.max()) <= epsilon + 1e-9
-        else:
-            assert q.max() - q[plan.action] <= epsilon + 1e-9
-
-
-def test_a_table_is_read_once():
-    """However many depths a state is met at, its actions are read once if evidence is pooled."""
-    model = table(np.random.default_rng(1))
-    pairs = model.states * model.max_actions
-    plan = pacplan.Bracket(
-        epsilon=1e-6, delta=0.1, gamma=0.9, horizon=12, goal="value", merge="stationary", **KNOWN
-    ).plan(model, 0, seed=0)
-    assert plan.certified and plan.samples <= pairs
-    assert plan.upper.max() - plan.lower.max() <= 2e-6
-
-
-def test_an_infinite_target_in_a_known_table():
-    model = table(np.random.default_rng(3))
-    q = exact.discounted(model, gamma=0.6)[0]
-    plan = pacplan.Bracket(
-        epsilon=0.3, delta=0.1, gamma=0.6, merge="depth", target="infinite", **KNOWN
-    ).plan(model, 0, seed=0)
-    assert plan.certified and "over an infinite horizon" in plan.guarantee
-    assert q.max() - q[plan.action] <= 0.3
-
-
-@pytest.mark.parametrize("told", [KNOWN, FIXED], ids=["known", "fixed"])
-def test_bounds_on_values_save_calls(told):
-    horizon, calls = 6, {0.0: [], 0.2: [], None: []}
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        model = table(rng, *((2, "bernoulli") if told is KNOWN else (1, "none")))
-        v, q = values(model, GAMMA, horizon)
-        for slack, made in calls.items():
-            bounds = None if slack is None else around(v, slack)
-            plan = pacplan.Bracket(
-                epsilon=0.05, delta=0.1, gamma=GAMMA, horizon=horizon, value_bounds=bounds, **told
-            ).plan(model, 0, seed=seed)
-            assert plan.certified and q.max() - q[plan.action] <= 0.05 + 1e-9
-            assert (plan.lower <= q + 1e-9).all() and (q <= plan.upper + 1e-9).all()
-            made.append(plan.samples)
-        # With exact values one look at each action of the root is enough.
-        assert calls[0.0][-1] <= model.max_actions
-    assert sum(calls[0.0]) < sum(calls[0.2]) < sum(calls[None])
-
-
-def test_a_range_of_returns_saves_calls():
-    """A game that is won once: three steps to the left, or four to the right."""
-
-    def step(state, action, rng):
-        place = state + (1 if action else -1)
-        return place, float(place in (-3, 4)), place in (-3, 4)
-
-    model = pacplan.Simulator(step, actions=2, successors=1, reward_range=(0, 1))
-    settings = {"epsilon": 0.01, "delta": 0.1, "gamma": 0.99, "horizon": 12, "merge": "depth", **FIXED}
-    plans = [
-        pacplan.Bracket(value_range=known, **settings).plan(model, 0, seed=0)
-        for known in (None, (0, 1))
-    ]
-    assert [plan.action for plan in plans] == [0, 0]
-    assert plans[1].samples < plans[0].samples
-    assert plans[1].upper.max() <= 1.0 and "returns lie in [0, 1]" in plans[1].assumptions
-
-
-@pytest.mark.parametrize("planner", [pacplan.Bracket, pacplan.OPD])
 @pytest.mark.parametrize(
     "known",
     [
@@ -130,13 +52,44 @@ def test_a_range_of_returns_saves_calls():
     ],
     ids=["too low", "too high", "impossible", "range"],
 )
-def test_false_bounds_are_noticed(planner, known):
+def test_false_bounds_are_noticed(known):
     model = table(np.random.default_rng(0), 1, "none")
-    settings = {"epsilon": 0.01, "gamma": 0.9, "horizon": 4, **FIXED}
-    if planner is pacplan.Bracket:
-        settings["delta"] = 0.1
     with pytest.raises(BrokenPromiseError, match="correct value_bounds= or value_range="):
-        planner(**settings, **known).plan(model, 0, seed=0)
+        pacplan.OPD(epsilon=0.01, gamma=0.9, horizon=4, **DECLARED, **known).plan(model, 0, seed=0)
+
+
+def test_bounds_on_values_save_calls():
+    horizon, calls = 6, {0.0: 0, 0.2: 0, None: 0}
+    for seed in range(5):
+        model = table(np.random.default_rng(seed), 1, "none")
+        v, q = values(model, GAMMA, horizon)
+        for slack in calls:
+            bounds = None
+            if slack is not None:
+                bounds = (lambda s, h, t=slack: v[h, s] - t), (lambda s, h, t=slack: v[h, s] + t)  # noqa: B023
+            planner = pacplan.OPD(
+                epsilon=0.05, gamma=GAMMA, horizon=horizon, value_bounds=bounds, **DECLARED
+            )
+            plan = planner.plan(model, 0, seed=seed)
+            assert plan.certified and q.max() - q[plan.action] <= 0.05 + 1e-9
+            assert (plan.lower <= q + 1e-9).all() and (q <= plan.upper + 1e-9).all()
+            calls[slack] += plan.samples
+    assert calls[0.0] < calls[0.2] < calls[None]
+
+
+def test_a_range_of_returns_saves_calls():
+    """A game that is won once: three steps to the left, or four to the right."""
+
+    def step(state, action, rng):
+        place = state + (1 if action else -1)
+        return place, float(place in (-3, 4)), place in (-3, 4)
+
+    model = pacplan.Simulator(step, actions=2, successors=1, reward_range=(0, 1))
+    settings = {"epsilon": 0.01, "gamma": 0.99, "horizon": 12, "merge": "depth", **DECLARED}
+    plans = [pacplan.OPD(value_range=known, **settings).plan(model, 0) for known in (None, (0, 1))]
+    assert [plan.action for plan in plans] == [0, 0]
+    assert plans[1].samples < plans[0].samples
+    assert plans[1].upper.max() <= 1.0 and "returns lie in [0, 1]" in plans[1].assumptions
 
 
 def test_an_impossible_range_is_refused():
@@ -176,17 +129,6 @@ def test_a_declaration_that_a_table_contradicts():
             rewards="known",
             transitions="deterministic",
         ).plan(model, 0, seed=0)
-
-
-def test_one_step_with_rewards_told_needs_a_call_for_each_action():
-    def step(state, action, rng):
-        return rng.random(), (0.2, 0.9, 0.5)[action], False
-
-    model = pacplan.Simulator(step, actions=3, reward_range=(0, 1))
-    planner = pacplan.Bracket(epsilon=0.01, delta=0.1, gamma=0.9, horizon=1, rewards="deterministic")
-    plan = planner.plan(model, 0.0, seed=0)
-    assert plan.certified and plan.action == 1 and plan.samples == 3
-    np.testing.assert_allclose(plan.lower, (0.2, 0.9, 0.5))
 
 
 # Rewards alone.
@@ -257,18 +199,6 @@ def test_bounds_hold_with_rewards_told(rewards, horizon):
     assert failures <= most(runs, delta)
 
 
-@pytest.mark.parametrize("gamma", [0.0, 0.01])
-def test_one_step_of_an_infinite_horizon(gamma):
-    """Nothing but rewards counts, so nothing is left to bet on, wherever they lead."""
-    model = pacplan.TabularMDP(np.full((2, 2, 2), 0.5), np.array([[0.9, 0.85], [0.2, 0.3]]))
-    planner = pacplan.Bracket(
-        epsilon=0.1, delta=0.1, gamma=gamma, target="infinite", rewards="deterministic"
-    )
-    plan = planner.plan(model, 0, seed=1, budget=1000)
-    q = exact.discounted(model, gamma=gamma)[0]
-    assert plan.certified and plan.samples <= 2 and q.max() - q[plan.action] <= 0.1
-
-
 @pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
 def test_outcomes_that_a_table_names_twice_are_one(merge):
     """Two different ends, or the same state in two entries."""
@@ -277,9 +207,6 @@ def test_outcomes_that_a_table_names_twice_are_one(merge):
     rewards = np.array([[0.5, 0.7], [0.1, 0.9], [0.0, 0.0], [0.0, 0.0]])
     model = pacplan.TabularMDP(transitions, rewards, successors=to, terminal=[2, 3])
     assert model.successors == 1
-    for declared in (KNOWN, {"rewards": "known"}, KNOWN | {"transitions": "deterministic"}):
-        planner = pacplan.Bracket(
-            epsilon=0.01, delta=0.1, gamma=0.9, horizon=3, goal="value", merge=merge, **declared
-        )
-        plan = planner.plan(model, 0, seed=0)
-        assert plan.certified and abs(plan.value - values(model, 0.9, 3)[1].max()) <= 0.01
+    planner = pacplan.OPD(epsilon=0.01, gamma=0.9, horizon=3, goal="value", merge=merge, **DECLARED)
+    plan = planner.plan(model, 0, seed=0)
+    assert plan.certified and abs(plan.value - values(model, 0.9, 3)[1].max()) <= 0.01

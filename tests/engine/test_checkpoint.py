@@ -79,7 +79,7 @@ def test_every_planner_goes_on_to_the_same_result(name, tmp_path):
         {"merge": "depth"},
         {"merge": "stationary"},
         {"rewards": "known"},
-        {"rewards": "deterministic", "transitions": "known", "goal": "value"},
+        {"transitions": "known", "goal": "value"},
         {"value_bounds": (lambda s, h: 0.0, lambda s, h: 3.0)},
     ],
     ids=lambda settings: "-".join(settings),

@@ -202,16 +202,16 @@ def as_on_the_page(model, *, gamma, horizon, epsilon, delta):
 
     Shares of delta are those of the planner.
     """
-    setting = calls._setting(model, gamma, horizon, epsilon, delta)
-    cost, d, actions, many = setting.prices, delta / 4, len(model.actions(0)), model.successors
-    eps, depths = epsilon / setting.width, range(horizon)
+    setup = calls._setup(model, gamma, horizon, epsilon, delta)
+    settings, d, actions, many = setup.settings[0], delta / 4, len(model.actions(0)), model.successors
+    eps, depths = epsilon / setup.scale.width, range(horizon)
     sigma = [sum(gamma**i for i in range(k)) for k in range(horizon + 1)]
     cash = [1 - 0.8 * max(0.8**h, 1e-6) for h in depths]
     excesses = [sum(-math.log(c) for c in cash[h:]) for h in range(horizon + 1)]
-    evidence, varpi = cost.log_share + excesses[0], constants.PENALTY
+    evidence, varpi = settings["log_share"] + excesses[0], constants.PENALTY
     least = varpi * eps / evidence
     xi = 1 - 1.1 * varpi - 0.3 - 1 / 8 - 1 / 6
-    further = cost.stakes.shape[1] - 5
+    further = setup.stakes.shape[1] - 5
     w = (0.25 if further else 1.0) / (5 + 0.25 * further)
     kappa = [-math.log((1 - c) * w) for c in cash]
     reach = [gamma**h * (sigma[horizon - h] if many > 1 else 1.0) for h in depths]
@@ -220,7 +220,7 @@ def as_on_the_page(model, *, gamma, horizon, epsilon, delta):
     swing = [gamma ** (h + 1) * sigma[horizon - h - 1] + 0.55 * least * excesses[h + 1] for h in depths]
     x = [gamma**h * sigma[horizon - h] * (2 * reach[h] / least + 2.5 * kappa[h]) for h in depths]
     log_d = math.log(1 / d)
-    q = exact.finite_horizon(model, gamma=gamma, horizon=horizon) / setting.width
+    q = exact.finite_horizon(model, gamma=gamma, horizon=horizon) / setup.scale.width
     _, probabilities, successors = model.sparse()
     pairs, todo = [], [(0, 0, 0.0)]
     while todo:
@@ -241,17 +241,17 @@ def as_on_the_page(model, *, gamma, horizon, epsilon, delta):
             if tau < most[h]:
                 eta = 8 / (7 * tau)
                 y = reach[h] ** 2 * (6.25 * kappa[h] + 5.6 + 2 * math.log(1 + episodes))
-                y += 8 * ball[h] * swing[h] ** 2 * (cost.levels["price"][h] + 1.4 + 2 * kt)
+                y += 8 * ball[h] * swing[h] ** 2 * (setup.levels["price"][h] + 1.4 + 2 * kt)
                 total += most[h] + x[h] * math.log(8 * most[h] / tau) + eta * y
                 first = max(first, eta * reach[h] ** 2)
                 second = max(second, eta * ball[h] * swing[h] ** 2)
         total += 8 * log_d * first + 16 * log_d * second
         return 1.6 / 0.35 / (xi * eps) * (total + log_d * sum(most))
 
-    squared, fractions = (sigma[horizon] / eps) ** 2, setting.grid.fractions
+    squared, fractions = (sigma[horizon] / eps) ** 2, setup.grid.fractions
     smallest = 0.9 * 2.0 ** -(fractions - 1)
     assert eps / 48 < smallest * sigma[horizon] <= eps / 24 * (1 + 1e-9)
-    proof = math.log(fractions * actions / setting.settings[0]["delta_forced"])
+    proof = math.log(fractions * actions / settings["delta_forced"])
     account = squared * max(48 * max(27, 6 / xi) * proof, 112.5 / xi**2 * math.log(actions / d))
     lasting = (
         2.5 * (1 + 100 * math.sqrt(1.15)) * varpi * (1 + sum(excesses[1:]) / evidence) * squared * eps

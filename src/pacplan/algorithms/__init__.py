@@ -3,7 +3,7 @@
 from typing import TypeVar
 
 from pacplan.algorithms.atlas.planner import Atlas
-from pacplan.algorithms.bracket.planner import Bracket
+from pacplan.algorithms.bracket.bracket import Bracket
 from pacplan.algorithms.brue import BRUE
 from pacplan.algorithms.canopy.canopy import Canopy
 from pacplan.algorithms.common.base import Planner

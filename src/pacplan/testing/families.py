@@ -171,6 +171,11 @@ def _telling(rng: Generator, delta: float, choices: Sequence[tuple[str, str]], n
     states, actions, successors, horizon = _sizes(rng)
     rewards, transitions = _choose(rng, choices)
     fixed = transitions == "deterministic"
+    if transitions == "unknown":
+        horizon, successors = (
+            max(horizon, 2),
+            max(successors, 2),
+        )  # So that something is left to chance.
     noise = "none" if rewards == "deterministic" else noise
     table = _random(rng, states, actions, 1 if fixed else successors, noise)
     settings = {"rewards": rewards, "transitions": transitions}

@@ -43,6 +43,7 @@ class PlannerEntry:
         needs_successors: whether it must be told how many successors there are.
         endless: whether it plans for an infinite horizon if its `horizon` is None.
         stationary: whether laws must not depend on the step.
+        needs_chance: whether something must be left to chance.
     """
 
     name: str
@@ -53,6 +54,7 @@ class PlannerEntry:
     needs_successors: bool = False
     endless: bool = False
     stationary: bool = False
+    needs_chance: bool = False
 
     @cached_property
     def _parameters(self) -> tuple[frozenset[str], bool]:
@@ -72,6 +74,7 @@ class PlannerEntry:
             and getattr(self.make, "two_player", False) == family.game
             and (self.endless or not family.endless)
             and not (family.untold and self.needs_successors)
+            and not (family.told and self.needs_chance)
             and not (family.per_step and (self.stationary or merge == "stationary"))
             # In a single step no state recurs.
             and not (family.one_step and merge != "tree")
@@ -102,8 +105,8 @@ def _always(**shares: Any) -> Callable[[Family], Promise]:
 
 
 def _bracket(family: Family) -> Promise:
-    # One process of bets serves both sides, unless a value is asked for or everything is told. Of
-    # delta, little is for the bounds of each side alone.
+    # One process of bets serves both sides, unless a value is asked for. Of delta, little is for the
+    # bounds of each side alone.
     if family.settings & {"goal", "rewards", "transitions"}:
         return _halves(family)
     above = JOINT_SHARE * (1.0 - JOINT_BELOW) * JOINT_ABOVE + 1.0 - JOINT_SHARE
@@ -111,9 +114,8 @@ def _bracket(family: Family) -> Promise:
 
 
 def _halves(family: Family) -> Promise:
-    # Half of delta for each side; above, nothing is left to chance if everything is told.
-    above = 0.0 if family.told else 0.5
-    return Promise(below=0.5, above=above, value=_value_share(family), upper="best")
+    # Half of delta for each side.
+    return Promise(below=0.5, above=0.5, value=_value_share(family), upper="best")
 
 
 def _chosen(family: Family) -> Promise:
@@ -146,10 +148,12 @@ _ARMS = frozenset({"ties", "anytime", "lucky", "unlucky", "stopped"})
 PLANNERS: dict[str, PlannerEntry] = {
     entry.name: entry
     for entry in (
-        PlannerEntry("plan", _Chosen, _chosen),
-        PlannerEntry("bracket", Bracket, _bracket),
-        PlannerEntry("bracket/depth", Bracket, _halves, {"merge": "depth"}),
-        PlannerEntry("bracket/stationary", Bracket, _halves, {"merge": "stationary"}),
+        PlannerEntry("plan", _Chosen, _chosen, needs_chance=True),
+        PlannerEntry("bracket", Bracket, _bracket, needs_chance=True),
+        PlannerEntry("bracket/depth", Bracket, _halves, {"merge": "depth"}, needs_chance=True),
+        PlannerEntry(
+            "bracket/stationary", Bracket, _halves, {"merge": "stationary"}, needs_chance=True
+        ),
         PlannerEntry("atlas", Atlas, _atlas, endless=True, stationary=True),
         PlannerEntry("canopy", Canopy, _always(below=0.5, above=0.5, upper="best")),
         PlannerEntry("mdp-gape", MDPGapE, _mdp_gape, needs_successors=True),

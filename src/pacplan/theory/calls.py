@@ -14,7 +14,7 @@ from pacplan import exact
 from pacplan.algorithms.betting.grid import FORCED_GRID, FORCED_MARGIN
 from pacplan.algorithms.betting.settings import ANYTHING
 from pacplan.algorithms.bracket import constants
-from pacplan.algorithms.bracket.setting import Setting, Task, setting_of
+from pacplan.algorithms.bracket.settings import Setup, Task, setup_of
 from pacplan.core import checks
 from pacplan.models.protocol import Table
 
@@ -84,12 +84,12 @@ def bracket_calls(
     chance = checks.probability("delta", delta)
     root = model.initial_state() if state is None else state
     actions = len(model.actions(root))
-    setting = _setting(model, discount, steps, accuracy, chance)
-    problem = _problem(setting, discount, actions, chance / 4.0)
+    setup = _setup(model, discount, steps, accuracy, chance)
+    problem = _problem(setup, discount, actions, chance / 4.0)
     if actions == 1 or problem.epsilon >= problem.sigma[0]:
         return BracketCalls(0.0, 0.0, 0.0, 0.0, 0.0)
     every = constants.FORCED_EVERY
-    gaps = exact.gaps(model, gamma=discount, horizon=steps) / setting.width
+    gaps = exact.gaps(model, gamma=discount, horizon=steps) / setup.scale.width
     tree = _tree_episodes(problem, _path_gaps(model, root, gaps, problem), every)
     account = _account_episodes(problem) * actions / SPARED
     settling = actions * _settling(problem) / (SPARED * problem.room * problem.epsilon)
@@ -97,10 +97,10 @@ def bracket_calls(
     return BracketCalls(every * steps * forced, forced, tree, account, settling)
 
 
-def _setting(model: Table, gamma: float, horizon: int, epsilon: float, delta: float) -> Setting:
-    """Bracket's own setting: shares of delta, stakes, cash, grids."""
+def _setup(model: Table, gamma: float, horizon: int, epsilon: float, delta: float) -> Setup:
+    """Bracket's own setup: shares of delta, stakes, cash, grids."""
     assert model.successors is not None and model.max_actions is not None
-    return setting_of(
+    return setup_of(
         Task(
             epsilon=epsilon,
             delta=delta,
@@ -115,16 +115,13 @@ def _setting(model: Table, gamma: float, horizon: int, epsilon: float, delta: fl
             may_end=model.may_end,
             successors=model.successors,
             states=model.states,
-            same_actions=model.same_actions,
-            most_actions=model.max_actions,
             choices=model.max_actions,
-            guided=False,
         )
     )
 
 
 class _Problem(NamedTuple):
-    """The numbers of the theorem that depend on the setting. Arrays are by depth."""
+    """The numbers of the theorem that depend on the setup. Arrays are by depth."""
 
     epsilon: float
     chance: float  # nu
@@ -145,19 +142,19 @@ class _Problem(NamedTuple):
     most: NDArray[np.float64]  # V_h
 
 
-def _problem(setting: Setting, gamma: float, actions: int, chance: float) -> _Problem:
-    levels, settings, cost = setting.prices.levels, setting.settings[0], setting.prices
+def _problem(setup: Setup, gamma: float, actions: int, chance: float) -> _Problem:
+    levels, settings = setup.levels, setup.settings[0]
     horizon = len(levels)
-    epsilon = float(setting.grid.resolution)
+    epsilon = float(setup.grid.resolution)
     discount = np.power(gamma, np.arange(horizon))
-    sigma = setting.sigma[:0:-1]
+    sigma = setup.scale.sigma[:0:-1]
     excess = np.append(levels["excess"][1:] * discount[1:], 0.0)
     settled = constants.SETTLED * float(settings["least"])
-    evidence = cost.log_share + float(levels["excess"][0])
+    evidence = float(settings["log_share"]) + float(levels["excess"][0])
     learns = bool(settings["learns"])
     ball = learns & (np.arange(horizon) < horizon - 1)
-    weight = float(np.exp(cost.opening.min())) / len(cost.opening)
-    penalty = cost.kappa * evidence
+    weight = float(np.exp(setup.opening.min())) / len(setup.opening)
+    penalty = float(settings["kappa"]) * evidence
     open_ = constants.SETTLED * penalty + constants.STAKES_OPEN + constants.SOLVER_OPEN
     return _Problem(
         epsilon=epsilon,
@@ -167,8 +164,8 @@ def _problem(setting: Setting, gamma: float, actions: int, chance: float) -> _Pr
         least=float(settings["least"]),
         evidence=evidence,
         room=1.0 - open_ - FORCED_GRID - 2.0 * FORCED_MARGIN,
-        proof=math.log(setting.grid.fractions * actions / float(settings["delta_forced"])),
-        successors=int(setting.predictors["strength"][0] * 2.0),
+        proof=math.log(setup.grid.fractions * actions / float(settings["delta_forced"])),
+        successors=int(setup.predictors["strength"][0] * 2.0),
         discount=discount,
         sigma=sigma,
         excess=excess,

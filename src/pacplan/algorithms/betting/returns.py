@@ -81,6 +81,14 @@ def accounts_have_room(search: Any) -> bool:
     )
 
 
+def open_accounts(search: Any) -> None:
+    """Make room for another action of a search to begin to bet on its returns."""
+    arrays, settings = search.arrays, search.arrays["settings"][0]
+    for name, used in (("wealth", settings["bettors"]), ("forced_wealth", settings["forcers"])):
+        if used == len(arrays[name]):
+            search.extend(name, min(int(used) + 1, len(search.actions)))
+
+
 @inlined
 def bet_exploit(search: Any, action: int, earned: float, followed: bool) -> None:
     """Bet on the return of an episode that was declared to exploit before it began, then learn from it.

@@ -1,12 +1,12 @@
 """Plug-in estimates of Bracket's pairs and nodes: they steer, and no bound depends on them."""
 
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
 from pacplan.algorithms.bracket.constants import ADVICE, CURIOSITY, POOL_WEIGHT
-from pacplan.algorithms.bracket.pool import pooled_value, refresh
-from pacplan.algorithms.bracket.records import Search
+from pacplan.algorithms.bracket.state_model import pooled_value, refresh
 from pacplan.compiled.jit import inlined
 from pacplan.engine.arms import largest
 from pacplan.engine.graph import canonical, pools
@@ -14,7 +14,7 @@ from pacplan.engine.tree import NONE
 
 
 @inlined
-def score_actions(search: Search, at: int, h: int) -> int:
+def score_actions(search: Any, at: int, h: int) -> int:
     """Put estimates of a node's actions, from tree and pool together, and their pairs, into `scratch`.
 
     Returns how many; 0 if there are too many for the room in it.
@@ -40,7 +40,7 @@ def score_actions(search: Search, at: int, h: int) -> int:
 
 
 @inlined
-def try_new(search: Search, at: int, h: int, count: int) -> None:
+def try_new(search: Any, at: int, h: int, count: int) -> None:
     """Raise the estimates in `scratch` of what was seen little in this state.
 
     An exploit episode earns less by it, and later ones more: so only the first do it, and as many of
@@ -58,7 +58,7 @@ def try_new(search: Search, at: int, h: int, count: int) -> None:
 
 
 @inlined
-def advice_stands(search: Search, at: int, h: int, best: int, advised: int) -> bool:
+def advice_stands(search: Any, at: int, h: int, best: int, advised: int) -> bool:
     """Whether what was seen leaves room for the advised action to be as good as the best one.
 
     `scratch` has the estimates. As both are tried more often in this state, there is less room.
@@ -73,14 +73,14 @@ def advice_stands(search: Search, at: int, h: int, best: int, advised: int) -> b
 
 
 @inlined
-def pooled_estimate(search: Search, place: int, action: int, left: int) -> float:
+def pooled_estimate(search: Any, place: int, action: int, left: int) -> float:
     """The pool's estimate of an action with `left` steps to go."""
     gamma, steps = search.settings[0].gamma, search.steps
     return pooled_value(search.pool, place, action, left, gamma, steps.prior, steps.ended)
 
 
 @inlined
-def _estimate_pair(search: Search, link: int, h: int) -> None:
+def _estimate_pair(search: Any, link: int, h: int) -> None:
     """Estimate a pair that was visited."""
     tree, settings = search.tree, search.settings[0]
     pair = tree.pairs[link]
@@ -100,7 +100,7 @@ def _estimate_pair(search: Search, link: int, h: int) -> None:
 
 
 @inlined
-def _estimate_node(search: Search, at: int, h: int) -> None:
+def _estimate_node(search: Any, at: int, h: int) -> None:
     """The largest estimate of a node's actions."""
     tree, node = search.tree, search.tree.nodes[at]
     count = score_actions(search, at, h)
@@ -116,7 +116,7 @@ def _estimate_node(search: Search, at: int, h: int) -> None:
 
 
 @inlined
-def refresh_estimates(search: Search, at: int, link: int, h: int) -> None:
+def refresh_estimates(search: Any, at: int, link: int, h: int) -> None:
     """Renew the estimates of a node at depth h and of the pair that was visited in it."""
     place = search.tree.nodes[at].place
     if place >= 0:
@@ -129,7 +129,7 @@ def refresh_estimates(search: Search, at: int, link: int, h: int) -> None:
 
 
 @inlined
-def refresh_arm_estimate(search: Search, action: int) -> None:
+def refresh_arm_estimate(search: Any, action: int) -> None:
     """Renew the estimate of an action of the root that was played."""
     arm = search.root[action]
     if pools(search.graph):

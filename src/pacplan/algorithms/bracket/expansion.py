@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 
 from pacplan.algorithms.betting.returns import raise_floor
-from pacplan.algorithms.bracket.above import column, depths, refresh_node
 from pacplan.algorithms.bracket.constants import PRIOR
-from pacplan.algorithms.bracket.pool import ENDED, find_place, refresh, tell
-from pacplan.algorithms.bracket.records import Search
+from pacplan.algorithms.bracket.state_model import ENDED, find_place, refresh, tell
+from pacplan.algorithms.bracket.upper_bound import column, depths, refresh_node
 from pacplan.compiled.jit import called, inlined
 from pacplan.engine.calls import CHUNK_DONE, break_promise
 from pacplan.engine.graph import join, pools
@@ -19,7 +18,7 @@ from pacplan.models import handles
 
 
 @inlined
-def plant_root(search: Search, model: Any, state: int) -> int:
+def plant_root(search: Any, model: Any, state: int) -> int:
     """Make the root; returns a status."""
     settings, tree = search.settings[0], search.tree
     actions = search.root.size
@@ -56,7 +55,7 @@ def plant_root(search: Search, model: Any, state: int) -> int:
 
 
 @inlined
-def _cap(search: Search, model: Any, at: int, first: int) -> int:
+def _cap(search: Any, model: Any, at: int, first: int) -> int:
     """Limit the value of a new node by what the user knows; returns a status."""
     state, settings, bounds = search.tree.nodes[at].state, search.settings[0], search.bounds
     start, stop = depths(search.graph, search.settings[0].horizon, first)
@@ -79,7 +78,7 @@ def _cap(search: Search, model: Any, at: int, first: int) -> int:
 
 
 @inlined
-def _guess(search: Search, model: Any, at: int, first: int) -> int:
+def _guess(search: Any, model: Any, at: int, first: int) -> int:
     """Let the pool know the user's guess of a new node's value; returns a status."""
     node, settings, pool, steps = search.tree.nodes[at], search.settings[0], search.pool, search.steps
     if pool.guesses.shape[1] == 0 or node.place < 0:
@@ -97,7 +96,7 @@ def _guess(search: Search, model: Any, at: int, first: int) -> int:
 
 
 @called
-def _expand_known(search: Search, model: Any, at: int, first: int) -> None:
+def _expand_known(search: Any, model: Any, at: int, first: int) -> None:
     """Give every action of a new node its pair: if rewards are known, each has its own."""
     tree, settings, problem = search.tree, search.settings[0], search.problem[0]
     node, bounds = tree.nodes[at], search.bounds
@@ -121,7 +120,7 @@ def _expand_known(search: Search, model: Any, at: int, first: int) -> None:
 
 
 @called
-def _open_pair(search: Search, at: int, action: int) -> int:
+def _open_pair(search: Any, at: int, action: int) -> int:
     """A new pair, without bets."""
     link = add_pair(search.tree, at, action)
     search.tree.pairs[link].guess = 1.0
@@ -131,7 +130,7 @@ def _open_pair(search: Search, at: int, action: int) -> int:
 
 
 @inlined
-def add_unvisited(search: Search, at: int, action: int, h: int) -> int:
+def add_unvisited(search: Any, at: int, action: int, h: int) -> int:
     """A pair for an action that is tried for the first time, at depth h."""
     link = _open_pair(search, at, action)
     pair, bounds = search.tree.pairs[link], search.bounds
@@ -145,7 +144,7 @@ def add_unvisited(search: Search, at: int, action: int, h: int) -> int:
 
 
 @inlined
-def _share_price(search: Search, graph: Any, at: int, child: int, rank: int) -> float:
+def _share_price(search: Any, graph: Any, at: int, child: int, rank: int) -> float:
     """log(1/w) of a new node, the `rank`-th outcome of a pair of node `at`.
 
     In a tree w = w(at) / (rank (rank + 1)). In a graph w = 1 / (j (j + 1)) for the j-th node of its
@@ -163,7 +162,7 @@ def _share_price(search: Search, graph: Any, at: int, child: int, rank: int) -> 
 
 @inlined
 def settle(
-    search: Search, model: Any, at: int, child: int, h: int, link: int, rank: int, ended: bool
+    search: Any, model: Any, at: int, child: int, h: int, link: int, rank: int, ended: bool
 ) -> int:
     """Fill in a new node, the `rank`-th outcome of pair `link` of node `at` at depth h.
 
@@ -199,7 +198,7 @@ def settle(
 
 
 @inlined
-def _end(search: Search, child: int, left: int) -> None:
+def _end(search: Any, child: int, left: int) -> None:
     """Fill in a node that ends the episode, with `left` steps to go."""
     node = search.tree.nodes[child]
     node.place = ENDED

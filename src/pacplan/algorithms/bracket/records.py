@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.betting.returns import ACCOUNT_FIELDS
-from pacplan.algorithms.bracket.pool import Pool
+from pacplan.algorithms.betting.settings import BETTING_FIELDS
+from pacplan.algorithms.bracket.state_model import Pool
 from pacplan.engine.graph import Graph
-from pacplan.engine.tree import LINKS, NODE_FIELDS, TreeArrays
+from pacplan.engine.search import kernel_arrays
+from pacplan.engine.tree import LINKS, NODE_FIELDS
 
 # A state of the tree. Its bounds lie in a table of their own.
 NODE = np.dtype(
@@ -72,35 +74,18 @@ LEVEL = np.dtype(
 # What was fixed before the search began, and, after that, how it stands.
 SETTINGS = np.dtype(
     [
-        ("gamma", np.float64),
-        ("epsilon", np.float64),  # the gap to stop at
-        ("resolution", np.float64),  # epsilon, or a small part of the range if that is 0
-        ("low", np.float64),  # what 0 and 1 stand for, in the user's units
-        ("width", np.float64),
-        ("offset", np.float64),  # a reward scaled to [0, 1] by the model's range, x, becomes ...
-        ("slope", np.float64),  # ... offset + slope x
+        *BETTING_FIELDS,
         ("least", np.float64),  # least lambda, lambda_0
         ("kappa", np.float64),  # the same over the resolution
         ("log_share", np.float64),  # log(1/delta_s)
         ("log_joint", np.float64),  # log(1 / (delta_J (1 - beta))), if ...
         ("joint", np.bool_),  # ... one process of bets serves both sides
-        ("delta_exploit", np.float64),
-        ("delta_forced", np.float64),
-        ("floor", np.float64),  # the least return
         ("most_value", np.float64),  # what no state's value exceeds, in the user's units
-        ("least_return", np.float64),  # of the episodes that were bet on ...
-        ("most_return", np.float64),
-        ("step", np.float64),  # of the grid of bounds
         ("go_on", np.float64),  # probability of going on, where roulette is played
         ("exploit_cost", np.float64),  # of an exploit episode, roughly in calls
         ("curious", np.float64),  # exploit episodes after which they try half as much; 0 if nothing
-        ("stride", np.int64),  # steps of it in one step of the grid of forced bets
-        (
-            "least_count",
-            np.int64,
-        ),  # calls that an outcome has before the set of transitions counts them
+        ("least_count", np.int64),  # calls that an outcome has before it counts in the ball
         ("widest", np.int64),  # most outcomes seen of a pair
-        ("horizon", np.int64),
         ("cut", np.int64),  # an exploring episode ends after a pair with fewer visits
         ("most_actions", np.int64),  # of a state; if that is not known, what there is room for
         ("told", np.bool_),  # whether rewards are revealed, by the model or by one visit
@@ -113,10 +98,6 @@ SETTINGS = np.dtype(
         ("same_actions", np.bool_),
         ("value_goal", np.bool_),
         ("guided", np.bool_),  # whether the user gave a policy
-        ("reserve", np.float64),  # money for bets on returns that no account holds ...
-        ("given", np.float64),  # ... and what each account has beside it
-        ("bettors", np.int64),  # actions that have begun to bet ...
-        ("forcers", np.int64),  # ... and on forced episodes
         ("due", np.int64),  # calls at the next sweep of a graph ...
         ("swept", np.int64),  # ... and at the last one
         ("owed", np.float64),  # calls of forced episodes that the calls before it have earned
@@ -181,14 +162,10 @@ class Bounds(NamedTuple):
     pairs: NDArray[np.float64]  # W
 
 
-class Search(NamedTuple):
-    """Everything that Bracket's episodes work on."""
+@kernel_arrays
+class Search:
+    """What Bracket's episodes work on."""
 
-    tree: TreeArrays
-    problem: Any
-    path: Any
-    calls: NDArray[np.int64]
-    report: Any
     points: NDArray[np.float64]  # of the curve
     graph: Graph | None  # None if nodes are not merged
     bounds: Bounds

@@ -8,12 +8,12 @@ taken into account either way, so only the error of that estimate is magnified.
 from typing import Any
 
 from pacplan.algorithms.bracket.constants import ROULETTE_DEPTH
-from pacplan.algorithms.bracket.records import EXPLOIT, Search
+from pacplan.algorithms.bracket.records import EXPLOIT
 from pacplan.compiled.jit import inlined
 
 
 @inlined
-def begin(search: Search) -> None:
+def begin(search: Any) -> None:
     """Nothing was earned yet."""
     decision = search.decision[0]
     decision.paid = 0.0
@@ -22,7 +22,7 @@ def begin(search: Search) -> None:
 
 
 @inlined
-def earn(search: Search, paid: float, h: int) -> None:
+def earn(search: Any, paid: float, h: int) -> None:
     """The step at depth h paid a reward, or one of the same mean counts for it."""
     settings, decision = search.settings[0], search.decision[0]
     decision.paid += settings.gamma**h * paid
@@ -31,7 +31,7 @@ def earn(search: Search, paid: float, h: int) -> None:
 
 
 @inlined
-def earn_last(search: Search, counted: float) -> None:
+def earn_last(search: Any, counted: float) -> None:
     """Count the reward of the last step, which was not taken."""
     settings, decision = search.settings[0], search.decision[0]
     decision.paid += settings.gamma ** (settings.horizon - 1) * counted
@@ -40,7 +40,7 @@ def earn_last(search: Search, counted: float) -> None:
 
 
 @inlined
-def concluded(search: Search, h: int, estimate: float, ties: Any) -> bool:
+def concluded(search: Any, h: int, estimate: float, ties: Any) -> bool:
     """Whether the episode ends before its step at depth h, for what the rest is expected to be worth.
 
     With A earned and D the weight of what is to come, it ends for A + D v with probability 1 - q;

@@ -6,7 +6,6 @@ from typing import Any
 from pacplan.algorithms.betting.allocation import allocate
 from pacplan.algorithms.betting.bets import NEWEST
 from pacplan.algorithms.betting.guidance import follows
-from pacplan.algorithms.bracket.above import refresh_arm, refresh_node, refresh_pair
 from pacplan.algorithms.bracket.constants import (
     EXPLORE_GAIN,
     EXPLORE_START,
@@ -24,15 +23,16 @@ from pacplan.algorithms.bracket.constants import (
     TIE,
     TIED,
 )
-from pacplan.algorithms.bracket.joint import (
+from pacplan.algorithms.bracket.gap_bound import (
     bets,
     largest_gap,
     pair_gap,
     renew_gaps_to,
     strongest_rival,
 )
-from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
+from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED
 from pacplan.algorithms.bracket.roulette import begin
+from pacplan.algorithms.bracket.upper_bound import refresh_arm, refresh_node, refresh_pair
 from pacplan.compiled.jit import called, inlined
 from pacplan.engine.arms import argmax_at_random, largest, least_gap
 from pacplan.engine.calls import halted
@@ -42,7 +42,7 @@ from pacplan.models.handles import NO_ADVICE
 
 
 @inlined
-def satisfied(search: Search) -> bool:
+def satisfied(search: Any) -> bool:
     """The stopping rule: some b has a gap of at most epsilon, and is then the answer.
 
     Its gap is the largest over a != b of U(a) - L(b), or of gap(a, b) where that is kept and is less.
@@ -65,7 +65,7 @@ def satisfied(search: Search) -> bool:
 
 
 @called
-def decide(search: Search, graph: Graph | None, ties: Any) -> None:
+def decide(search: Any, graph: Graph | None, ties: Any) -> None:
     """Choose the next episode: exploit the best estimate, or explore what keeps the gap open."""
     root, settings, decision = search.root, search.settings[0], search.decision[0]
     best = argmax_at_random(root.estimate, NONE, TIE, ties)
@@ -103,7 +103,7 @@ def decide(search: Search, graph: Graph | None, ties: Any) -> None:
 
 
 @inlined
-def _forced_next(search: Search, graph: Graph | None) -> bool:
+def _forced_next(search: Any, graph: Graph | None) -> bool:
     """Whether the next episode is a forced one."""
     settings = search.settings[0]
     if graph is None:
@@ -115,7 +115,7 @@ def _forced_next(search: Search, graph: Graph | None) -> bool:
 
 
 @inlined
-def _explores_next(search: Search, graph: Graph | None) -> bool:
+def _explores_next(search: Any, graph: Graph | None) -> bool:
     """Whether it is exploring's turn, which has half of the episodes; in a graph, of the calls."""
     report = search.report[0]
     if graph is None:
@@ -125,7 +125,7 @@ def _explores_next(search: Search, graph: Graph | None) -> bool:
 
 
 @inlined
-def _gap_left(search: Search, best: int, rival: int) -> float:
+def _gap_left(search: Any, best: int, rival: int) -> float:
     """What has to become epsilon."""
     if rival == NONE:
         return 0.0
@@ -133,7 +133,7 @@ def _gap_left(search: Search, best: int, rival: int) -> float:
 
 
 @inlined
-def _cost_below(search: Search, best: int, rival: int) -> float:
+def _cost_below(search: Any, best: int, rival: int) -> float:
     """Roughly the calls that close the gap by one from below: those of another exploit episode."""
     settings, arm = search.settings[0], search.root[best]
     hope = arm.estimate
@@ -146,7 +146,7 @@ def _cost_below(search: Search, best: int, rival: int) -> float:
 
 
 @inlined
-def _cost_above(search: Search, best: int, rival: int) -> float:
+def _cost_above(search: Any, best: int, rival: int) -> float:
     """Roughly the calls that close it by one from above: all near the largest gap must come down."""
     root, settings = search.root, search.settings[0]
     least = LEAST_WIDTH * min(1.0, settings.resolution)
@@ -160,11 +160,11 @@ def _cost_above(search: Search, best: int, rival: int) -> float:
 
 
 @inlined
-def _wanted_penalty(search: Search, action: int) -> float:
+def _wanted_penalty(search: Any, action: int) -> float:
     """The lambda that an action should have, so that its evidence becomes what is asked for.
 
     For U = lambda log(1/delta_s) + W that is log(1/delta_s), since W falls with lambda as fast as
-    evidence against it is large; for a joint gap see `pacplan.algorithms.bracket.joint`.
+    evidence against it is large; for a joint gap see `pacplan.algorithms.bracket.gap_bound`.
     """
     settings, arm = search.settings[0], search.root[action]
     evidence = search.tree.pairs[arm.pair].evidence
@@ -175,7 +175,7 @@ def _wanted_penalty(search: Search, action: int) -> float:
 
 
 @called
-def adapt(search: Search, graph: Graph | None, model: Any) -> None:
+def adapt(search: Any, graph: Graph | None, model: Any) -> None:
     """Let the lambda of the action to be played next follow the evidence; in a graph it is fixed.
 
     Every lambda is valid at all times, on one event; but all W of a branch must share one lambda, so
@@ -202,7 +202,7 @@ def adapt(search: Search, graph: Graph | None, model: Any) -> None:
 
 
 @inlined
-def _rebuild(search: Search, model: Any, play: int) -> None:
+def _rebuild(search: Any, model: Any, play: int) -> None:
     """Renew all W of a branch, children before parents, and then U and gaps.
 
     A search that is halted meanwhile makes no call, and keeps its U and gaps. If it goes on from a
@@ -224,7 +224,7 @@ def _rebuild(search: Search, model: Any, play: int) -> None:
 
 @called
 def _renew(
-    search: Search,
+    search: Any,
     model: Any,
     at: int,
     first: int,
@@ -244,7 +244,7 @@ def _renew(
 
 
 @inlined
-def sweep_if_due(search: Search, graph: Graph | None, model: Any, most_calls: int) -> None:
+def sweep_if_due(search: Any, graph: Graph | None, model: Any, most_calls: int) -> None:
     """Renew all W of a merged graph, from the last step to the first, and U with them.
 
     All evidence behind one bound must date from the same time. In a tree, all W above a visit are

@@ -193,10 +193,8 @@ def _advice(planner: Any, model: Model, horizon: int, span: float, seen: _Seen) 
     """What to try, the most promising first."""
     offered = signature(type(planner)).parameters
     published = model.known
-    if published:
-        for setting in ("rewards", "transitions"):
-            if getattr(planner, setting, "known") != "known":
-                yield Advice(setting, "known", "as the table has them")
+    if published and hasattr(planner, "delta"):
+        yield Advice("planner", "value-iteration", "it solves the model's table, and samples nothing")
     merge = getattr(planner, "merge", None)
     if merge in ("tree", "depth") and _RECURRENCE * seen.places <= seen.nodes:
         recur = f"states recur: {seen.states:,} different ones in {seen.nodes:,} nodes"
@@ -222,7 +220,10 @@ def _advice(planner: Any, model: Model, horizon: int, span: float, seen: _Seen) 
             "if a state and action always pay the same; return the expected reward of a step, not a "
             "drawn one, if you can compute it"
         )
-        yield Advice("rewards", "deterministic", why)
+        if model.successors == 1 or getattr(planner, "transitions", None) == "deterministic":
+            yield Advice("planner", "opd", f"{why}; say so by rewards='deterministic'")
+        else:
+            yield Advice("rewards", "deterministic", why)
     known = (getattr(planner, name, None) for name in ("value_range", "value_bounds"))
     if "value_bounds" in offered and not any(known) and span > 10.0 * planner.epsilon:
         why = f"if you know more of values than that they differ by at most {at_most(span)}"

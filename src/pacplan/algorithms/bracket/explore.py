@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.bracket.above import column, goes_on, outcome_value, says_nothing
 from pacplan.algorithms.bracket.constants import LEAST_WIDTH, TIE, WORTH_CALLING
 from pacplan.algorithms.bracket.estimates import pooled_estimate
-from pacplan.algorithms.bracket.records import EXPLORE, Search
+from pacplan.algorithms.bracket.records import EXPLORE
+from pacplan.algorithms.bracket.upper_bound import column, goes_on, outcome_value, says_nothing
 from pacplan.compiled.jit import called, inlined
 from pacplan.engine.arms import largest
 from pacplan.engine.graph import Graph, canonical
@@ -22,7 +22,7 @@ from pacplan.engine.tree import NONE
 
 
 @inlined
-def optimistic(search: Search, at: int, h: int, ties: Any) -> int:
+def optimistic(search: Any, at: int, h: int, ties: Any) -> int:
     """The pair with the largest W, or NONE for an action never tried; ties at random."""
     tree, bounds, place = search.tree, search.bounds, column(search.graph, h)
     node = tree.nodes[at]
@@ -45,7 +45,7 @@ def optimistic(search: Search, at: int, h: int, ties: Any) -> int:
 
 
 @inlined
-def _surplus(search: Search, link: int, h: int) -> float:
+def _surplus(search: Any, link: int, h: int) -> float:
     """By how much W of a pair exceeds what was seen of it, with the f of what it led to."""
     tree, settings, pair = search.tree, search.settings[0], search.tree.pairs[link]
     seen = pair.reward if settings.told else pair.reward / pair.n
@@ -58,7 +58,7 @@ def _surplus(search: Search, link: int, h: int) -> float:
 
 
 @inlined
-def _width(search: Search, at: int, link: int, h: int) -> float:
+def _width(search: Any, at: int, link: int, h: int) -> float:
     """By how much W of a pair exceeds its estimate, all below it included; NONE is one never tried."""
     node, bounds, place = search.tree.nodes[at], search.bounds, column(search.graph, h)
     upper, estimate = bounds.caps[at, place], search.steps.prior[search.settings[0].horizon - h]
@@ -71,7 +71,7 @@ def _width(search: Search, at: int, link: int, h: int) -> float:
 
 
 @inlined
-def _imagine(search: Search, link: int, ties: Any) -> int:
+def _next_node(search: Any, link: int, ties: Any) -> int:
     """A node that a pair has led to, as often as it did; NONE if the episode ended there."""
     tree = search.tree
     left = ties.random() * tree.pairs[link].n
@@ -86,7 +86,7 @@ def _imagine(search: Search, link: int, ties: Any) -> int:
 
 
 @inlined
-def aim(search: Search, graph: Graph | None, ties: Any) -> None:
+def imagine(search: Any, graph: Graph | None, ties: Any) -> None:
     """Imagine an exploring episode, into `path`, and choose the step at which its calls begin."""
     decision, gains = search.decision[0], search.scratch.score
     decision.target = NONE
@@ -101,7 +101,7 @@ def aim(search: Search, graph: Graph | None, ties: Any) -> None:
 
 
 @called
-def _imagine_episode(search: Search, ties: Any) -> int:
+def _imagine_episode(search: Any, ties: Any) -> int:
     """Imagine an exploring episode, with what calls of its pairs are worth in `scratch`; its steps.
 
     What a call of a pair can take off the bound of the action played is about the (discounted)
@@ -121,7 +121,7 @@ def _imagine_episode(search: Search, ties: Any) -> int:
         search.scratch[h].score = node.reached * max(wide, LEAST_WIDTH * settings.resolution) / (n + 1)
         if n < settings.cut or h + 1 == settings.horizon:
             return h + 1
-        at = _imagine(search, step.pair, ties)
+        at = _next_node(search, step.pair, ties)
         step.child = at
         if at == NONE:
             return h + 1

@@ -12,20 +12,19 @@ import numpy as np
 from pacplan.algorithms.betting.allocation import FIRST_BET
 from pacplan.algorithms.betting.bets import total
 from pacplan.algorithms.bracket.constants import JOINT_ABOVE, LEAST_ASKED, TIE
-from pacplan.algorithms.bracket.records import Search
 from pacplan.compiled.jit import inlined
 from pacplan.engine.arms import argmax_at_random
 from pacplan.engine.tree import NONE
 
 
 @inlined
-def bets(search: Search, action: int) -> bool:
+def bets(search: Any, action: int) -> bool:
     """Whether an action has an account that counts for both sides."""
     return bool(search.settings[0].joint and search.root[action].exploits > FIRST_BET)
 
 
 @inlined
-def _renew_gap(search: Search, rival: int, action: int) -> None:
+def _renew_gap(search: Any, rival: int, action: int) -> None:
     """How much better a `rival` may be than an action that bets, at most.
 
     W(a) + lambda log(1/(delta_J (1 - beta))) - min_i [ m_(i-1) + lambda log(c + (1 - c) x_i) ], with
@@ -55,7 +54,7 @@ def _renew_gap(search: Search, rival: int, action: int) -> None:
 
 
 @inlined
-def renew_gaps_of(search: Search, action: int) -> None:
+def renew_gaps_of(search: Any, action: int) -> None:
     """The account of an action has changed, or was opened."""
     arm = search.root[action]
     if not bets(search, action):
@@ -68,7 +67,7 @@ def renew_gaps_of(search: Search, action: int) -> None:
 
 
 @inlined
-def renew_gaps_to(search: Search, rival: int) -> None:
+def renew_gaps_to(search: Any, rival: int) -> None:
     """W of an action has changed; all W of its branch are up to date."""
     if search.root[rival].pair == NONE:
         return
@@ -78,7 +77,7 @@ def renew_gaps_to(search: Search, rival: int) -> None:
 
 
 @inlined
-def pair_gap(search: Search, rival: int, action: int) -> float:
+def pair_gap(search: Any, rival: int, action: int) -> float:
     """How much better a rival may be than an action, at most, by all that is known."""
     gap = search.root[rival].upper - search.root[action].lower
     if bets(search, action):
@@ -87,7 +86,7 @@ def pair_gap(search: Search, rival: int, action: int) -> float:
 
 
 @inlined
-def largest_gap(search: Search, action: int) -> float:
+def largest_gap(search: Any, action: int) -> float:
     """How much better any other action may be, at most."""
     most = -np.inf
     for a in range(search.root.size):
@@ -97,7 +96,7 @@ def largest_gap(search: Search, action: int) -> float:
 
 
 @inlined
-def strongest_rival(search: Search, action: int, ties: Any) -> int:
+def strongest_rival(search: Any, action: int, ties: Any) -> int:
     """The other action that may be better by most; ties at random."""
     gaps = search.scratch.score[: search.root.size]
     for a in range(gaps.size):

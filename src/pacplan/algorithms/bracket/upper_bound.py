@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from pacplan.algorithms.bracket.constants import FINAL_SURPLUS
-from pacplan.algorithms.bracket.pool import ENDED
-from pacplan.algorithms.bracket.records import Bounds, Search
+from pacplan.algorithms.bracket.records import Bounds
+from pacplan.algorithms.bracket.state_model import ENDED
 from pacplan.bounds.product import log_stake, penalised_max
 from pacplan.bounds.simplex import ball_max
 from pacplan.compiled.jit import called, inlined
@@ -31,13 +31,13 @@ def depths(graph: Graph | None, horizon: int, h: int) -> tuple[int, int]:
 
 
 @inlined
-def goes_on(search: Search, h: int) -> bool:
+def goes_on(search: Any, h: int) -> bool:
     """Whether it matters where a call at depth h leads: after the last step only to other depths."""
     return bool(h + 1 < search.settings[0].horizon or pools(search.graph))
 
 
 @inlined
-def unseen_value(search: Search, h: int) -> float:
+def unseen_value(search: Any, h: int) -> float:
     """The f of an outcome never seen after a call at depth h."""
     return float(search.levels[h + 1].span) if h + 1 < search.settings[0].horizon else 0.0
 
@@ -51,7 +51,7 @@ def outcome_value(graph: Graph | None, bounds: Bounds, outcome: int, h: int) -> 
 
 
 @inlined
-def outcome_estimate(search: Search, outcome: int, h: int) -> float:
+def outcome_estimate(search: Any, outcome: int, h: int) -> float:
     """The estimate of an outcome after a call at depth h."""
     node, left = search.tree.nodes[outcome], search.settings[0].horizon - h - 1
     if not pools(search.graph):
@@ -64,7 +64,7 @@ def outcome_estimate(search: Search, outcome: int, h: int) -> float:
 
 
 @inlined
-def says_nothing(search: Search, link: int) -> bool:
+def says_nothing(search: Any, link: int) -> bool:
     """Whether a call of a pair at the last step would tell nothing, since its reward is revealed.
 
     Where it leads counts if evidence is pooled over depths.
@@ -75,20 +75,20 @@ def says_nothing(search: Search, link: int) -> bool:
 
 
 @inlined
-def _looks_ahead(search: Search) -> bool:
+def _looks_ahead(search: Any) -> bool:
     """Whether bets go by what f may be in the end: in graphs, if there is a gap to stop at."""
     return bool(search.graph is not None and search.settings[0].epsilon != 0.0)
 
 
 @inlined
-def bet_depth(search: Search, h: int) -> int:
+def bet_depth(search: Any, h: int) -> int:
     """The depth whose f bets on a call at depth h go by: a middle one, if they look ahead and pool."""
     horizon = search.settings[0].horizon
     return min(horizon // 2, horizon - 2) if pools(search.graph) and _looks_ahead(search) else h
 
 
 @inlined
-def final_part(search: Search) -> float:
+def final_part(search: Any) -> float:
     """Which part of f's surplus over the estimates may be left when the search ends, roughly.
 
     That of the action played is then at most epsilon and what it is worse than the best.
@@ -103,7 +103,7 @@ def final_part(search: Search) -> float:
 
 
 @inlined
-def final_value(search: Search, outcome: int, h: int, part: float) -> float:
+def final_value(search: Any, outcome: int, h: int, part: float) -> float:
     """What bets on a call at depth h go by, g: the f of an outcome, or what it may be in the end.
 
     f may exceed the largest value, by what evidence may add; g does not, so bets have a fixed range.
@@ -116,7 +116,7 @@ def final_value(search: Search, outcome: int, h: int, part: float) -> float:
 
 
 @inlined
-def best_outcome(search: Search, link: int, h: int, part: float) -> tuple[float, int]:
+def best_outcome(search: Any, link: int, h: int, part: float) -> tuple[float, int]:
     """The largest g over the outcomes of a pair at depth h, seen or not, and how many were seen."""
     tree = search.tree
     top = -np.inf
@@ -132,7 +132,7 @@ def best_outcome(search: Search, link: int, h: int, part: float) -> tuple[float,
 
 
 @inlined
-def _largest_value(search: Search, link: int, h: int) -> tuple[float, int]:
+def _largest_value(search: Any, link: int, h: int) -> tuple[float, int]:
     """The largest f over the outcomes of a pair at depth h, seen or not, and how many were seen."""
     tree = search.tree
     top = -np.inf
@@ -148,7 +148,7 @@ def _largest_value(search: Search, link: int, h: int) -> tuple[float, int]:
 
 
 @inlined
-def add_drifts(search: Search, link: int, h: int, part: float, top: float, seen: int) -> None:
+def add_drifts(search: Any, link: int, h: int, part: float, top: float, seen: int) -> None:
     """Add d = gamma (max g - g), fixed before a call, to the sums of all outcomes of a pair."""
     tree, gamma = search.tree, search.settings[0].gamma
     pair = tree.pairs[link]
@@ -162,7 +162,7 @@ def add_drifts(search: Search, link: int, h: int, part: float, top: float, seen:
 
 
 @inlined
-def bet(search: Search, link: int, h: int, x: float) -> None:
+def bet(search: Any, link: int, h: int, x: float) -> None:
     """A call of a pair at depth h gave x = r - d(s') <= 1: S_j += log(a_j - x)."""
     for j in range(search.stakes.shape[1]):
         search.bets[link, j] += log_stake(search.stakes[h, j], x)
@@ -170,7 +170,7 @@ def bet(search: Search, link: int, h: int, x: float) -> None:
 
 @inlined
 def _first_maximum(
-    search: Search, link: int, h: int, penalty: float, renewed: bool
+    search: Any, link: int, h: int, penalty: float, renewed: bool
 ) -> tuple[float, float]:
     """max_y [ y - lambda weight_h log M(y) ], and log M where it was found.
 
@@ -192,7 +192,7 @@ def _first_maximum(
 
 
 @inlined
-def renew_stake(search: Search, link: int, h: int, penalty: float) -> None:
+def renew_stake(search: Any, link: int, h: int, penalty: float) -> None:
     """Renew the first maximum of a pair that was called, so that `refresh_pair` need not."""
     settings = search.settings[0]
     if not settings.told or (goes_on(search, h) and settings.learns):
@@ -200,7 +200,7 @@ def renew_stake(search: Search, link: int, h: int, penalty: float) -> None:
 
 
 @inlined
-def predict(search: Search, link: int, count: int, seen: int) -> None:
+def predict(search: Any, link: int, count: int, seen: int) -> None:
     """Note how probable the predictors thought an outcome, seen `count` times before this call."""
     n = search.tree.pairs[link].n
     for q in range(search.predictors.size):
@@ -230,7 +230,7 @@ def _entropy(entropies: Any, n: int) -> float:
 
 
 @inlined
-def _second_maximum(search: Search, at: int, link: int, h: int, top: float, seen: int) -> float:
+def _second_maximum(search: Any, at: int, link: int, h: int, top: float, seen: int) -> float:
     """The largest p.(mean d - d now) over the ball, never too small."""
     tree, settings, ball = search.tree, search.settings[0], search.scratch
     pair = tree.pairs[link]
@@ -269,7 +269,7 @@ def _second_maximum(search: Search, at: int, link: int, h: int, top: float, seen
 
 
 @inlined
-def _known_expectation(search: Search, model: Any, at: int, link: int, h: int) -> float:
+def _known_expectation(search: Any, model: Any, at: int, link: int, h: int) -> float:
     """p.f by the model's own probabilities."""
     tree = search.tree
     state, action = tree.nodes[at].state, tree.pairs[link].action
@@ -301,7 +301,7 @@ def _with_evidence_below(tree: TreeArrays, graph: Graph | None, link: int, evide
 
 @called
 def refresh_pair(
-    search: Search, model: Any, at: int, link: int, h: int, penalty: float, renewed: bool
+    search: Any, model: Any, at: int, link: int, h: int, penalty: float, renewed: bool
 ) -> None:
     """W(e) = gamma max f + max_y [ y - lambda weight_h log M(y) ] + max_p p.(mean d - d now).
 
@@ -333,7 +333,7 @@ def refresh_pair(
 
 
 @inlined
-def refresh_node(search: Search, at: int, h: int) -> None:
+def refresh_node(search: Any, at: int, h: int) -> None:
     """f: the largest W of a node at depth h, including that of an action never tried."""
     tree, bounds, place = search.tree, search.bounds, column(search.graph, h)
     node = tree.nodes[at]
@@ -350,7 +350,7 @@ def refresh_node(search: Search, at: int, h: int) -> None:
 
 
 @inlined
-def refresh_arm(search: Search, action: int) -> None:
+def refresh_arm(search: Any, action: int) -> None:
     """U(a) = min over time of lambda log(1/delta_s) + W(a); all W of its branch are up to date."""
     arm = search.root[action]
     if arm.pair != NONE:

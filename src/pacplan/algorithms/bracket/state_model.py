@@ -65,60 +65,41 @@ class Pool(NamedTuple):
     used: NDArray[np.int64]
 
 
-class PoolArrays:
-    """Owns the arrays, and makes room as states and their outcomes are seen.
+def empty_pool(horizon: int, guessed: bool) -> Pool:
+    """A pool without states."""
+    return Pool(
+        np.zeros(0, STATE),
+        np.zeros(0, PAIR),
+        np.zeros(0, OUTCOME),
+        np.zeros((0, horizon + 1)),
+        np.zeros((0, horizon + 1 if guessed else 0)),
+        np.ones(1),
+        empty_table(16),
+        np.zeros(5, np.int64),
+    )
+
+
+def grown_pool(pool: Pool, actions: int, room: Room) -> Pool:
+    """The pool, with room for another episode at least, up to a limit.
 
     An episode finds at most one state and one outcome per step, and `actions` pairs with each state.
     (If a model does not say how many a state has, states that have more may not be pooled.)
     """
-
-    def __init__(self, actions: int, horizon: int, guessed: bool) -> None:
-        self._most_found = horizon + 1, (horizon + 1) * actions, horizon + 1
-        self._used = np.zeros(5, np.int64)
-        self._states = np.zeros(0, STATE)
-        self._pairs = np.zeros(0, PAIR)
-        self._outcomes = np.zeros(0, OUTCOME)
-        self._values = np.zeros((0, horizon + 1))
-        self._guesses = np.zeros((0, horizon + 1 if guessed else 0))
-        self._weight = np.ones(1)
-        self._places = empty_table(16)
-
-    def arrays(self) -> Pool:
-        """What the kernels see; valid until the next `reserve`."""
-        return Pool(
-            self._states,
-            self._pairs,
-            self._outcomes,
-            self._values,
-            self._guesses,
-            self._weight,
-            self._places,
-            self._used,
-        )
-
-    @property
-    def used(self) -> tuple[int, int, int]:
-        """How many states, pairs and outcomes there are."""
-        states, pairs, outcomes = self._used[:3].tolist()
-        return states, pairs, outcomes
-
-    def reserve(self, room: Room) -> None:
-        """Make room for another episode at least, up to a limit."""
-        found = self._used[:3].tolist()
-        needed = [used + more for used, more in zip(found, self._most_found, strict=True)]
-        steps = self._values.shape[1]
-        rows = [
-            _rows(len(self._states), needed[0], MOST_POOLED // steps),
-            _rows(len(self._pairs), needed[1], MOST_POOLED),
-            _rows(len(self._outcomes), needed[2], MOST_POOLED),
-        ]
-        for table, wanted in zip((self._states, self._pairs, self._outcomes), rows, strict=True):
-            room.extend(table, wanted)
-        if rows[0] > len(self._values):
-            self._values = room.extend(self._values, rows[0])
-            self._guesses = room.extend(self._guesses, rows[0])
-            self._places = grown(self._places, rows[0] - int(self._used[0]), room)
-        self._used[4] = any(more > most for more, most in zip(needed, rows, strict=True))
+    steps = pool.values.shape[1]
+    needed = (pool.used[:3] + np.array([steps, steps * actions, steps])).tolist()
+    limits = (MOST_POOLED // steps, MOST_POOLED, MOST_POOLED)
+    tables = (pool.states, pool.pairs, pool.outcomes)
+    rows = [_rows(*each) for each in zip(map(len, tables), needed, limits, strict=True)]
+    pool.used[4] = any(more > most for more, most in zip(needed, rows, strict=True))
+    states, pairs, outcomes = map(room.extend, tables, rows)
+    return pool._replace(
+        states=states,
+        pairs=pairs,
+        outcomes=outcomes,
+        values=room.extend(pool.values, rows[0]),
+        guesses=room.extend(pool.guesses, rows[0]),
+        places=grown(pool.places, rows[0] - int(pool.used[0]), room),
+    )
 
 
 def _rows(rows: int, needed: int, most: int) -> int:
@@ -280,19 +261,19 @@ def _learn_prior(pool: Pool, sigma: Any, prior: Any) -> None:
 
 
 @inlined
-def update_pool(search: Any, gamma: float, sigma: Any, prior: Any, ended: Any) -> None:
+def update_pool(search: Any) -> None:
     """Dynamic programming over all that was seen, repeated whenever the calls have grown by a tenth.
 
     Less often if most states were seen only a few times: then there is little to learn.
     """
-    pool, calls = search.pool, search.report[0].calls
+    pool, steps, calls = search.pool, search.steps, search.report[0].calls
     if calls < pool.used[3]:
         return
     growth = POOL_GROWTH if pool.used[0] * 2 <= calls else SPARSE_GROWTH
     pool.used[3] = int(calls * growth) + POOL_CALLS
-    _learn_prior(pool, sigma, prior)
-    for k in range(1, prior.size):
+    _learn_prior(pool, steps.sigma, steps.prior)
+    for k in range(1, steps.size):
         for place in range(pool.used[0]):
             if halted(search):
                 return
-            refresh(pool, place, k, gamma, prior, ended)
+            refresh(pool, place, k, search.settings[0].gamma, steps.prior, steps.ended)

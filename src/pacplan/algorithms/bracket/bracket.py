@@ -1,0 +1,378 @@
+"""Bracket: the algorithm on one page. docs/bracket.md has the proof; names are those of the proof."""
+
+from typing import Any, Literal
+
+from pacplan.algorithms.betting.plans import proven_plan
+from pacplan.algorithms.betting.returns import (
+    accounts_have_room,
+    bet_exploit,
+    bet_forced,
+    note_return,
+)
+from pacplan.algorithms.bracket.constants import TIE
+from pacplan.algorithms.bracket.estimates import (
+    advice_stands,
+    refresh_arm_estimate,
+    refresh_estimates,
+    score_actions,
+    try_new,
+)
+from pacplan.algorithms.bracket.expansion import add_unvisited, plant_root
+from pacplan.algorithms.bracket.explore import imagine, optimistic
+from pacplan.algorithms.bracket.gap_bound import largest_gap, renew_gaps_of, renew_gaps_to
+from pacplan.algorithms.bracket.outcomes import note_in_pool, note_outcome, note_reward, take_advice
+from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
+from pacplan.algorithms.bracket.roulette import concluded, earn, earn_last
+from pacplan.algorithms.bracket.schedule import adapt, decide, satisfied, sweep_if_due
+from pacplan.algorithms.bracket.search import BracketSearch
+from pacplan.algorithms.bracket.state_model import pool_has_room, update_pool
+from pacplan.algorithms.bracket.upper_bound import (
+    bet,
+    goes_on,
+    outcome_estimate,
+    refresh_arm,
+    refresh_node,
+    refresh_pair,
+    renew_stake,
+    says_nothing,
+)
+from pacplan.algorithms.common.base import Planner, check_stationary
+from pacplan.algorithms.common.confidence import (
+    KNOWLEDGE,
+    Knowledge,
+    Targeted,
+    check_accuracy,
+    check_known,
+    check_stops,
+    declared,
+)
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon
+from pacplan.compiled.jit import inlined
+from pacplan.core import checks
+from pacplan.engine import episodes
+from pacplan.engine.arms import argmax_at_random
+from pacplan.engine.calls import CHUNK_DONE
+from pacplan.engine.curve import add_point
+from pacplan.engine.driver import Limits
+from pacplan.engine.graph import canonical, graph_has_room
+from pacplan.engine.query import Query
+from pacplan.engine.tree import NONE, untried_action
+from pacplan.models.handles import NO_ADVICE
+from pacplan.models.knowledge import Bounds, Function, check_bounds, check_guidance
+from pacplan.models.protocol import Session
+from pacplan.result import Plan
+
+
+class Bracket(Targeted, Planner):
+    """Proven answers for a fraction of the calls: bounds only where a proof needs them.
+
+    Above, U(a) holds for the optimal action because the evidence holds along one optimal policy,
+    whichever it is: the evidence on all its pairs is one product of bets, each raised to the
+    probability of reaching its pair, so there is no union bound over the tree. Below, L(a) comes from
+    bets on returns of episodes declared beforehand to do what seems best. In a tree the two may be
+    multiplied, which bounds how much better a may be than b by less than U(a) - L(b). The search stops
+    when that bound, for all a != b, is at most epsilon for some b, which it returns. The documentation
+    has the proof.
+
+    **What is guaranteed.** With probability at least 1 - delta, at all times, L(a) <= Q(a) for every
+    action of the state, and Q(a*) <= U(a*) for an optimal one (the upper bound of another action may
+    lie below its value). So max L <= V <= max U, and whenever the search ends, the action returned is
+    `plan.gap`-optimal in the problem of H steps (`plan.gap` may be less than U - L). For the infinite
+    horizon add w gamma^H / (1 - gamma), w the width of the rewards; `target="infinite"` does so and
+    stops at epsilon in all.
+
+    Args:
+        epsilon: how far from optimal the answer may be, in the model's reward units. 0 never stops
+            before the action is known to be optimal, so it needs a budget or a deadline.
+        delta: probability with which the guarantee may fail.
+        gamma: discount in [0, 1]; 1 needs an explicit horizon.
+        horizon: number of steps H; by default as for `MDPGapE`, and for `target="infinite"` the least
+            whose tail is at most 15 % of epsilon. With epsilon = 0 it follows from the budget; with a
+            time limit alone, it is the smallest H with gamma^H <= 1/100.
+        goal: "action", or "value": stops when the interval of the state's value is at most 2 epsilon
+            wide, so that its middle, `plan.value`, is within epsilon.
+        merge: "tree": a node for every history; "depth": one for all histories that lead to the same
+            state at the same depth; "stationary": one for each state, and what is seen of it at any
+            depth is evidence for all depths (so the model is asked for the actions of every state seen,
+            and your `value_bounds` for every state and number of steps, even after the last step). The
+            upper bounds of merged nodes are renewed only at intervals, by a sweep over the whole graph
+            whenever the calls have grown by 5 %. Exploring then calls one pair at a time, in any state
+            seen so far, since the way to it is mostly known.
+        rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit reveals it
+            (checked on every visit); "known": taken from the model's table.
+        transitions: "unknown"; "deterministic": every pair has one successor (checked); "known": taken
+            from the model's table. If both are declared, nothing is left to chance: that is for `OPD`
+            or `ValueIteration`.
+        target: "horizon": epsilon-optimal in the problem of H steps; "infinite": in the
+            infinite-horizon discounted problem.
+        value_bounds: what you know: (lower, upper), functions of a state and the number h of steps
+            taken, or numbers, that bound its optimal value over the H - h steps left, in the model's
+            units. A state is then worth no more than that, whatever was tried in it. (Only the upper
+            one helps Bracket.) The guarantee depends on it.
+        value_range: (low, high), if you know that what an episode earns from any state on, discounted
+            from there, lies between them, whatever is done. It helps above and below: a game that is
+            won or lost once has returns between -1 and 1, however many steps it may take. Checked on
+            the returns of whole episodes; the guarantee depends on it.
+        policy: a policy that may be good: a function of a state, or of a state and the number h of
+            steps taken, that gives an action, or None for no advice. Episodes that are to earn much
+            follow it as long as it earns more than what the search finds by itself. Guidance only: the
+            guarantee holds whatever it advises.
+        value: guesses of optimal values over the H - h steps left, in the model's units, a function
+            like `policy`; they stand for what was never tried. Guidance only.
+        chunk: see `Planner`.
+    """
+
+    name = "bracket"
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float,
+        gamma: float,
+        horizon: int | None = None,
+        goal: Literal["action", "value"] = "action",
+        merge: Literal["tree", "depth", "stationary"] = "tree",
+        rewards: Knowledge = "unknown",
+        transitions: Knowledge = "unknown",
+        target: Literal["horizon", "infinite"] = "horizon",
+        value_bounds: Bounds | None = None,
+        value_range: tuple[float, float] | None = None,
+        policy: Function | None = None,
+        value: Function | None = None,
+        chunk: int | None = None,
+    ) -> None:
+        super().__init__(chunk=chunk)
+        self.epsilon = check_accuracy(epsilon)
+        self.delta = checks.probability("delta", delta)
+        self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
+        self.goal = checks.choice("goal", goal, ("action", "value"))
+        self.merge = checks.choice("merge", merge, ("tree", "depth", "stationary"))
+        self.rewards = checks.choice("rewards", rewards, KNOWLEDGE)
+        self.transitions = checks.choice("transitions", transitions, KNOWLEDGE)
+        self.target = checks.choice("target", target, ("horizon", "infinite"))
+        self.value_bounds = check_bounds(value_bounds)
+        self.value_range = (
+            None if value_range is None else checks.interval("value_range", value_range, "return")
+        )
+        self.policy = check_guidance("policy", policy)
+        self.value = check_guidance("value", value)
+        if self.target == "infinite" and self.goal == "value":
+            raise ValueError(
+                'goal="value" is for the problem of H steps; for an infinite horizon use '
+                'target="horizon" and add what the tail can be worth'
+            )
+        self.check_target()
+
+    def check_query(self, query: Query, limits: Limits) -> None:
+        model = query.model
+        check_stops(self.epsilon, limits)
+        check_known(self, model)
+        if self.merge == "stationary":
+            check_stationary(
+                model, "a state and action may have another law at every step; use merge='depth'"
+            )
+        self.check_reach(model, limits.budget)
+        one = self.horizon_for(model, limits.budget) == 1 or model.successors == 1
+        if self.rewards != "unknown" and (one or self.transitions != "unknown"):
+            raise ValueError(
+                "nothing is left to chance, since rewards and transitions are told: use OPD, or "
+                "ValueIteration for a table, or leave rewards= out"
+            )
+
+    def start(self, query: Query, session: Session) -> BracketSearch:
+        return BracketSearch(self, query, session)
+
+    def finish(self, query: Query, search: BracketSearch, stopped_by: str, seconds: float) -> Plan:
+        return proven_plan(self, query, search, stopped_by, seconds, declared(self, query.model))
+
+
+# The algorithm, in the order of an episode.
+
+
+@episodes.make_root.register(Search)
+def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
+    return plant_root(search, model, state)
+
+
+@episodes.finished.register(Search)
+def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
+    """Stop when some b has a gap of at most epsilon (`gap_bound.py`)."""
+    sweep_if_due(search, search.graph, model, most_calls)
+    return satisfied(search)
+
+
+@episodes.begin_episode.register(Search)
+def _begin_episode(search: Any, model: Any, ties: Any) -> None:
+    """EXPLOIT the best estimate b to raise L(b), or EXPLORE its rival to lower U, or play a FORCED one.
+
+    An episode that explores is imagined first, up to where a call is worth most (`explore.py`). Then
+    lambda of the action to be played follows the evidence.
+    """
+    update_pool(search)
+    decide(search, search.graph, ties)
+    imagine(search, search.graph, ties)
+    adapt(search, search.graph, model)
+
+
+@episodes.select.register(Search)
+def _select(search: Any, at: int, h: int, ties: Any) -> int:
+    """At the root the action decided on; below it what the user advises, the best estimate or W."""
+    decision, step = search.decision[0], search.path[h]
+    # What was imagined before the first call.
+    decision.foreseen = step.child if h < decision.target else NONE
+    if h <= decision.target and step.pair != NONE:
+        return int(step.pair)
+    if h == 0:
+        link = search.root[decision.play].pair
+        return int(link) if link != NONE else add_unvisited(search, at, decision.play, 0)
+    count = score_actions(search, at, h) if decision.kind == EXPLOIT else 0
+    if count > 0:
+        return _exploited(search, at, h, count, ties)
+    link = optimistic(search, at, h, ties)
+    if link == NONE:
+        link = add_unvisited(search, at, untried_action(search.tree, at, ties), h)
+    return int(link)
+
+
+@inlined
+def _exploited(search: Any, at: int, h: int, count: int, ties: Any) -> int:
+    """The pair with the best of `count` estimates, or the one advised if it may be as good."""
+    advised = search.decision[0].advised
+    if advised == NO_ADVICE:
+        try_new(search, at, h, count)
+    action = argmax_at_random(search.scratch.score[:count], NONE, TIE, ties)
+    if advised != NO_ADVICE and advice_stands(search, at, h, action, advised):
+        action = advised
+    link = search.scratch.link[action]
+    return int(link) if link != NONE else add_unvisited(search, at, action, h)
+
+
+@episodes.known_child.register(Search)
+def _known_child(search: Any, link: int) -> int:
+    return int(search.decision[0].foreseen)
+
+
+@episodes.skip_call.register(Search)
+def _skip_call(search: Any, link: int) -> bool:
+    if not says_nothing(search, link):
+        return False
+    earn_last(search, search.tree.pairs[link].reward)
+    if search.decision[0].kind != EXPLORE:
+        note_return(search.settings[0], search.decision[0].paid)
+    return True
+
+
+@episodes.transition.register(Search)
+def _transition(
+    search: Any, model: Any, h: int, successor: int, ended: bool, ties: Any
+) -> tuple[int, int]:
+    """Bet on the call of a pair: on x = r - d(s'), reward and successor together.
+
+    What was known before the call fixes d = gamma (max g - g) and whether the episode is cut off after
+    it; g is f, or what f may be in the end.
+    """
+    at, link, reward = search.path[h].node, search.path[h].pair, search.path[h].reward
+    settings, pair, decision = search.settings[0], search.tree.pairs[link], search.decision[0]
+    # In a graph an exploring episode makes one call.
+    only = search.graph is not None and h == decision.target
+    cut = decision.kind == EXPLORE and (pair.n < settings.cut or only)
+    x = settings.offset + settings.slope * reward
+    status = note_reward(search, at, link, h, reward, x)
+    if status != CHUNK_DONE:
+        return NONE, status
+    child, drift = NONE, 0.0
+    if goes_on(search, h):
+        child, drift, status = note_outcome(search, model, at, link, h, successor, ended)
+        if status != CHUNK_DONE:
+            return NONE, status
+    bet(search, link, h, (1.0 if settings.told else x) - drift)
+    pair.n += 1
+    paid = pair.reward if settings.told else x
+    note_in_pool(search, at, pair.action, h, successor, ended, child, paid)
+    earn(search, pair.reward if settings.pays_means else x, h)
+    if cut:
+        return child, episodes.BREAK_OFF
+    if ended or h + 1 == settings.horizon:
+        return child, CHUNK_DONE
+    if concluded(search, h + 1, outcome_estimate(search, child, h), ties):
+        return child, episodes.CONCLUDE
+    return child, take_advice(search, model, h, child)
+
+
+@episodes.acting_node.register(Search)
+def _acting_node(search: Any, node: int) -> int:
+    return canonical(search.graph, node)
+
+
+@episodes.update.register(Search)
+def _update(search: Any, model: Any, length: int, ties: Any) -> None:
+    """Renew W and the estimates on the path, from the last step to the first, and U of its action.
+
+    In a graph, steps that were imagined wait for the next sweep.
+    """
+    decision = search.decision[0]
+    first = 0 if search.graph is None else max(decision.target, 0)
+    for h in range(length - 1, first - 1, -1):
+        at, link = search.path[h].node, search.path[h].pair
+        _refresh_bounds(search, search.graph, model, at, link, h)
+        refresh_estimates(search, at, link, h)
+    refresh_arm_estimate(search, decision.play)
+    _refresh_tree_arm(search, search.graph, decision.play)
+
+
+@inlined
+def _refresh_bounds(search: Any, graph: Any, model: Any, at: int, link: int, h: int) -> None:
+    """Renew W of a pair on the path, and f of its node; not in a row of forced episodes in a graph."""
+    decision = search.decision[0]
+    penalty = search.root[decision.play].penalty
+    if graph is not None and decision.kind == FORCED:
+        renew_stake(search, link, h, penalty)
+    else:
+        # Nothing was bet on steps that were imagined.
+        refresh_pair(search, model, at, link, h, penalty, h < decision.target)
+        refresh_node(search, at, h)
+
+
+@inlined
+def _refresh_tree_arm(search: Any, graph: Any, play: int) -> None:
+    """In a tree all W are up to date after a visit; see `sweep_if_due` for the others."""
+    if graph is None:
+        refresh_arm(search, play)
+        renew_gaps_to(search, play)
+
+
+@episodes.backup.register(Search)
+def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
+    """Bet on the return, if the episode was declared to exploit or to be forced before it began."""
+    settings, decision = search.settings[0], search.decision[0]
+    if decision.kind == EXPLORE:
+        return
+    after = search.steps.ended[settings.horizon - length]
+    earned = decision.earned + decision.discount * after
+    # One that a coin has ended has no return, and no discount. If the last reward is known, it has none
+    # left either, and its return was noted then. (If gamma is 0, no step leaves any.)
+    if decision.discount > 0.0 or settings.gamma == 0.0:
+        note_return(settings, decision.paid + settings.gamma**length * after)
+    if decision.kind == EXPLOIT:
+        bet_exploit(search, decision.play, earned, decision.guided)
+        renew_gaps_of(search, decision.play)
+    else:
+        bet_forced(search, decision.play, earned)
+
+
+@episodes.has_room.register(Search)
+def _has_room(search: Any) -> bool:
+    settings = search.settings[0]
+    return bool(
+        search.bets.shape[0] >= search.tree.pairs.size
+        and search.scratch.size > settings.widest + settings.horizon
+        and graph_has_room(search.graph, settings.horizon)
+        and pool_has_room(search.pool, settings.horizon, settings.most_actions)
+        and accounts_have_room(search)
+    )
+
+
+@episodes.record.register(Search)
+def _record(search: Any) -> None:
+    add_point(search, largest_gap(search, search.decision[0].best))
