@@ -32,8 +32,8 @@ import cloudpickle
 import psutil
 
 import pacplan
-from pacplan.engine.actors import Actors
 from pacplan.models import tapes
+from pacplan.parallel.dask import Actors
 
 REWARDS, PROBABILITIES, SUCCESSORS = pacplan.envs.garnet(seed=0).sparse()
 PLANNERS: dict[str, tuple[Any, dict[str, int]]] = {

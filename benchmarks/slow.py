@@ -22,7 +22,7 @@ from multiprocessing import get_context
 from typing import Any
 
 import pacplan
-from pacplan.models.tapes import TapedSession
+from pacplan.parallel.session import SpeculativeSession
 
 REWARDS, PROBABILITIES, SUCCESSORS = pacplan.envs.garnet(seed=0).sparse()
 PLANNERS: dict[str, tuple[Any, dict[str, int]]] = {
@@ -99,10 +99,10 @@ class Rounds(Executor):
         self.under_way.clear()
 
 
-def instead_of_waiting(rounds: Rounds) -> Callable[[TapedSession, float | None], None]:
+def instead_of_waiting(rounds: Rounds) -> Callable[[SpeculativeSession, float | None], None]:
     """Let all calls that a search waits for come back."""
 
-    def wait(session: TapedSession, timeout: float | None) -> None:
+    def wait(session: SpeculativeSession, timeout: float | None) -> None:
         rounds.come_back()
 
     return wait
@@ -112,12 +112,12 @@ def show_rounds(most: int) -> None:
     """Print a row for each planner and number of calls at a time."""
     model = pacplan.Simulator(Step(0.0), actions=5, successors=2, initial=0)
     print(f"{'':22} {'at once':>8} {'a round':>9} {'made':>7} {'sooner':>9} {'ms a call':>10}")
-    waits = TapedSession.wait
+    waits = SpeculativeSession.wait
     for name, (planner, limits) in PLANNERS.items():
         planner.plan(model, seed=0, workers=1, **limits)  # Compiles.
         for count in (2**i for i in range(1, 12) if 2**i <= most):
             rounds = Rounds()
-            TapedSession.wait = instead_of_waiting(rounds)  # type: ignore[method-assign]
+            SpeculativeSession.wait = instead_of_waiting(rounds)  # type: ignore[method-assign]
             began = time.thread_time()
             plan = planner.plan(model, seed=0, executor=rounds, workers=count, **limits)
             spent = (time.thread_time() - began) / plan.calls_made
@@ -127,7 +127,7 @@ def show_rounds(most: int) -> None:
                 f"{spent * 1e3:10.2f}",
                 flush=True,
             )
-    TapedSession.wait = waits  # type: ignore[method-assign]
+    SpeculativeSession.wait = waits  # type: ignore[method-assign]
 
 
 def main() -> None:

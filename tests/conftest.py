@@ -102,7 +102,7 @@ def clock(monkeypatch):
         "algorithms.stop",
         "models.sessions",
         "engine.driver",
-        "engine.room",
+        "engine.memory",
     ):
         monkeypatch.setattr(f"pacplan.{module}.time", fake)
     return fake

@@ -13,6 +13,7 @@ compiled
 bounds
 models
 engine
+parallel
 policy
 views
 diagnosis origin

@@ -8,7 +8,7 @@ import pytest
 
 import pacplan
 from conftest import random_small
-from pacplan.engine.interrupts import Presses
+from pacplan.engine.interrupts import Interrupt
 from pacplan.look import MOST_CALLS, Look, look
 from pacplan.models.protocol import BrokenPromiseError
 
@@ -255,15 +255,15 @@ def test_a_state_without_actions_is_refused_first():
 
 
 def test_ctrl_c():
-    presses = Presses()
+    interrupt = Interrupt()
     made = []
 
     def step(state, action, rng):
         made.append(state)
-        presses.any = len(made) == 20
+        interrupt.requested = len(made) == 20
         return drift(state, action, rng)
 
-    assert look(pacplan.Simulator(step, actions=2), 0.0, 8, seed(), presses=presses).calls == 20
+    assert look(pacplan.Simulator(step, actions=2), 0.0, 8, seed(), interrupt=interrupt).calls == 20
 
     def raising(state, action, rng):
         made.append(state)
@@ -272,10 +272,10 @@ def test_ctrl_c():
         return drift(state, action, rng)
 
     made.clear()
-    presses = Presses()
-    assert look(pacplan.Simulator(raising, actions=2), 0.0, 8, seed(), presses=presses).calls == 19
-    assert presses.any
-    for presses in (None, Presses(any=False, insisted=True)):
+    interrupt = Interrupt()
+    assert look(pacplan.Simulator(raising, actions=2), 0.0, 8, seed(), interrupt=interrupt).calls == 19
+    assert interrupt.requested
+    for interrupt in (None, Interrupt(requested=False, forced=True)):
         made.clear()
         with pytest.raises(KeyboardInterrupt):
-            look(pacplan.Simulator(raising, actions=2), 0.0, 8, seed(), presses=presses)
+            look(pacplan.Simulator(raising, actions=2), 0.0, 8, seed(), interrupt=interrupt)

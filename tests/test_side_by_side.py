@@ -24,7 +24,7 @@ from deciding import content
 from every_planner import NAMES, SAMPLING, make
 from interrupting import interrupted_script
 from pacplan.models.sessions import PythonSession
-from pacplan.models.tapes import TapedSession
+from pacplan.parallel.session import SpeculativeSession
 from side_by_side import MODEL, GoodLast, Shuffled, over
 
 BRACKET = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7)
@@ -51,7 +51,7 @@ def rounds(monkeypatch):
         self._note_news()
         done.append(True)
 
-    monkeypatch.setattr(TapedSession, "wait", wait)
+    monkeypatch.setattr(SpeculativeSession, "wait", wait)
     return done
 
 
@@ -151,7 +151,7 @@ def test_time_that_depends_on_the_outcome_changes_nothing():
 
 def take_what_came_first(monkeypatch):
     """Let a search take the draws of a tape as they arrive."""
-    in_order = TapedSession._draw
+    in_order = SpeculativeSession._draw
 
     def as_they_arrive(self, key, action, label, h):
         tape = self._tape(key, action, 0)
@@ -162,7 +162,7 @@ def take_what_came_first(monkeypatch):
             tape.draws[number], tape.draws[first] = tape.draws[first], wanted
         return in_order(self, key, action, label, h)
 
-    monkeypatch.setattr(TapedSession, "_draw", as_they_arrive)
+    monkeypatch.setattr(SpeculativeSession, "_draw", as_they_arrive)
 
 
 @pytest.mark.processes

@@ -25,7 +25,7 @@ from pacplan.algorithms.common.running import Task
 from pacplan.core import checks
 from pacplan.core.words import at_least, exactly
 from pacplan.engine.driver import Limits
-from pacplan.engine.interrupts import Presses, interrupts
+from pacplan.engine.interrupts import Interrupt, interrupts
 from pacplan.engine.query import Query
 from pacplan.engine.seeds import Seed, seed_sequence
 from pacplan.engine.values import step_width
@@ -153,8 +153,8 @@ class Auto(Planner):
         limits = task.limits
         if task.checkpoint is not None:
             task.model.fingerprint()  # Before the look, which may leave something in what it holds.
-        with interrupts(limits.raise_interrupts) as presses:
-            choice = self._choice(task, None if limits.raise_interrupts else presses)
+        with interrupts(limits.raise_interrupts) as interrupt:
+            choice = self._choice(task, None if limits.raise_interrupts else interrupt)
             spent = 0.0 if choice.look is None else choice.look.seconds
             wasted = 0
             try:
@@ -167,7 +167,7 @@ class Auto(Planner):
         return replace(
             found,
             guarantee=f"{found.guarantee} ({choice})",
-            interrupted=found.interrupted or presses.any,
+            interrupted=found.interrupted or interrupt.requested,
             origin=replace(
                 found.origin, time_limit=limits.time_limit
             ),  # That of the look and the plan.
@@ -225,7 +225,7 @@ class Auto(Planner):
             found.insert(0, OPD(merge=merges[0], **certain, **plain))
         return found
 
-    def _choice(self, task: Task, presses: Presses | None) -> Choice:
+    def _choice(self, task: Task, interrupt: Interrupt | None) -> Choice:
         """The planner for a task, and why; nothing is looked at if a checkpoint says which."""
         candidates = self.candidates(task.model)
         if task.saved is not None:
@@ -238,20 +238,20 @@ class Auto(Planner):
                 f"settings it would be one such as {candidates[0]!r}"
             )
         candidates[0].check_query(task.query(), task.limits)  # Before the first call.
-        choice = self._chosen(task, candidates, presses)
+        choice = self._chosen(task, candidates, interrupt)
         if not isinstance(self.epsilon, str):
             return choice
         accuracy = exactly(self._accuracy(task.model))
         said = f"{choice.why}; epsilon={self.epsilon} of the range of values is {accuracy}"
         return replace(choice, why=said)
 
-    def _chosen(self, task: Task, candidates: list[Planner], presses: Presses | None) -> Choice:
+    def _chosen(self, task: Task, candidates: list[Planner], interrupt: Interrupt | None) -> Choice:
         first, model = candidates[0], task.model
         if isinstance(first, UGapEMCTS):
             return Choice(first, ", which is for games of two players")
         if isinstance(first, ValueIteration):
             return Choice(first, ", since every probability is known")
-        seen = self._seen(task, candidates, presses)
+        seen = self._seen(task, candidates, interrupt)
         if isinstance(first, OPD):
             return Choice(first, f", since nothing is random: {self._declared()}", seen)
         canopy, atlas = _of(candidates, Canopy), _of(candidates, Atlas)
@@ -282,7 +282,7 @@ class Auto(Planner):
         )
         return Choice(bracket, why, choice.look)
 
-    def _seen(self, task: Task, candidates: list[Planner], presses: Presses | None) -> Look | None:
+    def _seen(self, task: Task, candidates: list[Planner], interrupt: Interrupt | None) -> Look | None:
         """What a look shows; None if the budget is too small for one."""
         limits, model, seed = task.limits, task.model, task.seed
         if limits.budget is not None and _LOOK_PART * limits.budget < MOST_CALLS:
@@ -297,7 +297,7 @@ class Auto(Planner):
             seconds=None if limits.time_limit is None else _LOOK_PART * limits.time_limit,
             deterministic=self._given.get("transitions") == "deterministic",
             same_rewards=self._given.get("rewards") == "deterministic",
-            presses=presses,
+            interrupt=interrupt,
         )
 
     def _declared(self) -> str:

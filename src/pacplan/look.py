@@ -12,7 +12,7 @@ import numpy as np
 
 from pacplan.compiled.streams import streams
 from pacplan.engine.caller import Caller
-from pacplan.engine.interrupts import Presses
+from pacplan.engine.interrupts import Interrupt
 from pacplan.engine.promises import REWARD_VARIES, TOO_MANY_SUCCESSORS
 from pacplan.models.protocol import Model
 
@@ -70,7 +70,7 @@ def look(
     seconds: float | None = None,
     deterministic: bool = False,
     same_rewards: bool = False,
-    presses: Presses | None = None,
+    interrupt: Interrupt | None = None,
 ) -> Look:
     """Call the first actions of a state again and again, then play a few random episodes.
 
@@ -82,20 +82,20 @@ def look(
         seconds: after the first call, after which no other is made; None: there is no such limit.
         deterministic: whether the user declared that every pair has one successor.
         same_rewards: whether the user declared that a pair always pays the same.
-        presses: of Ctrl-C, which ends the look; None: each raises.
+        interrupt: of Ctrl-C, which ends the look; None: each raises.
 
     Raises:
         BrokenPromiseError: the model broke a promise, or what was declared of it is wrong.
     """
     (ties,) = streams(seed, 1)
     with Caller(model, state, seed, horizon, deterministic=deterministic) as caller:
-        seeing = _Seeing(caller, same_rewards, seconds, presses)
+        seeing = _Seeing(caller, same_rewards, seconds, interrupt)
         try:
             _call_and_play(seeing, caller.start(), horizon, ties)
         except KeyboardInterrupt:
-            if presses is None or presses.insisted:
+            if interrupt is None or interrupt.forced:
                 raise
-            presses.any = True
+            interrupt.requested = True
     return seeing.look()
 
 
@@ -121,11 +121,11 @@ class _Seeing:
     """Calls a model, and keeps count of what is seen."""
 
     def __init__(
-        self, caller: Caller, same_rewards: bool, seconds: float | None, presses: Presses | None
+        self, caller: Caller, same_rewards: bool, seconds: float | None, interrupt: Interrupt | None
     ) -> None:
         self.caller = caller
         self.reached: list[int] = []
-        self._same_rewards, self._seconds, self._presses = same_rewards, seconds, presses
+        self._same_rewards, self._seconds, self._interrupt = same_rewards, seconds, interrupt
         self._began: float | None = None
         self._first: dict[tuple[int, int, int], tuple[int | None, float]] = {}
         self._after: dict[tuple[int, int, int], set[int | None]] = {}
@@ -133,7 +133,7 @@ class _Seeing:
 
     def over(self) -> bool:
         """Whether there is no time left, or Ctrl-C was pressed."""
-        if self._presses is not None and self._presses.any:
+        if self._interrupt is not None and self._interrupt.requested:
             return True
         return self._seconds is not None and self._elapsed() > self._seconds
 

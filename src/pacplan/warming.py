@@ -11,8 +11,8 @@ from pacplan.algorithms import planners
 from pacplan.compiled.cache import Compilation, compilations
 from pacplan.compiled.tiered import waiting
 from pacplan.core import checks
-from pacplan.engine.executors import process_pool
 from pacplan.envs import game_tree, garnet
+from pacplan.parallel.pools import process_pool
 from pacplan.registry import planner_of
 
 # Calls of a plan: enough for the arrays of a search to grow, which has kernels of its own.

@@ -148,7 +148,7 @@ def test_out_of_memory_the_best_action_and_its_gap_remain(name):
     else:
         root = np.random.SeedSequence(0)
         query = Query(model, 0, model.actions(0), 30_000, *streams(root, 2))
-        least = planner.start(query, model.open(root)).room.held
+        least = planner.start(query, model.open(root)).memory.used
         limit = (least + unlimited.memory) // 2
         plan = planner.plan(model, 0, seed=0, budget=30_000, memory_limit=limit)
         assert plan.memory <= limit

@@ -5,7 +5,7 @@ from itertools import count, islice
 
 import pytest
 
-from pacplan.engine.executors import Batches, InProcess, as_computed
+from pacplan.parallel.pools import Batches, InProcess, as_computed
 
 
 class ByHand(Executor):

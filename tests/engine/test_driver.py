@@ -17,7 +17,7 @@ from every_planner import answer
 from pacplan.compiled.streams import streams
 from pacplan.core.words import at_least, at_most
 from pacplan.engine.interrupts import _ctrl_c
-from pacplan.engine.room import OutOfTimeError, Room
+from pacplan.engine.memory import MemoryBudget, OutOfTimeError
 
 MODEL = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
 PLANNER = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, thresholds="paper")
@@ -152,23 +152,23 @@ def test_deadline_in_the_middle_of_a_slow_episode(clock):
 
 
 def test_no_room_is_made_that_cannot_be_filled_in_time(clock):
-    room = Room()
+    room = MemoryBudget()
     room.deadline = 1.0
     array = room.extend(np.zeros(0, np.int64), 10)
-    assert len(array) == 10 and room.held == 80
+    assert len(array) == 10 and room.used == 80
     clock.now = 1.0
     with pytest.raises(OutOfTimeError):
         room.extend(array, 1000)
-    assert len(array) == 10 and room.held == 80
+    assert len(array) == 10 and room.used == 80
 
 
 def test_room_grows_by_half_while_it_can():
-    room = Room(limit=1000)
+    room = MemoryBudget(limit=1000)
     array = room.extend(np.arange(80.0), 90)
-    assert len(array) == 120 and room.held == 320
+    assert len(array) == 120 and room.used == 320
     assert array[:80].tolist() == list(range(80)) and not array[80:].any()
     array = room.extend(array, 200)
-    assert len(array) == 200 and room.held == 960
+    assert len(array) == 200 and room.used == 960
     with pytest.raises(MemoryError, match="memory_limit=1000"):
         room.extend(array, 210)
 

@@ -15,7 +15,7 @@ from pacplan.algorithms.mdp_gape.search import _merged_pairs
 from pacplan.compiled import interpreted as kernels
 from pacplan.compiled.streams import streams
 from pacplan.engine import graph
-from pacplan.engine.room import Room
+from pacplan.engine.memory import MemoryBudget
 from pacplan.engine.tree import NONE
 from pacplan.views.outline import outline
 
@@ -278,7 +278,7 @@ NUMBERS = st.one_of(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(NUMBERS, st.integers(0, 5)), max_size=120))
 def test_the_table_is_a_dictionary(keys):
-    table, known, room = graph.empty_table(2), {}, Room()
+    table, known, room = graph.empty_table(2), {}, MemoryBudget()
     for node, (state, depth) in enumerate(keys):
         table = graph.grown(table, 1, room)
         assert has_room(table, 1)

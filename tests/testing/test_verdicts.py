@@ -178,11 +178,11 @@ def test_certainty_that_rests_on_a_look_is_caught(monkeypatch):
     assert verify("plan", families=families, plans=300).ok
     chosen = auto.Auto._chosen
 
-    def by_sight(self, task, candidates, presses):
-        seen = self._seen(task, candidates, presses)
+    def by_sight(self, task, candidates, interrupt):
+        seen = self._seen(task, candidates, interrupt)
         if seen is None or seen.again == 0 or seen.varied:
             candidates = [planner for planner in candidates if type(planner) is not pacplan.OPD]
-        return chosen(self, task, candidates, presses)
+        return chosen(self, task, candidates, interrupt)
 
     monkeypatch.setattr(auto.Auto, "_chosen", by_sight)
     monkeypatch.setattr(auto, "left_to_chance", lambda model, *declared: model.successors != 1)

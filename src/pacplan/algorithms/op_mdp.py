@@ -357,7 +357,7 @@ class _PolicySearch(StepSearch):
         """Make room for at least one expansion, half as many nodes again, and a longer path."""
         pairs = self._most_actions + len(self.tree.pairs) // 2
         nodes = self._rows + len(self.tree) // 2
-        self.tree.reserve(nodes, pairs, self.room)
+        self.tree.reserve(nodes, pairs, self.memory)
         if self._deepest[0] + 1 >= len(self._way):
             self._way = np.zeros(2 * len(self._way), np.int64)
         return pairs // self._most_actions

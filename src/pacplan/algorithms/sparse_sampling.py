@@ -331,6 +331,6 @@ class _SparseSearch(StepSearch):
     def reserve(self) -> int:
         """Make room for twice as many distinct successors of a pair."""
         wider = min(2 * len(self._search.counts), int(self.successors))
-        self.room.extend(self._search.successors, wider)
-        self.room.extend(self._search.counts, wider)
+        self.memory.extend(self._search.successors, wider)
+        self.memory.extend(self._search.counts, wider)
         return wider

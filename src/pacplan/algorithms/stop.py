@@ -21,9 +21,9 @@ from pacplan.core.words import at_most, complement
 from pacplan.engine import steps
 from pacplan.engine.calls import ABORTED, BROKEN, CHUNK_DONE, FULL, RULE, count_actions, draw_counted
 from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.memory import OutOfTimeError
 from pacplan.engine.promises import TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
-from pacplan.engine.room import OutOfTimeError
 from pacplan.engine.values import step_range, step_width, value_range
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
@@ -420,7 +420,7 @@ class _PolicySearch(StepSearch):
 
     def _look_at_clock(self) -> None:
         """Leave a long computation at the deadline; the search cannot go on after that."""
-        deadline = self.room.deadline
+        deadline = self.memory.deadline
         if deadline is not None and time.perf_counter() > deadline:
             raise OutOfTimeError
 

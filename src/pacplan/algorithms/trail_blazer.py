@@ -468,10 +468,10 @@ class _TrailSearch(StepSearch):
         """Make room for some more calls, and frames."""
         more = max(1024, int(self._used[0]) // 2)
         pairs = self._most_actions + max(more, len(self.tree.pairs) // 2)
-        self.tree.reserve(more, pairs, self.room)
-        self.room.extend(self._samples, int(self._used[0]) + more)
+        self.tree.reserve(more, pairs, self.memory)
+        self.memory.extend(self._samples, int(self._used[0]) + more)
         if self._used[1] == len(self._frames):
-            self.room.extend(self._frames, 2 * len(self._frames))
+            self.memory.extend(self._frames, 2 * len(self._frames))
         return more
 
     @property

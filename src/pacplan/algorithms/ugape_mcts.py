@@ -16,7 +16,6 @@ from pacplan.compiled.jit import inlined
 from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
 from pacplan.engine import episodes
-from pacplan.engine.arms import argmax_at_random, best_and_challenger, gap_of, wider
 from pacplan.engine.calls import (
     CHUNK_DONE,
     break_promise,
@@ -26,6 +25,7 @@ from pacplan.engine.curve import Points, add_point
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.promises import ENDLESS_GAME, MOVE_PAYS, TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
+from pacplan.engine.root_rules import argmax_at_random, best_and_challenger, gap_of, wider
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import (
     LINKS,

@@ -22,7 +22,7 @@ from pacplan.core import checks
 from pacplan.engine.calls import BROKEN, CHUNK_DONE, FULL, RULE, SPENT
 from pacplan.engine.checkpoint import Start
 from pacplan.engine.curve import FIRST_MARK
-from pacplan.engine.interrupts import Presses, absorb, interrupts, whole
+from pacplan.engine.interrupts import Interrupt, enclosing, interrupts, remember
 from pacplan.models.protocol import Session
 
 # A chunk should take about this long: short enough for Ctrl-C, long enough to cost nothing.
@@ -201,15 +201,15 @@ class Ending(NamedTuple):
 
 def drive(search: Search, limits: Limits, began: float, display: Display) -> Ending:
     """Run a search to its end. `began` is the reading of `time.perf_counter` that time counts from."""
-    outer = None if limits.raise_interrupts else whole()
+    outer = None if limits.raise_interrupts else enclosing()
     before = time.perf_counter()
     status = search.prepare()
     start = began + time.perf_counter() - before
     reason = _reason(search, status, limits.raise_interrupts)
-    if reason == "interrupt" or (outer is not None and outer.any):
+    if reason == "interrupt" or (outer is not None and outer.requested):
         # This makes the root, without which there would be no bounds.
         _reason(search, search.advance(0, 0), True)
-        absorb(True)
+        remember(True)
         return Ending("interrupt", 0.0, True)
     earlier = Start() if limits.keeper is None else limits.keeper.start(search)
     deadline = None if limits.time_limit is None else start + limits.time_limit
@@ -218,12 +218,12 @@ def drive(search: Search, limits: Limits, began: float, display: Display) -> End
     reason = ""
     raised: BaseException | None = None
     with (
-        interrupts(limits.raise_interrupts, search.session.interrupt) as presses,
+        interrupts(limits.raise_interrupts, search.session.interrupt) as interrupt,
         ExitStack() as alarms,
         display as show,
     ):
         try:
-            reason = _loop(search, limits, pace, start, deadline, alarms, presses, show)
+            reason = _loop(search, limits, pace, start, deadline, alarms, interrupt, show)
         except BaseException as error:
             raised = error
     if raised is not None:
@@ -232,8 +232,8 @@ def drive(search: Search, limits: Limits, began: float, display: Display) -> End
         raise raised
     if reason == "deadline":
         search.halt()  # Skips what is left to do, such as a last sweep.
-    pressed = reason == "interrupt" or presses.any
-    absorb(pressed)
+    pressed = reason == "interrupt" or interrupt.requested
+    remember(pressed)
     return Ending(reason, time.perf_counter() - start, pressed)
 
 
@@ -244,7 +244,7 @@ def _loop(
     start: float,
     deadline: float | None,
     alarms: ExitStack,
-    presses: Presses,
+    interrupt: Interrupt,
     show: Callable[[Snapshot], None] | None,
 ) -> str:
     """Chunks, and what happens between them; returns what ended the search."""
@@ -262,10 +262,10 @@ def _loop(
             alarms.enter_context(_alarm(search, deadline))
             armed = True
         now = time.perf_counter()
-        reason = _reason(search, status, limits.raise_interrupts or presses.insisted)
+        reason = _reason(search, status, limits.raise_interrupts or interrupt.forced)
         late = reason == "aborted" or (deadline is not None and armed and now >= deadline)
-        if reason in ("", "aborted") and (late or presses.any):
-            reason = "interrupt" if presses.any else "deadline"
+        if reason in ("", "aborted") and (late or interrupt.requested):
+            reason = "interrupt" if interrupt.requested else "deadline"
         due = pace.record(episodes, now - began)
         if pace.marked and reason == "" and not search.note():
             pace.mark_no_more()
@@ -275,9 +275,9 @@ def _loop(
             if show is not None:
                 show(snapshot)
             if asks:
-                answer = _answer(limits, snapshot, presses)
+                answer = _answer(limits, snapshot, interrupt)
                 reason = reason or answer
-        if not reason and presses.any:
+        if not reason and interrupt.requested:
             reason = "interrupt"
         # Only between whole episodes: what a halted one leaves behind is valid, but not repeatable.
         keeper = limits.keeper
@@ -289,13 +289,13 @@ def _loop(
             return reason
 
 
-def _answer(limits: Limits, snapshot: Snapshot, presses: Presses) -> str:
+def _answer(limits: Limits, snapshot: Snapshot, interrupt: Interrupt) -> str:
     """What the callback says, as a reason to end the search, or ""."""
     assert limits.callback is not None
     try:
         return "callback" if limits.callback(snapshot) else ""
     except KeyboardInterrupt:
-        if limits.raise_interrupts or presses.insisted:
+        if limits.raise_interrupts or interrupt.forced:
             raise
         return "interrupt"
 

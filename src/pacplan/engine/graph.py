@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pacplan.compiled.jit import inlined, kernel
 from pacplan.compiled.tiered import run
-from pacplan.engine.room import HASHED, Room
+from pacplan.engine.memory import HASHED, MemoryBudget
 from pacplan.engine.tree import NONE
 
 # A canonical node by state and depth. It holds the node's number plus one: 0 is a free slot.
@@ -132,14 +132,14 @@ def empty_table(slots: int) -> MergeTable:
     return MergeTable(np.zeros(slots, SLOT), np.zeros(1, np.int64))
 
 
-def grown(table: MergeTable, needed: int, room: Room) -> MergeTable:
+def grown(table: MergeTable, needed: int, room: MemoryBudget) -> MergeTable:
     """The table, or a larger copy if `needed` more nodes would not leave it half empty."""
     slots = len(table.slots)
     while 2 * (int(table.used[0]) + needed) > slots:
         slots *= 2
     if slots == len(table.slots):
         return table
-    room.take((slots - len(table.slots)) * SLOT.itemsize, HASHED)
+    room.request((slots - len(table.slots)) * SLOT.itemsize, HASHED)
     larger = empty_table(slots)
     if table.used[0] > 0:
         run(_copy, slots, table, larger)
@@ -157,7 +157,7 @@ def empty_graph(horizon: int, pooled: bool = False) -> Graph:
     )
 
 
-def grown_graph(graph: Graph, nodes: int, needed: int, room: Room) -> Graph:
+def grown_graph(graph: Graph, nodes: int, needed: int, room: MemoryBudget) -> Graph:
     """The graph, with room for `nodes` in all and for `needed` more in its table."""
     return graph._replace(
         table=grown(graph.table, needed, room),

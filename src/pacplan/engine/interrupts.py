@@ -27,53 +27,62 @@ _ctrl_c = _CtrlC()
 
 
 @dataclass
-class Presses:
+class Interrupt:
     """Whether Ctrl-C was pressed, and whether again after the first.
 
     Attributes:
-        any: whether it was.
-        insisted: whether it was again.
-        stops: what to call when it is, for what runs as a part of this in other threads.
+        requested: whether it was.
+        forced: whether it was again.
+        callbacks: what to call when it is, for what runs as a part of this in other threads.
     """
 
-    any: bool = False
-    insisted: bool = False
-    stops: list[Callable[[], None]] = field(default_factory=list)
+    requested: bool = False
+    forced: bool = False
+    callbacks: list[Callable[[], None]] = field(default_factory=list)
 
-    def press(self) -> None:
+    def request(self) -> None:
         """End all that is a part of this. May come from any thread."""
-        self.any = True
-        for stop in tuple(self.stops):
-            stop()
+        self.requested = True
+        for callback in tuple(self.callbacks):
+            callback()
 
 
-class _Parts(threading.local):
+class _Enclosing(threading.local):
     """What the work of a thread is a part of, if another thread handles Ctrl-C for it."""
 
-    whole: Presses | None = None
+    interrupt: Interrupt | None = None
 
 
-_parts = _Parts()
+_enclosing = _Enclosing()
 
 
-def part_of(presses: Presses) -> None:
-    """Let all plans made in this thread from now on end when `presses` says so."""
-    _parts.whole = presses
+def enclosed_by(interrupt: Interrupt) -> None:
+    """Let all plans made in this thread from now on end when `interrupt` says so."""
+    _enclosing.interrupt = interrupt
 
 
-def absorb(pressed: bool) -> None:
+def enclosing() -> Interrupt | None:
+    """Of what this is a part of, if that handles Ctrl-C; it may have been told to end already."""
+    if _in_main_thread():
+        handler = signal.getsignal(signal.SIGINT)
+        interrupt: Interrupt | None = getattr(handler, "interrupt", _enclosing.interrupt)
+        return interrupt
+    return _enclosing.interrupt
+
+
+def remember(interrupted: bool) -> None:
     """Note whether a plan of the main thread took a Ctrl-C."""
     if _in_main_thread():
-        _ctrl_c.absorbed = pressed
+        _ctrl_c.absorbed = interrupted
 
 
 @contextmanager
-def interrupts(raises: bool, stop: Callable[[], None] | None = None) -> Iterator[Presses]:
+def interrupts(raises: bool, stop: Callable[[], None] = lambda: None) -> Iterator[Interrupt]:
     """Turn the first Ctrl-C into an orderly end (see `_CtrlC`), unless every one is to raise.
 
     Only the main thread may handle signals; in others, a plan ends with what it is a part of, if
-    anything (`part_of`). Used around a plan and what precedes it, it makes a Ctrl-C before the search
-    end the plan as one during the search does.
+    anything (`enclosed_by`). Used around a plan and what precedes it, it makes a Ctrl-C before the
+    search end the plan as one during the search does.
 
     Args:
         raises: whether every Ctrl-C raises.
@@ -81,29 +90,28 @@ def interrupts(raises: bool, stop: Callable[[], None] | None = None) -> Iterator
     """
     before = None if raises or not _in_main_thread() else signal.getsignal(signal.SIGINT)
     if not callable(before):
-        with _listening(None if raises else _parts.whole, stop) as heard:
+        with _listening(None if raises else _enclosing.interrupt, stop) as heard:
             yield heard
         return
-    outer = whole()
-    presses = Presses(any=outer is not None and outer.any)
-    if presses.any and stop is not None:
+    outer = enclosing()
+    interrupt = Interrupt(outer is not None and outer.requested)
+    if interrupt.requested:
         stop()
 
     def handle(number: int, frame: FrameType | None) -> None:
-        presses.insisted = presses.any or _ctrl_c.absorbed
-        presses.press()
-        if stop is not None:
-            stop()
+        interrupt.forced = interrupt.requested or _ctrl_c.absorbed
+        interrupt.request()
+        stop()
         # It also ends what this is a part of, such as a plan whose simulator makes plans.
-        if presses.insisted or outer is not None:
+        if interrupt.forced or outer is not None:
             _ctrl_c.absorbed = False
             before(number, frame)
 
-    handle.presses = presses  # type: ignore[attr-defined]
+    handle.interrupt = interrupt  # type: ignore[attr-defined]
 
     try:
         signal.signal(signal.SIGINT, handle)
-        yield presses
+        yield interrupt
     finally:
         try:
             if signal.getsignal(signal.SIGINT) is handle:
@@ -111,32 +119,23 @@ def interrupts(raises: bool, stop: Callable[[], None] | None = None) -> Iterator
         except BaseException:  # Another signal's handler has raised before this one was put back.
             signal.signal(signal.SIGINT, before)
             raise
-        if presses.any and not presses.insisted:
+        if interrupt.requested and not interrupt.forced:
             _ctrl_c.absorbed = True
 
 
 @contextmanager
-def _listening(to: Presses | None, stop: Callable[[], None] | None) -> Iterator[Presses]:
-    """The presses of what this is a part of, which stop it as well; else those of nobody."""
-    if to is None or stop is None:
-        yield to or Presses()
+def _listening(to: Interrupt | None, stop: Callable[[], None]) -> Iterator[Interrupt]:
+    """The interrupt of what this is a part of, which stops it as well; else one that never comes."""
+    if to is None:
+        yield Interrupt()
         return
-    to.stops.append(stop)
+    to.callbacks.append(stop)
     try:
-        if to.any:  # It may have come just before.
+        if to.requested:  # It may have come just before.
             stop()
         yield to
     finally:
-        to.stops.remove(stop)
-
-
-def whole() -> Presses | None:
-    """Of what this is a part of, if that handles Ctrl-C; it may have been told to end already."""
-    if _in_main_thread():
-        presses: Presses | None = getattr(signal.getsignal(signal.SIGINT), "presses", None)
-        if presses is not None:
-            return presses
-    return _parts.whole
+        to.callbacks.remove(stop)
 
 
 def _in_main_thread() -> bool:

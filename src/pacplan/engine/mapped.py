@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.engine.room import available_memory
+from pacplan.engine.memory import available_memory
 
 _HUGE_PAGE = 1 << 21
 

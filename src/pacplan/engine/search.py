@@ -14,9 +14,9 @@ from pacplan.engine.calls import ABORTED, FULL, NO_ROOM, REPORT, SPENT, STEP
 from pacplan.engine.curve import FIRST_MARK, Points, new_points, points_of
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.episodes import FIELDS, play
+from pacplan.engine.memory import MemoryBudget, OutOfTimeError
 from pacplan.engine.promises import NO_ACTIONS, PROBLEM, broken_promise
 from pacplan.engine.query import Query
-from pacplan.engine.room import OutOfTimeError, Room
 from pacplan.engine.tree import (
     BLOCK,
     FIRST_ROOM,
@@ -52,11 +52,11 @@ class Kept(NamedTuple):
 
     Attributes:
         arrays: all its arrays, by name.
-        held: bytes granted to it.
+        used: bytes granted to it.
     """
 
     arrays: dict[str, NDArray[Any]]
-    held: int
+    used: int
 
 
 class KernelSearch:
@@ -123,7 +123,7 @@ class KernelSearch:
         self.session = session
         self.actions = query.actions
         self.horizon = horizon
-        self.room = Room(query.memory_limit)
+        self.memory = MemoryBudget(query.memory_limit)
         self.tree = SearchTree(
             pair,
             node,
@@ -132,7 +132,7 @@ class KernelSearch:
             states=session.states,
             labels=session.labels,
             open_loop=open_loop,
-            room=FIRST_ROOM if self.room.limit else max(FIRST_ROOM, min(nodes, _MOST_EXPECTED)),
+            room=FIRST_ROOM if self.memory.limit else max(FIRST_ROOM, min(nodes, _MOST_EXPECTED)),
         )
         successors = 1 if deterministic else model.successors
         # If B is not known, any number that is never exceeded will do.
@@ -160,7 +160,7 @@ class KernelSearch:
         self.root_state = session.encode(query.state)
         if query.reuse is not None and query.reuse.tree is not None:
             self.tree.adopt(query.reuse.tree, session.encode)
-        self.room.take(self.tree.nbytes)
+        self.memory.request(self.tree.nbytes)
         earlier = int(self.tree.nodes["count"].max(initial=0))
         self._most_calls = MOST_COUNTED - earlier
         self._run = run
@@ -193,7 +193,7 @@ class KernelSearch:
         """Make room for some more episodes; returns how many."""
         pairs = self.horizon * self._pairs_a_step
         episodes = max(1, FIRST_ROOM // pairs, len(self.tree.pairs) // (4 * pairs))
-        self.tree.reserve(episodes * self.horizon, episodes * pairs, self.room)
+        self.tree.reserve(episodes * self.horizon, episodes * pairs, self.memory)
         tree = self.tree.arrays()
         for name, group in self.grows.items():
             self.extend(name, len(tree.nodes if group == "nodes" else tree.pairs))
@@ -206,7 +206,7 @@ class KernelSearch:
 
     def extend(self, name: str, rows: int) -> None:
         """Make room for so many rows in one of the planner's own arrays, new ones zero."""
-        self.arrays[name] = self.room.extend(self.arrays[name], rows)
+        self.arrays[name] = self.memory.extend(self.arrays[name], rows)
 
     def prepare(self) -> int:
         """Load the kernel for this kind of model, or have it compiled.
@@ -230,7 +230,7 @@ class KernelSearch:
                 self._ties,
             )
             if not self._compiled:
-                late = self.room.deadline is not None
+                late = self.memory.deadline is not None
                 self._compiled = ready(self._run, arguments, late=late)
             run = self._run if self._compiled else interpreted(self._run)
             status = int(run(*arguments))
@@ -259,7 +259,7 @@ class KernelSearch:
 
     def stop_at(self, deadline: float | None) -> None:
         """Begin no call to the model after this reading of `time.perf_counter`."""
-        self.room.deadline = deadline
+        self.memory.deadline = deadline
         self.session.stop_at(deadline)
 
     def finishing(self) -> float:
@@ -378,7 +378,7 @@ class KernelSearch:
                 continue
             found = saved[name]
             rows = len(found) if self._in_use(name) is None else max(len(found), len(array))
-            self.room.take(max(0, found.nbytes - array.nbytes))
+            self.memory.request(max(0, found.nbytes - array.nbytes))
             array = self.sized(name, array, (rows, *array.shape[1:]))
             array[: len(found)] = found
             array[len(found) :] = np.zeros((), array.dtype)
@@ -398,14 +398,14 @@ class KernelSearch:
             if kept is None or kept.shape != array.shape:
                 kept = arrays[name] = np.empty_like(array)
             _copy(array, kept)
-        return Kept(arrays, self.room.held)
+        return Kept(arrays, self.memory.used)
 
     def put_back(self, kept: Kept) -> None:
         """Put the search back to where it stood."""
         for name, array in self.state_arrays().items():
             saved = kept.arrays[name]
             _copy(saved, self.sized(name, array, saved.shape))
-        self.room.held = kept.held
+        self.memory.used = kept.used
 
     def sized(self, name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         """One of the arrays, made to be of this shape."""

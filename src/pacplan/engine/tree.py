@@ -32,7 +32,7 @@ from pacplan.compiled.jit import PART, inlined
 from pacplan.compiled.prefetch import begin_to_load
 from pacplan.core.keys import signs
 from pacplan.engine.mapped import resized
-from pacplan.engine.room import Room
+from pacplan.engine.memory import MemoryBudget
 
 NONE = -1
 
@@ -306,7 +306,7 @@ class SearchTree:
         """The records for a kernel. Valid until the next `reserve`: never keep them."""
         return TreeArrays(self._nodes, self._pairs, self._used)
 
-    def reserve(self, nodes: int, pairs: int, room: Room) -> None:
+    def reserve(self, nodes: int, pairs: int, room: MemoryBudget) -> None:
         """Make room for more records, growing by half at a time."""
         self._nodes = _grown(self._nodes, int(self._used[0]) + nodes, room)
         self._pairs = _grown(self._pairs, int(self._used[1]) + pairs, room)
@@ -483,7 +483,7 @@ def _chained(link: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:
     return np.concatenate(found)
 
 
-def _grown(records: Records, needed: int, room: Room) -> Records:
+def _grown(records: Records, needed: int, room: MemoryBudget) -> Records:
     if needed >= MOST_RECORDS:
         raise MemoryError("the search tree has reached 2**31 records")
     return resized(records, room.rows(records, needed))

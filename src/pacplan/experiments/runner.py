@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 from pacplan.core.notes import lost
-from pacplan.engine.executors import Batches, InProcess, as_computed, here_or_in_processes
 from pacplan.experiments.results import Keyed, Results, Row
+from pacplan.parallel.pools import Batches, InProcess, as_computed, here_or_in_processes
 from pacplan.views.progress import bar
 
 Run = TypeVar("Run", bound=Keyed)

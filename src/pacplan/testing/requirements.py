@@ -261,7 +261,7 @@ def _memory(trial: Trial) -> None:
         found.memory <= limit
         and (by_itself(found) or (found.stopped_by == "memory" and found.samples < free.samples)),
         f"with memory_limit={limit} the plan says stopped_by={found.stopped_by!r} and "
-        f"memory={found.memory}: take room for your own tables from `search.room`",
+        f"memory={found.memory}: take room for your own tables from `search.memory`",
     )
 
 

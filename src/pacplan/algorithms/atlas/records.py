@@ -8,7 +8,7 @@ from pacplan.algorithms.atlas.chart import CLAIM, LINK, PAIR, STATE, Chart
 from pacplan.algorithms.atlas.estimate import Estimate, Numbers, Values, estimate
 from pacplan.algorithms.atlas.problem import Design
 from pacplan.engine.graph import empty_table, grown
-from pacplan.engine.room import Room
+from pacplan.engine.memory import MemoryBudget
 
 # States, pairs and links that there is room for at first.
 _ROOM = 256
@@ -48,7 +48,7 @@ class Records:
             **fields,
         )
 
-    def reserve(self, room: Room, actions: int) -> None:
+    def reserve(self, room: MemoryBudget, actions: int) -> None:
         """Make room for half as many again of all; the last state may have so many actions."""
         states, pairs, links = (int(used) for used in self._used)
         more = max(_ROOM, len(self._listed) + 1 - states)
@@ -59,11 +59,11 @@ class Records:
         self._link_table = grown(self._link_table, len(self._links) - links, room)
         self._widen(room)
 
-    def _widen(self, room: Room) -> None:
+    def _widen(self, room: MemoryBudget) -> None:
         """Give the functions a row for each state that there is room for."""
         rows, (before, columns) = len(self._states) + 1, self.functions.shape
         if rows > before:
-            room.take((rows - before) * columns * 8)
+            room.request((rows - before) * columns * 8)
             wider = np.empty((rows, columns))
             wider[:before], wider[before:] = self.functions, self._outside
             self.functions = wider
@@ -100,11 +100,11 @@ class Records:
         states, pairs, links = (int(used) for used in self._used)
         return estimate(self._pairs[:pairs], self._links[:links], states, lowest, width)
 
-    def begin(self, design: Design, room: Room) -> None:
+    def begin(self, design: Design, room: MemoryBudget) -> None:
         """Have the calls from now on count for the claims of a design."""
         claims, functions = design.claims, design.functions
         rows, columns = len(self._states) + 1, len(functions.outside)
-        room.take(max(0, rows * columns - self.functions.size) * 8)
+        room.request(max(0, rows * columns - self.functions.size) * 8)
         self._outside = functions.outside
         self.functions = np.empty((rows, columns))
         self.functions[: functions.values.shape[1]] = functions.values.T

@@ -17,8 +17,8 @@ from pacplan.algorithms.atlas.records import Records
 from pacplan.algorithms.common.plans import best_estimate
 from pacplan.engine.calls import ABORTED, CHUNK_DONE, FULL, RULE
 from pacplan.engine.driver import Snapshot
+from pacplan.engine.memory import OutOfTimeError
 from pacplan.engine.query import Query
-from pacplan.engine.room import OutOfTimeError
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import LINKS
 from pacplan.models.knowledge import Bounds, bounds_of
@@ -204,7 +204,7 @@ class AtlasSearch(KernelSearch):
         """Bet on the claims of a design until all are accepted, or give up; returns which it was."""
         evidence += _ADDED
         chart, claims, gamma = self.records, design.claims, self._problem.gamma
-        chart.begin(design, self.room)
+        chart.begin(design, self.memory)
         low, high = self._problem.rewards
         pairs, before = len(chart.calls), chart.calls.copy()
         self._rounds += 1
@@ -285,7 +285,7 @@ class AtlasSearch(KernelSearch):
 
     def reserve(self) -> int:
         """Make room for more of everything; returns for how many calls."""
-        self.records.reserve(self.room, int(self.report["action"]))
+        self.records.reserve(self.memory, int(self.report["action"]))
         return 1
 
     def prepare(self) -> int:

@@ -50,12 +50,12 @@ from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.compiled.jit import inlined
 from pacplan.core import checks
 from pacplan.engine import episodes
-from pacplan.engine.arms import argmax_at_random
 from pacplan.engine.calls import CHUNK_DONE
 from pacplan.engine.curve import add_point
 from pacplan.engine.driver import Limits
 from pacplan.engine.graph import canonical, graph_has_room
 from pacplan.engine.query import Query
+from pacplan.engine.root_rules import argmax_at_random
 from pacplan.engine.tree import NONE, untried_action
 from pacplan.models.handles import NO_ADVICE
 from pacplan.models.knowledge import Bounds, Function, check_bounds, check_guidance

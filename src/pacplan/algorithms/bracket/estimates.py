@@ -8,8 +8,8 @@ import numpy as np
 from pacplan.algorithms.bracket.constants import ADVICE, CURIOSITY, POOL_WEIGHT
 from pacplan.algorithms.bracket.state_model import pooled_value, refresh
 from pacplan.compiled.jit import inlined
-from pacplan.engine.arms import largest
 from pacplan.engine.graph import canonical, pools
+from pacplan.engine.root_rules import largest
 from pacplan.engine.tree import NONE
 
 

@@ -16,8 +16,8 @@ from pacplan.algorithms.bracket.estimates import pooled_estimate
 from pacplan.algorithms.bracket.records import EXPLORE
 from pacplan.algorithms.bracket.upper_bound import column, goes_on, outcome_value, says_nothing
 from pacplan.compiled.jit import called, inlined
-from pacplan.engine.arms import largest
 from pacplan.engine.graph import Graph, canonical
+from pacplan.engine.root_rules import largest
 from pacplan.engine.tree import NONE
 
 

@@ -13,7 +13,7 @@ from pacplan.algorithms.betting.allocation import FIRST_BET
 from pacplan.algorithms.betting.bets import total
 from pacplan.algorithms.bracket.constants import JOINT_ABOVE, LEAST_ASKED, TIE
 from pacplan.compiled.jit import inlined
-from pacplan.engine.arms import argmax_at_random
+from pacplan.engine.root_rules import argmax_at_random
 from pacplan.engine.tree import NONE
 
 

@@ -34,9 +34,9 @@ from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED
 from pacplan.algorithms.bracket.roulette import begin
 from pacplan.algorithms.bracket.upper_bound import refresh_arm, refresh_node, refresh_pair
 from pacplan.compiled.jit import called, inlined
-from pacplan.engine.arms import argmax_at_random, largest, least_gap
 from pacplan.engine.calls import halted
 from pacplan.engine.graph import Graph, pools
+from pacplan.engine.root_rules import argmax_at_random, largest, least_gap
 from pacplan.engine.tree import NONE
 from pacplan.models.handles import NO_ADVICE
 

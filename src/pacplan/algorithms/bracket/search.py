@@ -98,7 +98,7 @@ class BracketSearch(KernelSearch):
 
     def make_room(self, episodes: int) -> None:
         """Make room in what is linked, in the pool, and for another account."""
-        arrays, room, tree = self.arrays, self.room, self.tree.arrays()
+        arrays, room, tree = self.arrays, self.memory, self.tree.arrays()
         settings, nodes, pairs = arrays["settings"][0], len(tree.nodes), len(tree.pairs)
         arrays["bounds"] = Bounds(*map(room.extend, arrays["bounds"], (nodes, nodes, pairs)))
         arrays["pool"] = grown_pool(arrays["pool"], int(settings["most_actions"]), room)

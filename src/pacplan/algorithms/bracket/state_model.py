@@ -23,7 +23,7 @@ from pacplan.algorithms.bracket.constants import (
 from pacplan.compiled.jit import called, inlined
 from pacplan.engine.calls import halted
 from pacplan.engine.graph import MergeTable, empty_table, find, grown, merge
-from pacplan.engine.room import Room
+from pacplan.engine.memory import MemoryBudget
 from pacplan.engine.tree import NONE
 
 # In place of a successor: the end of the episode.
@@ -79,7 +79,7 @@ def empty_pool(horizon: int, guessed: bool) -> Pool:
     )
 
 
-def grown_pool(pool: Pool, actions: int, room: Room) -> Pool:
+def grown_pool(pool: Pool, actions: int, room: MemoryBudget) -> Pool:
     """The pool, with room for another episode at least, up to a limit.
 
     An episode finds at most one state and one outcome per step, and `actions` pairs with each state.

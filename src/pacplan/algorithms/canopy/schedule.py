@@ -25,7 +25,7 @@ from pacplan.algorithms.canopy.records import (
 )
 from pacplan.algorithms.canopy.shape import freeze, freeze_wide, reshape
 from pacplan.compiled.jit import inlined
-from pacplan.engine.arms import argmax_at_random, least_gap
+from pacplan.engine.root_rules import argmax_at_random, least_gap
 from pacplan.engine.tree import NONE
 
 

@@ -116,7 +116,7 @@ class CanopySearch(KernelSearch):
             horizon=horizon,
             run=steps.work,
         )
-        self.room.take(sum(array.nbytes for array in arrays.values()))
+        self.memory.request(sum(array.nbytes for array in arrays.values()))
 
     def make_room(self, episodes: int) -> None:
         """Make room for a path with more actions and successors, and for another action to bet."""
@@ -126,7 +126,7 @@ class CanopySearch(KernelSearch):
         self.extend("looks", int(task["actions"]))
         shared = self.arrays["shared"]
         if 2 * (int(task["shared"]) + self.horizon + 1) > len(shared):
-            self.room.take(2 * shared.nbytes)
+            self.memory.request(2 * shared.nbytes)
             larger = np.zeros(2 * len(shared), SLOT)
             run(copy_shared, len(larger), shared, larger, int(task["number"]))
             self.arrays["shared"] = larger

@@ -18,10 +18,10 @@ from pacplan.core.fragments import settings_html
 from pacplan.core.identity import described
 from pacplan.engine.checkpoint import Checkpoint, check_place
 from pacplan.engine.driver import Callback, Limits
-from pacplan.engine.executors import Workers
 from pacplan.engine.query import Query
 from pacplan.engine.seeds import seed_sequence
 from pacplan.models.protocol import Model, check_model
+from pacplan.parallel.pools import Workers
 from pacplan.result import Plan
 
 

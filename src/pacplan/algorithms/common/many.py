@@ -17,21 +17,21 @@ import numpy as np
 
 from pacplan.core import checks
 from pacplan.core.notes import add_note, lost, shown
-from pacplan.engine.executors import (
+from pacplan.engine.interrupts import Interrupt, enclosing, interrupts, remember
+from pacplan.engine.seeds import Seed, seed_sequence
+from pacplan.parallel.pools import (
     Batches,
     InProcess,
     Team,
     Workers,
     as_computed,
-    borrowed,
-    do_job,
     portable,
     process_pool,
+    run_installed,
     sent_model,
     thread_pool,
+    user_executor,
 )
-from pacplan.engine.interrupts import Presses, absorb, interrupts, whole
-from pacplan.engine.seeds import Seed, seed_sequence
 from pacplan.result import Plan
 from pacplan.views.progress import bar
 
@@ -205,10 +205,10 @@ class _Work:
     def __call__(self, tasks: list[_Task]) -> _Made:
         """The outcomes for states with their seeds, and how long that took."""
         began = time.perf_counter()
-        outer = whole()
+        outer = enclosing()
         outcomes = []
         for state, seed in tasks:
-            if outer is not None and outer.any:
+            if outer is not None and outer.requested:
                 break
             outcomes.append(self._outcome(state, seed))
         return _Made(outcomes, time.perf_counter() - began, len(outcomes) < len(tasks))
@@ -240,7 +240,7 @@ class _Stream:
         self._progress, self._raises = progress, raises
         self._alone = workers.executor is None and workers.number == 1
         self._threads = compiled and workers.executor is None and not self._alone
-        self._presses = Presses()
+        self._interrupt = Interrupt()
         self._failure: Exception | None = None
         self.interrupted = False
 
@@ -254,10 +254,10 @@ class _Stream:
         ):
             _end_before(type(team.pool).__name__)
             while True:
-                with interrupts(self._raises, self._presses.press):
+                with interrupts(self._raises, self._interrupt.request):
                     ready = next(batches, None)
-                self.interrupted = self._presses.any
-                absorb(self.interrupted)
+                self.interrupted = self._interrupt.requested
+                remember(self.interrupted)
                 if ready is None:
                     break
                 while ready:
@@ -277,7 +277,7 @@ class _Stream:
             batches,
             _AHEAD * self._workers.number,
             in_order=True,
-            given_up=lambda: self._presses.any and not team.hears,
+            given_up=lambda: self._interrupt.requested and not team.hears,
         ):
             made = _result(future)
             batches.learn(None, made.seconds / max(1, len(made.outcomes)))
@@ -290,7 +290,7 @@ class _Stream:
 
         What the user's own iterable raises is kept until the plans of the states before it are given.
         """
-        while not self._presses.any:
+        while not self._interrupt.requested:
             try:
                 task = next(self._tasks, None)
             except Exception as error:
@@ -304,17 +304,17 @@ class _Stream:
     def _team(self) -> Iterator[Team]:
         work, count = self._work, self._workers.number
         if self._workers.executor is not None:
-            yield borrowed(self._workers.executor, work)
+            yield user_executor(self._workers.executor, work)
         elif self._alone:
             if self._raises:
                 work = replace(work, decide=partial(work.decide, on_interrupt="raise"))
             yield Team(InProcess(), (work,))
         elif self._threads:
-            with thread_pool(count, self._presses) as threads:
+            with thread_pool(count, self._interrupt) as threads:
                 yield Team(threads, (work,))
         else:
-            with process_pool(count, self._presses, sent_model(work)) as processes:
-                yield Team(processes, (do_job,))
+            with process_pool(count, self._interrupt, sent_model(work)) as processes:
+                yield Team(processes, (run_installed,))
 
 
 def _result(future: Future[_Made]) -> _Made:

@@ -80,7 +80,7 @@ def estimates_plan(
         planner=repr(planner),
         tree=search.tree if len(search.tree) else None,
         sequence=sequence,
-        memory=search.room.held,
+        memory=search.memory.used,
     )
 
 
@@ -151,7 +151,7 @@ def bounded_plan(
         horizon=search.horizon,
         planner=repr(planner),
         tree=search.tree if len(search.tree) else None,
-        memory=search.room.held,
+        memory=search.memory.used,
         diagnosis=diagnosis,
         curve=_curve(search, snapshot),
         gaps=gaps if proven else None,

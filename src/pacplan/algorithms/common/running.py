@@ -13,14 +13,14 @@ from pacplan.compiled.streams import streams
 from pacplan.core.version import __version__
 from pacplan.engine.checkpoint import Checkpoint, CheckpointKeeper, plain_state
 from pacplan.engine.driver import Limits, drive
-from pacplan.engine.executors import Workers
 from pacplan.engine.query import Query, Reuse
-from pacplan.engine.rehearsal import Rehearsed, calls_made
 from pacplan.engine.tree import NoRoomError
 from pacplan.models.protocol import Model
 from pacplan.models.simulator import Simulator
-from pacplan.models.tapes import TapedSession
 from pacplan.origin import origin_of
+from pacplan.parallel.pools import Workers
+from pacplan.parallel.search import SpeculativeSearch, calls_made
+from pacplan.parallel.session import SpeculativeSession
 from pacplan.result import Plan
 from pacplan.views.progress import live_display
 
@@ -72,17 +72,17 @@ def run(planner: "Planner", task: Task) -> Plan:
     query = task.query()
     planner.check_query(query, limits)
     with ExitStack() as stack:
-        taped: TapedSession | None = None
+        taped: SpeculativeSession | None = None
         if task.crew is not None:
             simulator = cast(Simulator, model)
             submit = stack.enter_context(calls_made(simulator, task.seed, task.crew))
-            taped = TapedSession(simulator, task.seed, submit, task.crew.handed_over)
+            taped = SpeculativeSession(simulator, task.seed, submit, task.crew.handed_over)
         session: Any = model.open(task.seed) if taped is None else taped
         stack.callback(session.close)
         search = planner.start(query, session)
         session.agree(query.state, query.actions)
         display = live_display(search.target, limits.budget) if task.progress else nullcontext()
-        driven: Any = search if taped is None else Rehearsed(search, taped)
+        driven: Any = search if taped is None else SpeculativeSearch(search, taped)
         try:
             ending = drive(driven, limits, began, display)
             plan = planner.finish(query, search, ending.reason, ending.seconds)

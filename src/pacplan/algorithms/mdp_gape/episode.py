@@ -14,11 +14,11 @@ from pacplan.algorithms.mdp_gape.root import decide, renew_root, reset_root, sat
 from pacplan.algorithms.mdp_gape.sweep import sweep_graph
 from pacplan.compiled.jit import inlined
 from pacplan.engine import episodes
-from pacplan.engine.arms import gap_of
 from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
 from pacplan.engine.curve import add_point
 from pacplan.engine.graph import canonical, graph_has_room, join
 from pacplan.engine.promises import REWARD_VARIES
+from pacplan.engine.root_rules import gap_of
 from pacplan.engine.tree import NONE, add_node, untried_action
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from pacplan.algorithms.mdp_gape.records import Search
 from pacplan.compiled.jit import inlined
-from pacplan.engine.arms import argmax_at_random, best_and_challenger, gap_of, largest, wider
+from pacplan.engine.root_rules import argmax_at_random, best_and_challenger, gap_of, largest, wider
 from pacplan.engine.tree import NONE
 
 

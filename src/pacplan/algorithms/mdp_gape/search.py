@@ -119,7 +119,7 @@ class GapSearch(KernelSearch):
         """Renew the bounds of a tree that was grown by an earlier search."""
         nodes = len(self.tree)
         if known_rewards:
-            self.tree.reserve(0, nodes * self._pairs_a_step, self.room)
+            self.tree.reserve(0, nodes * self._pairs_a_step, self.memory)
         depths, prices = np.zeros(nodes, np.int64), np.zeros(nodes)
         run(regrow, nodes, self.kernel_state(), self.session.handle, depths, prices, self._ties)
 
@@ -151,7 +151,7 @@ class GapSearch(KernelSearch):
         episodes = super().reserve()
         if self._graph is not None:
             more = episodes * self.horizon + 1
-            self._graph = grown_graph(self._graph, self.tree.room, more, self.room)
+            self._graph = grown_graph(self._graph, self.tree.room, more, self.memory)
         earlier = int(self.tree.nodes[0]["count"]) if len(self.tree) > 0 else 0
         self._table.extend(earlier + int(self.report["episodes"]) + episodes + 2)
         if self.report["episodes"] > 0:

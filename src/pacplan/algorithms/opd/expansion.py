@@ -15,7 +15,6 @@ from pacplan.algorithms.opd.bounds import (
 from pacplan.algorithms.opd.records import Search
 from pacplan.compiled.jit import inlined
 from pacplan.engine import steps
-from pacplan.engine.arms import largest, least_gap
 from pacplan.engine.calls import (
     CHUNK_DONE,
     NO_ROOM,
@@ -27,6 +26,7 @@ from pacplan.engine.calls import (
 )
 from pacplan.engine.graph import find, has_room, merge
 from pacplan.engine.promises import BAD_ANSWER, FALSE_BOUND, REWARD_VARIES, TOO_MANY_SUCCESSORS
+from pacplan.engine.root_rules import largest, least_gap
 from pacplan.engine.tree import NONE, add_node, add_pair, find_child, link_child
 from pacplan.models import handles
 

@@ -93,14 +93,14 @@ class SequenceSearch(KernelSearch):
         expansions = max(1, 4096 // widest, len(self.tree) // (4 * widest))
         pairs = expansions * widest
         more = pairs * self._outcomes
-        self.tree.reserve(more, pairs, self.room)
-        self._known = grown(self._known, expansions, self.room)
+        self.tree.reserve(more, pairs, self.memory)
+        self._known = grown(self._known, expansions, self.memory)
         if self._rules[0]["merged"]:
-            self._merged = grown(self._merged, more + 1, self.room)
+            self._merged = grown(self._merged, more + 1, self.memory)
         used = int(self._counts[0]["deepest"]) + 2
         if used >= len(self._dues):
             old = len(self._dues)
-            self.room.extend(self._dues, used + 1)
+            self.memory.extend(self._dues, used + 1)
             self._dues[old:] = NONE
         return expansions
 

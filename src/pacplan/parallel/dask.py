@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import cloudpickle
 
-from pacplan.engine.executors import outcome_of, taken
+from pacplan.parallel.pools import outcome_of, taken
 
 # How often, in seconds, to see which workers there are.
 _LOOK = 1.0

@@ -1,7 +1,7 @@
 """A search whose calls are made side by side: played in earnest, and rehearsed while it waits.
 
-An episode is played in earnest once all its draws are there (`pacplan.models.tapes`). Until then, the
-search goes on with guesses, to find out which calls the next episodes will need, and is put back to
+An episode is played in earnest once all its draws are there (`pacplan.parallel.session`). Until then,
+the search goes on with guesses, to find out which calls the next episodes will need, and is put back to
 where the episode began. So what is learnt, and in which order, is what it would be with one call at a
 time.
 """
@@ -15,25 +15,25 @@ from typing import Any
 import numpy as np
 
 from pacplan.core.notes import lost
-from pacplan.engine.actors import Actors
 from pacplan.engine.calls import CHUNK_DONE
 from pacplan.engine.driver import Snapshot
-from pacplan.engine.executors import (
-    InProcess,
-    Workers,
-    do_job,
-    process_pool,
-    sent_model,
-)
 from pacplan.engine.search import Kept, KernelSearch
 from pacplan.models.simulator import Simulator
-from pacplan.models.tapes import OneCall, TapedSession
+from pacplan.parallel.dask import Actors
+from pacplan.parallel.pools import (
+    InProcess,
+    Workers,
+    process_pool,
+    run_installed,
+    sent_model,
+)
+from pacplan.parallel.session import OneCall, SpeculativeSession
 
 # Episodes of a rehearsal, for each call that may be under way.
 _EPISODES_A_CALL = 4
 
 
-class Rehearsed:
+class SpeculativeSearch:
     """A search, as the driver sees it, of which the calls are made side by side.
 
     Args:
@@ -44,7 +44,7 @@ class Rehearsed:
     slow = True
     waits = False
 
-    def __init__(self, search: KernelSearch, session: TapedSession) -> None:
+    def __init__(self, search: KernelSearch, session: SpeculativeSession) -> None:
         self._search = search
         # How much chance an episode uses up differs between a rehearsal and the episode in earnest. If
         # all drew from one stream, the choices of those after it would be others altogether.
@@ -141,7 +141,7 @@ def calls_made(
             executor = InProcess()
         elif executor is None:
             pool = process_pool(workers.number, job=sent_model(job))
-            executor, call = stack.enter_context(pool), (do_job,)
+            executor, call = stack.enter_context(pool), (run_installed,)
 
         def submit(*arguments: Any) -> Future[Any]:
             try:

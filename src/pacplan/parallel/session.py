@@ -6,7 +6,7 @@ on the tapes is fixed before any call is made: who makes it, when, and how long 
 nothing.
 
 A search takes the draws of a pair in the order of the tape. To know which calls it will need next, it
-is *rehearsed* (`pacplan.engine.rehearsal`): played on with guesses in place of draws that are not there
+is *rehearsed* (`pacplan.parallel.search`): played on with guesses in place of draws that are not there
 yet. Nothing of a rehearsal stays, except the calls that were begun.
 """
 
@@ -93,7 +93,7 @@ class Draw:
         return self.ends == _MADE_AGAIN
 
 
-class Tape:
+class DrawQueue:
     """The draws of one pair.
 
     Attributes:
@@ -119,7 +119,7 @@ class Tape:
         return (*self.key, number) if self.numbered else self.key
 
 
-class Ahead(NamedTuple):
+class PendingCall(NamedTuple):
     """A call that a rehearsal came to. They are in order if those most likely to be used come first.
 
     Attributes:
@@ -132,16 +132,16 @@ class Ahead(NamedTuple):
     risk: float
     place: int
     draw: Draw
-    tape: Tape
+    tape: DrawQueue
     number: int
     arguments: tuple[Any, Any, int]
 
 
-class RehearsalOverError(Exception):
+class EnoughGuessedError(Exception):
     """There is nothing left to find out by going on: as many calls are under way as may be."""
 
 
-class TapedSession(PythonSession):
+class SpeculativeSession(PythonSession):
     """A Python simulator during one plan that has its calls made side by side.
 
     The search runs in two ways. While all draws that it asks for are there, it runs as it would alone.
@@ -166,13 +166,13 @@ class TapedSession(PythonSession):
         self._submit = submit
         self._under_way: set[Draw] = set()
         self._news: SimpleQueue[Draw | None] = SimpleQueue()
-        self._tapes: dict[tuple[Any, ...], Tape] = {}
+        self._tapes: dict[tuple[Any, ...], DrawQueue] = {}
         self._given: tuple[int, ...] = ()
-        self._touched: dict[int, Tape] = {}
+        self._touched: dict[int, DrawQueue] = {}
         self._forms: dict[int, bytes] = {}
         self._settled = self._settled_calls = 0
         self._ending = False
-        self._ahead: list[Ahead] = []
+        self._ahead: list[PendingCall] = []
         self._places = count()
         # The chance that this episode comes to where the rehearsal is, and that the next one begins.
         self._chance = self._next_chance = 1.0
@@ -276,7 +276,7 @@ class TapedSession(PythonSession):
             draw = Draw()
         found = self._found(draw)
         if draw.future is None:
-            call = Ahead(
+            call = PendingCall(
                 -self._chance, next(self._places), draw, tape, number, (self.states[key], label, h)
             )
             if self.needed is None and not (draw.made_alone and self._under_way):
@@ -291,7 +291,7 @@ class TapedSession(PythonSession):
         # No call that comes later is more likely to be used.
         self._begin_ahead(self._next_chance)
         if self._free() <= 0:
-            raise RehearsalOverError
+            raise EnoughGuessedError
         guess, chance = self._guess(tape, key)
         self._chance *= chance
         self._next_chance *= _STEADY
@@ -318,7 +318,7 @@ class TapedSession(PythonSession):
             return 0
         return self.at_once - len(self._under_way)
 
-    def _begin(self, call: Ahead) -> None:
+    def _begin(self, call: PendingCall) -> None:
         """Have a draw made."""
         draw, tape = call.draw, call.tape
         draw.future = self._submit(*call.arguments, tape.seed_of(call.number))
@@ -353,7 +353,7 @@ class TapedSession(PythonSession):
             return None
         return draw.found
 
-    def _guess(self, tape: Tape, key: int) -> tuple[Any, float]:
+    def _guess(self, tape: DrawQueue, key: int) -> tuple[Any, float]:
         """An outcome that the pair has had, and about how likely it is; else a standstill.
 
         Draws that came back before their turn count: with another guess, the search might see more
@@ -375,7 +375,7 @@ class TapedSession(PythonSession):
     def _answer_reseed(self, high: int, low: int, _: int) -> None:
         self._given = high, low
 
-    def _tape(self, key: int, action: int, h: int) -> Tape:
+    def _tape(self, key: int, action: int, h: int) -> DrawQueue:
         form = self._forms.get(key)
         if form is None:
             form = self._forms[key] = self._form(self.states[key])
@@ -385,7 +385,7 @@ class TapedSession(PythonSession):
         if tape is None:
             words = given or np.frombuffer(blake2b(form, digest_size=16).digest(), np.uint32).tolist()
             # Calls with a given seed draw the same numbers, whatever the pair.
-            tape = Tape(pair, tuple(words) if given else (*words, action, h), numbered=not given)
+            tape = DrawQueue(pair, tuple(words) if given else (*words, action, h), numbered=not given)
             self._tapes[pair] = tape
         return tape
 

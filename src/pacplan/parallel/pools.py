@@ -29,7 +29,7 @@ from loky import ProcessPoolExecutor
 
 from pacplan.core import checks
 from pacplan.core.notes import add_note
-from pacplan.engine.interrupts import Presses, part_of
+from pacplan.engine.interrupts import Interrupt, enclosed_by
 
 # Seconds between two looks at whether to wait any longer.
 _LOOK = 0.1
@@ -53,19 +53,19 @@ class InProcess(Executor):
 
 
 @contextmanager
-def thread_pool(workers: int, presses: Presses) -> Iterator[Executor]:
+def thread_pool(workers: int, interrupt: Interrupt) -> Iterator[Executor]:
     """A pool of threads that do not outlive the context, however it is left.
 
     Args:
         workers: how many.
-        presses: end the plans of the threads.
+        interrupt: end the plans of the threads.
     """
-    pool = ThreadPoolExecutor(workers, "pacplan", initializer=part_of, initargs=(presses,))
+    pool = ThreadPoolExecutor(workers, "pacplan", initializer=enclosed_by, initargs=(interrupt,))
     _keep_freed_memory()
     try:
         yield pool
     except BaseException:
-        presses.press()
+        interrupt.request()
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -84,7 +84,7 @@ def _keep_freed_memory() -> None:
 
 @contextmanager
 def process_pool(
-    workers: int, presses: Presses | None = None, job: bytes | None = None
+    workers: int, interrupt: Interrupt | None = None, job: bytes | None = None
 ) -> Iterator[Executor]:
     """A pool of processes that do not outlive the context, nor this process, however that is left.
 
@@ -94,15 +94,15 @@ def process_pool(
 
     Args:
         workers: how many.
-        presses: end the plans of the processes; None: nothing does.
+        interrupt: end the plans of the processes; None: nothing does.
         job: what `sendable` has made of a function; it travels to each process once, and what is
-            submitted calls it by `do_job`.
+            submitted calls it by `run_installed`.
     """
     # Nothing is written to either of them: all processes see when our end is closed.
     lifeline, ours = Pipe(duplex=False)
     going, halt = Pipe(duplex=False)
-    if presses is not None:
-        presses.stops.append(halt.close)
+    if interrupt is not None:
+        interrupt.callbacks.append(halt.close)
     try:
         with _Processes(workers, (lifeline, going, job)) as pool:
             yield pool
@@ -169,7 +169,7 @@ def _job() -> Any:
     return cloudpickle.loads(_sent[0])
 
 
-def do_job(*args: Any) -> Any:
+def run_installed(*args: Any) -> Any:
     """Call the function that came with this process."""
     return _job()(*args)
 
@@ -184,10 +184,10 @@ def _begin(lifeline: Connection, going: Connection, job: bytes | None) -> None:
     if sys.stderr is not None and sys.stderr.isatty():
         told.setFormatter(logging.Formatter("\r\x1b[K%(message)s"))
     logging.getLogger("pacplan").addHandler(told)
-    presses = Presses()
-    part_of(presses)
+    interrupt = Interrupt()
+    enclosed_by(interrupt)
     _when_closed(lifeline, lambda: os._exit(1))
-    _when_closed(going, presses.press)
+    _when_closed(going, interrupt.request)
 
 
 def _when_closed(pipe: Connection, act: Callable[[], None]) -> None:
@@ -285,7 +285,7 @@ class Team(NamedTuple):
     hears: bool = True
 
 
-def borrowed(executor: Any, job: Callable[..., Any]) -> Team:
+def user_executor(executor: Any, job: Callable[..., Any]) -> Team:
     """The user's own executor, or Dask client, to which the job travels once."""
     if not hasattr(executor, "get_executor"):
         return Team(executor, (job,), hears=False)

@@ -23,39 +23,39 @@ class OutOfTimeError(Exception):
     """There is no time to make room before the deadline."""
 
 
-class Room:
+class MemoryBudget:
     """Grants memory to the arrays of one search, while there is time to fill it.
 
     Attributes:
         limit: most bytes; None: what the machine has left.
         deadline: reading of `time.perf_counter` by which room must be made; None: there is none.
-        held: bytes granted so far.
+        used: bytes granted so far.
     """
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = limit
         self.deadline: float | None = None
-        self.held = 0
+        self.used = 0
 
-    def take(self, more: int, speed: float = _FILLED) -> None:
+    def request(self, more: int, speed: float = _FILLED) -> None:
         """Ask for `more` bytes, which will be filled at `speed` bytes per second.
 
         Raises:
             MemoryError: there are not so many.
             OutOfTimeError: filling them would take until after the deadline.
         """
-        if self.limit is not None and self.held + more > self.limit:
+        if self.limit is not None and self.used + more > self.limit:
             raise MemoryError(f"the search needs more than memory_limit={self.limit} bytes")
         if more > _SMALL:
             left = available_memory()
-            if left is not None and self.held + more > _SHARE * (self.held + left):
+            if left is not None and self.used + more > _SHARE * (self.used + left):
                 raise MemoryError(
-                    f"the search holds {self.held} bytes and needs {more} more, and the machine has "
+                    f"the search holds {self.used} bytes and needs {more} more, and the machine has "
                     f"{left} left"
                 )
         if self.deadline is not None and time.perf_counter() + more / speed > self.deadline:
             raise OutOfTimeError
-        self.held += more
+        self.used += more
 
     def rows(self, array: NDArray[Any], needed: int) -> int:
         """The rows granted to an array that needs so many: half as many again as it has if possible."""
@@ -65,10 +65,10 @@ class Room:
         size = array.itemsize * math.prod(array.shape[1:])
         wanted = max(needed, rows * 3 // 2)
         try:
-            self.take((wanted - rows) * size)
+            self.request((wanted - rows) * size)
         except (MemoryError, OutOfTimeError):
             wanted = needed
-            self.take((wanted - rows) * size)
+            self.request((wanted - rows) * size)
         return wanted
 
     def extend(self, array: NDArray[Any], needed: int) -> NDArray[Any]:

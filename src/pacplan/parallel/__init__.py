@@ -1,0 +1,1 @@
+"""Work done side by side: pools of threads, processes and Dask workers; calls made ahead."""
