@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from math import log, sqrt
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,13 @@ from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
-from pacplan.engine.search import KernelSearch
+from pacplan.engine.search import KernelSearch, kernel_arrays
 from pacplan.engine.tree import (
     LINKS,
     NODE_FIELDS,
     NONE,
     Evidence,
     Reader,
-    TreeArrays,
     add_node,
     add_pair,
     link_child,
@@ -72,19 +71,15 @@ RULES = np.dtype(
 _TIE = 1e-12
 
 
-class Search(NamedTuple):
+@kernel_arrays
+class Search:
     """What the episodes of OLOP and KL-OLOP work on. A node is a sequence, whatever its states."""
 
-    tree: TreeArrays
-    problem: Any
-    path: Any
-    calls: NDArray[np.int64]
-    report: Any
     rules: Any  # one record of RULES
 
 
 @inlined
-def _add_node(search: Search, state: int) -> int:
+def _add_node(search: Any, state: int) -> int:
     """A sequence that was never played. At most the tail can be earned from there on."""
     node = add_node(search.tree, state, search.calls.size, search.rules[0].tail, 0.0)
     search.tree.nodes[node].popular = NONE
@@ -92,13 +87,13 @@ def _add_node(search: Search, state: int) -> int:
 
 
 @episodes.make_root.register(Search)
-def _make_root(search: Search, model: Any, state: int, ties: Any) -> int:
+def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
     _add_node(search, state)
     return CHUNK_DONE
 
 
 @inlined
-def _next_pair(search: Search, at: int, ties: Any) -> int:
+def _next_pair(search: Any, at: int, ties: Any) -> int:
     """The pair of the sequence with the largest B-value."""
     link = search.tree.nodes[at].favourite
     if link == NONE:
@@ -107,7 +102,7 @@ def _next_pair(search: Search, at: int, ties: Any) -> int:
 
 
 @inlined
-def _next_sequence(search: Search, link: int, h: int) -> int:
+def _next_sequence(search: Any, link: int, h: int) -> int:
     """The node of the sequence that a pair ends; NONE after the last step."""
     child = search.tree.pairs[link].child
     if child == NONE and h + 1 < search.problem[0].horizon:
@@ -117,19 +112,19 @@ def _next_sequence(search: Search, link: int, h: int) -> int:
 
 
 @episodes.select.register(Search)
-def _select(search: Search, at: int, h: int, ties: Any) -> int:
+def _select(search: Any, at: int, h: int, ties: Any) -> int:
     return _next_pair(search, at, ties)
 
 
 @episodes.transition.register(Search)
 def _transition(
-    search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
+    search: Any, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     return _next_sequence(search, search.path[h].pair, h), CHUNK_DONE
 
 
 @inlined
-def _play_out(search: Search, length: int, ties: Any) -> None:
+def _play_out(search: Any, length: int, ties: Any) -> None:
     """After the end of an episode the rest of its sequence earns nothing and makes no calls."""
     at = search.path[length - 1].child
     for h in range(length, search.problem[0].horizon):
@@ -142,7 +137,7 @@ def _play_out(search: Search, length: int, ties: Any) -> None:
 
 
 @episodes.backup.register(Search)
-def _backup(search: Search, length: int, rest: float, ties: Any) -> None:
+def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
     """Renew B-values on the path, from the last step to the first.
 
     B(a_h ..) = u_h + gamma min( 1/(1-gamma), max_a B(a ..) ) is the smallest over depths of the
@@ -173,7 +168,7 @@ def _backup(search: Search, length: int, rest: float, ties: Any) -> None:
 
 
 @inlined
-def _refresh_node(search: Search, at: int, most: float, ties: Any) -> None:
+def _refresh_node(search: Any, at: int, most: float, ties: Any) -> None:
     """Renew the largest B-value of a node's actions and which to play next, ties at random.
 
     No bound to a larger depth may exceed `most`, the one to this depth: infinite at the root,
@@ -313,18 +308,22 @@ class _SequenceSearch(KernelSearch):
     def __init__(self, planner: OLOP | KLOLOP, query: Query, session: Session) -> None:
         model, gamma = query.model, planner.gamma
         episodes, horizon = split(planner.horizon, gamma, query.budget)
-        super().__init__(query, session, PAIR, NODE, gamma=gamma, horizon=horizon, open_loop=True)
         low, high = step_range(model.reward_range, model.may_end)
         rules = (low, high - low, 1.0 / (1.0 - gamma), planner.level(episodes), planner.kl)
         self._gamma, self._low, self._width = gamma, low, high - low
-        self._rules = np.array([rules], RULES)
+        super().__init__(
+            query,
+            session,
+            PAIR,
+            NODE,
+            kind=Search,
+            arrays={"rules": np.array([rules], RULES)},
+            gamma=gamma,
+            horizon=horizon,
+            open_loop=True,
+        )
         # Ties between actions played equally often are broken by this order.
         self._order = query.ties.permutation(len(query.actions))
-        self.reserve()
-
-    def kernel_state(self) -> Search:
-        """What the kernel works on."""
-        return Search(**self.engine_fields(), rules=self._rules)
 
     def _most_played(self, first: int) -> NDArray[np.int64]:
         """The most played sequence that begins with a pair: its pairs, one per step."""

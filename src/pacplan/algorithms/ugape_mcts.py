@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from math import log
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,12 +21,12 @@ from pacplan.engine.calls import (
     break_promise,
     count_actions,
 )
-from pacplan.engine.curve import Points, add_point
-from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.curve import add_point
+from pacplan.engine.driver import Limits
 from pacplan.engine.promises import ENDLESS_GAME, MOVE_PAYS, TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
 from pacplan.engine.root_rules import argmax_at_random, best_and_challenger, gap_of, wider
-from pacplan.engine.search import KernelSearch
+from pacplan.engine.search import KernelSearch, kernel_arrays
 from pacplan.engine.tree import (
     LINKS,
     NONE,
@@ -78,14 +78,10 @@ DECISION = np.dtype([("stands", np.int64), ("best", np.int64), ("play", np.int64
 _TIE = 1e-10
 
 
-class Search(NamedTuple):
+@kernel_arrays
+class Search:
     """What the games work on. A move whose outcome is known is not asked for again."""
 
-    tree: TreeArrays
-    problem: Any
-    path: Any
-    calls: NDArray[np.int64]
-    report: Any
     points: NDArray[np.float64]  # of the curve
     rules: Any  # one record of RULES
     root: Any  # records of ROOT
@@ -122,7 +118,7 @@ def _representative(tree: TreeArrays, at: int, maximises: bool, rng: Any) -> int
 
 
 @episodes.make_root.register(Search)
-def _make_root(search: Search, model: Any, state: int, ties: Any) -> int:
+def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
     add_node(search.tree, state, search.root.size, 1.0, 0.0)
     for action in range(search.root.size):
         arm = search.root[action]
@@ -133,7 +129,7 @@ def _make_root(search: Search, model: Any, state: int, ties: Any) -> int:
 
 
 @episodes.select.register(Search)
-def _select(search: Search, at: int, h: int, ties: Any) -> int:
+def _select(search: Any, at: int, h: int, ties: Any) -> int:
     """Go to the representative leaf of the move that was decided on."""
     tree, play = search.tree, search.decision[0].play
     link = search.root[play].pair if h == 0 else _representative(tree, at, h % 2 == 0, ties)
@@ -148,13 +144,13 @@ def _select(search: Search, at: int, h: int, ties: Any) -> int:
 
 
 @episodes.known_child.register(Search)
-def _known_child(search: Search, link: int) -> int:
+def _known_child(search: Any, link: int) -> int:
     return int(search.tree.pairs[link].child)
 
 
 @episodes.transition.register(Search)
 def _transition(
-    search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
+    search: Any, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     """A finished game pays; a new position enters the tree."""
     tree, problem, step = search.tree, search.problem[0], search.path[h]
@@ -182,7 +178,7 @@ def _transition(
 
 
 @inlined
-def _back_up_node(search: Search, h: int) -> None:
+def _back_up_node(search: Any, h: int) -> None:
     """Bounds and estimate of the move that leads to step h: maximum or minimum over what follows it."""
     tree, path = search.tree, search.path
     node = tree.nodes[path[h].node]
@@ -213,7 +209,7 @@ def _back_up_node(search: Search, h: int) -> None:
 
 
 @episodes.backup.register(Search)
-def _backup(search: Search, length: int, rest: float, ties: Any) -> None:
+def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
     """Bounds and estimates of what was visited, from the last move to the first."""
     tree, path = search.tree, search.path
     price = search.rules[0].level
@@ -236,7 +232,7 @@ def _backup(search: Search, length: int, rest: float, ties: Any) -> None:
 
 
 @inlined
-def _decide(search: Search, ties: Any) -> None:
+def _decide(search: Any, ties: Any) -> None:
     """Choose b and c by UGapE's rule or by LUCB's; look at the one with the wider interval."""
     decision, root = search.decision[0], search.root
     if decision.stands:
@@ -252,14 +248,14 @@ def _decide(search: Search, ties: Any) -> None:
 
 
 @episodes.finished.register(Search)
-def _finished(search: Search, model: Any, most_calls: int, ties: Any) -> bool:
+def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
     _decide(search, ties)
     gap = gap_of(search.root.upper, search.root.lower, search.decision[0].best)
     return bool(gap <= search.rules[0].epsilon)
 
 
 @episodes.record.register(Search)
-def _record(search: Search) -> None:
+def _record(search: Any) -> None:
     add_point(search, gap_of(search.root.upper, search.root.lower, search.decision[0].best))
 
 
@@ -351,49 +347,30 @@ class _GameSearch(KernelSearch):
     derived = frozenset({"rules"})
 
     def __init__(self, planner: UGapEMCTS, query: Query, session: Session) -> None:
-        super().__init__(query, session, PAIR, gamma=1.0, horizon=planner.horizon)
         self.target = planner.epsilon
         low, high = query.model.reward_range
-        self._low, self._width = low, high - low
-        rules = (planner.epsilon / self._width, -log(planner.delta), planner.rule == "lucb")
-        self._rules = np.array([rules], RULES)
-        self.root = np.zeros(len(query.actions), ROOT)
-        self._decision = np.zeros(1, DECISION)
-        self.reserve()
-
-    def kernel_state(self) -> Search:
-        """What the kernel works on."""
-        return Search(
-            **self.engine_fields(),
-            points=self.points,
-            rules=self._rules,
-            root=self.root,
-            decision=self._decision,
+        self.units = low, high - low
+        rules = (planner.epsilon / (high - low), -log(planner.delta), planner.rule == "lucb")
+        arrays = {
+            "rules": np.array([rules], RULES),
+            "root": np.zeros(len(query.actions), ROOT),
+            "decision": np.zeros(1, DECISION),
+        }
+        super().__init__(
+            query, session, PAIR, kind=Search, arrays=arrays, gamma=1.0, horizon=planner.horizon
         )
-
-    def curve(self) -> Points:
-        """How the bounds have closed in, in the user's units."""
-        return super().curve().scaled(self._low, self._width)
-
-    def in_units(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Payoffs in the user's units."""
-        return self._low + self._width * scaled
 
     def estimates(self) -> NDArray[np.float64]:
         """Estimates of the root's moves; NaN for those after which no game was played to its end."""
         scaled = np.full(len(self.actions), np.nan)
         for link in self.tree.tried(0) if len(self.tree) else ():
             scaled[self.tree.pairs[link]["action"]] = self.tree.pairs[link]["estimate"]
-        return self.in_units(scaled)
-
-    def snapshot(self, seconds: float) -> Snapshot:
-        """How the search stands."""
-        lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
-        return self.standing(int(self._decision[0]["best"]), seconds, lower, upper)
+        found: NDArray[np.float64] = self.in_units(scaled)
+        return found
 
     def reader(self) -> Reader:
         """Pairs hold the minimax of the payoffs below and bounds on it, all scaled."""
-        return partial(_read, self._low, self._width)
+        return partial(_read, *self.units)
 
 
 def _read(low: float, width: float, pair: Any, offered: Sequence[int]) -> Evidence:

@@ -14,6 +14,7 @@ from pacplan.engine.calls import ABORTED, FULL, NO_ROOM, REPORT, SPENT, STEP
 from pacplan.engine.curve import FIRST_MARK, Points, new_points, points_of
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.episodes import FIELDS, play
+from pacplan.engine.graph import grown_graph
 from pacplan.engine.memory import MemoryBudget, OutOfTimeError
 from pacplan.engine.promises import NO_ACTIONS, PROBLEM, broken_promise
 from pacplan.engine.query import Query
@@ -91,6 +92,8 @@ class KernelSearch:
     kernels: ModuleType | None = None
     """The module with the methods of its tuple, if they are not in the module of the planner."""
     target: float | None = None
+    units: tuple[float, float] = (0.0, 1.0)
+    """What 0 and the width of a unit stand for, where kernels keep bounds in `root`."""
     waits: ClassVar[bool] = True
     notes: ClassVar[bool] = True
     """Whether the driver is to ask for the points of the curve; a kernel may note them itself."""
@@ -197,6 +200,10 @@ class KernelSearch:
         tree = self.tree.arrays()
         for name, group in self.grows.items():
             self.extend(name, len(tree.nodes if group == "nodes" else tree.pairs))
+        graph = self.arrays.get("graph")
+        if graph is not None:
+            needed = episodes * self.horizon + 1
+            self.arrays["graph"] = grown_graph(graph, len(tree.nodes), needed, self.memory)
         self.make_room(episodes)
         return episodes
 
@@ -276,9 +283,15 @@ class KernelSearch:
 
     # How the search stands.
 
+    def in_units(self, scaled: Any) -> Any:
+        """Bounds as kernels keep them in `root`, in the user's units."""
+        low, width = self.units
+        return low + width * scaled
+
     def snapshot(self, seconds: float) -> Snapshot:
-        """How the search stands."""
-        raise NotImplementedError
+        """How the search stands: by default with the bounds in `root`, and the `best` of `decision`."""
+        root, best = self.arrays["root"], int(self.arrays["decision"][0]["best"])
+        return self.standing(best, seconds, self.in_units(root["lower"]), self.in_units(root["upper"]))
 
     def standing(
         self,
@@ -331,7 +344,7 @@ class KernelSearch:
 
     def curve(self) -> Points:
         """How the bounds have closed in so far, in the user's units."""
-        return points_of(self.points, int(self.report["points"]))
+        return points_of(self.points, int(self.report["points"])).scaled(*self.units)
 
     def reader(self) -> Reader:
         """Reads the tree's pairs when the search is over. It outlives the session."""

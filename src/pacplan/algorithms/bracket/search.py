@@ -25,9 +25,8 @@ from pacplan.algorithms.bracket.records import (
 from pacplan.algorithms.bracket.settings import Task, setup_of
 from pacplan.algorithms.bracket.state_model import empty_pool, grown_pool
 from pacplan.algorithms.common.plans import within
-from pacplan.engine.curve import Points
 from pacplan.engine.driver import Snapshot
-from pacplan.engine.graph import empty_graph, grown_graph
+from pacplan.engine.graph import empty_graph
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
@@ -56,6 +55,7 @@ class BracketSearch(KernelSearch):
         merge = planner.merge if horizon > 1 else "tree"
         setup = setup_of(_task(planner, model, horizon, gap, merge, actions))
         self._scale = setup.scale
+        self.units = setup.scale.in_units(0.0), setup.scale.width
         settings, self.root = setup.settings.copy(), np.zeros(actions, ARM)
         most = max(actions, model.max_actions or EXPECTED_ACTIONS)
         settings["most_actions"], settings["same_actions"] = most, model.same_actions
@@ -97,7 +97,7 @@ class BracketSearch(KernelSearch):
         )
 
     def make_room(self, episodes: int) -> None:
-        """Make room in what is linked, in the pool, and for another account."""
+        """Make room in the bounds, in the pool, and for another account."""
         arrays, room, tree = self.arrays, self.memory, self.tree.arrays()
         settings, nodes, pairs = arrays["settings"][0], len(tree.nodes), len(tree.pairs)
         arrays["bounds"] = Bounds(*map(room.extend, arrays["bounds"], (nodes, nodes, pairs)))
@@ -107,9 +107,6 @@ class BracketSearch(KernelSearch):
         open_accounts(self)
         if settings["joint"]:
             self.extend("gaps", len(arrays["wealth"]))
-        if arrays["graph"] is not None:
-            more = episodes * self.horizon + 1
-            arrays["graph"] = grown_graph(arrays["graph"], nodes, more, room)
 
     def estimates(self) -> NDArray[np.float64]:
         """Estimates of the root's actions; NaN for those never tried, whose estimates are a prior."""
@@ -126,10 +123,6 @@ class BracketSearch(KernelSearch):
         lower, upper = scale.in_units(self.root["lower"]), scale.in_units(self.root["upper"])
         best = int(arrays["decision"][0]["best"])
         return self.standing(best, seconds, lower, upper, self.losses(best))
-
-    def curve(self) -> Points:
-        """How the bounds have closed in, in the user's units."""
-        return super().curve().scaled(self._scale.in_units(0.0), self._scale.width)
 
     def losses(self, action: int) -> NDArray[np.float64]:
         """By how much each other action may be better than this one, at most."""
