@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.mdp_gape.records import Search
 from pacplan.bounds.bernoulli import kl_upper_from, warm_start
 from pacplan.bounds.memo import MOST_VISITS, mean_bounds, share_upper
 from pacplan.bounds.simplex import ball_max, ball_min, one_seen_max
@@ -26,7 +25,7 @@ def told(rules: Any) -> bool:
 
 
 @inlined
-def bound_unvisited(search: Search, pair: Any, h: int) -> None:
+def bound_unvisited(search: Any, pair: Any, h: int) -> None:
     """Bounds of a pair of step h that was never visited: its reward if that is known, and the rest."""
     rules, values, problem = search.rules[0], search.values, search.problem[0]
     steps = problem.horizon - h
@@ -39,7 +38,7 @@ def bound_unvisited(search: Search, pair: Any, h: int) -> None:
 
 
 @inlined
-def _reward_bounds(search: Search, h: int, price: float, discount: float) -> tuple[float, float]:
+def _reward_bounds(search: Any, h: int, price: float, discount: float) -> tuple[float, float]:
     """The confidence interval of the mean reward of the pair at step h of the path, scaled to [0, 1].
 
     `price` is what the path adds to the radius, and `discount` is e^-price.
@@ -87,7 +86,7 @@ def _look_up(tree: TreeArrays, graph: Graph | None, link: int) -> None:
 
 
 @inlined
-def _known_transitions(search: Search, model: Any, h: int) -> tuple[float, float]:
+def _known_transitions(search: Any, model: Any, h: int) -> tuple[float, float]:
     """The expected bounds of what follows the pair at step h of the path, by the model's table."""
     tree = search.tree
     after = search.values[search.problem[0].horizon - h - 1]
@@ -109,7 +108,7 @@ def _known_transitions(search: Search, model: Any, h: int) -> tuple[float, float
 
 
 @inlined
-def _two_outcomes(search: Search, h: int, radius: float, shrink: float) -> tuple[float, float]:
+def _two_outcomes(search: Any, h: int, radius: float, shrink: float) -> tuple[float, float]:
     """The KL ball of two outcomes that were both seen is an interval for the share of the first."""
     tree = search.tree
     pair = tree.pairs[search.path[h].pair]
@@ -142,7 +141,7 @@ def _two_outcomes(search: Search, h: int, radius: float, shrink: float) -> tuple
 
 
 @inlined
-def _many_outcomes(search: Search, h: int, radius: float) -> tuple[float, float]:
+def _many_outcomes(search: Any, h: int, radius: float) -> tuple[float, float]:
     """The same for any number of outcomes, one of which may stand for those never seen."""
     tree, ball = search.tree, search.ball
     after = search.values[search.problem[0].horizon - h - 1]
@@ -166,9 +165,7 @@ def _many_outcomes(search: Search, h: int, radius: float) -> tuple[float, float]
 
 
 @inlined
-def _next_bounds(
-    search: Search, model: Any, h: int, price: float, discount: float
-) -> tuple[float, float]:
+def _next_bounds(search: Any, model: Any, h: int, price: float, discount: float) -> tuple[float, float]:
     """Largest and smallest expected value after the pair at step h, over the KL ball of transitions."""
     tree, problem = search.tree, search.problem[0]
     pair = tree.pairs[search.path[h].pair]
@@ -206,7 +203,7 @@ def _tightest(graph: Graph | None, pair: Any, upper: float, lower: float) -> tup
 
 
 @inlined
-def refresh_pair(search: Search, model: Any, h: int) -> None:
+def refresh_pair(search: Any, model: Any, h: int) -> None:
     """Renew the bounds of the pair at step h of the path, which was visited."""
     rules, problem, step = search.rules[0], search.problem[0], search.path[h]
     pair = search.tree.pairs[step.pair]
@@ -230,7 +227,7 @@ def refresh_pair(search: Search, model: Any, h: int) -> None:
 
 
 @inlined
-def refresh_node(search: Search, at: int, h: int, ties: Any) -> None:
+def refresh_node(search: Any, at: int, h: int, ties: Any) -> None:
     """Renew max U and max L over the actions of a node, and the action to try next: argmax U."""
     tree, rules = search.tree, search.rules[0]
     node = tree.nodes[at]

@@ -23,7 +23,7 @@ from pacplan.engine.tree import NONE, add_node, untried_action
 
 
 @episodes.make_root.register(Search)
-def _make_root(search: Search, model: Any, state: int, ties: Any) -> int:
+def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
     values = search.values[search.problem[0].horizon]
     add_node(search.tree, state, search.root.size, values.node_upper, values.node_lower)
     status = tighten(search, model, 0, 0)
@@ -36,7 +36,7 @@ def _make_root(search: Search, model: Any, state: int, ties: Any) -> int:
 
 
 @episodes.has_room.register(Search)
-def _has_room(search: Search) -> bool:
+def _has_room(search: Any) -> bool:
     visits = search.tree.nodes[0].count + search.report[0].episodes
     return bool(
         visits + 2 <= search.radii.shape[0] and graph_has_room(search.graph, search.problem[0].horizon)
@@ -44,7 +44,7 @@ def _has_room(search: Search) -> bool:
 
 
 @episodes.finished.register(Search)
-def _finished(search: Search, model: Any, most_calls: int, ties: Any) -> bool:
+def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
     # Before the decision, so its draws do not depend on how episodes are divided into chunks.
     if search.report[0].calls >= min(search.rules[0].due, most_calls):
         sweep_graph(search, model, ties)
@@ -53,12 +53,12 @@ def _finished(search: Search, model: Any, most_calls: int, ties: Any) -> bool:
 
 
 @episodes.record.register(Search)
-def _record(search: Search) -> None:
+def _record(search: Any) -> None:
     add_point(search, gap_of(search.root.upper, search.root.lower, search.decision[0].best))
 
 
 @episodes.select.register(Search)
-def _select(search: Search, at: int, h: int, ties: Any) -> int:
+def _select(search: Any, at: int, h: int, ties: Any) -> int:
     """At the root the action decided on, below it argmax U."""
     if h == 0:
         play = search.decision[0].play
@@ -73,7 +73,7 @@ def _select(search: Search, at: int, h: int, ties: Any) -> int:
 
 @episodes.transition.register(Search)
 def _transition(
-    search: Search, model: Any, h: int, successor: int, ended: bool, ties: Any
+    search: Any, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     """Record the step. Nothing is counted yet: the episode is backed up as far as it gets."""
     rules, problem, step = search.rules[0], search.problem[0], search.path[h]
@@ -94,7 +94,7 @@ def _transition(
 
 @inlined
 def _outcome(
-    search: Search, model: Any, at: int, link: int, h: int, successor: int, ended: bool, ties: Any
+    search: Any, model: Any, at: int, link: int, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     """The node of an outcome, made if it is new."""
     after = search.values[search.problem[0].horizon - h - 1]
@@ -112,12 +112,12 @@ def _outcome(
 
 
 @episodes.acting_node.register(Search)
-def _acting_node(search: Search, node: int) -> int:
+def _acting_node(search: Any, node: int) -> int:
     return canonical(search.graph, node)
 
 
 @episodes.update.register(Search)
-def _update(search: Search, model: Any, length: int, ties: Any) -> None:
+def _update(search: Any, model: Any, length: int, ties: Any) -> None:
     """Count the steps of the path and renew the bounds on it, from the last step to the first."""
     tree, rules = search.tree, search.rules[0]
     for h in range(length - 1, -1, -1):

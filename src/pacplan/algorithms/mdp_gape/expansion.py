@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from pacplan.algorithms.mdp_gape.bounds import bound_unvisited, refresh_node
-from pacplan.algorithms.mdp_gape.records import Search
 from pacplan.compiled.jit import inlined
 from pacplan.engine.calls import CHUNK_DONE, break_promise
 from pacplan.engine.promises import BAD_ANSWER
@@ -14,7 +13,7 @@ from pacplan.models import handles
 
 
 @inlined
-def tighten(search: Search, model: Any, at: int, h: int) -> int:
+def tighten(search: Any, model: Any, at: int, h: int) -> int:
     """Bound the value of a new node by what the user knows; returns a status."""
     if not search.rules[0].bounded:
         return CHUNK_DONE
@@ -28,7 +27,7 @@ def tighten(search: Search, model: Any, at: int, h: int) -> int:
 
 
 @inlined
-def expand_known(search: Search, model: Any, at: int, h: int, ties: Any) -> None:
+def expand_known(search: Any, model: Any, at: int, h: int, ties: Any) -> None:
     """Give every action of a new node its pair: if rewards are known, each has its own."""
     tree, problem = search.tree, search.problem[0]
     node = tree.nodes[at]
@@ -41,7 +40,7 @@ def expand_known(search: Search, model: Any, at: int, h: int, ties: Any) -> None
 
 
 @inlined
-def add_unvisited(search: Search, at: int, action: int, h: int) -> int:
+def add_unvisited(search: Any, at: int, action: int, h: int) -> int:
     """A pair for an action that is tried for the first time."""
     link = add_pair(search.tree, at, action)
     pair = search.tree.pairs[link]

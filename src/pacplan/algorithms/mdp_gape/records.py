@@ -1,6 +1,6 @@
 """The records of an MDP-GapE search, and the named tuple that its kernels work on."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from pacplan.bounds.memo import Memo
 from pacplan.engine.calls import STEP_FIELDS
 from pacplan.engine.graph import Graph
-from pacplan.engine.tree import LINKS, TreeArrays
+from pacplan.engine.search import kernel_arrays
+from pacplan.engine.tree import LINKS
 
 # Arrays of records instead of many arrays, since a kernel unpacks each array of its arguments on
 # every call. A field of an array of records is an array.
@@ -71,14 +72,10 @@ BALL = np.dtype(
 )
 
 
-class Search(NamedTuple):
-    """Everything that MDP-GapE's episodes work on."""
+@kernel_arrays
+class Search:
+    """What MDP-GapE's episodes work on. The steps of `path` are records of STEP."""
 
-    tree: TreeArrays
-    problem: Any
-    path: Any  # records of STEP
-    calls: NDArray[np.int64]
-    report: Any
     points: NDArray[np.float64]  # of the curve
     graph: Graph | None  # None if nodes are not merged
     rules: Any  # one record of RULES

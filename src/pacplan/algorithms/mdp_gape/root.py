@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from pacplan.algorithms.mdp_gape.records import Search
 from pacplan.compiled.jit import inlined
 from pacplan.engine.root_rules import argmax_at_random, best_and_challenger, gap_of, largest, wider
 from pacplan.engine.tree import NONE
 
 
 @inlined
-def decide(search: Search, rng: Any) -> None:
+def decide(search: Any, rng: Any) -> None:
     """UGapE at the root: play the wider of b and its challenger c. For the value goal, argmax U."""
     root, rules, decision = search.root, search.rules[0], search.decision[0]
     if decision.stands:
@@ -27,7 +26,7 @@ def decide(search: Search, rng: Any) -> None:
 
 
 @inlined
-def satisfied(search: Search) -> bool:
+def satisfied(search: Any) -> bool:
     """The stopping rule: max_{a != b} U(a) - L(b) <= epsilon, or max U - max L <= 2 epsilon."""
     root, rules = search.root, search.rules[0]
     if rules.value_goal:
@@ -36,7 +35,7 @@ def satisfied(search: Search) -> bool:
 
 
 @inlined
-def reset_root(search: Search, upper: float) -> None:
+def reset_root(search: Any, upper: float) -> None:
     """Nothing is known of any action but what bounds them all."""
     for action in range(search.root.size):
         arm = search.root[action]
@@ -46,7 +45,7 @@ def reset_root(search: Search, upper: float) -> None:
 
 
 @inlined
-def renew_root(search: Search) -> None:
+def renew_root(search: Any) -> None:
     """Copy the bounds of the root's pairs."""
     tree = search.tree
     link = tree.nodes[0].first

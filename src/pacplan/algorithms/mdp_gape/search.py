@@ -24,11 +24,10 @@ from pacplan.bounds import thresholds as exploration
 from pacplan.bounds.intervals import mean_interval
 from pacplan.bounds.thresholds import Setting
 from pacplan.compiled.tiered import ready, run
-from pacplan.engine.driver import Snapshot
-from pacplan.engine.graph import empty_graph, grown_graph
+from pacplan.engine.graph import empty_graph
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
-from pacplan.engine.tree import Evidence, Reader
+from pacplan.engine.tree import MOST_COUNTED, Evidence, Reader
 from pacplan.engine.values import value_range
 from pacplan.models.knowledge import attach
 from pacplan.models.protocol import Session
@@ -62,16 +61,8 @@ class GapSearch(KernelSearch):
         model = query.model
         self.target = planner.epsilon if planner.goal == "action" else None
         horizon = planner.horizon_for(model, query.budget)
-        super().__init__(
-            query,
-            session,
-            PAIR,
-            step=STEP,
-            gamma=planner.gamma,
-            horizon=horizon,
-            deterministic=planner.transitions == "deterministic",
-            pairs_a_step=model.max_actions or 1 if planner.rewards == "known" else 1,
-        )
+        deterministic = planner.transitions == "deterministic"
+        successors = 1 if deterministic else model.successors or MOST_COUNTED
         attach(session, planner.value_bounds)
         episodes = None
         if exploration.for_a_budget(planner.thresholds):
@@ -80,11 +71,11 @@ class GapSearch(KernelSearch):
         merged = planner.merge == "depth"
         states, pairs = model.states, None
         if merged and states is not None and model.max_actions is not None:
-            pairs = _merged_pairs(states, model.max_actions, self.successors, horizon)
+            pairs = _merged_pairs(states, model.max_actions, successors, horizon)
         delta = planner.delta * self.share
         self._table = exploration.table(
             planner.thresholds,
-            Setting(delta, self.successors, model.max_actions, horizon, episodes, pairs),
+            Setting(delta, successors, model.max_actions, horizon, episodes, pairs),
         )
         self.thresholds = self._table.thresholds
         values = value_range(model.reward_range, model.may_end, planner.gamma, horizon)
@@ -100,18 +91,26 @@ class GapSearch(KernelSearch):
         rules["per_path"] = self.thresholds.per_path
         rules["bounded"] = planner.value_bounds is not None
         rules["keep_last"] = query.reuse is not None
-        self.root = np.zeros(len(query.actions), ROOT)
-        self._decision = np.zeros(1, DECISION)
-        self._rules = rules
-        self._graph = empty_graph(horizon) if merged else None
-        self._fixed: dict[str, Any] = {
-            "rules": self._rules,
+        arrays: dict[str, Any] = {
+            "graph": empty_graph(horizon) if merged else None,
+            "rules": rules,
             "values": values,
-            "root": self.root,
-            "decision": self._decision,
+            "root": np.zeros(len(query.actions), ROOT),
+            "decision": np.zeros(1, DECISION),
             "ball": np.zeros(model.successors or 1, BALL),
         }
-        self.reserve()
+        super().__init__(
+            query,
+            session,
+            PAIR,
+            step=STEP,
+            kind=Search,
+            arrays=arrays,
+            gamma=planner.gamma,
+            horizon=horizon,
+            deterministic=deterministic,
+            pairs_a_step=model.max_actions or 1 if planner.rewards == "known" else 1,
+        )
         if len(self.tree) > 0:
             self._regrow(planner.rewards == "known")
 
@@ -123,18 +122,6 @@ class GapSearch(KernelSearch):
         depths, prices = np.zeros(nodes, np.int64), np.zeros(nodes)
         run(regrow, nodes, self.kernel_state(), self.session.handle, depths, prices, self._ties)
 
-    def kernel_state(self) -> Search:
-        """What the kernels work on."""
-        table = self._table
-        return Search(
-            **self.engine_fields(),
-            points=self.points,
-            graph=self._graph,
-            radii=table.rows,
-            memo=table.memo,
-            **self._fixed,
-        )
-
     def prepare(self) -> int:
         """Compile the last sweep as well, if there will be one."""
         status = super().prepare()
@@ -143,26 +130,17 @@ class GapSearch(KernelSearch):
 
     def sweep_now(self) -> None:
         """Renew all bounds of a merged graph, unless they are up to date."""
-        if self._graph is not None and len(self.tree) > 0:
+        if self.arrays["graph"] is not None and len(self.tree) > 0:
             run(sweep, len(self.tree), self.kernel_state(), self.session.handle, self._ties)
 
-    def reserve(self) -> int:
-        """Make room, also in the table of radii, for as many more visits to a pair."""
-        episodes = super().reserve()
-        if self._graph is not None:
-            more = episodes * self.horizon + 1
-            self._graph = grown_graph(self._graph, self.tree.room, more, self.memory)
+    def make_room(self, episodes: int) -> None:
+        """Make room, in the table of radii, for as many more visits to a pair."""
         earlier = int(self.tree.nodes[0]["count"]) if len(self.tree) > 0 else 0
         self._table.extend(earlier + int(self.report["episodes"]) + episodes + 2)
+        self.arrays["radii"], self.arrays["memo"] = self._table.rows, self._table.memo
         if self.report["episodes"] > 0:
             # So that estimates need not wait for it when the search is over.
             ready(plug_in, (self._merged_state(), np.empty(0)), late=True)
-        return episodes
-
-    def snapshot(self, seconds: float) -> Snapshot:
-        """How the search stands."""
-        best = int(self._decision[0]["best"])
-        return self.standing(best, seconds, self.root["lower"].copy(), self.root["upper"].copy())
 
     def estimates(self) -> NDArray[np.float64]:
         """Plug-in estimates of the root's action values; NaN for actions never tried."""
@@ -171,17 +149,13 @@ class GapSearch(KernelSearch):
         run(plug_in, nodes, self._merged_state(), estimates)
         return estimates[nodes:].copy()
 
-    def _merged_state(self) -> Search:
+    def _merged_state(self) -> Any:
         """As `kernel_state`, with an empty graph in place of none."""
-        return self.kernel_state()._replace(graph=self._graph or empty_graph(0))
-
-    def acting_nodes(self) -> NDArray[np.int32] | None:
-        """By node, the one that holds its state's actions, if equal states are merged."""
-        return None if self._graph is None else self._graph.canonical
+        return self.kernel_state()._replace(graph=self.arrays["graph"] or empty_graph(0))
 
     def reader(self) -> Reader:
         """Pairs hold the sum of their rewards, or the mean if it was revealed, and bounds."""
-        rules, problem = self._rules[0], self.problem[0]
+        rules, problem = self.arrays["rules"][0], self.problem[0]
         most = int(self.tree.pairs["n"].max(initial=0))
         return _Reader(
             low=float(problem["lowest"]),

@@ -7,7 +7,6 @@ import numpy as np
 
 from pacplan.algorithms.mdp_gape.bounds import bound_unvisited, refresh_node, refresh_pair, told
 from pacplan.algorithms.mdp_gape.expansion import expand_known
-from pacplan.algorithms.mdp_gape.records import Search
 from pacplan.algorithms.mdp_gape.root import decide, renew_root, reset_root
 from pacplan.compiled.jit import inlined, kernel
 from pacplan.compiled.reference import refer
@@ -20,7 +19,7 @@ _GROWTH, _MORE = 1.05, 20
 
 
 @inlined
-def _renew(search: Search, model: Any, at: int, h: int, price: float, ties: Any) -> None:
+def _renew(search: Any, model: Any, at: int, h: int, price: float, ties: Any) -> None:
     """Compute the bounds of a node at depth h and of its pairs, given those of what follows."""
     tree, path = search.tree, search.path
     link = tree.nodes[at].first
@@ -41,7 +40,7 @@ def _renew(search: Search, model: Any, at: int, h: int, price: float, ties: Any)
 
 
 @inlined
-def _pass_on(search: Search, at: int, depths: Any, prices: Any) -> None:
+def _pass_on(search: Any, at: int, depths: Any, prices: Any) -> None:
     """Give the nodes below a node their depths, and what was paid on the way to them."""
     tree = search.tree
     node = tree.nodes[at]
@@ -59,7 +58,7 @@ def _pass_on(search: Search, at: int, depths: Any, prices: Any) -> None:
 
 
 @kernel
-def regrow(search: Search, model: Any, depths: Any, prices: Any, ties: Any) -> None:
+def regrow(search: Any, model: Any, depths: Any, prices: Any, ties: Any) -> None:
     """Compute all bounds of a tree that was kept with its counts, its nodes a step nearer to the root.
 
     `depths` and `prices` have a zero for each node; they are filled with its steps from the root and
@@ -81,7 +80,7 @@ def regrow(search: Search, model: Any, depths: Any, prices: Any, ties: Any) -> N
 
 
 @inlined
-def _sweep_graph(graph: Graph | None, search: Search, model: Any, ties: Any) -> None:
+def _sweep_graph(graph: Graph | None, search: Any, model: Any, ties: Any) -> None:
     if graph is None:
         return
     for h in range(search.problem[0].horizon - 1, -1, -1):
@@ -97,7 +96,7 @@ def _sweep_graph(graph: Graph | None, search: Search, model: Any, ties: Any) -> 
 
 
 @inlined
-def sweep_graph(search: Search, model: Any, ties: Any) -> None:
+def sweep_graph(search: Any, model: Any, ties: Any) -> None:
     """Renew all bounds of a merged graph, from the last step to the first, unless nothing was learnt.
 
     Every pair then benefits from what was seen on any path to the states that follow it.
@@ -109,7 +108,7 @@ def sweep_graph(search: Search, model: Any, ties: Any) -> None:
 
 
 @kernel
-def sweep(search: Search, model: Any, ties: Any) -> None:
+def sweep(search: Any, model: Any, ties: Any) -> None:
     """The last sweep of a search, and the decision that follows from it."""
     search, model = refer(search), refer(model)
     sweep_graph(search, model, ties)
@@ -117,7 +116,7 @@ def sweep(search: Search, model: Any, ties: Any) -> None:
 
 
 @inlined
-def _estimate(search: Search, at: int, merged: bool, estimates: Any) -> None:
+def _estimate(search: Any, at: int, merged: bool, estimates: Any) -> None:
     """The plug-in estimates of a node and, for the root, of its actions; see `plug_in`."""
     tree, problem = search.tree, search.problem[0]
     node = tree.nodes[at]
@@ -143,7 +142,7 @@ def _estimate(search: Search, at: int, merged: bool, estimates: Any) -> None:
 
 
 @kernel
-def plug_in(search: Search, estimates: Any) -> None:
+def plug_in(search: Any, estimates: Any) -> None:
     """Estimates of the root's Q by dynamic programming on what was seen, inside the bounds of pairs.
 
     The value of a node is the best estimate among the actions tried, or the middle of its bounds if
