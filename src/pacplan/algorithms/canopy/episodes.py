@@ -40,11 +40,8 @@ def choose_action(search: Any, model: Any) -> int:
         if isnan(hint(search, model, task.h, task.state)):
             return int(break_promise(search, BAD_ANSWER, task.state, 0, task.h, 0.0))
     if task.kind == FORCED_EPISODE:
-        task.start = task.h
-        task.at = NONE
         task.number += 1
-        task.shared = 0
-        task.phase = GROW
+        task.start, task.at, task.shared, task.phase = task.h, NONE, 0, GROW
         return CHUNK_DONE
     if task.guided:
         advised = handles.advice(model, int(task.state), int(task.h), int(task.actions))
@@ -117,9 +114,7 @@ def take_step(search: Any, model: Any, rng: Any) -> int:
     task.earned += settings.gamma**task.h * x
     search.paid[task.h] = task.earned
     task.h += 1
-    task.state = successor
-    task.look = 0
-    task.phase = CHOOSE
+    task.state, task.look, task.phase = successor, 0, CHOOSE
     if ended or task.h == settings.horizon:
         _end_episode(search, model, ended)
     return CHUNK_DONE

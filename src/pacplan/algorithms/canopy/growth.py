@@ -36,16 +36,6 @@ GROWN = 13  # what `grow` returns when the tree is complete
 CALL_NEEDED = 14  # ... and when it needs a call
 
 
-class ExcessError(ValueError):
-    """A tree was worth more than its bound: the proof does not cover what was done.
-
-    No tree is, unless the search was resumed from a file that somebody has changed.
-    """
-
-    def __init__(self) -> None:
-        super().__init__("a tree was worth more than its bound")
-
-
 @inlined
 def open_node(search: Any, model: Any, h: int, state: int, only: int) -> int:
     """Begin a node of the tree under way: all its actions, or only one. Returns a status."""
@@ -69,24 +59,13 @@ def open_node(search: Any, model: Any, h: int, state: int, only: int) -> int:
         task.draws = draws + continued
         return NO_ROOM
     frame = search.frames[h]
-    frame.state = state
-    frame.actions = actions
-    frame.only = only
-    frame.phase = DRAW
-    frame.rounds = 0
-    frame.turn = 0
-    frame.stats = first
-    frame.draws = draws
-    frame.expanded = 0
-    frame.squares = 0.0
-    frame.total = 0.0
+    frame.state, frame.actions, frame.only = state, actions, only
+    frame.stats, frame.draws, frame.phase = first, draws, DRAW
+    frame.rounds = frame.turn = frame.expanded = 0
+    frame.squares = frame.total = 0.0
     for j in range(actions):
         stats = search.action_stats[first + j]
-        stats.m = 0.0
-        stats.half = 0.0
-        stats.guess = 0.0
-        stats.squares = 0.0
-        stats.kept = 0.0
+        stats.m = stats.half = stats.guess = stats.squares = stats.kept = 0.0
     task.at = h
     return CHUNK_DONE
 
@@ -186,9 +165,7 @@ def _take_in(search: Any, h: int, successor: int, x: float, v: float, ended: boo
     if frame.rounds < level.kept and h + 1 < search.task[0].leaf:
         stats.kept += v
         drawn = search.draws[frame.draws + frame.turn * level.kept + frame.rounds]
-        drawn.state = successor
-        drawn.v = v
-        drawn.alive = not ended
+        drawn.state, drawn.v, drawn.alive = successor, v, not ended
     frame.turn += 1
     if frame.turn == frame.actions:
         frame.squares += (frame.total / frame.actions) ** 2
@@ -238,10 +215,7 @@ def _weigh(search: Any, h: int) -> None:
 def _start(search: Any, h: int, turn: int, q: float) -> None:
     """Begin to continue the successors of an action."""
     frame = search.frames[h]
-    frame.turn = turn
-    frame.q = q
-    frame.child = 0
-    frame.surplus = 0.0
+    frame.turn, frame.q, frame.child, frame.surplus = turn, q, 0, 0.0
     frame.expanded += 1
 
 
@@ -312,7 +286,7 @@ def _close(search: Any) -> int:
     task, h = search.task[0], search.task[0].at
     frame, level = search.frames[h], search.levels[h]
     if frame.best > level.most * (1.0 + EXCESS):
-        raise ExcessError
+        raise ValueError("a tree was worth more than its bound: the proof does not cover that")
     if frame.only == NONE:
         learn_node(search, h)
     if h == task.start:

@@ -127,9 +127,7 @@ def learn(search: Any, action: int, value: float) -> None:
                 found = place
         cell = search.cells[found]
         if cell.key != key:
-            cell.key = key
-            cell.count = 0.0
-            cell.centre = 0.0
+            cell.key, cell.count, cell.centre = key, 0.0, 0.0
         cell.count = min(cell.count + 1.0, MOST_COUNT)
         cell.centre += (value - cell.centre) / cell.count
 
@@ -140,10 +138,7 @@ def note(search: Any, h: int, state: int, action: int, value: float) -> None:
     task = search.task[0]
     if task.notes < search.notes.size:
         entry = search.notes[task.notes]
-        entry.h = h
-        entry.state = state
-        entry.action = action
-        entry.value = value
+        entry.h, entry.state, entry.action, entry.value = h, state, action, value
         task.notes += 1
 
 

@@ -86,9 +86,7 @@ def _force(search: Any) -> None:
     task.action = task.forced % count
     task.kind = FORCED_TREE if task.forced // count % 2 == 0 else FORCED_EPISODE
     task.forced += 1
-    task.guided = False
-    task.began = search.report[0].calls
-    task.forces = True
+    task.guided, task.forces = False, True
     freeze_wide(search, width)
     _set_out(search)
 
@@ -97,9 +95,7 @@ def _force(search: Any) -> None:
 def begin_tree(search: Any, action: int) -> None:
     """Begin an ordinary tree."""
     task = search.task[0]
-    task.kind = TREE
-    task.action = action
-    task.forces = False
+    task.kind, task.action, task.forces = TREE, action, False
     freeze(search, action)
     _set_out(search)
 
@@ -108,9 +104,7 @@ def begin_tree(search: Any, action: int) -> None:
 def begin_episode(search: Any, action: int) -> None:
     """Declare an exploit episode."""
     task = search.task[0]
-    task.kind = EXPLOIT
-    task.action = action
-    task.forces = False
+    task.kind, task.action, task.forces = EXPLOIT, action, False
     task.guided = task.policy and follows(
         search.root[action], search.moments[action, NEWEST.size - 1].spread
     )
@@ -122,14 +116,8 @@ def _set_out(search: Any) -> None:
     task = search.task[0]
     task.began = search.report[0].calls
     task.number += 1
-    task.shared = 0
-    task.start = 0
-    task.at = NONE
-    task.state = task.root
-    task.actions = search.root.size
-    task.h = 0
-    task.look = 0
-    task.earned = 0.0
+    task.at, task.state, task.actions, task.earned = NONE, task.root, search.root.size, 0.0
+    task.shared = task.start = task.h = task.look = 0
     task.phase = GROW if task.kind in (TREE, FORCED_TREE) else CHOOSE
 
 

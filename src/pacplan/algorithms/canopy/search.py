@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.betting.bets import first_moments
-from pacplan.algorithms.betting.returns import check_returns
+from pacplan.algorithms.betting.returns import check_returns, open_accounts
 from pacplan.algorithms.betting.settings import ANYTHING
 from pacplan.algorithms.canopy.constants import (
     CELLS,
@@ -120,7 +120,7 @@ class CanopySearch(KernelSearch):
 
     def make_room(self, episodes: int) -> None:
         """Make room for a path with more actions and successors, and for another action to bet."""
-        task, settings = self.arrays["task"][0], self.arrays["settings"][0]
+        task = self.arrays["task"][0]
         self.extend("action_stats", int(task["stats"]))
         self.extend("draws", int(task["draws"]))
         self.extend("looks", int(task["actions"]))
@@ -130,9 +130,7 @@ class CanopySearch(KernelSearch):
             larger = np.zeros(2 * len(shared), SLOT)
             run(copy_shared, len(larger), shared, larger, int(task["number"]))
             self.arrays["shared"] = larger
-        for name, used in (("wealth", settings["bettors"]), ("forced_wealth", settings["forcers"])):
-            if used == len(self.arrays[name]):
-                self.extend(name, min(int(used) + 1, len(self.actions)))
+        open_accounts(self)
 
     def estimates(self) -> NDArray[np.float64]:
         """Estimates of the root's actions; NaN for those never tried, whose estimates are a prior."""

@@ -81,10 +81,8 @@ def _freeze_ranges(search: Any) -> None:
     R_h = 1 + gamma ( R_(h+1) + (1 - D_h/C_h) (u_(h+1) - l_(h+1)) ).
     """
     settings, levels, leaf = search.settings[0], search.levels, search.task[0].leaf
-    levels[leaf].most = levels[leaf].cap
-    levels[leaf].low = 0.0
-    levels[leaf].high = levels[leaf].cap
-    levels[leaf].jitter = 0.0
+    levels[leaf].most = levels[leaf].high = levels[leaf].cap
+    levels[leaf].low = levels[leaf].jitter = 0.0
     for h in range(leaf - 1, -1, -1):
         level, after = levels[h], levels[h + 1]
         wide = (1.0 - level.kept / level.width) * (after.high - after.low)
@@ -94,8 +92,7 @@ def _freeze_ranges(search: Any) -> None:
         low, high = limits(level, settings.may_end)
         level.high = min(high, level.most)
         level.low = min(low, level.high)
-        level.asked = 0
-        level.fresh = 0
+        level.asked = level.fresh = 0
         rest = 0.0
         if h + 1 < leaf:
             rest = settings.gamma * settings.gamma * (max(after.misfit, 0.0) + after.jitter)
@@ -224,8 +221,7 @@ def reshape(search: Any, action: int, best: float) -> None:
     for h in range(arm.leaf):
         shapes[0, 0, h] = search.widths[action, h]
         shapes[0, 1, h] = search.kept[action, h]
-        shapes[2, 0, h] = 1
-        shapes[2, 1, h] = 1
+        shapes[2, :, h] = 1
     price, leaf, changes = _improve(search, 0, arm.leaf, mean, slack)
     # From the smallest tree the way may be another.
     other, depth, _ = _improve(search, 2, arm.leaf, mean, slack)

@@ -26,10 +26,7 @@ def shared_value(search: Any, h: int, state: int) -> tuple[float, bool]:
 @inlined
 def _put(slots: Any, tree: int, h: int, state: int, value: float) -> None:
     slot = slots[_place(slots, tree, h, state)]
-    slot.tree = tree
-    slot.h = h
-    slot.state = state
-    slot.value = value
+    slot.tree, slot.h, slot.state, slot.value = tree, h, state, value
 
 
 @inlined
