@@ -88,7 +88,8 @@ if __name__ == "__main__":
             means = tree_means(model, trees, searches, **shape, gamma=1.0, horizon=4)
         except ValueError as error:
             # A tree was worth more than an honest one can be, and the search has noticed.
-            assert "worth more than its bound" in str(error)
+            if "worth more than its bound" not in str(error):
+                raise
             print(-np.inf)
         else:
             print(*scores(means, q))

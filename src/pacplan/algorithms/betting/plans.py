@@ -1,10 +1,17 @@
-"""The plan of a planner whose bounds are proven by bets."""
+"""The plan of a planner whose bounds are proven by bets, and how its tree is read."""
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pacplan.algorithms.common.confidence import certificate
 from pacplan.algorithms.common.plans import bounded_plan
 from pacplan.engine.query import Query
+from pacplan.engine.tree import Evidence
 from pacplan.result import Plan
 
 
@@ -33,3 +40,17 @@ def proven_plan(
         values=search.estimates(),
         value=middle if planner.goal == "value" else None,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class RootReader:
+    """Reads the record of an action of the root: its bounds and estimate, as the plan has them."""
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+    def __call__(self, pair: Any, offered: Sequence[int]) -> Evidence:
+        action = int(pair["action"])
+        value, lower, upper = (float(x[action]) for x in (self.values, self.lower, self.upper))
+        return Evidence(value=None if math.isnan(value) else value, lower=lower, upper=upper)

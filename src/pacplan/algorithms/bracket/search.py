@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.betting.allocation import FIRST_BET
+from pacplan.algorithms.betting.plans import RootReader
 from pacplan.algorithms.betting.returns import check_returns, open_accounts
 from pacplan.algorithms.betting.settings import ANYTHING, Scale
 from pacplan.algorithms.bracket.constants import EXPECTED_ACTIONS, SMALL_COUNTS
@@ -110,7 +111,7 @@ class BracketSearch(KernelSearch):
 
     def estimates(self) -> NDArray[np.float64]:
         """Estimates of the root's actions; NaN for those never tried, whose estimates are a prior."""
-        return np.where(self.calls > 0, self._scale.in_units(self.root["estimate"]), np.nan)
+        return np.where(self.calls > 0, self.in_units(self.root["estimate"]), np.nan)
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands.
@@ -118,9 +119,9 @@ class BracketSearch(KernelSearch):
         Raises:
             BrokenPromiseError: a return lay outside the range that the user gave.
         """
-        scale, arrays = self._scale, self.arrays
-        check_returns(arrays["settings"][0], scale.in_units, self._value_range)
-        lower, upper = scale.in_units(self.root["lower"]), scale.in_units(self.root["upper"])
+        arrays = self.arrays
+        check_returns(arrays["settings"][0], self.in_units, self._value_range)
+        lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
         best = int(arrays["decision"][0]["best"])
         return self.standing(best, seconds, lower, upper, self.losses(best))
 
@@ -149,16 +150,14 @@ class BracketSearch(KernelSearch):
 
     def reader(self) -> Reader:
         """Pairs hold the sum of their rewards, or the reward that was revealed, and an estimate."""
-        settings, scale, graph = self.arrays["settings"][0], self._scale, self.arrays["graph"]
-        lower, upper = scale.in_units(self.root["lower"]), scale.in_units(self.root["upper"])
+        settings, graph = self.arrays["settings"][0], self.arrays["graph"]
+        lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
         return _Reader(
-            scale=scale,
+            root=RootReader(lower, upper, within(self.estimates(), lower, upper)),
+            scale=self._scale,
             known=bool(settings["known_rewards"]),
             fixed=bool(settings["fixed_rewards"]),
             pooled=graph is not None and graph.pooled,
-            lower=lower,
-            upper=upper,
-            values=within(self.estimates(), lower, upper),
         )
 
 
@@ -194,35 +193,27 @@ class _Reader:
     """Reads a pair's record. Only the root's actions have bounds.
 
     Attributes:
+        root: reads those.
         scale: the units.
         known: whether the model revealed the mean reward.
         fixed: whether one visit reveals it.
         pooled: whether a pair stands for all depths, and so has no value of its own.
-        lower: lower bounds of the root's actions.
-        upper: their upper bounds.
-        values: their estimates, as the plan has them.
     """
 
+    root: RootReader
     scale: Scale
     known: bool
     fixed: bool
     pooled: bool
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    values: NDArray[np.float64]
 
     def __call__(self, pair: Any, offered: Sequence[int]) -> Evidence:
         scale, n, total = self.scale, int(pair["n"]), float(pair["reward"])
         told = self.known or (self.fixed and n > 0)
         reward = scale.low + scale.width * (total if told else total / n) if told or n > 0 else None
-        seen = Evidence(
-            reward=reward, reward_interval=(reward, reward) if told and reward is not None else None
-        )
-        if len(offered) == 1:
-            action = int(pair["action"])
-            value, low, high = (float(x[action]) for x in (self.values, self.lower, self.upper))
-            return replace(seen, value=None if math.isnan(value) else value, lower=low, upper=high)
-        if n == 0 or self.pooled:
-            return seen
-        rest = scale.low * float(scale.sigma[-len(offered)])
-        return replace(seen, value=rest + scale.width * float(pair["estimate"]))
+        interval = (reward, reward) if told and reward is not None else None
+        value = None
+        if n > 0 and not self.pooled:
+            rest = scale.low * float(scale.sigma[-len(offered)])
+            value = rest + scale.width * float(pair["estimate"])
+        seen = self.root(pair, offered) if len(offered) == 1 else Evidence(value=value)
+        return replace(seen, reward=reward, reward_interval=interval)

@@ -1,14 +1,13 @@
 """A Canopy search as the driver sees it: its arrays, how they grow, and how it is read."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.betting.bets import first_moments
+from pacplan.algorithms.betting.plans import RootReader
 from pacplan.algorithms.betting.returns import check_returns, open_accounts
 from pacplan.algorithms.betting.settings import ANYTHING
 from pacplan.algorithms.canopy.constants import (
@@ -39,7 +38,7 @@ from pacplan.engine import steps
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
-from pacplan.engine.tree import MOST_COUNTED, Evidence, Reader
+from pacplan.engine.tree import MOST_COUNTED, Reader
 from pacplan.models.knowledge import attach
 from pacplan.models.protocol import Session
 
@@ -70,8 +69,10 @@ class CanopySearch(KernelSearch):
             value_range=planner.value_range or ANYTHING,
             may_end=model.may_end,
         )
-        self._scale, self._grid = scale, grid = setup.scale, setup.grid
+        scale, grid = setup.scale, setup.grid
+        self.units = scale.in_units(0.0), scale.width
         self.root, task = np.zeros(actions, ARM), np.zeros(1, TASK)
+        self.root["upper"] = scale.span
         self.root["ceiling"] = math.ceil(scale.span / grid.step - 1e-9)
         self.root["forced_ceiling"] = int((scale.span - 1e-9) / (grid.stride * grid.step) + 1)
         self.root["due"] = PILOTS
@@ -134,7 +135,7 @@ class CanopySearch(KernelSearch):
 
     def estimates(self) -> NDArray[np.float64]:
         """Estimates of the root's actions; NaN for those never tried, whose estimates are a prior."""
-        return np.where(self.root["trees"] > 0, self._scale.in_units(self.root["estimate"]), np.nan)
+        return np.where(self.root["trees"] > 0, self.in_units(self.root["estimate"]), np.nan)
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands.
@@ -142,38 +143,14 @@ class CanopySearch(KernelSearch):
         Raises:
             BrokenPromiseError: a return lay outside the range that the user gave.
         """
-        check_returns(self.arrays["settings"][0], self._scale.in_units, self._value_range)
-        lower, upper = self._bounds()
+        check_returns(self.arrays["settings"][0], self.in_units, self._value_range)
+        lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
         return self.standing(int(self.arrays["task"][0]["best"]), seconds, lower, upper)
-
-    def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        upper = (
-            self.root["upper"] if len(self.tree) > 0 else np.full(len(self.actions), self._scale.span)
-        )
-        return self._scale.in_units(self.root["lower"]), self._scale.in_units(upper)
 
     def reader(self) -> Reader:
         """The root's actions have bounds, and the calls made for them."""
         if len(self.tree) > 0:
             self.tree.pairs["n"] = np.minimum(self.calls, MOST_COUNTED)
             self.tree.nodes["count"] = min(int(self.calls.sum()), MOST_COUNTED)
-        lower, upper = self._bounds()
-        return _Reader(lower, upper, within(self.estimates(), lower, upper))
-
-
-@dataclass(frozen=True, eq=False)
-class _Reader:
-    """Reads a pair's record, an action of the root: its bounds and estimate, as the plan has them."""
-
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    values: NDArray[np.float64]
-
-    def __call__(self, pair: Any, offered: Sequence[int]) -> Evidence:
-        action = int(pair["action"])
-        value = float(self.values[action])
-        return Evidence(
-            value=None if math.isnan(value) else value,
-            lower=float(self.lower[action]),
-            upper=float(self.upper[action]),
-        )
+        lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
+        return RootReader(lower, upper, within(self.estimates(), lower, upper))
