@@ -18,12 +18,11 @@ from pacplan import exact
 
 GAMMA, DELTA = 0.7, 0.1
 EPSILONS = (1.0, 0.5, 0.2)
-TOLD = {
+DECLARED = {
     "nothing": {},
     'transitions="known"': {"transitions": "known"},
     'rewards="deterministic"': {"rewards": "deterministic"},
     'rewards="known"': {"rewards": "known"},
-    "both known": {"rewards": "known", "transitions": "known"},
 }
 
 
@@ -37,7 +36,7 @@ def main() -> None:
         table = Table("told", *(f"epsilon {epsilon:g}" for epsilon in EPSILONS), "wrong", box=None)
         models = [pacplan.envs.garnet(seed=options.seed + i, noise=noise) for i in range(options.mdps)]
         base = {}
-        for told, settings in TOLD.items():
+        for told, settings in DECLARED.items():
             if noise == "bernoulli" and settings.get("rewards") == "deterministic":
                 continue
             cells, wrong = [], 0

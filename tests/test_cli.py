@@ -57,8 +57,8 @@ def test_garnet(runner, planner):
     assert plan.guarantee.removeprefix(lines[1]).strip() in outcome.stdout
     for assumption in plan.assumptions:
         assert assumption in outcome.words
-    assert f"Stopped by its own rule after {plan.samples:,} calls" in outcome.words
-    assert "Asked with gamma 0.7, horizon 6, epsilon 1, delta 0.1." in lines
+    assert f"Stopped after {plan.samples:,} calls" in outcome.words
+    assert "Settings: gamma 0.7, horizon 6, epsilon 1, delta 0.1." in lines
     assert plan.found in lines
 
 

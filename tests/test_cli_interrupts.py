@@ -32,7 +32,7 @@ def test_interrupt_prints_the_plan_so_far(folder, extra):
     assert outcome.code == 130
     assert "Traceback" not in outcome.stderr
     assert "estimate" in outcome.stdout and outcome.stdout.startswith("Not certified: action 0, ")
-    assert "Stopped by an interrupt" in outcome.words
+    assert ": interrupted." in outcome.words
 
 
 def test_interrupt_with_json(folder):

@@ -41,7 +41,7 @@ def test_the_outlook_knows_that_the_gap_tends_to_less_than_nothing():
 def test_the_outlook_says_so_if_it_cannot_tell():
     assert outlook(curve(lambda n: 2.0 + 0.0 * n), asked=0.1) == (
         None,
-        "no end in sight: of late the gap has hardly changed",
+        "the gap has stopped shrinking; this run is unlikely to finish",
     )
     # So flat that more calls than anybody has would be needed.
     assert outlook(curve(lambda n: n**-0.11), asked=1e-9)[0] is None
@@ -66,14 +66,14 @@ def test_forecasts_are_of_the_right_size():
 def test_a_plan_that_is_not_certified_says_so_first():
     plan = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=0.7).plan(GARNET, 0, seed=0, budget=1000)
     assert not plan.certified
-    assert plan.guarantee.startswith("Not certified: asked for epsilon = 0.2, and action ")
+    assert plan.guarantee.startswith("Not certified: you asked for epsilon = 0.2, but action ")
     told = plan.diagnosis
     assert (told.asked, told.goal, told.calls) == (0.2, "action", 1000)
     assert told.reached == plan.gap > 0.2
-    assert str(told).startswith("Not certified: asked for epsilon = 0.2, and the action is within ")
+    assert str(told).startswith("Not certified: you asked for epsilon = 0.2, but the action is ")
     text = str(plan)
     assert told.explanation() in text
-    assert text.index("Not certified") < text.index("Stopped by") < text.index("Outlook")
+    assert text.index("Not certified") < text.index("Stopped after") < text.index("Outlook")
     assert len(str(told).splitlines()) <= 6
     assert 1000 < told.calls_needed < 100_000
     proven = next(advice for advice in told.advice if advice.setting == "epsilon")
@@ -126,9 +126,9 @@ def test_merging_is_advised_where_states_recur_and_only_there():
     tree = pacplan.Simulator(grow, actions=2, successors=2, reward_range=(0, 1))
     assert "merge" not in settings(pacplan.Bracket(**asked), tree, ())
     told = pacplan.Bracket(**asked).plan(tree, (), seed=0, budget=5000).diagnosis
-    assert "no state was reached in two ways" in told.causes
+    assert "no state was reached by two paths" in told.causes
     told = pacplan.Bracket(merge="depth", **asked).plan(grid, seed=0, budget=1000).diagnosis
-    assert any("different states were met" in cause for cause in told.causes)
+    assert any("distinct states were visited" in cause for cause in told.causes)
 
     def certain(state, action, rng):
         return (*state, action), rng.random(), False
@@ -160,7 +160,7 @@ def test_the_command_says_what_to_try():
                "--horizon", "8", "--budget", "20000", "--seed", "0", "--quiet")  # fmt: skip
     assert done.code == 3
     assert done.stdout.startswith("Not certified: action ")
-    assert "Asked for epsilon = 0.1, and action" in done.words
+    assert "You asked for epsilon = 0.1, but action" in done.words
     assert 'Try --merge "stationary"' in done.words
 
 
@@ -169,7 +169,7 @@ def test_the_goal_and_the_tail_are_taken_into_account():
     plan = pacplan.Bracket(goal="value", **common).plan(GARNET, 0, seed=0, budget=1000)
     half = 0.5 * (plan.upper.max() - plan.lower.max())
     assert plan.diagnosis.reached == pytest.approx(half)
-    assert "the value is known within" in str(plan.diagnosis)
+    assert "the value is only known within" in str(plan.diagnosis)
     plan = pacplan.Bracket(target="infinite", **common).plan(GARNET, 0, seed=0, budget=1000)
     tail = 0.7**plan.horizon / 0.3
     assert plan.diagnosis.reached == pytest.approx(plan.gap + tail)
@@ -203,8 +203,8 @@ def test_a_tail_that_dwarfs_the_problem_is_not_taken_for_a_guarantee():
     plan = pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.99, horizon=2).plan(GARNET, 0, seed=0)
     assert plan.certified
     assert "infinite" not in plan.guarantee
-    assert "The certificate is for 2 steps only" in plan.guarantee
-    needed = int(re.search(r"with horizon=(\d+) for at most epsilon", plan.guarantee)[1])
+    assert "The certificate covers 2 steps only" in plan.guarantee
+    needed = int(re.search(r"With horizon=(\d+) they add at most epsilon", plan.guarantee)[1])
     assert 0.99**needed / 0.01 <= 0.1 < 0.99 ** (needed - 1) / 0.01
     long = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7).plan(GARNET, 0, seed=0)
     assert "over an infinite horizon" in long.guarantee

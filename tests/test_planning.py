@@ -83,10 +83,10 @@ LISTED = pacplan.Outcomes(
             0,
             {"sample": True},
             "Bracket merge='stationary'",
-            "since only",
+            "because only",
         ),
         (LISTED, 0, {}, "ValueIteration", "probability is known"),
-        (LISTED, 0, {"sample": True}, "Bracket merge='stationary'", "since only"),
+        (LISTED, 0, {"sample": True}, "Bracket merge='stationary'", "because only"),
         (simulator(few_states), 3, {}, "Bracket merge='stationary'", "equal states merged"),
         (simulator(few_states, successors=2), 3, {}, "Bracket merge='stationary'", "equal states"),
         (simulator(histories), (), {"horizon": 6}, "Bracket", "without merging states"),
@@ -108,7 +108,7 @@ LISTED = pacplan.Outcomes(
         # A table shows by itself that nothing is random, to a planner without a budget for a look, too.
         (STILL, 0, {"sample": True}, "OPD merge='stationary'", "the model's table shows it"),
         (STILL, 0, {"merge": "depth", "budget": 1}, "OPD merge='depth'", "the model's table shows it"),
-        (simulator(noisy_count, successors=1), 0, {}, "Bracket merge='stationary'", "since only"),
+        (simulator(noisy_count, successors=1), 0, {}, "Bracket merge='stationary'", "because only"),
         (simulator(by_step, stationary=False), 0, {}, "Bracket merge='depth'", "same step"),
         # Settings that not every planner has.
         (simulator(drift), 0.0, {"value_range": (0, 2), "budget": 3000}, "Canopy", "every successor"),
@@ -130,7 +130,7 @@ LISTED = pacplan.Outcomes(
             "Bracket merge='depth'",
             "(Planned by Bracket.)",
         ),
-        (simulator(few_states), 3, {"merge": "auto"}, "Bracket merge='stationary'", "since only"),
+        (simulator(few_states), 3, {"merge": "auto"}, "Bracket merge='stationary'", "because only"),
         (simulator(drift), 0.0, {"merge": "tree", "budget": 3000}, "Bracket", "(Planned by Bracket.)"),
         (
             simulator(count, successors=1),
@@ -451,7 +451,7 @@ def test_no_share_of_states_is_told_where_none_recurs():
     for states in (1, 64):
         seen = Look(calls=99, again=5, recurred=5, varied=5, reached=states, states=states)
         merge, why = merging(simulator(few_states), seen)
-        assert (merge, why) == ("tree", ", without merging states, since no state was reached twice")
+        assert (merge, why) == ("tree", ", without merging states, because no state was visited twice")
 
 
 def test_per_cent_is_for_plan_alone():

@@ -73,12 +73,12 @@ def test_the_best_guess_and_the_best_guaranteed_action_are_both_told(tmp_path):
     )
     guess, least = plan.gap, plan.gaps.min()
     assert least < guess and not plan.certified
-    words = f"The best guaranteed action is {plan.safest}, within {least:.3f}"
+    words = f"The safest action, {plan.safest}, is within {least:.3f}"
     for text in (str(plan), plan._repr_html_(), plan.to_html(tmp_path / "p.html").read_text("utf-8")):
         assert (
-            words[:-1] in text and f"the best guess, {plan.action}, is within {guess:.3f}"[:-1] in text
+            words[:-1] in text and f"The best guess, {plan.action}, is within {guess:.3f}"[:-1] in text
         )
-        assert "Asked with gamma 0.7, horizon 5, epsilon 0.5, delta 0.1." in text
+        assert "Settings: gamma 0.7, horizon 5, epsilon 0.5, delta 0.1." in text
 
 
 def test_nothing_is_said_of_bounds_that_are_not_proven():

@@ -250,10 +250,10 @@ class Auto(Planner):
         if isinstance(first, UGapEMCTS):
             return Choice(first, ", which is for games of two players")
         if isinstance(first, ValueIteration):
-            return Choice(first, ", since every probability is known")
+            return Choice(first, ", because every probability is known")
         seen = self._seen(task, candidates, interrupt)
         if isinstance(first, OPD):
-            return Choice(first, f", since nothing is random: {self._declared()}", seen)
+            return Choice(first, f", because nothing is random: {self._declared()}", seen)
         canopy, atlas = _of(candidates, Canopy), _of(candidates, Atlas)
         if canopy is not None and seen is not None and not seen.successors_recur:
             why = (
@@ -266,7 +266,7 @@ class Auto(Planner):
             limits = task.limits
             calls = min(_PATIENCE, int(_PATIENT_PART * (limits.budget or checks.LARGEST)))
             seconds = None if limits.time_limit is None else _PATIENT_PART * limits.time_limit
-            why = f", since states recur: {_counted(model, seen)}"
+            why = f", because states recur: {_counted(model, seen)}"
             return Choice(atlas.giving_up(calls, seconds), why, seen)
         merge, why = (self.merge, "") if self.merge != "auto" else merging(model, seen)
         bracket = next(p for p in candidates if isinstance(p, Bracket) and p.merge == merge)
@@ -348,17 +348,17 @@ def merging(model: Model, seen: Look | None) -> tuple[str, str]:
         return "depth", ", with equal states of the same step merged"
     counted = _counted(model, seen)
     if seen.states_recur and model.stationary:
-        return "stationary", f", with equal states merged, since only {counted}"
+        return "stationary", f", with equal states merged, because only {counted}"
     if seen.some_states_recur:
-        return "depth", f", with equal states of the same step merged, since {counted}"
-    return "tree", f", without merging states, since {counted}"
+        return "depth", f", with equal states of the same step merged, because {counted}"
+    return "tree", f", without merging states, because {counted}"
 
 
 def _counted(model: Model, seen: Look) -> str:
     """How many states a look has reached, and whether anything random was seen."""
-    counted = f"{seen.states} of {seen.reached} states that were reached were different"
+    counted = f"{seen.states} of the {seen.reached} visited states were distinct"
     if seen.states == seen.reached:
-        counted = "no state was reached twice"
+        counted = "no state was visited twice"
     if seen.again > 0 and seen.varied == 0 and not model.known:
         counted += (
             ' (nothing random was seen; if nothing is, say transitions="deterministic" and '

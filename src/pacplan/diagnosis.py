@@ -68,10 +68,10 @@ class Diagnosis:
     @property
     def headline(self) -> str:
         """What was asked for, and what is proven."""
-        known = f"the action is within {at_most(self.reached)} of optimal"
+        known = f"the action is only known to be within {at_most(self.reached)} of optimal"
         if self.goal == "value":
-            known = f"the value is known within {at_most(self.reached)}"
-        return f"Not certified: asked for epsilon = {exactly(self.asked)}, and {known}."
+            known = f"the value is only known within {at_most(self.reached)}"
+        return f"Not certified: you asked for epsilon = {exactly(self.asked)}, but {known}."
 
     def explanation(self) -> str:
         """The rest: causes, outlook, advice."""
@@ -99,13 +99,13 @@ def outlook(points: NDArray[np.float64], asked: float, apart: float = 0.0) -> tu
     now, gap = points[-1] + (0.0, apart)
     recent = points[(points[:, 0] >= _RECENT * now) & (points[:, 1] > -apart)]
     if len(recent) < _LEAST_POINTS or recent[0, 0] * 2.0 > now:
-        return None, "too few calls to tell; give it more"
+        return None, "too few calls to tell; raise the budget"
     slope = float(np.polyfit(np.log(recent[:, 0]), np.log(recent[:, 1] + apart), 1)[0])
     growth = math.log(gap / (asked + apart)) / -slope if slope < -_FLAT else math.inf
     if growth > _HOPELESS:
-        return None, "no end in sight: of late the gap has hardly changed"
+        return None, "the gap has stopped shrinking; this run is unlikely to finish"
     needed = round(_rounded_up(now * math.exp(growth)))
-    hedge = "a rough guess" if growth <= _FAR else "too far ahead to trust: run it longer to know more"
+    hedge = "a rough guess" if growth <= _FAR else "too far ahead to trust; run it longer for a better guess"
     return needed, f"at this rate about {needed:,} calls in all, {hedge}"
 
 

@@ -268,8 +268,8 @@ class Plan:
         least = at_most(max(0.0, float(self.gaps.min())))
         guess = at_most(max(0.0, float(self.gaps[place(self.action, self.actions)])))
         return (
-            f"{words} The best guaranteed action is {self.safest!r}, within {least} of optimal; the "
-            f"best guess, {self.action!r}, is within {guess}."
+            f"{words} The safest action, {self.safest!r}, is within {least} of optimal. The best "
+            f"guess, {self.action!r}, is within {guess}."
         )
 
     @property
@@ -282,21 +282,21 @@ class Plan:
             "delta": None if self.delta is None else risk(self.delta),
         }
         told = (f"{name} {value}" for name, value in asked.items() if value is not None)
-        return f"Asked with {', '.join(told)}."
+        return f"Settings: {', '.join(told)}."
 
     @property
     def effort(self) -> str:
         """What the plan cost and why it stopped, in words."""
         why = {
-            "certified": "by its own rule",
-            "rule": "by its own rule",
-            "budget": "by the budget",
-            "deadline": "by the deadline",
-            "memory": "for lack of memory",
-            "callback": "by the callback",
-            "interrupt": "by an interrupt",
+            "certified": "accuracy reached" if self.epsilon else "solved",
+            "rule": "the planner's own rule was met",
+            "budget": "budget used up",
+            "deadline": "deadline reached",
+            "memory": "out of memory",
+            "callback": "the callback stopped it",
+            "interrupt": "interrupted",
         }[self.stopped_by]
-        return f"Stopped {why} after {self.spent}, {self.seconds:.3g} s."
+        return f"Stopped after {self.spent}, {self.seconds:.3g} s: {why}."
 
     @property
     def spent(self) -> str:

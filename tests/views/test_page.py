@@ -50,10 +50,10 @@ def test_certified_or_not_comes_first(tmp_path):
     unproven = make("mdp-gape", epsilon=1.0, thresholds="paper").plan(problem("mdp-gape"), 0, seed=0)
     assert certified.certified and unproven.stopped_by == "rule"
     for plan, words in (
-        (certified, "by its own rule, which is proven"),
-        (cut, "ended by the budget"),
+        (certified, "own rule ended the search, and it is proven"),
+        (cut, "The budget ended the search"),
         (guess, "no bounds"),
-        (unproven, "which is not proven"),
+        (unproven, "with these settings it is not proven"),
     ):
         text = plan.to_html(tmp_path / "plan.html").read_text("utf-8")
         body = re.sub(r"<[^>]*>", "", text.partition("<main>")[2])

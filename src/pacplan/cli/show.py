@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pacplan.result import Plan
 
 # Where the part of a guarantee begins that can wait until the bounds were seen.
-_LATER = re.compile(r"\s+(?=Of the upper bounds,|\(Planned by )")
+_LATER = re.compile(r"\s+(?=Only the best action's|\(Planned by )")
 
 
 def show(plan: "Plan") -> None:

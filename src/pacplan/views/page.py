@@ -82,10 +82,10 @@ def write_page(
 
 
 _ENDED_BY = {
-    "budget": "the budget",
-    "deadline": "the deadline",
-    "memory": "a lack of memory",
-    "callback": "the callback",
+    "budget": "The budget",
+    "deadline": "The deadline",
+    "memory": "A lack of memory",
+    "callback": "The callback",
     "interrupt": "Ctrl-C",
 }
 
@@ -93,12 +93,12 @@ _ENDED_BY = {
 def _grounds(plan: "Plan") -> str:
     """Why it is called certified, or not."""
     if plan.certified:
-        return "The planner ended the search by its own rule, which is proven."
+        return "The planner's own rule ended the search, and it is proven."
     if plan.gap is None:
         return "This planner has no bounds on the values of the actions."
     if plan.stopped_by == "rule":
-        return "The planner ended the search by its own rule, which is not proven with these settings."
-    return f"The search was ended by {_ENDED_BY[plan.stopped_by]}, before the planner's own rule."
+        return "The planner's own rule ended the search, but with these settings it is not proven."
+    return f"{_ENDED_BY[plan.stopped_by]} ended the search before the planner's own rule."
 
 
 def _decision(plan: "Plan", title: str | None) -> str:
@@ -108,7 +108,7 @@ def _decision(plan: "Plan", title: str | None) -> str:
         worth += f", between {at_least(float(plan.lower.max()))} and {at_most(float(plan.upper.max()))}"
     facts = {"The state is worth": worth}
     if plan.gap is not None:
-        facts["Gap: most that is lost, if the bounds hold"] = at_most(max(plan.gap, 0.0))
+        facts["Maximum loss (if the bounds hold)"] = at_most(max(plan.gap, 0.0))
     facts["Calls to the model"] = plan.spent.replace(" calls", "", 1)
     if plan.sequence:
         facts["Sequence"] = short(", ".join(map(str, plan.sequence)), 200)

@@ -34,7 +34,7 @@ def proven_plan(
         stopped_by,
         guarantee=(
             f"{certificate(planner, query.model, search.horizon, snapshot)} "
-            "Of the upper bounds, only that of the best action is guaranteed."
+            "Only the best action's upper bound is guaranteed."
         ),
         assumptions=assumptions,
         values=search.estimates(),

@@ -215,13 +215,13 @@ def _range(model: Model, gamma: float, horizon: int) -> float:
 
 def _only(planner: Deciding, model: Model, horizon: int, rest: float) -> str:
     """That a certificate says nothing of an infinite horizon, and which horizon it would take."""
-    words = f"The certificate is for {horizon} step{'s' * (horizon > 1)} only: what follows counts for"
+    words = f"The certificate covers {horizon} step{'s' * (horizon > 1)} only: later rewards can add"
     if planner.epsilon == 0.0 or planner.gamma == 0.0:
         return f"{words} up to {at_most(rest)}."
     # The quotient of the two could underflow.
     excess = math.log(planner.epsilon) - math.log(rest)
     needed = horizon + math.ceil(excess / math.log(planner.gamma))
-    return f"{words} up to {at_most(rest)}, and with horizon={needed} for at most epsilon."
+    return f"{words} up to {at_most(rest)}. With horizon={needed} they add at most epsilon."
 
 
 def ranges_assumed(planner: Any, model: Model) -> list[str]:

@@ -28,7 +28,7 @@ _STEPS_A_STATE = 5
 # Pairs seen twice with one successor, before it is said that there may be no more.
 _PAIRS = 20
 # Asked for again, it may take a few calls more: searches depend on epsilon.
-_ENOUGH = "this plan proves it already: if that is enough, take its action"
+_ENOUGH = "already guaranteed: if that is enough, take the action"
 # Pieces of advice that a person reads.
 _MOST_ADVICE = 4
 
@@ -40,7 +40,7 @@ def vacuity(planner: Any, search: Any, snapshot: Snapshot) -> str:
     worst = float(snapshot.upper.max() - snapshot.lower.min())
     if target is None or worst > target or len(snapshot.actions) == 1:
         return ""
-    anyway = ", since values differ by no more" if snapshot.samples == 0 else ""
+    anyway = ", because values differ by no more" if snapshot.samples == 0 else ""
     return (
         " At this epsilon the choice does not matter: every action is within "
         f"{at_most(max(0.0, worst))} of optimal{anyway}."
@@ -142,7 +142,7 @@ def _causes(
     others = np.delete(ruled_out, best)
     found = []
     if gap >= 0.9 * span:
-        found.append(f"hardly anything is ruled out yet, since values can differ by {at_most(span)}")
+        found.append(f"almost nothing is ruled out yet, because values can differ by {at_most(span)}")
     elif not np.isnan(values[[best, rival]]).any():
         above = float(snapshot.upper[rival] - values[rival])
         below = float(values[best] - snapshot.lower[best])
@@ -184,9 +184,9 @@ def _recurrence(planner: Any, seen: _Seen) -> Iterator[str]:
     """What a planner that can merge equal states should know of them, unless it is advised to."""
     merge = getattr(planner, "merge", None)
     if merge == "tree" and seen.nodes == seen.states >= _NONE_RECUR:
-        yield "no state was reached in two ways"
+        yield "no state was reached by two paths"
     elif merge in ("depth", "stationary"):
-        yield f"{seen.states:,} different states were met"
+        yield f"{seen.states:,} distinct states were visited"
 
 
 def _advice(planner: Any, model: Model, horizon: int, span: float, seen: _Seen) -> Iterator[Advice]:
@@ -194,10 +194,10 @@ def _advice(planner: Any, model: Model, horizon: int, span: float, seen: _Seen) 
     offered = signature(type(planner)).parameters
     published = model.known
     if published and hasattr(planner, "delta"):
-        yield Advice("planner", "value-iteration", "it solves the model's table, and samples nothing")
+        yield Advice("planner", "value-iteration", "it solves the model's table without sampling")
     merge = getattr(planner, "merge", None)
     if merge in ("tree", "depth") and _RECURRENCE * seen.places <= seen.nodes:
-        recur = f"states recur: {seen.states:,} different ones in {seen.nodes:,} nodes"
+        recur = f"states recur: {seen.states:,} distinct ones in {seen.nodes:,} nodes"
         pools = "stationary" in get_args(offered["merge"].annotation) and model.stationary
         if pools and _STEPS_A_STATE * seen.states <= seen.places:
             yield Advice("merge", "stationary", recur)
@@ -213,20 +213,20 @@ def _advice(planner: Any, model: Model, horizon: int, span: float, seen: _Seen) 
         and seen.several == 0
         and seen.single >= _PAIRS
     ):
-        why = f"if that is so: no second successor was seen in {seen.single:,} pairs"
+        why = f"if true: {seen.single:,} pairs showed no second successor"
         yield Advice("transitions", "deterministic", why)
     if learns and getattr(planner, "rewards", None) == "unknown" and not model.random_rewards:
         why = (
-            "if a state and action always pay the same; return the expected reward of a step, not a "
-            "drawn one, if you can compute it"
+            "if a state and action always pay the same; if you can, return the expected reward of a "
+            "step instead of a drawn one"
         )
         if model.successors == 1 or getattr(planner, "transitions", None) == "deterministic":
-            yield Advice("planner", "opd", f"{why}; say so by rewards='deterministic'")
+            yield Advice("planner", "opd", f"{why}; then say rewards='deterministic'")
         else:
             yield Advice("rewards", "deterministic", why)
     known = (getattr(planner, name, None) for name in ("value_range", "value_bounds"))
     if "value_bounds" in offered and not any(known) and span > 10.0 * planner.epsilon:
-        why = f"if you know more of values than that they differ by at most {at_most(span)}"
+        why = f"if you know that values differ by less than {at_most(span)}"
         yield Advice("value_range" if "value_range" in offered else "value_bounds", None, why)
     if "horizon" in offered and "horizon" not in planner.settings and planner.horizon is not None:
         yield Advice("horizon", None, f"fewer than {horizon} steps, if later ones matter little")

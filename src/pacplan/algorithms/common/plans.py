@@ -130,7 +130,7 @@ def bounded_plan(
     elif proven:
         diagnosis = diagnosis_of(planner, query, search, snapshot, values, ruled_out)
     if diagnosis is not None:
-        asked = f"Not certified: asked for epsilon = {exactly(diagnosis.asked)}, and "
+        asked = f"Not certified: you asked for epsilon = {exactly(diagnosis.asked)}, but "
         guarantee = asked + guarantee[0].lower() + guarantee[1:]
     return Plan(
         action=snapshot.action,
