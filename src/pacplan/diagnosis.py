@@ -105,7 +105,11 @@ def outlook(points: NDArray[np.float64], asked: float, apart: float = 0.0) -> tu
     if growth > _HOPELESS:
         return None, "the gap has stopped shrinking; this run is unlikely to finish"
     needed = round(_rounded_up(now * math.exp(growth)))
-    hedge = "a rough guess" if growth <= _FAR else "too far ahead to trust; run it longer for a better guess"
+    hedge = (
+        "a rough guess"
+        if growth <= _FAR
+        else "too far ahead to trust; run it longer for a better guess"
+    )
     return needed, f"at this rate about {needed:,} calls in all, {hedge}"
 
 
