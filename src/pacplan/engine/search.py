@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from inspect import get_annotations
-from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -89,8 +88,6 @@ class KernelSearch:
         run: the kernel, `run(state, model, root, most_episodes, most_calls, rng, ties) -> status`.
     """
 
-    kernels: ModuleType | None = None
-    """The module with the methods of its tuple, if they are not in the module of the planner."""
     target: float | None = None
     units: tuple[float, float] = (0.0, 1.0)
     """What 0 and the width of a unit stand for, where kernels keep bounds in `root`."""

@@ -7,19 +7,38 @@ path; those on other paths to the same states are still valid, and are renewed b
 from math import log
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pacplan.algorithms.mdp_gape.bounds import refresh_node, refresh_pair
 from pacplan.algorithms.mdp_gape.expansion import add_unvisited, expand_known, tighten
-from pacplan.algorithms.mdp_gape.records import Search
 from pacplan.algorithms.mdp_gape.root import decide, renew_root, reset_root, satisfied
 from pacplan.algorithms.mdp_gape.sweep import sweep_graph
+from pacplan.bounds.memo import Memo
 from pacplan.compiled.jit import inlined
 from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
 from pacplan.engine.curve import add_point
-from pacplan.engine.graph import canonical, graph_has_room, join
+from pacplan.engine.graph import Graph, canonical, graph_has_room, join
 from pacplan.engine.promises import REWARD_VARIES
 from pacplan.engine.root_rules import gap_of
+from pacplan.engine.search import kernel_arrays
 from pacplan.engine.tree import NONE, add_node, untried_action
+
+
+@kernel_arrays
+class Search:
+    """What MDP-GapE's episodes work on. The steps of `path` are records of STEP."""
+
+    points: NDArray[np.float64]  # of the curve
+    graph: Graph | None  # None if nodes are not merged
+    rules: Any  # one record of RULES
+    values: Any  # records of VALUE_RANGE
+    radii: NDArray[np.float64]  # rows of a ThresholdTable
+    memo: Memo
+    root: Any  # records of ROOT
+    decision: Any  # one record of DECISION
+    ball: Any  # records of BALL
 
 
 @episodes.make_root.register(Search)

@@ -1,14 +1,8 @@
 """The records of an MDP-GapE search, and the named tuple that its kernels work on."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from pacplan.bounds.memo import Memo
 from pacplan.engine.calls import STEP_FIELDS
-from pacplan.engine.graph import Graph
-from pacplan.engine.search import kernel_arrays
 from pacplan.engine.tree import LINKS
 
 # Arrays of records instead of many arrays, since a kernel unpacks each array of its arguments on
@@ -70,18 +64,3 @@ DECISION = np.dtype(
 BALL = np.dtype(
     [("p", np.float64), ("upper", np.float64), ("lower", np.float64), ("scratch", np.float64)]
 )
-
-
-@kernel_arrays
-class Search:
-    """What MDP-GapE's episodes work on. The steps of `path` are records of STEP."""
-
-    points: NDArray[np.float64]  # of the curve
-    graph: Graph | None  # None if nodes are not merged
-    rules: Any  # one record of RULES
-    values: Any  # records of VALUE_RANGE
-    radii: NDArray[np.float64]  # rows of a ThresholdTable
-    memo: Memo
-    root: Any  # records of ROOT
-    decision: Any  # one record of DECISION
-    ball: Any  # records of BALL

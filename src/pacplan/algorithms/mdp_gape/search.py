@@ -17,7 +17,6 @@ from pacplan.algorithms.mdp_gape.records import (
     ROOT,
     RULES,
     STEP,
-    Search,
 )
 from pacplan.algorithms.mdp_gape.sweep import plug_in, regrow, sweep
 from pacplan.bounds import thresholds as exploration
@@ -51,7 +50,6 @@ def _merged_pairs(most: int, actions: int, successors: int, horizon: int) -> int
 class GapSearch(KernelSearch):
     """One search: the thresholds' table, the root's actions and the next decision."""
 
-    kernels = episode
     notes = False
 
     seconds_a_node = 8e-8
@@ -104,7 +102,7 @@ class GapSearch(KernelSearch):
             session,
             PAIR,
             step=STEP,
-            kind=Search,
+            kind=episode.Search,
             arrays=arrays,
             gamma=planner.gamma,
             horizon=horizon,

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.opd.records import Search
 from pacplan.compiled.jit import inlined
 from pacplan.engine.calls import CHUNK_DONE, break_promise
 from pacplan.engine.promises import FALSE_BOUND
@@ -29,7 +28,7 @@ def pair_of(node: Any, action: int) -> int:
 
 
 @inlined
-def bound_pair(search: Search, link: int) -> None:
+def bound_pair(search: Any, link: int) -> None:
     """Bounds of a pair: its reward, and what its outcomes are worth; nothing follows the last step."""
     nodes, pair = search.tree.nodes, search.tree.pairs[link]
     upper = 0.0
@@ -49,7 +48,7 @@ def bound_pair(search: Search, link: int) -> None:
 
 
 @inlined
-def widest_outcome(search: Search, link: int) -> int:
+def widest_outcome(search: Any, link: int) -> int:
     """The outcome of a pair that its bounds are apart for most; NONE if nothing follows."""
     nodes = search.tree.nodes
     found = NONE
@@ -66,7 +65,7 @@ def widest_outcome(search: Search, link: int) -> int:
 
 
 @inlined
-def reach(search: Search, link: int) -> int:
+def reach(search: Any, link: int) -> int:
     """Depth of the leaf that the favourites below a pair lead to; NONE if all is known there."""
     pair = search.tree.pairs[link]
     if pair.child == NONE or pair.upper - pair.lower <= search.rules[0].tie:
@@ -76,7 +75,7 @@ def reach(search: Search, link: int) -> int:
 
 
 @inlined
-def _bound_node(search: Search, at: int) -> tuple[bool, int]:
+def _bound_node(search: Any, at: int) -> tuple[bool, int]:
     """Bounds and favourite of an expanded node; whether its parents are concerned, and a status.
 
     The favourite has the largest upper bound. Of several, it is the one that leads deepest, so that one
@@ -110,7 +109,7 @@ def _bound_node(search: Search, at: int) -> tuple[bool, int]:
 
 
 @inlined
-def _put_due(search: Search, at: int) -> None:
+def _put_due(search: Any, at: int) -> None:
     """Have the bounds of a node renewed."""
     node = search.tree.nodes[at]
     if not node.due:
@@ -120,7 +119,7 @@ def _put_due(search: Search, at: int) -> None:
 
 
 @inlined
-def renew_bounds(search: Search, leaf: int) -> int:
+def renew_bounds(search: Any, leaf: int) -> int:
     """Renew all bounds that depend on a leaf, expanded or not, the deepest first; returns a status."""
     tree = search.tree
     _put_due(search, leaf)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacplan.algorithms.opd.bounds import (
     bound_pair,
@@ -12,7 +13,6 @@ from pacplan.algorithms.opd.bounds import (
     whole,
     widest_outcome,
 )
-from pacplan.algorithms.opd.records import Search
 from pacplan.compiled.jit import inlined
 from pacplan.engine import steps
 from pacplan.engine.calls import (
@@ -24,9 +24,10 @@ from pacplan.engine.calls import (
     count_actions,
     draw_counted,
 )
-from pacplan.engine.graph import find, has_room, merge
+from pacplan.engine.graph import MergeTable, find, has_room, merge
 from pacplan.engine.promises import BAD_ANSWER, FALSE_BOUND, REWARD_VARIES, TOO_MANY_SUCCESSORS
 from pacplan.engine.root_rules import largest, least_gap
+from pacplan.engine.search import kernel_arrays
 from pacplan.engine.tree import NONE, add_node, add_pair, find_child, link_child
 from pacplan.models import handles
 
@@ -39,8 +40,22 @@ _NARROW = 0.25
 _SAME_REWARD = 1e-9
 
 
+@kernel_arrays
+class Search:
+    """The tree of what can be done, or the graph if equal states are merged."""
+
+    merged: MergeTable  # nodes by state and depth, if they are merged
+    known: MergeTable  # the first node of each state that was expanded
+    dues: NDArray[np.int32]  # by depth, the first node whose bounds are due to be renewed
+    tails: Any  # records of TAIL, one per depth; the last serves all deeper ones
+    rules: Any  # one record of RULES
+    counts: Any  # one record of COUNTS
+    lower: NDArray[np.float64]  # of the root's actions
+    upper: NDArray[np.float64]
+
+
 @steps.make_root.register(Search)
-def _make_root(search: Search, model: Any, state: int) -> int:
+def _make_root(search: Any, model: Any, state: int) -> int:
     """Make the root."""
     if search.tree.used[0] > 0:
         return CHUNK_DONE
@@ -53,7 +68,7 @@ def _make_root(search: Search, model: Any, state: int) -> int:
 
 
 @inlined
-def _place(search: Search, model: Any, at: int, way: int, depth: int, p: float) -> int:
+def _place(search: Any, model: Any, at: int, way: int, depth: int, p: float) -> int:
     """Give a new node its place: a pair leads to it, and an earlier one may have the same state.
 
     Returns a status. A node without actions is an end, and worth nothing.
@@ -78,7 +93,7 @@ def _place(search: Search, model: Any, at: int, way: int, depth: int, p: float) 
 
 
 @inlined
-def _bound_leaf(search: Search, model: Any, at: int) -> int:
+def _bound_leaf(search: Any, model: Any, at: int) -> int:
     """What a leaf is worth: what rewards can add up to, and what the user knows; returns a status."""
     node = search.tree.nodes[at]
     tail = search.tails[min(node.depth, search.tails.size - 1)]
@@ -97,7 +112,7 @@ def _bound_leaf(search: Search, model: Any, at: int) -> int:
 
 
 @inlined
-def _recall_bounds(search: Search, at: int) -> bool:
+def _recall_bounds(search: Any, at: int) -> bool:
     """Give a leaf the bounds that its state has after fewer steps; returns whether they are closer.
 
     Without an end, a state is worth as much after any number of steps. Else it is worth less by what
@@ -124,12 +139,12 @@ def _recall_bounds(search: Search, at: int) -> bool:
 
 
 @steps.compute.register(Search)
-def _compute(search: Search, model: Any, ties: Any) -> int:
+def _compute(search: Any, model: Any, ties: Any) -> int:
     return RULE if _action_to_learn_of(search) == NONE else steps.CALL
 
 
 @inlined
-def _action_to_learn_of(search: Search) -> int:
+def _action_to_learn_of(search: Any) -> int:
     """The root's action below which to expand; NONE if the search is over.
 
     Given an accuracy, the action b with the least gap or its strongest rival: the one that less is
@@ -151,7 +166,7 @@ def _action_to_learn_of(search: Search) -> int:
 
 
 @inlined
-def _most_promising(search: Search, other: int) -> int:
+def _most_promising(search: Any, other: int) -> int:
     """The action but `other` with the largest upper bound of those of which something can be learnt.
 
     Of several, it is the one that leads deepest.
@@ -171,7 +186,7 @@ def _most_promising(search: Search, other: int) -> int:
 
 
 @inlined
-def _leaf(search: Search) -> int:
+def _leaf(search: Any) -> int:
     """The node to expand: the root, or the end of a sequence.
 
     It is the most promising sequence. Given an accuracy, every other expansion prolongs the one that is
@@ -194,7 +209,7 @@ def _leaf(search: Search) -> int:
 
 
 @inlined
-def _surest_leaf(search: Search) -> int:
+def _surest_leaf(search: Any) -> int:
     """The end of the sequence that is surely worth most; NONE if it is known well enough."""
     nodes, pairs = search.tree.nodes, search.tree.pairs
     weight = search.problem[0].gamma
@@ -217,7 +232,7 @@ def _surest_leaf(search: Search) -> int:
 
 
 @inlined
-def _surest_action(search: Search) -> int:
+def _surest_action(search: Any) -> int:
     """The root's action to prove something of from below."""
     if not search.rules[0].value_goal:
         return int(least_gap(search.upper, search.lower)[0])
@@ -229,7 +244,7 @@ def _surest_action(search: Search) -> int:
 
 
 @inlined
-def _first_action(search: Search, at: int) -> int:
+def _first_action(search: Any, at: int) -> int:
     """The root's action that a node was first found below; NONE for the root."""
     tree = search.tree
     action = NONE
@@ -241,7 +256,7 @@ def _first_action(search: Search, at: int) -> int:
 
 
 @steps.call.register(Search)
-def _call(search: Search, model: Any, most: int, rng: Any) -> int:
+def _call(search: Any, model: Any, most: int, rng: Any) -> int:
     """Try every action of the leaf at the end of the most promising sequence.
 
     If more has become known of its state meanwhile, that may do instead; unless a check is due.
@@ -278,7 +293,7 @@ def _call(search: Search, model: Any, most: int, rng: Any) -> int:
 
 
 @inlined
-def _try_next(search: Search, model: Any, at: int, before: int, first: int, rng: Any) -> int:
+def _try_next(search: Any, model: Any, at: int, before: int, first: int, rng: Any) -> int:
     """Try the next action of node `at`, whose state was expanded at node `before`; returns a status.
 
     `first` is the root's action that led there.
@@ -289,7 +304,7 @@ def _try_next(search: Search, model: Any, at: int, before: int, first: int, rng:
 
 
 @inlined
-def _call_next(search: Search, model: Any, at: int, before: int, first: int, rng: Any) -> int:
+def _call_next(search: Any, model: Any, at: int, before: int, first: int, rng: Any) -> int:
     """Learn by a call what an action does, unless it is remembered; returns a status."""
     tree, counts = search.tree, search.counts[0]
     node, problem = tree.nodes[at], search.problem[0]
@@ -324,7 +339,7 @@ def _call_next(search: Search, model: Any, at: int, before: int, first: int, rng
 
 
 @inlined
-def _compare(search: Search, link: int, successor: int, ended: bool, reward: float, h: int) -> int:
+def _compare(search: Any, link: int, successor: int, ended: bool, reward: float, h: int) -> int:
     """Whether a pair that was called again did what it had done before, as a status."""
     pair = search.tree.pairs[link]
     state = search.tree.nodes[pair.at].state
@@ -336,7 +351,7 @@ def _compare(search: Search, link: int, successor: int, ended: bool, reward: flo
 
 
 @inlined
-def _read_next(search: Search, model: Any, at: int, before: int, first: int) -> int:
+def _read_next(search: Any, model: Any, at: int, before: int, first: int) -> int:
     """Read from the model's table what an action does, which counts as a call; returns a status."""
     tree = search.tree
     node, h = tree.nodes[at], tree.nodes[at].depth
@@ -360,7 +375,7 @@ def _read_next(search: Search, model: Any, at: int, before: int, first: int) -> 
 
 
 @inlined
-def _add_tried(search: Search, at: int) -> int:
+def _add_tried(search: Any, at: int) -> int:
     """Add the pair of the next action of node `at`."""
     link = add_pair(search.tree, at, search.tree.nodes[at].tried)
     pair = search.tree.pairs[link]
@@ -370,7 +385,7 @@ def _add_tried(search: Search, at: int) -> int:
 
 
 @inlined
-def _add_outcome(search: Search, model: Any, link: int, successor: int, ended: bool, p: float) -> int:
+def _add_outcome(search: Any, model: Any, link: int, successor: int, ended: bool, p: float) -> int:
     """Add the node that a pair leads to with probability p, unless it is the last; returns a status.
 
     A table may name a state several times.

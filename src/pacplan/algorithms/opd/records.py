@@ -1,13 +1,10 @@
 """What an OPD search works on."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pacplan.engine.graph import MergeTable
-from pacplan.engine.tree import LINKS, NODE_FIELDS, TreeArrays
+from pacplan.engine.tree import LINKS, NODE_FIELDS
 from pacplan.models.knowledge import Bounds
 
 
@@ -86,20 +83,3 @@ RULES = np.dtype(
 
 # What a search counts. One record.
 COUNTS = np.dtype([("deepest", np.int64), ("checks", np.int64)])
-
-
-class Search(NamedTuple):
-    """The tree of what can be done, or the graph if equal states are merged."""
-
-    tree: TreeArrays
-    merged: MergeTable  # nodes by state and depth, if they are merged
-    known: MergeTable  # the first node of each state that was expanded
-    dues: NDArray[np.int32]  # by depth, the first node whose bounds are due to be renewed
-    tails: Any  # records of TAIL, one per depth; the last serves all deeper ones
-    problem: Any  # one record of PROBLEM
-    rules: Any  # one record of RULES
-    counts: Any  # one record of COUNTS
-    lower: NDArray[np.float64]  # of the root's actions
-    upper: NDArray[np.float64]
-    calls: NDArray[np.int64]
-    report: Any  # one record of REPORT

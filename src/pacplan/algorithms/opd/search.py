@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pacplan.algorithms.common.certainty import tails_of
 from pacplan.algorithms.common.plans import best_estimate
 from pacplan.algorithms.opd import expansion
-from pacplan.algorithms.opd.records import COUNTS, NODE, PAIR, RULES, Search, Task
+from pacplan.algorithms.opd.records import COUNTS, NODE, PAIR, RULES, Task
 from pacplan.engine import steps
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_table, grown
@@ -28,28 +28,17 @@ _SLACK = 1e-9
 class SequenceSearch(KernelSearch):
     """The tree of what can be done; an episode is an expansion."""
 
-    kernels = expansion
-    derived = frozenset({"rules", "tails", "table"})
+    derived = frozenset({"rules", "tails"})
 
     def __init__(self, task: Task, query: Query, session: Session) -> None:
         model = query.model
-        super().__init__(
-            query,
-            session,
-            PAIR,
-            NODE,
-            gamma=task.gamma,
-            horizon=1,
-            deterministic=task.deterministic,
-            run=steps.work,
-        )
         self.task = task
         self.target = task.epsilon if task.goal == "action" else None
         self.order = query.ties.permutation(len(query.actions))
         self._outcomes = session.handle.table.outcomes.shape[-1] if task.reads else 1
         attach(session, task.value_bounds)
-        self._tails = tails_of(task.gamma, task.horizon, model, task.value_range)
-        start = self._tails[0]
+        tails = tails_of(task.gamma, task.horizon, model, task.value_range)
+        start = tails[0]
         largest = max(abs(start["upper"]), abs(start["lower"]))
         rules = np.zeros(1, RULES)
         rules["epsilon"] = -1.0 if task.epsilon is None else task.epsilon
@@ -61,30 +50,28 @@ class SequenceSearch(KernelSearch):
         rules["remembers"] = task.merge == "stationary"
         rules["reads"] = task.reads
         rules["per_step"] = not model.stationary
-        self._rules = rules
-        self._counts = np.zeros(1, COUNTS)
-        self._lower = np.full(len(query.actions), start["lower"])
-        self._upper = np.full(len(query.actions), start["upper"])
-        self._merged, self._known = empty_table(16), empty_table(16)
-        self._dues = np.full(64, NONE, np.int32)
         self._most_actions = max(model.max_actions or 0, len(query.actions))
-        self.reserve()
-
-    def kernel_state(self) -> Search:
-        """What the kernels work on."""
-        return Search(
-            tree=self.tree.arrays(),
-            merged=self._merged,
-            known=self._known,
-            dues=self._dues,
-            tails=self._tails,
-            problem=self.problem,
-            rules=self._rules,
-            counts=self._counts,
-            lower=self._lower,
-            upper=self._upper,
-            calls=self.calls,
-            report=self.reports,
+        arrays: dict[str, Any] = {
+            "merged": empty_table(16),
+            "known": empty_table(16),
+            "dues": np.full(64, NONE, np.int32),
+            "tails": tails,
+            "rules": rules,
+            "counts": np.zeros(1, COUNTS),
+            "lower": np.full(len(query.actions), start["lower"]),
+            "upper": np.full(len(query.actions), start["upper"]),
+        }
+        super().__init__(
+            query,
+            session,
+            PAIR,
+            NODE,
+            kind=expansion.Search,
+            arrays=arrays,
+            gamma=task.gamma,
+            horizon=1,
+            deterministic=task.deterministic,
+            run=steps.work,
         )
 
     def reserve(self) -> int:
@@ -94,32 +81,35 @@ class SequenceSearch(KernelSearch):
         pairs = expansions * widest
         more = pairs * self._outcomes
         self.tree.reserve(more, pairs, self.memory)
-        self._known = grown(self._known, expansions, self.memory)
-        if self._rules[0]["merged"]:
-            self._merged = grown(self._merged, more + 1, self.memory)
-        used = int(self._counts[0]["deepest"]) + 2
-        if used >= len(self._dues):
-            old = len(self._dues)
-            self.memory.extend(self._dues, used + 1)
-            self._dues[old:] = NONE
+        arrays = self.arrays
+        arrays["known"] = grown(arrays["known"], expansions, self.memory)
+        if arrays["rules"][0]["merged"]:
+            arrays["merged"] = grown(arrays["merged"], more + 1, self.memory)
+        old, used = len(arrays["dues"]), self.deepest() + 2
+        if used >= old:
+            self.extend("dues", used + 1)
+            arrays["dues"][old:] = NONE
         return expansions
 
     def deepest(self) -> int:
         """Length of the longest sequence played."""
-        return int(self._counts[0]["deepest"])
+        return int(self.arrays["counts"][0]["deepest"])
 
     def recommended(self) -> int:
         """Index of the action that is surely worth most; given an accuracy, of the least gap."""
+        lower, upper = self.arrays["lower"], self.arrays["upper"]
         if self.task.epsilon is None:
-            return best_estimate(self._lower, self.order)
-        top = int(np.argmax(self._upper))
-        rivals = np.full(len(self._upper), self._upper[top])
-        rivals[top] = np.delete(self._upper, top).max(initial=-np.inf)
-        return best_estimate(self._lower - rivals, self.order)
+            return best_estimate(lower, self.order)
+        top = int(np.argmax(upper))
+        rivals = np.full(len(upper), upper[top])
+        rivals[top] = np.delete(upper, top).max(initial=-np.inf)
+        return best_estimate(lower - rivals, self.order)
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""
-        return self.standing(self.recommended(), seconds, self._lower.copy(), self._upper.copy())
+        return self.standing(
+            self.recommended(), seconds, self.arrays["lower"].copy(), self.arrays["upper"].copy()
+        )
 
     def acting_nodes(self) -> NDArray[np.int32]:
         """By node, the one that holds its state's actions."""
