@@ -16,7 +16,7 @@ from pacplan.engine.query import Reuse
 from pacplan.engine.tree import SearchTree
 from pacplan.models.protocol import Model, check_model
 from pacplan.result import Plan
-from pacplan.views.notebook import history_html
+from pacplan.views.html import history_html
 
 # A tree is kept if it brings more than this many times the samples that its price costs: not all that
 # it brings is useful where the search goes next.

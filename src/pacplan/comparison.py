@@ -15,7 +15,7 @@ from pacplan.experiments.runs import Record, made, prepare
 from pacplan.experiments.summary import mean
 from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
 from pacplan.views import terminal
-from pacplan.views.style import TAKEN, check_picture, library
+from pacplan.views.pictures import TAKEN, check_picture, library
 
 
 @dataclass(frozen=True, eq=False)

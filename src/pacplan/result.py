@@ -224,7 +224,7 @@ class Plan:
 
     def _repr_html_(self) -> str:
         """The plan in a notebook."""
-        from pacplan.views.notebook import plan_html
+        from pacplan.views.html import plan_html
 
         return plan_html(self)
 

@@ -17,7 +17,7 @@ from pacplan.compiled.streams import streams
 from pacplan.engine import graph
 from pacplan.engine.memory import MemoryBudget
 from pacplan.engine.tree import NONE
-from pacplan.views.outline import outline
+from pacplan.views.explorer import outline
 
 find, merge = kernels.interpreted(graph.find), kernels.interpreted(graph.merge)
 has_room = kernels.interpreted(graph.has_room)
@@ -232,8 +232,7 @@ def test_a_graph_does_not_start_the_next_search():
 def test_a_graph_can_be_walked_as_a_tree():
     plan = merged(epsilon=0.0).plan(recurring(2, ends=True), 0, seed=2, budget=3000)
     tree = plan.tree
-    shown = outline(tree, 10**6)
-    pairs = [box for box in shown.boxes if box.pair is not None]
+    pairs = [box for box in outline(tree, 10**6)[0] if box.pair is not None]
     made = [pair for node in range(len(tree)) for pair in tree.tried(node)]
     assert sorted(box.pair for box in pairs) == sorted(made)
     for box in pairs:

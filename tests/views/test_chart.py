@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from html import escape, unescape
 
 import numpy as np
 import pytest
@@ -40,19 +39,17 @@ def ring(count):
 
 
 def titles(drawn):
-    return [unescape(title) for title in re.findall(r"<title>(.*?)</title>", drawn)]
+    return [state["title"] for state in drawn.states]
 
 
 def centres(drawn):
-    found = re.findall(r'<g><title>.*?<circle cx="([\d.]+)" cy="([\d.]+)"', drawn)
-    return np.array(found, float)
+    return np.array([(state["x"], state["y"]) for state in drawn.states])
 
 
 def test_every_state_is_told_of():
-    drawn, left_out = chart(policy(ring(5), actions="abcde"), None)
-    assert left_out == 0 and drawn.count("<path d=") == 5 + 1  # arrows, and their tip
-    told = sorted(titles(drawn))
-    assert told[2] == (
+    drawn = chart(policy(ring(5), actions="abcde"), None)
+    assert drawn.left_out == 0 and len(drawn.arrows) == 5
+    assert sorted(titles(drawn))[2] == (
         "State 2: action c. Worth at most 3, the policy earns at least 2. 9 calls, 3 of them of c."
     )
 
@@ -61,7 +58,7 @@ def test_neighbours_lie_side_by_side():
     # A grid of four by six, whose states all lead to their neighbours.
     at = [(x, y) for x in range(6) for y in range(4)]
     near = np.array([[abs(a - c) + abs(b - d) == 1 for c, d in at] for a, b in at], float)
-    drawn, _ = chart(policy(near / near.sum(1, keepdims=True), states=at), None)
+    drawn = chart(policy(near / near.sum(1, keepdims=True), states=at), None)
     names = [eval(re.match(r"State (.*?):", title)[1]) for title in titles(drawn)]
     places = dict(zip(names, centres(drawn), strict=True))
     apart = {(a, b): np.linalg.norm(places[a] - places[b]) for a in at for b in at if a != b}
@@ -72,45 +69,40 @@ def test_neighbours_lie_side_by_side():
 
 @pytest.mark.parametrize("count", [1, 2, 3, 60])
 def test_states_keep_apart_and_inside(count):
-    drawn, _ = chart(policy(np.full((count, count), 1.0 / count)), None)
-    width, height = map(float, re.search(r'viewBox="0 0 (\d+) (\d+)"', drawn).groups())
+    drawn = chart(policy(np.full((count, count), 1.0 / count)), None)
     places = centres(drawn)
-    assert len(places) == count and (places > 20.0).all() and (places < (width - 20, height - 20)).all()
+    assert len(places) == count
+    assert (places > 20.0).all() and (places < (drawn.width - 20, drawn.height - 20)).all()
     apart = np.linalg.norm(places[:, None] - places, axis=2) + 1e3 * np.eye(count)
     assert apart.min() > 30.0
-    assert chart(policy(np.full((count, count), 1.0 / count)), None)[0] == drawn
+    assert chart(policy(np.full((count, count), 1.0 / count)), None) == drawn
 
 
 def test_those_visited_most_are_drawn():
     # From each state on to the next one: the earlier it comes, the less it is discounted.
     chances = np.zeros((200, 200))
     chances[np.arange(200), np.minimum(np.arange(200) + 1, 199)] = 1.0
-    drawn, left_out = chart(policy(chances), None)
-    assert left_out == 140
+    drawn = chart(policy(chances), None)
+    assert drawn.left_out == 140
     assert {int(re.match(r"State (\d+)", title)[1]) for title in titles(drawn)} == set(range(60))
-    few, left_out = chart(policy(chances), 7)
-    assert left_out == 193 and len(titles(few)) == 7 and titles(few)[0].startswith("State 0:")
+    few = chart(policy(chances), 7)
+    assert few.left_out == 193 and len(titles(few)) == 7 and titles(few)[0].startswith("State 0:")
 
 
 def test_states_that_the_policy_leaves_out_are_not_drawn():
     whole = policy(ring(6))
     chosen = np.where(np.arange(6) == 4, NONE, whole.chosen)
-    drawn, left_out = chart(replace(whole, chosen=chosen), None)
-    assert left_out == 0 and len(titles(drawn)) == 5 and "State 4" not in drawn
+    drawn = chart(replace(whole, chosen=chosen), None)
+    assert drawn.left_out == 0 and len(titles(drawn)) == 5
+    assert not any("State 4" in title for title in titles(drawn))
 
 
 def test_with_a_horizon_actions_are_told_by_step():
     whole = policy(ring(3), actions=["wait", "go", "stay"], horizon=4)
     chosen = whole.chosen.copy()
     chosen[2:, 0] = 1  # From step 2 on the first state is left as the second one is.
-    told = titles(chart(replace(whole, chosen=chosen), None)[0])
+    told = titles(chart(replace(whole, chosen=chosen), None))
     assert told[0].startswith("State 0: action wait from step 0 on; go from step 2 on.")
-
-
-def test_what_the_user_named_is_only_text():
-    name = "<script>alert('&')</script>"
-    drawn, _ = chart(policy(ring(2), states=[name, "b"], actions=[name, "x"]), None)
-    assert "<script" not in drawn and escape(name) in drawn
 
 
 # On the page.
@@ -134,7 +126,7 @@ def test_the_map_stands_where_the_tree_would(page):
     text = path.read_text("utf-8")
     sections = re.findall(r'<section id="(\w+)"', text)
     assert sections[-1] == "chart" and "tree" not in sections and "episodes" not in text
-    assert len(titles(text.partition('id="chart"')[2])) == len(plan.policy) == 21
+    assert len(re.findall("<title>State", text)) == len(plan.policy) == 21
     stopped = pacplan.Atlas(epsilon=40, delta=0.1, gamma=0.8).plan(
         pacplan.envs.riverswim(), 1, seed=0, budget=20
     )

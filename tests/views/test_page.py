@@ -5,20 +5,19 @@ import os
 import re
 import sys
 from dataclasses import replace
-from html import escape
-from itertools import pairwise
 
 import numpy as np
 import pytest
+from markupsafe import escape
 
 import pacplan
 from browser import Page, browser  # noqa: F401  (a fixture)
 from command_line import run
 from every_planner import NAMES, make, problem
 from pacplan.core.words import at_least, at_most
+from pacplan.views.evidence import Intervals, Scale
 from pacplan.views.explorer import explorer
 from pacplan.views.reasons import reasons
-from pacplan.views.svg import Intervals, Scale
 from trees import Recorder
 
 GARNET = pacplan.envs.garnet(seed=0)
@@ -36,8 +35,8 @@ def walk(**options):
     return pacplan.plan(model, 7, **({"epsilon": 0.5, "delta": 0.1, "gamma": 0.7, "seed": 0} | options))
 
 
-def data(plan, **options):
-    return json.loads(explorer(plan, options.get("render"), options.get("most")).data)
+def data(plan, render=None, most=None):
+    return json.loads(explorer(plan, render, most)[0])
 
 
 # What it says.
@@ -61,9 +60,9 @@ def test_certified_or_not_comes_first(tmp_path):
         assert body.lstrip().startswith("Certified" if plan.certified else "Not certified")
         assert ("Certified</p>" in text) == plan.certified
         assert words in body.partition("What the actions")[0]
-        assert escape(plan.guarantee) in text
+        assert str(escape(plan.guarantee)) in text
         for assumption in plan.assumptions:
-            assert escape(assumption) in text
+            assert str(escape(assumption)) in text
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -90,13 +89,12 @@ def test_the_curve_ends_where_the_plan_stands(name):
     assert np.array_equal(curve.upper[-1], plan.upper)
     assert curve.lower.shape == curve.upper.shape == (len(curve.samples), len(plan.actions))
     # It is what a callback would have seen.
-    trace = pacplan.views.Trace()
-    make(name).plan(problem(name), 0, seed=1, budget=2000, callback=trace)
-    seen = dict(zip(trace.samples.tolist(), trace.lower.tolist(), strict=True))
-    shared = [i for i, calls in enumerate(curve.samples.tolist()) if calls in seen]
+    seen = []
+    make(name).plan(problem(name), 0, seed=1, budget=2000, callback=seen.append)
+    lower = {snapshot.samples: snapshot.lower.tolist() for snapshot in seen}
+    shared = [i for i, calls in enumerate(curve.samples.tolist()) if calls in lower]
     assert len(shared) >= 2
-    for i in shared:
-        assert seen[int(curve.samples[i])] == curve.lower[i].tolist()
+    assert all(lower[int(curve.samples[i])] == curve.lower[i].tolist() for i in shared)
 
 
 def test_the_gap_is_the_sum_of_its_parts():
@@ -139,24 +137,13 @@ def test_the_code_on_the_page_makes_the_plan_again(tmp_path):
     )  # Its seed was drawn.
     text = plan.to_html(tmp_path / "plan.html").read_text("utf-8")
     code = plan.origin.code(plan.planner)
-    assert escape(code) in text
+    assert str(escape(code)) in text
     for name, version in plan.origin.versions.items():
         assert f"{name} {version}" in text
     place = {}
     exec(re.sub(r"model = .*", "model = pacplan.envs.garnet(seed=0)", f"import pacplan\n{code}"), place)
     assert place["plan"].lower.tolist() == plan.lower.tolist()
     assert place["plan"].samples == plan.samples
-
-
-def test_a_decision_of_an_agent_can_be_made_again():
-    agent = pacplan.Agent(pacplan.UCT(gamma=0.7), GARNET, budget=300, seed=5)
-    agent.act(0)
-    agent.act(4)
-    plan = agent.history[-1].plan
-    code = plan.origin.code(plan.planner)
-    place = {}
-    exec(re.sub(r"model = .*", "model = pacplan.envs.garnet(seed=0)", f"import pacplan\n{code}"), place)
-    assert place["plan"].values.tolist() == plan.values.tolist()
 
 
 def test_what_no_code_repeats_is_said(tmp_path):
@@ -188,9 +175,9 @@ def test_a_model_whose_repr_fails_can_be_planned_in(tmp_path):
 
 def test_ticks_are_round_and_inside():
     for low, high in ((0.0, 3.3), (-1.0, 1.0), (1e-9, 2e-9), (12345.0, 12346.5), (5.0, 5.0)):
-        ticks = Scale(low, high).ticks(4)
+        ticks = Scale(np.array([low, high])).ticks()
         assert 1 <= len(ticks) <= 5
-        assert all(low - 1e-9 * (high - low) <= tick <= high + 1e-9 * (high - low) for tick in ticks)
+        assert all(0.0 <= float(at.removesuffix("%")) <= 100.0 for at, _ in ticks)
 
 
 def test_of_many_actions_the_strongest_are_listed(tmp_path):
@@ -198,8 +185,8 @@ def test_of_many_actions_the_strongest_are_listed(tmp_path):
         lambda s, a, rng: (s, float(rng.random() < a / 200), False), actions=200, successors=1
     )
     plan = make("mdp-gape", horizon=2).plan(model, 0, seed=0, budget=9000)
-    known = Intervals.of(plan)
-    shown = known.shown()
+    known = Intervals(plan)
+    shown = [int(row["name"]) for row in known.rows]
     assert known.best in shown and known.rival in shown and len(shown) == 16
     hidden = [i for i in range(200) if i not in shown]
     text = plan.to_html(tmp_path / "plan.html").read_text("utf-8")
@@ -397,18 +384,6 @@ def test_it_fits_and_can_be_read(browser, tmp_path, width, dark):  # noqa: F811
     assert page.problems() == []
 
 
-def test_labels_of_the_curve_do_not_touch(browser, tmp_path):  # noqa: F811
-    for budget in (150, 900, 3000, 20_000, 300_000):
-        plan = make("mdp-gape").plan(problem("mdp-gape"), 0, seed=0, budget=budget)
-        page = Page(browser, plan.to_html(tmp_path / "plan.html"), 390)
-        boxes = page.run(
-            "[...document.querySelectorAll('.across span')].map(e => e.getBoundingClientRect())"
-            ".map(box => [box.left, box.right])"
-        )
-        boxes.sort()
-        assert all(left[1] < right[0] for left, right in pairwise(boxes)), budget
-
-
 def test_names_cannot_break_the_page(browser, tmp_path):  # noqa: F811
     names = ["<b>x</b>", "</script><h1>y", "<!--", "&amp;", "\u2028", '" onmouseover="z']
     attack = "<script>document.title = 'broken'</script>"
@@ -441,18 +416,6 @@ def test_names_cannot_break_the_page(browser, tmp_path):  # noqa: F811
     assert page.text("#explorer .drawing pre") == attack
 
 
-def test_a_large_tree_opens(browser, tmp_path):  # noqa: F811
-    plan = pacplan.MDPGapE(epsilon=0.5, delta=0.1, gamma=0.7).plan(
-        pacplan.envs.garnet(seed=0, noise="bernoulli"), 0, seed=0
-    )
-    written = plan.to_html(tmp_path / "plan.html")
-    assert written.stat().st_size < 1_500_000
-    page = Page(browser, written)
-    assert "4,000 of" in page.text("#tree")
-    assert len(page.find("#explorer .act")) == 5
-    assert page.problems() == []
-
-
 # The command.
 
 
@@ -460,21 +423,18 @@ def command(*arguments):
     return run("plan", "garnet", *arguments)
 
 
-@pytest.mark.parametrize("name", ["mdp-gape", "stop"])
-def test_the_command_writes_the_page(name, tmp_path):
+@pytest.mark.parametrize("seed", [[], ["--seed", "5"]])
+def test_the_command_writes_the_page(seed, tmp_path):
     page = tmp_path / "out.html"
-    result = command(
-        "--planner", name, "--budget", 2000, "--json", "--set", "states=50", "--html", page
-    )
+    typed = ["--planner", "mdp-gape", "--budget", 2000, "--json", "--set", "states=50", *seed]
+    result = command(*typed, "--html", page)
     assert result.code == 3
     record = json.loads(result.stdout)
-    assert record["samples"] <= 2000
-    text = page.read_text("utf-8")
-    seed = record["origin"]["seed"]  # It was drawn.
-    again = f"pacplan plan garnet --planner {name} --budget 2000 --set states=50 --seed {seed}"
-    assert f"<code>{again}</code>" in text
-    other = run(*again.split()[1:], "--json")
-    assert json.loads(other.stdout)["values"] == record["values"]
+    again = seed or ["--seed", record["origin"]["seed"]]  # It was drawn.
+    assert json.loads(command(*typed, *again).stdout)["values"] == record["values"]
+    words = f"pacplan plan garnet {' '.join(map(str, typed))} --html {page}"
+    words += "" if seed else f" --seed {again[1]}"
+    assert f"<code>{words}</code>" in page.read_text("utf-8")
 
 
 def test_the_command_refuses_before_it_plans(tmp_path, monkeypatch):
@@ -495,6 +455,7 @@ def test_the_command_refuses_before_it_plans(tmp_path, monkeypatch):
         assert "permission" in command("--html", locked / "x.html").output
 
 
-def test_a_page_needs_no_library(tmp_path, monkeypatch):
+def test_a_page_needs_no_matplotlib(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert walk().to_html(tmp_path / "plan.html").exists()
+    text = walk().to_html(tmp_path / "plan.html").read_text("utf-8")
+    assert "pip install pacplan[viz]" in text and 'id="explorer"' in text

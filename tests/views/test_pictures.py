@@ -2,11 +2,9 @@
 
 import re
 import sys
-from dataclasses import replace
 from itertools import pairwise
 
 import matplotlib
-import numpy as np
 import pytest
 
 import pacplan
@@ -71,99 +69,30 @@ def test_a_single_action_and_actions_never_tried_can_be_drawn(name):
         return state, 0.5, False
 
     for actions, budget in ((1, 50), (8, 5)):
-        trace = views.Trace()
         model = pacplan.Simulator(step, actions=actions, successors=1)
-        plan = make(name).plan(model, 0, seed=0, budget=budget, callback=trace)
+        plan = make(name).plan(model, 0, seed=0, budget=budget)
         plan.plot().figure.canvas.draw()
-        if plan.lower is None:
-            continue
-        if plan.samples > 0:
-            views.convergence(trace).figure.canvas.draw()
-        else:
-            assert actions == 1
-            with pytest.raises(ValueError, match="before its first call"):
-                views.convergence(trace)
+        if plan.lower is not None and len(plan.curve.samples) > 1:
+            views.convergence(plan).figure.canvas.draw()
 
 
 def test_convergence_draws_the_bounds_up_to_the_stop():
-    trace = views.Trace()
-    plan = make("mdp-gape").plan(problem("mdp-gape"), 0, seed=0, budget=4000, callback=trace)
-    assert np.array_equal(trace.lower[-1], plan.lower)
-    assert np.array_equal(trace.upper[-1], plan.upper)
-    axes = views.convergence(trace)
-    drawn = [tuple(line.get_ydata()) for line in axes.lines if len(line.get_xdata()) == len(trace)]
-    expected = [*map(tuple, trace.lower.T), *map(tuple, trace.upper.T)]
+    plan = make("mdp-gape").plan(problem("mdp-gape"), 0, seed=0, budget=4000)
+    axes = views.convergence(plan)
+    drawn = [tuple(line.get_ydata()) for line in axes.lines]
+    expected = [*map(tuple, plan.curve.lower.T), *map(tuple, plan.curve.upper.T)]
     assert sorted(drawn) == sorted(expected)
-    assert all(list(line.get_xdata()) == trace.samples.tolist() for line in axes.lines[:-1])
-    assert list(axes.lines[-1].get_xdata()) == [4000, 4000]
+    assert all(list(line.get_xdata()) == plan.curve.samples.tolist() for line in axes.lines)
     assert re.match(r"action \d against action \d: gap [\d.]+ after", axes.get_title())
     assert f"{plan.samples:,} calls" in axes.get_title()
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels[0] == f"{plan.action}, taken"
-
-
-@pytest.mark.parametrize(
-    "limits", [{"budget": 1234}, {"time_limit": 0.1}, {"budget": 10**9, "time_limit": 0.1}]
-)
-def test_a_trace_ends_where_the_search_ends(limits, clock):
-    trace = views.Trace()
-
-    def watch(snapshot):
-        clock.now += 0.001
-        trace(snapshot)
-
-    for _ in range(2):  # It starts over with the next search.
-        # Chunks of one episode end between two calls of the callback.
-        planner = make("mdp-gape", chunk=1)
-        plan = planner.plan(problem("mdp-gape"), 0, seed=0, callback=watch, **limits)
-        assert trace.snapshots[-1].samples == plan.samples
-        assert trace.snapshots[0].episodes == 1
-        assert (np.diff(trace.samples) > 0).all()
-
-
-def test_a_search_that_ends_without_another_call_ends_the_trace():
-    trace = views.Trace()
-    make("mdp-gape").plan(problem("mdp-gape"), 0, seed=0, budget=400, callback=trace)
-    length, last = len(trace), trace.snapshots[-1]
-    trace(replace(last, seconds=last.seconds + 1.0))
-    assert len(trace) == length
-    assert trace.snapshots[-1].seconds == last.seconds + 1.0
-    assert (np.diff(trace.samples) > 0).all()
-
-
-def test_a_trace_holds_one_search_however_short_the_one_before_was():
-    trace = views.Trace()
-    planner = make("mdp-gape")
-    planner.plan(problem("mdp-gape"), 0, seed=0, budget=1, callback=trace)
-    assert set(trace.samples) == {1}
-    plan = planner.plan(problem("mdp-gape"), 0, seed=0, budget=400, callback=trace)
-    assert trace.samples[0] > 1 and trace.samples[-1] == plan.samples
-    # Another state has other actions.
-    model = pacplan.Simulator(lambda s, a, rng: (s, 0.5, False), actions=3, successors=1)
-    planner.plan(model, 0, seed=0, budget=1, callback=trace)
-    assert {snapshot.actions for snapshot in trace.snapshots} == {(0, 1, 2)}
-
-
-def test_searches_at_the_same_time_need_a_trace_each():
-    trace = views.Trace()
-    planner = make("mdp-gape")
-
-    def step(state, action, rng):
-        planner.plan(problem("mdp-gape"), 0, seed=0, budget=50, callback=trace)
-        return state, 0.5, False
-
-    model = pacplan.Simulator(step, actions=2, successors=1)
-    with pytest.raises(ValueError, match="each needs its own"):
-        planner.plan(model, 0, seed=0, budget=20, callback=trace)
+    assert f"{plan.action}, taken" in labels
 
 
 def test_what_cannot_be_drawn_is_refused(monkeypatch):
-    trace = views.Trace()
-    with pytest.raises(ValueError, match="callback=trace"):
-        views.convergence(trace)
-    plan = make("uct").plan(problem("uct"), 0, seed=0, budget=400, callback=trace)
+    plan = make("uct").plan(problem("uct"), 0, seed=0, budget=400)
     with pytest.raises(ValueError, match="no bounds"):
-        views.convergence(trace)
+        views.convergence(plan)
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"matplotlib: pip install pacplan\[viz\]"):
         plan.plot()

@@ -41,7 +41,7 @@ def run(asked: Namespace) -> None:
     """Compare as the command says."""
     from pacplan import comparison
     from pacplan.registry import FIXED_BUDGET, check_discount, planner_of
-    from pacplan.views.style import check_picture
+    from pacplan.views.pictures import check_picture
 
     with reported():
         make = problem_of(asked, seeded=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pacplan.experiments.paper import PAPER_EXPONENT, Accuracy, Curve, paper_curves, paper_table
 from pacplan.theory import Exponent
-from pacplan.views.style import library
+from pacplan.views.pictures import library
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
 _COLOURS = {

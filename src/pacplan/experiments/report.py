@@ -16,7 +16,7 @@ from pacplan.experiments.page import Page
 from pacplan.experiments.paper import ACTIONS, DELTA, GAMMA, SUCCESSORS, Accuracy, Curve, Reproduction
 from pacplan.experiments.runs import Record
 from pacplan.experiments.summary import Estimate
-from pacplan.views.style import check_target, library
+from pacplan.views.pictures import check_target, library
 
 _THEORETICAL = (SparseSampling, SmoothCruiser, TrailBlazer, StOP)
 # Calls for planners that would take too long, and the accuracy: the coarsest of the paper's table.

@@ -1,6 +1,5 @@
-"""Pictures of plans and searches. Those of Matplotlib need `pip install pacplan[viz]`."""
+"""Pictures of plans. They need Matplotlib: `pip install pacplan[viz]`."""
 
-from pacplan.views.intervals import intervals
-from pacplan.views.trace import Trace, convergence
+from pacplan.views.pictures import convergence, intervals
 
-__all__ = ["Trace", "convergence", "intervals"]
+__all__ = ["convergence", "intervals"]

@@ -1,7 +1,7 @@
 """The map of a chart: the states that a policy comes by, what it does there, and where that leads."""
 
 import math
-from html import escape
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -12,7 +12,6 @@ from scipy.sparse.csgraph import shortest_path
 
 from pacplan.core.words import at_least, at_most, short
 from pacplan.policy import NONE, Policy
-from pacplan.views.svg import COLOURS
 
 # States that are drawn at most, those visited most; and the least likely arrow.
 _MOST, _LIKELY = 60, 0.05
@@ -22,13 +21,34 @@ _VISITS_LEFT, _STEPS = 1e-2, 2000
 # parts of what there would be if they lay evenly.
 _MOVES, _UNLIKELY, _ROOM = 200, 3.0, 0.7
 # Units of the drawing: its width, the space around the states, that between them, and their radii.
-_WIDTH, _SPACE, _APART, _SMALLEST, _LARGEST = 900.0, 45.0, 85.0, 5.0, 19.0
+_WIDTH, _SPACE, _APART, _SMALLEST, _LARGEST = 900, 45.0, 85.0, 5.0, 19.0
 
 Values = NDArray[np.float64]
 
 
-def chart(policy: Policy, most: int | None) -> tuple[str, int]:
-    """The drawing, and how many states are left out of it."""
+@dataclass(frozen=True)
+class Chart:
+    """A drawing of states and arrows between them, for assets/chart.html.
+
+    Attributes:
+        width: its width.
+        height: its height.
+        least: its minimum width on the page, in rem.
+        states: what to draw of each state; the first is the one planned from.
+        arrows: where the policy leads.
+        left_out: how many states are not drawn.
+    """
+
+    width: float
+    height: float
+    least: float
+    states: list[dict[str, Any]]
+    arrows: list[dict[str, str]]
+    left_out: int
+
+
+def chart(policy: Policy, most: int | None) -> Chart:
+    """The states that the policy visits most, at most `most`."""
     visits, chances = _followed(policy)
     said = np.flatnonzero((policy.chosen != NONE).any(0))
     # The state planned from comes first.
@@ -42,24 +62,25 @@ def chart(policy: Policy, most: int | None) -> tuple[str, int]:
     radii = _SMALLEST + (largest - _SMALLEST) * np.sqrt(visits[numbers] / visits[numbers].max())
     rings = 1.0 + 6.0 * policy.spent[numbers] / policy.spent[numbers].max()
     outer = radii + rings
-    arrows = (
+    arrows = [
         _arrow(at[i], at[j], outer[i], outer[j], chances[i, j])
         for i, j in np.argwhere(chances >= _LIKELY).tolist()
         if i != j
-    )
-    states = (
-        _state(_told(policy, number), at[i], radii[i], rings[i], shades[i], number == 0)
-        for i, number in enumerate(numbers.tolist())
-    )
-    drawn = (
-        f'<div class="chart"><svg viewBox="0 0 {_WIDTH:.0f} {at[:, 1].max() + 1.3 * _SPACE:.0f}" '
-        f'role="img" aria-label="States, and where the policy leads" '
-        f'style="min-width:{4.4 * math.sqrt(len(numbers)):.1f}rem"><defs><marker id="tip" '
-        'viewBox="0 0 8 8" refX="7" refY="4" markerWidth="9" markerHeight="9" '
-        'markerUnits="userSpaceOnUse" orient="auto"><path d="M0,0.5L8,4L0,7.5Z" '
-        f'style="fill:{COLOURS["other"]}"/></marker></defs>{"".join(arrows)}{"".join(states)}</svg></div>'
-    )
-    return drawn, len(said) - len(numbers)
+    ]
+    states = []
+    for i, number in enumerate(numbers.tolist()):
+        x, y = at[i].round(1).tolist()
+        sizes = {
+            "x": x,
+            "y": y,
+            "radius": radii[i],
+            "ring": rings[i],
+            "outer": outer[i] + 3.0 * (i == 0),
+        }
+        states.append(_told(policy, number) | sizes | {"shade": f"{shades[i]:.2f}"})
+    least, height = 4.4 * math.sqrt(len(numbers)), float(at[:, 1].max()) + 1.3 * _SPACE
+    found = [arrow for arrow in arrows if arrow is not None]
+    return Chart(_WIDTH, round(height), round(least, 1), states, found, len(said) - len(numbers))
 
 
 def _followed(policy: Policy) -> tuple[Values, Any]:
@@ -123,7 +144,7 @@ def _spread(at: Values) -> tuple[Values, float]:
     return at, room
 
 
-def _told(policy: Policy, number: int) -> tuple[str, str, str]:
+def _told(policy: Policy, number: int) -> dict[str, Any]:
     """A state, what is done there, and all there is to say of it."""
     column = policy.chosen[:, number].tolist()
     begins = [(pair, next(steps)[0]) for pair, steps in groupby(enumerate(column), lambda x: x[1])]
@@ -134,39 +155,18 @@ def _told(policy: Policy, number: int) -> tuple[str, str, str]:
     worth = f"Worth at most {at_most(high)}, the policy earns at least {at_least(low)}"
     calls = f"{policy.spent[number]:,} calls, {policy.calls[pair]:,} of them of {action}"
     words = f"State {state}: action {does}. {worth}. {calls}."
-    return short(state, 12), short(action, 10), words
+    return {"name": short(state, 12), "action": short(action, 10), "title": words}
 
 
-def _arrow(start: Values, end: Values, leave: float, arrive: float, chance: float) -> str:
-    """An arrow, a little bent, so that the one back is another."""
+def _arrow(
+    start: Values, end: Values, leave: float, arrive: float, chance: float
+) -> dict[str, str] | None:
+    """An arrow, a little bent, so that the one back is another; None if there is no room for it."""
     way = end - start
     bend = 0.5 * (start + end) + 0.12 * np.array([way[1], -way[0]])
     half = float(np.linalg.norm(bend - start))
-    a, b = start + leave / half * (bend - start), end + (arrive + 1.0) / half * (bend - end)
     if leave + arrive > 2.0 * half:
-        return ""
-    return (
-        f'<path d="M{a[0]:.1f},{a[1]:.1f}Q{bend[0]:.1f},{bend[1]:.1f} {b[0]:.1f},{b[1]:.1f}" '
-        f'marker-end="url(#tip)" style="fill:none;stroke:{COLOURS["other"]};'
-        f'stroke-width:{0.8 + 4.0 * chance:.1f};opacity:{0.3 + 0.6 * chance:.2f}"/>'
-    )
-
-
-def _state(
-    told: tuple[str, str, str], at: Values, radius: float, ring: float, shade: float, first: bool
-) -> str:
-    (x, y), (state, action, title) = at.tolist(), map(escape, told)
-    filled = f"fill:{COLOURS['taken']};fill-opacity:{shade:.2f}"
-
-    def circle(r: float, style: str) -> str:
-        return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{r:.1f}" style="{style}"/>'
-
-    outer = radius + ring + 3.0 * first
-    around = circle(outer, "fill:none;stroke:currentColor;stroke-width:1.5") if first else ""
-    ringed = f"fill:var(--paper, Canvas);stroke:{COLOURS['challenger']};stroke-width:{ring:.1f}"
-    return (
-        f"<g><title>{title}</title>{around}{circle(radius + ring / 2.0, ringed)}"
-        f"{circle(radius, filled)}"
-        f'<text x="{x:.1f}" y="{y + outer:.1f}" dy="1em">{state}'
-        f'<tspan x="{x:.1f}" dy="1em">→ {action}</tspan></text></g>'
-    )
+        return None
+    a, b = start + leave / half * (bend - start), end + (arrive + 1.0) / half * (bend - end)
+    path = f"M{a[0]:.1f},{a[1]:.1f}Q{bend[0]:.1f},{bend[1]:.1f} {b[0]:.1f},{b[1]:.1f}"
+    return {"path": path, "width": f"{0.8 + 4.0 * chance:.1f}", "opacity": f"{0.3 + 0.6 * chance:.2f}"}

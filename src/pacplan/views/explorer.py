@@ -2,16 +2,20 @@
 
 import json
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from pacplan.core.rivals import challenger
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.compiled.jit import kernel
 from pacplan.core.words import at_least, at_most, estimated, short
-from pacplan.engine.tree import Outcome, SearchTree
-from pacplan.views.drawing import drawings
-from pacplan.views.outline import Box, Outline, outline
-from pacplan.views.svg import Intervals
+from pacplan.engine.tree import NONE, SearchTree
+from pacplan.views.evidence import Intervals
 
 if TYPE_CHECKING:
     from pacplan.result import Plan
@@ -19,53 +23,129 @@ if TYPE_CHECKING:
 # Bytes of the tree on a page, at most, and the records to begin with, unless the user asks for more.
 _MOST_BYTES = 700_000
 _FIRST_MOST = 4000
-# Successors of an action that are listed, the most frequent ones.
-_MOST_SUCCESSORS = 12
+# Successors of an action that are listed, the most frequent ones; and bytes of all drawings.
+_MOST_SUCCESSORS, _MOST_DRAWN = 12, 600_000
+
+Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Explorer:
-    """A part of a search tree, ready for a page.
+class Box:
+    """A state reached, or an action tried.
 
     Attributes:
-        data: places (states, or sequences of actions) and the actions tried there, as JSON that is safe
-            inside a script element.
-        left_out: what is not on the page, in words.
-        undrawn: how many states are not drawn, since there was no room.
+        path: nodes from the root to the state, or to the state that the action was tried in.
+        pair: the action's pair; None for a state.
+        visits: how often the search came here, or the sum over the boxes below if that is larger. So
+            no box is visited more often than the one above it.
     """
 
-    data: str
-    left_out: str
-    undrawn: int
+    path: tuple[int, ...]
+    pair: int | None
+    visits: int
 
 
-def explorer(plan: "Plan", render: Callable[[Any], str] | None, most: int | None) -> Explorer | None:
-    """The most visited part of a plan's tree; None if the planner keeps none.
+def outline(tree: SearchTree, most: int) -> tuple[list[Box], int]:
+    """The most visited boxes of a tree, those above others first; and how many were visited at all."""
+    reached, tried = _visits(tree)
+    order = count()
+    # A tree that is only a root still has a box.
+    waiting = [(-int(reached[0]), next(order), Box((0,), None, int(reached[0])))]
+    boxes: list[Box] = []
+    while waiting and len(boxes) < most:
+        box = heappop(waiting)[2]
+        boxes.append(box)
+        for child in _below(tree, box, reached, tried):
+            heappush(waiting, (-child.visits, next(order), child))
+    # The states of an open-loop tree, except the root, are not boxes.
+    states = reached[:1] if tree.open_loop else reached
+    return boxes, int((states[1:] > 0).sum() + (tried > 0).sum()) + 1
+
+
+def _below(tree: SearchTree, box: Box, reached: Counts, tried: Counts) -> Iterator[Box]:
+    """The visited boxes right below a box."""
+    paths = [box.path]
+    if box.pair is not None:
+        paths = [(*box.path, outcome.node) for outcome in tree.outcomes(box.pair)]
+    if box.pair is not None and not tree.open_loop:
+        yield from (Box(path, None, int(reached[path[-1]])) for path in paths if reached[path[-1]] > 0)
+        return
+    for path in paths:
+        yield from (
+            Box(path, pair, int(tried[pair])) for pair in tree.tried(path[-1]) if tried[pair] > 0
+        )
+
+
+def _visits(tree: SearchTree) -> tuple[Counts, Counts]:
+    """How often each node was reached and each pair was tried, as in `Box.visits`."""
+    reached, tried = np.zeros(len(tree.nodes), np.int64), np.zeros(len(tree.pairs), np.int64)
+    # Columns, each in one piece, so that one compiled kernel serves the trees of all planners.
+    columns = [tree.nodes[name] for name in ("first", "sibling", "count")]
+    columns += [tree.pairs[name] for name in ("child", "sibling", "n")]
+    first, outcome, visits, child, sibling, n = map(np.ascontiguousarray, columns)
+    _sum_up(first, outcome, visits, child, sibling, n, reached, tried)
+    return reached, tried
+
+
+@kernel
+def _sum_up(
+    first: NDArray[np.int32],
+    outcome: NDArray[np.int32],
+    visits: NDArray[np.int32],
+    child: NDArray[np.int32],
+    sibling: NDArray[np.int32],
+    n: NDArray[np.int32],
+    reached: Counts,
+    tried: Counts,
+) -> None:
+    """One pass from the last node to the first visits children before parents."""
+    for at in range(first.size - 1, -1, -1):
+        total = 0
+        link = first[at]
+        while link != NONE:
+            below = 0
+            step = child[link]
+            while step != NONE:
+                below += reached[step]
+                step = outcome[step]
+            tried[link] = max(n[link], below)
+            total += tried[link]
+            link = sibling[link]
+        reached[at] = max(visits[at], total)
+
+
+def explorer(
+    plan: "Plan", render: Callable[[Any], str] | None, most: int | None
+) -> tuple[str, str] | None:
+    """The most visited part of a plan's tree, and what is left out, in words; None without a tree.
+
+    It consists of places (states, or sequences of actions) and the actions tried there, as JSON that is
+    safe inside a script element.
 
     Args:
         plan: the plan.
         render: draws a state; None: states are not drawn.
-        most: most states and actions; None: as many as make a page of moderate size.
+        most: maximum number of states and actions; None: as many as make a page of moderate size.
     """
     if plan.tree is None:
         return None
-    count = _FIRST_MOST if most is None else most
+    size = _FIRST_MOST if most is None else most
     while True:
-        shown = outline(plan.tree, count)
-        gathered = _Gathered(plan.tree, shown)
-        data: dict[str, Any] = {
-            "places": gathered.places,
-            "actions": gathered.actions,
-            "names": gathered.names,
-            "openLoop": plan.tree.open_loop,
-            **_roles(plan, gathered),
-        }
-        if most is not None or len(_json(data).encode()) <= _MOST_BYTES or count == 1:
+        boxes, total = outline(plan.tree, size)
+        records = _Records(plan, boxes)
+        if most is not None or len(_json(records.data).encode()) <= _MOST_BYTES or size == 1:
             break
-        count //= 2
-    pictures, undrawn = drawings(render, gathered.named.items())
-    data["drawings"] = {str(number): picture for number, picture in pictures.items()}
-    return Explorer(_json(data), _cut(shown), undrawn)
+        size //= 2
+    drawings, undrawn = _drawings(render, records.states)
+    words = f"All {total:,} states and actions that were visited are here."
+    if total > len(boxes):
+        least = min(box.visits for box in boxes)
+        words = (
+            f"{len(boxes):,} of {total:,} states and actions are here, the most visited ones, down to "
+            f"{least:,} visit{'s' * (least != 1)}; left out: {total - len(boxes):,}."
+        )
+    words += f" For lack of room {undrawn:,} states are not drawn." if undrawn else ""
+    return _json(records.data | {"drawings": drawings}), words
 
 
 def _json(data: Any) -> str:
@@ -74,130 +154,102 @@ def _json(data: Any) -> str:
     return text.replace("<", "\\u003c")
 
 
-def _roles(plan: "Plan", gathered: "_Gathered") -> dict[str, int | None]:
-    """Which of the root's actions were taken and its challenger, by their numbers on the page."""
-    assert plan.tree is not None
-    known = Intervals.of(plan)
-    by_index = {
-        int(plan.tree.pairs[pair]["action"]): number
-        for pair, number in gathered.numbers.items()
-        if pair in gathered.of_root
-    }
-    rival = None if plan.upper is None else challenger(plan.upper, known.best)
-    return {
-        "taken": by_index.get(known.best),
-        "challenger": None if rival is None else by_index.get(rival),
-    }
+class _Records:
+    """Boxes as records that refer to one another by number, as assets/explorer.js reads them.
 
-
-@dataclass
-class _Gathered:
-    """Boxes of an outline as places and actions that refer to one another by number.
+    A place has a name, visits, the actions offered, how many that were tried are left out, and those on
+    the page. An action has a name, visits, mean reward, its two bounds, value, lower, upper, successors
+    (place or null, name or null at an end, count) and how many there are, listed or not.
 
     Attributes:
-        places: name, visits, actions offered, actions tried but left out, and the actions on the page.
-        actions: name, visits, mean reward, its two bounds, value, lower, upper, successors (place or
-            null, name or null at an end, count) and how many there are, listed or not.
-        names: of states, each once, and of actions.
-        named: states by the number of their name, the most visited first.
-        numbers: actions by pair.
-        of_root: pairs of the root.
+        data: the records.
+        states: states by the number of their name, the most visited first.
     """
 
-    tree: SearchTree
-    shown: Outline
-    places: list[list[Any]] = field(default_factory=list)
-    actions: list[list[Any]] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-    named: dict[int, Any] = field(default_factory=dict)
-    numbers: dict[int, int] = field(default_factory=dict)
-    of_root: set[int] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self._names: dict[str, int] = {}
-        self._states: dict[int, int] = {}  # names by the number of a state
+    def __init__(self, plan: "Plan", boxes: list[Box]) -> None:
+        assert plan.tree is not None
+        self._tree = tree = plan.tree
+        self._places: list[list[Any]] = []
+        self._actions: list[list[Any]] = []
+        self._names: dict[object, int] = {}
+        self._texts: list[str] = []
         self._place_of: dict[int, int] = {}  # by node
-        for box in self.shown.boxes:
-            if box.pair is None:
-                self._place(box.path[-1])
-            else:
-                self._action(box)
-        for box in self.shown.boxes:
+        self.states: dict[int, Any] = {}
+        pairs = [box for box in boxes if box.pair is not None]
+        for box in boxes:
+            # In a tree of sequences the places are not boxes.
+            place = self._place(box.path[-1])
             if box.pair is not None:
-                self.actions[self.numbers[box.pair]][-2:] = self._successors(box.pair)
+                self._places[place][-1].append(len(self._actions))
+                self._actions.append(self._action(box, box.pair))
+        for action, box in zip(self._actions, pairs, strict=True):
+            found = sorted(tree.outcomes(box.pair or 0), key=lambda outcome: -outcome.count)
+            action[-2:] = list(map(self._successor, found[:_MOST_SUCCESSORS])), len(found)
         for node, number in self._place_of.items():
-            listed = len(self.places[number][-1])
-            self.places[number][3] = int(self.tree.nodes[node]["tried"]) - listed
+            self._places[number][3] = int(tree.nodes[node]["tried"]) - len(self._places[number][-1])
+        known = Intervals(plan)
+        roots = {
+            int(tree.pairs[box.pair]["action"]): number
+            for number, box in enumerate(pairs)
+            if len(box.path) == 1
+        }
+        self.data: dict[str, Any] = {
+            "places": self._places,
+            "actions": self._actions,
+            "names": self._texts,
+            "openLoop": tree.open_loop,
+            "taken": roots.get(known.best),
+            "challenger": None if known.rival is None else roots.get(known.rival),
+        }
 
     def _place(self, node: int) -> int:
         """The number of a node's place, which is made if there is none."""
         if node not in self._place_of:
-            record = self.tree.nodes[node]
-            name = None
-            if record["actions"] > 0 and (node == 0 or not self.tree.open_loop):
-                name = self._state(node)
-            self._place_of[node] = len(self.places)
+            record = self._tree.nodes[node]
+            named = record["actions"] > 0 and (node == 0 or not self._tree.open_loop)
+            name = self._state(node) if named else None
+            self._place_of[node] = len(self._places)
             # Of merged states, all visits count, whatever way they came.
-            visits = sum(int(self.tree.pairs[pair]["n"]) for pair in self.tree.tried(node))
+            visits = sum(int(self._tree.pairs[pair]["n"]) for pair in self._tree.tried(node))
             visits = max(visits, int(record["count"]))
-            self.places.append([name, visits, int(record["actions"]), 0, []])
+            self._places.append([name, visits, int(record["actions"]), 0, []])
         return self._place_of[node]
 
-    def _action(self, box: Box) -> None:
-        assert box.pair is not None
-        node = box.path[-1]
-        known = self.tree.evidence(box.pair, box.path)
+    def _action(self, box: Box, pair: int) -> list[Any]:
+        known = self._tree.evidence(pair, box.path)
         low, high = known.reward_interval or (None, None)
         down, up = (estimated, estimated) if low == high else (at_least, at_most)
-        self.numbers[box.pair] = len(self.actions)
-        if len(box.path) == 1:
-            self.of_root.add(box.pair)
-        # In a tree of sequences the places are not boxes.
-        self.places[self._place(node)][-1].append(len(self.actions))
-        self.actions.append(
-            [
-                self._action_name(node, box.pair),
-                int(self.tree.pairs[box.pair]["n"]) or box.visits,
-                _number(known.reward, estimated),
-                _number(low, down),
-                _number(high, up),
-                _number(known.value, estimated),
-                _number(known.lower, at_least),
-                _number(known.upper, at_most),
-                [],
-                0,
-            ]
-        )
+        text = short(self._tree.action(box.path[-1], pair), 60)
+        bounds = _number(low, down), _number(high, up)
+        values = _number(known.value, estimated), _number(known.lower, at_least)
+        return [
+            self._name(("action", text), text),
+            int(self._tree.pairs[pair]["n"]) or box.visits,
+            _number(known.reward, estimated),
+            *bounds,
+            *values,
+            _number(known.upper, at_most),
+            [],
+            0,
+        ]
 
-    def _action_name(self, node: int, pair: int) -> int:
-        text = short(self.tree.action(node, pair), 60)
-        return self._name(f"action {text}", text)
-
-    def _successors(self, pair: int) -> list[Any]:
-        """Where an action led: those listed, and how many more there are."""
-        found = sorted(self.tree.outcomes(pair), key=lambda outcome: -outcome.count)
-        return [[self._successor(each) for each in found[:_MOST_SUCCESSORS]], len(found)]
-
-    def _successor(self, outcome: Outcome) -> list[Any]:
-        name = None if outcome.ended or self.tree.open_loop else self._state(outcome.node)
-        place = self._place_of.get(self.tree.acting_node(outcome.node))
-        if place is None:
-            place = self._place_of.get(outcome.node)
-        return [place, name, outcome.count]
+    def _successor(self, outcome: Any) -> list[Any]:
+        name = None if outcome.ended or self._tree.open_loop else self._state(outcome.node)
+        acting = self._place_of.get(self._tree.acting_node(outcome.node))
+        return [self._place_of.get(outcome.node) if acting is None else acting, name, outcome.count]
 
     def _state(self, node: int) -> int:
         """The number of a state's name; two states have two, even if they look the same."""
-        key = int(self.tree.nodes[node]["state"])
-        if key not in self._states:
-            state = self.tree.state(node)
-            self._states[key] = self._name(f"state {key}", short(state, 120))
-            self.named[self._states[key]] = state
-        return self._states[key]
-
-    def _name(self, key: str, text: str) -> int:
+        key = int(self._tree.nodes[node]["state"])
         if key not in self._names:
-            self._names[key] = len(self.names)
-            self.names.append(text)
+            state = self._tree.state(node)
+            self.states[self._name(key, short(state, 120))] = state
+        return self._names[key]
+
+    def _name(self, key: object, text: str) -> int:
+        if key not in self._names:
+            self._names[key] = len(self._texts)
+            self._texts.append(text)
         return self._names[key]
 
 
@@ -206,13 +258,38 @@ def _number(value: float | None, rounded: Callable[[float], str]) -> float | Non
     return None if value is None or not math.isfinite(value) else float(rounded(value))
 
 
-def _cut(shown: Outline) -> str:
-    """What is not on the page."""
-    rest = shown.total - len(shown.boxes)
-    if not rest:
-        return f"All {shown.total:,} states and actions that were visited are here."
-    least = min(box.visits for box in shown.boxes)
-    return (
-        f"{len(shown.boxes):,} of {shown.total:,} states and actions are here, the most visited ones, "
-        f"down to {least:,} visit{'s' * (least != 1)}; left out: {rest:,}."
-    )
+def _drawings(
+    render: Callable[[Any], str] | None, states: dict[int, Any]
+) -> tuple[dict[str, str], int]:
+    """Drawings of states by number, as many as a page has room for, and how many go without."""
+    found: dict[str, str] = {}
+    room, left_out = _MOST_DRAWN, 0
+    for number, state in states.items() if render is not None else ():
+        made = _drawing(render, state) if room > 0 else ""  # type: ignore[arg-type]
+        room -= len(made.encode())
+        if room <= 0 and found:
+            left_out += 1
+        else:
+            found[str(number)] = made
+    return found, left_out
+
+
+def _drawing(render: Callable[[Any], str], state: Any) -> str:
+    """What `render` makes of a state: text, or the address of a picture that holds its SVG.
+
+    A picture runs no scripts and loads nothing, whatever the SVG says.
+    """
+    try:
+        found = render(state)
+    except Exception as error:
+        error.add_note(f"raised by render= for state {state!r}")
+        raise
+    if not isinstance(found, str):
+        raise TypeError(f"render must return text or SVG, as a string; got {found!r} for {state!r}")
+    start = found.lstrip()[:5].lower()
+    if start not in ("<svg ", "<svg>", "<?xml"):
+        return found
+    svg = found.strip()
+    if "xmlns=" not in svg.partition(">")[0] and not start.startswith("<?"):
+        svg = f'<svg xmlns="http://www.w3.org/2000/svg"{svg[4:]}'  # Without it, it is no picture.
+    return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pacplan.core.words import at_least, at_most, estimated, short
-from pacplan.views.svg import Intervals
+from pacplan.views.evidence import Intervals
 
 if TYPE_CHECKING:
     from pacplan.result import Plan
@@ -26,10 +26,18 @@ class Reasons:
     parts: tuple[tuple[str, float], ...]
     change: tuple[str, ...]
 
+    @property
+    def signed(self) -> list[tuple[str, str]]:
+        """The parts in words, each with its sign."""
+        # What is rounding error beside the rest is none.
+        tiny = 1e-9 * max((abs(amount) for _, amount in self.parts), default=0.0)
+        amounts = [(words, x if abs(x) > tiny else 0.0) for words, x in self.parts]
+        return [(words, ("+" * (x >= 0.0) + estimated(x)).replace("-", "−")) for words, x in amounts]
+
 
 def reasons(plan: "Plan") -> Reasons:
     """The case for the action that a plan takes, from its bounds, or from its estimates alone."""
-    known = Intervals.of(plan)
+    known = Intervals(plan)
     taken = f"action {short(plan.action)}"
     if len(plan.actions) == 1:
         return Reasons(f"There is no other than {taken}.", (), ())

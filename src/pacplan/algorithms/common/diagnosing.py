@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.core.keys import place
-from pacplan.core.rivals import challenger
 from pacplan.core.words import at_most, estimated
 from pacplan.diagnosis import Advice, Diagnosis, outlook
 from pacplan.engine.driver import Snapshot
@@ -16,6 +15,7 @@ from pacplan.engine.query import Query
 from pacplan.engine.tree import NONE, SearchTree
 from pacplan.engine.values import step_width
 from pacplan.models.protocol import Model
+from pacplan.views.evidence import challenger
 
 # Records of a tree that are looked at.
 _LOOKED_AT = 100_000
