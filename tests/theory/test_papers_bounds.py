@@ -10,7 +10,6 @@ import pytest
 import pacplan
 from conftest import random_small
 from pacplan import exact, theory
-from pacplan.theory import paper
 
 
 def chain(gap, *, actions):
@@ -102,45 +101,41 @@ def test_gaps_at_the_root_only():
 # Pseudo-counts and Corollary 1 ------------------------------------------------------------------------
 
 
-def test_pseudo_counts_by_hand():
+def test_corollary_1_by_hand():
     # B = 2, K = 2, H = 1: the two actions have gap 1/2, so m = C0 / (1/4); c = log(3 * 4 / 0.1).
     successors = np.array([[[0, 1], [0, 1]], [[0, 1], [0, 1]]])
     rewards = np.array([[1.0, 0.5], [1.0, 0.5]])
     model = pacplan.TabularMDP(np.full((2, 2, 2), 0.5), rewards, successors=successors)
-    found = theory.pseudo_counts(model, 0, gamma=0.7, horizon=1, epsilon=0.1, delta=0.1)
+    bound = theory.corollary_1(model, 0, gamma=0.7, horizon=1, epsilon=0.1, delta=0.1)
     # C0 = (64 * 1.414214 * 2.414214)^2 = 47746.4; c = 4.787492; 2 sqrt(e) = 3.297443.
     m = 4 * 47746.4
-    expected = m * (4.787492 + 2 * math.log(m * (4.787492 + 3.297443)) + 1)
-    assert found[0, 0] == pytest.approx([expected, expected], rel=1e-4)
-    bound = theory.corollary_1(model, 0, gamma=0.7, horizon=1, epsilon=0.1, delta=0.1)
-    assert bound.proven == pytest.approx(2 * expected, rel=1e-4)
+    visits = m * (4.787492 + 2 * math.log(m * (4.787492 + 3.297443)) + 1)
+    assert bound.proven == pytest.approx(2 * visits, rel=1e-4)
     # (BK)^0 (4 + 4) (log 10 + 2 log 4)
     assert bound.order == pytest.approx(8 * (2.302585 + 2 * 1.386294), rel=1e-6)
 
 
 @pytest.mark.parametrize(("successors", "actions", "horizon"), [(2, 2, 3), (3, 2, 2), (2, 4, 2)])
-def test_pseudo_counts_are_what_the_theorem_allows(successors, actions, horizon):
-    """Theorem 1 says n gap <= 64 sqrt(2) (1 + sqrt(2)) sqrt(BK)^(H-h) sqrt(n beta(n))."""
-    model = random_small(
-        np.random.default_rng(successors), states=5, actions=actions, successors=successors
+def test_its_visits_are_what_the_theorem_allows(successors, actions, horizon):
+    """Theorem 1 says n gap <= 64 sqrt(2) (1 + sqrt(2)) sqrt(BK)^(H-1) sqrt(n beta(n))."""
+    bandit = np.r_[1.0, np.full(actions - 1, 0.7)]
+    model = pacplan.TabularMDP(
+        np.full((1, actions, successors), 1.0 / successors),
+        bandit[np.newaxis],
+        successors=np.zeros((1, actions, successors), int),
     )
-    settings = {"gamma": 0.8, "horizon": horizon, "epsilon": 0.05}
-    found = theory.pseudo_counts(model, 0, delta=0.1, **settings)
-    widths = theory.gaps(model, 0, **settings)
-    b = successors
+    bound = theory.corollary_1(model, gamma=0.8, horizon=horizon, epsilon=0.05, delta=0.1)
+    b = model.successors
 
-    def allowed(n, width, h):
-        beta = math.log(3 * (b * actions) ** horizon / 0.1) + (b - 1) * math.log(
-            math.e * (1 + n / (b - 1))
-        )
-        constant = 64 * math.sqrt(2) * (1 + math.sqrt(2)) * math.sqrt(b * actions) ** (horizon - h)
-        return n * width <= constant * math.sqrt(n * beta)
+    def allowed(n):
+        beta = math.log(3 * (b * actions) ** horizon / 0.1)
+        beta += (b - 1) * math.log(math.e * (1 + n / (b - 1))) if b > 1 else 0.0
+        constant = 64 * math.sqrt(2) * (1 + math.sqrt(2)) * math.sqrt(b * actions) ** (horizon - 1)
+        return 0.3 * n <= constant * math.sqrt(n * beta) * (1 + 1e-9)
 
-    for h, s, a in zip(*np.nonzero(np.isfinite(found)), strict=True):
-        assert not allowed(found[h, s, a], widths[h, s, a], h + 1)
-        # The closed form gives away a little, not much.
-        assert allowed(found[h, s, a] / 3, widths[h, s, a], h + 1)
-    assert np.isinf(found[1:]).sum() == (widths[1:] == 0.0).sum() > 0
+    # All actions have the gap 0.3. The closed form gives away a little, not much.
+    visits = bound.proven / actions
+    assert not allowed(1.001 * visits) and allowed(visits / 3)
 
 
 def test_rewards_of_another_range_count_in_units_of_it():
@@ -159,82 +154,8 @@ def test_a_search_stays_below_corollary_1(seed):
     model = random_small(np.random.default_rng(seed))
     settings = {"gamma": 0.6, "horizon": 3, "epsilon": 0.3, "delta": 0.1}
     plan = pacplan.MDPGapE(**settings).plan(model, 0, seed=seed)
-    counts = theory.pseudo_counts(model, 0, **settings)[0, 0]
     assert plan.certified
-    assert (plan.calls / 3 <= counts).all()
-    assert plan.episodes <= theory.corollary_1(model, 0, **settings).proven == counts.sum()
-
-
-# Corollary 2 ------------------------------------------------------------------------------------------
-
-
-def test_corollary_2_by_hand():
-    # B = 1, K = 2, H = 2. Both gaps of the root are 1/2, as the best action has the second's; below it
-    # they are 0 and 1/2. So the shares are 2 / (1/4) at the first step, and 1/0 and 1 / (1/4) below it,
-    # times c = log(3 * 2^2 / 0.1) = 4.787492.
-    model = chain(0.5, actions=2)
-    settings = {"gamma": 0.7, "horizon": 2, "epsilon": 0.1, "delta": 0.1}
-    for prefix, share in [([0], 8), ([1], 8), ([0, 0], 8), ([0, 1], 4), ([1, 0], 8), ([1, 1], 4)]:
-        bound = theory.corollary_2(model, [(0, action) for action in prefix], **settings)
-        assert bound.order == pytest.approx(share * 4.787492, rel=1e-6)
-        assert bound.proven == pytest.approx(47746.4 * share * 4.787492, rel=1e-4)
-    whole = theory.all_gaps(model, **settings)
-    assert whole.order == pytest.approx((8 + 4 + 8 + 4) * 4.787492, rel=1e-6)
-    assert whole.proven == pytest.approx(47746.4 * (8 + 4 + 8 + 4) * 4.787492, rel=1e-4)
-
-
-def branches(model, state, horizon, h=0):
-    """All trajectories of a model from a state on, one by one; they are shorter where they may end."""
-    rewards, probabilities, successors = model.sparse()
-    for action in np.flatnonzero(np.isfinite(rewards[state])):
-        here = [(state, int(action))]
-        chances = probabilities[state, action]
-        if h + 1 == horizon or chances.sum() < 0.999:
-            yield here
-        if h + 1 < horizon:
-            for after in successors[state, action][chances > 0.0]:
-                for rest in branches(model, int(after), horizon, h + 1):
-                    yield here + rest
-
-
-def ending(rng):
-    """Five states, of which the last is terminal; the second does not offer its last action."""
-    p = rng.dirichlet(np.ones(5), size=(5, 3))
-    p[rng.random(p.shape) < 0.5] = 0.0
-    p[..., 1] += 0.1
-    available = np.ones((5, 3), bool)
-    available[1, 2] = False
-    return pacplan.TabularMDP(
-        p / p.sum(-1, keepdims=True), rng.random((5, 3)), terminal=[4], available=available
-    )
-
-
-@pytest.mark.parametrize("make", [random_small, ending])
-@pytest.mark.parametrize("seed", range(3))
-def test_corollary_2_by_brute_force(make, seed, monkeypatch):
-    monkeypatch.setattr(paper, "_LEVELS", 7)
-    model = make(np.random.default_rng(seed))
-    settings = {"gamma": 0.8, "horizon": 3, "epsilon": 0.05, "delta": 0.1}
-    paths = [theory.corollary_2(model, path, **settings) for path in branches(model, 0, 3)]
-    whole = theory.all_gaps(model, 0, **settings)
-    assert whole.order == pytest.approx(sum(path.order for path in paths))
-    assert whole.proven == pytest.approx(sum(path.proven for path in paths))
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_search_stays_below_corollary_2(seed):
-    model = random_small(np.random.default_rng(seed))
-    settings = {"gamma": 0.6, "horizon": 3, "epsilon": 0.3, "delta": 0.1}
-    plan = pacplan.MDPGapE(**settings).plan(model, 0, seed=seed)
-    assert plan.certified and plan.episodes <= theory.all_gaps(model, 0, **settings).proven
-
-
-@pytest.mark.parametrize("pairs", [0, 3])
-def test_prefixes_of_another_length(pairs):
-    with pytest.raises(ValueError, match=f"prefix .* has {pairs}"):
-        theory.corollary_2(
-            chain(0.5, actions=2), [(0, 0)] * pairs, gamma=0.7, horizon=2, epsilon=0.1, delta=0.1
-        )
+    assert plan.episodes <= theory.corollary_1(model, 0, **settings).proven
 
 
 # Table 2 ----------------------------------------------------------------------------------------------
@@ -309,6 +230,20 @@ def trajectories(model, root, horizon):
         yield path
 
 
+def branches(model, state, horizon, h=0):
+    """All trajectories of a model from a state on, one by one; they are shorter where they may end."""
+    rewards, probabilities, successors = model.sparse()
+    for action in np.flatnonzero(np.isfinite(rewards[state])):
+        here = [(state, int(action))]
+        chances = probabilities[state, action]
+        if h + 1 == horizon or chances.sum() < 0.999:
+            yield here
+        if h + 1 < horizon:
+            for after in successors[state, action][chances > 0.0]:
+                for rest in branches(model, int(after), horizon, h + 1):
+                    yield here + rest
+
+
 @pytest.mark.parametrize(("actions", "horizon"), [(2, 4), (3, 3)])
 def test_deterministic_theorem_by_brute_force(actions, horizon):
     rng = np.random.default_rng(actions)
@@ -364,7 +299,7 @@ def test_settings_out_of_range(bad):
 
 
 ARGUMENTS = {"gamma": 0.7, "horizon": 3, "epsilon": 0.5, "delta": 0.1}
-OF_A_MODEL = ["gaps", "table_2", "pseudo_counts", "corollary_1", "all_gaps", "deterministic_theorem"]
+OF_A_MODEL = ["gaps", "table_2", "corollary_1", "deterministic_theorem"]
 
 
 @pytest.mark.parametrize("name", OF_A_MODEL)
@@ -440,27 +375,7 @@ def test_what_no_float_can_hold_is_infinite():
     assert calls == np.inf
     offered = np.array([[1, 1, 0, 0, 0], [1, 1, 1, 1, 1]], bool)
     model = pacplan.TabularMDP(np.full((2, 5, 2), 0.5), np.zeros((2, 5)), available=offered)
-    for name in ("corollary_1", "all_gaps"):
-        bound = getattr(theory, name)(model, gamma=0.7, horizon=400, epsilon=0.5, delta=0.1)
-        assert bound.order == bound.proven == np.inf
+    bound = theory.corollary_1(model, gamma=0.7, horizon=400, epsilon=0.5, delta=0.1)
+    assert bound.order == bound.proven == np.inf
     lines = theory.table_2(model, gamma=0.7, horizon=400, epsilon=0.5)
     assert any(line.most == np.inf for line in lines)
-    counts = theory.pseudo_counts(model, gamma=0.7, horizon=400, epsilon=0.5, delta=0.1)
-    assert (counts[0, 0, 2:] == 0.0).all()
-
-
-@pytest.mark.parametrize(
-    ("prefix", "kind", "words"),
-    [
-        ([], ValueError, "1 to 3 pairs"),
-        ([(0, 0)] * 4, ValueError, "1 to 3 pairs"),
-        ([(0, 0), (7, 0)], ValueError, "state must be one of"),
-        ([(0, 0), (0, 9)], ValueError, "does not offer the action 9"),
-        ([(0, -1)], ValueError, "does not offer the action -1"),
-        ([0, 1], TypeError, "pairs"),
-    ],
-    ids=str,
-)
-def test_wrong_prefixes(prefix, kind, words):
-    with pytest.raises(kind, match=words):
-        theory.corollary_2(chain(0.5, actions=2), prefix, **ARGUMENTS)

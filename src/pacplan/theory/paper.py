@@ -16,9 +16,6 @@ from pacplan.models.protocol import Table
 C0 = (64.0 * math.sqrt(2.0) * (1.0 + math.sqrt(2.0))) ** 2
 """The constant of the paper's bound on pseudo-counts, from its Theorem 1."""
 
-# How many counts to work out at a time: a table of states by this many stays small.
-_LEVELS = 512
-
 
 @dataclass(frozen=True)
 class Bound:
@@ -82,12 +79,7 @@ class Complexity:
 
 
 def table_2(
-    model: Table,
-    state: int | None = None,
-    *,
-    gamma: float,
-    horizon: int,
-    epsilon: float,
+    model: Table, state: int | None = None, *, gamma: float, horizon: int, epsilon: float
 ) -> tuple[Complexity, ...]:
     """The paper's Table 2 (sample complexities in the literature) evaluated on a known MDP.
 
@@ -177,12 +169,7 @@ def exponent(epsilons: Sequence[float], samples: ArrayLike) -> Exponent:
 
 
 def gaps(
-    model: Table,
-    state: int | None = None,
-    *,
-    gamma: float,
-    horizon: int,
-    epsilon: float,
+    model: Table, state: int | None = None, *, gamma: float, horizon: int, epsilon: float
 ) -> NDArray[np.float64]:
     """The paper's gaps Delta~_h(s, a) (Definition 1), an array of shape (H, S, A).
 
@@ -202,60 +189,33 @@ def _gaps(model: Table, question: "_Question") -> NDArray[np.float64]:
     return found
 
 
-def pseudo_counts(
-    model: Table,
-    state: int | None = None,
-    *,
-    gamma: float,
-    horizon: int,
-    epsilon: float,
-    delta: float,
-) -> NDArray[np.float64]:
-    """Bounds on how often MDP-GapE is expected to visit each pair, an array of shape (H, S, A).
+def _visits(question: "_Question", c: float, gap: float) -> float:
+    """How often MDP-GapE is expected to take an action of the root at most, given its D = Delta~_1.
 
-    The bound that section 4 derives from Theorem 1, including constants: with D = Delta~_h(s, a),
-    m = C0 (BK)^(H-h) / D^2 and c = log(3 (BK)^H / delta),
+    With m = C0 (BK)^(H-1) / D^2 and c = log(3 (BK)^H / delta), section 4 derives from Theorem 1
 
         m [ c + 2 (B-1) log( m ( c / sqrt(B-1) + 2 sqrt(e (B-1)) ) ) + (B-1) ]
 
-    It bounds the pseudo-counts, sums over episodes of the probability of a visit, which at the root
-    are the counts themselves. Infinite if the gap is 0, and 0 for actions that are not offered.
-    At B = 1 the terms with B - 1 vanish, and the bound is only as good as the paper's threshold
-    there, which then lacks the reward's log(e (1 + n)): use `deterministic_theorem`.
+    At B = 1 the terms with B - 1 vanish, and the bound is only as good as the paper's threshold there,
+    which then lacks the reward's log(e (1 + n)): use `deterministic_theorem`.
     """
-    question = _question(model, state, gamma, horizon, epsilon)
-    c = _price(question, delta)
-    return _pseudo_counts(question, c, _unit_gaps(model, question))
-
-
-def _pseudo_counts(question: "_Question", c: float, widths: NDArray[np.float64]) -> NDArray[np.float64]:
-    b, k = question.successors, question.actions
-    steps_left = question.horizon - 1 - np.arange(question.horizon)
-    offered = ~np.isinf(widths)
-    with np.errstate(divide="ignore", over="ignore"):
-        powers = (float(b * k) ** steps_left)[:, np.newaxis, np.newaxis]
-        m = np.divide(C0 * powers, widths**2, out=np.zeros_like(widths), where=offered)
-    if b == 1:
-        return np.asarray(m * c)
-    rest = c / math.sqrt(b - 1) + 2.0 * math.sqrt(math.e * (b - 1))
-    logarithms = np.log(m * rest, out=np.zeros_like(m), where=offered)
-    return np.asarray(m * (c + 2.0 * (b - 1) * logarithms + (b - 1)))
+    more = question.successors - 1
+    m = C0 * _power(question.successors * question.actions, question.horizon - 1) / gap**2
+    if more == 0:
+        return m * c
+    rest = c / math.sqrt(more) + 2.0 * math.sqrt(math.e * more)
+    return m * (c + 2.0 * more * math.log(m * rest) + more)
 
 
 def corollary_1(
-    model: Table,
-    state: int | None = None,
-    *,
-    gamma: float,
-    horizon: int,
-    epsilon: float,
-    delta: float,
+    model: Table, state: int | None = None, *, gamma: float, horizon: int, epsilon: float, delta: float
 ) -> Bound:
     """The paper's Corollary 1: episodes until MDP-GapE stops.
 
         O( sum_a (BK)^(H-1) / (Delta_1(s, a) v Delta v epsilon)^2 [ log(1/delta) + B H log(BK) ] )
 
-    `proven` is the sum of the pseudo-counts of the root's actions, from which the paper derives it.
+    `proven` is the sum of the bounds on the visits of the root's actions, from which the paper derives
+    it.
     """
     question = _question(model, state, gamma, horizon, epsilon)
     c = _price(question, delta)
@@ -264,83 +224,11 @@ def corollary_1(
     first = widths[0, question.root]
     weight = math.log(1.0 / delta) + b * steps * math.log(b * k)
     order = _power(b * k, steps - 1) * (1.0 / first**2).sum() * weight
-    counts = _pseudo_counts(question, c, widths)
-    return Bound(float(order), float(counts[0, question.root].sum()))
-
-
-def corollary_2(
-    model: Table,
-    prefix: Sequence[tuple[int, int]],
-    *,
-    gamma: float,
-    horizon: int,
-    epsilon: float,
-    delta: float,
-) -> Bound:
-    """The paper's Corollary 2: episodes that are expected to begin with a given prefix.
-
-        O( min_(l <= h) (BK)^(H-l) / Delta~_l(s_l, a_l)^2 log( 3 (BK)^H / delta ) )
-
-    bounds the pseudo-count of (s_1, a_1, ..., s_h, a_h), the sum over episodes of the probability that
-    the episode begins like that. `proven` is the smallest pseudo-count of its pairs, from which the
-    paper derives it.
-
-    Args:
-        model: the problem.
-        prefix: states and actions, from the root on, at most H pairs.
-        gamma: discount.
-        horizon: steps, H.
-        epsilon: accuracy.
-        delta: probability of failure.
-    """
-    exact.check_tables(model)
-    steps = checks.integer("horizon", horizon, least=1)
-    pairs = list(prefix)
-    if not 1 <= len(pairs) <= steps:
-        raise ValueError(f"prefix must have 1 to {steps} pairs, it has {len(pairs)}")
-    for pair in pairs:
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
-            raise TypeError(f"prefix must consist of pairs (state, action), got {pair!r}")
-        if pair[1] not in model.actions(pair[0]):
-            raise ValueError(f"prefix: state {pair[0]} does not offer the action {pair[1]!r}")
-    question = _question(model, pairs[0][0], gamma, steps, epsilon)
-    c = _price(question, delta)
-    widths = _unit_gaps(model, question)
-    places = tuple(zip(*((h, s, a) for h, (s, a) in enumerate(pairs)), strict=True))
-    shares = _shares(question, c, widths)[places]
-    return Bound(float(shares.min()), float(_pseudo_counts(question, c, widths)[places].min()))
-
-
-def all_gaps(
-    model: Table,
-    state: int | None = None,
-    *,
-    gamma: float,
-    horizon: int,
-    epsilon: float,
-    delta: float,
-) -> Bound:
-    """Episodes until MDP-GapE stops, by Corollary 2: its sum over all trajectories of H pairs.
-
-    It uses the gaps of the whole tree, and yet, as the paper says, need not improve on Corollary 1.
-    The time it takes grows with the square of the number of states.
-    """
-    question = _question(model, state, gamma, horizon, epsilon)
-    c = _price(question, delta)
-    widths = _unit_gaps(model, question)
-    shares, counts = _shares(question, c, widths), _pseudo_counts(question, c, widths)
-    root = question.root
-    return Bound(_sum_of_minima(model, root, shares), _sum_of_minima(model, root, counts))
+    return Bound(float(order), sum(_visits(question, c, gap) for gap in first[np.isfinite(first)]))
 
 
 def deterministic_theorem(
-    model: Table,
-    state: int | None = None,
-    *,
-    gamma: float,
-    horizon: int,
-    epsilon: float,
-    delta: float,
+    model: Table, state: int | None = None, *, gamma: float, horizon: int, epsilon: float, delta: float
 ) -> Bound:
     """The paper's Theorem 2, for B = 1: a sum over all trajectories of H state-action pairs.
 
@@ -374,53 +262,6 @@ def deterministic_theorem(
         for steepest, count in _steepest(model, root, widths, doubled)
     )
     return Bound(float(order), float(proven))
-
-
-def _shares(question: "_Question", c: float, widths: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(BK)^(H-h) / Delta~^2 log(3 (BK)^H / delta), an array of shape (H, S, A)."""
-    steps_left = question.horizon - 1 - np.arange(question.horizon)
-    with np.errstate(divide="ignore", over="ignore"):
-        scale = float(question.successors * question.actions) ** steps_left * c
-        scale = scale[:, np.newaxis, np.newaxis]
-        return np.asarray(
-            np.divide(scale, widths**2, out=np.zeros_like(widths), where=~np.isinf(widths))
-        )
-
-
-def _sum_of_minima(model: Table, root: int, most: NDArray[np.float64]) -> float:
-    """The sum over all trajectories from the root of the smallest entry of `most` along each.
-
-    Trajectories are not listed. The sum is the integral over t of the number of trajectories whose
-    entries all exceed t, a step function, and dynamic programming counts these for every step of it.
-    """
-    if np.isinf(most[0, root]).any():
-        return math.inf
-    _, probabilities, successors = model.sparse()
-    values = np.unique(most[np.isfinite(most) & (most > 0.0)])
-    levels = np.concatenate([[0.0], values[:-1]])
-    total = 0.0
-    for chunk in np.array_split(np.arange(len(levels)), math.ceil(len(levels) / _LEVELS)):
-        level = levels[chunk]
-        alive = np.ones((model.states, len(level)))
-        for h in range(len(most) - 1, -1, -1):
-            at = ... if model.steps is None else h
-            going_on = probabilities[at] > 0.0
-            # An episode that may end here adds a trajectory that does.
-            ends = probabilities[at].sum(-1) < 1.0 - 1e-9
-            above = alive
-            alive = np.zeros_like(above)
-            for action in range(most.shape[2]):
-                if h + 1 == len(most):
-                    count = np.ones_like(above)
-                else:
-                    count = np.repeat(ends[:, action, np.newaxis].astype(float), len(level), 1)
-                    for outcome in range(going_on.shape[2]):
-                        following = above[successors[at][:, action, outcome]]
-                        count += going_on[:, action, outcome, np.newaxis] * following
-                # In the first step only the root counts; its entries are the only numbers there.
-                alive += np.where(most[h, :, action, np.newaxis] > level, count, 0.0)
-        total += float(((values - levels)[chunk] * alive[root]).sum())
-    return total
 
 
 def _steepest(
