@@ -135,14 +135,6 @@ def test_named_thresholds_carry_their_name_and_grow_with_n(name):
         assert (np.diff(function(n) / n) < 0).all()  # Intervals shrink all the same.
 
 
-@pytest.mark.parametrize("name", ["lemma", "paper"])
-def test_named_thresholds_grow_with_the_confidence(name):
-    strict, loose = resolve(name, setting(1e-3)), resolve(name, setting(0.5))
-    difference = math.log(0.5 / 1e-3)
-    assert at(strict.reward, 9) - at(loose.reward, 9) == pytest.approx(difference, rel=1e-12)
-    assert at(strict.transition, 9) - at(loose.transition, 9) == pytest.approx(difference, rel=1e-12)
-
-
 # -------------------------------------------------------------------------------------- Your own
 
 
@@ -170,23 +162,6 @@ def test_own_functions_of_n_and_delta():
         assert rows[n, Radii().transition] == pytest.approx(0.25, rel=1e-14)
 
 
-def test_own_functions_may_take_different_arguments():
-    rows = rows_of((lambda n: 1.0, lambda n, delta: delta), 3, delta=0.25)
-    assert rows[2, Radii().reward] == 0.5
-    assert rows[2, Radii().transition] == 0.125
-
-
-def test_own_functions_get_whole_numbers():
-    kinds = set()
-
-    def spy(n):
-        kinds.add(type(n))
-        return 1.0
-
-    rows_of((spy, spy), 10)
-    assert kinds == {int}
-
-
 @pytest.mark.parametrize(
     "function",
     [math.log1p, np.log1p, functools.partial(lambda scale, n: scale * math.log1p(n), 1.0)],
@@ -204,27 +179,10 @@ def test_own_functions_may_be_builtins_that_hide_their_arguments():
     assert rows[4, Radii().reward] == pytest.approx(math.log(4) / 4, rel=1e-15)
 
 
-def test_own_functions_keep_the_defaults_of_further_arguments():
-    def growth(n, scale=3.0):
-        return scale * n
-
-    assert rows_of((growth, growth), 5)[4, Radii().reward] == 3.0
-
-
-def test_own_pairs_are_not_taken_for_proven():
-    beta = resolve((lambda n: 1.0, lambda n: 1.0), setting())
-    assert not beta.proven
-    assert not beta.per_path
-
-
 def test_ready_made_thresholds_are_used_as_they_are():
     mine = Thresholds(lambda n: 0 * n + 1, lambda n: 0 * n, proven=True, name="mine")
     check(mine)
     assert resolve(mine, setting()) is mine
-
-
-def test_zero_is_a_threshold():
-    assert (rows_of((lambda n: 0.0, lambda n: 0), 20)[1:, Radii().reward] == 0).all()
 
 
 @pytest.mark.parametrize("name", ["Lemma", "hoeffding", ""])
@@ -259,15 +217,6 @@ def test_values_that_are_no_threshold_raise(bad, place):
     functions = {"reward": lambda n: 1.0, "transition": lambda n: 1.0, place: lambda n: bad}
     with pytest.raises(ValueError, match="finite number >= 0"):
         rows_of((functions["reward"], functions["transition"]), 10)
-
-
-def test_values_that_turn_bad_later_raise_when_they_are_needed():
-    rows = ThresholdTable(resolve((lambda n: 1.0, lambda n: 5000.0 - n), setting()))
-    rows.extend(10)
-    kept = rows.rows.copy()
-    with pytest.raises(ValueError, match="finite number >= 0"):
-        rows.extend(6000)
-    assert (rows.rows == kept).all()
 
 
 @pytest.mark.parametrize("bad", ["much", 1j, [1.0, 2.0]], ids=str)
@@ -306,25 +255,6 @@ def test_table_holds_beta_over_n_however_it_is_extended(name, plan):
         assert rows.rows[1:, column + 2] == pytest.approx(np.exp(-np.array(c)), rel=1e-14)
         shrinks = [math.sqrt(now / last) for last, now in itertools.pairwise(c)]
         assert rows.rows[2:, column + 1] == pytest.approx(shrinks, rel=1e-14)
-
-
-def test_tables_extended_in_steps_and_at_once_are_equal():
-    beta = resolve("lemma", setting())
-    once, steps = ThresholdTable(beta), ThresholdTable(beta)
-    once.extend(20000)
-    for n in range(1, 20001, 777):
-        steps.extend(n)
-    steps.extend(20000)
-    assert (once.rows[:20001] == steps.rows[:20001]).all()
-
-
-def test_table_does_not_change_rows_that_exist():
-    rows = ThresholdTable(resolve("paper", setting()))
-    rows.extend(100)
-    before = rows.rows.copy()
-    rows.extend(50)
-    rows.extend(9000)
-    assert (rows.rows[: len(before)] == before).all()
 
 
 def test_table_of_zeros_has_no_nan():
@@ -366,24 +296,6 @@ def escape_table(reward, steps, truth):
             c = float(radius[n - 1])
             outside[n, k] = not kl_lower(k / n, c) <= truth <= kl_upper(k / n, c)
     return outside
-
-
-def escapes_of_bernoulli_runs(reward, truth, rng, runs=4000, steps=150):
-    ones = np.cumsum(rng.random((runs, steps)) < truth, axis=1)
-    outside = escape_table(reward, steps, truth)
-    return int(outside[np.arange(1, steps + 1), ones].any(axis=1).sum())
-
-
-@pytest.mark.parametrize("truth", [0.5, 0.1, 0.01, 0.93])
-def test_reward_intervals_of_the_lemma_cover_bernoulli_means(truth):
-    share = 0.5 / 3
-    beta = resolve("lemma", setting(0.5, successors=1, actions=1, horizon=1))
-    runs = 4000
-    escapes = escapes_of_bernoulli_runs(beta.reward, truth, np.random.default_rng(1), runs)
-    assert escapes <= limit(runs, share)
-    # The same draws tell a threshold that is too small.
-    escapes = escapes_of_bernoulli_runs(cut, truth, np.random.default_rng(1), runs)
-    assert escapes > 1.5 * limit(runs, share)
 
 
 @pytest.mark.parametrize("delta", [0.1, 0.5, 0.9])
