@@ -72,7 +72,7 @@ def test_processes_find_the_same(tmp_path):
     ("arguments", "message"),
     [
         ({"families": ["tie"]}, "there is no family 'tie'; try ties"),
-        ({"planner": "uct"}, "there is no planner 'uct' to verify; try plan, bracket"),
+        ({"planner": "uct"}, "there is no planner 'uct'; try plan, bracket"),
         ({"planner": "bracket", "families": ["games"]}, "none of the planners"),
         ({"planner": "bracket", "promise": Promise()}, "your own planner"),
         ({"plans": 0}, "plans must be at least 1"),

@@ -1,7 +1,7 @@
 """What a verification found: failures against what was promised, and the verdict."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -53,31 +53,42 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One planner on one family.
-
-    Attributes:
-        family: name of the family.
-        planner: name of the planner.
-        delta: of the cases.
-        promise: what the planner promises.
-        plans: how many plans it made.
-        calls: to the model, in all.
-        seconds: in all.
-        claims: for every check, in how many cases something was claimed about it.
-        failed: for every check, the numbers of the cases that failed it.
-        errors: numbers of the cases that raised something, and what.
-    """
+    """One planner on one family: what it promises, and what came of it."""
 
     family: str
     planner: str
     delta: float
     promise: Promise
-    plans: int
-    calls: int
-    seconds: float
-    claims: dict[str, int]
-    failed: dict[str, list[int]]
-    errors: list[tuple[int, str]]
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def plans(self) -> int:
+        """How many plans were made."""
+        return sum(not outcome.error for outcome in self.outcomes)
+
+    @property
+    def calls(self) -> int:
+        """Calls to the model, in all."""
+        return sum(outcome.calls for outcome in self.outcomes)
+
+    @property
+    def promised(self) -> list[str]:
+        """The checks about which something is promised."""
+        return [check for check in CHECKS if self.promise.share(check) is not None]
+
+    def claims(self, check: str) -> list[Outcome]:
+        """The plans that claimed something which a check is about."""
+        return [outcome for outcome in self.outcomes if check in outcome.found]
+
+    def verdict(self, check: str, tail: float) -> "Verdict":
+        """The verdict on a promise, from an interval that is wrong with probability `tail`."""
+        claims, share = self.claims(check), self.promise.share(check)
+        cases = tuple(outcome.case for outcome in claims if outcome.found[check])
+        low, high = clopper_pearson(len(cases), self.plans, _SHOWN_TAIL)
+        surely = clopper_pearson(len(cases), self.plans, tail)[0]
+        promised = share * self.delta if share is not None and self.promise.judged else None
+        found = (self.plans, len(claims), low, high, surely, promised, cases)
+        return Verdict(self.family, self.planner, check, *found)
 
 
 @dataclass(frozen=True)
@@ -90,13 +101,10 @@ class Verdict:
         check: what was checked, see `CHECKS`.
         plans: how many plans.
         claims: in how many of them something was claimed that could fail.
-        failures: how many failed.
-        rate: their share of all plans, which is what promises are about.
         low: lower end of the 95 % Clopper-Pearson interval of the probability of failure.
         high: its upper end.
         surely: lower end at the corrected confidence.
         promised: the probability with which it may fail; None: nothing is promised.
-        violated: whether `surely` exceeds `promised`.
         cases: numbers of the cases that failed.
     """
 
@@ -105,14 +113,32 @@ class Verdict:
     check: str
     plans: int
     claims: int
-    failures: int
-    rate: float
     low: float
     high: float
     surely: float
     promised: float | None
-    violated: bool
     cases: tuple[int, ...]
+
+    @property
+    def failures(self) -> int:
+        """How many failed."""
+        return len(self.cases)
+
+    @property
+    def rate(self) -> float:
+        """The share of failures among all plans, which is what promises are about."""
+        return len(self.cases) / self.plans
+
+    @property
+    def violated(self) -> bool:
+        """Whether the promise is broken, at the corrected confidence."""
+        return self.promised is not None and self.surely > self.promised
+
+    def __str__(self) -> str:
+        """Rate, interval and promise, in percent."""
+        rate, low, high = (100.0 * x for x in (self.rate, self.low, self.high))
+        promise = "no promise" if self.promised is None else f"≤ {100 * self.promised:.3g}"
+        return f"{rate:.3g} [{low:.2g}, {high:.2g}] {promise}{' VIOLATED' * self.violated}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,16 +161,9 @@ class Report:
     @cached_property
     def verdicts(self) -> tuple[Verdict, ...]:
         """One for every check about which something was promised and claimed."""
-        promised = [
-            (cell, check)
-            for cell in self.cells
-            for check in CHECKS
-            if cell.promise.share(check) is not None
-        ]
         # Each promise has an equal part of the probability of a false alarm.
-        judged = sum(cell.promise.judged for cell, _ in promised)
-        tail = FALSE_ALARM / max(judged, 1)
-        return tuple(_verdict(cell, check, tail) for cell, check in promised if cell.claims[check] > 0)
+        tail = FALSE_ALARM / max(sum(len(c.promised) for c in self.cells if c.promise.judged), 1)
+        return tuple(c.verdict(k, tail) for c in self.cells for k in c.promised if c.claims(k))
 
     @property
     def violations(self) -> tuple[Verdict, ...]:
@@ -154,29 +173,25 @@ class Report:
     @property
     def errors(self) -> tuple[tuple[str, str, int, str], ...]:
         """Family, planner, number and words of what was raised."""
-        return tuple(
-            (cell.family, cell.planner, number, words)
-            for cell in self.cells
-            for number, words in cell.errors
-        )
+        return tuple((*o.key, o.error) for cell in self.cells for o in cell.outcomes if o.error)
 
     @property
     def plans(self) -> int:
         """How many plans were made."""
         return sum(cell.plans for cell in self.cells)
 
+    @property
+    def _costs(self) -> dict[str, Any]:
+        outcomes = [outcome for cell in self.cells for outcome in cell.outcomes]
+        costs = {"plans": self.plans, "calls": sum(outcome.calls for outcome in outcomes)}
+        return costs | {"seconds": sum(outcome.seconds for outcome in outcomes)}
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that `json.dumps` takes."""
-        return {
-            "ok": self.ok,
-            "complete": self.complete,
-            "plans": self.plans,
-            "calls": sum(cell.calls for cell in self.cells),
-            "seconds": sum(cell.seconds for cell in self.cells),
-            "false_alarm": FALSE_ALARM,
-            "verdicts": [vars(verdict) | {"cases": list(verdict.cases)} for verdict in self.verdicts],
-            "errors": [list(error) for error in self.errors],
-        }
+        derived = ("failures", "rate", "violated")
+        verdicts = [asdict(v) | {name: getattr(v, name) for name in derived} for v in self.verdicts]
+        record = {"ok": self.ok, "complete": self.complete, **self._costs, "false_alarm": FALSE_ALARM}
+        return record | {"verdicts": verdicts, "errors": list(map(list, self.errors))}
 
     def __str__(self) -> str:
         return "\n".join([terminal.text_of(self.table()), "", *self.summary()])
@@ -184,29 +199,24 @@ class Report:
     def table(self) -> Any:
         """A line for each family and planner, below a head."""
         rows: list[tuple[str, ...]] = [("family", "planner", "plans", "calls each", *CHECKS)]
-        found = {(v.family, v.planner, v.check): v for v in self.verdicts}
+        found = {(v.family, v.planner, v.check): str(v) for v in self.verdicts}
         for cell in self.cells:
-            cells = [_shown(found.get((cell.family, cell.planner, check))) for check in CHECKS]
+            cells = [found.get((cell.family, cell.planner, check), "-") for check in CHECKS]
             each = f"{cell.calls / cell.plans:,.0f}" if cell.plans else "-"
             rows.append((cell.family, cell.planner, f"{cell.plans:,}", each, *cells))
-        numbers = (2, 3)
-        left = [place for place in range(len(rows[0])) if place not in numbers]
-        return terminal.table(rows, left)
+        return terminal.table(rows, left=[0, 1, *range(4, len(rows[0]))])
 
     def summary(self) -> list[str]:
         """What the table amounts to: a line for each thing to know."""
         judged = sum(verdict.promised is not None for verdict in self.verdicts)
-        said = [
-            f"{self.plans:,} plans, {sum(cell.calls for cell in self.cells):,} calls, "
-            f"{sum(cell.seconds for cell in self.cells):,.0f} s of computing"
-            f"{'' if self.complete else ' (stopped before the end)'}. Failures in %, 95 % interval, "
-            "and what was promised."
-        ]
-        for verdict in self.violations:
+        costs = "{plans:,} plans, {calls:,} calls, {seconds:,.0f} s of computing".format(**self._costs)
+        stopped = "" if self.complete else " (stopped before the end)"
+        said = [f"{costs}{stopped}. Failures in %, 95 % interval, and what was promised."]
+        for one in self.violations:
+            cases = ", ".join(map(str, one.cases[:_NAMED])) + ", ..." * (one.failures > _NAMED)
             said.append(
-                f"VIOLATED: {verdict.planner} on {verdict.family}, {verdict.check}: fails with "
-                f"probability at least {verdict.surely:.4g}, promised at most {verdict.promised:.4g}; "
-                f"cases {_some(verdict.cases)}"
+                f"VIOLATED: {one.planner} on {one.family}, {one.check}: fails with probability at "
+                f"least {one.surely:.4g}, promised at most {one.promised:.4g}; cases {cases}"
             )
         for family, planner, number, words in self.errors[:_NAMED]:
             said.append(f"ERROR: {planner} on {family}, case {number}: {words}")
@@ -214,66 +224,22 @@ class Report:
             said.append(f"... and {len(self.errors) - _NAMED} more errors")
         if not self.violations:
             said.append(f"None of {judged} promises was found broken.")
-        said.append(
-            f"If all promises hold, a run says otherwise with probability at most {FALSE_ALARM:g}."
-        )
-        return said
+        false = "If all promises hold, a run says otherwise with probability at most"
+        return [*said, f"{false} {FALSE_ALARM:g}."]
 
 
 def report_of(
     pairs: Sequence[tuple[Family, PlannerEntry]], outcomes: Sequence[Outcome], *, complete: bool
 ) -> Report:
     """The report of the outcomes that there are."""
-    groups: dict[tuple[str, str], list[Outcome]] = {
-        (family.name, entry.name): [] for family, entry in pairs
-    }
+    groups: dict[tuple[str, str], list[Outcome]] = {(f.name, entry.name): [] for f, entry in pairs}
     for outcome in sorted(outcomes, key=lambda outcome: outcome.case):
         groups.get(outcome.kind, []).append(outcome)
-    cells = []
-    for (family, entry), group in zip(pairs, groups.values(), strict=True):
-        found = {check: [o for o in group if check in o.found] for check in CHECKS}
-        cells.append(
-            Cell(
-                family=family.name,
-                planner=entry.name,
-                delta=family.delta,
-                promise=entry.promise(family),
-                plans=sum(not o.error for o in group),
-                calls=sum(o.calls for o in group),
-                seconds=sum(o.seconds for o in group),
-                claims={check: len(claimed) for check, claimed in found.items()},
-                failed={
-                    check: [o.case for o in claimed if o.found[check]]
-                    for check, claimed in found.items()
-                },
-                errors=[(o.case, o.error) for o in group if o.error],
-            )
-        )
-    return Report(tuple(cells), complete=complete)
-
-
-def _verdict(cell: Cell, check: str, tail: float) -> Verdict:
-    cases = tuple(cell.failed[check])
-    share = cell.promise.share(check)
-    assert share is not None
-    promised = share * cell.delta if cell.promise.judged else None
-    low, high = clopper_pearson(len(cases), cell.plans, _SHOWN_TAIL)
-    surely = clopper_pearson(len(cases), cell.plans, tail)[0]
-    return Verdict(
-        family=cell.family,
-        planner=cell.planner,
-        check=check,
-        plans=cell.plans,
-        claims=cell.claims[check],
-        failures=len(cases),
-        rate=len(cases) / cell.plans,
-        low=low,
-        high=high,
-        surely=surely,
-        promised=promised,
-        violated=promised is not None and surely > promised,
-        cases=cases,
+    cells = (
+        Cell(f.name, entry.name, f.delta, entry.promise(f), tuple(groups[f.name, entry.name]))
+        for f, entry in pairs
     )
+    return Report(tuple(cells), complete)
 
 
 def clopper_pearson(failures: int, trials: int, tail: float) -> tuple[float, float]:
@@ -285,9 +251,6 @@ def clopper_pearson(failures: int, trials: int, tail: float) -> tuple[float, flo
         failures: how often it happened.
         trials: in how many independent trials, at least 1.
         tail: probability in (0, 1/2).
-
-    Returns:
-        Lower and upper end.
     """
     if not 0 <= failures <= trials or trials < 1:
         raise ValueError(f"there cannot be {failures} failures in {trials} trials")
@@ -298,19 +261,3 @@ def clopper_pearson(failures: int, trials: int, tail: float) -> tuple[float, flo
         # P(X <= k) is the probability of at least n - k successes.
         high = 1.0 - float(special.betaincinv(trials - failures, failures + 1, tail))
     return low, high
-
-
-def _shown(verdict: Verdict | None) -> str:
-    """Rate, interval and promise, in percent."""
-    if verdict is None:
-        return "-"
-    promise = "no promise" if verdict.promised is None else f"≤ {100 * verdict.promised:.3g}"
-    mark = " VIOLATED" if verdict.violated else ""
-    return (
-        f"{100 * verdict.rate:.3g} [{100 * verdict.low:.2g}, {100 * verdict.high:.2g}] {promise}{mark}"
-    )
-
-
-def _some(cases: tuple[int, ...]) -> str:
-    named = ", ".join(map(str, cases[:_NAMED]))
-    return named + (", ..." if len(cases) > _NAMED else "")

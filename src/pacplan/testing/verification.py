@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +12,8 @@ from typing import Any
 from pacplan.compiled.tiered import waiting
 from pacplan.core import checks
 from pacplan.core.notes import pass_on
+from pacplan.experiments import runner
 from pacplan.experiments.results import Results, opened
-from pacplan.experiments.runner import complete
 from pacplan.experiments.sweep import seed_of
 from pacplan.result import Plan
 from pacplan.testing.checks import Promise, attempt
@@ -91,13 +91,13 @@ def verify(
     attempts = _attempts(pairs, plans, seed)
     # Rows depend on planners that are not part of pacplan, too.
     own = {one.name: _source(one.make) for one in entries if PLANNERS.get(one.name) is not one}
-    interrupted = False
+    complete = True
     with opened(out, Outcome, {"seed": seed, "own planners": own}) as results:
         try:
             _compute(attempts, results, workers, progress)
         except KeyboardInterrupt:
-            interrupted = True
-    return report_of(pairs, results.rows, complete=not interrupted)
+            complete = False
+    return report_of(pairs, results.rows, complete=complete)
 
 
 def replay(
@@ -115,7 +115,7 @@ def replay(
         The case, the plan, and for every check that something was claimed about, whether it fails.
     """
     one = _family(family)
-    entry = planner if isinstance(planner, PlannerEntry) else _known(planner)
+    entry = planner if isinstance(planner, PlannerEntry) else _named("planner", planner, PLANNERS)
     case = one.case(seed_of(seed, one.name, number))
     plan_seed = seed_of(seed, one.name, number, entry.name)
     plan, found = attempt(entry.promise(one), case, entry.build, plan_seed)
@@ -131,18 +131,15 @@ def entry_of(planner: Callable[..., Any], promise: Promise | None = None) -> Pla
     return PlannerEntry(str(name), planner, lambda family: given)
 
 
+def _named(what: str, name: str, known: Mapping[str, Any]) -> Any:
+    if name not in known:
+        raise ValueError(f"there is no {what} {name!r}; try {', '.join(known)}")
+    return known[name]
+
+
 def _family(entry: str | Family) -> Family:
-    if isinstance(entry, Family):
-        return entry
-    if entry not in FAMILIES:
-        raise ValueError(f"there is no family {entry!r}; try {', '.join(FAMILIES)}")
-    return FAMILIES[entry]
-
-
-def _known(name: str) -> PlannerEntry:
-    if name not in PLANNERS:
-        raise ValueError(f"there is no planner {name!r} to verify; try {', '.join(PLANNERS)}")
-    return PLANNERS[name]
+    found: Family = entry if isinstance(entry, Family) else _named("family", entry, FAMILIES)
+    return found
 
 
 def _entries(
@@ -152,9 +149,8 @@ def _entries(
         return [entry_of(planner, promise)]
     if promise is not None:
         raise ValueError("promise is for your own planner; those of pacplan have theirs")
-    if planner is None:
-        return list(PLANNERS.values())
-    return [_known(name) for name in ([planner] if isinstance(planner, str) else planner)]
+    chosen = PLANNERS if planner is None else [planner] if isinstance(planner, str) else planner
+    return [_named("planner", name, PLANNERS) for name in chosen]
 
 
 def _source(planner: Any) -> str:
@@ -188,7 +184,7 @@ def _compute(
             # What it raises is raised again, and noted, when its turn comes.
             with suppress(Exception), waiting():
                 replay(one.family, one.planner, one.case, one.seed)
-    complete(attempts, results, outcomes, workers=workers, unit="plans", progress=progress)
+    runner.complete(attempts, results, outcomes, workers=workers, unit="plans", progress=progress)
 
 
 def outcomes(attempts: Iterable[Attempt]) -> Iterator[Outcome]:
