@@ -11,10 +11,9 @@ import pytest
 import pacplan
 from pacplan.core.identity import described
 from pacplan.core.notes import shown
-from pacplan.models.forms import Writer, form
 from pacplan.models.layers import another
+from pacplan.models.pickles import Pickles, content, content_or_none
 from pacplan.models.sessions import _broken_step
-from pacplan.models.snapshots import _own_copy
 from pacplan.origin import _told
 
 pytestmark = pytest.mark.processes
@@ -117,9 +116,8 @@ class Rings:
     [
         shown,
         described,
-        lambda thing: form(Reduced(thing)),
-        lambda thing: Writer({}).write_attributes({"a": Reduced(thing)}),
-        _own_copy,
+        content,
+        lambda thing: Pickles().dumps({"a": thing}),
         lambda thing: _broken_step(0, 0, (thing, 0.0, False)),
         lambda thing: another(thing, copied=True),
         _told,
@@ -131,22 +129,12 @@ def test_what_a_handler_raises_is_nobody_elses(ringing, survivor):
         survivor(Rings(ringing))
 
 
-class Reduced(dict):
-    """Of a kind whose content only pickling knows."""
-
-    def __init__(self, thing):
-        self.thing = thing
-
-    def __reduce_ex__(self, protocol):
-        return self.thing.__reduce_ex__(protocol)
-
-
 def test_what_an_object_raises_is_survived():
     def fail():
         raise ValueError
 
     assert "without a repr" in shown(Rings(fail))
-    assert described(Rings(fail)) and _own_copy(Rings(fail))
+    assert described(Rings(fail)) and content_or_none(Rings(fail)) is None
 
 
 def test_nobody_is_described_while_a_plan_is_made():

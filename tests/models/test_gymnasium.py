@@ -13,8 +13,8 @@ import pytest
 import pacplan
 from command_line import run
 from pacplan.exact import finite_horizon
-from pacplan.models.bench import observation_key
-from worlds import CLIFF, KNOWN, TAXI, Walk, made, recent_taxi, sampled, steps_of
+from pacplan.models.restoring import observation_key
+from worlds import CLIFF, KNOWN, TAXI, Walk, held, made, recent_taxi, sampled, steps_of
 
 # --------------------------------------------------------------------------------------- Tables
 
@@ -129,8 +129,6 @@ def test_masks_of_a_table():
 @recent_taxi
 def test_the_table_of_a_fickle_taxi_is_not_used():
     fickle = made(TAXI, fickle_passenger=True)
-    with pytest.raises(ValueError, match="publishes no table"):
-        pacplan.from_gymnasium(fickle, table=True)
     model = pacplan.from_gymnasium(fickle, successors=5, reward_range=(-10, 20))
     assert isinstance(model, pacplan.Simulator)
 
@@ -145,8 +143,8 @@ def test_a_table_that_does_not_hold_is_not_used():
         pacplan.from_gymnasium(wrong)
     with pytest.raises(ValueError, match="successors=2, but"):
         pacplan.from_gymnasium(made("FrozenLake-v1"), successors=2)
-    with pytest.raises(ValueError, match="no clock"):
-        pacplan.from_gymnasium(made("FrozenLake-v1"), table=True, time_limit=True)
+    limited = pacplan.from_gymnasium(made("FrozenLake-v1"), time_limit=True, reward_range=(0, 1))
+    assert isinstance(limited, pacplan.Simulator)
 
 
 # ------------------------------------------------------------------------------------ Snapshots
@@ -203,7 +201,7 @@ def test_copies_do_not_share_their_luck():
     # A third each for the goal, for staying and for going up: six standard deviations.
     assert abs(len(ends) / 3000 - 1 / 3) < 6 * math.sqrt(2 / 9 / 3000)
     assert set(ends) == {1.0}
-    assert {state.saved[-1]["s"] for state, _, ended in draws if not ended} == {10, 14}
+    assert {held(state)["s"] for state, _, ended in draws if not ended} == {10, 14}
     assert len({state for state, _, ended in draws if not ended}) == 2
     q = finite_horizon(exact, gamma=1.0, horizon=2)[0]
     assert sampled(model, horizon=2, width=120) == pytest.approx(q[14], abs=0.25)

@@ -8,6 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.envs.classic_control import CartPoleEnv
 from gymnasium.envs.toy_text import FrozenLakeEnv
 
 import pacplan
@@ -26,6 +27,14 @@ class LockedWalk(Walk):
 
 class LockedLake(FrozenLakeEnv):
     """Cannot be copied, and draws a number in every step."""
+
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        self.lock = threading.Lock()
+
+
+class LockedCart(CartPoleEnv):
+    """Cannot be copied, and starts at random."""
 
     def __init__(self, **settings):
         super().__init__(**settings)
@@ -108,7 +117,17 @@ class Noted(LockedWalk):
         return self.place, {}
 
 
-for kind in (LockedWalk, LockedLake, GlobalLuck, SeededLibrary, DrawnSeed, Forgetful, Unseeded, Noted):
+for kind in (
+    LockedWalk,
+    LockedLake,
+    LockedCart,
+    GlobalLuck,
+    SeededLibrary,
+    DrawnSeed,
+    Forgetful,
+    Unseeded,
+    Noted,
+):
     gymnasium.register(f"pacplan/{kind.__name__}-v0", kind, max_episode_steps=100)
 
 
@@ -128,9 +147,7 @@ def test_the_past_of_the_live_environment_is_played_again():
     for _ in range(40):
         # Its own luck, which went on by itself, has led it here.
         state = model.initial_state()
-        assert model._bench.ask(state, lambda base: base.s) == env.unwrapped.s
-        assert model._bench.ask(state, lambda base: base.np_random.random()) >= 0.0
-        model._bench._clear()
+        assert model._restorable.query(state, lambda base: base.s) == env.unwrapped.s
         for action in (0, 2):  # Planning in between makes no difference.
             model._step(state, action, rng)
         _, _, over, _, _ = env.step(int(rng.integers(4)))
@@ -141,7 +158,7 @@ def test_the_past_of_the_live_environment_is_played_again():
 def test_states_are_brought_back_from_anywhere():
     env = recorded(LockedLake)
     model = pacplan.from_gymnasium(env, **LAKE)
-    bench, rng = model._bench, np.random.default_rng(1)
+    bench, rng = model._restorable, np.random.default_rng(1)
     states = [model.initial_state()]
     places = [0]
     while len(states) < 60:
@@ -151,7 +168,7 @@ def test_states_are_brought_back_from_anywhere():
             states.append(state)
             places.append(bench.base.s)
     for i in rng.integers(len(states), size=200):
-        assert bench.ask(states[i], lambda base: base.s) == places[i]
+        assert bench.query(states[i], lambda base: base.s) == places[i]
 
 
 def test_going_on_costs_one_step_and_going_back_the_whole_past():
@@ -159,23 +176,22 @@ def test_going_on_costs_one_step_and_going_back_the_whole_past():
     for _ in range(3):
         env.step(0)
     model = pacplan.from_gymnasium(env, **WALK)
-    bench, rng = model._bench, np.random.default_rng(0)
+    bench, rng = model._restorable, np.random.default_rng(0)
     path = [model.initial_state()]
-    bench.steps_taken = 0
+    bench.top.steps_taken = 0
     for _ in range(4):
         path.append(model._step(path[-1], 0, rng)[0])
-    assert bench.steps_taken == 4
+    assert bench.top.steps_taken == 4
     model._step(path[2], 1, rng)  # three steps of the live past, two since, and the new one
-    assert bench.steps_taken == 4 + 6
+    assert bench.top.steps_taken == 4 + 6
     assert "costs up to n + 1 steps" in str(model.check(50))
 
 
 def test_a_reset_without_a_seed_can_be_played_again():
     def starts(seed):
-        env = pacplan.recorded(made("CartPole-v1"))
+        env = pacplan.recorded(gymnasium.make("pacplan/LockedCart-v0"))
         found = [env.reset(seed=seed)[0], env.reset()[0], env.reset()[0]]
-        model = pacplan.from_gymnasium(env, replay=True, reward_range=(0, 1))
-        model.initial_state()
+        pacplan.from_gymnasium(env, reward_range=(0, 1)).initial_state()
         return np.array(found)
 
     assert np.array_equal(starts(3), starts(3)) and not np.array_equal(starts(3), starts(4))
@@ -185,7 +201,7 @@ def test_a_reset_without_a_seed_can_be_played_again():
 def test_options_of_a_reset_are_given_again():
     env = recorded(Noted, options={"place": 4})
     model = pacplan.from_gymnasium(env, **WALK)
-    assert model._bench.ask(model.initial_state(), lambda base: base.place) == 4
+    assert model._restorable.query(model.initial_state(), lambda base: base.place) == 4
 
 
 # ------------------------------------------------------------------------------- Luck is fresh
@@ -204,7 +220,7 @@ def test_every_step_draws_its_own_luck():
         state, _, ended = model._step(state, action, rng)
         if ended:
             state = model.initial_state()
-        place = model._bench.ask(state, lambda base: base.s)
+        place = model._restorable.query(state, lambda base: base.s)
     assert place == 14
     draws = [model._step(state, 2, rng) for _ in range(2000)]
     goals = sum(reward for _, reward, _ in draws)
@@ -267,19 +283,6 @@ def test_a_plan_can_be_resumed(tmp_path):
         planner.resume(path, model)
 
 
-def test_redraw_is_a_part_of_the_step():
-    def redraw(base, rng):
-        base.place = int(rng.integers(2, 5))
-
-    env = recorded(LockedWalk)
-    model = pacplan.from_gymnasium(env, redraw=redraw, reward_range=(0, 1))
-    rng, root = np.random.default_rng(0), model.initial_state()
-    states = [model._step(root, 0, rng)[0] for _ in range(20)]
-    places = [model._bench.ask(state, lambda base: base.place) for state in states]
-    assert set(places) == {1, 2, 3}
-    assert places == [model._bench.ask(state, lambda base: base.place) for state in states]
-
-
 # ------------------------------------------------------------------------------ What is refused
 
 
@@ -314,8 +317,6 @@ def test_environments_that_were_not_recorded():
     env = made("pacplan/LockedWalk-v0")
     with pytest.raises(ValueError, match=r"lock.*env = pacplan.recorded\(env\)"):
         pacplan.from_gymnasium(env, **WALK)
-    with pytest.raises(ValueError, match=r"env = pacplan.recorded\(env\)"):
-        pacplan.from_gymnasium(env, replay=True, **WALK)
     model = pacplan.from_gymnasium(recorded(LockedWalk), **WALK)
     with pytest.raises(ValueError, match=r"env = pacplan.recorded\(env\)"):
         model.state_of(env)
@@ -336,11 +337,9 @@ def test_states_that_are_none():
 
 
 def test_settings_that_only_copies_have():
-    for setting in ({"ignore": ["place"]}, {"changing": ["place"]}, {"save": id, "restore": id}):
+    for setting in ({"ignore": ["place"]}, {"redraw": lambda env, rng: None}):
         with pytest.raises(ValueError, match="not for those that are replayed"):
-            pacplan.from_gymnasium(recorded(LockedWalk), replay=True, **setting, **WALK)
-    with pytest.raises(ValueError, match="LockedWalk cannot be copied"):
-        pacplan.from_gymnasium(recorded(LockedWalk), replay=False, **WALK)
+            pacplan.from_gymnasium(recorded(LockedWalk), **setting, **WALK)
 
 
 class Shared(Walk):
@@ -387,6 +386,6 @@ def test_lunar_lander():
         plan = pacplan.UCT(gamma=0.99, horizon=8).plan(model, seed=0, budget=80)
         env.step(plan.action)
     lander = env.unwrapped.lander
-    place = model._bench.ask(model.initial_state(), lambda base: tuple(base.lander.position))
+    place = model._restorable.query(model.initial_state(), lambda base: tuple(base.lander.position))
     assert place == tuple(lander.position)
     assert isinstance(env.action_space, spaces.Discrete) and plan.action in range(4)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pacplan.models import rddl
-from pacplan.models.bench import Actions
+from pacplan.models.restoring import Actions
 
 MOST_ACTIONS = 5000
 

@@ -6,14 +6,12 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacplan.core import checks
 from pacplan.core.notes import add_note
 from pacplan.models.actions import actions_of, mask_of, most_of, numbered
-from pacplan.models.bench import Actions, Bench, EnvState, observation_key, own_copy
+from pacplan.models.consistency import Preflight, examine
 from pacplan.models.layers import RECORDER, UncopiedError, all_layers
-from pacplan.models.preflight import Preflight, examine
 from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.published import (
     ALL_SEEING,
@@ -23,15 +21,14 @@ from pacplan.models.published import (
     table_of,
     unlimited,
 )
-from pacplan.models.replays import Replays
+from pacplan.models.restoring import Actions, EnvState, RestorableEnv, observation_key, own_copy
 from pacplan.models.sessions import PythonSession
 from pacplan.models.simulator import Simulator
-from pacplan.models.snapshots import Snapshots
 
-_PREFLIGHT_DRAWS = 200
+_DRAWS = 200
 # It takes more draws to meet states that are taken for each other.
 _KEYED_DRAWS = 1000
-_PREFLIGHT_SECONDS = 1.0
+_SECONDS = 1.0
 
 
 def from_gymnasium(
@@ -44,12 +41,10 @@ def from_gymnasium(
     key: Callable[[Any], Hashable] | Literal["observation"] | None = None,
     ignore: Sequence[str] = (),
     time_limit: bool = False,
-    table: bool | None = None,
-    replay: bool | None = None,
+    table: bool = True,
     save: Callable[[Any], Any] | None = None,
     restore: Callable[[Any, Any], None] | None = None,
     redraw: Callable[[Any, np.random.Generator], None] | None = None,
-    changing: Sequence[str] = (),
     check: bool = True,
 ) -> "GymnasiumTable | GymnasiumSimulator":
     """A model of a Gymnasium environment.
@@ -121,16 +116,13 @@ def from_gymnasium(
         ignore: names of attributes on which the future does not depend, though they change: states that
             differ in nothing else are one.
         time_limit: whether the limit of a `TimeLimit` wrapper is a part of the problem.
-        table: True or False to insist on a table or on snapshots; by default a table if there is one.
-        replay: True or False to insist on replays or on snapshots; by default replays if the
-            environment was recorded and copies of it are impossible or seen to be wrong.
-        save: function of the unwrapped environment that returns all that `restore` needs.
+        table: False: do not use the table that the environment publishes.
+        save: function of the unwrapped environment that returns all that `restore` needs, in numbers,
+            strings, arrays and the like, which can be pickled.
         restore: function of the unwrapped environment and of what `save` returned.
         redraw: function of the unwrapped environment and a generator, called before every step, that
             draws again what the observation hides, given what it shows. What was hidden before must
             make no difference to it: sort a deck before you shuffle it.
-        changing: names of attributes that change, besides those that are seen to change while the
-            environment is tried. A plan that finds another one ends with an error.
         check: check the promises by a few hundred draws, within a second or so.
 
     Raises:
@@ -145,25 +137,17 @@ def from_gymnasium(
         raise ValueError("pass save and restore together, or neither")
     if key is not None and key != "observation" and not callable(key):
         raise TypeError(f"key must be a function of the observation or 'observation', got {key!r}")
-    ignored = _names_of("ignore", ignore)
+    if isinstance(ignore, str) or not all(isinstance(name, str) for name in ignore):
+        raise TypeError(f"ignore must be a list of names of attributes, got {ignore!r}")
     promised = None if reward_range is None else checks.reward_range(reward_range)
-    found = None if table is False else published(env)
-    if table and found is None:
-        raise ValueError(
-            f"{_name(env)} publishes no table env.unwrapped.P[state][action] of (probability, next "
-            "state, reward, terminated) that holds for it as it is wrapped; leave out table="
-        )
-    if found is not None and not (time_limit or actions is not None or replay):
+    found = published(env) if table and not time_limit and actions is None else None
+    if found is not None:
         if check:
             check_table(env, found)
         return table_of(env, found, successors, promised, mask)
-    _check_ignored(env, ignored)
-    if table:
-        raise ValueError(
-            "a table has no clock, no past and all actions: with time_limit, replay or actions, pass "
-            "table=False. A limit makes no difference if the planner's horizon is at most the number "
-            "of steps left"
-        )
+    unknown = set(ignore).difference(*(vars(layer) for layer in all_layers(env)))
+    if unknown:
+        raise ValueError(f"ignore={sorted(unknown)}: {_name(env)} has no such attribute")
     offered = actions_of(env, actions, mask_of(env) if mask is True else mask or None)
     if promised is None:
         promised = _own_range(env)
@@ -171,11 +155,10 @@ def from_gymnasium(
         "actions": offered,
         "key": observation_key if key == "observation" else key,
         "time_limit": checks.flag("time_limit", time_limit),
-        "redraw": redraw,
     }
-    own = {"ignore": ignored, "save": save, "restore": restore}
-    trial = _Trial(env, settings, own, _names_of("changing", changing), successors, promised)
-    bench, report = trial.bench(replay, check or promised is None)
+    own = {"ignore": frozenset(ignore), "save": save, "restore": restore, "redraw": redraw}
+    promises = {"successors": successors, "reward_range": promised}
+    restorable, report = _restorable(env, settings, own, promises, check or promised is None)
     if promised is None:
         assert report is not None
         raise ValueError(
@@ -187,27 +170,47 @@ def from_gymnasium(
             f"{_name(env)} does not do what the model promises:\n"
             + "\n".join(f"- {words}" for words in (*report.problems, *report.notes))
         )
-    rests_on = _assumptions(env, bench, key, ignored, redraw, time_limit)
-    return GymnasiumSimulator(env, bench, offered, successors, promised, rests_on)
+    rests_on = _assumptions(env, restorable, key, ignore, redraw, time_limit)
+    return GymnasiumSimulator(env, restorable, offered, successors, promised, rests_on)
 
 
-def _names_of(name: str, given: Any) -> frozenset[str]:
-    if isinstance(given, str) or not all(isinstance(entry, str) for entry in given):
-        raise TypeError(f"{name} must be a list of names of attributes, got {given!r}")
-    return frozenset(given)
+def _restorable(
+    env: Any, settings: dict[str, Any], own: dict[str, Any], promises: dict[str, Any], check: bool
+) -> tuple[RestorableEnv, Preflight | None]:
+    """A copy of the environment or, if that is impossible or wrong, one that is replayed."""
+    recorded = type(env).__name__ == RECORDER
 
+    def tried(**kind: Any) -> tuple[RestorableEnv, Preflight | None]:
+        made = RestorableEnv(env, **settings, **kind)
+        draws = _DRAWS if made.by_content else _KEYED_DRAWS
+        return made, examine(made, draws=draws, seed=0, seconds=_SECONDS, **promises) if check else None
 
-def _check_ignored(env: Any, names: frozenset[str]) -> None:
-    unknown = names.difference(*(vars(layer) for layer in all_layers(env)))
-    if unknown:
-        raise ValueError(f"ignore={sorted(unknown)}: {_name(env)} has no such attribute")
+    given = [name for name, value in own.items() if value]
+    made: RestorableEnv | None = None
+    try:
+        made, report = tried(**own)
+        if report is None or report.restored or given or not recorded:
+            return made, report
+    except UncopiedError as error:
+        if not recorded:
+            raise ValueError(
+                f"{error}. To have it replayed from its seed and actions, wrap it before you reset it: "
+                "env = pacplan.recorded(env)"
+            ) from error
+        if given:
+            raise ValueError(
+                f"{error}. {', '.join(given)}: only for environments that are copied, not for those "
+                "that are replayed"
+            ) from error
+    again, seen = tried(replayed=True)
+    return (again, seen) if made is None or seen is None or seen.restored else (made, report)
 
 
 def _assumptions(
-    env: Any, bench: Bench, key: Any, ignored: frozenset[str], redraw: Any, time_limit: bool
+    env: Any, made: RestorableEnv, key: Any, ignored: Sequence[str], redraw: Any, time_limit: bool
 ) -> tuple[str, ...]:
     """What everything said about the model depends on, in words."""
-    if isinstance(bench, Replays):
+    if made.replayed:
         stated = [
             "the same seed, actions and random numbers lead the environment to the same state",
             "all that is random in a step comes from the environment's own generators",
@@ -236,26 +239,26 @@ class GymnasiumSimulator(Simulator):
     def __init__(
         self,
         env: Any,
-        bench: Bench,
+        restorable: RestorableEnv,
         actions: Actions,
         successors: int | None,
         reward_range: tuple[float, float],
         assumptions: tuple[str, ...],
     ) -> None:
-        self._env, self._bench = env, bench
+        self._env, self._restorable = env, restorable
         self.assumptions = assumptions
-        offered: Any = bench.actions
+        offered: Any = restorable.actions
         if not callable(actions):
             offered = len(actions) if numbered(actions) else list(actions)
         super().__init__(
-            bench.draw,
+            restorable.draw,
             actions=offered,
             max_actions=most_of(actions),
             successors=successors,
             reward_range=reward_range,
         )
         self.anywhere = False  # There is one environment.
-        self.needs_observations = not bench.by_content
+        self.needs_observations = not restorable.by_content
 
     def actions(self, state: EnvState) -> tuple[Any, ...]:
         """The actions available in a state: copies, with which the user may do what he likes."""
@@ -268,6 +271,14 @@ class GymnasiumSimulator(Simulator):
     def open(self, seed: np.random.SeedSequence) -> "_WatchedSession":
         """Start a session for one plan."""
         return _WatchedSession(self, seed)
+
+    def _verify(self) -> None:
+        changed = self._restorable.changed()
+        if changed is not None:
+            raise BrokenPromiseError(f"during the plan, {changed}")
+
+    def _mark(self, state: EnvState) -> bytes:
+        return self._restorable.mark(state)
 
     def _check_state(self, state: Any, name: str) -> None:
         if not isinstance(state, EnvState):
@@ -289,18 +300,18 @@ class GymnasiumSimulator(Simulator):
             observation: what it showed last, for a model with a `key`. Without it, the state of such a
                 model is taken for one that was never seen.
         """
-        return self._bench.state_of(env, observation)
+        return self._restorable.state_of(env, observation)
 
     def __repr__(self) -> str:
         return (
-            f"GymnasiumSimulator({self._bench}, max_actions={self.max_actions}, "
+            f"GymnasiumSimulator({self._restorable}, max_actions={self.max_actions}, "
             f"successors={self.successors}, reward_range={self.reward_range})"
         )
 
     def check(self, draws: int = 2000, seed: int = 0) -> Preflight:
         """Draw from random states and report what was seen, and which promises were broken."""
         return examine(
-            self._bench,
+            self._restorable,
             draws=draws,
             successors=self.successors,
             reward_range=self.reward_range,
@@ -313,14 +324,14 @@ class _WatchedSession(PythonSession):
 
     def __init__(self, model: GymnasiumSimulator, seed: np.random.SeedSequence) -> None:
         super().__init__(model, seed)
-        self._bench = model._bench
+        self._restorable: RestorableEnv = model._restorable
         self._due = 1
 
     def call(self, key: int, action: int, h: int) -> tuple[int, float, int]:
         """One call to the environment."""
         if self._log is not None:
             # So that draws depend only on the generator, which a checkpoint can save.
-            self._bench.forget_stream()
+            self._restorable.forget_stream()
         answer = super().call(key, action, h)
         # The first state is the one to plan from. Not every environment tells by itself.
         if key == 0 and isinstance(self.error, Exception):
@@ -330,55 +341,13 @@ class _WatchedSession(PythonSession):
     def _answer_reseed(self, high: int, low: int, _: int) -> None:
         super()._answer_reseed(high, low, _)
         # The environment has generators of its own, which follow at the next draw.
-        self._bench.forget_stream()
-
-    def memory(self) -> dict[str, NDArray[Any]]:
-        """What a checkpoint needs: also the state of the environment that was planned from."""
-        return super().memory() | {"session.bench": self._root_mark()}
-
-    def recall(self, memory: dict[str, NDArray[Any]]) -> None:
-        """Reach the same states again.
-
-        Raises:
-            ValueError: the environment is in another state, or does not do what it did.
-        """
-        mark = self._root_mark()
-        if not (mark.size and np.array_equal(mark, memory["session.bench"])):
-            raise ValueError(
-                "the environment is in another state than when the plan of the checkpoint began, or it "
-                "cannot be seen what it holds; plan anew"
-            )
-        super().recall(memory)
-
-    def _root_mark(self) -> NDArray[np.uint8]:
-        mark = self._bench.identify(self.states[0].saved)
-        return np.frombuffer(mark if isinstance(mark, bytes) else b"", np.uint8).copy()
+        self._restorable.forget_stream()
 
     def _inspect(self, key: int) -> None:
         super()._inspect(key)
         if self._calls >= self._due:
             self._due = 2 * self._calls
-            self._see_constants()
-
-    def verify(self) -> None:
-        """Raise BrokenPromiseError if the plan cannot be trusted."""
-        super().verify()
-        self._see_constants()
-
-    def _see_constants(self) -> None:
-        classes = self._bench.changed_classes()
-        if classes:
-            raise BrokenPromiseError(
-                f"{', '.join(classes)} changed during the plan, which is shared by all copies of the "
-                "environment; keep what changes in the environment itself, or pass save= and restore="
-            )
-        changed = self._bench.changed_constants()
-        if changed:
-            raise BrokenPromiseError(
-                f"{', '.join(changed)} of {type(self._bench.base).__name__} changed during the plan, "
-                "but had not while the environment was tried, so all states share it; pass "
-                f"changing={changed}"
-            )
+            self._model._verify()
 
 
 def make(name: str, seed: int | None = 0, **settings: Any) -> GymnasiumTable | GymnasiumSimulator:
@@ -432,80 +401,6 @@ def _own_range(env: Any) -> tuple[float, float] | None:
     if stated is None or not np.isfinite(stated).all():
         return None
     return checks.reward_range(stated)
-
-
-class _Trial:
-    """Which way an environment can be brought back: looked for by trying it."""
-
-    def __init__(
-        self,
-        env: Any,
-        settings: dict[str, Any],
-        own: dict[str, Any],
-        changing: frozenset[str],
-        successors: int | None,
-        reward_range: tuple[float, float] | None,
-    ) -> None:
-        self._env, self._settings, self._own, self._changing = env, settings, own, changing
-        self._promises: dict[str, Any] = {"successors": successors, "reward_range": reward_range}
-        self._recorded = type(env).__name__ == RECORDER
-
-    def bench(self, replay: bool | None, check: bool) -> tuple[Bench, Preflight | None]:
-        """A bench, and what was seen on it if that was wanted."""
-        if replay:
-            return self._replays(check)
-        try:
-            bench, report = self._snapshots(check)
-        except UncopiedError as error:
-            if replay is False or not self._recorded:
-                raise ValueError(f"{error}.{_HOW_TO_REPLAY}") from error
-            return self._replays(check)
-        if report is None or not report.uncopied:
-            return bench, report
-        if replay is None and self._recorded:
-            again, seen = self._replays(check)
-            if seen is not None and not seen.uncopied:
-                return again, seen
-        return bench, report
-
-    def _replays(self, check: bool) -> tuple[Bench, Preflight | None]:
-        given = [name for name, value in self._own.items() if value]
-        if given or self._changing:
-            raise ValueError(
-                f"{', '.join([*given, *['changing'] * bool(self._changing)])}: only for environments "
-                "that are copied, not for those that are replayed"
-            )
-        if not self._recorded:
-            raise ValueError(f"replay=True needs to know how it got where it is.{_HOW_TO_REPLAY}")
-        bench = Replays(self._env, **self._settings)
-        return bench, self._examined(bench) if check else None
-
-    def _snapshots(self, check: bool) -> tuple[Bench, Preflight | None]:
-        """Built again if something changes that was not copied."""
-        changing = self._changing
-        while True:
-            bench = Snapshots(self._env, changing=changing, **self._own, **self._settings)
-            if not check:
-                return bench, None
-            report = self._examined(bench)
-            if changing.issuperset(report.changed):
-                return bench, report
-            changing |= frozenset(report.changed)
-
-    def _examined(self, bench: Bench) -> Preflight:
-        return examine(
-            bench,
-            draws=_PREFLIGHT_DRAWS if bench.by_content else _KEYED_DRAWS,
-            seed=0,
-            seconds=_PREFLIGHT_SECONDS,
-            **self._promises,
-        )
-
-
-_HOW_TO_REPLAY = (
-    " To have it replayed from its seed and actions, wrap it before you reset it: "
-    "env = pacplan.recorded(env)"
-)
 
 
 def recorded(env: Any) -> Any:

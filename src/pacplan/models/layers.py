@@ -2,7 +2,7 @@
 
 import copy
 import gc
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 from itertools import pairwise
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pacplan.core.notes import pass_on
-from pacplan.models import forms
+from pacplan.models.pickles import GENERATORS
 
 RECORDER = "ActionRecorder"
 # Wrappers that check, record or draw, and change nothing that a planner would see.
@@ -31,6 +31,10 @@ ATOMIC: frozenset[Any] = frozenset(
     {type(None), bool, int, float, complex, str, bytes, type, FunctionType, BuiltinFunctionType}
 ).union({ModuleType}, set(np.sctypeDict.values()) - {np.void, np.object_})
 _OBJECTS_TO_WALK = 200_000
+# Attributes that hold windows and the like: left out of copies.
+_RENDERING = frozenset(
+    {"viewer", "screen", "window", "window_surface", "surf", "clock", "renderer", "mujoco_renderer"}
+)
 
 
 class UncopiedError(ValueError):
@@ -51,6 +55,16 @@ def all_layers(env: Any) -> list[Any]:
     while chain[-1] is not base:
         chain.append(chain[-1].env)
     return chain
+
+
+def check_same_kind(env: Any, other: Any, *, time_limit: bool) -> None:
+    """Raise unless two environments have the same layers."""
+    kinds = [list(map(type, layers_of(one, time_limit=time_limit))) for one in (env, other)]
+    if kinds[0] != kinds[1]:
+        raise ValueError(
+            f"the model is one of {names_of(layers_of(other, time_limit=time_limit))}, but this "
+            f"environment is {names_of(layers_of(env, time_limit=time_limit))}"
+        )
 
 
 def names_of(layers: list[Any]) -> str:
@@ -82,6 +96,19 @@ def another(env: Any, *, copied: bool) -> Any:
     return gymnasium.make(spec, render_mode=None)
 
 
+def past_of(env: Any) -> Any:
+    """How a recorded environment got where it is."""
+    recorder = all_layers(env)[0]
+    if type(recorder).__name__ != RECORDER:
+        raise ValueError(
+            f"{type(env.unwrapped).__name__} cannot be copied, so it must be known how it got where it "
+            "is: wrap it before you reset it, env = pacplan.recorded(env), and use that"
+        )
+    if recorder.past is None:
+        raise ValueError("the environment has no state; call env.reset() before planning")
+    return recorder.past
+
+
 def relinked(layers: list[Any]) -> list[Any]:
     """The layers, each around the next."""
     for outer, inner in pairwise(layers):
@@ -89,11 +116,19 @@ def relinked(layers: list[Any]) -> list[Any]:
     return layers
 
 
-def generators_in(things: Iterable[Any], passing: Container[int] = ()) -> Iterable[Any]:
-    """The random generators that some things refer to, directly or not.
+def without_windows(attributes: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of a layer, without the next layer and what it draws on."""
+    found = {}
+    for name, value in attributes.items():
+        package = type(value).__module__.partition(".")[0]
+        drawn = name in _RENDERING and package not in ("builtins", "collections", "numpy")
+        found[name] = None if drawn or package == "pygame" else value
+    found.pop("env", None)
+    return found
 
-    Objects whose `id` is in `passing` are not looked into.
-    """
+
+def generators_in(things: Iterable[Any]) -> Iterable[Any]:
+    """The random generators that some things refer to, directly or not."""
     found: dict[int, Any] = {}
     seen: set[int] = set()
     ahead = list(things)
@@ -102,9 +137,9 @@ def generators_in(things: Iterable[Any], passing: Container[int] = ()) -> Iterab
         if id(thing) in seen or type(thing) in ATOMIC or isinstance(thing, type | MethodType):
             continue
         seen.add(id(thing))
-        if isinstance(thing, forms.GENERATORS):
+        if isinstance(thing, GENERATORS):
             found[id(thing)] = thing
-        elif id(thing) not in passing:
+        else:
             ahead.extend(gc.get_referents(thing))
     return found.values()
 

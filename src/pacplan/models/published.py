@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.models.actions import actions_of
-from pacplan.models.bench import observation_key
+from pacplan.models.consistency import examine
 from pacplan.models.layers import TIME_LIMIT, TRANSPARENT, all_layers
-from pacplan.models.preflight import examine
 from pacplan.models.protocol import BrokenPromiseError
-from pacplan.models.snapshots import Snapshots
+from pacplan.models.restoring import RestorableEnv, observation_key
 from pacplan.models.tabular import TabularMDP
 
 _DRAWS = 200
@@ -110,7 +109,7 @@ def check_table(env: Any, table: Table) -> None:
     if not (shows_states or tells_states):
         return
     labels: Any = actions_of(env, None)
-    bench = Snapshots(
+    bench = RestorableEnv(
         env,
         actions=labels,
         key=observation_key if shows_states else None,
@@ -120,7 +119,7 @@ def check_table(env: Any, table: Table) -> None:
     observation, state = bench.reset(rng)
     for _ in range(_DRAWS):
         action = labels[int(rng.integers(len(labels)))]
-        place = bench.ask(state, lambda base: int(base.s)) if tells_states else int(observation)
+        place = bench.query(state, lambda base: int(base.s)) if tells_states else int(observation)
         observation, successor, reward, ended = bench.observe(state, action, rng)
         arrived = bench.base.s if tells_states else observation
         outcomes = table.get(place, {}).get(action, [])

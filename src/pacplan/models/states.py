@@ -2,11 +2,8 @@
 
 from typing import Any
 
-from pacplan.models import forms
-from pacplan.models.bench import EnvState
-
-# An object with more parts than this is not watched.
-_MOST_PARTS = 1000
+from pacplan.models.pickles import content_or_none
+from pacplan.models.restoring import EnvState
 
 
 def by_identity(thing: Any) -> bool:
@@ -22,12 +19,7 @@ def content(state: Any) -> bytes | None:
 
     None for other states, whose hash changes with what they hold; and if that cannot be seen.
     """
-    if not by_identity(state):
-        return None
-    try:
-        return forms.form(state, most=_MOST_PARTS)
-    except forms.UnidentifiedError:
-        return None
+    return content_or_none(state) if by_identity(state) else None
 
 
 def advice(state: Any) -> str:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.core.notes import lost, pass_on
-from pacplan.models import forms
+from pacplan.models.pickles import UnpicklableError, content
 from pacplan.models.sessions import PythonSession
 from pacplan.models.simulator import Simulator
 
@@ -391,8 +391,8 @@ class SpeculativeSession(PythonSession):
 
     def _form(self, state: Any) -> bytes:
         try:
-            return forms.form(state)
-        except forms.UnidentifiedError as error:
+            return content(state)
+        except UnpicklableError as error:
             raise TypeError(
                 "calls that are made side by side are told apart by their states, and of this one it "
                 f"cannot be seen what it holds: {error}. Use tuples, strings, numbers or dataclasses, "

@@ -11,7 +11,7 @@ from pacplan.core.notes import pass_on, shown
 from pacplan.engine.caller import Caller
 from pacplan.engine.promises import TOO_MANY_SUCCESSORS
 from pacplan.models import states
-from pacplan.models.preflight import Preflight
+from pacplan.models.consistency import Preflight
 from pacplan.models.protocol import BrokenPromiseError, Model
 from pacplan.models.protocol import check_model as check_kind
 from pacplan.testing.conformance import ConformanceError

@@ -1,0 +1,295 @@
+"""Does an environment do what its model promises? A quick look before planning."""
+
+import time
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pacplan.core import checks
+from pacplan.core.keys import same
+from pacplan.core.notes import pass_on
+from pacplan.models.pickles import content_or_none
+from pacplan.models.restoring import EnvState, RestorableEnv, chosen
+
+_STATES_A_WALK = 8
+_REPEATS = 4
+_STEPS_BETWEEN = 2
+# States of one key: how many of them are kept, and how many pairs are compared.
+_TWINS, _MOST_COMPARED = 4, 32
+_FUTURES, _STEPS_AHEAD = 4, 4
+# How many futures are drawn if chance may play a part, and how much the frequencies of one of them must
+# differ. With the same law they do so with probability at most 4^-16 = 2e-10 in the first, quick look,
+# and at most 2 exp(-256 * 0.3^2) = 2e-10 in the second.
+_LOOKS = ((16, 1.0), (256, 0.3))
+_UNSEEN = (
+    "The environment has state or randomness that copies do not see (a module's own random generator, "
+    "an object outside Python, an array that is a view of another): pass save= and restore=, or "
+    "check=False if only its randomness is its own"
+)
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What some draws from a model have shown.
+
+    Attributes:
+        draws: how many there were.
+        successors: most distinct next states seen after one state and action. The promise B must be
+            at least this; it may have to be more, since rare successors take many draws to see.
+        rewards: lowest and highest reward seen.
+        problems: broken promises, in words; none if all is well.
+        notes: what is good to know but breaks no promise, in words.
+        restored: whether states that were brought back went on as they had before, as far as was seen.
+    """
+
+    draws: int
+    successors: int
+    rewards: tuple[float, float]
+    problems: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    restored: bool = True
+
+    def __str__(self) -> str:
+        low, high = self.rewards
+        seen = (
+            f"{self.draws} draws: at most {self.successors} successors of a state and action, "
+            f"rewards from {low:g} to {high:g}"
+        )
+        problems = [f"problem: {problem}" for problem in self.problems]
+        return "\n".join([seen, *problems, *(f"note: {note}" for note in self.notes)])
+
+
+def examine(
+    bench: RestorableEnv,
+    *,
+    draws: int,
+    successors: int | None,
+    reward_range: tuple[float, float] | None,
+    seed: int,
+    seconds: float = float("inf"),
+) -> Preflight:
+    """Play random walks, in one go and by bringing back states, and draw from each state repeatedly.
+
+    It ends after a number of draws or seconds, whichever comes first, with at least one whole walk.
+    """
+    look = _Look(bench, successors, reward_range, np.random.default_rng(seed))
+    look.until(draws, time.perf_counter() + seconds)
+    return Preflight(
+        look.drawn,
+        look.most,
+        (float(look.lowest), float(look.highest)),
+        tuple(look.problems.values()),
+        bench.notes,
+        look.problems.keys().isdisjoint(("shared", "hidden", "restored")),
+    )
+
+
+class _Look:
+    """What was seen so far."""
+
+    def __init__(
+        self,
+        env: RestorableEnv,
+        successors: int | None,
+        reward_range: tuple[float, float] | None,
+        rng: np.random.Generator,
+    ) -> None:
+        self._env, self._rng = env, rng
+        self._successors, self._range = successors, reward_range
+        self._alike: dict[Hashable, list[EnvState]] = {}
+        self._compared = 0
+        self.problems: dict[str, str] = {}
+        self.lowest, self.highest, self.most, self.drawn = np.inf, -np.inf, 1, 0
+
+    def until(self, draws: int, deadline: float) -> None:
+        """Walk until there were so many draws, or it is late."""
+        self._draws, self._deadline = draws, deadline
+        while not self.drawn or not self._enough():
+            first = not self.drawn
+            self._walk(first)
+        changed = self._env.changed()
+        if changed is not None:
+            self.problems["shared"] = changed
+
+    def _enough(self) -> bool:
+        return self.drawn >= self._draws or time.perf_counter() >= self._deadline
+
+    def _walk(self, whole: bool) -> None:
+        """A random walk, in one go; and again, bringing back each state on the way."""
+        env, rng = self._env, self._rng
+        seed = int(rng.integers(2**32))
+        lucks = rng.random(_STATES_A_WALK).tolist()
+        streams = [(luck, np.random.default_rng([seed, k])) for k, luck in enumerate(lucks)]
+        played = env.play(np.random.default_rng(seed), streams)
+        hidden = env.hidden_randomness(rng, lucks)
+        if hidden is not None:
+            self.problems["hidden"] = hidden
+        _, state = env.reset(np.random.default_rng(seed))
+        self._meet(state)
+        for k, (action, *expected) in enumerate(played):
+            self._draw(state, action)
+            found: list[Any] = []
+            for _ in range(2):
+                self._play_something_else()
+                found.append(env.observe(state, action, np.random.default_rng([seed, k])))
+                self.drawn += 1
+            self._compare(state, [action for action, *_ in played[: k + 1]], expected, found)
+            successor = found[0][1]
+            if successor is None:
+                return
+            self._meet(successor)
+            state = successor
+            if not whole and self._enough():
+                return
+
+    def _play_something_else(self) -> None:
+        """This must make no difference to the states that are kept."""
+        steps = [(luck, self._rng) for luck in self._rng.random(_STEPS_BETWEEN)]
+        self.drawn += len(self._env.play(self._rng, steps))
+
+    def _compare(self, state: EnvState, actions: list[Any], expected: Any, found: list[Any]) -> None:
+        """Is a state brought back in full? Then the same random numbers have the same outcome."""
+        one, other = found
+        here, there, differ = (one[0], *one[2:]), (other[0], *other[2:]), ""
+        if _alike(here, there) and not _equal(one[1], other[1]):
+            here, there, differ = one[1], other[1], self._apart([one[1], other[1]])
+        elif _alike(here, there):
+            here, there = tuple(expected), here
+            if _alike(here, there):
+                return
+        self.problems["restored"] = (
+            f"after a reset and the actions {actions}, with the same random numbers, the environment "
+            f"gave {here} and then {there}, brought back to {state!r}{differ}. {_UNSEEN}"
+        )
+
+    def _draw(self, state: EnvState, action: Any) -> None:
+        """Draw several times from a state: rewards and successors."""
+        where = f"action {action!r} in state {state!r}"
+        seen: dict[Hashable, EnvState | None] = {}
+        for _ in range(_REPEATS):
+            successor, reward, ended = self._env.draw(state, action, self._rng)
+            self.drawn += 1
+            self.lowest, self.highest = min(self.lowest, reward), max(self.highest, reward)
+            if not np.isfinite(reward) or _outside(reward, self._range):
+                self.problems["reward"] = f"{where} paid {reward}, outside reward_range={self._range}"
+            try:
+                seen.setdefault(None if ended else successor, successor)
+            except Exception as error:
+                pass_on(error)
+                self.problems["key"] = (
+                    f"the key of what follows {where} does not hash and compare "
+                    f"({type(error).__name__}: {error}); return tuples, strings or numbers from key="
+                )
+        self.most = max(self.most, len(seen))
+        if self._successors is not None and len(seen) > self._successors:
+            self.problems["successors"] = (
+                f"{where} has led to {len(seen)} different states, but successors={self._successors}"
+                + self._apart([found for found in seen.values() if found is not None])
+            )
+
+    def _apart(self, found: Sequence[EnvState]) -> str:
+        """What some states differ in, in words."""
+        if not self._env.by_content or len(found) < 2:
+            return ""
+        names = self._env.differences(found[0], found[1])
+        return f". They differ in {names}; {self._env.if_too_many}"
+
+    def _meet(self, state: EnvState) -> None:
+        """Compare a state with others of the same key, which promises that their futures are alike."""
+        if self._env.by_content or "alike" in self.problems:
+            return
+        try:
+            others = self._alike.setdefault(state.key, [])
+        except Exception as error:
+            pass_on(error)
+            return  # It does not hash, which is reported elsewhere.
+        if len(others) >= _TWINS or any(state.saved == other.saved for other in others):
+            return
+        for other in others:
+            if self._compared >= _MOST_COMPARED or (self._compared and self._late()):
+                break
+            self._compared += 1
+            difference = self._different_futures(other, state)
+            if difference is not None:
+                names = self._env.differences(other, state)
+                self.problems["alike"] = (
+                    f"states with the same key have different futures: {other!r} and {state!r} differ "
+                    f"in {names}, and {difference}. Leave key= out, or make it tell them apart"
+                )
+                break
+        others.append(state)
+
+    def _late(self) -> bool:
+        return time.perf_counter() >= self._deadline
+
+    def _different_futures(self, one: EnvState, other: EnvState) -> str | None:
+        """What shows that two states have different futures, in words; None: nothing did."""
+        rng = self._rng
+        offered = [list(self._env.actions(state)) for state in (one, other)]
+        if not same(*offered):
+            return f"they offer the actions {offered[0]} and {offered[1]}"
+        count = len(offered[0])
+        sequences = [[(i + 0.5) / count] for i in range(min(count, _STATES_A_WALK))]
+        sequences += [list(rng.random(_STEPS_AHEAD)) for _ in range(_FUTURES)]
+        for sequence in sequences:
+            seed = int(rng.integers(2**32))
+            if self._future(one, sequence, seed) == self._future(other, sequence, seed):
+                continue
+            # Perhaps they only use random numbers in a different way.
+            for samples, apart in _LOOKS:
+                if samples > _LOOKS[0][0] and self._late():
+                    return None
+                frequent = [self._frequencies(state, sequence, samples) for state in (one, other)]
+                if any(_differ(a, b, apart * samples) for a, b in zip(*frequent, strict=True)):
+                    taken = [chosen(offered[0], luck) for luck in sequence[:1]]
+                    return f"the action {taken[0]} and what follows have different outcomes"
+        return None
+
+    def _future(self, state: EnvState, lucks: Sequence[float], seed: int) -> tuple[Any, ...]:
+        """The keys and rewards that actions lead to, chosen by their places among those offered."""
+        rng, future = np.random.default_rng(seed), []
+        for luck in lucks:
+            _, successor, reward, _ = self._env.observe(
+                state, chosen(self._env.actions(state), luck), rng
+            )
+            future.append((None if successor is None else successor.key, float(reward)))
+            if successor is None:
+                break
+            state = successor
+        return tuple(future)
+
+    def _frequencies(
+        self, state: EnvState, sequence: Sequence[float], samples: int
+    ) -> tuple[Counter[Any], Counter[Any]]:
+        """How often each future, and each sequence of rewards, came in some draws."""
+        seeds = self._rng.integers(2**32, size=samples).tolist()
+        futures = [self._future(state, sequence, seed) for seed in seeds]
+        return Counter(futures), Counter(tuple(r for _, r in future) for future in futures)
+
+
+def _differ(one: Counter[Any], other: Counter[Any], by: float) -> bool:
+    return any(abs(one[x] - other[x]) >= by for x in one.keys() | other.keys())
+
+
+def _alike(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Whether (observation, reward, ended) are the same, as far as can be seen."""
+    return one[1:] == other[1:] and content_or_none(one[0]) == content_or_none(other[0])
+
+
+def _equal(one: EnvState | None, other: EnvState | None) -> bool:
+    try:
+        return one == other
+    except Exception as error:
+        pass_on(error)
+        return True  # Keys that do not compare are reported elsewhere.
+
+
+def _outside(reward: float, reward_range: tuple[float, float] | None) -> bool:
+    if reward_range is None:
+        return False
+    low, high = reward_range
+    rounding = checks.REWARD_ROUNDING * (high - low)
+    return not low - rounding <= reward <= high + rounding

@@ -1,0 +1,214 @@
+"""Python objects as bytes: equal bytes mean equal content, and bring the object back.
+
+These are pickles, with a few rules so that the same content has the same bytes, however it came about:
+
+* The state of random generators is left out. They are seeded anew when an object is restored.
+* Equal strings count as one object, sets are sorted, and arrays forget their memory layout.
+* Functions and classes that cannot be imported by name, modules and bare `object()`s are references.
+* What the caller names is a reference, too, and is not looked into.
+
+Values are kept bit by bit: 0.0 and -0.0 differ, and a NaN equals itself.
+"""
+
+import copy
+import io
+import marshal
+import pickle
+import random
+import sys
+from collections.abc import Iterable
+from hashlib import blake2b
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from pacplan.core.notes import pass_on
+
+GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
+_SETS = frozenset({set, frozenset})
+_PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes})
+# Longer contents are replaced by a digest.
+_LONG = 200
+
+
+class UnpicklableError(Exception):
+    """An object cannot be pickled."""
+
+
+def content(thing: Any) -> bytes:
+    """What an object holds, to be compared; a digest if that is long. Who shares what does not count.
+
+    Raises:
+        UnpicklableError: its content cannot be seen.
+    """
+    kinds = set(map(type, thing)) if type(thing) is tuple else {type(thing)}
+    try:
+        # Version 2 of this format depends on values alone.
+        found = marshal.dumps(thing, 2) if kinds <= _PLAIN else _CONTENTS.dumps(thing, values_only=True)
+    except UnpicklableError as error:
+        if not isinstance(error.__cause__, ValueError):
+            raise
+        found = _CONTENTS.dumps(thing)  # It contains itself.
+    return found if len(found) <= _LONG else blake2b(found, digest_size=20).digest()
+
+
+def content_or_none(thing: Any) -> bytes | None:
+    """Its content; None if that cannot be seen."""
+    try:
+        return content(thing)
+    except UnpicklableError:
+        return None
+
+
+class Pickles:
+    """Pickles and restores objects that refer to things which are not pickled with them.
+
+    Args:
+        references: these things. They must outlive the pickles.
+
+    Attributes:
+        generators: by class, the random generator that takes the place of all others when restored.
+    """
+
+    def __init__(
+        self, references: Iterable[Any] = (), generators: dict[type, Any] | None = None
+    ) -> None:
+        self._objects = [_array, _scalar, self._generator, self._referred, *references]
+        self._numbers = {id(thing): i for i, thing in enumerate(self._objects)}
+        self._numbers |= {id(_generator): 2, id(_referred): 3}
+        self._found: dict[int, Any] = {}
+        self.sorted_sets: dict[int, _Sorted] = {}  # of the pickle under way
+        self.generators: dict[type, Any] = {} if generators is None else generators
+
+    def number_of(self, reference: Any) -> int:
+        """The number that stands for a reference."""
+        return self._numbers[id(reference)]
+
+    def dumps(self, thing: Any, also: dict[int, int] | None = None, values_only: bool = False) -> bytes:
+        """The bytes of an object.
+
+        Args:
+            thing: the object.
+            also: further objects, by address, that count as the references of these numbers.
+            values_only: ignore which parts are shared, as if each were there by itself.
+
+        Raises:
+            UnpicklableError: it cannot be pickled.
+        """
+        file, numbers = io.BytesIO(), self._numbers | also if also else self._numbers
+        try:
+            _Pickler(file, numbers, values_only, self).dump(thing)
+        except Exception as error:
+            pass_on(error)
+            raise UnpicklableError(f"{type(error).__name__}: {error}") from error
+        finally:
+            self.sorted_sets.clear()
+        return file.getvalue()
+
+    def loads(self, data: bytes) -> Any:
+        """The object that was pickled."""
+        return _Unpickler(data, self._objects).load()
+
+    def refer(self, thing: Any) -> tuple[Any, ...]:
+        """Make a reference of a thing that has nothing but an address."""
+        if self is not _CONTENTS:
+            self._found[id(thing)] = thing
+        return _referred, (id(thing),)
+
+    def _referred(self, address: int) -> Any:
+        return self._found[address]
+
+    def _generator(self, kind: type) -> Any:
+        return self.generators[kind]
+
+
+def readable(data: bytes) -> Any:
+    """What was pickled, to be shown: `...` stands for references."""
+    return _Unpickler(data, _Readable()).load()
+
+
+class _Readable:
+    def __getitem__(self, number: int) -> Any:
+        return (_array, _scalar)[number] if number < 2 else lambda *_: ...
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(
+        self, file: io.BytesIO, numbers: dict[int, int], values_only: bool, pickles: Pickles
+    ) -> None:
+        super().__init__(file, 5)
+        self.fast = values_only
+        self._numbers, self._pickles = numbers, pickles
+
+    def persistent_id(self, thing: Any) -> Any:
+        kind = type(thing)
+        if kind is str:
+            return sys.intern(thing)
+        if kind in _SETS:
+            return (self._pickles.sorted_sets.setdefault(id(thing), _Sorted(thing)),)
+        return self._numbers.get(id(thing))
+
+    def reducer_override(self, thing: Any) -> Any:
+        kind = type(thing)
+        if kind is np.ndarray and not thing.dtype.hasobject and thing.dtype.names is None:
+            return _array, (thing.tobytes(), thing.dtype.str, thing.shape)
+        if isinstance(thing, np.generic) and not isinstance(thing, np.void | np.object_):
+            return _scalar, (thing.tobytes(), thing.dtype.str)
+        if isinstance(thing, GENERATORS):
+            if kind not in self._pickles.generators:
+                self._pickles.generators[kind] = copy.deepcopy(thing)
+            return _generator, (kind,)
+        if isinstance(thing, FunctionType | type | ModuleType) and not _importable(thing):
+            return self._pickles.refer(thing)
+        if kind is object:
+            return self._pickles.refer(thing)
+        return NotImplemented
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, data: bytes, objects: Any) -> None:
+        super().__init__(io.BytesIO(data))
+        self._objects = objects
+
+    def persistent_load(self, number: Any) -> Any:
+        if type(number) is int:
+            return self._objects[number]
+        return number if type(number) is str else number[0]
+
+
+class _Sorted:
+    """Stands for a set in a pickle, with its elements in the order of their contents."""
+
+    def __init__(self, elements: Any) -> None:
+        self._elements = elements
+
+    def __reduce__(self) -> Any:
+        return type(self._elements), (sorted(self._elements, key=content),)
+
+
+def _array(data: bytes, dtype: str, shape: tuple[int, ...]) -> Any:
+    return np.ndarray(shape, dtype, bytearray(data))
+
+
+def _scalar(data: bytes, dtype: str) -> Any:
+    return np.ndarray((), dtype, data)[()]
+
+
+def _generator(kind: type) -> Any:
+    """Stands for `Pickles._generator` of whoever restores."""
+
+
+def _referred(address: int) -> Any:
+    """Stands for `Pickles._referred` of whoever restores."""
+
+
+def _importable(thing: Any) -> bool:
+    """Whether the name of a function or class leads back to it."""
+    found: Any = sys.modules.get(getattr(thing, "__module__", None) or "")
+    for name in getattr(thing, "__qualname__", "?").split("."):
+        found = getattr(found, name, None)
+    return found is thing
+
+
+_CONTENTS = Pickles()

@@ -1,0 +1,357 @@
+"""An environment of our own that is brought back to earlier states, to draw transitions from them."""
+
+import copy
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from pacplan.core.keys import key_of
+from pacplan.core.notes import pass_on
+from pacplan.models import layers
+from pacplan.models.copying import EnvCopy, Restore, Save, described
+from pacplan.models.pickles import content, readable
+from pacplan.models.protocol import BrokenPromiseError
+
+Actions = tuple[Any, ...] | Callable[[Any], Sequence[Any]]
+Redraw = Callable[[Any, np.random.Generator], None]
+
+# To find out what changes: so many walks, when to look, and after how many seconds to do with one.
+_WALKS, _MOMENTS, _SECONDS = 3, (0, 1, 3, 8, 16, 32), 0.5
+_REPLAYED = (
+    "states are replayed: a call n steps after the reset costs up to n + 1 steps of the environment, "
+    "and only states with the same past are the same, unless key= says otherwise"
+)
+
+
+def observation_key(observation: Any) -> Hashable:
+    """A hashable key of an observation, the same for equal observations, in any process."""
+    try:
+        return key_of(observation)
+    except TypeError:
+        raise TypeError(
+            f"cannot tell observations such as {observation!r} ({type(observation).__name__}) apart; "
+            "pass key=, a function that makes something hashable of an observation"
+        ) from None
+
+
+class EnvState:
+    """A state of an environment. States are equal if their keys are, whatever else they hold.
+
+    Attributes:
+        key: what was saved, or the user's key of the observation.
+        saved: what brings it back: a pickle, or the past that is played again.
+        names: of the attributes in the pickle, a tuple for each layer.
+    """
+
+    __slots__ = ("key", "names", "saved")
+
+    def __init__(self, key: Hashable, saved: Any, names: tuple[tuple[str, ...], ...] = ()) -> None:
+        self.key, self.saved, self.names = key, saved, names
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EnvState) and self.key == other.key
+
+    def __repr__(self) -> str:
+        try:
+            parts = described(readable(self.saved), self.names)
+            words = [f"{n}={_shortly(repr(v))}" for part in parts for n, v in part.items()]
+        except Exception as error:
+            pass_on(error)
+            words = [repr(self.saved)]
+        return f"EnvState({_shortly(', '.join(words))})"
+
+
+def _shortly(text: str) -> str:
+    text = text.replace("\n", " ")
+    return text if len(text) <= 100 else text[:97] + "..."
+
+
+class RestorableEnv:
+    """A detached environment, for drawing transitions from any state of it.
+
+    Args:
+        env: the environment, with its wrappers.
+        actions: the actions, or a function of the unwrapped environment that returns those it takes.
+        key: makes something hashable of an observation, which then identifies the state; None: what is
+            saved does.
+        ignore: names of attributes that do not distinguish states.
+        redraw: function of the unwrapped environment and a generator, called before every step.
+        save: as for `EnvCopy`.
+        restore: as for `EnvCopy`.
+        time_limit: whether `TimeLimit` wrappers are a part of the problem.
+        replayed: whether states are brought back by playing the recorded past again.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        *,
+        actions: Actions,
+        key: Callable[[Any], Hashable] | None = None,
+        ignore: frozenset[str] = frozenset(),
+        redraw: Redraw | None = None,
+        save: Save | None = None,
+        restore: Restore | None = None,
+        time_limit: bool = False,
+        replayed: bool = False,
+    ) -> None:
+        self._actions, self._key, self._ignore, self._redraw = actions, key, ignore, redraw
+        self._time_limit, self.replayed = time_limit, replayed
+        self._lock = threading.RLock()
+        self._stream: Any = None
+        self._quiet = np.random.default_rng(0), np.random.default_rng(0).bit_generator.state
+        if replayed:
+            from pacplan.models.recording import ActionRecorder
+
+            twin = layers.another(env, copied=False)
+            layers.check_same_kind(twin, env, time_limit=time_limit)
+            self.layers = layers.relinked(layers.layers_of(twin, time_limit=time_limit))
+            self.top: Any = ActionRecorder(self.layers[0])
+        else:
+            self._copy = EnvCopy(env, save=save, restore=restore, time_limit=time_limit)
+            self.layers = self._copy.layers
+            self.top = self.layers[0]
+        self.base = self.layers[-1]
+        self._counters = [one for one in self.layers if type(one).__name__ == layers.TIME_LIMIT]
+        if not replayed:
+            self._copy.divide(self._moments())
+
+    def _moments(self) -> Iterator[None]:
+        """Play a little, and stop now and then."""
+        rng, deadline = np.random.default_rng(0), time.perf_counter() + _SECONDS
+        for walk in range(_WALKS):
+            self._reset(rng)
+            for step in range(_MOMENTS[-1] + 1):
+                ended = step and self._stepped(chosen(self.offered(), rng.random()), rng)[2]
+                if ended or step in _MOMENTS:
+                    yield
+                late = time.perf_counter() > deadline
+                if ended or (late and step >= _MOMENTS[3]):
+                    break
+            if walk and late:
+                break
+
+    # States.
+
+    def put(self, state: EnvState) -> None:
+        """Bring the environment to a state."""
+        if self.replayed:
+            self.top.go_to(state.saved)
+        else:
+            self._copy.put(state.saved)
+
+    def _taken(self, observation: Any, unknown: bool = False) -> EnvState:
+        """The state that the environment is in, after a reset or a step that showed something."""
+        names: tuple[tuple[str, ...], ...] = ()
+        if self.replayed:
+            saved: Any = self.top.past
+            key: Hashable = saved.mark
+        else:
+            if self._key is None:
+                self._settle()
+            key = saved = self._copy.saved()
+            if self._ignore:
+                key = self._copy.saved(without=self._ignore)
+            names = self._copy.names
+        if self._key is not None:
+            key = object() if unknown else self._key(observation)
+            if self._counters and not unknown:
+                key = (key, *(one._elapsed_steps for one in self._counters))
+        return EnvState(key, saved, names)
+
+    def _settle(self) -> None:
+        """Put what is drawn anew before every step into a fixed state."""
+        if self._copy.saves_generators:
+            for generator in self._copy.generators:
+                layers.seed(generator, 0)
+        if self._redraw is not None:
+            generator, state = self._quiet
+            generator.bit_generator.state = state
+            self._redraw(self.base, generator)
+
+    def state_of(self, env: Any, observation: Any = None) -> EnvState:
+        """The state that an environment of the same kind is in now."""
+        layers.check_same_kind(env, self.top, time_limit=self._time_limit)
+        if any(vars(layer).get("_has_reset") is False for layer in layers.all_layers(env)):
+            raise ValueError("the environment has no state yet; call env.reset() before planning")
+        with self._lock:
+            # By way of our own, so that it looks just like a state that a step has led to.
+            if self.replayed:
+                self.top.go_to(layers.past_of(env))
+            else:
+                self._copy.put(self._copy.saved_of(env))
+            return self._taken(observation, self._key is not None and observation is None)
+
+    def mark(self, state: EnvState) -> bytes:
+        """What identifies a state whatever the user's key says, in any process."""
+        return content(state.saved.mark if self.replayed else state.saved)
+
+    def differences(self, one: EnvState, other: EnvState) -> str:
+        """That in which two states differ, except for what is ignored."""
+        if self.replayed:
+            return "what led to them"
+        return ", ".join(sorted(self._copy.differences(one.saved, other.saved) - self._ignore))
+
+    def changed(self) -> str | None:
+        """What all states share and has changed after all, in words."""
+        with self._lock:
+            names = [] if self.replayed else self._copy.changed()
+        if not names:
+            return None
+        return (
+            f"{', '.join(names)} changed, which all states share, because it had not changed when the "
+            "environment was tried, or belongs to its class. Keep what changes in the environment "
+            "itself and let reset begin it anew, or pass save= and restore="
+        )
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is good to know, in words."""
+        return (_REPLAYED,) if self.replayed else ()
+
+    @property
+    def if_too_many(self) -> str:
+        """What to do if states are the same but are taken for different, in words."""
+        if self.replayed:
+            return "leave out successors=, or pass key=, since replayed states are known by it alone"
+        return "name in ignore= what the future does not depend on"
+
+    @property
+    def by_content(self) -> bool:
+        """Whether states are identified by all that is saved, not by a key."""
+        return self._key is None
+
+    # Draws.
+
+    def offered(self) -> Sequence[Any]:
+        """The actions that can be taken in the state that the environment is in."""
+        if not callable(self._actions):
+            return self._actions
+        # Copies: a step may change what the environment handed out.
+        offered = [own_copy(action) for action in self._actions(self.base)]
+        if not offered:
+            raise BrokenPromiseError(
+                "actions= or mask= leaves nothing to do in a state in which the episode has not ended"
+            )
+        return offered
+
+    def actions(self, state: EnvState) -> Sequence[Any]:
+        """The actions that can be taken in a state."""
+        if not callable(self._actions):
+            return self._actions
+        with self._lock:
+            self.put(state)
+            return self.offered()
+
+    def _seed(self, rng: np.random.Generator) -> None:
+        """Give every generator of the environment a state of its own, drawn from `rng`."""
+        number = int(rng.integers(2**32))
+        kinds: list[type] = []
+        for generator in self._copy.generators:
+            layers.seed(generator, (number + kinds.count(type(generator))) % 2**32)
+            kinds.append(type(generator))
+        self._stream = rng
+
+    def forget_stream(self) -> None:
+        """Let the next draw depend on its generator alone, not on draws before."""
+        self._stream = None
+
+    def _reset(self, rng: np.random.Generator) -> Any:
+        """Reset the environment; returns the observation."""
+        if self.replayed:
+            return self.top.reset(seed=int(rng.integers(2**31)))[0]
+        self._seed(rng)
+        observation, _ = self.top.reset()
+        self._copy.find_generators()
+        return observation
+
+    def _stepped(self, action: Any, rng: np.random.Generator) -> tuple[Any, Any, bool]:
+        """One step: (observation, reward, whether the episode ended)."""
+        if self.replayed:
+            self.top.noise = int(rng.integers(2**63))
+        elif rng is not self._stream or self._copy.saves_generators:
+            self._seed(rng)
+        if self._redraw is not None:
+            self._redraw(self.base, rng)
+        # The action is the environment's own: it may do with it what it likes.
+        observation, reward, terminated, truncated, _ = self.top.step(own_copy(action))
+        return observation, reward, bool(terminated or truncated)
+
+    def draw(
+        self, state: EnvState, action: Any, rng: np.random.Generator
+    ) -> tuple[EnvState | None, Any, bool]:
+        """One transition: (next state, reward, whether the episode ended)."""
+        return self.observe(state, action, rng)[1:]
+
+    def observe(
+        self, state: EnvState, action: Any, rng: np.random.Generator
+    ) -> tuple[Any, EnvState | None, Any, bool]:
+        """One transition: (observation, next state, reward, whether the episode ended)."""
+        with self._lock:
+            self.put(state)
+            observation, reward, ended = self._stepped(action, rng)
+            return observation, None if ended else self._taken(observation), reward, ended
+
+    def play(
+        self, start: np.random.Generator, steps: Iterable[tuple[float, np.random.Generator]]
+    ) -> list[tuple[Any, Any, Any, bool]]:
+        """A reset and some steps in one go: (action, observation, reward, ended) of each.
+
+        Args:
+            start: for the reset.
+            steps: where in the list of actions the next one stands, from 0 to 1, and a generator for
+                its step.
+        """
+        played: list[tuple[Any, Any, Any, bool]] = []
+        with self._lock:
+            self._reset(start)
+            for luck, rng in steps:
+                action = chosen(self.offered(), luck)
+                observation, reward, ended = self._stepped(action, rng)
+                # A copy: the next step may change the very same object.
+                played.append((action, copy.deepcopy(observation), reward, ended))
+                if ended:
+                    break
+        return played
+
+    def reset(self, rng: np.random.Generator) -> tuple[Any, EnvState]:
+        """A first observation and state, drawn by the environment's own `reset`."""
+        with self._lock:
+            observation = self._reset(rng)
+            return observation, self._taken(observation)
+
+    def query(self, state: EnvState, question: Callable[[Any], Any]) -> Any:
+        """The answer of the unwrapped environment in a state."""
+        with self._lock:
+            self.put(state)
+            return question(self.base)
+
+    def hidden_randomness(self, rng: np.random.Generator, lucks: Sequence[float]) -> str | None:
+        """What shows that replays would all have the same luck, in words."""
+        if not self.replayed:
+            return None
+        with self._lock:
+            found: str | None = self.top.hidden_randomness(
+                rng, lucks, lambda luck: chosen(self.offered(), luck)
+            )
+            return found
+
+    def __repr__(self) -> str:
+        spec = getattr(self.base, "spec", None)
+        return layers.names_of(self.layers) + ("" if spec is None else f" of {spec.id}")
+
+
+def chosen(actions: Sequence[Any], luck: float) -> Any:
+    """The action that stands at a place, from 0 to 1, in the list of them."""
+    return actions[int(luck * len(actions))]
+
+
+def own_copy(action: Any) -> Any:
+    """A copy of an action, which may be changed."""
+    return action if type(action) in layers.ATOMIC else copy.deepcopy(action)
