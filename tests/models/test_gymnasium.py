@@ -313,8 +313,6 @@ CART = ["gym:CartPole-v1", "--set", "reward_range=(0,1)"]
 )
 def test_from_the_command_line(command, code, words):
     options = ["--epsilon", "0.3", "--gamma", "0.9", "--seed", "0", "--budget", "3000", "-q"]
-    if "FrozenLake" in command[0]:
-        options += ["--option", "rewards=known", "--option", "transitions=known"]
     outcome = run("plan", *command, *options)
     assert outcome.code == code, outcome.output
     assert words in outcome.output
