@@ -255,7 +255,7 @@ def test_the_parts_of_delta_sum_to_it(reuse, steps):
         assert f"delta={decision.delta!r}" in decision.plan.planner
     assert (max(d.age for d in history) > 0) == reuse
     if steps is not None:
-        with pytest.raises(ValueError, match="has had its 6 decisions"):
+        with pytest.raises(ValueError, match="has used its 6 decisions"):
             agent.act(0)
     assert PLANNER.delta == 0.1
 
@@ -440,7 +440,7 @@ def test_planners_and_models_that_cannot_reuse_are_refused():
         ({"reuse": 1}, TypeError, "reuse must be"),
         ({"spread": "even"}, ValueError, "spread must be one of"),
         ({"steps": 0, "spread": "union"}, ValueError, "steps must be at least 1"),
-        ({"steps": 5}, ValueError, "steps= is for spread='union'"),
+        ({"steps": 5}, ValueError, "steps= needs spread='union'"),
         ({"planner": pacplan.UCT(gamma=0.7), "spread": "union"}, ValueError, "has none"),
         ({"seed": -1}, ValueError, "seed must be"),
     ],

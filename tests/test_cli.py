@@ -139,7 +139,13 @@ def test_the_discount_of_ones_own_problem_must_be_said(folder, command):
     name, *options = command
     for problem in (f"{folder}:table", "gym:FrozenLake-v1"):
         refused = run(name, problem, *options)
-        assert_refused(refused, 2, f"discount of '{problem}'", "pass --gamma", "--gamma 1 a horizon")
+        assert_refused(
+            refused,
+            2,
+            f"'{problem}' has no default discount",
+            "pass --gamma",
+            "--gamma 1 --horizon too",
+        )
     assert run("plan", f"{folder}:table", "--epsilon", "1", "--gamma", "0.5").code == 0
     assert run("plan", f"{folder}:game", "--epsilon", "1").code == 0  # Games of two have none.
 

@@ -307,7 +307,7 @@ def test_delta_is_shared_among_all():
         ([0], {"spread": "both"}, ValueError, "union"),
         ([0], {"workers": 0}, ValueError, "workers"),
         ([0], {"executor": 3}, TypeError, "Executor"),
-        ([0], {"seeds": [1, 2]}, ValueError, "2 seeds for 1 states"),
+        ([0], {"seeds": [1, 2]}, ValueError, "one entry for each of 1 states, got 2"),
         ([0], {"seeds": 1.5}, TypeError, "seed"),
         ([0], {"budget": 0}, ValueError, "budget"),
         ([0], {"on_interrupt": "stop"}, ValueError, "on_interrupt"),
@@ -329,7 +329,7 @@ def test_more_refusals():
         pacplan.plan_many(TABLE, [0], epsilon=1.0, delta=0.1, gamma=0.7, colour="red")
     lock = threading.Lock()
     local = pacplan.Simulator(lambda s, a, rng: (s, float(lock.locked()), False), actions=2)
-    with pytest.raises(TypeError, match="a connection or an open file belongs to one process"):
+    with pytest.raises(TypeError, match="Create locks, connections and open files in your function"):
         next(UCT.plan_many(local, [0, 1], workers=2, budget=50))
     assert next(UCT.plan_many(local, [0], workers=1, budget=50)).samples == 50
 

@@ -115,7 +115,7 @@ def test_it_is_a_mapping():
     assert set(policy.values()) == set(CHANCES)
     assert policy[np.int64(1), 2] == policy[[1, 2]] == policy[1, 2]
     assert repr(policy) == "<Policy: 16 actions>"
-    with pytest.raises(KeyError, match=r"nothing is known of the state \(9, 9\)"):
+    with pytest.raises(KeyError, match=r"the policy does not know the state \(9, 9\)"):
         policy[9, 9]
     with pytest.raises(ValueError, match="read-only"):
         policy.upper.content[0, 0] = 0.0

@@ -135,9 +135,9 @@ class Agent:
             planner.check_reuse(model)
         self._delta: float | None = getattr(planner, "delta", None)
         if self.spread == "union" and self._delta is None:
-            raise ValueError(f"spread='union' shares delta among decisions, and {planner!r} has none")
+            raise ValueError(f"spread='union' shares delta among decisions, but {planner!r} has none")
         if self.steps is not None and self.spread == "none":
-            raise ValueError("steps= is for spread='union'; leave it out or pass that as well")
+            raise ValueError("steps= needs spread='union'; remove it, or pass both")
         if not isinstance(seed, np.random.SeedSequence):
             entropy = None if seed is None else checks.integer("seed", seed, least=0)
             seed = np.random.SeedSequence(entropy)
@@ -167,8 +167,8 @@ class Agent:
         """
         if self.steps is not None and len(self.history) == self.steps:
             raise ValueError(
-                f"the episode has had its {self.steps} decisions, among which delta was shared; call "
-                "reset() before the next episode, or give a larger steps="
+                f"the episode has used its {self.steps} decisions, which share delta; call reset() "
+                "before the next episode, or pass a larger steps="
             )
         state = self._state(state, observation)
         kept = self._kept(state)
@@ -211,8 +211,8 @@ class Agent:
         """The state of the model that is meant."""
         if self.reuse and observation is None and self.model.needs_observations:
             raise ValueError(
-                "the model has a key, so its environment is recognised by what it shows: "
-                "act(env, observation), or pass reuse=False"
+                "the model has a key= of the observation; call act(env, observation), or pass "
+                "reuse=False"
             )
         if given is None:
             return self.model.initial_state()
@@ -220,8 +220,8 @@ class Agent:
             return given
         if not hasattr(self.model, "state_of"):
             raise TypeError(
-                f"act() got an environment, {given!r}, but {self.model!r} is not made of one; make the "
-                "model with pacplan.from_gymnasium(env), or pass a state"
+                f"act() got the environment {given!r}, but {self.model!r} is not made from one; make "
+                "the model with pacplan.from_gymnasium(env), or pass a state"
             )
         return self.model.state_of(given, observation)
 

@@ -200,12 +200,14 @@ class Auto(Planner):
         sampled: dict[str, Any] = {"epsilon": self._accuracy(model), "delta": self.delta}
         if model.two_player:
             if gamma is not None:
-                raise ValueError("a game of two players has no discount: leave gamma out")
+                raise ValueError("a game of two players has no discount; remove gamma=")
             given = given if merge == "auto" else given | {"merge": merge}
             _check_names(UGapEMCTS, given)
             return [UGapEMCTS(**sampled, **given)]
         if gamma is None:
-            raise TypeError("plan() needs gamma, the discount: pass gamma=1 and horizon= for none")
+            raise TypeError(
+                "plan() needs gamma, the discount; for no discount pass gamma=1 and horizon="
+            )
         _check_names(Bracket, given)
         certain = {"epsilon": sampled["epsilon"], "gamma": gamma}
         sampled["gamma"] = gamma
@@ -234,8 +236,8 @@ class Auto(Planner):
                 if planner.identity == written:
                     return Choice(planner, ", as chosen before")
             raise ValueError(
-                f"the checkpoint is from another planner: it was written for {written}, and with these "
-                f"settings it would be one such as {candidates[0]!r}"
+                f"the checkpoint belongs to another planner: it was written for {written}, but these "
+                f"settings choose one such as {candidates[0]!r}"
             )
         candidates[0].check_query(task.query(), task.limits)  # Before the first call.
         choice = self._chosen(task, candidates, interrupt)
@@ -248,7 +250,7 @@ class Auto(Planner):
     def _chosen(self, task: Task, candidates: list[Planner], interrupt: Interrupt | None) -> Choice:
         first, model = candidates[0], task.model
         if isinstance(first, UGapEMCTS):
-            return Choice(first, ", which is for games of two players")
+            return Choice(first, ", because the model is a game of two players")
         if isinstance(first, ValueIteration):
             return Choice(first, ", because every probability is known")
         seen = self._seen(task, candidates, interrupt)
@@ -257,8 +259,8 @@ class Auto(Planner):
         canopy, atlas = _of(candidates, Canopy), _of(candidates, Atlas)
         if canopy is not None and seen is not None and not seen.successors_recur:
             why = (
-                f": of {seen.again} calls of the same pairs {seen.recurred or 'none'} led where "
-                "another had, so every successor may be new"
+                f", because every successor may be new: of {seen.again} repeated calls, "
+                f"{seen.recurred or 'none'} led to a known state"
             )
             return Choice(canopy, why, seen)
         alone = task.crew is None and task.checkpoint is None and task.reuse is None
@@ -277,8 +279,8 @@ class Auto(Planner):
         candidates = self.candidates(model)
         bracket = next(p for p in candidates if isinstance(p, Bracket) and p.merge != "stationary")
         why = (
-            f", after Atlas had found {growing.states:,} states in {growing.calls:,} calls and new "
-            "ones kept coming"
+            f", because new states kept coming when Atlas had found {growing.states:,} in "
+            f"{growing.calls:,} calls"
         )
         return Choice(bracket, why, choice.look)
 

@@ -27,7 +27,7 @@ def finite_horizon(model: Table, *, gamma: float, horizon: int) -> NDArray[np.fl
     discount = check_discount(gamma)
     steps = checks.integer("horizon", horizon, least=1)
     if model.steps is not None and steps > model.steps:
-        raise ValueError(f"the model is defined for {model.steps} steps, horizon is {steps}")
+        raise ValueError(f"horizon must be at most the model's {model.steps} steps, got {steps}")
     rewards, probabilities, successors = model.sparse()
     values = np.zeros(model.states)
     result = np.empty((steps, *rewards.shape[-2:]))
@@ -90,11 +90,11 @@ def check_tables(model: Any) -> None:
     """Raise unless the model has tables, and a single player."""
     if not (isinstance(model, Model) and model.known):
         raise TypeError(
-            "exact values are computed from tables, so the model must be a TabularMDP, or publish one "
-            f"in its form; got {model!r:.120}"
+            "exact values need a table: the model must be a TabularMDP, or publish its table like one; "
+            f"got {model!r:.120}"
         )
     if model.two_player:
-        raise ValueError("exact values are those of one player, and this model is a game of two")
+        raise ValueError("exact values need a model with one player, but this one is a game of two")
 
 
 def check_discount(gamma: float) -> float:

@@ -44,7 +44,7 @@ class Charted(Mapping[Any, Any]):
         number = self._numbers.get(key_of(state), NONE)
         if number == NONE or self.chosen[h, number] == NONE:
             after = "" if self.horizon is None else f" after {h} steps (keys are: state, steps)"
-            raise KeyError(f"nothing is known of the state {state!r}{after}; plan from there")
+            raise KeyError(f"the policy does not know the state {state!r}{after}; plan from there")
         return self._told(h, number)
 
     def _split(self, key: Any) -> tuple[Any, int]:
@@ -54,7 +54,7 @@ class Charted(Mapping[Any, Any]):
                 return state, int(h)
         raise KeyError(
             f"{key!r}: with a horizon the action depends on the steps taken; ask for (state, steps), "
-            f"steps in 0, ..., {len(self.chosen) - 1}"
+            f"with steps in 0, ..., {len(self.chosen) - 1}"
         )
 
     def _told(self, h: int, number: int) -> Any:

@@ -65,7 +65,7 @@ def check_discount(problem: str, planner: str, settings: Mapping[str, Any]) -> N
     lacks = "gamma" not in settings and "gamma" in signature(_planner_class(planner)).parameters
     if lacks and problem_imports(problem):
         raise ValueError(
-            f"the discount of {problem!r} is not known: pass gamma=, and with gamma=1 a horizon too"
+            f"{problem!r} has no default discount; pass gamma=, and with gamma=1 horizon= too"
         )
 
 
@@ -94,7 +94,7 @@ def _planner_class(name: str) -> type[Planner]:
         return planners[name]
     if ":" not in name:
         known = ", ".join(planners)
-        raise ValueError(f"there is no planner {name!r}; try {known}, or your own module:class")
+        raise ValueError(f"unknown planner {name!r}; choose one of {known}, or your own module:class")
     found: type[Planner] = register(named(name))
     return found
 
@@ -148,7 +148,7 @@ def problem_maker(
         found = getattr(envs, name)
     else:
         known = ", ".join(envs.__all__)
-        raise ValueError(f"there is no problem {name!r}; try {known}, or your own module:name")
+        raise ValueError(f"unknown problem {name!r}; choose one of {known}, or your own module:name")
     # A class has the attributes of its instances, but is not one.
     if isinstance(found, Model) and not isinstance(found, type):
         if settings:
@@ -190,8 +190,7 @@ def _check_arguments(
         takes.bind(**_with_seed(0 if seeded and takes_seed else None, settings))
     except TypeError as error:
         raise ValueError(
-            f"{name!r}, which is to make a model, cannot be called like this: {error}; it takes {takes}"
-            f"{instead(function)}"
+            f"cannot make a model by calling {name!r}: {error}; it takes {takes}{instead(function)}"
         ) from None
     return takes_seed
 

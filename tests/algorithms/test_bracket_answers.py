@@ -95,7 +95,7 @@ def test_forced_grid_is_fine_enough(lens, epsilon):
 @pytest.mark.parametrize("ends", [False, True])
 def test_what_is_declared_agrees_with_dynamic_programming(rewards, transitions, ends):
     if "unknown" not in (rewards, transitions):
-        pytest.skip("nothing is left to chance")
+        pytest.skip("nothing is random")
     rng = np.random.default_rng(3)
     kind = Kind(3, 2, 1 if transitions == "deterministic" else 2, "none", ends, (-1.0, 2.0), False)
     for seed in range(5):

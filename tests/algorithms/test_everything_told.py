@@ -38,7 +38,7 @@ def test_where_nothing_is_left_to_chance_there_is_nothing_to_bet_on(told):
     model = table(np.random.default_rng(0), 1, "none")
     settings = {"epsilon": 0.1, "delta": 0.1, "gamma": 0.9}
     for more in ({"horizon": 2}, {"horizon": 1, "transitions": "unknown"}):
-        with pytest.raises(ValueError, match="nothing is left to chance"):
+        with pytest.raises(ValueError, match="nothing is random"):
             pacplan.Bracket(**settings, **(told | more)).plan(model, 0, seed=0)
 
 
@@ -116,7 +116,7 @@ def test_a_value_needs_an_accuracy():
 
 def test_a_declaration_that_a_table_contradicts():
     model = table(np.random.default_rng(0))
-    with pytest.raises(ValueError, match="declared deterministic"):
+    with pytest.raises(ValueError, match="='deterministic', but"):
         pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.9, horizon=2, rewards="deterministic").plan(
             model, 0, seed=0
         )

@@ -252,11 +252,11 @@ def test_refusals():
         coin = pacplan.TabularMDP([[[0.5, 0.5]]] * 3, [[[1.0, 0.0]]] * 3, to, terminal)
         assert coin.successors == 1
         for declared in ({}, {"transitions": "deterministic"}):
-            with pytest.raises(ValueError, match=r"OPD plans where .* rewards are random"):
+            with pytest.raises(ValueError, match=r"OPD needs .* rewards are random"):
                 pacplan.OPD(gamma=0.7, **declared).plan(coin, 0, budget=10)
-        with pytest.raises(ValueError, match="declared deterministic, and this model's are random"):
+        with pytest.raises(ValueError, match="but this model's rewards are random"):
             pacplan.OPD(gamma=0.7, **FIXED).plan(coin, 0, budget=10)
-    with pytest.raises(ValueError, match="transitions were declared deterministic"):
+    with pytest.raises(ValueError, match="transitions='deterministic', but"):
         pacplan.OPD(gamma=0.7, **FIXED).plan(pacplan.envs.garnet(seed=0), 0, budget=10)
 
 
@@ -277,7 +277,7 @@ def test_of_a_simulator_both_must_be_declared(successors, declared, missing):
     if not missing:
         assert planner.plan(model, 0, seed=0).certified
         return
-    with pytest.raises(ValueError, match="OPD plans where nothing is random") as refusal:
+    with pytest.raises(ValueError, match="OPD needs a problem without randomness") as refusal:
         planner.plan(model, 0, seed=0)
     said = [word for word in ("transitions=", "rewards=") if word in str(refusal.value)]
     assert said == missing

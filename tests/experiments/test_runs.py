@@ -141,7 +141,7 @@ def test_a_run_that_raises_is_a_row_and_the_others_go_on(tmp_path):
         if record.problem_seed % 2:
             assert record.error == f"ArithmeticError: seed {record.problem_seed} is odd"
         elif record.planner == "opd":
-            assert record.error.startswith("ValueError: OPD plans where")
+            assert record.error.startswith("ValueError: OPD needs a problem")
         else:
             assert record.error == "" and record.samples == 30
     assert timeless(read(tmp_path)) == timeless(records)

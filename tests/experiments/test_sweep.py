@@ -58,7 +58,7 @@ def watched(tmp_path, monkeypatch):
         ("seeds = 1.5\n" + GOOD, "seeds must be a list, got 1.5", False),
         (GOOD + 'label = "two\\nlines"', "label", False),
         (GOOD + '[[planners]]\nname = "uct"\ngamma = 0.7', "twice", True),
-        (GOOD + '[[planners]]\nname = "brue"', "the discount of", True),
+        (GOOD + '[[planners]]\nname = "brue"', "has no default discount", True),
         (GOOD + '[[problems]]\nname = "{m}:make"\ncolour = 1', "it takes (states=20, seed=0)", True),
         (GOOD + '[[problems]]\nname = "{m}:number"', "neither a model nor a function", True),
         (GOOD + '[[problems]]\nname = "gym:Nowhere-v1"', "Nowhere-v1", True),

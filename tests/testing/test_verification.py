@@ -71,8 +71,8 @@ def test_processes_find_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"families": ["tie"]}, "there is no family 'tie'; try ties"),
-        ({"planner": "uct"}, "there is no planner 'uct'; try plan, bracket"),
+        ({"families": ["tie"]}, "unknown family 'tie'; choose one of ties"),
+        ({"planner": "uct"}, "unknown planner 'uct'; choose one of plan, bracket"),
         ({"planner": "bracket", "families": ["games"]}, "none of the planners"),
         ({"planner": "bracket", "promise": Promise()}, "your own planner"),
         ({"plans": 0}, "plans must be at least 1"),

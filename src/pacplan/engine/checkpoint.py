@@ -70,8 +70,8 @@ class Checkpoint:
         for name, value in expected.items():
             if self.header[name] != value:
                 raise ValueError(
-                    f"the checkpoint is from another {name}: it was written for {self.header[name]}, "
-                    f"and this is {value}"
+                    f"the checkpoint belongs to another {name}: it was written for "
+                    f"{self.header[name]}, but this is {value}"
                 )
 
     def write(self, path: Path) -> None:
@@ -102,7 +102,7 @@ class Checkpoint:
         archive, digest = content[:-_DIGEST], content[-_DIGEST:]
         if hashlib.sha256(archive).digest() != digest:
             raise ValueError(
-                f"{path} is not a checkpoint, or it is damaged. Use another copy, or plan anew"
+                f"{path} is not a checkpoint, or it is damaged; use another copy, or plan anew"
             )
         with np.load(io.BytesIO(archive), allow_pickle=False) as found:
             arrays = dict(found)

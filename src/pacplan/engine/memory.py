@@ -50,8 +50,8 @@ class MemoryBudget:
             left = available_memory()
             if left is not None and self.used + more > _SHARE * (self.used + left):
                 raise MemoryError(
-                    f"the search holds {self.used} bytes and needs {more} more, and the machine has "
-                    f"{left} left"
+                    f"the search holds {self.used} bytes and needs {more} more, but the machine has "
+                    f"only {left} left"
                 )
         if self.deadline is not None and time.perf_counter() + more / speed > self.deadline:
             raise OutOfTimeError

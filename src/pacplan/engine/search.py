@@ -381,7 +381,7 @@ class KernelSearch:
             (array.dtype, array.shape[1:]) != (saved[name].dtype, saved[name].shape[1:])
             for name, array in arrays.items()
         ):
-            raise ValueError("the checkpoint is not of this planner and model; plan anew")
+            raise ValueError("the checkpoint belongs to another planner or model; plan anew")
         self.session.recall({name: saved[name] for name in self.session.memory()})
         for name, array in arrays.items():
             if name.startswith("session."):

@@ -245,7 +245,7 @@ class Workers(NamedTuple):
             )
         if getattr(self.executor, "status", "") in ("closing", "closed"):
             raise ValueError(
-                f"executor is a Dask client that is {self.executor.status}; open a new one"
+                f"executor is a Dask client, but it is {self.executor.status}; open a new one"
             )
 
     @property
@@ -312,9 +312,8 @@ def sendable(job: Any, what: str, other: str = "") -> bytes:
         sent: bytes = cloudpickle.dumps(job)
     except Exception as error:
         raise TypeError(
-            f"{what} cannot be sent to other processes: {error}. A lock, a connection or an open file "
-            "belongs to one process: make it inside of your function when it is first called, or pass "
-            f"workers=1{other}"
+            f"{what} cannot be sent to other processes: {error}. Create locks, connections and open "
+            f"files in your function when it is first called, or pass workers=1{other}"
         ) from None
     return sent
 
@@ -469,7 +468,7 @@ def dask_cluster(address: str, workers: int | None = None) -> Iterator[tuple[Exe
     try:
         client = Client(address, timeout=10)
     except (OSError, ValueError) as error:
-        raise ValueError(f"there is no Dask scheduler at {address!r}: {error}") from None
+        raise ValueError(f"cannot reach a Dask scheduler at {address!r}: {error}") from None
     with client:
         yield client.get_executor(), max(1, sum(client.nthreads().values()))
 

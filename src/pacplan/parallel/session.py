@@ -394,7 +394,6 @@ class SpeculativeSession(PythonSession):
             return content(state)
         except UnpicklableError as error:
             raise TypeError(
-                "calls that are made side by side are told apart by their states, and of this one it "
-                f"cannot be seen what it holds: {error}. Use tuples, strings, numbers or dataclasses, "
-                "or leave workers= and executor= out"
+                f"parallel calls need states whose content is visible, but this one holds {error}. "
+                "Use tuples, strings, numbers or dataclasses, or remove workers= and executor="
             ) from error

@@ -133,7 +133,7 @@ def entry_of(planner: Callable[..., Any], promise: Promise | None = None) -> Pla
 
 def _named(what: str, name: str, known: Mapping[str, Any]) -> Any:
     if name not in known:
-        raise ValueError(f"there is no {what} {name!r}; try {', '.join(known)}")
+        raise ValueError(f"unknown {what} {name!r}; choose one of {', '.join(known)}")
     return known[name]
 
 
@@ -148,7 +148,7 @@ def _entries(
     if callable(planner):
         return [entry_of(planner, promise)]
     if promise is not None:
-        raise ValueError("promise is for your own planner; those of pacplan have theirs")
+        raise ValueError("promise= needs your own planner; those of pacplan have theirs")
     chosen = PLANNERS if planner is None else [planner] if isinstance(planner, str) else planner
     return [_named("planner", name, PLANNERS) for name in chosen]
 

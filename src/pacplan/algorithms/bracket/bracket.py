@@ -176,8 +176,8 @@ class Bracket(Targeted, Planner):
         one = self.horizon_for(model, limits.budget) == 1 or model.successors == 1
         if self.rewards != "unknown" and (one or self.transitions != "unknown"):
             raise ValueError(
-                "nothing is left to chance, since rewards and transitions are told: use OPD, or "
-                "ValueIteration for a table, or leave rewards= out"
+                "nothing is random, because rewards and transitions are declared: use OPD, or "
+                "ValueIteration for a table, or remove rewards="
             )
 
     def start(self, query: Query, session: Session) -> BracketSearch:

@@ -227,7 +227,7 @@ class Planner(ABC):
         if spread != "none":
             delta = getattr(self, "delta", None)
             if delta is None:
-                raise ValueError(f"spread={spread!r} shares delta among plans, and {self!r} has none")
+                raise ValueError(f"spread={spread!r} shares delta among plans, but {self!r} has none")
             planner = self.with_delta(shared_delta(delta, states, spread))
         limits = {"budget": budget, "time_limit": time_limit, "memory_limit": memory_limit}
         return plan_all(
@@ -252,7 +252,7 @@ class Planner(ABC):
         crew = crew_of(model, workers, executor, checkpoint)
         if crew is not None and not self.rehearses:
             raise ValueError(
-                f"{type(self).__name__} makes its calls one at a time; leave workers= and executor= out"
+                f"{type(self).__name__} makes one call at a time; remove workers= and executor="
             )
         return crew
 

@@ -42,16 +42,16 @@ def left_to_chance(model: Model, transitions: str, rewards: str) -> list[str]:
     reasons = []
     if transitions != "deterministic" and model.successors != 1:
         reasons.append(
-            "this model's table has more than one successor of some state and action"
+            "in this model's table some state and action has more than one successor"
             if model.known
-            else "nobody said that a state and action has one successor (if so, pass "
+            else "you did not declare that a state and action has one successor (if so, pass "
             'transitions="deterministic")'
         )
     if rewards != "deterministic" and model.random_rewards is not False:
         reasons.append(
             "this model's rewards are random"
             if model.random_rewards
-            else "nobody said that a state and action always pays the same (if so, pass "
+            else "you did not declare that a state and action always pays the same (if so, pass "
             'rewards="deterministic")'
         )
     return reasons

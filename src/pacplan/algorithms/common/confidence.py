@@ -44,8 +44,8 @@ def check_accuracy(epsilon: Any) -> float:
     """Epsilon, at least 0."""
     if isinstance(epsilon, str) and epsilon.endswith("%"):
         raise ValueError(
-            f"epsilon={epsilon!r}: per cent are for pacplan.plan, which chooses the planner; planners "
-            "take a number, in the model's reward units"
+            f"epsilon={epsilon!r}: only pacplan.plan takes per cent; pass a number in the model's "
+            "reward units"
         )
     accuracy = checks.real("epsilon", epsilon)
     if accuracy < 0.0:
@@ -74,12 +74,12 @@ def check_known(planner: Declaring, model: Model) -> None:
     """Refuse to take from a model what it does not publish, or the opposite of what it says."""
     if planner.rewards == "deterministic" and model.random_rewards:
         raise ValueError(
-            "rewards were declared deterministic, and this model's are random; leave rewards= out"
+            "rewards='deterministic', but this model's rewards are random; remove rewards="
         )
     if planner.transitions == "deterministic" and model.known and model.successors != 1:
         raise ValueError(
-            "transitions were declared deterministic, and this model's table has more than one "
-            "successor of some state and action; leave transitions= out"
+            "transitions='deterministic', but in this model's table some state and action has more "
+            "than one successor; remove transitions="
         )
     if "known" in (planner.rewards, planner.transitions) and not model.known:
         raise ValueError(
@@ -147,7 +147,9 @@ class Targeted(DefaultHorizon):
         if self.target == "infinite" and self.gamma == 1.0:
             raise ValueError('target="infinite" needs gamma < 1')
         if self.target == "infinite" and self.epsilon == 0.0:
-            raise ValueError('target="infinite" needs epsilon > 0: a horizon cuts off something')
+            raise ValueError(
+                'target="infinite" needs epsilon > 0, because every horizon cuts off some rewards'
+            )
         if self._horizon is None:
             _ = self.horizon  # Raises if the default would be out of reach.
 
@@ -159,8 +161,8 @@ class Targeted(DefaultHorizon):
             rest = tail(model, self.gamma, horizon)
             if rest >= self.epsilon:
                 raise ValueError(
-                    f"horizon={horizon} cuts off up to {at_most(rest)}, not less than epsilon; "
-                    "give a longer horizon, or none"
+                    f"horizon={horizon} cuts off up to {at_most(rest)}, which is at least "
+                    "epsilon; pass a longer horizon, or none"
                 )
         check_steps(model, horizon)
         if self.gamma > 0.0 and self.gamma ** (horizon - 1) < _LEAST_DISCOUNT:

@@ -53,7 +53,7 @@ def default_horizon(epsilon: float, gamma: float) -> int:
     if gamma == 0.0:
         return 1
     if epsilon == 0.0:
-        raise ValueError("epsilon is too small beside the width of the rewards; pass a horizon")
+        raise ValueError("epsilon is too small for the width of the rewards; pass horizon=")
     exact = (math.log(epsilon) + math.log1p(-gamma) - math.log(2.0)) / math.log(gamma)
     if exact > checks.LARGEST:
         raise ValueError(
@@ -110,8 +110,8 @@ def check_endless(model: Model) -> None:
     """Refuse a model that is defined only for some steps."""
     if model.steps is not None:
         raise ValueError(
-            f"the model is defined for {model.steps} steps, and this planner looks at an infinite "
-            "horizon; use one that takes a horizon, such as MDPGapE"
+            f"the model is defined for {model.steps} steps, but this planner has an infinite horizon; "
+            "use a planner that takes a horizon, such as MDPGapE"
         )
 
 

@@ -179,7 +179,9 @@ def _paired(states: Iterable[Any], seeds: Seeds) -> Iterator[_Task]:
             for i, state in enumerate(states)
         )
     if isinstance(states, Sized) and isinstance(seeds, Sized) and len(states) != len(seeds):
-        raise ValueError(f"there are {len(seeds)} seeds for {len(states)} states; each needs one")
+        raise ValueError(
+            f"seeds must have one entry for each of {len(states)} states, got {len(seeds)}"
+        )
     # As plans go on while states come, what is found wrong later is said then.
     return ((state, seed_sequence(seed)) for state, seed in zip(states, seeds, strict=True))
 

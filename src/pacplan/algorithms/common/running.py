@@ -110,11 +110,11 @@ def _check_model(planner: "Planner", model: Model) -> None:
     """Refuse a model of another kind than the planner is for."""
     name = type(planner).__name__
     if model.two_player and not planner.two_player:
-        raise ValueError(f"{name} plans for one player, and this model is a game of two; use UGapEMCTS")
+        raise ValueError(f"{name} plans for one player, but this model is a game of two; use UGapEMCTS")
     if planner.two_player and not model.two_player:
         raise ValueError(
-            f"{name} plans in two-player games, which say so by two_player=True, as envs.game_tree "
-            "does; this model has one player"
+            f"{name} plans in two-player games, such as envs.game_tree, but this model has one "
+            "player. For a game, declare two_player=True"
         )
     if not (planner.reads or all(map(math.isfinite, model.reward_range))):
         raise ValueError(f"{name} needs a range of rewards: pass reward_range= to the model")
@@ -125,7 +125,7 @@ def _keeper(planner: "Planner", task: Task) -> CheckpointKeeper | None:
     if task.checkpoint is None:
         return None
     if not planner.keeps_checkpoints:
-        raise ValueError(f"{type(planner).__name__} writes no checkpoints; leave checkpoint= out")
+        raise ValueError(f"{type(planner).__name__} writes no checkpoints; remove checkpoint=")
     header: dict[str, Any] = {
         "version": __version__,
         "planner": planner.identity,
@@ -157,16 +157,14 @@ def crew_of(
     crew.check()
     if model.compiled:
         raise ValueError(
-            "workers= and executor= are for slow simulators in Python, and this model is compiled: a "
-            "call takes less time than handing it to others. Leave them out"
+            "workers= and executor= only help slow Python simulators, but this model is compiled. "
+            "Remove them"
         )
     if not model.anywhere:
         raise ValueError(
-            "workers= and executor= are for pacplan.Simulator, whose function can be called in several "
-            "places at once, and this model's cannot; leave them out"
+            "workers= and executor= need a pacplan.Simulator, because other models cannot be called "
+            "in parallel. Remove them"
         )
     if checkpoint is not None:
-        raise ValueError(
-            "a plan with workers= or executor= writes no checkpoints; leave checkpoint= out"
-        )
+        raise ValueError("a plan with workers= or executor= writes no checkpoints; remove checkpoint=")
     return crew

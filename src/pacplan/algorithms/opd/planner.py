@@ -102,7 +102,7 @@ class OPD(Planner):
         check_known(self, model)
         reasons = left_to_chance(model, self.transitions, self.rewards)
         if reasons:
-            raise ValueError(f"OPD plans where nothing is random, and {', and '.join(reasons)}")
+            raise ValueError(f"OPD needs a problem without randomness, but {', and '.join(reasons)}")
         if self.merge == "stationary":
             check_stationary(model, "what follows a state depends on the step; use merge='depth'")
         check_limits(self, limits, model, ends=bool(self.epsilon))
