@@ -1,12 +1,9 @@
 """The layout of the search tree: the pairs of a node lie side by side, also where it was cut out."""
 
-import mmap
-
 import numpy as np
 import pytest
 
 import pacplan
-from pacplan.engine.mapped import resized
 from pacplan.engine.tree import BLOCK, NONE
 
 
@@ -69,15 +66,3 @@ def test_links_that_spare_a_walk_agree_with_the_lists():
         for pair in (pair for pairs in lists(whole) for pair in pairs):
             outcomes = [outcome.node for outcome in whole.outcomes(pair)]
             assert [*outcomes, NONE, NONE][1] == whole.pairs["other"][pair]
-
-
-def test_large_arrays_grow_in_place_and_are_zero_where_they_are_new():
-    rows = resized(np.zeros(10, np.int64), 1 << 19)
-    address = rows.ctypes.data
-    rows[:] = 7
-    for size in (1 << 20, 12345, 1 << 19):
-        before = rows[:size].copy()
-        rows = resized(rows, size)
-        assert len(rows) == size
-        assert (rows[: len(before)] == before).all() and not rows[len(before) :].any()
-        assert not hasattr(mmap, "MADV_HUGEPAGE") or rows.ctypes.data == address

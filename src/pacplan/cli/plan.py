@@ -152,7 +152,7 @@ def _check_checkpoint(asked: Namespace) -> None:
     written = saved.header["state"]
     state = written if asked.state is None else plain_state(asked.state)
     for name, wanted, kept in (
-        ("seed", asked.seed, saved.entropy),
+        ("seed", asked.seed, saved.seed.entropy),
         ("budget", asked.budget, saved.budget),
         ("state", state, written),
     ):

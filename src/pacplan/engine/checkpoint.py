@@ -14,21 +14,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from pacplan.engine.search import KernelSearch
+
 _logger = logging.getLogger("pacplan")
 _HEADER = "header"
 _DIGEST = hashlib.sha256().digest_size
-
-
-class Start(NamedTuple):
-    """Where a search begins: what it has done already."""
-
-    seconds: float = 0.0
-    episodes: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +43,8 @@ class Checkpoint:
     @property
     def seed(self) -> np.random.SeedSequence:
         """The seed of the plan."""
-        return np.random.SeedSequence(self.entropy, spawn_key=tuple(self.header["spawn_key"]))
-
-    @property
-    def entropy(self) -> Any:
-        """Of the plan's seed."""
-        return self.header["entropy"]
+        entropy, key = self.header["entropy"], self.header["spawn_key"]
+        return np.random.SeedSequence(entropy, spawn_key=tuple(key))
 
     @property
     def budget(self) -> int | None:
@@ -154,8 +146,8 @@ class CheckpointKeeper:
         self.every = every
         self._path, self._header, self._saved = path, header, saved
 
-    def start(self, search: Any) -> Start:
-        """Put a search that has made no call yet where the checkpoint says.
+    def start(self, search: "KernelSearch") -> float:
+        """Put a search that has made no call yet where the checkpoint says; returns seconds it took.
 
         Raises:
             OSError: the first checkpoint cannot be written.
@@ -166,11 +158,11 @@ class CheckpointKeeper:
         saved, self._saved = self._saved, None
         if saved is None:
             self._write(search, 0.0)
-            return Start()
+            return 0.0
         search.restore(saved.arrays)
-        return Start(float(saved.header["seconds"]), int(search.report["episodes"]))
+        return float(saved.header["seconds"])
 
-    def save(self, search: Any, seconds: float) -> None:
+    def save(self, search: "KernelSearch", seconds: float) -> None:
         """Save the search between two chunks.
 
         If that fails, as on a full disk, the last checkpoint is kept and the search goes on.
@@ -184,6 +176,6 @@ class CheckpointKeeper:
                 error,
             )
 
-    def _write(self, search: Any, seconds: float) -> None:
+    def _write(self, search: "KernelSearch", seconds: float) -> None:
         header = {**self._header, "seconds": seconds}
         Checkpoint(header, search.saved_arrays()).write(self._path)

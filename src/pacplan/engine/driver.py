@@ -13,17 +13,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.core import checks
 from pacplan.engine.calls import BROKEN, CHUNK_DONE, FULL, RULE, SPENT
-from pacplan.engine.checkpoint import Start
+from pacplan.engine.checkpoint import CheckpointKeeper
 from pacplan.engine.curve import FIRST_MARK
 from pacplan.engine.interrupts import Interrupt, enclosing, interrupts, remember
-from pacplan.models.protocol import Session
+
+if TYPE_CHECKING:
+    from pacplan.engine.search import KernelSearch
 
 # A chunk should take about this long: short enough for Ctrl-C, long enough to cost nothing.
 _CHUNK_SECONDS = 0.05
@@ -70,69 +72,9 @@ class Snapshot:
     search: int = 0
 
 
-class Search(Protocol):
-    """A search under way, as the driver sees it."""
-
-    session: Session
-    horizon: int
-    """Most calls to the model in an episode."""
-    target: float | None
-    """The gap at which the search stops by its own rule."""
-    waits: bool
-    """Whether a deadline waits for a call under way, and so can wait for the first episode."""
-
-    def prepare(self) -> int:
-        """Load what the search needs, or have it compiled; returns how it ended, as `advance`.
-
-        The clock stands still meanwhile: no time of the search should go by while it waits for kernels.
-        """
-
-    @property
-    def slow(self) -> bool:
-        """Whether an episode may take long."""
-
-    def stop_at(self, deadline: float | None) -> None:
-        """Begin no call to the model after this reading of `time.perf_counter`."""
-
-    def finishing(self) -> float:
-        """Seconds, at most, that the plan takes to make once the search has ended."""
-
-    def halt(self) -> None:
-        """Begin no further call to the model. May come from another thread."""
-
-    def advance(self, episodes: int, calls: int) -> int:
-        """Play at most `episodes` more, until `calls` in all; returns how it ended."""
-
-    def snapshot(self, seconds: float) -> Snapshot:
-        """How the search stands."""
-
-    def note(self) -> bool:
-        """Add how the search stands to its curve; returns whether it has one: bounds that close in."""
-
-    @property
-    def notes(self) -> bool:
-        """Whether `note` is to be called; otherwise it does that itself, or has no curve."""
-
-    def broken_promise(self) -> Exception:
-        """The error for a model that broke a promise."""
-
-
 Callback = Callable[[Snapshot], Any]
 Display = AbstractContextManager[Callable[[Snapshot], None] | None]
 """Shows snapshots while it is open; None: nothing shows them."""
-
-
-class Keeper(Protocol):
-    """Writes checkpoints."""
-
-    every: float
-    """Seconds between two of them."""
-
-    def start(self, search: Any) -> Start:
-        """Put the search where it resumes, before its first chunk."""
-
-    def save(self, search: Any, seconds: float) -> None:
-        """Save the search between two chunks."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +87,7 @@ class Limits:
     callback: Callback | None = None
     chunk: int | None = None
     raise_interrupts: bool = False
-    keeper: Keeper | None = None
+    keeper: CheckpointKeeper | None = None
 
     @property
     def any(self) -> bool:
@@ -199,7 +141,7 @@ class Ending(NamedTuple):
     interrupted: bool
 
 
-def drive(search: Search, limits: Limits, began: float, display: Display) -> Ending:
+def drive(search: "KernelSearch", limits: Limits, began: float, display: Display) -> Ending:
     """Run a search to its end. `began` is the reading of `time.perf_counter` that time counts from."""
     outer = None if limits.raise_interrupts else enclosing()
     before = time.perf_counter()
@@ -211,10 +153,10 @@ def drive(search: Search, limits: Limits, began: float, display: Display) -> End
         _reason(search, search.advance(0, 0), True)
         remember(True)
         return Ending("interrupt", 0.0, True)
-    earlier = Start() if limits.keeper is None else limits.keeper.start(search)
     deadline = None if limits.time_limit is None else start + limits.time_limit
-    start -= earlier.seconds
-    pace = _Pace(limits, search, earlier.episodes)
+    if limits.keeper is not None:
+        start -= limits.keeper.start(search)
+    pace = _Pace(limits, search)
     reason = ""
     raised: BaseException | None = None
     with (
@@ -238,7 +180,7 @@ def drive(search: Search, limits: Limits, began: float, display: Display) -> End
 
 
 def _loop(
-    search: Search,
+    search: "KernelSearch",
     limits: Limits,
     pace: "_Pace",
     start: float,
@@ -300,7 +242,7 @@ def _answer(limits: Limits, snapshot: Snapshot, interrupt: Interrupt) -> str:
         return "interrupt"
 
 
-def _reason(search: Search, status: int, raise_interrupts: bool) -> str:
+def _reason(search: "KernelSearch", status: int, raise_interrupts: bool) -> str:
     """Why a search must end after a chunk, or "" to go on. Raises what the model raised."""
     if status == CHUNK_DONE:
         return ""
@@ -329,14 +271,14 @@ class _Pace:
         marked: whether a point of the curve is due.
     """
 
-    def __init__(self, limits: Limits, search: Search, played: int) -> None:
+    def __init__(self, limits: Limits, search: "KernelSearch") -> None:
         self._fixed = limits.chunk
         self._calls_back = limits.callback is not None
         first = 1 if search.slow else max(1, _FIRST_CHUNK // search.horizon)
         self._next = first if limits.chunk is None else limits.chunk
-        self._played = played
+        self._played = int(search.report["episodes"])
         self._due = 1
-        while self._due <= played:
+        while self._due <= self._played:
             self._due = _after(self._due)
         self._mark = FIRST_MARK if search.notes else _ANY_NUMBER
         self.marked = False
@@ -375,7 +317,7 @@ def _after(due: int) -> int:
 
 
 @contextmanager
-def _alarm(search: Search, deadline: float) -> Iterator[None]:
+def _alarm(search: "KernelSearch", deadline: float) -> Iterator[None]:
     """Halt a search at its deadline, from a thread of its own: kernels run without Python's lock."""
     search.stop_at(deadline)
     over = threading.Event()

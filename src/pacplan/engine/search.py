@@ -363,12 +363,8 @@ class KernelSearch:
 
     def saved_arrays(self) -> dict[str, NDArray[Any]]:
         """The same for a checkpoint: without the records of the tree that are not in use."""
-        return {name: array[: self._in_use(name)] for name, array in self.state_arrays().items()}
-
-    def _in_use(self, name: str) -> int | None:
-        """How many records of an array are in use, if it is one of the tree's; None: all."""
-        nodes, pairs = map(int, self.tree.arrays().used)
-        return {"tree.nodes": nodes, "tree.pairs": pairs}.get(name)
+        tree = {"tree.nodes": self.tree.nodes, "tree.pairs": self.tree.pairs}
+        return self.state_arrays() | tree
 
     def restore(self, saved: Mapping[str, NDArray[Any]]) -> None:
         """Put a search that was set up in the same way where a checkpoint's arrays found it.
@@ -376,22 +372,18 @@ class KernelSearch:
         Raises:
             ValueError: the arrays are not those of this search.
         """
-        arrays = self.state_arrays()
+        arrays, memory = self.state_arrays(), self.session.memory()
         if saved.keys() != arrays.keys() or any(
             (array.dtype, array.shape[1:]) != (saved[name].dtype, saved[name].shape[1:])
             for name, array in arrays.items()
         ):
             raise ValueError("the checkpoint belongs to another planner or model; plan anew")
-        self.session.recall({name: saved[name] for name in self.session.memory()})
-        for name, array in arrays.items():
-            if name.startswith("session."):
-                continue
-            found = saved[name]
-            rows = len(found) if self._in_use(name) is None else max(len(found), len(array))
+        self.session.recall({name: saved[name] for name in memory})
+        for name in arrays.keys() - memory.keys():
+            array, found = arrays[name], saved[name]
             self.memory.request(max(0, found.nbytes - array.nbytes))
-            array = self.sized(name, array, (rows, *array.shape[1:]))
-            array[: len(found)] = found
-            array[len(found) :] = np.zeros((), array.dtype)
+            array.resize(found.shape, refcheck=False)
+            array[...] = found
         # A deadline that came while it was saved is not that of the search that goes on.
         for field in ("promise", "state", "action", "h", "halt", "refused"):
             self.report[field] = 0
@@ -404,28 +396,14 @@ class KernelSearch:
         """
         arrays = {} if before is None else before.arrays
         for name, array in self.state_arrays().items():
-            kept = arrays.get(name)
-            if kept is None or kept.shape != array.shape:
-                kept = arrays[name] = np.empty_like(array)
-            _copy(array, kept)
+            _copy(array, arrays.setdefault(name, np.empty(0, array.dtype)))
         return Kept(arrays, self.memory.used)
 
     def put_back(self, kept: Kept) -> None:
         """Put the search back to where it stood."""
         for name, array in self.state_arrays().items():
-            saved = kept.arrays[name]
-            _copy(saved, self.sized(name, array, saved.shape))
+            _copy(kept.arrays[name], array)
         self.memory.used = kept.used
-
-    def sized(self, name: str, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """One of the arrays, made to be of this shape."""
-        if shape == array.shape:
-            return array
-        if name in ("tree.nodes", "tree.pairs"):
-            self.tree.fit(name.removeprefix("tree."), shape[0])
-        else:
-            array.resize(shape, refcheck=False)
-        return self.state_arrays()[name]
 
 
 def _named_arrays(group: Any, prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:
@@ -438,7 +416,8 @@ def _named_arrays(group: Any, prefix: str = "") -> Iterator[tuple[str, NDArray[A
 
 
 def _copy(source: NDArray[Any], target: NDArray[Any]) -> None:
-    """Copy an array to one of the same kind: records as bytes, since NumPy would copy every field."""
-    if target.dtype.names is not None:
+    """Copy an array to another of the same type, which is made to be of its shape."""
+    target.resize(source.shape, refcheck=False)
+    if target.dtype.names is not None:  # As bytes: NumPy would copy field by field.
         source, target = source.reshape(-1).view(np.uint8), target.reshape(-1).view(np.uint8)
     target[...] = source

@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 from pacplan.compiled.jit import PART, inlined
 from pacplan.compiled.prefetch import begin_to_load
 from pacplan.core.keys import signs
-from pacplan.engine.mapped import resized
 from pacplan.engine.memory import MemoryBudget
 
 NONE = -1
@@ -306,15 +305,13 @@ class SearchTree:
         """The records for a kernel. Valid until the next `reserve`: never keep them."""
         return TreeArrays(self._nodes, self._pairs, self._used)
 
-    def reserve(self, nodes: int, pairs: int, room: MemoryBudget) -> None:
+    def reserve(self, nodes: int, pairs: int, memory: MemoryBudget) -> None:
         """Make room for more records, growing by half at a time."""
-        self._nodes = _grown(self._nodes, int(self._used[0]) + nodes, room)
-        self._pairs = _grown(self._pairs, int(self._used[1]) + pairs, room)
-
-    def fit(self, group: str, rows: int) -> None:
-        """Make room for so many records of a group, "nodes" or "pairs", and no more."""
-        name = f"_{group}"
-        setattr(self, name, resized(getattr(self, name), rows))
+        nodes, pairs = nodes + int(self._used[0]), pairs + int(self._used[1])
+        if max(nodes, pairs) >= MOST_RECORDS:
+            raise MemoryError("the search tree has reached 2**31 records")
+        self._nodes = memory.extend(self._nodes, nodes)
+        self._pairs = memory.extend(self._pairs, pairs)
 
     def close(self, read: Reader, acting: NDArray[np.int32] | None = None) -> None:
         """End of the search: give back the room that is not in use, and learn how to read pairs.
@@ -323,8 +320,8 @@ class SearchTree:
         """
         self._read = read
         self._acting = None if acting is None else acting[: int(self._used[0])].copy()
-        self._nodes = resized(self._nodes, int(self._used[0]))
-        self._pairs = resized(self._pairs, int(self._used[1]))
+        self._nodes.resize(int(self._used[0]), refcheck=False)
+        self._pairs.resize(int(self._used[1]), refcheck=False)
 
     def below(self, node: int) -> "SearchTree":
         """A copy of all that lies below a node, counts included, as a tree whose root is that node."""
@@ -481,9 +478,3 @@ def _chained(link: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:
         found.append(link)
         link = after[link]
     return np.concatenate(found)
-
-
-def _grown(records: Records, needed: int, room: MemoryBudget) -> Records:
-    if needed >= MOST_RECORDS:
-        raise MemoryError("the search tree has reached 2**31 records")
-    return resized(records, room.rows(records, needed))

@@ -16,7 +16,6 @@ import numpy as np
 
 from pacplan.core.notes import lost
 from pacplan.engine.calls import CHUNK_DONE
-from pacplan.engine.driver import Snapshot
 from pacplan.engine.search import Kept, KernelSearch
 from pacplan.models.simulator import Simulator
 from pacplan.parallel.dask import Actors
@@ -51,41 +50,24 @@ class SpeculativeSearch:
         search.problem["ties_by_episode"] = True
         self.session = session
         session.episodes = lambda: int(search.report["episodes"])
-        self.horizon, self.target, self.notes = search.horizon, search.target, search.notes
         self._deadline: float | None = None
         self._halted = False
         self._kept: Kept | None = None
 
-    def prepare(self) -> int:
-        """Load what the search needs, or have it compiled; makes the root."""
-        return self._search.prepare()
+    def __getattr__(self, name: str) -> Any:
+        """All else is the search's own."""
+        return getattr(self._search, name)
 
     def stop_at(self, deadline: float | None) -> None:
         """Begin no call to the model after this reading of `time.perf_counter`."""
         self._deadline = deadline
         self._search.stop_at(deadline)
 
-    def finishing(self) -> float:
-        """Seconds, at most, that the plan takes to make once the search has ended."""
-        return self._search.finishing()
-
     def halt(self) -> None:
         """Use no further call to the model. May come from another thread."""
         self._halted = True
         self._search.halt()
         self.session.wake()
-
-    def snapshot(self, seconds: float) -> Snapshot:
-        """How the search stands."""
-        return self._search.snapshot(seconds)
-
-    def note(self) -> bool:
-        """Add how the search stands to its curve; returns whether there are bounds."""
-        return self._search.note()
-
-    def broken_promise(self) -> Exception:
-        """The error for a model that broke a promise."""
-        return self._search.broken_promise()
 
     def advance(self, episodes: int, calls: int) -> int:
         """Play at most `episodes` more, until `calls` in all; returns how it ended."""
@@ -129,10 +111,8 @@ def calls_made(
         seed: of the plan.
         workers: who makes the calls.
     """
-    job, executor = (
-        OneCall(model.step, model.stationary, seed.entropy, seed.spawn_key),
-        workers.executor,
-    )
+    job = OneCall(model.step, model.stationary, seed.entropy, seed.spawn_key)
+    executor = workers.executor
     call: tuple[Any, ...] = (job,)
     with ExitStack() as stack:
         if hasattr(executor, "get_executor"):
