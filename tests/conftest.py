@@ -99,7 +99,7 @@ def clock(monkeypatch):
     fake = Clock()
     for module in (
         "algorithms.common.running",
-        "algorithms.stop",
+        "algorithms.common.recursion",
         "models.sessions",
         "engine.driver",
         "engine.memory",

@@ -471,7 +471,7 @@ def test_ctrl_c(rule, end, tmp_path):
         (UCT, MODEL, {"executor": 3}, TypeError, "Executor"),
         (UCT, MODEL, {"workers": 2, "checkpoint": "file"}, ValueError, "no checkpoints"),
         (UCT, models.GARNET, {"workers": 2}, ValueError, "compiled"),
-        (make("stop"), MODEL, {"workers": 2}, ValueError, "one call at a time"),
+        (make("atlas"), MODEL, {"workers": 2}, ValueError, "one call at a time"),
         (
             UCT,
             over(partial(models.step, threading.Lock())),

@@ -47,9 +47,7 @@ SKIPPED = {
     "op-mdp": ("other seeds", *SIMULATED),
     "canopy": ("python model", "jitted model"),
     "atlas": ("python model", "jitted model"),
-    "stop": ("memory",),
     "sparse-sampling": ("memory",),
-    "smooth-cruiser": ("memory",),
 }
 
 

@@ -100,8 +100,8 @@ def test_trail_blazer_in_other_units():
     shifted = pacplan.TabularMDP(
         probabilities, 10 * rewards - 8, successors=successors, reward_range=(-8, 2)
     )
-    plan = pacplan.TrailBlazer(epsilon=0.6, delta=0.1, gamma=0.3).plan(scaled, 0, seed=3)
-    same = pacplan.TrailBlazer(epsilon=6, delta=0.1, gamma=0.3).plan(shifted, 0, seed=3)
+    plan = pacplan.TrailBlazer(epsilon=0.8, delta=0.1, gamma=0.3).plan(scaled, 0, seed=3)
+    same = pacplan.TrailBlazer(epsilon=8, delta=0.1, gamma=0.3).plan(shifted, 0, seed=3)
     assert same.samples == plan.samples
     assert same.value == pytest.approx(10 * plan.value - 8 / 0.7)
 
@@ -117,7 +117,7 @@ def test_values_of_episodes_that_end(low):
         reward_range=(low, 1.0),
     )
     value = max(0.5, low + 0.3 * 0.5, low / 0.7)
-    plan = pacplan.TrailBlazer(epsilon=0.8, delta=0.1, gamma=0.3).plan(model, 0, seed=0)
+    plan = pacplan.TrailBlazer(epsilon=1.2, delta=0.1, gamma=0.3).plan(model, 0, seed=0)
     assert plan.value == pytest.approx(value, abs=0.05)
     soft = exact.entropy_regularised(model, gamma=0.3, temperature=0.1)[0]
     cruise = pacplan.SmoothCruiser(epsilon=1.2, delta=0.1, gamma=0.3, temperature=0.1)

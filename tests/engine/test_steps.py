@@ -1,4 +1,4 @@
-"""The loop of planners that work in steps."""
+"""Searches that do not play episodes from the root: they can be stopped at every call."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def search_of(planner, model):
     search = planner.start(query, model.open(root))
     if planner.name == "smooth-cruiser":
         # So few draws of every action that the gradient is sampled too.
-        search.kernel_state().rules["constant"] = 0.01
+        search._constant = 0.01
     return search
 
 

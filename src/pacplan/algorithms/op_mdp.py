@@ -1,7 +1,7 @@
 """OP-MDP (Buşoniu, Munos 2012): optimistic planning in a known model."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,20 +10,19 @@ from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.certainty import certain_plan, check_limits, tails_of
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.plans import best_estimate
-from pacplan.algorithms.common.stepwise import StepSearch
 from pacplan.compiled.jit import inlined
 from pacplan.compiled.prefetch import begin_to_load
 from pacplan.engine import steps
 from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, SPENT
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
+from pacplan.engine.search import KernelSearch, kernel_arrays
 from pacplan.engine.tree import (
     LINKS,
     NODE_FIELDS,
     NONE,
     Evidence,
     Reader,
-    TreeArrays,
     add_node,
     add_pair,
     link_child,
@@ -67,16 +66,14 @@ RULES = np.dtype(
 )
 
 
-class Search(NamedTuple):
-    """The tree of what can happen, with the optimistic policy marked in it."""
+@kernel_arrays
+class PolicyArrays:
+    """What the tree of what can happen needs, with the optimistic policy marked in it."""
 
-    tree: TreeArrays
     rules: Any  # one record of RULES
     tails: Any  # records of TAIL, one per depth; the last serves all deeper ones
-    path: NDArray[np.int64]  # by depth: the node on the way to the leaf
-    calls: NDArray[np.int64]
+    way: NDArray[np.int64]  # by depth: the node on the way to the leaf
     deepest: NDArray[np.int64]
-    report: Any  # one record of REPORT
 
 
 @inlined
@@ -88,7 +85,7 @@ def _set_bounds(pair: Any, gamma: float, upper: float, lower: float, spread: flo
 
 
 @inlined
-def _refresh_pair(search: Search, link: int) -> int:
+def _refresh_pair(search: Any, link: int) -> int:
     """Bounds of a pair from those of its successors; returns the one with the widest leaf below."""
     pair = search.tree.pairs[link]
     upper = 0.0
@@ -109,13 +106,13 @@ def _refresh_pair(search: Search, link: int) -> int:
 
 
 @inlined
-def _widest_outcome(search: Search, link: int) -> int:
+def _widest_outcome(search: Any, link: int) -> int:
     """The outcome of a pair with the widest leaf below; NONE if its outcomes are not in the tree."""
     return NONE if search.tree.pairs[link].child == NONE else _refresh_pair(search, link)
 
 
 @inlined
-def _choose_favourite(search: Search, at: int) -> None:
+def _choose_favourite(search: Any, at: int) -> None:
     """Bounds of a node from those of its actions, and the optimistic one of them."""
     tree, node = search.tree, search.tree.nodes[at]
     upper, lower = -np.inf, -np.inf  # of the favourite so far
@@ -137,7 +134,7 @@ def _choose_favourite(search: Search, at: int) -> None:
 
 
 @inlined
-def _follow_favourite(search: Search, at: int, widest: int) -> None:
+def _follow_favourite(search: Any, at: int, widest: int) -> None:
     """Bounds of a node whose favourite is known, and that one's widest outcome."""
     node = search.tree.nodes[at]
     pair = search.tree.pairs[node.favourite]
@@ -148,7 +145,7 @@ def _follow_favourite(search: Search, at: int, widest: int) -> None:
 
 
 @inlined
-def _refresh_node(search: Search, at: int) -> None:
+def _refresh_node(search: Any, at: int) -> None:
     """Renew the bounds of a node after a visit to its favourite, which may then be another."""
     node = search.tree.nodes[at]
     widest = _refresh_pair(search, node.favourite)
@@ -159,7 +156,7 @@ def _refresh_node(search: Search, at: int) -> None:
 
 
 @inlined
-def _add_leaf(search: Search, state: int, actions: int, p: float, tail: Any) -> int:
+def _add_leaf(search: Any, state: int, actions: int, p: float, tail: Any) -> int:
     """Add a state that was not expanded."""
     leaf = add_node(search.tree, state, actions, tail.upper, tail.lower)
     node = search.tree.nodes[leaf]
@@ -169,7 +166,7 @@ def _add_leaf(search: Search, state: int, actions: int, p: float, tail: Any) -> 
 
 
 @inlined
-def _layer(search: Search, h: int) -> int:
+def _layer(search: Any, h: int) -> int:
     """Where the model's table has what happens at depth h."""
     return h if search.rules[0].per_step else 0
 
@@ -181,13 +178,13 @@ def _probability(row: Any, k: int) -> float:
 
 
 @inlined
-def _goes_on(search: Search, row: Any, k: int, h: int) -> bool:
+def _goes_on(search: Any, row: Any, k: int, h: int) -> bool:
     """Whether something may follow the k-th outcome of an action at depth h."""
     return bool(_probability(row, k) > 0.0 and not row[k].ended and h + 1 != search.rules[0].horizon)
 
 
 @inlined
-def _open_pair(search: Search, model: Any, at: int, action: int, h: int) -> None:
+def _open_pair(search: Any, model: Any, at: int, action: int, h: int) -> None:
     """Give a node at depth h a pair, with its reward and bounds.
 
     Its outcomes enter the tree when one of them is to be expanded. Most never are.
@@ -212,7 +209,7 @@ def _open_pair(search: Search, model: Any, at: int, action: int, h: int) -> None
 
 
 @inlined
-def _read_outcomes(search: Search, model: Any, at: int, h: int) -> None:
+def _read_outcomes(search: Any, model: Any, at: int, h: int) -> None:
     """Let the outcomes of the favourite of a node at depth h enter the tree."""
     tree = search.tree
     link = tree.nodes[at].favourite
@@ -226,32 +223,32 @@ def _read_outcomes(search: Search, model: Any, at: int, h: int) -> None:
     tree.nodes[at].next = _widest_outcome(search, link)
 
 
-@steps.make_root.register(Search)
-def _make_root(search: Search, model: Any, state: int) -> int:
+@steps.make_root.register(PolicyArrays)
+def _make_root(search: Any, model: Any, state: int) -> int:
     if search.tree.used[0] == 0:
         _add_leaf(search, state, search.calls.size, 1.0, search.tails[0])
     return CHUNK_DONE
 
 
-@steps.compute.register(Search)
-def _compute(search: Search, model: Any, ties: Any) -> int:
+@steps.compute.register(PolicyArrays)
+def _compute(search: Any, model: Any, ties: Any) -> int:
     return RULE if search.tree.nodes[0].spread <= 0.0 else steps.CALL
 
 
-@steps.call.register(Search)
-def _call(search: Search, model: Any, most: int, rng: Any) -> int:
+@steps.call.register(PolicyArrays)
+def _call(search: Any, model: Any, most: int, rng: Any) -> int:
     """Give the widest leaf of the optimistic policy all its actions."""
-    tree, path = search.tree, search.path
+    tree, way = search.tree, search.way
     at = 0
     h = 0
     while tree.nodes[at].first != NONE:
-        if h == path.size:
+        if h == way.size:
             return NO_ROOM
         if tree.nodes[at].next == NONE:
             if tree.used[0] + model.table.outcomes.shape[-1] > tree.nodes.size:
                 return NO_ROOM
             _read_outcomes(search, model, at, h)
-        path[h] = at
+        way[h] = at
         # What the way up will need: the pair, and its other outcomes, which lie beside the next one.
         begin_to_load(tree.pairs, tree.nodes[at].favourite)
         at = tree.nodes[at].next
@@ -270,7 +267,7 @@ def _call(search: Search, model: Any, most: int, rng: Any) -> int:
     search.deepest[0] = max(search.deepest[0], h + 1)
     _choose_favourite(search, at)
     for step in range(h - 1, -1, -1):
-        _refresh_node(search, path[step])
+        _refresh_node(search, way[step])
     return CHUNK_DONE
 
 
@@ -327,45 +324,45 @@ class OPMDP(Planner):
         )
 
 
-class _PolicySearch(StepSearch):
+class _PolicySearch(KernelSearch):
     """The tree; an episode is an expansion."""
 
     def __init__(self, planner: OPMDP, query: Query, session: Session) -> None:
-        super().__init__(planner, query, session, PAIR, NODE)
         model = query.model
         self._rows = int(session.handle.table.outcomes.shape[-1])
-        rules = (planner.gamma, planner.horizon or 0, model.steps is not None)
-        self._rules = np.array([rules], RULES)
-        self._tails = tails_of(planner.gamma, planner.horizon, model)
-        self._way = np.zeros(64, np.int64)
-        self._deepest = np.zeros(1, np.int64)
         self._most_actions = model.max_actions or len(query.actions)
-        self.reserve()
-
-    def kernel_state(self) -> Search:
-        return Search(
-            tree=self.tree.arrays(),
-            rules=self._rules,
-            tails=self._tails,
-            path=self._way,
-            calls=self.calls,
-            deepest=self._deepest,
-            report=self.reports,
+        rules = (planner.gamma, planner.horizon or 0, model.steps is not None)
+        arrays = {
+            "rules": np.array([rules], RULES),
+            "tails": tails_of(planner.gamma, planner.horizon, model),
+            "way": np.zeros(64, np.int64),
+            "deepest": np.zeros(1, np.int64),
+        }
+        super().__init__(
+            query,
+            session,
+            PAIR,
+            NODE,
+            kind=PolicyArrays,
+            arrays=arrays,
+            gamma=planner.gamma,
+            horizon=1,
+            run=steps.work,
         )
+        self._order = query.ties.permutation(len(query.actions))
 
     def reserve(self) -> int:
-        """Make room for at least one expansion, half as many nodes again, and a longer path."""
+        """Make room for at least one expansion, half as many nodes again, and a longer way."""
         pairs = self._most_actions + len(self.tree.pairs) // 2
-        nodes = self._rows + len(self.tree) // 2
-        self.tree.reserve(nodes, pairs, self.memory)
-        if self._deepest[0] + 1 >= len(self._way):
-            self._way = np.zeros(2 * len(self._way), np.int64)
+        self.tree.reserve(self._rows + len(self.tree) // 2, pairs, self.memory)
+        if self.deepest() + 1 >= len(self.arrays["way"]):
+            self.extend("way", 2 * len(self.arrays["way"]))
         return pairs // self._most_actions
 
     def _bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Lower and upper bounds of the root's actions."""
-        lower = np.full(len(self.actions), self._tails["lower"][0])
-        upper = np.full(len(self.actions), self._tails["upper"][0])
+        tail = self.arrays["tails"][0]
+        lower, upper = np.full((2, len(self.actions)), [[tail["lower"]], [tail["upper"]]])
         if len(self.tree) > 0:
             for link in self.tree.tried(0):
                 pair = self.tree.pairs[link]
@@ -374,14 +371,12 @@ class _PolicySearch(StepSearch):
 
     def deepest(self) -> int:
         """Depth of the tree."""
-        return int(self._deepest[0])
-
-    def recommended(self) -> int:
-        """Index of the action with the largest lower bound."""
-        return best_estimate(self._bounds()[0], self.order)
+        return int(self.arrays["deepest"][0])
 
     def snapshot(self, seconds: float) -> Snapshot:
-        return self.standing(self.recommended(), seconds, *self._bounds())
+        """How the search stands; the action with the largest lower bound is recommended."""
+        lower, upper = self._bounds()
+        return self.standing(best_estimate(lower, self._order), seconds, lower, upper)
 
     def reader(self) -> Reader:
         """Pairs hold their mean reward, which is known, and bounds."""

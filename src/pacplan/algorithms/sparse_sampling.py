@@ -1,7 +1,6 @@
 """Sparse Sampling (Kearns, Mansour, Ng 2002): a tree of fixed width and depth."""
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,137 +9,20 @@ from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.confidence import size_assumptions
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_steps, default_horizon
 from pacplan.algorithms.common.plans import bounded_plan, estimates_plan
-from pacplan.algorithms.common.stepwise import StepSearch
+from pacplan.algorithms.common.recursion import BLOCK, END, Draws, Recursion, RecursiveSearch
 from pacplan.bounds.elementary import powers
-from pacplan.compiled.jit import inlined
 from pacplan.core import checks
 from pacplan.core.words import at_most, complement
-from pacplan.engine import steps
-from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, break_promise, count_actions, draw_counted
 from pacplan.engine.driver import Limits
-from pacplan.engine.promises import TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
 from pacplan.engine.values import step_width, value_range
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
 
-# The recursion's frame at one depth: a state, and the action of it that is being estimated.
-FRAME = np.dtype(
-    [
-        ("state", np.int64),
-        ("actions", np.int64),
-        ("action", np.int64),
-        ("best", np.float64),  # largest estimate among the earlier actions
-        ("draws", np.int64),
-        ("rewards", np.float64),  # sum over the draws
-        ("after", np.float64),  # gamma times the mean value of the successors estimated so far
-        ("seen", np.int64),  # distinct successors
-        ("done", np.int64),  # how many of these are estimated
-    ]
-)
+Ints = NDArray[np.int64]
 
 # More draws or calls than this are out of reach.
 _MOST = 2**62
-# Room for distinct successors of a pair at first.
-_FIRST_ROOM = 8
-
-
-class Search(NamedTuple):
-    """The recursion as it stands."""
-
-    problem: Any  # one record of PROBLEM
-    width: int  # C
-    frames: Any  # records of FRAME, one per depth
-    depth: NDArray[np.int64]  # [the frame being worked on; -1 before the start]
-    successors: NDArray[np.int64]  # distinct ones of each frame's pair, as far as there is room
-    counts: NDArray[np.int64]  # how often each was drawn
-    values: NDArray[np.float64]  # estimates of the root's actions
-    calls: NDArray[np.int64]  # spent on each of them
-    report: Any  # one record of REPORT
-
-
-@inlined
-def _enter(search: Search, h: int, state: int, actions: int) -> None:
-    """Begin to estimate V_h of a state."""
-    search.depth[0] = h
-    frame = search.frames[h]
-    frame.state = state
-    frame.actions = actions
-    frame.action = 0
-    frame.best = -np.inf
-
-
-@steps.make_root.register(Search)
-def _make_root(search: Search, model: Any, state: int) -> int:
-    if search.depth[0] < 0:
-        _enter(search, 0, state, search.values.size)
-    return CHUNK_DONE
-
-
-@steps.compute.register(Search)
-def _compute(search: Search, model: Any, ties: Any) -> int:
-    h = search.depth[0]
-    frame = search.frames[h]
-    if frame.action == frame.actions:
-        if h == 0:
-            return RULE
-        # V_h of this state is known; it counts in the mean of the pair above.
-        above = search.frames[h - 1]
-        share = search.counts[above.done, h - 1] / search.width
-        above.after += search.problem[0].gamma * share * frame.best
-        above.done += 1
-        search.depth[0] = h - 1
-    elif frame.draws < search.width:
-        return steps.CALL
-    elif frame.done < frame.seen:
-        successor = search.successors[frame.done, h]
-        actions, status = count_actions(search, model, successor, h + 1)
-        if status != CHUNK_DONE:
-            return status
-        _enter(search, h + 1, successor, actions)
-    else:
-        # Q_h of this state and action is known.
-        value = frame.rewards / search.width + frame.after
-        frame.best = max(frame.best, value)
-        if h == 0:
-            search.values[frame.action] = value
-        frame.action += 1
-        frame.draws = 0
-        frame.rewards = 0.0
-        frame.after = 0.0
-        frame.seen = 0
-        frame.done = 0
-    return CHUNK_DONE
-
-
-@steps.call.register(Search)
-def _call(search: Search, model: Any, most: int, rng: Any) -> int:
-    """Draw a successor; equal ones are counted together."""
-    problem, h = search.problem[0], search.depth[0]
-    frame = search.frames[h]
-    if frame.seen == search.counts.shape[0] and frame.seen < problem.successors:
-        return NO_ROOM
-    first = search.frames[0].action
-    successor, reward, ended, status = draw_counted(
-        search, model, frame.state, frame.action, h, first, rng
-    )
-    if status != CHUNK_DONE:
-        return status
-    frame.draws += 1
-    frame.rewards += problem.lowest + problem.width * reward
-    if ended or h + 1 == problem.horizon:
-        return CHUNK_DONE
-    k = 0
-    while k < frame.seen and search.successors[k, h] != successor:
-        k += 1
-    if k == problem.successors:
-        return break_promise(search, TOO_MANY_SUCCESSORS, frame.state, frame.action, h, reward)
-    if k == frame.seen:
-        frame.seen += 1
-        search.successors[k, h] = successor
-        search.counts[k, h] = 0
-    search.counts[k, h] += 1
-    return CHUNK_DONE
 
 
 class SparseSampling(Planner):
@@ -232,7 +114,7 @@ class SparseSampling(Planner):
                 f"epsilon={self.epsilon} with a horizon of {horizon} would need a width of {width:.3g} "
                 "draws; raise epsilon, or give a shorter horizon or a width"
             )
-        return math.ceil(width), horizon
+        return max(1, math.ceil(width)), horizon
 
     def calls(self, model: Model) -> float:
         """Most calls that a plan in `model` can take: K C (1 + BK + ... + (BK)^(H-1)).
@@ -302,35 +184,83 @@ class SparseSampling(Planner):
         )
 
 
-class _SparseSearch(StepSearch):
-    """The recursion's frames; an episode is one call."""
+class _SparseSearch(RecursiveSearch):
+    """The recursion, for many pairs of a state and an action at a time."""
 
     def __init__(self, planner: SparseSampling, query: Query, session: Session) -> None:
-        width, horizon = planner.shape(query.model)
+        self._width, horizon = planner.shape(query.model)
         super().__init__(planner, query, session, horizon=horizon)
-        distinct = min(width, self.successors, _FIRST_ROOM)
-        self._search = Search(
-            problem=self.problem,
-            width=width,
-            frames=np.zeros(horizon, FRAME),
-            depth=np.full(1, -1),
-            successors=np.zeros((distinct, horizon), np.int64),
-            counts=np.zeros((distinct, horizon), np.int64),
-            values=np.full(len(query.actions), np.nan),
-            calls=self.calls,
-            report=self.reports,
-        )
+        self._gamma = planner.gamma
+        self._pairs = max(1, BLOCK // self._width)  # whose draws fit into a block
 
-    def kernel_state(self) -> Search:
-        return self._search
+    def recurse(self) -> Recursion:
+        root = np.array([self.root_state])
+        for first in range(len(self.actions)):
+            self.values[first] = (yield self._q(root, np.array([first]), 0, first))[0]
 
-    @property
-    def values(self) -> NDArray[np.float64]:
-        return self._search.values
+    def _q(self, states: Ints, actions: Ints, h: int, first: int) -> Recursion:
+        """Q_h of pairs: the mean of their rewards and of gamma V_{h+1}."""
+        last, earned, parts = h + 1 == self.horizon, np.zeros(len(states)), []
+        for done in range(0, self._width, BLOCK):
+            draws = min(BLOCK, self._width - done)
+            drawn = yield Draws(states, actions, draws, h, first, offered=not last)
+            successors, rewards, offered = drawn
+            earned += rewards.sum(axis=1)
+            if not last:
+                parts.append(_distinct(successors, offered))
+        q = earned / self._width
+        if last:
+            return q
+        pairs, children, offered, counts = parts[0] if len(parts) == 1 else _together(parts)
+        seen = np.bincount(pairs, minlength=len(states))
+        most = int(seen.argmax())
+        self.check_successors(int(seen[most]), int(states[most]), int(actions[most]), h)
+        if len(children):
+            values = yield self._v(children, offered, h + 1, first)
+            after = np.bincount(pairs, counts * values, minlength=len(states))
+            q += self._gamma * after / self._width
+        return q
 
-    def reserve(self) -> int:
-        """Make room for twice as many distinct successors of a pair."""
-        wider = min(2 * len(self._search.counts), int(self.successors))
-        self.memory.extend(self._search.successors, wider)
-        self.memory.extend(self._search.counts, wider)
-        return wider
+    def _v(self, states: Ints, offered: Ints, h: int, first: int) -> Recursion:
+        """V_h of states that offer so many actions: the largest Q_h, of some states at a time."""
+        values = np.empty(len(states))
+        at_once = max(1, self._pairs // int(offered.max()))
+        for begin in range(0, len(states), at_once):
+            some = slice(begin, begin + at_once)
+            ends = np.cumsum(offered[some])
+            begins = ends - offered[some]
+            of, q = np.repeat(states[some], offered[some]), np.empty(ends[-1])
+            actions = np.arange(ends[-1]) - np.repeat(begins, offered[some])
+            for at in range(0, len(q), self._pairs):
+                part = slice(at, at + self._pairs)
+                q[part] = yield self._q(of[part], actions[part], h, first)
+            values[some] = np.maximum.reduceat(q, begins)
+        return values
+
+
+def _distinct(successors: Ints, offered: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """The distinct successors of every row: row, state, how many actions it offers, how often drawn.
+
+    They are in the order of their first draws, which does not depend on the numbers of states.
+    """
+    order = np.argsort(successors, axis=1, kind="stable")
+    states = np.take_along_axis(successors, order, axis=1)
+    new = np.ones(states.shape, np.bool_)
+    new[:, 1:] = states[:, 1:] != states[:, :-1]
+    places = np.flatnonzero(new)
+    counts = np.diff(places, append=states.size)
+    draws = places - places % states.shape[1] + order.flat[places]
+    found = np.argsort(draws)
+    draws, counts = draws[found], counts[found]
+    goes_on = successors.flat[draws] != END
+    draws, counts = draws[goes_on], counts[goes_on]
+    return draws // states.shape[1], successors.flat[draws], offered.flat[draws], counts
+
+
+def _together(parts: list[tuple[Ints, Ints, Ints, Ints]]) -> tuple[Ints, Ints, Ints, Ints]:
+    """The distinct successors of one pair, drawn in several parts."""
+    rows, states, offered, counts = map(np.concatenate, zip(*parts, strict=True))
+    _, places, which = np.unique(states, return_index=True, return_inverse=True)
+    found = np.argsort(places)
+    total, places = np.bincount(which, counts).astype(np.int64)[found], places[found]
+    return rows[places], states[places], offered[places], total

@@ -1,0 +1,349 @@
+"""Planners that recurse are Python generators; compiled code makes the calls that they ask for.
+
+A recursion yields what it needs and goes on with the answer: `Draws`, or another generator, of which it
+gets the result. So it can be as deep as it likes. It may also yield None, to let others look at the
+clock. A search can be stopped at every draw and go on from there.
+"""
+
+import time
+from abc import abstractmethod
+from collections.abc import Generator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacplan.algorithms.common.plans import best_estimate
+from pacplan.compiled.jit import kernel
+from pacplan.compiled.reference import refer
+from pacplan.engine.calls import ABORTED, CHUNK_DONE, FULL, RULE, SPENT, count_actions, draw_counted
+from pacplan.engine.driver import Snapshot
+from pacplan.engine.promises import TOO_MANY_SUCCESSORS
+from pacplan.engine.query import Query
+from pacplan.engine.memory import OutOfTimeError
+from pacplan.engine.search import KernelSearch, kernel_arrays
+from pacplan.engine.tree import LINKS
+from pacplan.engine.values import step_range
+from pacplan.models.protocol import Model, Session
+
+Recursion = Generator[Any, Any, Any]
+
+# Calls to ask for at once: a request takes Python some microseconds.
+BLOCK = 1 << 14
+# The successor of a draw that ended the episode: no state has this number.
+END = np.iinfo(np.int64).min
+# Seconds of work without a call, before the driver looks at the clock. No result depends on it.
+_GLANCE_SECONDS = 0.05
+
+REQUEST = np.dtype(
+    [
+        ("each", np.int64),  # draws of each pair
+        ("h", np.int64),
+        ("first", np.int64),  # root action that they are counted for
+        ("offered", np.bool_),  # whether the successors' numbers of actions are asked for
+        ("wanted", np.int64),
+        ("done", np.int64),
+    ]
+)
+
+
+@kernel_arrays
+class RequestArrays:
+    """What is asked for, and what was drawn."""
+
+    request: Any  # one record of REQUEST
+    states: NDArray[np.int64]
+    actions: NDArray[np.int64]
+    successors: NDArray[np.int64]
+    rewards: NDArray[np.float64]
+    offered: NDArray[np.int64]
+
+
+@kernel
+def make_draws(
+    search: Any, model: Any, state: int, most_episodes: int, most_calls: int, rng: Any, ties: Any
+) -> int:
+    """Draw what is asked for, as `pacplan.engine.episodes.play`: a call is an episode. RULE: done."""
+    search, model = refer(search), refer(model)
+    report, request, problem = search.report[0], search.request[0], search.problem[0]
+    h, first, offered, scale = request.h, request.first, request.offered, problem.width
+    last = min(most_episodes, request.wanted - request.done, most_calls - report.calls)
+    for k in range(request.done, request.done + last):
+        pair = k // request.each
+        successor, reward, ended, status = draw_counted(
+            search, model, search.states[pair], search.actions[pair], h, first, rng
+        )
+        if offered and not ended and status == CHUNK_DONE:
+            search.offered[k], status = count_actions(search, model, successor, h + 1)
+        if status != CHUNK_DONE:
+            return status
+        search.rewards[k] = problem.lowest + scale * reward
+        search.successors[k] = END if ended else successor
+        request.done += 1
+        report.episodes += 1
+    if request.done == request.wanted:
+        return RULE
+    return SPENT if report.calls >= most_calls else CHUNK_DONE
+
+
+class Draws(NamedTuple):
+    """A request for so many draws of each of some pairs, of which the states are h steps deep.
+
+    The answer, which lasts until the next request, is three arrays with a row for each pair: the
+    successors (or END), the rewards, and how many actions the successors have.
+
+    Attributes:
+        states: of the pairs.
+        actions: the same.
+        each: draws of every pair.
+        h: steps taken to the states.
+        first: action of the root that the calls are counted for.
+        offered: whether the last array is needed; it costs a question to the model for each draw.
+    """
+
+    states: Any
+    actions: Any
+    each: int
+    h: int
+    first: int
+    offered: bool = True
+
+
+class RecursiveSearch(KernelSearch):
+    """A search that a recursion makes.
+
+    Attributes:
+        values: estimates of the root's actions so far, NaN if there are none.
+        deepest: steps that the recursion has looked ahead.
+        shortage: what it says about memory, if that ended it.
+    """
+
+    def __init__(self, planner: Any, query: Query, session: Session, horizon: int = 1) -> None:
+        arrays = {
+            "request": np.zeros(1, REQUEST),
+            "states": np.zeros(0, np.int64),
+            "actions": np.zeros(0, np.int64),
+            "successors": np.zeros(0, np.int64),
+            "rewards": np.zeros(0),
+            "offered": np.zeros(0, np.int64),
+        }
+        super().__init__(
+            query,
+            session,
+            np.dtype(LINKS),
+            kind=RequestArrays,
+            arrays=arrays,
+            gamma=planner.gamma,
+            horizon=horizon,
+            run=make_draws,
+        )
+        self.order = query.ties.permutation(len(query.actions))
+        self.ties = query.ties
+        self.values = np.full(len(query.actions), np.nan)
+        self.deepest = 0
+        self.shortage = ""
+        self._under_way: list[Recursion] = [self.recurse()]
+        self._asked: Draws | None = None
+
+    @abstractmethod
+    def recurse(self) -> Recursion:
+        """The whole search."""
+
+    def advance(self, episodes: int, calls: int) -> int:
+        """Go on for at most so many draws, until `calls` in all; returns how it ended."""
+        last = int(self.report["episodes"]) + episodes
+        while True:
+            if self._asked is not None:
+                status = super().advance(last - int(self.report["episodes"]), calls)
+                if status != RULE:
+                    return status
+                if getattr(self.session, "needed", None) is not None:
+                    return CHUNK_DONE  # Guesses stand in for draws that are under way.
+            try:
+                status = self._resume()
+            except OutOfTimeError:
+                return ABORTED
+            except MemoryError as error:
+                self.shortage = f" It stopped because {error}."
+                return FULL
+            if status == RULE or self._asked is None:
+                return status
+
+    def _resume(self) -> int:
+        """Hand over the draws, and go on to the next ones; RULE if the recursion is over."""
+        answer = None
+        if self._asked is not None:
+            shape = len(self._asked.states), self._asked.each
+            drawn = (self.arrays[name] for name in ("successors", "rewards", "offered"))
+            answer = tuple(array[: shape[0] * shape[1]].reshape(shape) for array in drawn)
+            self._asked = None
+        began = time.perf_counter()
+        while self._under_way:
+            try:
+                asked = self._under_way[-1].send(answer)
+            except StopIteration as over:
+                self._under_way.pop()
+                answer = over.value
+                continue
+            answer = None
+            if isinstance(asked, Draws):
+                self._ask(asked)
+                return CHUNK_DONE
+            if asked is not None:
+                self._under_way.append(asked)
+            elif time.perf_counter() - began > _GLANCE_SECONDS:
+                return CHUNK_DONE
+        return RULE
+
+    def _ask(self, asked: Draws) -> None:
+        pairs, draws = len(asked.states), len(asked.states) * asked.each
+        for name in ("states", "actions"):
+            self.extend(name, pairs)
+        for name in ("successors", "rewards", "offered"):
+            self.extend(name, draws)
+        self.arrays["states"][:pairs], self.arrays["actions"][:pairs] = asked.states, asked.actions
+        self.arrays["request"][0] = (asked.each, asked.h, asked.first, asked.offered, draws, 0)
+        self._asked = asked
+
+    def look_at_clock(self) -> None:
+        """Leave a long computation at the deadline; the search cannot go on after that."""
+        deadline = self.memory.deadline
+        if deadline is not None and time.perf_counter() > deadline:
+            raise OutOfTimeError
+
+    def check_successors(self, seen: int, state: int, action: int, h: int) -> None:
+        """Raise if a pair has shown more outcomes than the model promised."""
+        if seen > self.successors:
+            report = self.reports[0]
+            report["promise"] = TOO_MANY_SUCCESSORS
+            report["state"], report["action"], report["h"] = state, action, h
+            raise self.broken_promise()
+
+    def draw(self, pair: "Pair", count: int) -> Recursion:
+        """Let a pair have at least so many draws."""
+        node = pair.node
+        while len(pair) < count:
+            more = min(count - len(pair), BLOCK)
+            self.memory.request(16 * more)
+            drawn = yield Draws([node.state], [pair.action], more, node.h, pair.first)
+            pair.append(*(row[0] for row in drawn))
+            self.check_successors(len(pair.children), node.state, pair.action, node.h)
+
+    def recommended(self) -> int:
+        """Index of the largest estimate; ties are broken at random, as is the lack of any estimate."""
+        return best_estimate(self.values, self.order)
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+        return self.standing(self.recommended(), seconds)
+
+
+class Node:
+    """A state reached by one history. Most states are never acted in.
+
+    Attributes:
+        state: the state.
+        h: steps taken to it.
+        first: action of the root that led here; None at the root.
+    """
+
+    def __init__(self, state: int, h: int, actions: int, first: int | None = None) -> None:
+        self.state, self.h, self.first = state, h, first
+        self._actions = actions
+
+    @cached_property
+    def pairs(self) -> list["Pair"]:
+        """One for each action."""
+        return [Pair(self, action) for action in range(self._actions)]
+
+
+class Pair:
+    """A stack of draws of one action of a node: its first draw, its second, and so on.
+
+    Attributes:
+        node: the node.
+        action: the action.
+        first: action of the root that led here.
+        children: the outcomes seen, in order of discovery; None for the end.
+        earned: sums of the first 0, 1, 2, ... rewards, and room for more.
+    """
+
+    def __init__(self, node: Node, action: int) -> None:
+        self.node, self.action = node, action
+        self.first = action if node.first is None else node.first
+        self.children: list[Node | None] = []
+        self.earned = np.zeros(1)
+        self._numbers: dict[int, int] = {}
+        self._outcomes = np.zeros(0, np.int32)
+        self._count = 0
+        self._seen: tuple[int, list[tuple[int, Node, int]]] = (0, [])
+
+    def __len__(self) -> int:
+        return self._count
+
+    def visits(self, draws: int) -> list[tuple[int, Node, int]]:
+        """Outcomes among the first draws: number, node, how often. The end is left out.
+
+        Draws never change, so the last answer is kept.
+        """
+        draws = min(draws, self._count)
+        if self._seen[0] != draws:
+            counts = np.bincount(self._outcomes[:draws], minlength=len(self.children)).tolist()
+            seen = enumerate(zip(self.children, counts, strict=True))
+            self._seen = draws, [(i, node, n) for i, (node, n) in seen if node is not None and n > 0]
+        return self._seen[1]
+
+    def append(
+        self, successors: NDArray[np.int64], rewards: NDArray[np.float64], actions: NDArray[np.int64]
+    ) -> None:
+        """Add draws: the next states, the rewards, and how many actions the states offer."""
+        distinct, places, which = np.unique(successors, return_index=True, return_inverse=True)
+        for place in np.sort(places):
+            state = int(successors[place])
+            if state not in self._numbers:
+                self._numbers[state] = len(self.children)
+                child = Node(state, self.node.h + 1, int(actions[place]), self.first)
+                self.children.append(None if state == END else child)
+        before, self._count = self._count, self._count + len(successors)
+        if self._count > len(self._outcomes):
+            # Room for half as many again, so that the work stays proportional to the draws.
+            room = self._count * 3 // 2
+            self._outcomes.resize(room, refcheck=False)
+            self.earned.resize(room + 1, refcheck=False)
+        numbers = np.array([self._numbers[state] for state in distinct.tolist()], np.int32)
+        self._outcomes[before : self._count] = numbers[which]
+        self.earned[before + 1 : self._count + 1] = self.earned[before] + np.cumsum(rewards)
+
+
+class Units(NamedTuple):
+    """Values of the infinite-horizon problem, scaled so that every step pays between 0 and 1.
+
+    Attributes:
+        low: what a step pays at least: a reward, or 0 after an end.
+        width: what it can pay more than that.
+        rest: 1 / (1 - gamma), the largest scaled value.
+    """
+
+    low: float
+    width: float
+    rest: float
+
+    def scaled(self, reward: Any) -> Any:
+        """A reward, between 0 and 1."""
+        return (reward - self.low) / self.width
+
+    @property
+    def ended(self) -> float:
+        """The scaled value of having ended."""
+        return -self.low / self.width * self.rest
+
+    def value(self, scaled: Any) -> Any:
+        """A value in the user's units."""
+        return self.low * self.rest + self.width * scaled
+
+
+def units(model: Model, gamma: float) -> Units:
+    """The units of a model's discounted values."""
+    low, high = step_range(model.reward_range, model.may_end)
+    return Units(low, high - low, 1.0 / (1.0 - gamma))
