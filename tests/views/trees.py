@@ -6,7 +6,8 @@ import pacplan
 from every_planner import NAMES
 
 LOW, HIGH = -1.0, 3.0
-WITH_TREE = [name for name in NAMES if pacplan.planners[name].keeps_tree]
+WITHOUT_TREE = ("atlas", "sparse-sampling", "stop", "trailblazer", "smooth-cruiser")
+WITH_TREE = [name for name in NAMES if name not in WITHOUT_TREE]
 
 
 class Recorder:

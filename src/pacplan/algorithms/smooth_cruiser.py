@@ -58,7 +58,6 @@ class SmoothCruiser(Planner):
 
     name = "smooth-cruiser"
     keeps_checkpoints = False
-    keeps_tree = False
 
     def __init__(
         self,

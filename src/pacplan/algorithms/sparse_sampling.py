@@ -52,7 +52,6 @@ class SparseSampling(Planner):
 
     name = "sparse-sampling"
     keeps_checkpoints = False
-    keeps_tree = False
 
     def __init__(
         self,

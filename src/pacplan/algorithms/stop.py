@@ -76,7 +76,6 @@ class StOP(Planner):
 
     name = "stop"
     keeps_checkpoints = False
-    keeps_tree = False
 
     def __init__(
         self,

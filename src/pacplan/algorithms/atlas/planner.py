@@ -54,7 +54,6 @@ class Atlas(Planner):
     """
 
     name = "atlas"
-    keeps_tree = False
     keeps_checkpoints = False
     rehearses = False
     kind_matters = True

@@ -37,7 +37,6 @@ class Planner(ABC):
     """
 
     name: ClassVar[str]
-    keeps_tree: ClassVar[bool] = True
     keeps_checkpoints: ClassVar[bool] = True
     two_player: ClassVar[bool] = False
     rehearses: ClassVar[bool] = True

@@ -19,9 +19,9 @@ from pacplan.compiled.jit import kernel
 from pacplan.compiled.reference import refer
 from pacplan.engine.calls import ABORTED, CHUNK_DONE, FULL, RULE, SPENT, count_actions, draw_counted
 from pacplan.engine.driver import Snapshot
+from pacplan.engine.memory import OutOfTimeError
 from pacplan.engine.promises import TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
-from pacplan.engine.memory import OutOfTimeError
 from pacplan.engine.search import KernelSearch, kernel_arrays
 from pacplan.engine.tree import LINKS
 from pacplan.engine.values import step_range
