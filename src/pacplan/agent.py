@@ -57,7 +57,7 @@ class History(list[Decision]):
 
 
 class Agent:
-    """A planner in a loop: `act` plans from the current state, and returns what to do.
+    """A planner in a loop: `act` plans from the current state and returns an action.
 
         agent = pacplan.Agent(planner, pacplan.from_gymnasium(env))
         (observation, _), over = env.reset(seed=0), False
@@ -65,38 +65,37 @@ class Agent:
             observation, reward, terminated, truncated, _ = env.step(agent.act(env, observation))
             over = terminated or truncated
 
-    **What is guaranteed over an episode.** Each decision is its own problem: H steps from the state
-    that it is made in. With `spread="union"`, with probability at least 1 - delta, the
-    guarantees of *all* plans of the episode hold together: every certified action is epsilon-optimal in
-    its own problem, every other one `plan.gap`-optimal. With `spread="none"` each guarantee holds with
-    probability at least 1 - delta by itself, and over an episode the probabilities of failure add up.
-    Nothing is certified about the reward collected. But if the world is as the model says, a policy all
-    of whose actions are eta-optimal over an infinite horizon loses at most eta / (1 - gamma) of the
-    expected return, and eta is epsilon and what the horizon cuts off, w gamma^H / (1 - gamma).
+    **Guarantees over an episode.** Each decision is its own problem: H steps from its state. With
+    `spread="union"`, the guarantees of *all* plans of the episode hold together with probability at
+    least 1 - delta: every certified action is epsilon-optimal in its own problem, and every other one
+    `plan.gap`-optimal. With `spread="none"`, each guarantee holds with probability at least 1 - delta,
+    and over an episode the probabilities of failure add up. The collected reward is not certified. But
+    if the world behaves as the model says, and all actions are eta-optimal over an infinite horizon,
+    the agent loses at most eta / (1 - gamma) of the expected return. Here eta is epsilon plus
+    w gamma^H / (1 - gamma), which the horizon cuts off.
 
-    **Reuse.** With `reuse=True`, the next search starts from what the last one saw below the state that
-    was then reached. The actions that led there may have been chosen by the same samples, so MDPGapE
-    with proven thresholds divides delta by the number of actions in every state that the tree was kept
-    through. The certificate then holds with the probability it states, given all that happened before
-    the tree was planted, provided that the world does not know the simulator's draws. If the samples
-    are not worth this price, a new tree is planted. UCT keeps its means, of returns that were cut off
-    one step earlier; it gives no guarantee anyway. Other planners, and models that are not stationary,
-    are refused. The proofs: `docs/agents.md`.
+    **Reuse.** With `reuse=True`, the next search starts from the part of the tree below the new state.
+    The same samples chose the action that led there, so MDPGapE with proven thresholds divides delta by
+    the number of actions in every state that the tree was kept through. The certificate then holds with
+    the stated probability, given all that happened before the tree was planted, if the world does not
+    know the simulator's draws. If the samples are not worth this price, the agent plants a new tree.
+    UCT keeps its means and gives no guarantee anyway. Other planners, and models that are not
+    stationary, raise. `docs/agents.md` has the proofs.
 
     Args:
         planner: the planner.
         model: the problem.
-        budget: most calls to the model per decision.
-        time_limit: most seconds per decision.
+        budget: maximum number of calls to the model per decision.
+        time_limit: maximum time per decision, in seconds.
         reuse: whether to start from the tree of the last decision if that pays.
         spread: "none": every plan has the planner's delta; "union": all plans of an episode share it.
             The m-th tree gets 6 / (pi m)^2 of it, or 1 / `steps`, and with `reuse` the plans on a tree
             get 1/2, 1/4, 1/8, ... of that.
-        steps: most decisions in an episode, for `spread="union"`.
+        steps: maximum number of decisions in an episode, for `spread="union"`.
         seed: for all plans; None draws a fresh one. The world must have a different one.
-        workers: how many calls to a slow Python simulator are made at a time, as for `Planner.plan`.
-        executor: who makes them. Processes of your own executor are started once, and not for every
-            decision.
+        workers: number of parallel calls to a slow Python simulator, as for `Planner.plan`.
+        executor: your own executor for these calls, as for `Planner.plan`. Its processes serve all
+            decisions.
 
     Attributes:
         history: the decisions since the last `reset`, a list of `Decision`.
@@ -153,14 +152,13 @@ class Agent:
         self._choices = 1  # sequences of actions that were possible since it was planted
 
     def act(self, state: Any = None, observation: Any = None) -> Any:
-        """Decide what to do. The next call assumes that it was done.
+        """Choose an action. The next call assumes that you took it.
 
         Args:
-            state: the current state: one of the model; or an environment, if the model was made by
-                `from_gymnasium`. By default the model's initial state, which for those models is the
-                state that their own environment is in now.
-            observation: what the environment showed last. Only needed for `reuse` if the model has a
-                `key`, which recognises states by it.
+            state: the current state: a state of the model, or an environment if `from_gymnasium` made
+                the model. By default the model's initial state, which for those models is the current
+                state of their own environment.
+            observation: the last observation. Only needed for `reuse` if the model has a `key`.
 
         Returns:
             The action, as the model names it. `history[-1].plan` has the evidence for it.

@@ -68,36 +68,34 @@ class Choice:
 
 
 class Auto(Planner):
-    """Chooses the planner for the model; `plan.guarantee` says which it was, and why.
+    """Chooses the planner for the model. `plan.guarantee` names it and says why.
 
-    Where every probability is known, in a table or in `Outcomes`, it samples nothing: `ValueIteration`
-    computes the answer, with certain bounds. Otherwise it looks at the model first, with about a
-    hundred calls that no bound uses, and chooses: `OPD` if you declare that nothing is random; `Canopy`
-    if every successor is new, as with continuous noise; `Atlas` if states recur; else `Bracket`; and
-    `UGapEMCTS` for games of two players. If new states keep coming, Atlas hands over to Bracket before
-    it has spent any of delta.
+    If every probability is known, in a table or in `Outcomes`, `ValueIteration` computes the answer
+    without sampling, with certain bounds. Otherwise `Auto` looks at the model with about a hundred
+    calls that no bound uses. It chooses `OPD` if you declare that nothing is random, `Canopy` if every
+    successor is new (as with continuous noise), `Atlas` if states recur, `UGapEMCTS` for games of two
+    players, and otherwise `Bracket`. If new states keep coming, Atlas hands over to Bracket before it
+    has spent any of delta.
 
-    The calls of the look are not counted; they are at most a tenth of a budget, and take at most a
-    tenth of a time limit.
+    The look takes at most a tenth of a budget and of a time limit, and its calls are not counted.
 
     Args:
         epsilon: how far from optimal the action may be, in the model's reward units; or, as in "5%", in
-            per cent of the range of values: that of `value_range`, if it is given, else what the
-            rewards of all steps can add up to.
+            per cent of the range of values, which is `value_range` or follows from the rewards.
         delta: probability with which the guarantee may fail.
         gamma: discount in [0, 1]; 1 needs a horizon. Games have none.
-        horizon: number of steps, after which nothing counts; by default the planner's own.
-        value_range: (low, high), if you know that what an episode earns from any state on, discounted
-            from there, lies between them, whatever is done.
+        horizon: number of steps; later rewards do not count. By default the planner's own.
+        value_range: (low, high), the minimum and maximum discounted return from any state on, if you
+            know them.
         value_bounds: (lower, upper), numbers or functions of the state and the number of steps taken,
             if you know that optimal values lie between them.
-        policy: a policy that may be good, for `Bracket`: a function of the state. Guidance only.
-        value: guesses of optimal values, for `Bracket`: a function of the state. Guidance only.
+        policy: a policy that may be good, for `Bracket`: a function of the state. It only steers.
+        value: guesses of optimal values, for `Bracket`: a function of the state. They only steer.
         rewards: "deterministic" if a state and action always pay the same.
         transitions: "deterministic" if a state and action always lead to the same state.
-        merge: of `Bracket`; "auto" leaves it to the look.
-        sample: plan by sampling where every probability is known. So does any setting that only
-            planners that sample have.
+        merge: as for `Bracket`; "auto" leaves it to the look.
+        sample: sample even if every probability is known. Any setting of sampling planners does this
+            too.
         settings: further settings of the planner, such as `goal=`.
     """
 

@@ -21,9 +21,10 @@ def plan(
     gamma: float | None = None,
     **options: Any,
 ) -> Plan:
-    """Decide what to do in a state, with a proof and few calls to the model.
+    """Choose an action in a state and prove how good it is, with few calls to the model.
 
-    `Auto` chooses the planner: see there for its settings. `plan.guarantee` says which it was, and why.
+    `Auto` chooses the planner and documents its settings. `plan.guarantee` names the planner and says
+    why it was chosen.
 
     Args:
         model: the problem.
@@ -55,9 +56,9 @@ def plan_many(
     gamma: float | None = None,
     **options: Any,
 ) -> Plans:
-    """Decide what to do in each of many states: the plans that `plan` finds, several at a time.
+    """Choose an action in each of many states, with several plans in parallel.
 
-    It looks at the model from every state, and chooses a planner for each.
+    The plans are those of `plan`. Each state gets its own look at the model and its own planner.
 
     Args:
         model: the problem.
@@ -70,7 +71,7 @@ def plan_many(
             `on_interrupt=`, `trees=`.
 
     Returns:
-        The plans, an iterator. Its `outcomes()` go on over a state whose plan raises.
+        The plans, an iterator. Its `outcomes()` yield the error of a plan that raises, and continue.
 
     Raises:
         ValueError: a setting out of range.
@@ -85,12 +86,12 @@ def plan_many(
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """What a plan would cost, a rough guess from a short one.
+    """The cost of a plan, roughly extrapolated from a short one.
 
     Attributes:
-        calls: calls to the model until it is certified; None if that cannot be told.
-        seconds: time until then, if calls take as long as in the trial; None likewise.
-        trial: the short plan. If it is certified, it is the plan, and nothing is left to forecast.
+        calls: calls to the model until the plan is certified; None if unknown.
+        seconds: time until then, if calls take as long as in the trial; None if unknown.
+        trial: the short plan. If it is certified, you need no other.
     """
 
     calls: int | None
@@ -121,10 +122,10 @@ def forecast(
     budget: int = 10_000,
     **options: Any,
 ) -> Forecast:
-    """Say what `plan` would cost, before a long plan: plan briefly, and extrapolate the gap.
+    """Forecast the cost of `plan` by a short plan.
 
-    The gap of the trial is taken to go on as a power of the calls. Where that has to be done far beyond
-    the trial it is of little worth, and the outlook says so: searches often gather speed.
+    It extrapolates the gap of the trial as a power of the calls. Far beyond the trial, that is a poor
+    guess, and the outlook says so, because searches often gather speed.
 
     Args:
         model: the problem.

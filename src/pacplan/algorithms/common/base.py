@@ -72,37 +72,36 @@ class Planner(ABC):
             model: the problem.
             state: where to plan from; by default the model's own initial state.
             seed: the same seed gives the same plan; None draws a fresh one.
-            budget: maximum number of calls to the model; an episode is cut short when they are used up.
-            time_limit: maximum time in seconds. The first episode is always played, whatever it takes,
-                unless `workers` or `executor` make the calls. Loading the compiled search, once in a
-                process, does not count.
-            progress: show the intervals of the state's actions closing in, on the error stream.
-            callback: called with a `Snapshot` after 1, 2, ... episodes and then every 5 % more, and
-                at the end; a true result stops the search.
-            memory_limit: maximum size of the search's records in bytes; by default what the machine has
-                left. The states of a Python simulator come on top.
+            budget: maximum number of calls to the model. The last episode may be cut short.
+            time_limit: maximum time in seconds. The first episode always ends, unless `workers` or
+                `executor` make the calls. Loading the compiled search, once in a process, does not
+                count.
+            progress: show the intervals of the actions on the error stream.
+            callback: called with a `Snapshot` after 1, 2, ... episodes, then every 5 % more, and at
+                the end. A true result stops the search.
+            memory_limit: maximum size of the search's records in bytes; by default the free memory.
+                The states of a Python simulator do not count.
             on_interrupt: "return": Ctrl-C ends the search, and you get the plan found so far, with
                 `plan.interrupted` true; a second one, during the same plan or the next, raises
                 KeyboardInterrupt. "raise": every Ctrl-C raises.
-            checkpoint: a file that receives, now and then, what `resume` needs to go on.
-            every: seconds between two checkpoints.
-            workers: for a slow Python simulator: how many calls run in parallel, in processes to which
-                it is sent once, with its functions. The plan depends on the seed alone, not on who
-                makes the calls, nor on how many at a time; but it is another one than without
-                `workers` and `executor`, because each call has a generator of its own.
-            executor: a `concurrent.futures.Executor` of your own, such as a pool of threads, or a Dask
-                client, which makes the calls instead; `workers` is then how many at a time.
+            checkpoint: a file for checkpoints, from which `resume` continues the plan.
+            every: checkpoint interval, in seconds.
+            workers: number of parallel calls to a slow Python simulator, in processes that receive it
+                once. The plan does not depend on this number. It differs from the plan without
+                `workers` and `executor`, because each call has its own generator.
+            executor: your own `concurrent.futures.Executor`, such as a pool of threads, or a Dask
+                client, which makes the calls; `workers` is then the number of parallel calls.
 
         Returns:
             The plan.
 
         Raises:
-            ValueError: an argument out of range, an unknown state, a problem the planner cannot
-                handle; all before the first call to the model.
+            ValueError: an argument out of range, an unknown state, or a problem that the planner
+                cannot handle. It is raised before the first call to the model.
             TypeError: an argument of the wrong type.
             BrokenPromiseError: the model broke a promise (a reward out of range, too many
-                successors). What a simulator raises itself comes through unchanged.
-            OSError: the first checkpoint, made at the start, cannot be written.
+                successors). Errors of the simulator itself come through unchanged.
+            OSError: the first checkpoint, at the start, cannot be written.
         """
         check_model(model)
         limits = Limits.checked(budget, time_limit, None, callback, memory_limit, on_interrupt)
@@ -133,23 +132,23 @@ class Planner(ABC):
         on_interrupt: Literal["return", "raise"] = "return",
         every: float = 60.0,
     ) -> Plan:
-        """Go on with a plan from its last checkpoint, to the same result as if it had never stopped.
+        """Continue a plan from its last checkpoint, to the same result as if it had never stopped.
 
-        Seed, state and budget are those of the plan; checkpoints go on in the same file.
+        Seed, state and budget are those of the plan. New checkpoints go to the same file.
 
         Args:
             path: the file that `plan(..., checkpoint=path)` wrote. Resume only files that you trust.
-            model: the same problem. A Python simulator is called once for each state it had reached,
-                so all its randomness must come from `rng`.
-            time_limit: maximum time in seconds from now on.
-            progress: as for `plan`, like all that follows.
+            model: the same problem. A Python simulator is called once for each known state, so all
+                its randomness must come from `rng`.
+            time_limit: maximum time from now on, in seconds.
+            progress: as for `plan`, like the others below.
             callback: called with a `Snapshot`.
             memory_limit: maximum size of the search's records in bytes.
             on_interrupt: what Ctrl-C does.
-            every: seconds between two checkpoints.
+            every: checkpoint interval, in seconds.
 
         Raises:
-            ValueError: the file is damaged, or of another planner, model or version of pacplan.
+            ValueError: the file is damaged, or belongs to another planner, model or version of pacplan.
             OSError: the file cannot be read.
         """
         check_model(model)
@@ -183,42 +182,40 @@ class Planner(ABC):
         on_interrupt: Literal["return", "raise"] = "return",
         trees: bool = True,
     ) -> Plans:
-        """Decide what to do in each of many states: the plans that `plan` finds, several at a time.
+        """Choose an action in each of many states, with several plans in parallel.
 
-        Models whose draws are compiled are planned in by threads, Python models by processes, to which
-        the model is sent once, with its functions. Wherever a plan is made, it is the same:
-        that of `plan(model, states[i], seed=numpy.random.SeedSequence(seeds, spawn_key=(i,)))`, or of
-        `plan(model, states[i], seed=seeds[i])` if every state has its own. `plan.origin` names it too.
+        Threads plan in compiled models, and processes in Python models, which they receive once. A plan
+        does not depend on where it is made. It is that of `plan(model, states[i],
+        seed=numpy.random.SeedSequence(seeds, spawn_key=(i,)))`, or of `plan(model, states[i],
+        seed=seeds[i])` if every state has its own. `plan.origin` names it too.
 
         Args:
             model: the problem.
-            states: where to plan from: a list, or a generator, which is read as plans are asked for.
-            seeds: one for all, of which each state gets a child; or one for each state; None draws a
-                fresh one.
-            workers: how many plans are made at a time, by default one per core; 1 starts no thread and
-                no process.
-            executor: a `concurrent.futures.Executor` of your own, or a Dask client, which computes
-                instead; `workers` is then how many plans it makes at a time.
+            states: where to plan from: a list, or a generator, which is read as you ask for plans.
+            seeds: one seed, of which each state gets a child; or a list with one for each state; None
+                draws a fresh one.
+            workers: number of parallel plans, by default one per core; 1 starts no thread and no
+                process.
+            executor: your own `concurrent.futures.Executor`, or a Dask client, which makes the plans;
+                `workers` is then the number of parallel plans.
             spread: "none": every plan has the planner's delta; "union": each has an equal part of
-                it, so that with probability at least 1 - delta all guarantees hold together.
+                it, and all guarantees hold together with probability at least 1 - delta.
             budget: maximum number of calls to the model for each plan.
             time_limit: maximum time for each plan, in seconds.
             memory_limit: maximum size of each search's records in bytes.
             progress: show a bar on the error stream.
-            on_interrupt: "return": Ctrl-C, while a plan is waited for, begins no other and ends those
-                under way, which are given as they stand, with `plan.interrupted` true; a second
-                one raises KeyboardInterrupt. (An executor of your own is not told: what it has finished
-                is given.) "raise": every Ctrl-C raises.
-            trees: False leaves the search trees out of the plans, which saves memory, and time if they
-                come from other processes.
+            on_interrupt: "return": Ctrl-C ends the running plans and starts no other. You get the plans
+                as they stand, with `plan.interrupted` true; a second one raises KeyboardInterrupt. (Of
+                your own executor you get the finished plans.) "raise": every Ctrl-C raises.
+            trees: False drops the search trees, which saves memory, and time between processes.
 
         Returns:
-            The plans, an iterator. Its `outcomes()` go on over a state whose plan raises.
+            The plans, an iterator. Its `outcomes()` yield the error of a plan that raises, and
+            continue.
 
         Raises:
             ValueError: an argument out of range.
-            TypeError: an argument of the wrong type; or states of which the number is needed, and not
-                known.
+            TypeError: an argument of the wrong type, or states without the length that is needed.
         """
         check_model(model)
         Limits.checked(budget, time_limit, None, None, memory_limit)
