@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
 from pacplan.algorithms.atlas.estimate import Numbers, Values
+from pacplan.algorithms.atlas.solver import solved
 
 # The largest of some numbers is taken for their norm of this power.
 _POWER = 4.0
@@ -56,7 +56,7 @@ class Margins:
 
 def cheapest(margins: Margins, x: Values) -> Values:
     """The unknowns that need the fewest calls, from some with positive margins on."""
-    matrix = margins.matrix.toarray() if len(x) <= _DIRECT else margins.matrix
+    matrix = margins.matrix
     m = margins.at(x)
     total = margins.calls(m)[1].sum()
     for _ in range(_STEPS):
@@ -91,12 +91,12 @@ def _derivatives(margins: Margins, m: Values) -> tuple[Values, Values]:
 
 def _solved(matrix: Any, curve: Values, right: Values) -> Values:
     """The solution x of A' C A x = right, C being diagonal, after scaling to a diagonal of ones."""
-    if isinstance(matrix, np.ndarray):
-        full = (matrix.T * curve) @ matrix
-        scale = 1.0 / np.sqrt(full.diagonal())
+    if matrix.shape[1] <= _DIRECT:
+        full: Values = ((matrix.T * curve) @ matrix).toarray()
+        scale = 1.0 / np.sqrt(np.diagonal(full))
         full *= scale[:, np.newaxis] * scale
         full[np.diag_indices(len(scale))] += _RIDGE
-        return np.asarray(scale * linalg.cho_solve(linalg.cho_factor(full), scale * right))
+        return np.asarray(scale * solved(full, scale * right))
     squares = matrix.copy()
     squares.data **= 2
     scale = 1.0 / np.sqrt(squares.T @ curve)

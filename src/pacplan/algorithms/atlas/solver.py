@@ -1,12 +1,13 @@
 """Solving the charted model: optimal values, values of a policy, visits."""
 
-from typing import Any
-
 import numpy as np
+from scipy import sparse
 
 from pacplan.algorithms.atlas.estimate import Estimate, Flags, Numbers, Values
 from pacplan.algorithms.value_iteration import solving
 from pacplan.algorithms.value_iteration.chart import Rows
+from pacplan.compiled.jit import kernel
+from pacplan.compiled.tiered import run
 
 # Charts of up to so many states are solved with full matrices.
 _SMALL = 300
@@ -14,6 +15,32 @@ _SMALL = 300
 _ROUNDING, _MOST = 1e-9, 60
 # Visits are summed up until this part is left, and over so many steps at most.
 _VISITS_LEFT, _STEPS = 1e-2, 3000
+
+
+def solved(matrix: Values, right: Values) -> Values:
+    """The solution x of a system, which is overwritten, by elimination without pivots.
+
+    It takes matrices that are diagonally dominant, or positive definite. Unlike LAPACK's its answer
+    depends on no number of threads, and it waits for none where other programs keep them busy.
+    """
+    x = right.copy()
+    run(_eliminate, len(x) ** 3 // 3, np.ascontiguousarray(matrix), x)
+    return x
+
+
+@kernel
+def _eliminate(matrix: Values, x: Values) -> None:
+    for k in range(x.size):
+        for i in range(k + 1, x.size):
+            part = matrix[i, k] / matrix[k, k]
+            if part != 0.0:
+                for j in range(k + 1, x.size):
+                    matrix[i, j] -= part * matrix[k, j]
+                x[i] -= part * x[k]
+    for k in range(x.size - 1, -1, -1):
+        x[k] /= matrix[k, k]
+        for i in range(k):
+            x[i] -= x[k] * matrix[i, k]
 
 
 class Solver:
@@ -28,8 +55,7 @@ class Solver:
         self._gamma = gamma
         self._states, self._state = found.states, found.state
         self._small = found.states <= _SMALL
-        self.transitions: Any = found.transitions.toarray() if self._small else found.transitions
-        self._backwards: Any = self.transitions.T if self._small else self.transitions.T.tocsr()
+        self.transitions, self._backwards = found.transitions, found.transitions.T.tocsr()
         self._all = np.arange(len(found.state))
         self.begins = np.searchsorted(found.state, np.arange(found.states))
 
@@ -65,11 +91,10 @@ class Solver:
         free = np.flatnonzero(~fixed)
         pairs = policy[free]
         if self._small:
-            matrix = -self._gamma * self.transitions[pairs]
-            given = reward[pairs] - matrix[:, fixed] @ values[fixed]
-            system = matrix[:, free]
-            system[np.arange(len(free)), np.arange(len(free))] += 1.0
-            values[free] = np.linalg.solve(system, given)
+            outside = np.where(fixed, values, 0.0)
+            system = -self._gamma * self.transitions[pairs].toarray()[:, free]
+            system[np.diag_indices(len(free))] += 1.0
+            values[free] = solved(system, self.worth(reward, outside)[pairs])
         else:
             rows = Rows(free, np.arange(len(free) + 1), reward[pairs], self.transitions[pairs])
             solving.evaluate(rows, values, self._gamma, 0.0)
@@ -83,8 +108,11 @@ class Solver:
         """
         gamma = self._gamma
         if self._small:
-            following = np.add.reduceat(taken[:, np.newaxis] * self.transitions, self.begins)
-            return np.asarray(np.linalg.solve(np.eye(self._states) - gamma * following.T, start))
+            following = sparse.csr_array(
+                (taken, (self._state, self._all)), shape=(self._states, len(self._all))
+            )
+            system = np.eye(self._states) - gamma * (following @ self.transitions).toarray().T
+            return solved(system, start)
         now, total = start.copy(), np.zeros(self._states)
         for _ in range(_STEPS):
             total += now
