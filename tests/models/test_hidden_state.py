@@ -157,16 +157,6 @@ class Outside(Memory):
         return super().step(action)
 
 
-class Forgetful(Memory):
-    """Its own way of saving leaves out what matters."""
-
-    def get_state(self):
-        return self.step_count
-
-    def set_state(self, state):
-        self.step_count = state
-
-
 class View(Memory):
     """Writes through a view of the array that it reads, which a copy is no longer."""
 
@@ -222,10 +212,9 @@ class Nested(Memory):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (Shared, r"Shared\.memory changed|" + SAME),
-        (Counting, r"Counting\.steps changed"),
+        (Shared, SAME),
+        (Counting, SAME),
         (Outside, SAME),
-        (Forgetful, SAME),
         (View, SAME),
         (Nested, SAME),
     ],
@@ -412,7 +401,7 @@ class Blind(FrozenLakeEnv):
 
 
 @pytest.mark.parametrize(
-    ("kind", "message"), [(Melting, "the table of Melting says"), (Blind, "showed")]
+    ("kind", "message"), [(Melting, "Melting does not do what its table says"), (Blind, "showed")]
 )
 def test_tables_hide_nothing(kind, message):
     env = started(kind(is_slippery=False))

@@ -3,7 +3,7 @@
 import copy
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
@@ -36,9 +36,9 @@ def actions_of(env: Any, given: Any, mask: Callable[[Any], Any] | None = None) -
         if not listed:
             raise ValueError("actions=[] leaves nothing to choose from")
     elif rddl.recognised(base) and type(space).__name__ == "Dict":
-        listed = _of_rddl(base, space)
+        listed = tuple(_of_rddl(base, space))
     else:
-        listed = tuple(_listed(space, *_enumerated(space)))
+        listed = tuple(_all_of(space))
     if mask is not None:
         return Filtered(listed, mask)
     if given is None and rddl.recognised(base) and base.model.preconditions:
@@ -73,81 +73,74 @@ def _converted(space: Any, action: Any) -> Any:
     return array if space.contains(array) else action
 
 
-# The number of actions, and a function that makes them one after the other.
-_Enumerated = tuple[float, Callable[[], Iterable[Any]]]
+def _all_of(space: Any) -> Iterable[Any]:
+    """The elements of a space, if they are few enough."""
+    _check_few(space, _size(space))
+    return _elements(space)
 
 
-def _listed(space: Any, count: float, make: Callable[[], Iterable[Any]]) -> Iterable[Any]:
+def _check_few(space: Any, count: float) -> None:
     if count > MOST_ACTIONS:
         how_many = f"{count:,}" if count < 10**12 else "more than 10^12"
-        if count == math.inf:
-            how_many = "infinitely many"
+        how_many = "infinitely many" if count == math.inf else how_many
+        own = copy.deepcopy(space)  # The user's has a generator, which is left alone.
+        own.seed(0)
         raise ValueError(
-            f"the action space {_shortly(space)} has {how_many} actions, and at most {MOST_ACTIONS:,} "
-            f"are listed; pass those to choose from: actions=[{_example(space)}, ...], or a function "
-            "of the unwrapped environment that lists those of its state"
+            f"the action space {space!s:.200} has {how_many} actions, and at most {MOST_ACTIONS:,} "
+            "are listed; pass those to choose from: actions=["
+            f"{' '.join(repr(own.sample()).split()):.80}, ...], or a function of the unwrapped "
+            "environment that lists those of its state"
         )
-    return make()
 
 
-def _shortly(space: Any) -> str:
-    text = str(space)
-    return text if len(text) <= 200 else text[:197] + "..."
+def _of_rddl(base: Any, space: Any) -> Iterable[Any]:
+    if max(map(_size, space.spaces.values())) > MOST_ACTIONS:
+        return _all_of(space)
+    values = {name: list(_elements(part)) for name, part in space.spaces.items()}
+    kinds = base.sampler.grounded_action_ranges
+    values = {n: [False, True] if kinds[n] == "bool" else found for n, found in values.items()}
+    count, make = rddl.combinations(base, values)
+    _check_few(space, count)
+    elements: Iterable[Any] = make()
+    return elements
 
 
-def _example(space: Any) -> str:
-    """An action in Python's words, such as the user might list."""
-    own = copy.deepcopy(space)  # The user's has a generator, which is left alone.
-    own.seed(0)
-    return " ".join(repr(own.sample()).split())[:80]
+def _ranges(space: Any) -> list[range]:
+    """The values of each part of an array of whole numbers."""
+    counts = np.asarray(space.nvec) if hasattr(space, "nvec") else np.full(space.shape, 2)
+    starts = np.asarray(getattr(space, "start", np.zeros_like(counts))).ravel().tolist()
+    return [range(a, a + n) for a, n in zip(starts, counts.ravel().tolist(), strict=True)]
 
 
-def _of_rddl(base: Any, space: Any) -> tuple[Any, ...]:
-    parts = {name: _enumerated(part) for name, part in space.spaces.items()}
-    if any(count > MOST_ACTIONS for count, _ in parts.values()):
-        return tuple(_listed(space, *_enumerated(space)))
-    values = {name: list(make()) for name, (_, make) in parts.items()}
-    booleans = base.sampler.grounded_action_ranges
-    values = {n: [False, True] if booleans[n] == "bool" else found for n, found in values.items()}
-    return tuple(_listed(space, *rddl.combinations(base, values)))
+def _parts(space: Any) -> list[Any]:
+    return list(space.spaces.values()) if hasattr(space.spaces, "values") else list(space.spaces)
 
 
-def _enumerated(space: Any) -> _Enumerated:
-    """How many elements a space has, and what lists them."""
+def _size(space: Any) -> float:
+    """How many elements a space has."""
     kind = type(space).__name__
     if kind == "Discrete":
-        first = int(space.start)
-        return int(space.n), lambda: range(first, first + int(space.n))
+        return int(space.n)
     if kind in ("MultiDiscrete", "MultiBinary"):
-        shape, dtype = space.shape, space.dtype
-        counts = np.asarray(space.nvec) if kind == "MultiDiscrete" else np.full(shape, 2)
-        starts = np.asarray(getattr(space, "start", np.zeros_like(counts))).ravel().tolist()
-        ranges = [range(a, a + n) for a, n in zip(starts, counts.ravel().tolist(), strict=True)]
-        return math.prod(map(len, ranges)), lambda: (
-            np.array(values, dtype).reshape(shape) for values in itertools.product(*ranges)
-        )
-    if kind == "Dict":
-        count, rows = _product(space.spaces.values())
-        return count, lambda: (dict(zip(space.spaces, row, strict=True)) for row in rows())
+        return math.prod(map(len, _ranges(space)))
+    if kind in ("Dict", "Tuple"):
+        sizes = list(map(_size, _parts(space)))
+        return math.inf if math.inf in sizes else math.prod(sizes)
+    return math.inf
+
+
+def _elements(space: Any) -> Iterable[Any]:
+    """The elements of a finite space."""
+    kind = type(space).__name__
+    if kind == "Discrete":
+        return range(int(space.start), int(space.start) + int(space.n))
+    if kind in ("MultiDiscrete", "MultiBinary"):
+        rows = itertools.product(*_ranges(space))
+        return (np.array(values, space.dtype).reshape(space.shape) for values in rows)
+    rows = itertools.product(*map(_elements, _parts(space)))
     if kind == "Tuple":
-        return _product(space.spaces)
-    if kind == "OneOf":
-        parts = [_enumerated(part) for part in space.spaces]
-        return _combined(sum, parts), lambda: (
-            (i, value) for i, (_, make) in enumerate(parts) for value in make()
-        )
-    return math.inf, list
-
-
-def _product(spaces: Iterable[Any]) -> _Enumerated:
-    parts = [_enumerated(part) for part in spaces]
-    return _combined(math.prod, parts), lambda: itertools.product(*(make() for _, make in parts))
-
-
-def _combined(combine: Callable[[list[float]], float], parts: list[_Enumerated]) -> float:
-    """Sum or product of the numbers of elements; infinite if one is, however large the others are."""
-    counts = [count for count, _ in parts]
-    return math.inf if math.inf in counts else combine(counts)
+        return rows
+    return (dict(zip(space.spaces, row, strict=True)) for row in rows)
 
 
 def mask_of(env: Any) -> Callable[[Any], Any]:
@@ -171,8 +164,3 @@ def most_of(actions: Actions) -> int | None:
     if isinstance(actions, Filtered):
         return len(actions.listed)
     return None if callable(actions) else len(actions)
-
-
-def numbered(actions: Sequence[Any]) -> bool:
-    """Whether actions are the numbers 0, 1, ..."""
-    return all(type(action) is int and action == i for i, action in enumerate(actions))

@@ -63,26 +63,26 @@ class Preflight:
 
 
 def examine(
-    bench: RestorableEnv,
-    *,
-    draws: int,
+    env: RestorableEnv,
     successors: int | None,
     reward_range: tuple[float, float] | None,
-    seed: int,
+    *,
+    draws: int,
+    seed: int = 0,
     seconds: float = float("inf"),
 ) -> Preflight:
     """Play random walks, in one go and by bringing back states, and draw from each state repeatedly.
 
     It ends after a number of draws or seconds, whichever comes first, with at least one whole walk.
     """
-    look = _Look(bench, successors, reward_range, np.random.default_rng(seed))
+    look = _Look(env, successors, reward_range, np.random.default_rng(seed))
     look.until(draws, time.perf_counter() + seconds)
     return Preflight(
         look.drawn,
         look.most,
         (float(look.lowest), float(look.highest)),
         tuple(look.problems.values()),
-        bench.notes,
+        env.notes,
         look.problems.keys().isdisjoint(("shared", "hidden", "restored")),
     )
 

@@ -8,7 +8,7 @@ are equal states, and to restore one is to load it. Invariants:
 * Random generators are not saved. The copy has one of its own of each class, which takes the place of
   all others and whose stream never goes back, so draws from one state differ.
 
-What pickles cannot hold is saved by functions of the user's or methods of the environment.
+What pickles cannot hold is saved by functions of the user's.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,12 +33,6 @@ from pacplan.models.pickles import GENERATORS, Pickles, UnpicklableError
 Save = Callable[[Any], Any]
 Restore = Callable[[Any, Any], None]
 
-# An environment's own way to save and restore: pairs of methods, the second taking the first's result.
-_OWN_METHODS = (
-    ("clone_state", "restore_state"),
-    ("get_state", "set_state"),
-    ("save_state", "load_state"),
-)
 _HOW = (
     "Pass save= and restore=, functions of the unwrapped environment: save(env) returns its state, "
     "restore(env, state) brings it back"
@@ -87,8 +81,8 @@ class EnvCopy:
 
     Args:
         env: the environment, with its wrappers.
-        save: function of the unwrapped environment that returns what `restore` needs; by default the
-            environment's own method, or else its attributes are pickled.
+        save: function of the unwrapped environment that returns what `restore` needs; by default its
+            attributes are pickled.
         restore: function of the unwrapped environment and of what `save` returned.
         time_limit: whether `TimeLimit` wrappers are a part of the problem.
 
@@ -102,8 +96,8 @@ class EnvCopy:
     def __init__(
         self, env: Any, *, save: Save | None, restore: Restore | None, time_limit: bool
     ) -> None:
-        if save is None:
-            save, restore = own_methods(env.unwrapped)
+        if save is None and rddl.recognised(env.unwrapped):
+            save, restore = rddl.save, rddl.restore
         self._save, self._restore, self._time_limit = save, restore, time_limit
         self.saves_generators = save not in (None, rddl.save)
         self._own: dict[type, Any] = {}  # generators
@@ -176,7 +170,7 @@ class EnvCopy:
         self.names = tuple(part.changing for part in self._parts)
         held = [v for part in self._parts for v in part.values if type(v) not in ATOMIC]
         self._pickles = Pickles([*self.layers, *held], self._own)
-        self._contents, self._class_contents = self._contents_now(), self._contents_of_classes()
+        self._contents = self._contents_now()
 
     def _content(self, value: Any, owner: str, name: str, also: dict[int, int] | None = None) -> bytes:
         """What an attribute holds."""
@@ -204,29 +198,13 @@ class EnvCopy:
             if not isinstance(value, GENERATORS)
         }
 
-    def _contents_of_classes(self) -> dict[tuple[type, str], bytes]:
-        """What the classes of the layers hold, which no state can bring back."""
-        found = {}
-        for kind in {kind: None for part in self._parts for kind in type(part.layer).__mro__}:
-            for name, value in vars(kind).items():
-                if not (name.startswith("__") or callable(value) or hasattr(value, "__get__")):
-                    try:
-                        found[kind, name] = self._plain.dumps(value)
-                    except UnpicklableError:
-                        continue
-        return found
-
     def changed(self) -> list[str]:
         """What all states share and has changed after all."""
-        fixed, classes = self._contents_now(), self._contents_of_classes()
+        now = self._contents_now()
         return [
             f"{type(self._parts[i].layer).__name__}.{name}"
             for (i, name), found in self._contents.items()
-            if fixed[i, name] != found
-        ] + [
-            f"{kind.__name__}.{name}"
-            for (kind, name), found in self._class_contents.items()
-            if classes.get((kind, name)) != found
+            if now[i, name] != found
         ]
 
     # Saving and restoring.
@@ -299,31 +277,5 @@ def by_name(saved: list[Any], names: tuple[tuple[str, ...], ...]) -> list[dict[s
 
 
 def described(saved: list[Any], names: tuple[tuple[str, ...], ...]) -> list[dict[str, Any]]:
-    """All that was saved, by names: also what the environment's own method gave."""
+    """All that was saved, by names: also what the user's function gave."""
     return by_name(saved, names) + [{"saved": end} for end in saved[len(names) :]]
-
-
-def own_methods(base: Any) -> tuple[Save | None, Restore | None]:
-    """The environment's own methods to save and restore it, as functions of it, or None twice."""
-    if rddl.recognised(base):
-        return rddl.save, rddl.restore
-    for save, restore in _OWN_METHODS:
-        if _takes(getattr(base, save, None), 0) and _takes(getattr(base, restore, None), 1):
-            return (
-                lambda env, name=save: getattr(env, name)(),
-                lambda env, state, name=restore: getattr(env, name)(state),
-            )
-    return None, None
-
-
-def _takes(method: Any, arguments: int) -> bool:
-    """Whether it can be called with this many arguments (MuJoCo's set_state, say, takes two)."""
-    from inspect import signature
-
-    if not callable(method):
-        return False
-    try:
-        signature(method).bind(*range(arguments))
-    except (TypeError, ValueError):
-        return False
-    return True

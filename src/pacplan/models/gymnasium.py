@@ -1,4 +1,4 @@
-"""Environments of Gymnasium as models: exact tables if they publish one, else snapshots."""
+"""Environments of Gymnasium as models: exact tables if they publish one, else simulators."""
 
 import importlib
 import re
@@ -9,8 +9,9 @@ import numpy as np
 
 from pacplan.core import checks
 from pacplan.core.notes import add_note
-from pacplan.models.actions import actions_of, mask_of, most_of, numbered
+from pacplan.models.actions import actions_of, mask_of, most_of
 from pacplan.models.consistency import Preflight, examine
+from pacplan.models.labels import numbered
 from pacplan.models.layers import RECORDER, UncopiedError, all_layers
 from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.published import (
@@ -47,54 +48,28 @@ def from_gymnasium(
     redraw: Callable[[Any, np.random.Generator], None] | None = None,
     check: bool = True,
 ) -> "GymnasiumTable | GymnasiumSimulator":
-    """A model of a Gymnasium environment.
+    """A model of a Gymnasium environment; the documentation has a page about them.
 
-        env = gymnasium.make("FrozenLake-v1")
+        env = gymnasium.make("CartPole-v1")
         env.reset(seed=0)
-        model = pacplan.from_gymnasium(env)
-        planner = pacplan.MDPGapE(
-            epsilon=0.1, delta=0.1, gamma=0.95, horizon=6, rewards="known", transitions="known"
-        )
+        model = pacplan.from_gymnasium(env, successors=1, reward_range=(0, 1))
         env.step(planner.plan(model).action)
 
-    **From where.** `planner.plan(model)` plans from the state that `env` is in at that moment;
-    `model.state_of(other)` is the state of another environment of the same kind, and can be passed
-    as the state. The environment itself is only read: planning neither steps nor changes it.
+    `planner.plan(model)` plans from the state that `env` is in at that moment, `planner.plan(model,
+    model.state_of(other))` from that of another environment of the same kind. The environment is only
+    read: planning neither steps nor changes it.
 
-    **Tables.** An environment that publishes its transitions as `env.unwrapped.P[state][action]`, a
-    list of (probability, next state, reward, terminated), becomes an exact `TabularMDP` with the same
-    states and one more, the end. FrozenLake, CliffWalking and Taxi do. `successors` and `reward_range`
-    are read from the table.
+    An environment that publishes its transitions as `env.unwrapped.P`, as FrozenLake does, becomes an
+    exact `TabularMDP`. Any other becomes a simulator: a private copy is brought back to the state asked
+    for and stepped. One that cannot be copied, such as LunarLander, is replayed if it was wrapped by
+    `pacplan.recorded`, or brought back by `save` and `restore`.
 
-    **Snapshots.** Any other environment becomes a simulator that brings a private copy of it back to
-    the state asked for and steps it. Only what changes while it is played is copied, not what stays the
-    same (`benchmarks/gymnasium_snapshots.py` measures it); its own methods are used if it has them
-    (`clone_state` and `restore_state`, `get_state` and `set_state`, `save_state` and `load_state`), and
-    of environments of pyRDDLGym it is known what changes. Copies never share what is random: all draws
-    come from one stream, which the plan's seed starts.
+    States are the same if what is saved is the same, bit by bit, except for random generators: all
+    draws come from one stream, which the plan's seed starts. So the plan is for a player who sees what
+    an observation hides, unless `redraw` draws it anew. `plan.assumptions` says what it depends on.
 
-    **Replays.** An environment that cannot be copied, such as LunarLander, is replayed, if it was
-    wrapped by `pacplan.recorded` before it was reset: another one is made by its registered name, reset
-    with the same seed and stepped with the same actions and random numbers. A call n steps after the
-    reset costs up to n + 1 steps, 1 if it goes on from the last one.
-
-    **Which states are the same.** Those whose saved content is the same, bit by bit, except for random
-    generators, which are seeded anew: so a clock, a count of steps or a velocity that the observation
-    leaves out makes states different, as it may make their futures. Name in `ignore` what has no
-    bearing on the future and only keeps equal states apart, or pass a `key`. Then you promise that
-    states with the same key have the same future: they are one state, brought back as it was first
-    seen. `model.check()` looks for states for which that is not true, and `plan.assumptions` says what
-    the plan depends on.
-
-    **What is hidden.** A snapshot knows what an observation hides, such as the dealer's second card in
-    Blackjack or the order of a deck: the plan is one for a player who sees it, and says so, unless
-    `redraw` draws it anew.
-
-    **Ends.** `terminated` ends an episode, and so does `truncated` if the environment itself says so:
-    what comes after does not count. The limit of a `TimeLimit` wrapper is left out of the problem,
-    since it is not a property of a state. It makes no difference as long as the planner's horizon is at
-    most the number of steps left. With `time_limit=True` it ends episodes as well, and states at
-    different times are different.
+    An episode ends by `terminated`, and by `truncated` if the environment itself says so. The limit of
+    a `TimeLimit` wrapper is left out of the problem, unless `time_limit=True`.
 
     Args:
         env: the environment. Wrappers apply, except those that only check, record or draw.
@@ -149,21 +124,19 @@ def from_gymnasium(
     if unknown:
         raise ValueError(f"ignore={sorted(unknown)}: {_name(env)} has no such attribute")
     offered = actions_of(env, actions, mask_of(env) if mask is True else mask or None)
-    if promised is None:
-        promised = _own_range(env)
     settings = {
         "actions": offered,
         "key": observation_key if key == "observation" else key,
         "time_limit": checks.flag("time_limit", time_limit),
     }
     own = {"ignore": frozenset(ignore), "save": save, "restore": restore, "redraw": redraw}
-    promises = {"successors": successors, "reward_range": promised}
+    promises = successors, promised
     restorable, report = _restorable(env, settings, own, promises, check or promised is None)
     if promised is None:
-        assert report is not None
+        low, high = report.rewards if report is not None else (0.0, 0.0)
         raise ValueError(
-            "pass reward_range=(lowest, highest), the range that rewards are known to have. "
-            f"{report.draws} draws paid from {report.rewards[0]:g} to {report.rewards[1]:g}"
+            "pass reward_range=(lowest, highest), the range that rewards are known to have. Some draws "
+            f"paid from {low:g} to {high:g}"
         )
     if report is not None and report.problems:
         raise BrokenPromiseError(
@@ -175,7 +148,7 @@ def from_gymnasium(
 
 
 def _restorable(
-    env: Any, settings: dict[str, Any], own: dict[str, Any], promises: dict[str, Any], check: bool
+    env: Any, settings: dict[str, Any], own: dict[str, Any], promises: Any, check: bool
 ) -> tuple[RestorableEnv, Preflight | None]:
     """A copy of the environment or, if that is impossible or wrong, one that is replayed."""
     recorded = type(env).__name__ == RECORDER
@@ -183,7 +156,7 @@ def _restorable(
     def tried(**kind: Any) -> tuple[RestorableEnv, Preflight | None]:
         made = RestorableEnv(env, **settings, **kind)
         draws = _DRAWS if made.by_content else _KEYED_DRAWS
-        return made, examine(made, draws=draws, seed=0, seconds=_SECONDS, **promises) if check else None
+        return made, examine(made, *promises, draws=draws, seconds=_SECONDS) if check else None
 
     given = [name for name, value in own.items() if value]
     made: RestorableEnv | None = None
@@ -310,13 +283,8 @@ class GymnasiumSimulator(Simulator):
 
     def check(self, draws: int = 2000, seed: int = 0) -> Preflight:
         """Draw from random states and report what was seen, and which promises were broken."""
-        return examine(
-            self._restorable,
-            draws=draws,
-            successors=self.successors,
-            reward_range=self.reward_range,
-            seed=seed,
-        )
+        promises = self.successors, self.reward_range
+        return examine(self._restorable, *promises, draws=draws, seed=seed)
 
 
 class _WatchedSession(PythonSession):
@@ -370,10 +338,7 @@ def make(name: str, seed: int | None = 0, **settings: Any) -> GymnasiumTable | G
 
 
 def check_name(name: str) -> None:
-    """Raise unless there can be an environment with this name; none is made.
-
-    Only `make` can resolve a name without a version, or a module of the user's.
-    """
+    """Raise unless there can be an environment of this name. None is made, so some pass unresolved."""
     gymnasium = _library(name)
     if ":" not in name and re.search(r"-v\d+$", name):
         try:
@@ -393,14 +358,6 @@ def _library(name: str) -> Any:
 
 def _name(env: Any) -> str:
     return type(getattr(env, "unwrapped", env)).__name__
-
-
-def _own_range(env: Any) -> tuple[float, float] | None:
-    """The range that older environments state themselves, if it is finite."""
-    stated = vars(env.unwrapped).get("reward_range", getattr(type(env.unwrapped), "reward_range", None))
-    if stated is None or not np.isfinite(stated).all():
-        return None
-    return checks.reward_range(stated)
 
 
 def recorded(env: Any) -> Any:

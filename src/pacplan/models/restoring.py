@@ -206,8 +206,7 @@ class RestorableEnv:
             return None
         return (
             f"{', '.join(names)} changed, which all states share, because it had not changed when the "
-            "environment was tried, or belongs to its class. Keep what changes in the environment "
-            "itself and let reset begin it anew, or pass save= and restore="
+            "environment was tried; let reset begin it anew, or pass save= and restore="
         )
 
     @property
