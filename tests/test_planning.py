@@ -82,19 +82,20 @@ LISTED = pacplan.Outcomes(
             random_small(np.random.default_rng(1)),
             0,
             {"sample": True},
-            "Bracket merge='stationary'",
-            "because only",
+            "Atlas",
+            "states recur",
         ),
         (LISTED, 0, {}, "ValueIteration", "probability is known"),
-        (LISTED, 0, {"sample": True}, "Bracket merge='stationary'", "because only"),
-        (simulator(few_states), 3, {}, "Bracket merge='stationary'", "equal states merged"),
-        (simulator(few_states, successors=2), 3, {}, "Bracket merge='stationary'", "equal states"),
+        (LISTED, 0, {"sample": True}, "Atlas", "states recur"),
+        (simulator(few_states), 3, {}, "Atlas", "states recur"),
+        (simulator(few_states), 3, {"goal": "value"}, "Atlas goal='value'", "states recur"),
+        (simulator(few_states), 3, {"policy": lambda s: 0}, "Bracket merge='stationary'", "since only"),
         (simulator(histories), (), {"horizon": 6}, "Bracket", "without merging states"),
         (simulator(some_recur), (0, 0), {"horizon": 4}, "Bracket merge='depth'", "same step"),
         (simulator(drift), 0.0, {}, "Canopy", "every successor may be new"),
         # Nothing random was seen, but nothing was promised, or of successors alone.
-        (simulator(count), 0, {}, "Bracket merge='stationary'", HINT),
-        (simulator(count, successors=1), 0, {}, "Bracket merge='stationary'", HINT),
+        (simulator(count), 0, {}, "Atlas", HINT),
+        (simulator(count, successors=1), 0, {}, "Atlas", HINT),
         (simulator(count), 0, {"transitions": "deterministic"}, "Bracket merge='stationary'", HINT),
         (simulator(count), 0, {"rewards": "deterministic"}, "Bracket merge='stationary'", HINT),
         (simulator(count), 0, FIXED, "OPD merge='stationary'", 'transitions="deterministic" says so'),
@@ -108,7 +109,7 @@ LISTED = pacplan.Outcomes(
         # A table shows by itself that nothing is random, to a planner without a budget for a look, too.
         (STILL, 0, {"sample": True}, "OPD merge='stationary'", "the model's table shows it"),
         (STILL, 0, {"merge": "depth", "budget": 1}, "OPD merge='depth'", "the model's table shows it"),
-        (simulator(noisy_count, successors=1), 0, {}, "Bracket merge='stationary'", "because only"),
+        (simulator(noisy_count, successors=1), 0, {}, "Atlas", "states recur"),
         (simulator(by_step, stationary=False), 0, {}, "Bracket merge='depth'", "same step"),
         # Settings that not every planner has.
         (simulator(drift), 0.0, {"value_range": (0, 2), "budget": 3000}, "Canopy", "every successor"),
@@ -130,7 +131,7 @@ LISTED = pacplan.Outcomes(
             "Bracket merge='depth'",
             "(Planned by Bracket.)",
         ),
-        (simulator(few_states), 3, {"merge": "auto"}, "Bracket merge='stationary'", "because only"),
+        (simulator(few_states), 3, {"merge": "auto"}, "Atlas", "states recur"),
         (simulator(drift), 0.0, {"merge": "tree", "budget": 3000}, "Bracket", "(Planned by Bracket.)"),
         (
             simulator(count, successors=1),
@@ -197,7 +198,7 @@ def test_no_certificate_rests_on_what_was_not_seen(ends, hidden):
     looks = []
     for seed in range(8):
         choice = choose(model, 0, seed=seed, **ASKED, **declared)
-        assert type(choice.planner) is pacplan.Bracket
+        assert type(choice.planner) is not pacplan.OPD
         seen = choice.look
         # Where everything ends at once there is nothing to merge, and nothing to say of it.
         hints = hidden is not None and seen.varied == 0 and seen.reached > 0
@@ -213,6 +214,24 @@ def test_a_table_is_not_told_what_it_shows_to_be_false():
             planner(table, 0, rewards="deterministic", seed=0, **ASKED)
         with pytest.raises(ValueError, match="transitions='deterministic', but"):
             planner(pacplan.envs.garnet(seed=0), 0, seed=0, **ASKED, **FIXED)
+
+
+def test_atlas_hands_over_where_new_states_keep_coming():
+    """Bracket has the rest of the budget, and random numbers of its own."""
+    asked = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.95, "horizon": 30}
+    model = simulator(some_recur)
+    plan = pacplan.plan(model, (0, 0), seed=0, budget=8000, **asked)
+    assert plan.planner.startswith("Bracket(") and plan.stopped_by == "budget"
+    assert "after Atlas had found" in plan.guarantee
+    assert plan.calls_made == 8000 > plan.samples >= 4000
+    origin = plan.origin
+    seed = np.random.SeedSequence(origin.seed, spawn_key=origin.spawn_key)
+    bracket = pacplan.Bracket(merge="depth", **asked)
+    again = bracket.plan(model, (0, 0), seed=seed, budget=origin.budget)
+    assert origin.spawn_key and again.samples == plan.samples
+    np.testing.assert_array_equal(again.lower, plan.lower)
+    # Atlas makes its calls one by one.
+    assert "Atlas" not in pacplan.plan(model, (0, 0), seed=0, budget=2000, workers=1, **asked).guarantee
 
 
 def test_games():
@@ -236,12 +255,13 @@ def test_the_answer_is_right():
 
 def test_the_same_seed_gives_the_same_plan():
     model = simulator(few_states)
-    one, same, other = (pacplan.plan(model, 3, seed=seed, **ASKED) for seed in (1, 1, 2))
+    asked = ASKED | {"horizon": 4}
+    one, same, other = (pacplan.plan(model, 3, seed=seed, **asked) for seed in (1, 1, 2))
     assert one.samples == same.samples and one.guarantee == same.guarantee
     np.testing.assert_array_equal(one.values, same.values)
     assert not np.array_equal(one.values, other.values)
     sequence = np.random.SeedSequence(1)
-    assert pacplan.plan(model, 3, seed=sequence, **ASKED).guarantee == one.guarantee
+    assert pacplan.plan(model, 3, seed=sequence, **asked).guarantee == one.guarantee
     assert sequence.n_children_spawned == 0
 
 

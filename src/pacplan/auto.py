@@ -44,6 +44,8 @@ _LOOK_STREAM, _NEXT_STREAM = 0x100C, 0xA71A
 _LEAST_SECONDS = 1e-3
 # After so many calls, or this part of a budget or time limit, Atlas may give up.
 _PATIENCE, _PATIENT_PART = 10_000, 0.25
+# A tree seldom reaches so many steps; Atlas is then tried if any state was seen twice.
+_LONG = 20
 
 
 P = TypeVar("P", bound=Planner)
@@ -219,6 +221,10 @@ class Auto(Planner):
         found: list[Planner] = [Bracket(merge=nodes, **sampled, **given) for nodes in merges]
         if any_merge and _takes(Canopy, given):
             found.append(Canopy(**sampled, **given))
+        # Without a horizon, Atlas plans for an infinite one.
+        endless = given if "horizon" in given else _without(given, "target")
+        if any_merge and model.stationary and _takes(Atlas, endless):
+            found.append(Atlas(**sampled, **endless))
         # Where nothing is random, there is no need for guidance.
         plain = _without(given, "policy", "value")
         if _nothing_random(model, given) and _takes(OPD, plain):
@@ -261,8 +267,7 @@ class Auto(Planner):
                 f"{seen.recurred or 'none'} led to a known state"
             )
             return Choice(canopy, why, seen)
-        alone = task.crew is None and task.checkpoint is None and task.reuse is None
-        if atlas is not None and alone and seen is not None and seen.states_recur:
+        if atlas is not None and seen is not None and self._charts(task, candidates, seen):
             limits = task.limits
             calls = min(_PATIENCE, int(_PATIENT_PART * (limits.budget or checks.LARGEST)))
             seconds = None if limits.time_limit is None else _PATIENT_PART * limits.time_limit
@@ -271,6 +276,15 @@ class Auto(Planner):
         merge, why = (self.merge, "") if self.merge != "auto" else merging(model, seen)
         bracket = next(p for p in candidates if isinstance(p, Bracket) and p.merge == merge)
         return Choice(bracket, why, seen)
+
+    def _charts(self, task: Task, candidates: list[Planner], seen: Look) -> bool:
+        """Whether it is worth a try to chart the states."""
+        if task.crew is not None or task.checkpoint is not None or task.reuse is not None:
+            return False  # Atlas makes its calls one by one, and neither saves nor reuses anything.
+        bracket = _of(candidates, Bracket)
+        assert bracket is not None
+        long = bracket.horizon_for(task.model, task.limits.budget) >= _LONG
+        return seen.states_recur or (long and seen.states < seen.reached)
 
     def _instead(self, model: Model, choice: Choice, growing: GrowingError) -> Choice:
         """Who plans if Atlas has given up."""
