@@ -44,8 +44,9 @@ _LOOK_STREAM, _NEXT_STREAM = 0x100C, 0xA71A
 _LEAST_SECONDS = 1e-3
 # After so many calls, or this part of a budget or time limit, Atlas may give up.
 _PATIENCE, _PATIENT_PART = 10_000, 0.25
-# A tree seldom reaches so many steps; Atlas is then tried if any state was seen twice.
-_LONG = 20
+# Where so many steps count, discounted, a tree takes many calls; Atlas is tried if any state was seen
+# twice.
+_LONG = 9.0
 
 
 P = TypeVar("P", bound=Planner)
@@ -267,7 +268,7 @@ class Auto(Planner):
                 f"{seen.recurred or 'none'} led to a known state"
             )
             return Choice(canopy, why, seen)
-        if atlas is not None and seen is not None and self._charts(task, candidates, seen):
+        if atlas is not None and seen is not None and self._charts(task, seen):
             limits = task.limits
             calls = min(_PATIENCE, int(_PATIENT_PART * (limits.budget or checks.LARGEST)))
             seconds = None if limits.time_limit is None else _PATIENT_PART * limits.time_limit
@@ -277,13 +278,12 @@ class Auto(Planner):
         bracket = next(p for p in candidates if isinstance(p, Bracket) and p.merge == merge)
         return Choice(bracket, why, seen)
 
-    def _charts(self, task: Task, candidates: list[Planner], seen: Look) -> bool:
+    def _charts(self, task: Task, seen: Look) -> bool:
         """Whether it is worth a try to chart the states."""
         if task.crew is not None or task.checkpoint is not None or task.reuse is not None:
             return False  # Atlas makes its calls one by one, and neither saves nor reuses anything.
-        bracket = _of(candidates, Bracket)
-        assert bracket is not None
-        long = bracket.horizon_for(task.model, task.limits.budget) >= _LONG
+        gamma, horizon = check_gamma_and_horizon(self.gamma, self._given.get("horizon"))
+        long = _steps(gamma, horizon) >= _LONG
         return seen.states_recur or (long and seen.states < seen.reached)
 
     def _instead(self, model: Model, choice: Choice, growing: GrowingError) -> Choice:
@@ -348,12 +348,7 @@ class Auto(Planner):
         width = step_width(model.reward_range, model.may_end)
         if self.gamma is None or model.two_player:
             return width
-        gamma, horizon = check_gamma_and_horizon(self.gamma, self._given.get("horizon"))
-        if gamma == 1.0:
-            assert horizon is not None
-            return width * horizon
-        left = 0.0 if horizon is None else gamma**horizon
-        return width * (1.0 - left) / (1.0 - gamma)
+        return width * _steps(*check_gamma_and_horizon(self.gamma, self._given.get("horizon")))
 
 
 def merging(model: Model, seen: Look | None) -> tuple[str, str]:
@@ -401,6 +396,14 @@ def _anew(task: Task) -> Task:
 def _of(candidates: list[Planner], kind: type[P]) -> P | None:
     """The first planner of a kind."""
     return next((planner for planner in candidates if isinstance(planner, kind)), None)
+
+
+def _steps(gamma: float, horizon: int | None) -> float:
+    """How many steps count, discounted."""
+    if gamma == 1.0:
+        assert horizon is not None
+        return float(horizon)
+    return (1.0 - (0.0 if horizon is None else gamma**horizon)) / (1.0 - gamma)
 
 
 def _without(settings: dict[str, Any], *names: str) -> dict[str, Any]:
