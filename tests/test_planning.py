@@ -89,7 +89,7 @@ LISTED = pacplan.Outcomes(
         (LISTED, 0, {"sample": True}, "Atlas", "states recur"),
         (simulator(few_states), 3, {}, "Atlas", "states recur"),
         (simulator(few_states), 3, {"goal": "value"}, "Atlas goal='value'", "states recur"),
-        (simulator(few_states), 3, {"policy": lambda s: 0}, "Bracket merge='stationary'", "since only"),
+        (simulator(few_states), 3, {"policy": lambda s: 0}, "Bracket merge='stationary'", "visited states were distinct"),
         (simulator(histories), (), {"horizon": 6}, "Bracket", "without merging states"),
         (simulator(some_recur), (0, 0), {"horizon": 4}, "Bracket merge='depth'", "same step"),
         (simulator(drift), 0.0, {}, "Canopy", "every successor may be new"),
@@ -222,7 +222,7 @@ def test_atlas_hands_over_where_new_states_keep_coming():
     model = simulator(some_recur)
     plan = pacplan.plan(model, (0, 0), seed=0, budget=8000, **asked)
     assert plan.planner.startswith("Bracket(") and plan.stopped_by == "budget"
-    assert "after Atlas had found" in plan.guarantee
+    assert "because new states kept coming when Atlas had found" in plan.guarantee
     assert plan.calls_made == 8000 > plan.samples >= 4000
     origin = plan.origin
     seed = np.random.SeedSequence(origin.seed, spawn_key=origin.spawn_key)

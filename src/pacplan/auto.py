@@ -272,7 +272,7 @@ class Auto(Planner):
             limits = task.limits
             calls = min(_PATIENCE, int(_PATIENT_PART * (limits.budget or checks.LARGEST)))
             seconds = None if limits.time_limit is None else _PATIENT_PART * limits.time_limit
-            why = f", because states recur: {_counted(model, seen)}"
+            why = f", because states recur: only {_counted(model, seen)}"
             return Choice(atlas.giving_up(calls, seconds), why, seen)
         merge, why = (self.merge, "") if self.merge != "auto" else merging(model, seen)
         bracket = next(p for p in candidates if isinstance(p, Bracket) and p.merge == merge)
