@@ -17,6 +17,7 @@ from pacplan.core import checks
 from pacplan.core.words import at_most, complement
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
+from pacplan.engine.search import losses
 from pacplan.engine.values import step_range, step_width, value_range
 from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
@@ -167,11 +168,8 @@ class _PolicySearch(RecursiveSearch):
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands; the action with the smallest bound on its loss is recommended."""
-        top = int(np.argmax(self._upper))
-        rivals = np.full(len(self.actions), self._upper[top])
-        rivals[top] = np.delete(self._upper, top).max(initial=-np.inf)
-        best = best_estimate(self._lower - rivals, self.order)
-        return self.standing(best, seconds, self._lower.copy(), self._upper.copy())
+        lower, upper = self._lower.copy(), self._upper.copy()
+        return self.standing(best_estimate(-losses(lower, upper), self.order), seconds, lower, upper)
 
     def recurse(self) -> Recursion:
         """StOP itself."""

@@ -325,10 +325,7 @@ class KernelSearch:
         """By action: its gap, were it taken, and whether it is ruled out, as it lies below another."""
         if len(upper) == 1:
             return np.zeros(1), np.zeros(1, np.bool_)
-        rivals = np.full(len(upper), upper.max())
-        first = int(upper.argmax())
-        rivals[first] = np.delete(upper, first).max()
-        return rivals - lower, upper < lower.max()
+        return losses(lower, upper), upper < lower.max()
 
     def note(self) -> bool:
         """Add how the search stands to its curve; returns whether there are bounds."""
@@ -404,6 +401,14 @@ class KernelSearch:
         for name, array in self.state_arrays().items():
             _copy(kept.arrays[name], array)
         self.memory.used = kept.used
+
+
+def losses(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By how much each action can be worse than the best of the others, at most."""
+    first = int(upper.argmax())
+    rivals = np.full(len(upper), upper[first])
+    rivals[first] = np.delete(upper, first).max(initial=-np.inf)
+    return np.asarray(rivals - lower)
 
 
 def _named_arrays(group: Any, prefix: str = "") -> Iterator[tuple[str, NDArray[Any]]]:

@@ -7,8 +7,6 @@ may have been given one that is closer than what its actions show.
 
 from typing import Any
 
-import numpy as np
-
 from pacplan.compiled.jit import inlined
 from pacplan.engine.calls import CHUNK_DONE, break_promise
 from pacplan.engine.promises import FALSE_BOUND
@@ -28,50 +26,34 @@ def pair_of(node: Any, action: int) -> int:
 
 
 @inlined
+def next_node(search: Any, link: int) -> int:
+    """The node that holds the actions of the state that a pair leads to; NONE after the last step."""
+    child = search.tree.pairs[link].child
+    return int(search.tree.nodes[child].same) if child != NONE else NONE
+
+
+@inlined
 def bound_pair(search: Any, link: int) -> None:
-    """Bounds of a pair: its reward, and what its outcomes are worth; nothing follows the last step."""
-    nodes, pair = search.tree.nodes, search.tree.pairs[link]
-    upper = 0.0
-    lower = 0.0
-    outcome = pair.child
-    while outcome != NONE:
-        p, acting = nodes[outcome].p, nodes[nodes[outcome].same]
-        upper += p * acting.upper
-        lower += p * acting.lower
-        outcome = nodes[outcome].sibling
-    gamma = search.problem[0].gamma
-    pair.upper = pair.reward + gamma * upper
-    pair.lower = max(pair.reward + gamma * lower, search.rules[0].floor)
+    """Bounds of a pair: its reward, and what follows."""
+    nodes, pair, gamma = search.tree.nodes, search.tree.pairs[link], search.problem[0].gamma
+    after = next_node(search, link)
+    pair.upper = pair.lower = pair.reward
+    if after != NONE:
+        pair.upper += gamma * nodes[after].upper
+        pair.lower += gamma * nodes[after].lower
+    pair.lower = max(pair.lower, search.rules[0].floor)
     if pair.at == 0:
         search.upper[pair.action] = min(search.upper[pair.action], pair.upper)
         search.lower[pair.action] = max(search.lower[pair.action], pair.lower)
 
 
 @inlined
-def widest_outcome(search: Any, link: int) -> int:
-    """The outcome of a pair that its bounds are apart for most; NONE if nothing follows."""
-    nodes = search.tree.nodes
-    found = NONE
-    widest = -np.inf
-    outcome = search.tree.pairs[link].child
-    while outcome != NONE:
-        acting = nodes[nodes[outcome].same]
-        width = nodes[outcome].p * (acting.upper - acting.lower)
-        if width > widest:
-            found = outcome
-            widest = width
-        outcome = nodes[outcome].sibling
-    return int(found)
-
-
-@inlined
 def reach(search: Any, link: int) -> int:
     """Depth of the leaf that the favourites below a pair lead to; NONE if all is known there."""
-    pair = search.tree.pairs[link]
-    if pair.child == NONE or pair.upper - pair.lower <= search.rules[0].tie:
+    pair, after = search.tree.pairs[link], next_node(search, link)
+    if after == NONE or pair.upper - pair.lower <= search.rules[0].tie:
         return NONE
-    nodes = search.tree.nodes
-    return int(nodes[nodes[widest_outcome(search, link)].same].reach)
+    return int(search.tree.nodes[after].reach)
 
 
 @inlined

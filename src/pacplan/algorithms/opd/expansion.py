@@ -5,14 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.opd.bounds import (
-    bound_pair,
-    pair_of,
-    reach,
-    renew_bounds,
-    whole,
-    widest_outcome,
-)
+from pacplan.algorithms.opd.bounds import bound_pair, next_node, pair_of, reach, renew_bounds, whole
 from pacplan.compiled.jit import inlined
 from pacplan.engine import steps
 from pacplan.engine.calls import (
@@ -28,8 +21,54 @@ from pacplan.engine.graph import MergeTable, find, has_room, merge
 from pacplan.engine.promises import BAD_ANSWER, FALSE_BOUND, REWARD_VARIES, TOO_MANY_SUCCESSORS
 from pacplan.engine.root_rules import largest, least_gap
 from pacplan.engine.search import kernel_arrays
-from pacplan.engine.tree import NONE, add_node, add_pair, find_child, link_child
+from pacplan.engine.tree import LINKS, NODE_FIELDS, NONE, add_node, add_pair, link_child
 from pacplan.models import handles
+
+NODE = np.dtype(
+    [
+        *NODE_FIELDS,
+        ("depth", np.int32),
+        ("reach", np.int32),  # depth of the leaf that the favourites below lead to
+        ("way", np.int32),  # the pair that leads here
+        ("same", np.int32),  # the node that holds the state's actions: itself, or an earlier one
+        ("twin", np.int32),  # another node whose `same` is this one's
+        ("next_due", np.int32),  # the next node of its depth whose bounds are due to be renewed
+        ("due", np.bool_),
+    ],
+    align=True,
+)
+
+PAIR = np.dtype(
+    [
+        ("reward", np.float64),  # in the user's units
+        ("upper", np.float64),
+        ("lower", np.float64),
+        ("successor", np.int64),  # and whether the episode ended: of what was called for
+        ("at", np.int32),  # its node
+        ("ended", np.bool_),
+        *LINKS,
+    ],
+    align=True,
+)
+
+# The settings of a search. One record.
+RULES = np.dtype(
+    [
+        ("epsilon", np.float64),  # negative: there is none
+        ("tie", np.float64),  # values that differ by no more are equal but for rounding
+        ("slack", np.float64),  # by how much bounds may contradict each other, for rounding
+        ("floor", np.float64),  # the least that is earned from any state on, whatever is done
+        ("horizon", np.int64),  # 0: no end
+        ("value_goal", np.bool_),
+        ("merged", np.bool_),  # whether equal states at equal depths are one node
+        ("remembers", np.bool_),  # whether what is known of a state serves at all depths
+        ("per_step", np.bool_),  # whether what follows a state depends on its depth
+    ],
+    align=True,
+)
+
+# What a search counts. One record.
+COUNTS = np.dtype([("deepest", np.int64), ("checks", np.int64)])
 
 # Of the outcomes that are remembered, so many are asked for again, as a part of all calls, to see
 # whether the model keeps its promise.
@@ -60,7 +99,7 @@ def _make_root(search: Any, model: Any, state: int) -> int:
     if search.tree.used[0] > 0:
         return CHUNK_DONE
     at = add_node(search.tree, state, search.calls.size, 0.0, 0.0)
-    status = _place(search, model, at, NONE, 0, 1.0)
+    status = _place(search, model, at, NONE, 0)
     root = search.tree.nodes[at]
     search.upper[:] = root.upper
     search.lower[:] = search.tails[0].lower
@@ -68,7 +107,7 @@ def _make_root(search: Any, model: Any, state: int) -> int:
 
 
 @inlined
-def _place(search: Any, model: Any, at: int, way: int, depth: int, p: float) -> int:
+def _place(search: Any, model: Any, at: int, way: int, depth: int) -> int:
     """Give a new node its place: a pair leads to it, and an earlier one may have the same state.
 
     Returns a status. A node without actions is an end, and worth nothing.
@@ -78,7 +117,6 @@ def _place(search: Any, model: Any, at: int, way: int, depth: int, p: float) -> 
     node.depth = depth
     node.reach = depth
     node.way = way
-    node.p = p
     node.same = at
     node.twin = NONE
     if node.actions == 0:
@@ -203,7 +241,7 @@ def _leaf(search: Any) -> int:
     at = 0
     link = pair_of(nodes[0], _action_to_learn_of(search))
     while link != NONE and search.tree.pairs[link].child != NONE:
-        at = nodes[widest_outcome(search, link)].same
+        at = next_node(search, link)
         link = nodes[at].favourite if whole(nodes[at]) else NONE
     return int(at)
 
@@ -215,10 +253,8 @@ def _surest_leaf(search: Any) -> int:
     weight = search.problem[0].gamma
     link = pair_of(nodes[0], _surest_action(search))
     while pairs[link].child != NONE:
-        outcome = widest_outcome(search, link)
-        at = nodes[outcome].same
+        at = next_node(search, link)
         node = nodes[at]
-        weight *= nodes[outcome].p
         if weight * (node.upper - node.lower) <= _NARROW * search.rules[0].epsilon:
             return NONE
         if not whole(node):
@@ -265,19 +301,18 @@ def _call(search: Any, model: Any, most: int, rng: Any) -> int:
     at = _leaf(search)
     node = tree.nodes[at]
     depth = node.depth
-    checked = rules.reads or counts.checks >= _CHECKED * search.report[0].calls
+    checked = counts.checks >= _CHECKED * search.report[0].calls
     if node.tried == 0 and checked and _recall_bounds(search, at):
         return int(renew_bounds(search, at))
     left = node.actions - node.tried
     if left == 0:
         # All is known below bounds that are apart.
         return int(break_promise(search, FALSE_BOUND, node.state, 0, depth, node.upper))
-    more = left * (model.table.outcomes.shape[-1] if rules.reads else 1)
-    if tree.used[0] + more > tree.nodes.size or tree.used[1] + left > tree.pairs.size:
+    if tree.used[0] + left > tree.nodes.size or tree.used[1] + left > tree.pairs.size:
         return NO_ROOM
     if depth + 1 >= search.dues.size or not has_room(search.known, 1):
         return NO_ROOM
-    if rules.merged and not has_room(search.merged, more):
+    if rules.merged and not has_room(search.merged, left):
         return NO_ROOM
     before = merge(search.known, node.state, depth if rules.per_step else 0, at)
     first = _first_action(search, at)
@@ -294,18 +329,10 @@ def _call(search: Any, model: Any, most: int, rng: Any) -> int:
 
 @inlined
 def _try_next(search: Any, model: Any, at: int, before: int, first: int, rng: Any) -> int:
-    """Try the next action of node `at`, whose state was expanded at node `before`; returns a status.
+    """Learn by a call what the next action of a node does, unless it is remembered; returns a status.
 
-    `first` is the root's action that led there.
+    The node's state was expanded at node `before`; `first` is the root's action that led there.
     """
-    if search.rules[0].reads:
-        return int(_read_next(search, model, at, before, first))
-    return int(_call_next(search, model, at, before, first, rng))
-
-
-@inlined
-def _call_next(search: Any, model: Any, at: int, before: int, first: int, rng: Any) -> int:
-    """Learn by a call what an action does, unless it is remembered; returns a status."""
     tree, counts = search.tree, search.counts[0]
     node, problem = tree.nodes[at], search.problem[0]
     action, h = node.tried, node.depth
@@ -327,12 +354,14 @@ def _call_next(search: Any, model: Any, at: int, before: int, first: int, rng: A
             status = _compare(search, earlier, successor, ended, reward, h)
             if status != CHUNK_DONE:
                 return status
-    link = _add_tried(search, at)
+    link = add_pair(tree, at, action)
     pair = tree.pairs[link]
+    pair.n = 1
+    pair.at = at
     pair.reward = reward
     pair.successor = successor
     pair.ended = ended
-    status = _add_outcome(search, model, link, successor, ended, 1.0)
+    status = _add_outcome(search, model, link)
     if status == CHUNK_DONE:
         bound_pair(search, link)
     return status
@@ -351,59 +380,18 @@ def _compare(search: Any, link: int, successor: int, ended: bool, reward: float,
 
 
 @inlined
-def _read_next(search: Any, model: Any, at: int, before: int, first: int) -> int:
-    """Read from the model's table what an action does, which counts as a call; returns a status."""
-    tree = search.tree
-    node, h = tree.nodes[at], tree.nodes[at].depth
-    action = node.tried
-    row = model.table.outcomes[h if search.rules[0].per_step else 0, node.state, action]
-    link = _add_tried(search, at)
-    cumulative = 0.0
-    for k in range(row.size):
-        p = row[k].cumulative - cumulative
-        cumulative = row[k].cumulative
-        if p > 0.0:
-            tree.pairs[link].reward += p * row[k].reward
-            status = _add_outcome(search, model, link, row[k].state, row[k].ended, p)
-            if status != CHUNK_DONE:
-                return status
-    if before == at or not search.rules[0].remembers:
-        search.calls[action if first == NONE else first] += 1
-        search.report[0].calls += 1
-    bound_pair(search, link)
-    return CHUNK_DONE
-
-
-@inlined
-def _add_tried(search: Any, at: int) -> int:
-    """Add the pair of the next action of node `at`."""
-    link = add_pair(search.tree, at, search.tree.nodes[at].tried)
-    pair = search.tree.pairs[link]
-    pair.n = 1
-    pair.at = at
-    return link
-
-
-@inlined
-def _add_outcome(search: Any, model: Any, link: int, successor: int, ended: bool, p: float) -> int:
-    """Add the node that a pair leads to with probability p, unless it is the last; returns a status.
-
-    A table may name a state several times.
-    """
-    tree = search.tree
-    depth = tree.nodes[tree.pairs[link].at].depth + 1
+def _add_outcome(search: Any, model: Any, link: int) -> int:
+    """Add the node that a pair leads to, unless it is the last; returns a status."""
+    tree, pair = search.tree, search.tree.pairs[link]
+    depth = tree.nodes[pair.at].depth + 1
     if depth == search.rules[0].horizon:
         return CHUNK_DONE
-    known, _ = find_child(tree, link, successor, ended)
-    if known != NONE:
-        tree.nodes[known].p += p
-        return CHUNK_DONE
     actions = 0
-    if not ended:
-        actions, status = count_actions(search, model, successor, depth)
+    if not pair.ended:
+        actions, status = count_actions(search, model, pair.successor, depth)
         if status != CHUNK_DONE:
             return status
-    child = add_node(tree, 0 if ended else successor, actions, 0.0, 0.0)
+    child = add_node(tree, 0 if pair.ended else pair.successor, actions, 0.0, 0.0)
     tree.nodes[child].count = 1
     link_child(tree, link, child)
-    return int(_place(search, model, child, link, depth, p))
+    return int(_place(search, model, child, link, depth))

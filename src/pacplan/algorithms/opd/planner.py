@@ -2,12 +2,10 @@
 
 from typing import Literal
 
-from pacplan.algorithms.betting.settings import ANYTHING
 from pacplan.algorithms.common.base import Planner, check_stationary
 from pacplan.algorithms.common.certainty import certain_plan, check_limits, left_to_chance
 from pacplan.algorithms.common.confidence import check_accuracy, check_known
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
-from pacplan.algorithms.opd.records import Task
 from pacplan.algorithms.opd.search import SequenceSearch
 from pacplan.core import checks
 from pacplan.core.words import exactly
@@ -108,17 +106,7 @@ class OPD(Planner):
         check_limits(self, limits, model, ends=bool(self.epsilon))
 
     def start(self, query: Query, session: Session) -> SequenceSearch:
-        task = Task(
-            gamma=self.gamma,
-            epsilon=self.epsilon,
-            horizon=self.horizon,
-            merge=self.merge,
-            goal=self.goal,
-            value_bounds=self.value_bounds,
-            value_range=self.value_range or ANYTHING,
-            deterministic=True,
-        )
-        return SequenceSearch(task, query, session)
+        return SequenceSearch(self, query, session)
 
     def finish(self, query: Query, search: SequenceSearch, stopped_by: str, seconds: float) -> Plan:
         low, high = query.model.reward_range

@@ -1,7 +1,8 @@
 """An OPD search: its arrays, and how they grow."""
 
+import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,15 +10,17 @@ from numpy.typing import NDArray
 from pacplan.algorithms.common.certainty import tails_of
 from pacplan.algorithms.common.plans import best_estimate
 from pacplan.algorithms.opd import expansion
-from pacplan.algorithms.opd.records import COUNTS, NODE, PAIR, RULES, Task
 from pacplan.engine import steps
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_table, grown
 from pacplan.engine.query import Query
-from pacplan.engine.search import KernelSearch
+from pacplan.engine.search import KernelSearch, losses
 from pacplan.engine.tree import NONE, Evidence, Reader
 from pacplan.models.knowledge import attach
 from pacplan.models.protocol import Session
+
+if TYPE_CHECKING:
+    from pacplan.algorithms.opd.planner import OPD
 
 # Rounding, as a part of the largest value; and what rounding may explain, if bounds that the user gave
 # contradict what was found.
@@ -30,25 +33,24 @@ class SequenceSearch(KernelSearch):
 
     derived = frozenset({"rules", "tails"})
 
-    def __init__(self, task: Task, query: Query, session: Session) -> None:
+    def __init__(self, planner: "OPD", query: Query, session: Session) -> None:
         model = query.model
-        self.task = task
-        self.target = task.epsilon if task.goal == "action" else None
+        self._accurate = planner.epsilon is not None
+        self.target = planner.epsilon if planner.goal == "action" else None
         self.order = query.ties.permutation(len(query.actions))
-        self._outcomes = session.handle.table.outcomes.shape[-1] if task.reads else 1
-        attach(session, task.value_bounds)
-        tails = tails_of(task.gamma, task.horizon, model, task.value_range)
+        attach(session, planner.value_bounds)
+        known = planner.value_range or (-math.inf, math.inf)
+        tails = tails_of(planner.gamma, planner.horizon, model, known)
         start = tails[0]
         largest = max(abs(start["upper"]), abs(start["lower"]))
-        rules = np.zeros(1, RULES)
-        rules["epsilon"] = -1.0 if task.epsilon is None else task.epsilon
+        rules = np.zeros(1, expansion.RULES)
+        rules["epsilon"] = planner.epsilon if self._accurate else -1.0
         rules["tie"], rules["slack"] = _ROUNDING * largest, _SLACK * largest
-        rules["floor"] = task.value_range[0]
-        rules["horizon"] = task.horizon or 0
-        rules["value_goal"] = task.goal == "value"
-        rules["merged"] = task.merge != "tree"
-        rules["remembers"] = task.merge == "stationary"
-        rules["reads"] = task.reads
+        rules["floor"] = known[0]
+        rules["horizon"] = planner.horizon or 0
+        rules["value_goal"] = planner.goal == "value"
+        rules["merged"] = planner.merge != "tree"
+        rules["remembers"] = planner.merge == "stationary"
         rules["per_step"] = not model.stationary
         self._most_actions = max(model.max_actions or 0, len(query.actions))
         arrays: dict[str, Any] = {
@@ -57,20 +59,20 @@ class SequenceSearch(KernelSearch):
             "dues": np.full(64, NONE, np.int32),
             "tails": tails,
             "rules": rules,
-            "counts": np.zeros(1, COUNTS),
+            "counts": np.zeros(1, expansion.COUNTS),
             "lower": np.full(len(query.actions), start["lower"]),
             "upper": np.full(len(query.actions), start["upper"]),
         }
         super().__init__(
             query,
             session,
-            PAIR,
-            NODE,
+            expansion.PAIR,
+            expansion.NODE,
             kind=expansion.Search,
             arrays=arrays,
-            gamma=task.gamma,
+            gamma=planner.gamma,
             horizon=1,
-            deterministic=task.deterministic,
+            deterministic=True,
             run=steps.work,
         )
 
@@ -78,9 +80,8 @@ class SequenceSearch(KernelSearch):
         """Make room for some expansions, and for a longer sequence."""
         widest = max(self._most_actions, int(self.tree.nodes["actions"].max(initial=0)))
         expansions = max(1, 4096 // widest, len(self.tree) // (4 * widest))
-        pairs = expansions * widest
-        more = pairs * self._outcomes
-        self.tree.reserve(more, pairs, self.memory)
+        more = expansions * widest
+        self.tree.reserve(more, more, self.memory)
         arrays = self.arrays
         arrays["known"] = grown(arrays["known"], expansions, self.memory)
         if arrays["rules"][0]["merged"]:
@@ -98,12 +99,9 @@ class SequenceSearch(KernelSearch):
     def recommended(self) -> int:
         """Index of the action that is surely worth most; given an accuracy, of the least gap."""
         lower, upper = self.arrays["lower"], self.arrays["upper"]
-        if self.task.epsilon is None:
+        if not self._accurate:
             return best_estimate(lower, self.order)
-        top = int(np.argmax(upper))
-        rivals = np.full(len(upper), upper[top])
-        rivals[top] = np.delete(upper, top).max(initial=-np.inf)
-        return best_estimate(lower - rivals, self.order)
+        return best_estimate(-losses(lower, upper), self.order)
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""

@@ -18,7 +18,7 @@ from pacplan.core.words import exactly
 from pacplan.engine.calls import ABORTED, CHUNK_DONE, RULE, SPENT
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
-from pacplan.engine.search import KernelSearch
+from pacplan.engine.search import KernelSearch, losses
 from pacplan.engine.tree import LINKS
 from pacplan.models.outcomes import Outcomes
 from pacplan.models.protocol import Session, Table
@@ -188,10 +188,7 @@ class _Search(KernelSearch):
 
     def recommended(self) -> int:
         """Index of the action with the smallest bound on its loss."""
-        top = int(np.argmax(self.upper))
-        rivals = np.full(len(self.upper), self.upper[top])
-        rivals[top] = np.delete(self.upper, top).max(initial=-np.inf)
-        return best_estimate(self.lower - rivals, self._order)
+        return best_estimate(-losses(self.lower, self.upper), self._order)
 
     def _explore(self) -> Iterator[int]:
         """The algorithm. It pauses between its steps, and says how the search stands."""
