@@ -28,9 +28,6 @@ def stay(state, action, rng):
     return state, 0.5, False
 
 
-simulator = pacplan.Simulator(stay, actions=2, successors=1, initial="here")
-
-
 def make(successors=1, initial=None, word=None):
     """A model that says where it was asked to plan from, through the names of its actions."""
     def actions(state):
@@ -89,40 +86,33 @@ def slow_third(seed=0):
     return pacplan.envs.garnet(states=20, seed=seed)
 
 
-def called():
-    Path("called").touch()
-    return table
+def ctrl_c(calls, last):
+    """Ctrl-C is pressed during the call of that number, the first time that it is made."""
+    calls.append(0)
+    if len(calls) == last and not Path("pressed").exists():
+        import os
+        import signal
+
+        Path("pressed").touch()
+        os.kill(os.getpid(), signal.SIGINT)
 
 
 def pressing(last=200):
-    """A simulator during whose call of that number Ctrl-C is pressed, the first time that it is run."""
-    import os
-    import signal
-
     calls = []
 
     def step(state, action, rng):
-        calls.append(state)
-        if len(calls) == last and not Path("pressed").exists():
-            Path("pressed").touch()
-            os.kill(os.getpid(), signal.SIGINT)
+        ctrl_c(calls, last)
         return state, 0.5, False
 
     return pacplan.Simulator(step, actions=2, successors=1, initial=0)
 
 
 def walking(last):
-    """A walk on a line, with a Ctrl-C as in `pressing`."""
-    import os
-    import signal
-
+    """A walk on a line."""
     calls = []
 
     def step(state, action, rng):
-        calls.append(state)
-        if len(calls) == last and not Path("pressed").exists():
-            Path("pressed").touch()
-            os.kill(os.getpid(), signal.SIGINT)
+        ctrl_c(calls, last)
         place = state + (1 if action == (rng.random() < 0.8) else -1)
         return place, float(place > 0), False
 
@@ -149,16 +139,7 @@ def environment():
 
 # Arguments of planners and plans as Python takes them; after --option they are the command's.
 _NAMES = {name for cls in pacplan.planners.values() for name in signature(cls).parameters}
-_NAMES |= {
-    "state",
-    "budget",
-    "time_limit",
-    "memory_limit",
-    "checkpoint",
-    "every",
-    "progress",
-    "callback",
-}
+_NAMES |= {"state", "budget", "time_limit", "memory_limit", "checkpoint", "every", "callback"}
 PYTHON_ARGUMENTS = re.compile(rf"(?<!--option )(?<![-\w])(?:{'|'.join(_NAMES)})=")
 
 

@@ -8,7 +8,6 @@ import pytest
 
 import pacplan
 from pacplan.algorithms.common.plans import within
-from pacplan.cli.show import show
 
 KNOWN = pacplan.envs.garnet(states=12, actions=4, seed=3, noise="bernoulli")
 FIXED = pacplan.envs.garnet(states=12, actions=4, successors=1, seed=3)
@@ -109,22 +108,3 @@ def test_trailblazer_shows_no_estimate_of_what_it_did_not_look_at():
     assert plan.samples == 0
     assert np.isnan(plan.values).all()
     assert plan.stopped_by == "rule"
-
-
-@pytest.mark.parametrize("name", ["bracket", "uct"])
-def test_actions_without_an_estimate_are_drawn_and_printed(name, tmp_path, capsys):
-    pytest.importorskip("matplotlib").use("agg")
-    planner = pacplan.UCT(gamma=0.8, horizon=4) if name == "uct" else CASES["bracket"][0]
-    plan = planner.plan(KNOWN, 0, seed=1, budget=5)
-    missing = np.isnan(plan.values)
-    assert missing.any()
-    assert not missing.all()
-    axes = plan.plot()
-    axes.figure.canvas.draw()
-    marks = axes.collections[-1].get_offsets()
-    assert sorted(marks[:, 1].tolist()) == np.flatnonzero(~missing).tolist()
-    show(plan)
-    lines = capsys.readouterr().out.splitlines()
-    (head,) = (i for i, line in enumerate(lines) if line.split()[:1] == ["action"])
-    rows = lines[head + 1 : head + 1 + len(missing)]
-    assert [row.split()[-2] == "-" for row in rows] == list(missing)

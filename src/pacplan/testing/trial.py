@@ -81,7 +81,8 @@ class Trial:
 def answer_in(plan: Plan) -> dict[str, Any]:
     """Everything in a plan that must not depend on how it was made."""
     record = plan.to_dict()
-    for name in ("seconds", "planner", "memory", "origin"):
+    # The diagnosis advises what suits the kind of model.
+    for name in ("seconds", "planner", "memory", "origin", "diagnosis"):
         del record[name]
     found: dict[str, Any] = json.loads(json.dumps(record))
     return found

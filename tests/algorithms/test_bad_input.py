@@ -1,0 +1,195 @@
+"""Settings and queries that make no sense are refused by name, before the model is called."""
+
+import math
+import resource
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import pacplan
+from conftest import short
+from pacplan import MDPGapE, Simulator, TabularMDP, envs
+from refusals import (
+    HUGE,
+    INF,
+    NAN,
+    NEARLY_ONE,
+    PLANNER,
+    SETTINGS,
+    Counting,
+    no_session_stays_open,
+    refused,
+)
+
+_sessions = pytest.fixture(autouse=True)(no_session_stays_open)
+DEEP = (pacplan.TrailBlazer, pacplan.SmoothCruiser, pacplan.StOP)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("epsilon", [-1, -1e-300, "1", NAN, None]),
+        ("delta", [0, 1, -0.1, True, None]),
+        ("gamma", [-0.1, 1.0000001, -5e-324, INF, None]),
+        ("horizon", [0, -1, 1.5, True]),
+        ("chunk", [0, 1.0]),
+        *((name, ["", "Action", 1, []]) for name in ("goal", "rewards", "transitions", "thresholds")),
+    ],
+)
+def test_settings(name, values):
+    for value in values:
+        refused(lambda value=value: MDPGapE(**{**SETTINGS, name: value}), name, str(value))
+
+
+@pytest.mark.parametrize("name", ["epsilon", "delta", "gamma"])
+def test_settings_are_required(name):
+    refused(lambda: MDPGapE(**{k: v for k, v in SETTINGS.items() if k != name}), name)
+
+
+@pytest.mark.parametrize("cls", DEEP)
+def test_accuracies_that_are_needed_beforehand(cls):
+    given = {"epsilon": 1.0, "delta": 0.1, "gamma": 0.5}
+    for name, value in (("epsilon", 0.0), ("delta", 1.0), ("gamma", 1.0)):
+        refused(lambda name=name, value=value: cls(**(given | {name: value})), name)
+    model = Simulator(lambda s, a, rng: (s, 0.5, False), actions=lambda s: 2, successors=1)
+    refused(lambda: cls(**given).plan(model, 0), "max_actions")
+
+
+def test_the_smallest_epsilon_has_a_horizon_too():
+    # epsilon (1 - gamma) / 2 underflows, its logarithm does not.
+    horizon = MDPGapE(epsilon=5e-324, delta=0.1, gamma=0.7).horizon
+    assert 0.7**horizon * 2.0 / 0.3 <= 5e-324 < 0.7 ** (horizon - 10) * 2.0 / 0.3
+    refused(lambda: MDPGapE(epsilon=1, delta=0.1, gamma=1), "gamma=1", "horizon")
+
+
+@pytest.mark.parametrize(
+    "thresholds",
+    [(), (abs,), (abs, abs, abs), (abs, 1), [abs, abs], abs, (lambda: 1.0, lambda: 1.0)],
+    ids=["none", "one", "three", "number", "list", "function", "of nothing"],
+)
+def test_thresholds_that_are_no_pair_of_functions(thresholds):
+    refused(lambda: MDPGapE(**SETTINGS, thresholds=thresholds), "thresholds")
+
+
+@pytest.mark.parametrize("value", [-1.0, NAN, INF, "a", None, [1.0, 2.0]], ids=str)
+def test_thresholds_that_return_no_finite_number(value):
+    for pair in ((lambda n: value, lambda n: 1.0), (lambda n: 1.0, lambda n: value)):
+        planner = MDPGapE(**SETTINGS, thresholds=pair)
+        plan_refused(Counting(), ["thresholds", "finite number"], planner)
+
+
+@pytest.mark.parametrize("pair", [(math.log, math.log), (np.log1p, np.log1p)], ids=["log", "log1p"])
+def test_thresholds_whose_signature_python_cannot_tell(pair):
+    # They are functions of n, so they may be taken; if they are not, the message says what is.
+    try:
+        plan = MDPGapE(**SETTINGS, thresholds=pair).plan(Counting().model, seed=0, budget=50)
+        told = f"thresholds taken, {plan.samples} calls"
+    except (TypeError, ValueError) as error:
+        told = str(error)
+    assert "thresholds" in told
+
+
+def plan_refused(counting, words, planner=PLANNER, **arguments):
+    refused(lambda: planner.plan(counting.model, **{"seed": 0, **arguments}), *words)
+    assert counting.calls == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("budget", [0, -1, 1.5, True, "3"]),
+        ("time_limit", [0, -1e-9, NAN, INF, "1"]),
+        ("seed", [-1, 1.5, np.random.default_rng(0), np.random.PCG64(0)]),
+        ("progress", [1, None, "yes"]),
+        ("callback", [1, True, "print", (print,)]),
+        ("state", [[1], {}, np.zeros(2), ([],)]),
+    ],
+)
+def test_queries(name, values):
+    for value in values:
+        plan_refused(
+            Counting(), ["hashable" if name == "state" else name, repr(value)], **{name: value}
+        )
+
+
+def test_queries_that_lack_something():
+    plan_refused(Counting(), ["time_limit"], time_limit=HUGE)
+    plan_refused(Counting(initial=None), ["state"])
+    plan_refused(Counting(successors=None), ["successors"])
+    model = TabularMDP(np.full((3, 2, 2, 2), 0.5), np.zeros((3, 2, 2)))
+    refused(lambda: PLANNER.plan(model), "3 steps", "horizon", str(PLANNER.horizon))
+
+
+@pytest.mark.parametrize("model", [None, 3, "garnet", print, Simulator, envs.garnet, {}], ids=short)
+def test_what_is_no_model(model):
+    refused(lambda: PLANNER.plan(model, 0), "model", type(model).__name__)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"epsilon": 0.0}, ["epsilon=0", "budget", "time_limit"]),
+        ({"epsilon": 0.0, "horizon": 3}, ["epsilon=0", "budget", "time_limit"]),
+        ({"thresholds": "budget"}, ["thresholds", "budget", "time_limit"]),
+        ({"rewards": "known"}, ["known", "Simulator"]),
+        ({"transitions": "known"}, ["known", "Simulator"]),
+    ],
+)
+def test_what_the_planner_cannot_do(settings, words):
+    plan_refused(Counting(), words, planner=MDPGapE(**{**SETTINGS, **settings}))
+
+
+# Too large for 64 bits, or for any memory: refused by name, or served, but never half of it.
+@pytest.mark.parametrize("value", [2**63, 10**30])
+@pytest.mark.parametrize("name", ["budget", "chunk", "successors"])
+def test_integers_beyond_64_bits(name, value):
+    settings = {name: value} if name == "chunk" else {}
+    try:
+        counting = Counting(**({name: value} if name == "successors" else {}))
+        planner = MDPGapE(epsilon=2.0, delta=0.1, gamma=0.7, **settings)
+        arguments = {name: value} if name == "budget" else {"budget": 500}
+        plan = planner.plan(counting.model, seed=0, **arguments)
+        told = f"{name} served" if plan.samples == counting.calls else "calls got lost"
+    except ValueError as error:
+        told = str(error)
+    assert name in told
+
+
+CODE = """
+import pacplan
+calls = []
+def step(s, a, rng):
+    calls.append(s)
+    return s, 0.5, False
+try:
+    model = pacplan.Simulator(step, **{**dict(actions=2, successors=1, initial=0), **dict(MODEL)})
+    settings = {**dict(epsilon=1, delta=.1, gamma=.7), **dict(PLANNER)}
+    pacplan.MDPGapE(**settings).plan(model, seed=0, budget=100)
+except (ValueError, TypeError) as error:
+    print("refused:", len(calls), error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("word", "planner", "model"),
+    [
+        ("horizon", "horizon=10**12", ""),
+        ("horizon", "horizon=2**63", ""),
+        ("horizon", f"gamma={NEARLY_ONE!r}", ""),
+        ("actions", "", "actions=2**40"),
+        ("actions", "", "actions=lambda s: 2**40"),
+    ],
+)
+def test_sizes_that_no_memory_holds(word, planner, model):
+    # In a process of its own with little memory: the attempt would take the machine with it.
+    run = subprocess.run(
+        [sys.executable, "-c", CODE.replace("MODEL", model).replace("PLANNER", planner)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30)),
+    )
+    assert run.stdout.startswith("refused: 0 "), run.stderr[-300:]
+    assert word in run.stdout
