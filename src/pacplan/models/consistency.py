@@ -1,5 +1,6 @@
 """Does an environment do what its model promises? A quick look before planning."""
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -10,7 +11,6 @@ import numpy as np
 
 from pacplan.core import checks
 from pacplan.core.keys import same
-from pacplan.core.notes import pass_on
 from pacplan.models.pickles import content_or_none
 from pacplan.models.restoring import EnvState, RestorableEnv, chosen
 
@@ -108,8 +108,7 @@ class _Look:
         """Walk until there were so many draws, or it is late."""
         self._draws, self._deadline = draws, deadline
         while not self.drawn or not self._enough():
-            first = not self.drawn
-            self._walk(first)
+            self._walk(whole=not self.drawn)
         changed = self._env.changed()
         if changed is not None:
             self.problems["shared"] = changed
@@ -133,7 +132,8 @@ class _Look:
             self._draw(state, action)
             found: list[Any] = []
             for _ in range(2):
-                self._play_something_else()
+                # What is played in between must make no difference.
+                self.drawn += len(env.play(rng, [(luck, rng) for luck in rng.random(_STEPS_BETWEEN)]))
                 found.append(env.observe(state, action, np.random.default_rng([seed, k])))
                 self.drawn += 1
             self._compare(state, [action for action, *_ in played[: k + 1]], expected, found)
@@ -145,16 +145,11 @@ class _Look:
             if not whole and self._enough():
                 return
 
-    def _play_something_else(self) -> None:
-        """This must make no difference to the states that are kept."""
-        steps = [(luck, self._rng) for luck in self._rng.random(_STEPS_BETWEEN)]
-        self.drawn += len(self._env.play(self._rng, steps))
-
     def _compare(self, state: EnvState, actions: list[Any], expected: Any, found: list[Any]) -> None:
         """Is a state brought back in full? Then the same random numbers have the same outcome."""
         one, other = found
         here, there, differ = (one[0], *one[2:]), (other[0], *other[2:]), ""
-        if _alike(here, there) and not _equal(one[1], other[1]):
+        if _alike(here, there) and one[1] != other[1]:
             here, there, differ = one[1], other[1], self._apart([one[1], other[1]])
         elif _alike(here, there):
             here, there = tuple(expected), here
@@ -168,21 +163,16 @@ class _Look:
     def _draw(self, state: EnvState, action: Any) -> None:
         """Draw several times from a state: rewards and successors."""
         where = f"action {action!r} in state {state!r}"
-        seen: dict[Hashable, EnvState | None] = {}
+        low, high = self._range or (-sys.float_info.max, sys.float_info.max)
+        rounding = 0.0 if self._range is None else checks.REWARD_ROUNDING * (high - low)
+        seen: dict[EnvState | None, EnvState | None] = {}
         for _ in range(_REPEATS):
-            successor, reward, ended = self._env.draw(state, action, self._rng)
+            successor, reward, _ = self._env.draw(state, action, self._rng)
             self.drawn += 1
             self.lowest, self.highest = min(self.lowest, reward), max(self.highest, reward)
-            if not np.isfinite(reward) or _outside(reward, self._range):
+            if not low - rounding <= reward <= high + rounding:
                 self.problems["reward"] = f"{where} paid {reward}, outside reward_range={self._range}"
-            try:
-                seen.setdefault(None if ended else successor, successor)
-            except Exception as error:
-                pass_on(error)
-                self.problems["key"] = (
-                    f"the key of what follows {where} does not hash and compare "
-                    f"({type(error).__name__}: {error}); return tuples, strings or numbers from key="
-                )
+            seen.setdefault(successor, successor)
         self.most = max(self.most, len(seen))
         if self._successors is not None and len(seen) > self._successors:
             self.problems["successors"] = (
@@ -201,15 +191,12 @@ class _Look:
         """Compare a state with others of the same key, which promises that their futures are alike."""
         if self._env.by_content or "alike" in self.problems:
             return
-        try:
-            others = self._alike.setdefault(state.key, [])
-        except Exception as error:
-            pass_on(error)
-            return  # It does not hash, which is reported elsewhere.
+        others = self._alike.setdefault(state.key, [])
         if len(others) >= _TWINS or any(state.saved == other.saved for other in others):
             return
         for other in others:
-            if self._compared >= _MOST_COMPARED or (self._compared and self._late()):
+            late = time.perf_counter() >= self._deadline
+            if self._compared >= _MOST_COMPARED or (self._compared and late):
                 break
             self._compared += 1
             difference = self._different_futures(other, state)
@@ -221,9 +208,6 @@ class _Look:
                 )
                 break
         others.append(state)
-
-    def _late(self) -> bool:
-        return time.perf_counter() >= self._deadline
 
     def _different_futures(self, one: EnvState, other: EnvState) -> str | None:
         """What shows that two states have different futures, in words; None: nothing did."""
@@ -240,12 +224,12 @@ class _Look:
                 continue
             # Perhaps they only use random numbers in a different way.
             for samples, apart in _LOOKS:
-                if samples > _LOOKS[0][0] and self._late():
+                if samples > _LOOKS[0][0] and time.perf_counter() >= self._deadline:
                     return None
                 frequent = [self._frequencies(state, sequence, samples) for state in (one, other)]
                 if any(_differ(a, b, apart * samples) for a, b in zip(*frequent, strict=True)):
-                    taken = [chosen(offered[0], luck) for luck in sequence[:1]]
-                    return f"the action {taken[0]} and what follows have different outcomes"
+                    first = chosen(offered[0], sequence[0])
+                    return f"what follows the action {first} has different outcomes"
         return None
 
     def _future(self, state: EnvState, lucks: Sequence[float], seed: int) -> tuple[Any, ...]:
@@ -277,19 +261,3 @@ def _differ(one: Counter[Any], other: Counter[Any], by: float) -> bool:
 def _alike(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     """Whether (observation, reward, ended) are the same, as far as can be seen."""
     return one[1:] == other[1:] and content_or_none(one[0]) == content_or_none(other[0])
-
-
-def _equal(one: EnvState | None, other: EnvState | None) -> bool:
-    try:
-        return one == other
-    except Exception as error:
-        pass_on(error)
-        return True  # Keys that do not compare are reported elsewhere.
-
-
-def _outside(reward: float, reward_range: tuple[float, float] | None) -> bool:
-    if reward_range is None:
-        return False
-    low, high = reward_range
-    rounding = checks.REWARD_ROUNDING * (high - low)
-    return not low - rounding <= reward <= high + rounding

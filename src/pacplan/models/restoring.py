@@ -160,10 +160,20 @@ class RestorableEnv:
                 key = self._copy.saved(without=self._ignore)
             names = self._copy.names
         if self._key is not None:
-            key = object() if unknown else self._key(observation)
-            if self._counters and not unknown:
-                key = (key, *(one._elapsed_steps for one in self._counters))
+            key = object() if unknown else self._keyed(observation)
         return EnvState(key, saved, names)
+
+    def _keyed(self, observation: Any) -> Hashable:
+        """What the user's key makes of an observation, and the time if that is limited."""
+        assert self._key is not None
+        key = self._key(observation)
+        try:
+            hash(key)
+        except TypeError:
+            raise BrokenPromiseError(
+                f"key= must return something hashable, such as a tuple or a number, got {key!r}"
+            ) from None
+        return (key, *(one._elapsed_steps for one in self._counters)) if self._counters else key
 
     def _settle(self) -> None:
         """Put what is drawn anew before every step into a fixed state."""
