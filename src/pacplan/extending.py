@@ -12,8 +12,14 @@ What each is for:
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_steps, horizon_for
 from pacplan.algorithms.common.plans import best_estimate, bounded_plan, estimates_plan
-from pacplan.algorithms.means.pairs import PAIR, best_bound, best_mean, count_return
-from pacplan.algorithms.means.search import MeanSearch, check_anytime
+from pacplan.algorithms.means import (
+    PAIR,
+    MeanSearch,
+    best_bound,
+    best_mean,
+    check_anytime,
+    count_return,
+)
 from pacplan.compiled.jit import inlined, kernel
 from pacplan.engine.calls import (
     BROKEN,

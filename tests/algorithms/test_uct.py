@@ -24,10 +24,9 @@ def test_uct_visits_on_a_bandit_follow_ucb1():
 
 
 def test_ucts_constant():
-    assert pacplan.UCT(gamma=0.5, exploration="ucb1").exploration == math.sqrt(2)
     assert repr(pacplan.UCT(gamma=0.5, exploration=0.25)) == "UCT(gamma=0.5, exploration=0.25)"
-    with pytest.raises(ValueError, match="'ucb1'; got 'ucb2'"):
-        pacplan.UCT(gamma=0.5, exploration="ucb2")
+    with pytest.raises(ValueError, match="at least 0"):
+        pacplan.UCT(gamma=0.5, exploration=-1)
 
 
 def test_uct_backs_up_discounted_returns():

@@ -37,7 +37,7 @@ def test_the_most_visited_boxes_are_shown(name):
 
 def test_a_large_tree_is_cut_to_a_page(tmp_path):
     model = pacplan.envs.garnet(states=1000, actions=10, successors=10, seed=0)
-    planner = pacplan.UCT(gamma=0.7, horizon=12, exploration="ucb1")
+    planner = pacplan.UCT(gamma=0.7, horizon=12, exploration=2**0.5)
     plan = planner.plan(model, 0, seed=0, budget=700_000)
     assert len(plan.tree) + len(plan.tree.pairs) > 1_000_000
     page = plan.to_html(tmp_path / "plan.html")

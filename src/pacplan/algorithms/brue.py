@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon, horizon_for
-from pacplan.algorithms.means.pairs import best_mean, count_return
-from pacplan.algorithms.means.search import MeanSearch, check_anytime
+from pacplan.algorithms.means import MeanSearch, best_mean, check_anytime, count_return
 from pacplan.compiled.jit import inlined
 from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE, follow
@@ -96,8 +95,7 @@ class BRUE(Planner):
     Args:
         gamma: discount in [0, 1]; 1 needs an explicit horizon.
         horizon: steps of an episode. By default a third of the H that section 5 of the MDP-GapE
-            paper gives the other planners for the same budget, since only one iteration in H
-            informs the root; without a budget, the smallest H with gamma^H <= 1/100.
+            paper gives for the budget, since only one iteration in H informs the root.
         chunk: see `Planner`.
     """
 

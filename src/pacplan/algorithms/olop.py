@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon, split
 from pacplan.algorithms.common.plans import estimates_plan
-from pacplan.algorithms.means.search import check_anytime
+from pacplan.algorithms.means import check_anytime
 from pacplan.bounds.bernoulli import kl_upper_from
 from pacplan.bounds.elementary import powers
 from pacplan.compiled.jit import inlined

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner, check_stationary
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon, horizon_for
-from pacplan.algorithms.means.pairs import best_bound, count_return
-from pacplan.algorithms.means.search import MeanSearch, check_anytime
+from pacplan.algorithms.means import MeanSearch, best_bound, check_anytime, count_return
 from pacplan.bounds.elementary import powers
 from pacplan.core import checks
 from pacplan.engine import episodes
@@ -17,68 +16,6 @@ from pacplan.engine.query import Query
 from pacplan.engine.search import kernel_arrays
 from pacplan.engine.tree import NONE, add_pair, untried_action
 from pacplan.models.protocol import Model, Session
-
-
-class UCT(Planner):
-    """UCB1 at every depth of a closed-loop tree: anytime, without a guarantee.
-
-    In a node, plays the actions never tried first, in random order, then the one with the largest
-    mean + C w sigma_(H-h) sqrt(log N / n). The mean is of the discounted returns from that step on, N
-    counts arrivals at the node, w is the width of the reward range and sigma_k = 1 + gamma + ... +
-    gamma^(k-1). The default C = 0.5 errs less on most problems than UCB1 (benchmarks/uct_constant.py).
-    An episode that the budget or a deadline cuts off counts nowhere but in `plan.calls`.
-
-    Args:
-        gamma: discount in [0, 1]; 1 needs an explicit horizon.
-        horizon: steps of an episode. By default it follows from the budget, as in section 5 of the
-            MDP-GapE paper, and without one is the smallest H with gamma^H <= 1/100.
-        exploration: C, at least 0, or "ucb1" for the textbook's sqrt(2).
-        rollout: "tree": every state of an episode enters the tree; "random": the tree grows by one
-            node per episode, below which actions are uniformly random.
-        chunk: see `Planner`.
-    """
-
-    name = "uct"
-
-    def __init__(
-        self,
-        *,
-        gamma: float,
-        horizon: int | None = None,
-        exploration: float | Literal["ucb1"] = 0.5,
-        rollout: Literal["tree", "random"] = "tree",
-        chunk: int | None = None,
-    ) -> None:
-        super().__init__(chunk=chunk)
-        self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
-        if isinstance(exploration, str):
-            checks.choice("exploration", exploration, ("ucb1",))
-            exploration = 2.0**0.5
-        self.exploration = checks.real("exploration", exploration)
-        if self.exploration < 0.0:
-            raise ValueError(f"exploration must be at least 0, got {exploration}")
-        self.rollout = checks.choice("rollout", rollout, ("tree", "random"))
-
-    def check_reuse(self, model: Model) -> None:
-        check_stationary(model)
-
-    def check_query(self, query: Query, limits: Limits) -> None:
-        check_anytime(self, query, limits, horizon_for(self.horizon, self.gamma, limits.budget))
-
-    def start(self, query: Query, session: Session) -> MeanSearch:
-        horizon, random = horizon_for(self.horizon, self.gamma, query.budget), self.rollout == "random"
-        low, high = query.model.reward_range
-        return MeanSearch(
-            UCTArrays,
-            query,
-            session,
-            gamma=self.gamma,
-            horizon=horizon,
-            # Of the calls within a tree, about every other one makes a node.
-            nodes=(query.budget or 0) // (horizon if random else 2),
-            scales=self.exploration * (high - low) * np.cumsum(powers(self.gamma, horizon))[::-1],
-            rollout=random,
-        )
 
 
 @kernel_arrays
@@ -110,3 +47,54 @@ def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
         if step.child != NONE:
             tree.nodes[step.child].count += 1
     tree.nodes[0].count += 1
+
+
+class UCT(Planner):
+    """UCB1 at every depth of a closed-loop tree: anytime, without a guarantee.
+
+    In a node, plays the actions never tried first, in random order, then the one with the largest
+    mean + C w sigma_(H-h) sqrt(log N / n). The mean is of the discounted returns from that step on, N
+    counts arrivals at the node, w is the width of the reward range and sigma_k = 1 + ... + gamma^(k-1).
+
+    Args:
+        gamma: discount in [0, 1]; 1 needs an explicit horizon.
+        horizon: steps of an episode; by default that of section 5 of the MDP-GapE paper for the budget.
+        exploration: C; the textbook's is 2**0.5, but 0.5 errs less (benchmarks/uct_constant.py).
+        rollout: "random": play at random below the tree, which then grows by a node per episode.
+        chunk: see `Planner`.
+    """
+
+    name = "uct"
+
+    def __init__(
+        self,
+        *,
+        gamma: float,
+        horizon: int | None = None,
+        exploration: float = 0.5,
+        rollout: Literal["tree", "random"] = "tree",
+        chunk: int | None = None,
+    ) -> None:
+        super().__init__(chunk=chunk)
+        self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
+        self.exploration = checks.real("exploration", exploration)
+        if self.exploration < 0.0:
+            raise ValueError(f"exploration must be at least 0, got {exploration}")
+        self.rollout = checks.choice("rollout", rollout, ("tree", "random"))
+
+    def check_reuse(self, model: Model) -> None:
+        check_stationary(model)
+
+    def check_query(self, query: Query, limits: Limits) -> None:
+        check_anytime(self, query, limits, horizon_for(self.horizon, self.gamma, limits.budget))
+
+    def start(self, query: Query, session: Session) -> MeanSearch:
+        horizon, random = horizon_for(self.horizon, self.gamma, query.budget), self.rollout == "random"
+        low, high = query.model.reward_range
+        scales = self.exploration * (high - low) * np.cumsum(powers(self.gamma, horizon))[::-1]
+        # Of the calls within a tree, about every other one makes a node.
+        nodes = (query.budget or 0) // (horizon if random else 2)
+        arrays: dict[str, Any] = {"scales": scales, "rollout": random}
+        return MeanSearch(
+            UCTArrays, query, session, gamma=self.gamma, horizon=horizon, nodes=nodes, **arrays
+        )

@@ -232,7 +232,7 @@ def _figure2(page: Page, curves: Sequence[Curve]) -> None:
     )
     page.text(
         f"UCT's exploration constant, {UCT(gamma=GAMMA).exploration:g}, is tuned as well "
-        "(benchmarks/uct_constant.py); the textbook's √2 is exploration=\"ucb1\". The paper's curves "
+        "(benchmarks/uct_constant.py); the textbook's is exploration=2**0.5. The paper's curves "
         "of UCT and BRUE show other rules than these names stand for, so ours do not reproduce them "
         "(docs/experiments.md)."
     )

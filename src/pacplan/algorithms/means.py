@@ -1,6 +1,7 @@
-"""A search for the largest mean of returns: what UCT and BRUE share, and planners like them."""
+"""What planners by mean returns share: pairs that hold a mean, and a search for the largest."""
 
 from collections.abc import Sequence
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
@@ -9,26 +10,92 @@ from numpy.typing import NDArray
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_steps
 from pacplan.algorithms.common.plans import best_estimate
-from pacplan.algorithms.means.pairs import PAIR
+from pacplan.compiled.jit import inlined
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
-from pacplan.engine.tree import BARE_NODE, Evidence, Reader
+from pacplan.engine.tree import BARE_NODE, LINKS, NONE, Evidence, Reader, TreeArrays
 from pacplan.models.protocol import Session
+
+# What the search knows of an action that was tried.
+PAIR = np.dtype(
+    [
+        ("average", np.float64),  # of the returns counted, in the user's units
+        ("spread", np.float64),  # 1 / sqrt(n)
+        *LINKS,
+    ],
+    align=True,
+)
+
+
+@inlined
+def best_mean(tree: TreeArrays, at: int, ties: Any) -> int:
+    """The pair with the largest mean among those counted, ties at random; NONE if there is none."""
+    best = NONE
+    top = -np.inf
+    tied = 0
+    link = tree.nodes[at].first
+    while link != NONE:
+        pair = tree.pairs[link]
+        if pair.n > 0 and (best == NONE or pair.average > top):
+            best = link
+            top = pair.average
+            tied = 1
+        elif pair.n > 0 and pair.average == top:
+            tied += 1
+            if ties.random() * tied < 1.0:
+                best = link
+        link = pair.sibling
+    return best
+
+
+@inlined
+def best_bound(tree: TreeArrays, at: int, scale: float, ties: Any) -> int:
+    """UCB1: the pair with the largest mean + scale sqrt(log N / n), N arrivals at the node.
+
+    Pairs without a return, made by an episode that was cut off, are untried: they come first.
+    """
+    node = tree.nodes[at]
+    scale *= sqrt(log(max(node.count, 1)))
+    best = NONE
+    top = -np.inf
+    tied = 0
+    link = node.first
+    while link != NONE:
+        pair = tree.pairs[link]
+        bound = pair.average + scale * pair.spread if pair.n > 0 else np.inf
+        if bound > top:
+            best = link
+            top = bound
+            tied = 1
+        elif bound == top:
+            tied += 1
+            if ties.random() * tied < 1.0:
+                best = link
+        link = pair.sibling
+    return best
+
+
+@inlined
+def count_return(pair: Any, value: float) -> None:
+    """Let a return enter the mean of a pair."""
+    pair.n += 1
+    pair.average += (value - pair.average) / pair.n
+    pair.spread = 1.0 / sqrt(pair.n)
 
 
 class MeanSearch(KernelSearch):
     """A search whose estimates are the means of its pairs.
 
     Args:
-        kind: the class of named tuples that the kernel works on.
+        kind: the class of the planner's arrays (`kernel_arrays`).
         query: what is asked.
         session: the model, ready.
         gamma: discount.
         horizon: steps of an episode.
         nodes: about how many the tree will have, if that is known.
         pairs_a_step: most pairs that one step adds to the tree, all to one node.
-        arrays: the planner's own arrays in that tuple.
+        arrays: the planner's own arrays.
     """
 
     notes = False
@@ -45,17 +112,9 @@ class MeanSearch(KernelSearch):
         pairs_a_step: int = 1,
         **arrays: Any,
     ) -> None:
+        sizes: dict[str, Any] = {"horizon": horizon, "nodes": nodes, "pairs_a_step": pairs_a_step}
         super().__init__(
-            query,
-            session,
-            PAIR,
-            BARE_NODE,
-            kind=kind,
-            arrays=arrays,
-            gamma=gamma,
-            horizon=horizon,
-            nodes=nodes,
-            pairs_a_step=pairs_a_step,
+            query, session, PAIR, BARE_NODE, kind=kind, arrays=arrays, gamma=gamma, **sizes
         )
         # This order breaks ties between estimates, and decides if there are no estimates at all.
         self._order = query.ties.permutation(len(query.actions))
@@ -75,11 +134,9 @@ class MeanSearch(KernelSearch):
         return best_estimate(self.values, self._order)
 
     def snapshot(self, seconds: float) -> Snapshot:
-        """How the search stands."""
         return self.standing(self.recommended(), seconds)
 
     def reader(self) -> Reader:
-        """Pairs hold the mean of their returns."""
         return _read
 
 

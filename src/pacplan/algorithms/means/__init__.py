@@ -1,1 +1,0 @@
-"""What UCT and BRUE share: a tree of mean returns."""
