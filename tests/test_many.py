@@ -19,7 +19,6 @@ import pacplan
 from deciding import MODEL, SLOW, content
 from every_planner import NAMES, make, problem
 from interrupting import interrupted_script
-from pacplan.algorithms.common import many
 
 TABLE = pacplan.envs.garnet(states=20, seed=0)
 BRACKET = pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7)
@@ -176,7 +175,7 @@ def test_a_generator_is_read_as_plans_are_asked_for(workers):
         assert read == []
         first = [content(plan) for plan in islice(plans, 5)]
     assert first == one_by_one(UCT, TABLE, range(5), 0, budget=200)
-    assert len(read) <= 5 + (8 * 4 * workers if workers > 1 else 0)
+    assert len(read) <= 5 + (8 * workers if workers > 1 else 0)
     assert list(plans) == []
 
 
@@ -227,29 +226,6 @@ def test_an_error_is_raised_in_its_turn_and_the_next_goes_on():
         next(plans)
     (last,) = plans
     assert content(last) == one_by_one(UCT, TABLE, [0, 0, 1], 0, budget=50)[2]
-
-
-@pytest.mark.usefixtures("nothing_left")
-def test_short_plans_are_handed_over_in_batches(monkeypatch):
-    sizes = []
-    made = many._Work.__call__
-
-    def counted(work, tasks):
-        sizes.append(len(tasks))
-        return made(work, tasks)
-
-    monkeypatch.setattr(many._Work, "__call__", counted)
-    # However busy the machine is, so many plans fit into a batch.
-    monkeypatch.setattr(many, "_BATCH_SECONDS", 1000.0)
-    states = [i % 25 for i in range(150)]  # There are 20.
-    outcomes = list(UCT.plan_many(TABLE, states, seeds=0, workers=2, budget=50).outcomes())
-    assert sum(sizes) == 150 and max(sizes) == 4
-    for i, (state, outcome) in enumerate(zip(states, outcomes, strict=True)):
-        if state < 20:
-            alone = UCT.plan(TABLE, state, seed=child(0, i), budget=50)
-            assert content(outcome) == content(alone)
-        else:
-            assert isinstance(outcome, ValueError) and str(state) in str(outcome)
 
 
 @pytest.mark.usefixtures("nothing_left")

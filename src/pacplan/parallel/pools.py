@@ -7,7 +7,7 @@ import sys
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
@@ -347,7 +347,7 @@ def as_computed(
     *,
     in_order: bool = False,
     given_up: Callable[[], bool] = lambda: False,
-) -> Iterator[Future[Any]]:
+) -> Generator[Future[Any]]:
     """The results of a job's parts, as futures that are done: the loop of all that is done in parts.
 
     The next part is asked for when there is room, so that what came before may tell how large it should

@@ -2,15 +2,13 @@
 
 import os
 import threading
-import time
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sized
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from types import TracebackType
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 from weakref import WeakSet
 
 import numpy as np
@@ -20,7 +18,6 @@ from pacplan.core.notes import add_note, lost, shown
 from pacplan.engine.interrupts import Interrupt, enclosing, interrupts, remember
 from pacplan.engine.seeds import Seed, seed_sequence
 from pacplan.parallel.pools import (
-    Batches,
     InProcess,
     Team,
     Workers,
@@ -35,13 +32,9 @@ from pacplan.parallel.pools import (
 from pacplan.result import Plan
 from pacplan.views.progress import bar
 
-# For each worker, how many batches of states may be ahead of the one that is waited for: so many plans
-# are kept if that one takes long.
+# For each worker, how many states may be ahead of the one that is waited for: so many plans are kept if
+# that one takes long.
 _AHEAD = 8
-# A batch for a thread should take about this long, and have at most so many states. Handing over takes
-# about as long as a tenth of a millisecond of planning.
-_BATCH_SECONDS = 0.01
-_MOST_STATES = 4
 
 _Task = tuple[Any, np.random.SeedSequence]
 Seeds = Seed | Iterable[Seed]
@@ -52,21 +45,19 @@ Decide = Callable[..., Plan]
 class Plans(Iterator[Plan]):
     """The plans of many states, in the order of the states, each as soon as it is there.
 
-    Work begins when the first plan is asked for, and then is up to eight states per worker ahead, or 32
-    if each takes milliseconds only. If a state's plan raises, `next` raises that in the state's turn,
-    and goes on with the following state when it is called again; so a `for` loop ends there, and
-    another one over the same plans goes on. A loop over `outcomes()` gets the error in the plan's
-    place. If the states themselves are an iterator that raises, that ends it, once the plans of the
-    states before were given.
+    Work begins when you ask for the first plan, and then is up to eight states per worker ahead. If a
+    state's plan raises, `next` raises that in the state's turn, and goes on with the following state
+    when it is called again; so a `for` loop ends there, and another one over the same plans goes on. A
+    loop over `outcomes()` gets the error in the plan's place. If the states themselves are an iterator
+    that raises, that ends it, once you have the plans of the states before.
 
     Threads and processes end when the last plan was given, with `close`, with the `with` statement
     that this can be used in, when nobody refers to it any more, or when the program ends.
 
     """
 
-    def __init__(self, stream: "_Stream") -> None:
-        self._stream = stream
-        self._found = stream.outcomes()
+    def __init__(self, found: Generator[Plan | Exception], heard: Interrupt) -> None:
+        self._found, self._heard = found, heard
         _open.add(self)
 
     def __next__(self) -> Plan:
@@ -86,7 +77,7 @@ class Plans(Iterator[Plan]):
     @property
     def interrupted(self) -> bool:
         """Whether Ctrl-C has ended it."""
-        return self._stream.interrupted
+        return self._heard.requested
 
     def close(self) -> None:
         """End the plans under way, and begin no others."""
@@ -140,16 +131,18 @@ def plan_all(
     """
     workers.check()
     raises = checks.choice("on_interrupt", on_interrupt, ("return", "raise")) == "raise"
+    total = None
     if checks.flag("progress", progress):
-        count_of(states, "progress=True shows how many are left")
+        total = count_of(states, "progress=True shows how many are left")
     if isinstance(states, str | bytes) or not isinstance(states, Iterable):
         raise TypeError(f"states must be a list of states, or another iterable, got {states!r}")
     count = workers.number
     if workers.executor is None and isinstance(states, Sized):
         count = min(count, max(1, len(states)))
     workers = workers._replace(at_once=count)
-    work = _Work(decide, checks.flag("trees", trees), os.getpid())
-    return Plans(_Stream(work, states, _paired(states, seeds), workers, compiled, progress, raises))
+    job, heard = _Job(decide, checks.flag("trees", trees), os.getpid()), Interrupt()
+    found = _outcomes(job, _paired(states, seeds), total, workers, compiled, raises, heard)
+    return Plans(found, heard)
 
 
 def count_of(states: Iterable[Any], why: str) -> int:
@@ -186,37 +179,21 @@ def _paired(states: Iterable[Any], seeds: Seeds) -> Iterator[_Task]:
     return ((state, seed_sequence(seed)) for state, seed in zip(states, seeds, strict=True))
 
 
-class _Made(NamedTuple):
-    """What a worker hands back."""
-
-    outcomes: list[Plan | Exception]
-    seconds: float
-    ended: bool = False
-    """Whether Ctrl-C came before it had begun with all states."""
-
-
 @dataclass(frozen=True)
-class _Work:
-    """What is done for some states, by whoever does it."""
+class _Job:
+    """What is done for a state, by whoever does it."""
 
     decide: Decide
     trees: bool
     home: int
     """The process that asks."""
 
-    def __call__(self, tasks: list[_Task]) -> _Made:
-        """The outcomes for states with their seeds, and how long that took."""
-        began = time.perf_counter()
+    def __call__(self, task: _Task) -> Plan | Exception | None:
+        """The plan of a state, or what it raised; None if Ctrl-C came before it began."""
         outer = enclosing()
-        outcomes = []
-        for state, seed in tasks:
-            if outer is not None and outer.requested:
-                break
-            outcomes.append(self._outcome(state, seed))
-        return _Made(outcomes, time.perf_counter() - began, len(outcomes) < len(tasks))
-
-    def _outcome(self, state: Any, seed: np.random.SeedSequence) -> Plan | Exception:
-        """The plan of a state, or what it raised."""
+        if outer is not None and outer.requested:
+            return None
+        state, seed = task
         try:
             plan = self.decide(state, seed=seed)
         except Exception as error:
@@ -225,101 +202,86 @@ class _Work:
         return plan if self.trees else replace(plan, tree=None, policy=None)
 
 
-class _Stream:
-    """Gives states to workers, and their plans to whoever asks, in order."""
+def _outcomes(
+    job: _Job,
+    tasks: Iterator[_Task],
+    total: int | None,
+    workers: Workers,
+    compiled: bool,
+    raises: bool,
+    heard: Interrupt,
+) -> Generator[Plan | Exception]:
+    """The plans in the order of their tasks, or what they raised, until the first left undone.
 
-    def __init__(
-        self,
-        work: _Work,
-        states: Iterable[Any],
-        tasks: Iterator[_Task],
-        workers: Workers,
-        compiled: bool,
-        progress: bool,
-        raises: bool,
-    ) -> None:
-        self._work, self._states, self._tasks, self._workers = work, states, tasks, workers
-        self._progress, self._raises = progress, raises
-        self._alone = workers.executor is None and workers.number == 1
-        self._threads = compiled and workers.executor is None and not self._alone
-        self._interrupt = Interrupt()
-        self._failure: Exception | None = None
-        self.interrupted = False
-
-    def outcomes(self) -> Generator[Plan | Exception]:
-        """The plans, or what they raised."""
-        total = len(self._states) if self._progress and isinstance(self._states, Sized) else 0
-        with (
-            self._team() as team,
-            bar(total, 0, "plans", show=self._progress) as advance,
-            closing(self._batches(team)) as batches,
-        ):
-            _end_before(type(team.pool).__name__)
-            while True:
-                with interrupts(self._raises, self._interrupt.request):
-                    ready = next(batches, None)
-                self.interrupted = self._interrupt.requested
-                remember(self.interrupted)
-                if ready is None:
-                    break
-                while ready:
-                    advance(1)
-                    yield ready.popleft()
-        if self._failure is not None:
-            raise self._failure
-
-    def _batches(self, team: Team) -> Generator[deque[Plan | Exception]]:
-        """What workers hand back, in order, until the end, or the first that Ctrl-C left undone."""
-        # What is sent to others goes by itself, so that nothing else is lost if it cannot be sent. And
-        # of those that work one after the other, none is kept waiting, nor is Ctrl-C.
-        batches = Batches(self._read(), _BATCH_SECONDS, _MOST_STATES if self._threads else 1)
-        for future in as_computed(
-            team.pool,
-            team.call,
-            batches,
-            _AHEAD * self._workers.number,
-            in_order=True,
-            given_up=lambda: self._interrupt.requested and not team.hears,
-        ):
-            made = _result(future)
-            batches.learn(None, made.seconds / max(1, len(made.outcomes)))
-            yield deque(made.outcomes)
-            if made.ended:
-                return
-
-    def _read(self) -> Iterator[_Task]:
-        """States with their seeds, until there are no more, or Ctrl-C is pressed.
-
-        What the user's own iterable raises is kept until the plans of the states before it are given.
-        """
-        while not self._interrupt.requested:
-            try:
-                task = next(self._tasks, None)
-            except Exception as error:
-                self._failure = error
-                return
-            if task is None:
-                return
-            yield task
-
-    @contextmanager
-    def _team(self) -> Iterator[Team]:
-        work, count = self._work, self._workers.number
-        if self._workers.executor is not None:
-            yield user_executor(self._workers.executor, work)
-        elif self._alone:
-            if self._raises:
-                work = replace(work, decide=partial(work.decide, on_interrupt="raise"))
-            yield Team(InProcess(), (work,))
-        elif self._threads:
-            with thread_pool(count, self._interrupt) as threads:
-                yield Team(threads, (work,))
-        else:
-            with process_pool(count, self._interrupt, sent_model(work)) as processes:
-                yield Team(processes, (run_installed,))
+    With a `total` it shows a bar. `heard` says in the end whether Ctrl-C has ended it.
+    """
+    interrupt, failures = Interrupt(), list[Exception]()
+    with (
+        _team(job, workers, compiled, raises, interrupt) as team,
+        bar(total or 0, 0, "plans", show=total is not None) as advance,
+        closing(
+            as_computed(
+                team.pool,
+                team.call,
+                _read(tasks, interrupt, failures),
+                _AHEAD * workers.number,
+                in_order=True,
+                given_up=lambda: interrupt.requested and not team.hears,
+            )
+        ) as futures,
+    ):
+        _end_before(type(team.pool).__name__)
+        while True:
+            with interrupts(raises, interrupt.request):
+                future = next(futures, None)
+                outcome = None if future is None else _result(future)
+            heard.requested = interrupt.requested
+            remember(heard.requested)
+            if outcome is None:
+                break
+            advance(1)
+            yield outcome
+    if failures:
+        raise failures[0]
 
 
-def _result(future: Future[_Made]) -> _Made:
+def _read(tasks: Iterator[_Task], interrupt: Interrupt, failures: list[Exception]) -> Iterator[_Task]:
+    """The tasks, until there are no more, or Ctrl-C is pressed.
+
+    What the user's own iterable raises is kept until the plans of the states before it are given.
+    """
+    while not interrupt.requested:
+        try:
+            task = next(tasks, None)
+        except Exception as error:
+            failures.append(error)
+            return
+        if task is None:
+            return
+        yield task
+
+
+@contextmanager
+def _team(
+    job: _Job, workers: Workers, compiled: bool, raises: bool, interrupt: Interrupt
+) -> Iterator[Team]:
+    """Who does the job: the user's executor, this thread, or threads or processes of our own."""
+    count = workers.number
+    if workers.executor is not None:
+        yield user_executor(workers.executor, job)
+    elif count == 1:
+        if raises:
+            job = replace(job, decide=partial(job.decide, on_interrupt="raise"))
+        yield Team(InProcess(), (job,))
+    elif compiled:
+        with thread_pool(count, interrupt) as threads:
+            yield Team(threads, (job,))
+    else:
+        with process_pool(count, interrupt, sent_model(job)) as processes:
+            yield Team(processes, (run_installed,))
+
+
+def _result(future: Future[Plan | Exception | None]) -> Plan | Exception | None:
     """What a worker has made; raises if it is lost with the worker."""
     try:
         return future.result()
@@ -328,4 +290,4 @@ def _result(future: Future[_Made]) -> _Made:
     except BrokenExecutor as error:
         raise lost("plans", error) from error
     except Exception as error:  # Of this state alone: its plan cannot be sent, for instance.
-        return _Made([error], 0.0)
+        return error
