@@ -54,14 +54,10 @@ def test_jitted_state_with_too_many_actions():
     broken(lambda: plan_jitted(THREE_ACTIONS), str(THREE_ACTIONS), "3", "max_actions=2")
 
 
-def test_jitted_rewards_that_vary_though_declared_deterministic():
-    planner = MDPGapE(**SHARP, rewards="deterministic")
-    broken(lambda: plan_jitted(VARIES, planner), f"state {VARIES}", "action", "deterministic")
-
-
-def test_jitted_second_successor_though_declared_deterministic():
-    planner = MDPGapE(**SHARP, transitions="deterministic")
-    broken(lambda: plan_jitted(TWO_WAYS, planner), f"state {TWO_WAYS}", "action", "deterministic")
+@pytest.mark.parametrize(("state", "declared"), [(VARIES, "rewards"), (TWO_WAYS, "transitions")])
+def test_jitted_chance_though_there_is_said_to_be_none(state, declared):
+    planner = MDPGapE(**SHARP, **{declared: "deterministic"})
+    broken(lambda: plan_jitted(state, planner), f"state {state}", "action", "deterministic")
 
 
 def test_jitted_end_though_it_was_ruled_out():
@@ -114,72 +110,25 @@ def test_jitted_step_needs_jitted_actions():
     refused(lambda: jitted(actions=lambda s: 2), "actions", "jitted")
 
 
-@numba.njit
-def takes_two(state, action):
-    return state, 0.5, False
+STEPS = [
+    lambda state, action: (state, 0.5, False),
+    lambda state, action, rng: (state, 0.5),
+    lambda state, action, rng: None,
+    lambda state, action, rng: (state, "0.5", False),
+    lambda state, action, rng: ((state, state), 0.5, False),
+    lambda state, action, rng: (state + 0.5, 0.5, False),  # cut to an integer: another state
+]
 
 
-@numba.njit
-def gives_two(state, action, rng):
-    return state, 0.5
-
-
-@numba.njit
-def gives_none(state, action, rng):
-    return None
-
-
-@numba.njit
-def gives_word(state, action, rng):
-    return state, "0.5", False
-
-
-@numba.njit
-def gives_pair_as_state(state, action, rng):
-    return (state, state), 0.5, False
-
-
-@numba.njit
-def gives_float_as_state(state, action, rng):
-    # Cut to an integer it would be another state.
-    return state + 0.5, 0.5, False
-
-
-@numba.njit
-def gives_complex_reward(state, action, rng):
-    return state, 0.5j, False
-
-
-@pytest.mark.parametrize(
-    "step",
-    [
-        takes_two,
-        gives_two,
-        gives_none,
-        gives_word,
-        gives_pair_as_state,
-        gives_float_as_state,
-        gives_complex_reward,
-    ],
-)
+@pytest.mark.parametrize("step", STEPS)
 def test_jitted_step_of_other_types(step):
-    model = Simulator(step, actions=jitted_actions, successors=2)
+    model = Simulator(numba.njit(step), actions=jitted_actions, successors=2)
     refused(lambda: PLANNER.plan(model, 0, seed=0, budget=10), "step", "state", "reward")
 
 
-@numba.njit
-def counts_in_floats(state):
-    return 2.5
-
-
-@numba.njit
-def counts_in_words(state):
-    return "2"
-
-
-@pytest.mark.parametrize("actions", [counts_in_floats, counts_in_words])
+@pytest.mark.parametrize("actions", [lambda state: 2.5, lambda state: "2"])
 def test_jitted_actions_of_other_types(actions):
-    model = Simulator(jitted_step, actions=actions, successors=2)
+    model = Simulator(jitted_step, actions=numba.njit(actions), successors=2)
     with pytest.raises((ValueError, TypeError), match="actions"):
         PLANNER.plan(model, 0, seed=0, budget=10)
 

@@ -11,8 +11,6 @@ from refusals import (
     HUGE,
     INF,
     NAN,
-    NOT_FLAG,
-    NOT_WHOLE,
     PLANNER,
     SETTINGS,
     SHARP,
@@ -33,49 +31,30 @@ def simulator(**settings):
     return Simulator(**{**given, **settings})
 
 
-@pytest.mark.parametrize("value", [None, 1, True, "step", (0, 0.5, False), []], ids=short)
-def test_simulator_step(value):
-    refused(lambda: simulator(step=value), "step", repr(value))
-
-
-# A list or an array is the list of the actions.
-NO_ACTIONS = [value for value in NOT_WHOLE if not isinstance(value, list | np.ndarray)]
-
-
-@pytest.mark.parametrize("value", [*NO_ACTIONS, None, 0, -1], ids=short)
-def test_simulator_actions(value):
-    refused(lambda: simulator(actions=value), "actions", repr(value))
-
-
-@pytest.mark.parametrize("value", [*NOT_WHOLE, 0, -1], ids=short)
-def test_simulator_successors(value):
-    refused(lambda: simulator(successors=value), "successors", repr(value))
-
-
-@pytest.mark.parametrize("value", [*NOT_WHOLE, 0, -1], ids=short)
-def test_simulator_max_actions(value):
-    refused(lambda: simulator(actions=lambda s: 2, max_actions=value), "max_actions", repr(value))
-
-
 @pytest.mark.parametrize(
-    ("actions", "value"), [(2, 3), (2, 1), (2, "2"), (2, 2.0), (1, True), (1, np.True_), (1, 1.0)]
+    ("settings", "words"),
+    [
+        ({"step": (0, 0.5, False)}, "step"),
+        ({"actions": None}, "actions"),
+        ({"actions": 2.0}, "actions"),
+        ({"actions": 0}, "actions"),
+        ({"successors": 1.5}, "successors"),
+        ({"successors": 0}, "successors"),
+        ({"actions": lambda s: 2, "max_actions": "3"}, "max_actions"),
+        ({"max_actions": 3}, "max_actions=3 contradicts actions=2"),
+        ({"stationary": 1}, "stationary"),
+        ({"may_end": None}, "may_end"),
+        ({"two_player": "yes"}, "two_player"),
+        ({"initial": [1]}, "hashable"),
+        ({"initial": ([],)}, "hashable"),
+    ],
+    ids=short,
 )
-def test_simulator_max_actions_beside_a_number_of_actions(actions, value):
-    refused(lambda: simulator(actions=actions, max_actions=value), "max_actions", repr(value))
+def test_what_is_no_simulator(settings, words):
+    refused(lambda: simulator(**settings), words)
 
 
-@pytest.mark.parametrize("name", ["stationary", "may_end"])
-@pytest.mark.parametrize("value", NOT_FLAG, ids=short)
-def test_simulator_flags(name, value):
-    refused(lambda: simulator(**{name: value}), name, repr(value))
-
-
-@pytest.mark.parametrize("value", [[1], {}, np.zeros(2), ([],)], ids=short)
-def test_simulator_initial(value):
-    refused(lambda: simulator(initial=value), repr(value), "hashable")
-
-
-@pytest.mark.parametrize("offered", [0, [], (), -1, 3, ["a", "b", "c"]], ids=short)
+@pytest.mark.parametrize("offered", [[], -1, 3, ["a", "b", "c"]], ids=short)
 def test_first_state_with_a_wrong_number_of_actions(offered):
     counting = Counting(actions=lambda s: offered, max_actions=2, initial="here")
     broken(lambda: PLANNER.plan(counting.model, seed=0), "'here'", "action")
@@ -93,7 +72,7 @@ def broken_at_start(call, *words):
         assert word in message
 
 
-@pytest.mark.parametrize("reward", [NAN, INF, -INF, 2.0, -0.1, 1.0000001, -1e-8, 10**30, np.float32(7)])
+@pytest.mark.parametrize("reward", [NAN, -INF, 2.0, 1.0000001, -1e-8, np.float32(7)])
 def test_reward_outside_its_range(reward):
     broken_at_start(
         lambda: plan_drawn(("start", reward, False)), str(float(reward)), "reward_range=(0.0, 1.0)"
@@ -101,9 +80,7 @@ def test_reward_outside_its_range(reward):
     broken_at_start(lambda: plan_drawn(("start", reward, True)), "reward_range=(0.0, 1.0)")
 
 
-@pytest.mark.parametrize(
-    "reward", ["0.5", None, 0.5j, [0.5], np.array([0.5, 0.5]), {}, HUGE], ids=short
-)
+@pytest.mark.parametrize("reward", ["0.5", None, 0.5j, np.array([0.5, 0.5]), HUGE], ids=short)
 def test_reward_that_is_no_number(reward):
     broken_at_start(lambda: plan_drawn(("start", reward, False)), "reward")
 
@@ -112,14 +89,9 @@ def test_reward_that_is_no_number(reward):
     "drawn",
     [
         None,
-        0.5,
         "abc",
-        (),
         ("start", 0.5),
-        ("start", 0.5, False, False),
         ("start", 0.5, False, False, {}),
-        {"state": 1},
-        (0.5, "start", False),
         (False, "start", 0.5),
     ],
     ids=short,
@@ -133,7 +105,7 @@ def test_terminated_that_is_no_truth_value(terminated):
     broken_at_start(lambda: plan_drawn(("start", 0.5, terminated)), "terminated")
 
 
-@pytest.mark.parametrize("state", [[1], {}, set(), np.zeros(2), ("a", [])], ids=short)
+@pytest.mark.parametrize("state", [[1], np.zeros(2), ("a", [])], ids=short)
 def test_unhashable_successor(state):
     broken_at_start(lambda: plan_drawn((state, 0.5, False)), "hashable", repr(state))
 
@@ -199,36 +171,26 @@ def test_an_end_though_it_was_ruled_out():
     broken_at_start(lambda: plan_drawn(("start", 1.5, True), **settings), "may_end")
 
 
-def test_rewards_that_vary_though_declared_deterministic():
-    planner = MDPGapE(**SHARP, rewards="deterministic")
-    broken_at_start(
-        lambda: plan_drawn(lambda s, a, rng: (s, rng.random(), False), planner), "deterministic"
-    )
-
-
-@pytest.mark.parametrize("successors", [None, 1, 2])
-def test_second_successor_though_declared_deterministic(successors):
-    planner = MDPGapE(**SHARP, transitions="deterministic")
-
-    def step(state, action, rng):
-        return ("start", "b")[rng.integers(2)], 0.5, False
-
-    broken_at_start(lambda: plan_drawn(step, planner, successors=successors), "deterministic")
+@pytest.mark.parametrize(
+    ("declared", "step"),
+    [
+        ("rewards", lambda s, a, rng: (s, rng.random(), False)),
+        ("transitions", lambda s, a, rng: (("start", "b")[rng.integers(2)], 0.5, False)),
+    ],
+)
+def test_chance_though_there_is_said_to_be_none(declared, step):
+    planner = MDPGapE(**SHARP, **{declared: "deterministic"})
+    broken_at_start(lambda: plan_drawn(step, planner), "deterministic")
 
 
 @pytest.mark.parametrize(
     ("offered", "words"),
     [
-        (0, ["no action"]),
         ([], ["no action"]),
-        (-1, ["no action"]),
         (3, ["3", "max_actions=2"]),
         (["a", "b", "c"], ["3", "max_actions=2"]),
         (2.0, ["2.0", "number"]),
-        (True, ["True", "number"]),
-        (None, ["None", "number"]),
         ("ab", ["'ab'", "number"]),
-        ({1, 2}, ["{1, 2}", "number"]),
     ],
     ids=short,
 )
@@ -274,17 +236,11 @@ def test_bernoulli_rewards_stay_in_their_range(ends):
 
 RAISED = [
     OwnError("what", 7),
-    ZeroDivisionError("zero"),
-    KeyError("key"),
-    ValueError("value"),
     TypeError("type"),
     BrokenPromiseError("of its own"),
     StopIteration(3),
-    AssertionError(),
     MemoryError("memory"),
-    RecursionError("deep"),
     SystemExit(4),
-    GeneratorExit(),
 ]
 
 
@@ -318,14 +274,6 @@ def test_what_a_simulator_raises_comes_through(error, where):
     first = planner.plan(model, 0, seed=0, budget=300)
     fresh = MDPGapE(**SETTINGS, transitions="deterministic")
     assert first.action == fresh.plan(model, 0, seed=0, budget=300).action
-
-
-def test_endless_recursion_in_a_simulator():
-    def step(state, action, rng):
-        return step(state, action, rng)
-
-    with pytest.raises(RecursionError):
-        plan_drawn(step)
 
 
 def test_step_of_the_wrong_arity():

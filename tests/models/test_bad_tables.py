@@ -5,7 +5,7 @@ import pytest
 
 from conftest import short
 from faulty import P, R
-from pacplan import Simulator, TabularMDP, envs
+from pacplan import Simulator, TabularMDP
 from refusals import HUGE, INF, NAN, PLANNER, Counting, refused
 
 SPARSE = np.ones((2, 3, 1))
@@ -57,158 +57,63 @@ def test_what_is_random_is_read_from_the_rows(p, rewards, to, successors, random
     assert (later.successors, later.random_rewards) == (successors, random_rewards)
 
 
-@pytest.mark.parametrize(
-    ("transitions", "words"),
-    [
-        (None, ["transitions"]),
-        ("abc", ["transitions"]),
-        (P.astype(str), ["transitions", "numbers"]),
-        (P + 0.5j, ["transitions", "numbers"]),
-        ({}, ["transitions"]),
-        (0.5, ["transitions", "shape", "()"]),
-        ([], ["transitions", "shape"]),
-        ([[0.5, 0.5], [1.0]], ["transitions"]),
-        (P[0], ["transitions", "shape", "(3, 2)"]),
-        (P[np.newaxis, np.newaxis], ["transitions", "shape", "(1, 1, 2, 3, 2)"]),
-        (np.zeros((0, 3, 0)), ["transitions", "shape", "(0, 3, 0)"]),
-        (np.zeros((2, 0, 2)), ["transitions", "shape", "(2, 0, 2)"]),
-        (np.full((2, 3, 4), 0.25), ["transitions", "dense", "successors"]),
-        (changed(P, (1, 2, 0), NAN), ["transitions", "NaN", "state 1, action 2"]),
-        (changed(P, (1, 2, 0), INF), ["transitions", "infinity", "state 1, action 2"]),
-        (changed(P, (1, 2), [-0.5, 1.5]), ["transitions", "negative", "-0.5"]),
-        (changed(P, (1, 2), [0.5, 0.4]), ["state 1, action 2", "0.9", "1"]),
-        (changed(P, (1, 2), [1.0, 0.1]), ["state 1, action 2", "1.1", "1"]),
-        (changed(P, (0, 0), [0.0, 0.0]), ["state 0, action 0", "0.0", "1"]),
-        (changed(P, (0, 0), [0.5, 0.5 + 1e-6]), ["state 0, action 0", "1.000001"]),
-    ],
-)
-def test_transitions(transitions, words):
-    refused(lambda: TabularMDP(transitions, R), *words)
-
-
-@pytest.mark.parametrize(
-    ("rewards", "words"),
-    [
-        (None, ["rewards"]),
-        ("abc", ["rewards"]),
-        (R.astype(str), ["rewards", "numbers"]),
-        (R + 1j, ["rewards", "numbers"]),
-        (0.5, ["rewards", "shape", "()", "(2, 3)"]),
-        (R.T, ["rewards", "shape", "(3, 2)", "(2, 3)"]),
-        (R[np.newaxis], ["rewards", "shape", "(1, 2, 3)"]),
-        (np.zeros((2, 3, 3)), ["rewards", "shape", "(2, 3, 3)"]),
-        (changed(R, (1, 2), NAN), ["rewards", "NaN", "state 1, action 2"]),
-        (changed(R, (1, 2), -INF), ["rewards", "infinity", "state 1, action 2"]),
-        (changed(R, (1, 2), 1.5), ["1.5", "state 1, action 2", "reward_range=(0.0, 1.0)"]),
-        (changed(R, (0, 0), -1e-8), ["-1e-08", "state 0, action 0", "reward_range"]),
-    ],
-)
-def test_rewards(rewards, words):
-    refused(lambda: TabularMDP(P, rewards), *words)
-
-
 TO = np.zeros((2, 3, 1), int)
-
-
-@pytest.mark.parametrize(
-    ("successors", "words"),
-    [
-        ("abc", ["successors", "integers"]),
-        (TO.astype(float), ["successors", "integers", "float64"]),
-        (TO.astype(bool), ["successors", "integers", "bool"]),
-        (TO.astype(str), ["successors", "integers"]),
-        (TO[..., 0], ["successors", "shape", "(2, 3)"]),
-        (np.zeros((2, 3, 2), int), ["successors", "shape", "(2, 3, 2)"]),
-        ([], ["successors", "shape"]),
-        ([[0], [0, 1]], ["successors"]),
-        (changed(TO, (1, 1, 0), 2), ["successors", "0..1", "2"]),
-        (changed(TO, (1, 1, 0), -1), ["successors", "0..1", "-1"]),
-        (TO.astype(np.uint64) + np.uint64(2**63), ["successors", "0..1"]),
-        (np.array(2**70), ["successors"]),
-    ],
-    ids=short,
-)
-def test_successors(successors, words):
-    refused(lambda: TabularMDP(SPARSE, R, successors=successors), *words)
-
-
-@pytest.mark.parametrize(
-    ("terminal", "words"),
-    [
-        (1, ["terminal", "1", "0..1"]),
-        (True, ["terminal", "(2,)", "()"]),
-        ("1", ["terminal", "integers"]),
-        ([1.0], ["terminal", "integers", "float64"]),
-        ([NAN], ["terminal", "integers"]),
-        ([None], ["terminal", "integers"]),
-        ([2], ["terminal", "0..1", "[2]"]),
-        ([-1], ["terminal", "0..1", "[-1]"]),
-        ([[1]], ["terminal", "0..1", "[[1]]"]),
-        ([[0], [0, 1]], ["terminal"]),
-        ([True], ["terminal", "(2,)", "(1,)"]),
-        ([[True, False]], ["terminal", "(2,)", "(1, 2)"]),
-        ([True, False, False], ["terminal", "(2,)", "(3,)"]),
-    ],
-    ids=short,
-)
-def test_terminal(terminal, words):
-    refused(lambda: TabularMDP(P, R, terminal=terminal), *words)
-
-
 MASK = np.ones((2, 3), bool)
+REFUSED = [
+    ("transitions", None, ["numbers"]),
+    ("transitions", P.astype(str), ["numbers"]),
+    ("transitions", [[0.5, 0.5], [1.0]], []),
+    ("transitions", P[0], ["shape", "(3, 2)"]),
+    ("transitions", np.zeros((2, 0, 2)), ["shape", "(2, 0, 2)"]),
+    ("transitions", np.full((2, 3, 4), 0.25), ["dense", "successors"]),
+    ("transitions", changed(P, (1, 2, 0), NAN), ["NaN", "state 1, action 2"]),
+    ("transitions", changed(P, (1, 2), [-0.5, 1.5]), ["negative", "-0.5"]),
+    ("transition", changed(P, (1, 2), [0.5, 0.4]), ["state 1, action 2", "0.9", "1"]),
+    ("transition", changed(P, (0, 0), [0.5, 0.5 + 1e-6]), ["state 0, action 0", "1.000001"]),
+    ("rewards", R + 1j, ["numbers"]),
+    ("rewards", R.T, ["shape", "(3, 2)", "(2, 3)"]),
+    ("rewards", changed(R, (1, 2), -INF), ["infinity", "state 1, action 2"]),
+    ("reward", changed(R, (1, 2), 1.5), ["1.5", "state 1, action 2", "reward_range=(0.0, 1.0)"]),
+    ("reward", changed(R, (0, 0), -1e-8), ["-1e-08", "state 0, action 0", "reward_range"]),
+    ("successors", TO.astype(float), ["integers", "float64"]),
+    ("successors", np.zeros((2, 3, 2), int), ["shape", "(2, 3, 2)"]),
+    ("successors", changed(TO, (1, 1, 0), 2), ["0..1", "2"]),
+    ("successors", TO.astype(np.uint64) + np.uint64(2**63), ["0..1"]),
+    ("terminal", 1, ["1", "0..1"]),
+    ("terminal", [1.0], ["integers", "float64"]),
+    ("terminal", [2], ["0..1", "[2]"]),
+    ("terminal", [True], ["(2,)", "(1,)"]),
+    ("available", MASK.astype(int), ["booleans", "int64"]),
+    ("available", MASK.T, ["(2, 3)", "(3, 2)"]),
+    ("state 1", {"available": changed(MASK, 1, False)}, ["no action"]),
+    ("initial", True, ["True"]),
+    ("initial", 2, ["2"]),
+    ("noise", "gauss", ["'gauss'", "bernoulli"]),
+    ("noise", None, ["None", "bernoulli"]),
+]
 
 
-@pytest.mark.parametrize(
-    ("available", "words"),
-    [
-        (True, ["available", "(2, 3)", "()"]),
-        (MASK.astype(int), ["available", "booleans", "int64"]),
-        (MASK.astype(float), ["available", "booleans", "float64"]),
-        (MASK.astype(str), ["available", "booleans"]),
-        (MASK.T, ["available", "(2, 3)", "(3, 2)"]),
-        (MASK[0], ["available", "(2, 3)", "(3,)"]),
-        ([[True], [True, False]], ["available"]),
-        ("yes", ["available", "booleans"]),
-        (changed(MASK, 1, False), ["state 1", "no action"]),
-    ],
-    ids=short,
-)
-def test_available(available, words):
-    refused(lambda: TabularMDP(P, R, available=available), *words)
-
-
-@pytest.mark.parametrize("initial", [True, 1.0, "0", None, NAN, [0], (0,), 2, -1, 2**70], ids=short)
-def test_initial(initial):
-    refused(lambda: TabularMDP(P, R, initial=initial), "initial", repr(initial))
-
-
-@pytest.mark.parametrize("noise", ["", "gauss", "None", None, True, 0, ["none"]], ids=short)
-def test_noise(noise):
-    refused(lambda: TabularMDP(P, R, noise=noise), "noise", repr(noise), "bernoulli")
-    refused(lambda: envs.garnet(noise=noise), "noise", repr(noise), "bernoulli")
+@pytest.mark.parametrize(("name", "value", "words"), REFUSED, ids=short)
+def test_what_is_no_table(name, value, words):
+    given = {"transitions": P, "rewards": R}
+    if name == "successors":
+        given["transitions"] = SPARSE
+    argument = {"transition": "transitions", "reward": "rewards"}.get(name, name)
+    given |= value if isinstance(value, dict) else {argument: value}
+    refused(lambda: TabularMDP(**given), name, *words)
 
 
 @pytest.mark.parametrize(
     "bad",
     [
         None,
-        0,
-        1.0,
         "01",
-        (0,),
         (0, 1, 2),
         (1, 1),
-        (1, 0),
-        ("0", "1"),
         (False, True),
-        (np.False_, np.True_),
-        (None, 1),
         (0, NAN),
         (-INF, 0),
-        (0, INF),
         (0, HUGE),
-        (0, 1j),
-        (0, [1]),
         # Its width is no float, respectively too small to divide by.
         (-1e308, 1e308),
         (0.0, 5e-324),
@@ -227,7 +132,7 @@ def test_reward_range(bad):
     assert counting.calls == 0
 
 
-@pytest.mark.parametrize("state", [True, 1.0, "0", NAN, (0,), [0], 2, -1, 2**70], ids=short)
+@pytest.mark.parametrize("state", [True, 1.0, "0", (0,), 2, -1, 2**70], ids=short)
 def test_states_a_table_does_not_have(state):
     refused(lambda: PLANNER.plan(TabularMDP(P, R), state, seed=0), "state", repr(state))
 
