@@ -126,19 +126,3 @@ class Shuffled(Executor):
             future, function, arguments = self.waiting[i]
             future.set_result(function(*arguments))
         self.waiting = [task for i, task in enumerate(self.waiting) if i not in done]
-
-
-class GoodLast(Shuffled):
-    """Makes calls when it is asked to; what is good takes longer, so that it comes back later."""
-
-    def work(self):
-        """Make those of the calls that come to little, or the rest if there are none."""
-        found = [function(*arguments) for _, function, arguments in self.waiting]
-        good = [returned[1] > 0.0 for returned in found]
-        left = []
-        for task, returned, late in zip(self.waiting, found, good, strict=True):
-            if late and not all(good):
-                left.append(task)
-            else:
-                task[0].set_result(returned)
-        self.waiting = left

@@ -1,15 +1,13 @@
 """Agents: trees that are kept, what they cost in delta, whole episodes, Gymnasium's loop."""
 
-import json
 import math
 from itertools import pairwise
 
-import numba
 import numpy as np
 import pytest
 
 import pacplan
-from conftest import interpreted, random_small
+from conftest import random_small
 from pacplan import exact
 from pacplan.algorithms.common.running import Task
 from pacplan.bounds import expectation_interval, mean_interval
@@ -329,44 +327,6 @@ def test_uct_keeps_its_counts():
     assert last.plan.samples == 1000
     arrivals = sum(int(agent._tree.pairs[i]["n"]) for i in agent._tree.tried(0))
     assert arrivals == agent._tree.nodes[0]["count"] > last.plan.episodes
-
-
-def test_jitted_models():
-    p, r, to = (table[0] for table in (GARNET._probabilities, GARNET._rewards, GARNET._to))
-
-    @numba.njit
-    def step(state, action, rng):
-        k = 0 if rng.random() < p[state, action, 0] else 1
-        reward = 1.0 if rng.random() < r[state, action, k] else 0.0
-        return to[state, action, k], reward, False
-
-    model = pacplan.Simulator(step, actions=3, successors=2)
-    planner = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, horizon=4)
-    jitted = episode_of(pacplan.Agent(planner, model, reuse=True, seed=0))
-    assert jitted == episode_of(pacplan.Agent(planner, GARNET, reuse=True, seed=0))
-
-
-def episode_of(agent, decisions=4):
-    history = episode(agent, GARNET, decisions, state=0)
-    return [
-        [d.state, d.action, d.age, d.reused_samples, d.plan.samples, d.plan.lower.tolist()]
-        for d in history
-    ]
-
-
-INTERPRETED = """
-import json, pacplan
-from test_agent import GARNET, episode_of
-planner = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, horizon=4)
-print(json.dumps(episode_of(pacplan.Agent(planner, GARNET, 600, reuse=True, seed=0))))
-"""
-
-
-def test_interpreted_agents_do_the_same(tmp_path):
-    printed = interpreted(INTERPRETED, tmp_path)
-    compiled = episode_of(pacplan.Agent(PLANNER, GARNET, 600, reuse=True, seed=0))
-    assert json.loads(printed) == compiled
-    assert any(decision[2] for decision in compiled)
 
 
 # Gymnasium.

@@ -1,10 +1,6 @@
 """Many decisions: the plans of single ones, in order, wherever they are made."""
 
 import contextlib
-import os
-import pickle
-import subprocess
-import sys
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import count, islice
@@ -246,13 +242,6 @@ def test_what_the_states_raise_comes_after_the_plans_before(workers):
         next(plans)
 
 
-def test_an_executor_that_was_shut_down():
-    pool = ThreadPoolExecutor(1)
-    plans = UCT.plan_many(TABLE, [0, 1, 2], seeds=0, executor=pool, budget=50)
-    pool.shutdown()
-    assert ["shutdown" in str(error) for error in plans.outcomes()] == [True, True, True]
-
-
 @pytest.mark.processes
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("states", [[102, 1], [1, 2, 3, 102, *range(100)]])
@@ -316,37 +305,6 @@ def test_progress(capsys):
     assert f"{len(STATES)}/{len(STATES)}" in capsys.readouterr().err
 
 
-ENDS = """
-import sys
-import pacplan
-from deciding import SLOW
-
-model = SLOW if sys.argv[1] == "processes" else pacplan.envs.garnet(states=20, seed=0)
-endless = pacplan.UCT(gamma=0.9, horizon=9)
-plans = endless.plan_many(model, [100, *range(9)], workers=2, time_limit=36_000)
-try:
-    next(plans)
-except (ValueError, ArithmeticError):
-    print("ends")
-"""
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("kind", ["threads", "processes"])
-def test_a_program_that_ends_does_not_wait_for_plans_ahead(kind, tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-", kind],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        input=ENDS,
-        capture_output=True,
-        text=True,
-        timeout=600,  # They would take hours.
-    )
-    assert (done.returncode, done.stdout) == (0, "ends\n"), done.stderr
-    assert "Traceback" not in done.stderr
-
-
 RULES = ("return", "raise")
 SCRIPT = """
 import sys
@@ -393,9 +351,3 @@ def test_ctrl_c(kind, workers, tmp_path):
     begun = [f"{count} True {{('interrupt', True)}}" for count in range(1, workers + 1)]
     assert returned in ("0 True set()", *begun)
     assert "Traceback" not in ended.stderr
-
-
-def test_errors_and_plans_are_told_apart_by_their_type():
-    plans = UCT.plan_many(TABLE, [0, 99], workers=1, budget=50)
-    assert [type(outcome) for outcome in plans.outcomes()] == [pacplan.Plan, ValueError]
-    assert pickle.loads(pickle.dumps(UCT)).plan_many(TABLE, []).close() is None

@@ -1,6 +1,5 @@
 """Calls of one plan made side by side: the plan is that of one call at a time."""
 
-import gc
 import json
 import os
 import subprocess
@@ -23,9 +22,8 @@ from conftest import interpreted
 from deciding import content
 from every_planner import NAMES, SAMPLING, make
 from interrupting import interrupted_script
-from pacplan.models.sessions import PythonSession
 from pacplan.parallel.session import SpeculativeSession
-from side_by_side import MODEL, GoodLast, Shuffled, over
+from side_by_side import MODEL, Shuffled, over
 
 BRACKET = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7)
 GAPE = pacplan.MDPGapE(epsilon=1.5, delta=0.1, gamma=0.7)
@@ -53,22 +51,6 @@ def rounds(monkeypatch):
 
     monkeypatch.setattr(SpeculativeSession, "wait", wait)
     return done
-
-
-@pytest.mark.usefixtures("rounds")
-def test_the_same_states_are_looked_at_closely_whoever_makes_the_calls(monkeypatch):
-    look, seen = PythonSession._inspect, set()
-
-    def noted(session, key):
-        seen.add((session._calls, session.states[key]))
-        look(session, key)
-
-    monkeypatch.setattr(PythonSession, "_inspect", noted)
-    BRACKET.plan(MODEL, seed=3, workers=1, budget=400)
-    alone = seen.copy()
-    seen.clear()
-    BRACKET.plan(MODEL, seed=3, executor=Shuffled(), workers=6, budget=400)
-    assert len(alone) > 10 and seen == alone
 
 
 @pytest.mark.usefixtures("rounds")
@@ -137,49 +119,6 @@ def test_eight_calls_at_a_time_serve_nearly_as_well_as_one_after_the_other(round
         plan = planner.plan(models.over(models.step), seed=0, workers=8, executor=Shuffled(), **limits)
         assert plan.calls_made < 1.1 * plan.samples
         assert plan.samples > 7.0 * len(rounds)
-
-
-@pytest.mark.processes
-def test_time_that_depends_on_the_outcome_changes_nothing():
-    alone = BRACKET.plan(MODEL, seed=5, workers=1, budget=300)
-    slow = over(models.slow_when_good)
-    with ThreadPoolExecutor(8) as threads:
-        for _ in range(3):
-            plan = BRACKET.plan(slow, seed=5, workers=8, executor=threads, budget=300)
-            assert said(plan) == said(alone)
-
-
-def take_what_came_first(monkeypatch):
-    """Let a search take the draws of a tape as they arrive."""
-    in_order = SpeculativeSession._draw
-
-    def as_they_arrive(self, key, action, label, h):
-        tape = self._tape(key, action, 0)
-        number = tape.taken + tape.ahead
-        wanted, others = tape.draws.get(number), [k for k in tape.draws if k > number]
-        first = next((k for k in others if tape.draws[k].there), None)
-        if wanted is not None and not wanted.there and first is not None:
-            tape.draws[number], tape.draws[first] = tape.draws[first], wanted
-        return in_order(self, key, action, label, h)
-
-    monkeypatch.setattr(SpeculativeSession, "_draw", as_they_arrive)
-
-
-@pytest.mark.processes
-@pytest.mark.usefixtures("rounds")
-def test_taking_draws_as_they_arrive_would_miss_those_that_take_long(monkeypatch):
-    once = pacplan.UCT(gamma=0.7, horizon=1)
-    model = over(models.step, initial=9)  # Of three pairs, all with draws that are good and come late.
-    seeds = range(30)
-
-    def values():
-        crew = {"workers": 9, "budget": 60}
-        return [once.plan(model, seed=s, executor=GoodLast(), **crew).values for s in seeds]
-
-    alone = [once.plan(model, seed=s, workers=1, budget=60).values for s in seeds]
-    assert np.array_equal(values(), alone)
-    take_what_came_first(monkeypatch)
-    assert np.mean(values()) < np.mean(alone) - 0.02
 
 
 def outcome(model, seed, **crew):
@@ -308,16 +247,6 @@ def test_calls_that_took_a_dask_worker_down_are_made_again(tmp_path, monkeypatch
 
 
 @pytest.mark.processes
-def test_errors_come_from_dask_workers():
-    model = over(models.failing_when_good)
-    seeds = range(12)
-    alone = [outcome(model, seed, workers=1) for seed in seeds]
-    assert len({len(found) for found in alone}) == 2  # Some are plans.
-    with local_cluster(1) as (_, client):
-        assert [outcome(model, seed, executor=client) for seed in seeds] == alone
-
-
-@pytest.mark.processes
 def test_a_dask_cluster_that_is_gone_ends_the_plan():
     with local_cluster(2, processes=False) as (cluster, client):
         gone = []
@@ -425,33 +354,17 @@ assert [plan.values.tolist() for plan in one] == [plan.values.tolist() for plan 
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("how", ["file", "input"])
-def test_a_plain_script_just_works_and_runs_once(how, tmp_path):
+def test_a_plain_script_just_works_and_runs_once(tmp_path):
     """Its functions and classes are defined in `__main__`, as those of a notebook are."""
-    (tmp_path / "script.py").write_text(PLAIN)
     done = subprocess.run(
-        [sys.executable, "script.py" if how == "file" else "-"],
+        [sys.executable, "-"],
         cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        input="" if how == "file" else PLAIN,
+        input=PLAIN,
         capture_output=True,
         text=True,
     )
     assert (done.returncode, done.stdout) == (0, "ran\n"), done.stderr
-
-
-@pytest.mark.processes
-def test_descriptors_are_given_back_when_a_plan_ends():
-    """Not when Python collects garbage, which may be much later; but loky keeps one for each plan."""
-    opened = []
-    gc.disable()
-    try:
-        for _ in range(5):
-            UCT.plan(MODEL, seed=1, workers=2, budget=20)
-            opened.append(len(os.listdir("/dev/fd")))
-    finally:
-        gc.enable()
-    assert opened[-1] - opened[0] < 2 * 4
 
 
 @pytest.mark.processes
