@@ -102,8 +102,8 @@ LISTED = pacplan.Outcomes(
         # Nothing random was seen, but nothing was promised, or of successors alone.
         (simulator(count), 0, {}, "Atlas", HINT),
         (simulator(count, successors=1), 0, {}, "Atlas", HINT),
-        (simulator(count), 0, {"transitions": "deterministic"}, "Bracket merge='stationary'", HINT),
-        (simulator(count), 0, {"rewards": "deterministic"}, "Bracket merge='stationary'", HINT),
+        (simulator(count), 0, {"transitions": "deterministic"}, "Atlas", HINT),
+        (simulator(count), 0, {"rewards": "deterministic"}, "Atlas", HINT),
         (simulator(count), 0, FIXED, "OPD merge='stationary'", 'transitions="deterministic" says so'),
         (
             simulator(count, successors=1),

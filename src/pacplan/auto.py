@@ -222,10 +222,10 @@ class Auto(Planner):
         found: list[Planner] = [Bracket(merge=nodes, **sampled, **given) for nodes in merges]
         if any_merge and _takes(Canopy, given):
             found.append(Canopy(**sampled, **given))
-        # Without a horizon, Atlas plans for an infinite one.
-        endless = given if "horizon" in given else _without(given, "target")
-        if any_merge and model.stationary and _takes(Atlas, endless):
-            found.append(Atlas(**sampled, **endless))
+        # Atlas needs no declarations, and without a horizon plans for an infinite one.
+        charted = _without(given, "rewards", "transitions", *([] if "horizon" in given else ["target"]))
+        if any_merge and model.stationary and _takes(Atlas, charted):
+            found.append(Atlas(**sampled, **charted))
         # Where nothing is random, there is no need for guidance.
         plain = _without(given, "policy", "value")
         if _nothing_random(model, given) and _takes(OPD, plain):
