@@ -44,7 +44,7 @@ def data(plan, render=None, most=None):
 
 def test_certified_or_not_comes_first(tmp_path):
     certified = walk()
-    cut = walk(epsilon=0.01, budget=3000)
+    cut = walk(epsilon=0.01, budget=300)
     guess = make("uct").plan(problem("uct"), 0, seed=0, budget=400)
     unproven = make("mdp-gape", epsilon=1.0, thresholds="paper").plan(problem("mdp-gape"), 0, seed=0)
     assert certified.certified and unproven.stopped_by == "rule"
@@ -102,7 +102,7 @@ def test_the_gap_is_the_sum_of_its_parts():
     for plan in (
         joint,
         walk(),
-        walk(epsilon=0.01, budget=3000),
+        walk(epsilon=0.01, budget=300),
         make("opd").plan(problem("opd"), 0, budget=900),
         make("mdp-gape").plan(problem("mdp-gape"), 0, seed=0, budget=4000),
     ):
@@ -350,7 +350,7 @@ def test_the_tree_needs_no_mouse(browser, tmp_path):  # noqa: F811
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_it_fits_and_can_be_read(browser, tmp_path, width, dark):  # noqa: F811
-    plan = walk(epsilon=0.01, budget=3000)
+    plan = walk(epsilon=0.01, budget=300)
     page = Page(
         browser,
         plan.to_html(tmp_path / "plan.html", title="A walk" * 30, render=svg, command="pacplan " * 40),
