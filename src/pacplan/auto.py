@@ -88,7 +88,7 @@ class Auto(Planner):
         delta: probability with which the guarantee may fail.
         gamma: discount in [0, 1]; 1 needs a horizon. Games have none.
         horizon: number of steps; later rewards do not count. By default the planner's own.
-        value_range: (low, high), the minimum and maximum discounted return from any state on, if you
+        value_range: (low, high), bounds on every discounted return from any state on, if you
             know them.
         value_bounds: (lower, upper), numbers or functions of the state and the number of steps taken,
             if you know that optimal values lie between them.

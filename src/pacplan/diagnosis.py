@@ -24,7 +24,7 @@ class Advice:
 
     Attributes:
         setting: the setting of the planner to change.
-        value: what to set it to; None: something that only the user knows.
+        value: its new value; None if only you know it.
         why: when or why it helps.
     """
 
@@ -42,16 +42,15 @@ class Advice:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Why a plan was not certified, from what the search has measured.
+    """Why a plan is not certified, as the search measured it.
 
     Attributes:
-        asked: the accuracy that was asked for.
-        reached: the accuracy that is proven.
+        asked: the requested accuracy.
+        reached: the proven accuracy.
         goal: "action" or "value", what it is the accuracy of.
         calls: calls to the model so far.
         causes: clauses: what the gap consists of.
-        calls_needed: calls in all at this rate, a rough guess; None if no end is in sight, or if there
-            is too little to tell.
+        calls_needed: total calls at this rate, a rough guess; None if unknown.
         outlook: the same in words.
         advice: what to try.
     """

@@ -71,23 +71,24 @@ class Charted(Mapping[Any, Any]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Policy(Charted):
-    """What to do in each charted state: a mapping from states to actions.
+    """A policy for all charted states: a mapping from states to actions.
 
-    `plan.policy[state]` is the action; with a horizon `plan.policy[state, h]`, after h steps. A state
-    that the proof says nothing of is a KeyError; `plan.policy.get(state)` is None there.
+    `plan.policy[state]` is the action; with a horizon `plan.policy[state, h]`, after h steps. For a
+    state that the proof does not cover it raises KeyError, and `plan.policy.get(state)` is None.
 
-    With the probability of the plan's guarantee, all of this holds together: who begins in the state
-    planned from and follows the policy as long as it says something earns at least `value`, discounted
-    and on average, whatever is done afterwards, and the optimal value of every charted state lies
-    between `lower` and `upper`. If you passed `value_bounds`, which bound optimal values only, there is
+    With the probability of the plan's guarantee, all of this holds together. If you start in the state
+    planned from and follow the policy as long as it covers the state, you earn at least `value`,
+    discounted and on average, whatever you do afterwards. And the optimal value of every charted state
+    lies between `lower` and `upper`. If you passed `value_bounds`, which bound optimal values only,
+    there is
     one condition more: see `given`. (docs/atlas.md, Lemma 3.)
 
     Attributes:
         content: the action of each pair.
-        value: what the policy earns at least from the state planned from.
-        given: under which condition it does so, besides those of the plan; mostly "": under none.
-        lower: lower bounds on what the policy earns from each state on, under the same condition, and
-            so on the optimal value there.
+        value: lower bound on the policy's return from the state planned from.
+        given: condition of this bound, besides those of the plan; mostly "", none.
+        lower: lower bounds on the policy's return from each state on, and so on the optimal value
+            there, under the same condition.
         upper: upper bounds on the optimal value of each state.
         calls: calls to the model of each pair.
         spent: calls of all actions of each state.

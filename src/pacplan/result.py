@@ -24,7 +24,7 @@ STOPS = ("certified", "rule", "budget", "deadline", "memory", "callback", "inter
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """How the bounds of the state's actions closed in; the last point is the end of the search.
+    """The history of the actions' bounds. The last point is the end of the search.
 
     Attributes:
         samples: calls to the model by each point.
@@ -44,50 +44,48 @@ class Plan:
     Attributes:
         action: what to do.
         actions: the actions that the state offers; the arrays below have one entry for each.
-        lower: lower bounds on the optimal values Q(state, a), or None for planners without bounds. They
-            hold with the probability that `guarantee` states, if it states one.
-        upper: upper bounds, as above. Those of all actions hold together, except with `Bracket`: there
-            the bound of a best action holds, and that of another may lie below its value, even below
-            its lower bound. So max L <= max Q <= max U holds for all planners.
-        values: estimates of Q; NaN for an action that was never seen. If there are bounds, an estimate
-            is at most `upper` and at least `lower`; if these cross, it is `lower`.
+        lower: lower bounds on the optimal values Q(state, a); None for planners without bounds. They
+            hold with the probability in `guarantee`, if it states one.
+        upper: upper bounds, as above. All of them hold together, except with `Bracket` and `Canopy`:
+            there only the bound of a best action holds, and that of another may lie below its value,
+            even below its lower bound. So max L <= max Q <= max U holds for all planners.
+        values: estimates of Q, within the bounds if there are any (`lower` if these cross); NaN for an
+            action that was never seen.
         calls: calls to the model spent on episodes that began with each action.
-        gap: how much worse than the best action `action` can be at most: the largest U of the other
-            actions minus L(action), or less, where `Bracket` knows more of pairs of actions than of
-            each of them. (Below 0 it means that `action` is the best one.)
-        gaps: the same for each action, as if it were taken; None unless the bounds are proven. Its
-            minimum is the gap of `safest`.
-        ruled_out: for each action, whether what is proven leaves no room for it to be the best one;
-            None unless the bounds are proven. With the probability of the guarantee a best action is
-            among the others.
+        gap: the maximum loss of `action` against the best action: the largest U of the other actions
+            minus L(action), or less if `Bracket` knows more about pairs of actions. (Below 0, `action`
+            is the best one.)
+        gaps: the maximum loss of each action; None unless the bounds are proven. The minimum is that of
+            `safest`.
+        ruled_out: for each action, whether it is proven not to be the best one; None unless the bounds
+            are proven. With the probability of the guarantee, a best action is among the others.
         value: estimate of the state's optimal value, max over a of Q(state, a). If there are bounds,
             it lies in [max L, max U].
         certified: True if the planner stopped by its own rule under proven thresholds.
         stopped_by: "certified" (own rule, proven), "rule" (own rule, heuristic), "budget",
             "deadline", "memory" (the limit, the machine's, or 2^31 visits, the most that a counter
             holds), "callback" or "interrupt".
-        guarantee: what is known about `action`, in words.
-        assumptions: what the guarantee depends on: what the user stated, and what the model does.
-        samples: calls to the model, all that the plan rests on.
+        guarantee: what is proven about `action`, in words.
+        assumptions: what the guarantee depends on, as the user or the model declared it.
+        samples: calls to the model that the plan uses.
         episodes: episodes played.
-        seconds: wall time of the search, also as far as it was interpreted because its kernel was not
-            compiled yet.
-        horizon: number of steps of the problem that was solved; None: infinitely many.
+        seconds: wall time of the search, including the part that ran interpreted.
+        horizon: number of steps of the solved problem; None: infinitely many.
         gamma: the discount; None if the planner has none, as for `epsilon` and `delta`.
-        epsilon: the accuracy that was asked for, in reward units.
+        epsilon: the requested accuracy, in reward units.
         delta: the probability with which the guarantee may fail.
         planner: the planner's settings.
         tree: the search tree.
         sequence: the actions to take one after the other, from planners of sequences; else empty.
-        memory: bytes that the records of the search took, some of them in reserve.
+        memory: bytes held by the records of the search.
         interrupted: whether Ctrl-C was pressed during the search, whatever ended it.
-        diagnosis: if an accuracy was asked for and is not certified: why, and what to try; else None.
-        curve: how the bounds closed in; None for planners without bounds.
-        calls_made: calls to the model that were made. With `workers=` or `executor=`, these are
-            `samples` and some that were made ahead and not used.
-        origin: model, state, seed, limits and versions, to make the plan again.
-        policy: what to do in the other states, and what that earns at least; None for planners that
-            prove nothing of it, and before anything is proven.
+        diagnosis: why the requested accuracy is not certified, and what to try; None if it is, or if
+            you requested none.
+        curve: the history of the bounds; None for planners without bounds.
+        calls_made: all calls to the model. With `workers=` or `executor=`, these include unused
+            speculative calls.
+        origin: model, state, seed, limits and versions, to repeat the plan.
+        policy: an action for the other states, and a lower bound on its return; None if none is proven.
     """
 
     action: Any
@@ -136,9 +134,9 @@ class Plan:
 
     @property
     def safest(self) -> Any:
-        """The best guaranteed action, that of the least of `gaps`, where `action` is the best guess.
+        """The action with the smallest guaranteed loss; None unless the bounds are proven.
 
-        Of several it is `action`, if that is one of them. None unless the bounds are proven.
+        `action` is the best guess. It is also the safest action if several are equally safe.
         """
         if self.gaps is None:
             return None
@@ -147,7 +145,7 @@ class Plan:
         return self.actions[int(self.gaps.argmin())]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything except the tree and the curve, in types that `json.dumps` takes.
+        """Return everything except the tree and the curve, in types that `json.dumps` takes.
 
         Actions and states that JSON has no type for become lists if they are arrays, and else their
         `repr`. The policy is a list for each step, with an entry for each of its `states`, None where
@@ -195,11 +193,11 @@ class Plan:
         command: str | None = None,
         most: int | None = None,
     ) -> Path:
-        """Write the plan as one page that can be handed on: it loads nothing, and needs no Python.
+        """Write the plan as one page that you can hand on. It needs no network and no Python.
 
-        It says what to do and what is guaranteed, shows the intervals of the actions and how they
-        closed in, what that rests on, how to make the plan again, why it is this action and not its
-        challenger, and the search tree to walk through.
+        The page shows the decision and its guarantee, the intervals and how they closed in, the
+        assumptions, how to repeat the plan, why it is this action and not its challenger, and the
+        search tree to walk through.
 
         Args:
             path: the file to write, such as "plan.html".

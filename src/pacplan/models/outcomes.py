@@ -24,7 +24,7 @@ class Outcome(NamedTuple):
 
 
 class Outcomes(Simulator):
-    """A model over a function that lists the outcomes of an action, with their probabilities.
+    """A model from a function that lists the outcomes of an action, with their probabilities.
 
     Planners that sample draw from these lists. `pacplan.plan` does not sample: it explores the states
     from the one that you ask about and computes certain bounds (`ValueIteration`), so there may be

@@ -17,7 +17,7 @@ from pacplan.models.sessions import PythonSession
 
 
 class Simulator(Model):
-    """A model over a function that draws one transition.
+    """A model from a function that draws one transition.
 
     Args:
         step: `step(state, action, rng) -> (next_state, reward, terminated)`. A plain Python function

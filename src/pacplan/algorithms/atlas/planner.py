@@ -44,12 +44,12 @@ class Atlas(Planner):
         epsilon: how far from optimal the action may be, in the model's reward units.
         delta: probability with which the guarantee may fail.
         gamma: discount in [0, 1]; 1 with a horizon.
-        horizon: steps after which nothing counts; None: the infinite-horizon problem.
+        horizon: number of steps; later rewards do not count. None: the infinite-horizon problem.
         goal: "action", or "value": the state's value is within epsilon of `plan.value`.
         value_bounds: (lower, upper), numbers or functions of the state (and of the steps taken), if you
-            know that optimal values lie between them. The guarantee then depends on it.
-        value_range: (low, high), if you know that what is earned from any state on, discounted from
-            there, lies between them, whatever is done. The guarantee then depends on it.
+            know that optimal values lie between them. The guarantee then depends on them.
+        value_range: (low, high), bounds on every discounted return from any state on, if you
+            know them. The guarantee then depends on them.
         chunk: see `Planner`; here in calls.
     """
 

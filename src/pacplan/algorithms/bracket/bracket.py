@@ -82,8 +82,8 @@ class Bracket(Targeted, Planner):
     stops at epsilon in all.
 
     Args:
-        epsilon: how far from optimal the answer may be, in the model's reward units. 0 never stops
-            before the action is known to be optimal, so it needs a budget or a deadline.
+        epsilon: how far from optimal the answer may be, in the model's reward units. 0 stops only when
+            the action is proven optimal, so it needs a budget or a deadline.
         delta: probability with which the guarantee may fail.
         gamma: discount in [0, 1]; 1 needs an explicit horizon.
         horizon: number of steps H; by default as for `MDPGapE`, and for `target="infinite"` the least
@@ -105,20 +105,18 @@ class Bracket(Targeted, Planner):
             or `ValueIteration`.
         target: "horizon": epsilon-optimal in the problem of H steps; "infinite": in the
             infinite-horizon discounted problem.
-        value_bounds: what you know: (lower, upper), functions of a state and the number h of steps
-            taken, or numbers, that bound its optimal value over the H - h steps left, in the model's
-            units. A state is then worth no more than that, whatever was tried in it. (Only the upper
-            one helps Bracket.) The guarantee depends on it.
-        value_range: (low, high), if you know that what an episode earns from any state on, discounted
-            from there, lies between them, whatever is done. It helps above and below: a game that is
-            won or lost once has returns between -1 and 1, however many steps it may take. Checked on
-            the returns of whole episodes; the guarantee depends on it.
+        value_bounds: (lower, upper), functions of a state and the number h of steps taken, or numbers,
+            that bound its optimal value over the H - h remaining steps, in the model's units. (Only the
+            upper one helps Bracket.) The guarantee depends on them.
+        value_range: (low, high), bounds on every discounted return from any state on, if you
+            know them. A game that is won or lost once has returns between -1 and 1, however long it
+            takes. The returns of whole episodes are checked. The guarantee depends on them.
         policy: a policy that may be good: a function of a state, or of a state and the number h of
-            steps taken, that gives an action, or None for no advice. Episodes that are to earn much
-            follow it as long as it earns more than what the search finds by itself. Guidance only: the
-            guarantee holds whatever it advises.
-        value: guesses of optimal values over the H - h steps left, in the model's units, a function
-            like `policy`; they stand for what was never tried. Guidance only.
+            steps taken, that returns an action, or None for no advice. Episodes follow it while it
+            earns more than the search's own choice. It only steers: the guarantee does not depend on
+            it.
+        value: guesses of optimal values over the H - h remaining steps, in the model's units, a
+            function like `policy`, for what was never tried. They only steer.
         chunk: see `Planner`.
     """
 

@@ -67,24 +67,22 @@ class Canopy(Targeted, Planner):
     w the width of the rewards; `target="infinite"` does so and stops at epsilon in all.
 
     Args:
-        epsilon: how far from optimal the answer may be, in the model's reward units. 0 never stops
-            before the action is known to be optimal, so it needs a budget or a deadline.
+        epsilon: how far from optimal the answer may be, in the model's reward units. 0 stops only when
+            the action is proven optimal, so it needs a budget or a deadline.
         delta: probability with which the guarantee may fail.
         gamma: discount in [0, 1]; 1 needs an explicit horizon.
         horizon: number of steps H; by default as for `Bracket`.
         target: "horizon": epsilon-optimal in the problem of H steps; "infinite": in the
             infinite-horizon discounted problem.
-        value_bounds: what you know: (lower, upper), functions of a state and the number h of steps
-            taken that bound its optimal value over the H - h steps left, in the model's units. (Only
-            the upper one helps Canopy: it is what a leaf of a tree is worth.) The guarantee depends on
-            it.
-        value_range: (low, high), if you know that what an episode earns from any state on, discounted
-            from there, lies between them, whatever is done; as for `Bracket`.
+        value_bounds: (lower, upper), functions of a state and the number h of steps taken that bound
+            its optimal value over the H - h remaining steps, in the model's units. (Only the upper one
+            helps Canopy: it is the value of a leaf.) The guarantee depends on them.
+        value_range: (low, high), bounds on every discounted return from any state on, if you
+            know them, as for `Bracket`.
         policy: a policy that may be good, a function of a state, or of a state and the number h of
-            steps taken, as for `Bracket`. Guidance only.
-        value: guesses of optimal values over the H - h steps left, a function like `policy`. What is
-            learnt of states is then by how much it errs; the better it is, the smaller the trees.
-            Guidance only.
+            steps taken, as for `Bracket`. It only steers.
+        value: guesses of optimal values over the H - h remaining steps, a function like `policy`. The
+            better they are, the smaller the trees. They only steer.
         chunk: see `Planner`; here in calls.
     """
 

@@ -299,7 +299,7 @@ class Planner(ABC):
         """Set up the search, without a call to the model."""
 
     def finish(self, query: Query, search: Any, stopped_by: str, seconds: float) -> Plan:
-        """The answer, from where the search stands; by default the largest estimate, not guaranteed."""
+        """Make the plan of the search so far; by default the largest estimate, without a guarantee."""
         return estimates_plan(self, query, search, stopped_by, seconds)
 
     def __eq__(self, other: object) -> bool:

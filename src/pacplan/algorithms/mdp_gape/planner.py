@@ -62,8 +62,8 @@ class MDPGapE(DefaultHorizon, Planner):
     * anytime: `epsilon=0` with a budget, a deadline or a callback, or Ctrl-C.
 
     Args:
-        epsilon: how far from optimal the answer may be, in the model's reward units. 0 never stops
-            before the action is known to be optimal, so it needs a budget or a deadline.
+        epsilon: how far from optimal the answer may be, in the model's reward units. 0 stops only when
+            the action is proven optimal, so it needs a budget or a deadline.
         delta: probability with which the guarantee may fail.
         gamma: discount in [0, 1]; 1 needs an explicit horizon.
         horizon: number of steps H. By default the paper's ceil( log_gamma( epsilon (1-gamma) / 2 ) )
@@ -83,9 +83,9 @@ class MDPGapE(DefaultHorizon, Planner):
             it (checked on every visit); "known": taken from the model's table.
         transitions: "unknown"; "deterministic": every pair has one successor (checked); "known":
             taken from the model's table.
-        value_bounds: what you know: (lower, upper), functions of a state and the number h of steps
-            taken that bound its optimal value over the H - h steps left, in the model's units. The
-            guarantee depends on it.
+        value_bounds: (lower, upper), functions of a state and the number h of steps taken that bound
+            its optimal value over the H - h remaining steps, in the model's units. The guarantee
+            depends on them.
         chunk: see `Planner`.
     """
 

@@ -45,7 +45,7 @@ class OPD(Planner):
         gamma: discount in [0, 1); 1 with a horizon.
         epsilon: how far from optimal the action may be, in the model's reward units; None: as close as
             a budget or a deadline allows.
-        horizon: steps after which nothing counts; None: the infinite-horizon problem.
+        horizon: number of steps; later rewards do not count. None: the infinite-horizon problem.
         goal: "action", or "value": stops when the interval of the state's value is at most 2 epsilon
             wide, so that its middle, `plan.value`, is within epsilon.
         merge: "tree": a node for every sequence; "depth": one for all sequences that lead to the same
@@ -60,8 +60,8 @@ class OPD(Planner):
             taken, or numbers, that bound its optimal value over the steps left, in the model's units:
             what an end of a sequence is worth. The answer depends on it; bounds that what is found
             contradicts end the plan with an error.
-        value_range: (low, high), if you know that what is earned from any state on, discounted from
-            there, lies between them, whatever is done. The answer depends on it, too.
+        value_range: (low, high), bounds on every discounted return from any state on, if you
+            know them. The answer depends on them, too.
         chunk: see `Planner`; here in expansions.
     """
 

@@ -32,7 +32,7 @@ _ENOUGH = 0.1
 
 
 class ValueIteration(Planner):
-    """Value iteration with certain bounds, where all probabilities are known.
+    """Value iteration with certain bounds, if all probabilities are known.
 
     Plans in a `TabularMDP`, in an environment that publishes its table, and in `Outcomes`. What can be
     reached in a table is solved. A model by outcomes is explored from the state planned from: leaves
@@ -45,10 +45,10 @@ class ValueIteration(Planner):
         gamma: discount in [0, 1]; 1 with a horizon.
         epsilon: how far from optimal the action may be, in the model's reward units. A table is solved
             as exactly as rounding allows all the same.
-        horizon: steps after which nothing counts; None: the infinite-horizon problem.
+        horizon: number of steps; later rewards do not count. None: the infinite-horizon problem.
         goal: "action", or "value": the state's value is within epsilon of `plan.value`.
-        value_range: (low, high), if you know that what is earned from any state on, discounted from
-            there, lies between them, whatever is done. The answer depends on it.
+        value_range: (low, high), bounds on every discounted return from any state on, if you
+            know them. The answer depends on them.
         chunk: see `Planner`.
     """
 
