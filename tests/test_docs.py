@@ -114,7 +114,7 @@ def test_readme_begins_with_the_two_commands():
 def test_the_caption_of_the_picture_says_what_the_command_does():
     first = blocks(ROOT / "README.md", "sh")[0].splitlines()[0]
     done = run_command(*first.removeprefix("python3 dev.py pacplan ").split(), "--seed", "0", "--json")
-    said = re.search(r"`--seed 0`, after ([\d,]+) calls", (ROOT / "README.md").read_text("utf-8"))
+    said = re.search(r"`--seed 0` this takes ([\d,]+) calls", (ROOT / "README.md").read_text("utf-8"))
     assert said is not None
     assert int(said[1].replace(",", "")) == json.loads(done.output)["samples"]
 
