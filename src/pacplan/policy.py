@@ -80,8 +80,7 @@ class Policy(Charted):
     planned from and follow the policy as long as it covers the state, you earn at least `value`,
     discounted and on average, whatever you do afterwards. And the optimal value of every charted state
     lies between `lower` and `upper`. If you passed `value_bounds`, which bound optimal values only,
-    there is
-    one condition more: see `given`. (docs/atlas.md, Lemma 3.)
+    there is one condition more: see `given`. (docs/atlas.md, Lemma 3.)
 
     Attributes:
         content: the action of each pair.

@@ -113,8 +113,7 @@ class Bracket(Targeted, Planner):
             takes. The returns of whole episodes are checked. The guarantee depends on them.
         policy: a policy that may be good: a function of a state, or of a state and the number h of
             steps taken, that returns an action, or None for no advice. Episodes follow it while it
-            earns more than the search's own choice. It only steers: the guarantee does not depend on
-            it.
+            earns more than the search's own choice. It only steers.
         value: guesses of optimal values over the H - h remaining steps, in the model's units, a
             function like `policy`, for what was never tried. They only steer.
         chunk: see `Planner`.
