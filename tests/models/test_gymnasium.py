@@ -116,16 +116,6 @@ def test_plans_follow_the_live_environment():
     assert terminated and reward == 1.0
 
 
-def test_masks_of_a_table():
-    env = made(TAXI)
-    model = pacplan.from_gymnasium(env, mask=True)
-    for state in range(500):
-        allowed = np.flatnonzero(env.unwrapped.action_mask(state))
-        assert model.actions(state) == tuple(allowed)
-    with pytest.raises(ValueError, match="has none"):
-        pacplan.from_gymnasium(made("FrozenLake-v1"), mask=True)
-
-
 @recent_taxi
 def test_the_table_of_a_fickle_taxi_is_not_used():
     fickle = made(TAXI, fickle_passenger=True)

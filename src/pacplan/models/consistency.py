@@ -12,17 +12,16 @@ import numpy as np
 from pacplan.core import checks
 from pacplan.core.keys import same
 from pacplan.models.pickles import content_or_none
-from pacplan.models.restoring import EnvState, RestorableEnv, chosen
+from pacplan.models.restoring import EnvState, RestorableEnv
 
 _STATES_A_WALK = 8
 _REPEATS = 4
 _STEPS_BETWEEN = 2
-# States of one key: how many of them are kept, and how many pairs are compared.
-_TWINS, _MOST_COMPARED = 4, 32
-_FUTURES, _STEPS_AHEAD = 4, 4
-# How many futures are drawn if chance may play a part, and how much the frequencies of one of them must
-# differ. With the same law they do so with probability at most 4^-16 = 2e-10 in the first, quick look,
-# and at most 2 exp(-256 * 0.3^2) = 2e-10 in the second.
+# States of one key: how many are kept, pairs that are compared, and actions that are tried.
+_TWINS, _MOST_COMPARED, _MOST_TRIED = 4, 32, 8
+# How many outcomes are drawn of two states with the same key, and how much the frequencies of one of
+# them must differ. With the same law they do so with probability at most 2 exp(-256 * 0.3^2) = 2e-10
+# in the second look, and 4^-16 = 2e-10 in the first.
 _LOOKS = ((16, 1.0), (256, 0.3))
 _UNSEEN = (
     "The environment has state or randomness that copies do not see (a module's own random generator, "
@@ -188,7 +187,7 @@ class _Look:
         return f". They differ in {names}; {self._env.if_too_many}"
 
     def _meet(self, state: EnvState) -> None:
-        """Compare a state with others of the same key, which promises that their futures are alike."""
+        """Compare a state with others of the same key, which promises that the same follows them."""
         if self._env.by_content or "alike" in self.problems:
             return
         others = self._alike.setdefault(state.key, [])
@@ -199,63 +198,41 @@ class _Look:
             if self._compared >= _MOST_COMPARED or (self._compared and late):
                 break
             self._compared += 1
-            difference = self._different_futures(other, state)
+            difference = self._difference(other, state)
             if difference is not None:
-                names = self._env.differences(other, state)
                 self.problems["alike"] = (
                     f"states with the same key have different futures: {other!r} and {state!r} differ "
-                    f"in {names}, and {difference}. Leave key= out, or make it tell them apart"
+                    f"in {self._env.differences(other, state)}, and {difference}. Leave key= out, or "
+                    "make it tell them apart"
                 )
                 break
         others.append(state)
 
-    def _different_futures(self, one: EnvState, other: EnvState) -> str | None:
-        """What shows that two states have different futures, in words; None: nothing did."""
-        rng = self._rng
+    def _difference(self, one: EnvState, other: EnvState) -> str | None:
+        """What shows that different things follow two states, in words; None: nothing did."""
         offered = [list(self._env.actions(state)) for state in (one, other)]
         if not same(*offered):
             return f"they offer the actions {offered[0]} and {offered[1]}"
-        count = len(offered[0])
-        sequences = [[(i + 0.5) / count] for i in range(min(count, _STATES_A_WALK))]
-        sequences += [list(rng.random(_STEPS_AHEAD)) for _ in range(_FUTURES)]
-        for sequence in sequences:
-            seed = int(rng.integers(2**32))
-            if self._future(one, sequence, seed) == self._future(other, sequence, seed):
-                continue
-            # Perhaps they only use random numbers in a different way.
+        for i in self._rng.permutation(len(offered[0]))[:_MOST_TRIED]:
             for samples, apart in _LOOKS:
-                if samples > _LOOKS[0][0] and time.perf_counter() >= self._deadline:
-                    return None
-                frequent = [self._frequencies(state, sequence, samples) for state in (one, other)]
-                if any(_differ(a, b, apart * samples) for a, b in zip(*frequent, strict=True)):
-                    first = chosen(offered[0], sequence[0])
-                    return f"what follows the action {first} has different outcomes"
+                seeds = self._rng.integers(2**32, size=samples).tolist()
+                seen = [
+                    [self._outcome(state, actions[i], seed) for seed in seeds]
+                    for state, actions in zip((one, other), offered, strict=True)
+                ]
+                if seen[0] == seen[1]:
+                    break
+                # Perhaps they only use random numbers in a different way.
+                counts = list(map(Counter, seen))
+                if any(
+                    abs(counts[0][x] - counts[1][x]) >= apart * samples for x in {*seen[0], *seen[1]}
+                ):
+                    return f"the action {offered[0][i]} has different outcomes"
         return None
 
-    def _future(self, state: EnvState, lucks: Sequence[float], seed: int) -> tuple[Any, ...]:
-        """The keys and rewards that actions lead to, chosen by their places among those offered."""
-        rng, future = np.random.default_rng(seed), []
-        for luck in lucks:
-            _, successor, reward, _ = self._env.observe(
-                state, chosen(self._env.actions(state), luck), rng
-            )
-            future.append((None if successor is None else successor.key, float(reward)))
-            if successor is None:
-                break
-            state = successor
-        return tuple(future)
-
-    def _frequencies(
-        self, state: EnvState, sequence: Sequence[float], samples: int
-    ) -> tuple[Counter[Any], Counter[Any]]:
-        """How often each future, and each sequence of rewards, came in some draws."""
-        seeds = self._rng.integers(2**32, size=samples).tolist()
-        futures = [self._future(state, sequence, seed) for seed in seeds]
-        return Counter(futures), Counter(tuple(r for _, r in future) for future in futures)
-
-
-def _differ(one: Counter[Any], other: Counter[Any], by: float) -> bool:
-    return any(abs(one[x] - other[x]) >= by for x in one.keys() | other.keys())
+    def _outcome(self, state: EnvState, action: Any, seed: int) -> tuple[Hashable, float]:
+        successor, reward, _ = self._env.draw(state, action, np.random.default_rng(seed))
+        return None if successor is None else successor.key, float(reward)
 
 
 def _alike(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:

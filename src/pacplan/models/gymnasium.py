@@ -85,7 +85,7 @@ def from_gymnasium(
             `plan.action` is what `env.step` takes.
         mask: True: offer only the actions that the environment's mask allows (`action_mask` of Taxi,
             `action_masks` or `get_available_actions` of others), or a function of the unwrapped
-            environment that returns the mask.
+            environment that returns the mask. Tables are not used then.
         key: a function of the observation whose result identifies states: hashable, and equal only
             for states with the same future. "observation": its content. By default all that is saved.
         ignore: names of attributes on which the future does not depend, though they change: states that
@@ -115,11 +115,12 @@ def from_gymnasium(
     if isinstance(ignore, str) or not all(isinstance(name, str) for name in ignore):
         raise TypeError(f"ignore must be a list of names of attributes, got {ignore!r}")
     promised = None if reward_range is None else checks.reward_range(reward_range)
-    found = published(env) if table and not time_limit and actions is None else None
+    whole = not time_limit and actions is None and mask is False
+    found = published(env) if table and whole else None
     if found is not None:
         if check:
             check_table(env, found)
-        return table_of(env, found, successors, promised, mask)
+        return table_of(env, found, successors, promised)
     unknown = set(ignore).difference(*(vars(layer) for layer in all_layers(env)))
     if unknown:
         raise ValueError(f"ignore={sorted(unknown)}: {_name(env)} has no such attribute")

@@ -1,10 +1,8 @@
 """Environments that publish their transitions, as exact tables."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacplan.models.actions import actions_of
 from pacplan.models.consistency import examine
@@ -133,11 +131,7 @@ def check_table(env: Any, table: Table) -> None:
 
 
 def table_of(
-    env: Any,
-    table: Table,
-    successors: int | None,
-    reward_range: tuple[float, float] | None,
-    mask: bool | Callable[[Any], Any],
+    env: Any, table: Table, successors: int | None, reward_range: tuple[float, float] | None
 ) -> GymnasiumTable:
     """The exact model. Transitions that terminate lead to one more state, the end."""
     end = len(table)
@@ -154,12 +148,13 @@ def table_of(
                 probabilities[s, a, k] = p
                 to[s, a, k] = end if terminated else successor
                 rewards[s, a, k] = reward
-    possible = rewards[probabilities > 0.0]
     if reward_range is None:
-        reward_range = _range_of(possible)
+        possible = rewards[probabilities > 0.0]
+        low, high = float(possible.min()), float(possible.max())
+        if low == high:  # A range has a width.
+            low, high = (min(low, 0.0), max(high, 0.0)) if low else (0.0, 1.0)
+        reward_range = low, high
     rewards[probabilities == 0.0] = reward_range[0]
-    if mask is not False:
-        available &= _masks(env, mask, available)
     model = GymnasiumTable(
         env,
         probabilities,
@@ -175,30 +170,3 @@ def table_of(
             "pair; leave it out"
         )
     return model
-
-
-def _range_of(rewards: NDArray[np.float64]) -> tuple[float, float]:
-    """Lowest and highest reward; 0 and the reward if there is only one, or 0 and 1 if that is 0."""
-    low, high = float(rewards.min()), float(rewards.max())
-    if low < high:
-        return low, high
-    return (min(low, 0.0), max(high, 0.0)) if low != 0.0 else (0.0, 1.0)
-
-
-def _masks(
-    env: Any, mask: bool | Callable[[Any], Any], available: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """What the mask allows in each state, and all in states where it allows nothing."""
-    base = env.unwrapped
-    if mask is not True or not callable(getattr(base, "action_mask", None)):
-        raise ValueError(
-            f"a table takes mask=True, for environments with a method action_mask(state); "
-            f"{_name(env)} {'has one' if hasattr(base, 'action_mask') else 'has none'}. For your own "
-            "mask, pass table=False"
-        )
-    masks = available.copy()
-    for state in range(len(available) - 1):
-        allowed = np.asarray(base.action_mask(state), np.bool_)
-        if allowed.any():
-            masks[state] = allowed
-    return masks
