@@ -146,13 +146,6 @@ def test_sailing_by_hand():
     assert q.min(where=np.isfinite(q), initial=0.0) == pytest.approx(model.reward_range[0])
 
 
-@pytest.mark.parametrize("size", [5, 10, 20, 40])
-def test_sailing_has_the_sizes_of_the_papers(size):
-    model = envs.sailing(size)
-    assert model.states == size * size * 24
-    assert model.actions(model.initial_state()) == (0, 1, 2)  # In the corner: N, NE, E.
-
-
 # ------------------------------------------------------------------------------------ Gridworld
 
 
@@ -345,11 +338,3 @@ def test_every_problem_can_be_planned_from_the_command_line(name):
     outcome = run(*command)
     assert outcome.code in (0, 3), outcome.output
     assert '"action"' in outcome.output
-
-
-def test_settings_of_problems_from_the_command_line():
-    command = ["plan", "sailing", "--set", "size=3", "--set", "wind=SE", "--budget", "100", "-q"]
-    assert run(*command).code == 3
-    drawn = ["plan", "gridworld", "--set", "drawing=['S.G']", "--set", "slip=0", "--horizon", "2"]
-    outcome = run(*drawn, "--budget", "2000", "-q")
-    assert outcome.code in (0, 3) and "Action 1" in outcome.output

@@ -10,16 +10,10 @@ from gymnasium import spaces
 from gymnasium.envs.toy_text import FrozenLakeEnv
 
 import pacplan
-from command_line import run
+from worlds import started
 
 PROMISES = {"successors": 1, "reward_range": (0, 1)}
-SAME = "with the same random numbers, the environment gave"
 KEYED = "states with the same key have different futures"
-
-
-def started(env, **options):
-    env.reset(seed=0, **options)
-    return env
 
 
 class Memory(gymnasium.Env):
@@ -54,30 +48,24 @@ def exact_values(env, gamma, steps):
     return np.array(values)
 
 
-PLANNERS = {
-    "Bracket": pacplan.Bracket(epsilon=0.08, delta=1e-7, gamma=0.95, horizon=3),
-    "merged": pacplan.Bracket(epsilon=0.08, delta=1e-7, gamma=0.95, horizon=3, merge="depth"),
-    "pooled": pacplan.Bracket(epsilon=0.08, delta=1e-7, gamma=0.95, horizon=3, merge="stationary"),
-    "MDPGapE": pacplan.MDPGapE(
-        epsilon=0.08, delta=1e-7, gamma=0.95, horizon=3, rewards="deterministic"
-    ),
-}
-
-
-@pytest.mark.parametrize("planner", PLANNERS)
+@pytest.mark.parametrize(
+    "planner",
+    [
+        pacplan.Bracket(epsilon=0.08, delta=1e-7, gamma=0.95, horizon=3, merge="stationary"),
+        pacplan.MDPGapE(epsilon=0.08, delta=1e-7, gamma=0.95, horizon=3, rewards="deterministic"),
+    ],
+    ids=lambda planner: planner.name,
+)
 def test_what_is_hidden_is_planned_for(planner):
     env = started(Memory())
     model = pacplan.from_gymnasium(env, **PROMISES)
     q = exact_values(env, 0.95, 3)
     assert q[1] > q[0] + 0.5
-    for seed in range(20):
-        plan = PLANNERS[planner].plan(model, seed=seed, budget=20_000)
+    for seed in range(10):
+        plan = planner.plan(model, seed=seed, budget=20_000)
         assert plan.action == 1
         assert q.max() - q[plan.action] <= max(plan.gap, 0.0)
-        assert (
-            "the saved state of the environment is all that its future depends on" in plan.assumptions
-        )
-        assert any("knows the simulator's whole state" in stated for stated in plan.assumptions)
+    assert "the saved state of the environment is all that its future depends on" in plan.assumptions
 
 
 def test_a_key_that_hides_is_found_out():
@@ -131,16 +119,6 @@ class Shared(Memory):
         return super().step(action)
 
 
-class Counting(Memory):
-    """Counts the steps of all of its copies, and pays by them."""
-
-    steps = 0
-
-    def step(self, action):
-        Counting.steps += 1
-        return 0, float(Counting.steps % 2), False, False, {}
-
-
 class Outside(Memory):
     """Keeps what it hides where no copy goes."""
 
@@ -192,35 +170,9 @@ class Entangled(Memory):
         return sum(box[0] for box in self.boxes), 0.0, over, cut, info
 
 
-class Nested(Memory):
-    """Plays inside another environment, a copy of which starts afresh."""
-
-    class Inner(Memory, gymnasium.utils.EzPickle):
-        def __init__(self):
-            gymnasium.utils.EzPickle.__init__(self)
-            Memory.reset(self)
-
-    def reset(self, **options):
-        self.inner = Nested.Inner()
-        return super().reset(**options)
-
-    def step(self, action):
-        super().step(action)
-        return self.inner.step(action)
-
-
-@pytest.mark.parametrize(
-    ("kind", "message"),
-    [
-        (Shared, SAME),
-        (Counting, SAME),
-        (Outside, SAME),
-        (View, SAME),
-        (Nested, SAME),
-    ],
-)
-def test_state_out_of_the_reach_of_copies_is_found_out(kind, message):
-    with pytest.raises(pacplan.BrokenPromiseError, match=message):
+@pytest.mark.parametrize("kind", [Shared, Outside, View])
+def test_state_out_of_the_reach_of_copies_is_found_out(kind):
+    with pytest.raises(pacplan.BrokenPromiseError, match="with the same random numbers, the env"):
         pacplan.from_gymnasium(started(kind()), **(PROMISES | {"successors": 9}))
 
 
@@ -371,12 +323,8 @@ def test_limits_of_time_are_stated():
     assert said in pacplan.from_gymnasium(env, **PROMISES).assumptions
     assert said not in pacplan.from_gymnasium(env, time_limit=True, **PROMISES).assumptions
     lake = pacplan.from_gymnasium(started(gymnasium.make("FrozenLake-v1")))
-    planner = pacplan.MDPGapE(
-        epsilon=0.5, delta=0.1, gamma=0.9, horizon=2, rewards="known", transitions="known"
-    )
-    stated = planner.plan(lake, seed=0).assumptions
-    assert "the environment behaves as its table says" in stated
-    assert "the limit of 100 steps of an episode is not reached" in stated
+    assert "the environment behaves as its table says" in lake.assumptions
+    assert "the limit of 100 steps of an episode is not reached" in lake.assumptions
 
 
 class Melting(FrozenLakeEnv):
@@ -413,20 +361,10 @@ def test_tables_hide_nothing(kind, message):
     )
 
 
-def test_the_command_line_states_what_a_plan_rests_on():
-    gymnasium.register("pacplan/Memory-v0", entry_point=Memory)
-    command = ["plan", "gym:pacplan/Memory-v0", "--set", "successors=1", "--set", "reward_range=(0,1)"]
-    options = ["--epsilon", "0.1", "--gamma", "0.9", "--horizon", "3", "--seed", "0", "--budget", "500"]
-    outcome = run(*command, *options)
-    assert "whole state" in " ".join(outcome.output.split()), outcome.output
-    outcome = run(*command, "--set", "key=observation", *options)
-    assert outcome.code != 0 and "different futures" in " ".join(outcome.output.split())
-
-
-@pytest.mark.parametrize("name", ["FrozenLake-v1", "CartPole-v1"])
-def test_checkpoints_of_environments(name, tmp_path):
-    env = started(gymnasium.make(name))
-    model = pacplan.from_gymnasium(env, table=False, successors=3, reward_range=(0, 1))
+def test_checkpoints_of_environments(tmp_path):
+    env = started(gymnasium.make("FrozenLake-v1"))
+    settings = {"table": False, "successors": 3, "reward_range": (0, 1)}
+    model = pacplan.from_gymnasium(env, **settings)
     planner = pacplan.UCT(gamma=0.9, horizon=5)
     path = tmp_path / "plan"
     whole = planner.plan(model, seed=0, budget=600, checkpoint=tmp_path / "whole", every=1e9)
@@ -436,9 +374,7 @@ def test_checkpoints_of_environments(name, tmp_path):
             raise KeyboardInterrupt
 
     planner.plan(model, seed=0, budget=600, checkpoint=path, every=1e9, callback=press)
-    again = planner.resume(
-        path, pacplan.from_gymnasium(env, table=False, successors=3, reward_range=(0, 1))
-    )
+    again = planner.resume(path, pacplan.from_gymnasium(env, **settings))
     assert again.values.tolist() == whole.values.tolist() and again.samples == 600
     env.step(1)
     with pytest.raises(ValueError, match="in another state"):

@@ -97,17 +97,6 @@ class Forgetful(LockedWalk):
         return self.episodes % 3 - 1
 
 
-class Unseeded(LockedWalk):
-    """Has a second generator, which no reset seeds."""
-
-    def __init__(self, render_mode=None):
-        super().__init__()
-        self.dice = random.Random()
-
-    def move(self, action):
-        return 1 if self.dice.random() < 0.5 else -1
-
-
 class Noted(LockedWalk):
     """Where it starts is an option."""
 
@@ -125,7 +114,6 @@ for kind in (
     SeededLibrary,
     DrawnSeed,
     Forgetful,
-    Unseeded,
     Noted,
 ):
     gymnasium.register(f"pacplan/{kind.__name__}-v0", kind, max_episode_steps=100)
@@ -292,7 +280,6 @@ def test_a_plan_can_be_resumed(tmp_path):
         (GlobalLuck, "cannot be replayed|depends on the seed"),
         (Forgetful, "cannot be replayed|depends on the seed"),
         (SeededLibrary, "depends on the seed that was given to reset"),
-        (Unseeded, r"what follows reset\(seed=...\) is not always the same"),
         (DrawnSeed, "although the same was shown first"),
     ],
 )

@@ -1,7 +1,6 @@
 """What a simulator must leave alone: its states, and its answers about their actions."""
 
 import collections
-import dataclasses
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 
@@ -45,12 +44,6 @@ def test_actions_that_turn_about_are_found_out(every, planner):
         )
         with pytest.raises(BrokenPromiseError, match=message):
             plans(turning(every), planner, seeds=1)
-
-
-def test_actions_that_grow_are_found_out():
-    counter = itertools.count()
-    with pytest.raises(BrokenPromiseError, match=r"has answered \[0, 1\] and then \[0, 1, 2\]"):
-        plans(lambda state: 2 if next(counter) < 30 else 3, GUESSER)
 
 
 def test_the_root_offers_what_the_plan_says():
@@ -231,17 +224,6 @@ def test_a_state_changed_after_its_last_call_is_found_out():
         pacplan.UCT(gamma=0.9, horizon=50).plan(model, Valued(0), seed=0, budget=200)
 
 
-def test_games_are_watched_as_well():
-    def move(state, action, rng):
-        state.place += 1
-        return state, float(action), state.place % 3 == 0
-
-    game = pacplan.Simulator(move, actions=2, successors=1, two_player=True)
-    planner = pacplan.UGapEMCTS(epsilon=0.2, delta=0.1)
-    with pytest.raises(BrokenPromiseError, match="a state has changed"):
-        planner.plan(game, Valued(0), seed=0, budget=1000)
-
-
 def test_objects_that_stay_the_same_may_be_equal_to_themselves_only():
     places = [Box(i) for i in range(5)]
 
@@ -265,19 +247,9 @@ def test_states_that_are_always_new_are_explained():
 # ---------------------------------------------------------------------------------- Exceptions
 
 
-class RefusingError(Exception):
-    def add_note(self, note):
-        raise RuntimeError("no notes")
-
-
 class SealedError(Exception):
     def __setattr__(self, name, value):
         raise AttributeError(name)
-
-
-@dataclasses.dataclass(frozen=True)
-class FrozenError(Exception):
-    code: int = 3
 
 
 class Nameless:
@@ -293,25 +265,18 @@ class Nameless:
         return 1
 
 
-@pytest.mark.parametrize("kind", [RefusingError, SealedError, FrozenError])
 @pytest.mark.parametrize("progress", [False, True])
-def test_no_exception_is_lost_for_want_of_a_note(kind, progress):
+def test_no_exception_is_lost_for_want_of_a_note(progress):
     def fails(*_):
-        raise kind
+        raise SealedError
 
     good = {"step": lambda state, action, rng: (state, 0.5, False), "actions": 2}
     for bad in ({"step": fails}, {"actions": fails}):
-        arguments = good | bad
-        model = pacplan.Simulator(arguments["step"], actions=arguments["actions"], successors=1)
-        with pytest.raises(kind):
+        model = pacplan.Simulator(**(good | bad), successors=1)
+        with pytest.raises(SealedError):
             GUESSER.plan(model, Nameless(), seed=0, budget=100, progress=progress)
-    model = pacplan.Simulator(good["step"], actions=2, successors=1)
-    bounded = pacplan.Bracket(
-        epsilon=0.3, delta=0.1, gamma=0.9, horizon=3, value_bounds=(fails, lambda state, h: 10.0)
-    )
-    with pytest.raises(kind):
-        bounded.plan(model, Nameless(), seed=0, budget=100, progress=progress)
-    with pytest.raises(kind):
+    model = pacplan.Simulator(**good, successors=1)
+    with pytest.raises(SealedError):
         GUESSER.plan(model, Nameless(), seed=0, budget=100, progress=progress, callback=fails)
 
 
