@@ -5,15 +5,17 @@ from argparse import Namespace
 from typing import Any
 
 from pacplan.cli.endings import interrupted, reported
-from pacplan.cli.options import QUIET, SET, add_options
-from pacplan.cli.problems import problem_of
+from pacplan.cli.options import QUIET, SET, add_command, problem_of
 
-_ABOUT = """Compare planners within a budget, on the same problems and seeds: regret, calls, time.
+_ABOUT = """compare planners within a budget
+
+Compare planners within a budget, on the same problems and seeds: regret, calls, time.
 
 Exit codes: 0 every planner has finished; 130 Ctrl-C ended it (the problems that every planner has
 finished are shown); 1 the picture could not be written; 2 wrong usage."""
 
 _OPTIONS = f"""
+PROBLEM  a problem as for 'plan'; one that takes a seed is drawn anew each run
 --planners NAMES  names, or your own as module:name, separated by commas; by default %(default)s
 --budget N  calls to the model for each plan; by default %(default)s
 --runs N  problems, the same for every planner; by default %(default)s
@@ -21,20 +23,15 @@ _OPTIONS = f"""
 --seed N  first of the seeds of problems and plans; by default %(default)s
 --workers N  processes; by default %(default)s, so that nothing disturbs the times
 --plot FILE  picture to write, e.g. regret.png (needs pacplan[viz])
-{SET}{QUIET}--json  print the comparison as JSON, and no progress"""
+{SET}
+{QUIET}
+--json  print the comparison as JSON, and no progress"""
 
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser."""
-    usage = "pacplan compare PROBLEM [options]"
-    parser = commands.add_parser(
-        "compare", help="compare planners within a budget", description=_ABOUT, usage=usage
-    )
-    about = "a problem as for 'plan'; one that takes a seed is drawn anew each run"
-    parser.add_argument("problem", metavar="PROBLEM", help=about)
-    planners = "bracket,mdp-gape,uct,brue,kl-olop"
-    add_options(parser, _OPTIONS, planners=planners, budget=1000, runs=50, seed=0, workers=1)
-    parser.set_defaults(run=run)
+    defaults = {"planners": "bracket,mdp-gape,uct,brue,kl-olop", "budget": 1000, "runs": 50}
+    add_command(commands, "compare PROBLEM", run, _ABOUT, _OPTIONS, seed=0, workers=1, **defaults)
 
 
 def run(asked: Namespace) -> None:

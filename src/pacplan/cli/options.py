@@ -3,7 +3,7 @@
 import argparse
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import fill, wrap
 from typing import Any, NoReturn
@@ -18,9 +18,9 @@ _CALL = r"(\b[A-Z]\w*\((?:[^()]|\([^()]*\))*\))"
 _VALUE = r"""('[^']*'|"[^"]*"|\([^()]*\)|\.\.\.|[-+\w.%]*[\w%])"""
 _ARGUMENT = rf"(?<![-\w.])({_SETTINGS}|{_LIMITS}|{_OTHERS}|{_FUNCTIONS})"
 
-SET = "--set NAME=VALUE  setting of the problem, e.g. states=50 (repeat)\n"
-QUIET = "-q --quiet  show no progress\n"
-WORKERS = "--workers N  processes; by default one per core. 1 starts none\n"
+SET = "--set NAME=VALUE  setting of the problem, e.g. states=50 (repeat)"
+QUIET = "-q --quiet  show no progress"
+WORKERS = "--workers N  processes; by default one per core. 1 starts none"
 
 
 class Parser(argparse.ArgumentParser):
@@ -91,13 +91,30 @@ _TYPES = {"N": int, "SECONDS": float, "D": float, "G": float, "LOW": float, "E":
 _TYPES |= {"BYTES": size, "STATE": literal, "NAMES": names, "FILE": Path, "FOLDER": Path}
 
 
-def add_options(parser: Any, listed: str, **defaults: Any) -> None:
+Run = Callable[[argparse.Namespace], None]
+
+
+def add_command(
+    commands: Any, usage: str, run: Run, about: str, listed: str, **defaults: Any
+) -> argparse.ArgumentParser:
+    """Add a command with the options that are listed; `about` begins with its line in the list."""
+    short, _, text = about.partition("\n\n")
+    name, given = usage.partition(" ")[0], {"help": short, "description": text}
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, usage=f"pacplan {usage} [options]", **given
+    )
+    add_options(parser, listed)
+    parser.set_defaults(run=run, **defaults)
+    return parser
+
+
+def add_options(parser: Any, listed: str) -> None:
     """Add the options that are listed as in help: `--budget N  maximum number of calls`.
 
     The words after the names say the type; without any, the option is a flag, and NAME=VALUE may be
-    repeated. Indented lines go on.
+    repeated. A word without a name must be given. Indented lines go on.
     """
-    for entry in re.split(r"\n(?=-)", listed.strip()):
+    for entry in re.split(r"\n(?! )", listed.strip()):
         left, about = re.split(r"\s{2,}", entry, maxsplit=1)
         flags = [word for word in left.split() if word.startswith("-")]
         words = left.split()[len(flags) :]
@@ -108,8 +125,7 @@ def add_options(parser: Any, listed: str, **defaults: Any) -> None:
             given |= {"action": "append", "type": setting, "default": []}
         else:
             given |= {"type": _TYPES.get(words[0], str), "nargs": len(words) if words[1:] else None}
-        parser.add_argument(*flags, help=" ".join(about.split()), **given)
-    parser.set_defaults(**defaults)
+        parser.add_argument(*(flags or [left.lower()]), help=" ".join(about.split()), **given)
 
 
 def settings(flag: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -139,3 +155,18 @@ def in_options(text: str) -> str:
     text = re.sub(r"\bplan\(\.\.\., ([^()]*)\)", r"\1", text).replace("pacplan.plan", "--planner auto")
     text = re.sub(rf"\A{_ARGUMENT}(?= must\b)", r"\1=", text)
     return re.sub(rf"{_CALL}|(?<!--option ){_ARGUMENT}={_VALUE}?", option, text)
+
+
+def problem_of(asked: argparse.Namespace, *, seeded: bool = False) -> Any:
+    """The problem; or, if it is to be drawn anew in each run, the function that makes it of a seed.
+
+    Errors name its settings as --set takes them.
+    """
+    from pacplan.registry import problem_maker
+
+    try:
+        make = problem_maker(asked.problem, settings("--set", asked.set), seeded=seeded)
+        return make if seeded else make(None)
+    except (TypeError, ValueError, ImportError) as error:
+        names = "|".join(re.escape(name) for name, _ in asked.set) or "(?!)"
+        raise ValueError(re.sub(rf"\A({names})(?= must\b)", r"--set \1", str(error))) from error

@@ -7,26 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 from pacplan.cli.catalogue import PLANNERS, PROBLEMS
 from pacplan.cli.endings import EndedError, Exit, interrupted, reported
-from pacplan.cli.options import QUIET, SET, SETTINGS, add_options, settings
-from pacplan.cli.problems import problem_of
+from pacplan.cli.options import QUIET, SET, SETTINGS, add_command, add_options, problem_of, settings
 
 if TYPE_CHECKING:
     from pacplan.algorithms import Planner
     from pacplan.result import Plan
 
-_ABOUT = """Decide what to do in a state, with a certificate.
+_ABOUT = """decide what to do in a state
+
+Decide what to do in a state, with a certificate.
 
 Exit codes: 0 the planner stopped by its own rule, or has none; 3 a budget, a deadline or a lack of
 memory stopped it before its rule, or a lack of memory before its limits (the plan is still printed);
 130 you pressed Ctrl-C (the same); 1 the model failed, or a file could not be written; 2 wrong usage."""
 
-_PROBLEM = f"""{", ".join(PROBLEMS)}; a Gymnasium environment, such as gym:FrozenLake-v1; or your own
-model as module:name, found from the current folder (if it is callable, it is called)"""
-
 _GENERAL = f"""
+PROBLEM  {", ".join(PROBLEMS)}; a Gymnasium environment, such as gym:FrozenLake-v1; or your own model
+  as module:name, found from the current folder (if it is callable, it is called)
 --planner NAME  auto (the default: chosen for the problem, as pacplan.plan does),
   {", ".join(PLANNERS)}, or your own class as module:name
-{SET}{QUIET}
+{SET}
+{QUIET}
 --json  print the plan as JSON, and no progress
 --html FILE  write a page that shows the plan with its evidence, e.g. plan.html"""
 
@@ -63,13 +64,7 @@ _LIMITS = """
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser."""
-    usage = "pacplan plan PROBLEM [options]"
-    parser = commands.add_parser(
-        "plan", help="decide what to do in a state", description=_ABOUT, usage=usage
-    )
-    parser.set_defaults(run=run)
-    parser.add_argument("problem", metavar="PROBLEM", help=_PROBLEM)
-    add_options(parser, _GENERAL, planner="auto")
+    parser = add_command(commands, "plan PROBLEM", run, _ABOUT, _GENERAL, planner="auto")
     add_options(parser.add_argument_group("accuracy and state"), _ACCURACY)
     add_options(parser.add_argument_group("what you know, or leave to the planner"), _KNOWLEDGE)
     add_options(parser.add_argument_group("limits and checkpoints"), _LIMITS)

@@ -6,14 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from pacplan.cli.endings import EndedError, Exit, reported
-from pacplan.cli.options import QUIET, WORKERS, add_options
+from pacplan.cli.options import QUIET, WORKERS, add_command
 
-_REPRODUCE = """Run the MDP-GapE paper's experiments, and write a report with the paper's numbers beside
+_REPRODUCE = """run the paper's experiments
+
+Run the MDP-GapE paper's experiments, and write a report with the paper's numbers beside
 ours.
 
 If it is stopped or killed, the same command continues. Exit codes as those of 'sweep'."""
 
-_SWEEP = """Run planners on problems as a TOML file says; write a row for every run, and a summary.
+_SWEEP = """run planners as a TOML file says
+
+Run planners on problems as a TOML file says; write a row for every run, and a summary.
 
 Such a file is code, like a script: it names modules to import and functions to call. Run only those you
 trust.
@@ -21,11 +25,13 @@ trust.
 If it is stopped or killed, the same command continues. Exit codes: 0 all runs have a plan; 1 some
 failed, and their rows say why, or a file could not be written; 2 wrong usage; 130 Ctrl-C."""
 
-_COMMON = f"""{WORKERS}{QUIET}
+_COMMON = f"""{WORKERS}
+{QUIET}
 --dask ADDRESS  run on a Dask cluster: the address of its scheduler, or 'local' to start one here
 --out FOLDER  folder for the results; by default """
 
 _PAPER = """
+WHAT  table4, figure1, figure2 or all
 --mdps N  random MDPs; by default %(default)s
 --seed N  of the first MDP, and of the plans
 --thresholds NAMES  of MDP-GapE, separated by commas: 'paper' (the default) or 'lemma' for Table 4 and
@@ -37,17 +43,12 @@ _PAPER = """
 
 def add_to(commands: Any) -> None:
     """Add the commands to a parser."""
-    about, usage = "run the paper's experiments", "pacplan reproduce WHAT [options]"
-    parser = commands.add_parser("reproduce", help=about, description=_REPRODUCE, usage=usage)
-    parser.add_argument("what", metavar="WHAT", help="table4, figure1, figure2 or all")
-    add_options(parser, f"{_PAPER}{_COMMON}results/WHAT", mdps=200, seed=0)
-    parser.set_defaults(run=run_reproduction)
-    about, usage = "run planners as a TOML file says", "pacplan sweep FILE [options]"
-    parser = commands.add_parser("sweep", help=about, description=_SWEEP, usage=usage)
-    about = "a TOML file: planners, problems, budgets, seeds"
-    parser.add_argument("file", type=Path, metavar="FILE", help=about)
-    add_options(parser, f"{_COMMON}FILE without .toml")
-    parser.set_defaults(run=run_sweep)
+    options, file = (
+        f"{_PAPER}{_COMMON}results/WHAT",
+        "FILE  a TOML file: planners, problems, budgets, seeds",
+    )
+    add_command(commands, "reproduce WHAT", run_reproduction, _REPRODUCE, options, mdps=200, seed=0)
+    add_command(commands, "sweep FILE", run_sweep, _SWEEP, f"{file}\n{_COMMON}FILE without .toml")
 
 
 def run_reproduction(asked: Namespace) -> None:

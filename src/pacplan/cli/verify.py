@@ -6,9 +6,11 @@ from argparse import Namespace
 from typing import Any
 
 from pacplan.cli.endings import EndedError, Exit, interrupted, reported
-from pacplan.cli.options import QUIET, WORKERS, add_options, names
+from pacplan.cli.options import QUIET, WORKERS, add_command, names
 
-_ABOUT = """Check what planners promise against exact answers, in many small plans made to catch errors.
+_ABOUT = """check what planners promise
+
+Check what planners promise against exact answers, in many small plans made to catch errors.
 
 Exit codes: 0 no promise was found broken; 1 one was, a plan raised an error, or the file of --out could
 not be written; 130 Ctrl-C ended it (the table so far is printed, and the file of --out continues from
@@ -21,17 +23,14 @@ _OPTIONS = f"""
   it; by default all planners that promise something
 --out FILE  file to keep results in: the same command continues where it stopped
 --seed N  of the cases and plans
-{WORKERS}{QUIET}--json  print the report as JSON, and no progress"""
+{WORKERS}
+{QUIET}
+--json  print the report as JSON, and no progress"""
 
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser."""
-    usage = "pacplan verify [options]"
-    parser = commands.add_parser(
-        "verify", help="check what planners promise", description=_ABOUT, usage=usage
-    )
-    add_options(parser, _OPTIONS, plans=100_000, seed=0)
-    parser.set_defaults(run=run)
+    add_command(commands, "verify", run, _ABOUT, _OPTIONS, plans=100_000, seed=0)
 
 
 def run(asked: Namespace) -> None:

@@ -6,9 +6,11 @@ from typing import Any
 
 from pacplan.cli.catalogue import PLANNERS
 from pacplan.cli.endings import EndedError, Exit, reported
-from pacplan.cli.options import QUIET, WORKERS, add_options
+from pacplan.cli.options import QUIET, WORKERS, add_command
 
-_ABOUT = """Compile the kernels of planners before they are needed.
+_ABOUT = """compile kernels before they are needed
+
+Compile the kernels of planners before they are needed.
 
 Kernels are kept in your cache folder, or in NUMBA_CACHE_DIR, and later processes start warm. Run this
 command when you build an image, or before the tests of a project.
@@ -19,12 +21,9 @@ kernels are kept)."""
 
 def add_to(commands: Any) -> None:
     """Add the command to a parser."""
-    about, usage = "compile kernels before they are needed", "pacplan warm [options]"
-    parser = commands.add_parser("warm", help=about, description=_ABOUT, usage=usage)
+    parser = add_command(commands, "warm", run, _ABOUT, f"{WORKERS}\n{QUIET}")
     about = f"planners to compile: {', '.join(PLANNERS)}, or your own as module:name; default: all"
     parser.add_argument("--planner", nargs="+", metavar="NAME", help=about)
-    add_options(parser, WORKERS + QUIET)
-    parser.set_defaults(run=run)
 
 
 def run(asked: Namespace) -> None:
