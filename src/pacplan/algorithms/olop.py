@@ -12,7 +12,7 @@ from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon, split
 from pacplan.algorithms.common.plans import estimates_plan
 from pacplan.algorithms.means import check_anytime
-from pacplan.bounds.bernoulli import kl_upper_from
+from pacplan.bounds.bernoulli import kl_upper
 from pacplan.bounds.elementary import powers
 from pacplan.compiled.jit import inlined
 from pacplan.core import checks
@@ -153,7 +153,7 @@ def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
         pair.reward += min(1.0, max(0.0, (earned - rules.lowest) / rules.width))
         mean = pair.reward / pair.n
         if rules.kl:
-            upper = kl_upper_from(min(1.0, mean), rules.level / pair.n, 0.0)
+            upper = kl_upper(min(1.0, mean), rules.level / pair.n)
         else:
             upper = mean + sqrt(rules.level / pair.n)
         below = rules.tail

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.confidence import check_accuracy, check_stops
 from pacplan.algorithms.common.plans import bounded_plan
-from pacplan.bounds.bernoulli import kl_upper_from
+from pacplan.bounds.bernoulli import kl_upper
 from pacplan.compiled.jit import inlined
 from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
@@ -219,8 +219,8 @@ def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
     mean = min(max(pair.payoffs / pair.n, 0.0), 1.0)
     radius = (price + 1.0 + log(1.0 + pair.n)) / pair.n
     pair.estimate = mean
-    pair.upper = min(pair.upper, kl_upper_from(mean, radius, 0.0))
-    pair.lower = max(pair.lower, 1.0 - kl_upper_from(1.0 - mean, radius, 0.0))
+    pair.upper = min(pair.upper, kl_upper(mean, radius))
+    pair.lower = max(pair.lower, 1.0 - kl_upper(1.0 - mean, radius))
     for h in range(length - 1, 0, -1):
         _back_up_node(search, h)
     top = tree.pairs[path[0].pair]

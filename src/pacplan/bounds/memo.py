@@ -1,9 +1,8 @@
 """Solutions that are found once and looked up afterwards.
 
 A search asks for the same intervals over and over: of k draws out of n, for small n, and of the same
-mean reward after the same number of visits in other parts of the tree. What is stored is always the
-solution from a cold start, a function of its question alone, so no result depends on what was asked
-before.
+mean reward after the same number of visits in other parts of the tree. What is stored is a function of
+its question alone, so no result depends on what was asked before.
 """
 
 from typing import Any, NamedTuple
@@ -11,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.bounds.bernoulli import kl_upper_from
+from pacplan.bounds.bernoulli import kl_upper
 from pacplan.compiled.jit import inlined
 
-# Intervals of more visits than this are not kept: then the last solution is a good start.
-MOST_VISITS = 128
+# Intervals of more visits than this are not kept.
+MOST_VISITS = 256
 _MEANS = 2048
 
 MEAN = np.dtype([("mean", np.float64), ("upper", np.float64), ("lower", np.float64), ("n", np.int64)])
@@ -43,7 +42,7 @@ def share_upper(memo: Memo, k: int, n: int, c: float) -> float:
     place = n * (n - 1) // 2 + k
     q = memo.shares[place]
     if q == 0.0:
-        q = kl_upper_from(k / n, c, 0.0)
+        q = kl_upper(k / n, c)
         memo.shares[place] = q
     return float(q)
 
@@ -53,8 +52,8 @@ def mean_bounds(memo: Memo, mean: float, n: int, c: float) -> tuple[float, float
     """Both ends of the interval of a mean in (0, 1) after n visits, c being the radius of n."""
     entry = memo.means[(int(mean * 4294967296.0) * 40503 + int(n) * 977) & (_MEANS - 1)]
     if entry.mean != mean or entry.n != n:
-        entry.upper = kl_upper_from(mean, c, 0.0)
-        entry.lower = 1.0 - kl_upper_from(1.0 - mean, c, 0.0)
+        entry.upper = kl_upper(mean, c)
+        entry.lower = 1.0 - kl_upper(1.0 - mean, c)
         entry.mean = mean
         entry.n = n
     return entry.upper, entry.lower
