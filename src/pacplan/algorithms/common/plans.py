@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.common.diagnosing import diagnosis_of, vacuity
 from pacplan.core.words import exactly
+from pacplan.diagnosis import diagnosis_of, vacuity
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
 from pacplan.result import Curve, Plan
@@ -126,9 +126,9 @@ def bounded_plan(
     gaps, ruled_out = search.verdicts(snapshot.lower, snapshot.upper)
     diagnosis = None
     if stopped_by == "certified":
-        guarantee += vacuity(planner, search, snapshot)
+        guarantee += vacuity(search, snapshot)
     elif proven:
-        diagnosis = diagnosis_of(planner, query, search, snapshot, values, ruled_out)
+        diagnosis = diagnosis_of(planner, query.model, search, snapshot, values, ruled_out)
     if diagnosis is not None:
         asked = f"Not certified: you asked for epsilon = {exactly(diagnosis.asked)}, but "
         guarantee = asked + guarantee[0].lower() + guarantee[1:]
