@@ -10,7 +10,7 @@ from pacplan.core.version import __version__
 
 if TYPE_CHECKING:
     from pacplan import bounds, envs, exact, theory, views
-    from pacplan.agent import Agent, Decision
+    from pacplan.agent import Agent
     from pacplan.algorithms import (
         BRUE,
         KLOLOP,
@@ -31,11 +31,8 @@ if TYPE_CHECKING:
         planners,
         register,
     )
-    from pacplan.algorithms.common.many import Plans
     from pacplan.auto import Auto
     from pacplan.compiled.streams import Stream
-    from pacplan.diagnosis import Advice, Diagnosis
-    from pacplan.engine import SearchTree, Snapshot
     from pacplan.models import (
         BrokenPromiseError,
         Model,
@@ -45,10 +42,8 @@ if TYPE_CHECKING:
         from_gymnasium,
         recorded,
     )
-    from pacplan.origin import Origin
     from pacplan.planning import forecast, plan, plan_many
-    from pacplan.policy import Policy
-    from pacplan.result import Curve, Plan
+    from pacplan.result import Plan
 
 __all__ = [
     "BRUE",
@@ -57,27 +52,18 @@ __all__ = [
     "OPD",
     "OPMDP",
     "UCT",
-    "Advice",
     "Agent",
     "Atlas",
     "Auto",
     "Bracket",
     "BrokenPromiseError",
     "Canopy",
-    "Curve",
-    "Decision",
-    "Diagnosis",
     "MDPGapE",
     "Model",
-    "Origin",
     "Outcomes",
     "Plan",
-    "Plans",
-    "Policy",
-    "SearchTree",
     "Simulator",
     "SmoothCruiser",
-    "Snapshot",
     "SparseSampling",
     "StOP",
     "Stream",
@@ -101,29 +87,12 @@ __all__ = [
 ]
 
 # Where the names of `__all__` are defined, if they are no modules and not in `pacplan.algorithms`.
-_HOMES = {
-    "agent": ("Agent", "Decision"),
-    "algorithms.common.many": ("Plans",),
-    "auto": ("Auto",),
-    "compiled.streams": ("Stream",),
-    "diagnosis": ("Advice", "Diagnosis"),
-    "engine": ("SearchTree", "Snapshot"),
-    "models": (
-        "BrokenPromiseError",
-        "Model",
-        "Outcomes",
-        "Simulator",
-        "TabularMDP",
-        "from_gymnasium",
-        "recorded",
-    ),
-    "origin": ("Origin",),
-    "planning": ("forecast", "plan", "plan_many"),
-    "policy": ("Policy",),
-    "result": ("Curve", "Plan"),
-}
+_HOMES = {"Agent": "agent", "Auto": "auto", "Plan": "result", "Stream": "compiled.streams"}
+_HOMES |= dict.fromkeys(("forecast", "plan", "plan_many"), "planning")
+_HOMES |= dict.fromkeys(("BrokenPromiseError", "Model", "Outcomes", "Simulator"), "models")
+_HOMES |= dict.fromkeys(("TabularMDP", "from_gymnasium", "recorded"), "models")
 # Those that are not in `__all__` are found as attributes as well, as if they had been imported.
-_MODULES = (
+_MODULES: tuple[str, ...] = (
     "algorithms",
     "bounds",
     "comparison",
@@ -131,12 +100,8 @@ _MODULES = (
     "envs",
     "exact",
     "experiments",
-    "extending",
-    "models",
-    "testing",
-    "theory",
-    "views",
 )
+_MODULES += ("extending", "models", "testing", "theory", "views")
 
 
 def __getattr__(name: str) -> Any:
@@ -144,8 +109,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"pacplan.{name}")
     if name not in __all__:
         raise AttributeError(f"module 'pacplan' has no attribute {name!r}")
-    home = next((home for home, names in _HOMES.items() if name in names), "algorithms")
-    found = getattr(import_module(f"pacplan.{home}"), name)
+    found = getattr(import_module(f"pacplan.{_HOMES.get(name, 'algorithms')}"), name)
     globals()[name] = found  # So it is asked for only once.
     return found
 

@@ -59,6 +59,19 @@ def test_planner(name, check):
     assert (check in report.skipped) == (check in SKIPPED.get(name, ())), str(report)
 
 
+@pytest.mark.parametrize("name", [*NAMES, "auto"])
+def test_planners_with_equal_settings_are_equal(name):
+    planner = (
+        pacplan.Auto(epsilon=1, delta=0.1, gamma=0.7, goal="value") if name == "auto" else make(name)
+    )
+    params = planner.get_params()
+    again = type(planner)(**params)
+    assert again == planner and hash(again) == hash(planner) and again.get_params() == params
+    other = type(planner)(**params | ({"epsilon": 0.75} if params.get("epsilon") else {"chunk": 3}))
+    # No plan depends on the size of chunks.
+    assert (other == planner) == (other.chunk == 3) and repr(other) != repr(planner)
+
+
 @pytest.mark.parametrize("name", SAMPLING)
 def test_deadline(name, clock):
     """A call takes 2 ms: there is time for 50 of them, and for one that begins in the last moment."""

@@ -42,7 +42,7 @@ class Answer:
         )
         if callback is not None and self.shown is not None:
             callback(
-                pacplan.Snapshot(
+                pacplan.engine.Snapshot(
                     **{"actions": actions, "lower": None, "upper": None, "action": plan.action}
                     | {"gap": None, "samples": 1, "episodes": 1, "seconds": 0.0}
                     | self.shown
