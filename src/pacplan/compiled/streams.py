@@ -4,13 +4,14 @@ A kernel takes a stream like any array. To unbox a `numpy.random.Generator` inst
 15 microseconds per call, and Numba does not check for errors while it does so: an exception raised by a
 signal handler at that moment would crash the interpreter.
 
-The methods below are compiled into kernels and jitted simulators, and run as they are if nothing is
-compiled; both give the same numbers, to the bit.
+The methods of `Stream` are compiled into kernels and jitted simulators, and run as they are if nothing
+is compiled; both give the same numbers, to the bit.
 """
 
+from collections.abc import Callable
 from inspect import signature
 from math import ceil, exp, floor, lgamma, log, log1p, sqrt
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import types
@@ -27,6 +28,8 @@ from numba.extending import (
     unbox,
 )
 from numpy.typing import NDArray
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _WORDS = 4
 _HALF_MEAN = 10.0  # above this mean, Poisson numbers are drawn by rejection
@@ -66,113 +69,6 @@ def _next_word(words: Any) -> Any:
 
 
 @register_jitable  # type: ignore[untyped-decorator]
-def _random(stream: Any) -> Any:
-    return float(_next_word(stream.words) >> np.uint64(11)) * 2.0**-53
-
-
-@register_jitable  # type: ignore[untyped-decorator]
-def _uniform(stream: Any, low: float = 0.0, high: float = 1.0) -> Any:
-    return low + (high - low) * _random(stream)
-
-
-@register_jitable  # type: ignore[untyped-decorator]
-def _below(stream: Any, bound: int) -> Any:
-    """A uniform integer in 0..bound-1, by rejection."""
-    if bound < 1:
-        raise ValueError("integers: low must be below high")
-    mask = bound - 1
-    for shift in (1, 2, 4, 8, 16, 32):
-        mask |= mask >> shift
-    while True:
-        number = int(_next_word(stream.words) >> np.uint64(1)) & mask
-        if number < bound:
-            return number
-
-
-@register_jitable  # type: ignore[untyped-decorator]
-def _integers(stream: Any, low: int, high: int | None = None) -> Any:
-    if high is None:
-        return _below(stream, int(low))
-    return int(low) + _below(stream, int(high) - int(low))
-
-
-@register_jitable  # type: ignore[untyped-decorator]
-def _standard_normal(stream: Any) -> Any:
-    # Marsaglia's polar method; its second number is dropped, so that the words are all of the state.
-    while True:
-        x = 2.0 * _random(stream) - 1.0
-        y = 2.0 * _random(stream) - 1.0
-        square = x * x + y * y
-        if 0.0 < square < 1.0:
-            return x * sqrt(-2.0 * log(square) / square)
-
-
-@register_jitable  # type: ignore[untyped-decorator]
-def _normal(stream: Any, loc: float = 0.0, scale: float = 1.0) -> Any:
-    return loc + scale * _standard_normal(stream)
-
-
-@register_jitable  # type: ignore[untyped-decorator]
-def _exponential(stream: Any, scale: float = 1.0) -> Any:
-    return -scale * log1p(-_random(stream))
-
-
-@register_jitable  # type: ignore[untyped-decorator]
-def _geometric(stream: Any, p: float) -> Any:
-    if not 0.0 < p <= 1.0:
-        raise ValueError("geometric: p must lie in (0, 1]")
-    if p == 1.0:
-        return 1
-    return max(1, ceil(log1p(-_random(stream)) / log1p(-p)))
-
-
-@register_jitable  # type: ignore[untyped-decorator]
-def _binomial(stream: Any, n: int, p: float) -> Any:
-    if n < 0 or not 0.0 <= p <= 1.0:
-        raise ValueError("binomial: n must not be negative, and p must lie in [0, 1]")
-    rare = min(p, 1.0 - p)
-    count = 0
-    if rare > 0.0:
-        # From one success to the next: this draws about n p numbers.
-        place = _geometric(stream, rare)
-        while place <= n:
-            count += 1
-            place += _geometric(stream, rare)
-    return count if p <= 0.5 else int(n) - count
-
-
-@register_jitable  # type: ignore[untyped-decorator]
-def _poisson(stream: Any, lam: float = 1.0) -> Any:
-    if not 0.0 <= lam <= 1e15:
-        raise ValueError("poisson: lam must lie between 0 and 1e15")
-    if lam < _HALF_MEAN:
-        product = _random(stream)
-        least = exp(-lam)
-        count = 0
-        while product > least:
-            product *= _random(stream)
-            count += 1
-        return count
-    # Transformed rejection, PTRS of Hörmann (1993).
-    b = 0.931 + 2.53 * sqrt(lam)
-    a = -0.059 + 0.02483 * b
-    while True:
-        u = _random(stream) - 0.5
-        v = 1.0 - _random(stream)
-        near = 0.5 - abs(u)
-        if near <= 0.0:
-            continue
-        k = floor((2.0 * a / near + b) * u + lam + 0.43)
-        if near >= 0.07 and v <= 0.9277 - 3.6224 / (b - 2.0):
-            return k
-        if k < 0 or (near < 0.013 and v > near):
-            continue
-        accepted = log(v) + log(1.1239 + 1.1328 / (b - 3.4)) - log(a / (near * near) + b)
-        if accepted <= k * log(lam) - lam - lgamma(k + 1.0):
-            return k
-
-
-@register_jitable  # type: ignore[untyped-decorator]
 def draw_seed(rng: Any, words: Any) -> None:
     """Draw the words of a new stream: several streams set to them give the same numbers."""
     for i in range(_WORDS):
@@ -190,6 +86,18 @@ STREAM = StreamType()
 _MEMBERS = [("words", types.Array(types.uint64, 1, "C"))]
 
 
+def _compiled(method: F) -> F:
+    """Make a method of `Stream` one that kernels have as well."""
+
+    def choose(*args: Any) -> Any:
+        return method
+
+    # Numba compares the signatures of the two.
+    choose.__signature__ = signature(method)  # type: ignore[attr-defined]
+    overload_method(StreamType, method.__name__)(choose)
+    return method
+
+
 class Stream:
     """A stream of random numbers, with the methods of `numpy.random.Generator` that simulators need.
 
@@ -205,41 +113,109 @@ class Stream:
     def __init__(self, words: NDArray[np.uint64]) -> None:
         self.words = words
 
+    @_compiled
     def random(self) -> float:
         """Uniform in [0, 1)."""
-        return float(_random(self))
+        return float(_next_word(self.words) >> np.uint64(11)) * 2.0**-53
 
+    @_compiled
     def uniform(self, low: float = 0.0, high: float = 1.0) -> float:
         """Uniform in [low, high)."""
-        return float(_uniform(self, low, high))
+        return low + (high - low) * self.random()
 
+    @_compiled
     def integers(self, low: int, high: int | None = None) -> int:
         """A whole number in low..high-1, or in 0..low-1 without `high`."""
-        return int(_integers(self, low, high))
+        # By rejection.
+        if high is None:
+            least, bound = 0, int(low)
+        else:
+            least, bound = int(low), int(high) - int(low)
+        if bound < 1:
+            raise ValueError("integers: low must be below high")
+        mask = bound - 1
+        for shift in (1, 2, 4, 8, 16, 32):
+            mask |= mask >> shift
+        while True:
+            number = int(_next_word(self.words) >> np.uint64(1)) & mask
+            if number < bound:
+                return least + number
 
+    @_compiled
     def standard_normal(self) -> float:
         """Normal with mean 0 and variance 1."""
-        return float(_standard_normal(self))
+        # Marsaglia's polar method; its second number is dropped, so the words are all of the state.
+        while True:
+            x = 2.0 * self.random() - 1.0
+            y = 2.0 * self.random() - 1.0
+            square = x * x + y * y
+            if 0.0 < square < 1.0:
+                return x * sqrt(-2.0 * log(square) / square)
 
+    @_compiled
     def normal(self, loc: float = 0.0, scale: float = 1.0) -> float:
         """Normal with mean `loc` and standard deviation `scale`."""
-        return float(_normal(self, loc, scale))
+        return loc + scale * self.standard_normal()
 
+    @_compiled
     def exponential(self, scale: float = 1.0) -> float:
         """Exponential with mean `scale`."""
-        return float(_exponential(self, scale))
+        return -scale * log1p(-self.random())
 
+    @_compiled
     def geometric(self, p: float) -> int:
         """Number of trials up to the first success, each with probability p."""
-        return int(_geometric(self, p))
+        if not 0.0 < p <= 1.0:
+            raise ValueError("geometric: p must lie in (0, 1]")
+        if p == 1.0:
+            return 1
+        return max(1, ceil(log1p(-self.random()) / log1p(-p)))
 
+    @_compiled
     def binomial(self, n: int, p: float) -> int:
         """Number of successes in n trials with probability p."""
-        return int(_binomial(self, n, p))
+        if n < 0 or not 0.0 <= p <= 1.0:
+            raise ValueError("binomial: n must not be negative, and p must lie in [0, 1]")
+        rare = min(p, 1.0 - p)
+        count = 0
+        if rare > 0.0:
+            # From one success to the next: this draws about n p numbers.
+            place = self.geometric(rare)
+            while place <= n:
+                count += 1
+                place += self.geometric(rare)
+        return count if p <= 0.5 else int(n) - count
 
+    @_compiled
     def poisson(self, lam: float = 1.0) -> int:
         """Poisson with mean `lam`."""
-        return int(_poisson(self, lam))
+        if not 0.0 <= lam <= 1e15:
+            raise ValueError("poisson: lam must lie between 0 and 1e15")
+        if lam < _HALF_MEAN:
+            product = self.random()
+            least = exp(-lam)
+            count = 0
+            while product > least:
+                product *= self.random()
+                count += 1
+            return count
+        # Transformed rejection, PTRS of Hörmann (1993).
+        b = 0.931 + 2.53 * sqrt(lam)
+        a = -0.059 + 0.02483 * b
+        while True:
+            u = self.random() - 0.5
+            v = 1.0 - self.random()
+            near = 0.5 - abs(u)
+            if near <= 0.0:
+                continue
+            k = floor((2.0 * a / near + b) * u + lam + 0.43)
+            if near >= 0.07 and v <= 0.9277 - 3.6224 / (b - 2.0):
+                return k
+            if k < 0 or (near < 0.013 and v > near):
+                continue
+            accepted = log(v) + log(1.1239 + 1.1328 / (b - 3.4)) - log(a / (near * near) + b)
+            if accepted <= k * log(lam) - lam - lgamma(k + 1.0):
+                return k
 
     def permutation(self, n: int) -> NDArray[np.int64]:
         """The numbers 0..n-1 in random order; not in compiled code."""
@@ -273,29 +249,6 @@ def _unbox_stream(kind: Any, instance: Any, c: Any) -> Any:
     members.words = native.value
     c.pyapi.decref(words)
     return NativeValue(members._getvalue(), is_error=native.is_error, cleanup=native.cleanup)
-
-
-def _compile_method(name: str, function: Any) -> None:
-    def choose(*args: Any) -> Any:
-        return function
-
-    # Numba compares the signatures of the two.
-    choose.__signature__ = signature(function)  # type: ignore[attr-defined]
-    overload_method(StreamType, name)(choose)
-
-
-for _name, _function in {
-    "random": _random,
-    "uniform": _uniform,
-    "integers": _integers,
-    "standard_normal": _standard_normal,
-    "normal": _normal,
-    "exponential": _exponential,
-    "geometric": _geometric,
-    "binomial": _binomial,
-    "poisson": _poisson,
-}.items():
-    _compile_method(_name, _function)
 
 
 def streams(seed: np.random.SeedSequence, count: int) -> list[Stream]:
