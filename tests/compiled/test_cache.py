@@ -279,7 +279,7 @@ def test_kernels_are_announced_in_plain_words():
         return cache.title(function, [numba.types.NamedTuple((), kind) for kind in classes])
 
     assert title(play, uct.UCTArrays) == "uct"
-    assert title(sweep, mdp_gape.records.Search) == "sweep of mdp_gape"
+    assert title(sweep, mdp_gape.episode.Search) == "sweep of mdp_gape"
     assert title(kl_lower) == "kl_lower of bernoulli"
 
 

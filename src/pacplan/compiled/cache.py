@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -127,29 +127,16 @@ def keep_on_disk(dispatcher: Any) -> None:
     compile_for = dispatcher.compile
 
     def compiled(sig: Any) -> Any:
-        with _collecting_nothing():
+        # The compiler makes millions of objects that stay in use: no need to go through them.
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
             return compile_for(sig)
+        finally:
+            if collecting:
+                gc.enable()
 
     dispatcher.compile = compiled
-
-
-@contextmanager
-def _collecting_nothing() -> Iterator[None]:
-    """Let the garbage collector rest.
-
-    The compiler makes millions of objects that stay in use, which it would go through again and again.
-    """
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            if gc.get_freeze_count() == 0:
-                # To make them old, without going through them even once.
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()
 
 
 def place_of(dispatcher: Any, sig: Any) -> Path | None:

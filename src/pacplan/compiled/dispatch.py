@@ -48,6 +48,8 @@ class GenericFunction(Generic[P, R]):
         methods: by class.
     """
 
+    __name__: str
+
     def __init__(self, function: Callable[P, R], default: Callable[..., Any] | None) -> None:
         update_wrapper(self, function)
         self._default = default
@@ -62,10 +64,9 @@ class GenericFunction(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the method of the first argument's class."""
-        found: R = self.method_of(type(args[0]))(*args, **kwargs)
-        return found
+        return self.method_of(type(args[0]))(*args, **kwargs)
 
-    def method_of(self, subject: type) -> Callable[..., Any]:
+    def method_of(self, subject: type) -> Callable[..., R]:
         """The method of a class.
 
         Raises:
@@ -73,10 +74,9 @@ class GenericFunction(Generic[P, R]):
         """
         method = self.methods.get(subject, self._default)
         if method is None:
-            name = self.__name__  # type: ignore[attr-defined]
             raise TypeError(
-                f"{subject.__module__}.{subject.__qualname__} has no method {name!r}: decorate a "
-                f"function with {name}.register({subject.__qualname__})"
+                f"{subject.__module__}.{subject.__qualname__} has no method {self.__name__!r}: "
+                f"decorate a function with {self.__name__}.register({subject.__qualname__})"
             )
         return method
 
@@ -89,10 +89,9 @@ class GenericFunction(Generic[P, R]):
 
         def add(method: F) -> F:
             if subject in self.methods:
-                name = self.__name__  # type: ignore[attr-defined]
                 raise TypeError(
-                    f"{_names[subject]} has a method {name!r} already, and compiled kernels keep it: "
-                    f"define {subject.__qualname__} anew, and its methods after it"
+                    f"{_names[subject]} has a method {self.__name__!r} already, and compiled kernels "
+                    f"keep it: define {subject.__qualname__} anew, and its methods after it"
                 )
             _tell_apart(subject)
             _modules[subject].add(method.__module__)
