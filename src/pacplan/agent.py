@@ -12,15 +12,10 @@ from pacplan.algorithms.common.running import Task
 from pacplan.core import checks
 from pacplan.core.keys import place
 from pacplan.engine.driver import Limits
-from pacplan.engine.query import Reuse
 from pacplan.engine.tree import SearchTree
 from pacplan.models.protocol import Model, check_model
 from pacplan.result import Plan
 from pacplan.views.html import history_html
-
-# A tree is kept if it brings more than this many times the samples that its price costs: not all that
-# it brings is useful where the search goes next.
-_WORTH = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,23 +69,18 @@ class Agent:
     the agent loses at most eta / (1 - gamma) of the expected return. Here eta is epsilon plus
     w gamma^H / (1 - gamma), which the horizon cuts off.
 
-    **Reuse.** With `reuse=True`, the next search starts from the part of the tree below the new state.
-    The same samples chose the action that led there, so MDPGapE with proven thresholds divides delta by
-    the number of actions in every state that the tree was kept through. The certificate then holds with
-    the stated probability, given all that happened before the tree was planted, if the world does not
-    know the simulator's draws. If the samples are not worth this price, the agent plants a new tree.
-    UCT keeps its means and gives no guarantee anyway. Other planners, and models that are not
-    stationary, raise. `docs/agents.md` has the proofs.
+    **Reuse.** With `reuse=True`, the next search of UCT starts from the part of the tree below the new
+    state. Planners with a guarantee refuse, because the same samples chose the action that led there.
+    Models that are not stationary refuse as well.
 
     Args:
         planner: the planner.
         model: the problem.
         budget: maximum number of calls to the model per decision.
         time_limit: maximum time per decision, in seconds.
-        reuse: whether to start from the tree of the last decision if that pays.
+        reuse: whether to start from the tree of the last decision.
         spread: "none": every plan has the planner's delta; "union": all plans of an episode share it.
-            The m-th tree gets 6 / (pi m)^2 of it, or 1 / `steps`, and with `reuse` the plans on a tree
-            get 1/2, 1/4, 1/8, ... of that.
+            The m-th plan gets 6 / (pi m)^2 of it, or 1 / `steps`.
         steps: maximum number of decisions in an episode, for `spread="union"`.
         seed: for all plans; None draws a fresh one. The world must have a different one.
         workers: number of parallel calls to a slow Python simulator, as for `Planner.plan`.
@@ -147,9 +137,6 @@ class Agent:
         """Begin a new episode: forget the tree and the history. The seeds go on."""
         self.history = History()
         self._tree: SearchTree | None = None
-        self._trees = 0  # planted in this episode
-        self._age = 0  # earlier decisions on the tree
-        self._choices = 1  # sequences of actions that were possible since it was planted
 
     def act(self, state: Any = None, observation: Any = None) -> Any:
         """Choose an action. The next call assumes that you took it.
@@ -170,13 +157,9 @@ class Agent:
             )
         state = self._state(state, observation)
         kept = self._kept(state)
-        if kept is None:
-            trees, age, choices = self._trees + 1, 0, 1
-        else:
-            trees, age, choices = self._trees, self._age + 1, self._choices
         planner, delta = self.planner, self._delta
         if delta is not None and self.spread == "union":
-            delta *= self._part(trees, age)
+            delta *= self._part(len(self.history) + 1)
             planner = planner.with_delta(delta)
         # Alone, and not among `plan_many`'s: where the next decision is made, and with which delta and
         # tree, follows from this one.
@@ -186,7 +169,7 @@ class Agent:
             self._seeds.spawn(1)[0],
             Limits.checked(self.budget, self.time_limit, None),
             crew=self._crew,
-            reuse=Reuse(kept, 1.0 / choices) if self.reuse else None,
+            tree=kept,
         )
         plan = planner.run(task)
         self.history.append(
@@ -195,14 +178,13 @@ class Agent:
                 action=plan.action,
                 plan=replace(plan, tree=None, policy=None),
                 delta=delta,
-                age=age,
+                age=0 if kept is None else self.history[-1].age + 1,
                 reused_nodes=0 if kept is None else len(kept),
                 reused_samples=0 if kept is None else int(kept.pairs["n"].sum()),
             )
         )
         # Not before the plan has succeeded: if it raises, nothing changes.
         self._tree = plan.tree if self.reuse else None
-        self._trees, self._age, self._choices = trees, age, choices * len(plan.actions)
         return plan.action
 
     def _state(self, given: Any, observation: Any) -> Any:
@@ -224,26 +206,18 @@ class Agent:
         return self.model.state_of(given, observation)
 
     def _kept(self, state: Any) -> SearchTree | None:
-        """The tree below the state reached, if the last search saw it and it is worth its price."""
+        """The tree below the state reached, if the last search saw it."""
         if self._tree is None:
             return None
         last = self.history[-1].plan
         node = self._tree.successor(place(last.action, last.actions), state)
         if node is None or 0 in (self._tree.nodes[node]["tried"], self._tree.nodes[node]["count"]):
             return None  # Nothing was counted there: the last search was cut off on its way.
-        episodes = sum(int(self._tree.pairs[pair]["n"]) for pair in self._tree.tried(0))
-        brought = int(self._tree.nodes[node]["count"]) / episodes
-        share = 1.0 / self._choices
-        if self.spread == "union":
-            share *= self._part(self._trees, self._age + 1) / self._part(self._trees + 1, 0)
-        if brought <= _WORTH * self.planner.price_of_reuse(self.model, self.budget, share):
-            return None
         return self._tree.below(node)
 
-    def _part(self, trees: int, age: int) -> float:
+    def _part(self, number: int) -> float:
         """The part of delta for a plan; those of all plans that an episode can have sum to one."""
-        part = 6.0 / (math.pi * trees) ** 2 if self.steps is None else 1.0 / self.steps
-        return part * (0.5 ** (age + 1) if self.reuse else 1.0)
+        return 6.0 / (math.pi * number) ** 2 if self.steps is None else 1.0 / self.steps
 
     def _repr_html_(self) -> str:
         count = len(self.history)

@@ -280,7 +280,7 @@ class Auto(Planner):
 
     def _charts(self, task: Task, seen: Look) -> bool:
         """Whether it is worth a try to chart the states."""
-        if task.crew is not None or task.checkpoint is not None or task.reuse is not None:
+        if task.crew is not None or task.checkpoint is not None or task.tree is not None:
             return False  # Atlas makes its calls one by one, and neither saves nor reuses anything.
         gamma, horizon = check_gamma_and_horizon(self.gamma, self._given.get("horizon"))
         long = _steps(gamma, horizon) >= _LONG

@@ -113,7 +113,7 @@ def origin_of(planner: Any, task: Any) -> Origin:
         budget=limits.budget,
         time_limit=limits.time_limit,
         memory_limit=limits.memory_limit,
-        reused=task.reuse is not None and task.reuse.tree is not None,
+        reused=task.tree is not None,
         side_by_side=task.crew is not None,
         versions=_versions(),
         machine=_machine(),

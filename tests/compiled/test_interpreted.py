@@ -83,10 +83,10 @@ def test_a_jitted_simulator(monkeypatch):
 
 
 def test_trees_that_are_reused(monkeypatch):
-    planner = make("mdp-gape", chunk=7, merge="tree")
+    planner = make("uct", chunk=7)
 
     def decide():
-        agent = pacplan.Agent(planner, problem("mdp-gape"), budget=400, reuse=True, seed=0)
+        agent = pacplan.Agent(planner, problem("uct"), budget=400, reuse=True, seed=0)
         agent.act(0)
         agent.act(1)
         return agent.history[-1].plan

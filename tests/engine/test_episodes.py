@@ -8,7 +8,6 @@ import pytest
 import pacplan
 from pacplan.algorithms.common.running import Task
 from pacplan.engine.driver import Limits
-from pacplan.engine.query import Reuse
 
 HORIZON = 20
 
@@ -115,7 +114,7 @@ def test_an_action_that_was_cut_off_is_untried():
         assert plan.calls[untried] == 1
         assert plan.tree.nodes[0]["tried"] == 3
         root = np.random.SeedSequence(seed)
-        more = planner.run(Task(model, 0, root, Limits(HORIZON), reuse=Reuse(plan.tree, 1.0)))
+        more = planner.run(Task(model, 0, root, Limits(HORIZON), tree=plan.tree))
         assert more.calls[untried] == HORIZON
         assert not np.isnan(more.values).any()
 

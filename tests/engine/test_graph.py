@@ -224,11 +224,6 @@ def test_sets_that_depend_on_the_way_are_refused():
         merged(thresholds=way).plan(recurring(0), 0, budget=10)
 
 
-def test_a_graph_does_not_start_the_next_search():
-    with pytest.raises(ValueError, match="reuse=False"):
-        pacplan.Agent(merged(), recurring(0), budget=100, reuse=True)
-
-
 def test_a_graph_can_be_walked_as_a_tree():
     plan = merged(epsilon=0.0).plan(recurring(2, ends=True), 0, seed=2, budget=3000)
     tree = plan.tree

@@ -158,8 +158,8 @@ class KernelSearch:
         self._pairs_a_step = pairs_a_step
         self._rng, self._ties = query.rng, query.ties
         self.root_state = session.encode(query.state)
-        if query.reuse is not None and query.reuse.tree is not None:
-            self.tree.adopt(query.reuse.tree, session.encode)
+        if query.tree is not None:
+            self.tree.adopt(query.tree, session.encode)
         self.memory.request(self.tree.nbytes)
         earlier = int(self.tree.nodes["count"].max(initial=0))
         self._most_calls = MOST_COUNTED - earlier

@@ -286,10 +286,6 @@ class Planner(ABC):
         """Raise ValueError unless the tree of one plan can start the next."""
         raise ValueError(f"{type(self).__name__} starts every plan anew; pass reuse=False")
 
-    def price_of_reuse(self, model: Model, budget: int | None, share: float) -> float:
-        """By what fraction the evidence grows that a plan needs if it has only a share of delta."""
-        return 0.0
-
     @abstractmethod
     def check_query(self, query: Query, limits: Limits) -> None:
         """Raise ValueError for what this planner cannot handle."""

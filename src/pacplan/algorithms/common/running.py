@@ -13,8 +13,8 @@ from pacplan.compiled.streams import streams
 from pacplan.core.version import __version__
 from pacplan.engine.checkpoint import Checkpoint, CheckpointKeeper, plain_state
 from pacplan.engine.driver import Limits, drive
-from pacplan.engine.query import Query, Reuse
-from pacplan.engine.tree import NoRoomError
+from pacplan.engine.query import Query
+from pacplan.engine.tree import NoRoomError, SearchTree
 from pacplan.models.protocol import Model
 from pacplan.models.simulator import Simulator
 from pacplan.origin import origin_of
@@ -40,7 +40,7 @@ class Task:
     Attributes:
         crew: who makes the calls, several at a time; None: the search itself, one by one.
         saved: the checkpoint to go on from.
-        reuse: how the search is linked to others; None: it stands alone.
+        tree: where the search starts from, its root the state; None: a new one.
     """
 
     model: Model
@@ -52,14 +52,14 @@ class Task:
     checkpoint: Path | None = None
     every: float = 60.0
     saved: Checkpoint | None = None
-    reuse: Reuse | None = None
+    tree: SearchTree | None = None
 
     def query(self) -> Query:
         """What the search is asked, with random numbers of its own."""
         actions, limits = self.model.actions(self.state), self.limits
         rng, ties = streams(self.seed, 2)
         return Query(
-            self.model, self.state, actions, limits.budget, rng, ties, self.reuse, limits.memory_limit
+            self.model, self.state, actions, limits.budget, rng, ties, self.tree, limits.memory_limit
         )
 
 

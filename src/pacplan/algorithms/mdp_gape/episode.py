@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.mdp_gape.bounds import refresh_node, refresh_pair
-from pacplan.algorithms.mdp_gape.expansion import add_unvisited, expand_known, tighten
-from pacplan.algorithms.mdp_gape.root import decide, renew_root, reset_root, satisfied
+from pacplan.algorithms.mdp_gape.bounds import bound_unvisited, refresh_node, refresh_pair
+from pacplan.algorithms.mdp_gape.root import decide, renew_root, satisfied
 from pacplan.algorithms.mdp_gape.sweep import sweep_graph
 from pacplan.bounds.memo import Memo
 from pacplan.compiled.jit import inlined
@@ -20,10 +19,11 @@ from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
 from pacplan.engine.curve import add_point
 from pacplan.engine.graph import Graph, canonical, graph_has_room, join
-from pacplan.engine.promises import REWARD_VARIES
+from pacplan.engine.promises import BAD_ANSWER, REWARD_VARIES
 from pacplan.engine.root_rules import gap_of
 from pacplan.engine.search import kernel_arrays
-from pacplan.engine.tree import NONE, add_node, untried_action
+from pacplan.engine.tree import NONE, add_node, add_pair, untried_action
+from pacplan.models import handles
 
 
 @kernel_arrays
@@ -41,24 +41,66 @@ class Search:
     ball: Any  # records of BALL
 
 
+@inlined
+def _tighten(search: Any, model: Any, at: int, h: int) -> int:
+    """Bound the value of a new node by what the user knows; returns a status."""
+    if not search.rules[0].bounded:
+        return CHUNK_DONE
+    node = search.tree.nodes[at]
+    low, high = handles.value_bounds(model, node.state, h)
+    if np.isnan(low):
+        return break_promise(search, BAD_ANSWER, node.state, 0, h, 0.0)
+    node.upper = min(node.upper, high)
+    node.lower = max(node.lower, low)
+    return CHUNK_DONE
+
+
+@inlined
+def _expand_known(search: Any, model: Any, at: int, h: int, ties: Any) -> None:
+    """Give every action of a new node its pair: if rewards are known, each has its own."""
+    tree, problem = search.tree, search.problem[0]
+    node = tree.nodes[at]
+    for action in range(node.actions):
+        reward = handles.mean_reward(model, node.state, action, h)
+        pair = tree.pairs[add_pair(tree, at, action)]
+        pair.reward = (reward - problem.lowest) / problem.width
+        bound_unvisited(search, pair, h)
+    refresh_node(search, at, h, ties)
+
+
+@inlined
+def _add_unvisited(search: Any, at: int, action: int, h: int) -> int:
+    """A pair for an action that is tried for the first time."""
+    link = add_pair(search.tree, at, action)
+    pair = search.tree.pairs[link]
+    bound_unvisited(search, pair, h)
+    if search.rules[0].bounded:
+        pair.upper = min(pair.upper, search.tree.nodes[at].upper)
+    return link
+
+
 @episodes.make_root.register(Search)
 def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
     values = search.values[search.problem[0].horizon]
     add_node(search.tree, state, search.root.size, values.node_upper, values.node_lower)
-    status = tighten(search, model, 0, 0)
+    status = _tighten(search, model, 0, 0)
     join(search.graph, 0, state, 0, False)
-    reset_root(search, search.tree.nodes[0].upper)
+    for action in range(search.root.size):
+        arm = search.root[action]
+        arm.upper = search.tree.nodes[0].upper
+        arm.lower = values.node_lower
+        arm.pair = NONE
     if search.rules[0].known_rewards:
-        expand_known(search, model, 0, 0, ties)
+        _expand_known(search, model, 0, 0, ties)
         renew_root(search)
     return status
 
 
 @episodes.has_room.register(Search)
 def _has_room(search: Any) -> bool:
-    visits = search.tree.nodes[0].count + search.report[0].episodes
+    rows = search.report[0].episodes + 2
     return bool(
-        visits + 2 <= search.radii.shape[0] and graph_has_room(search.graph, search.problem[0].horizon)
+        rows <= search.radii.shape[0] and graph_has_room(search.graph, search.problem[0].horizon)
     )
 
 
@@ -82,11 +124,11 @@ def _select(search: Any, at: int, h: int, ties: Any) -> int:
     if h == 0:
         play = search.decision[0].play
         if search.root[play].pair == NONE:
-            search.root[play].pair = add_unvisited(search, at, play, 0)
+            search.root[play].pair = _add_unvisited(search, at, play, 0)
         return int(search.root[play].pair)
     link = search.tree.nodes[at].favourite
     if link == NONE:
-        link = add_unvisited(search, at, untried_action(search.tree, at, ties), h)
+        link = _add_unvisited(search, at, untried_action(search.tree, at, ties), h)
     return int(link)
 
 
@@ -106,7 +148,7 @@ def _transition(
         if h > 0:
             price += search.path[h - 1].price
     step.price = price
-    if h + 1 == problem.horizon and not rules.keep_last:
+    if h + 1 == problem.horizon:
         return NONE, CHUNK_DONE
     return _outcome(search, model, step.node, step.pair, h, successor, ended, ties)
 
@@ -123,10 +165,10 @@ def _outcome(
     if status != CHUNK_DONE or not new:
         return child, status
     if not ended:
-        status = tighten(search, model, child, h + 1)
+        status = _tighten(search, model, child, h + 1)
     first = join(search.graph, child, successor, h + 1, ended)
     if first and not ended and search.rules[0].known_rewards and h + 1 < search.problem[0].horizon:
-        expand_known(search, model, child, h + 1, ties)
+        _expand_known(search, model, child, h + 1, ties)
     return child, status
 
 

@@ -1,9 +1,8 @@
 """MDP-GapE (Jonsson, Kaufmann, Ménard, Darwiche Domingues, Leurent, Valko; NeurIPS 2020)."""
 
-from math import log
 from typing import Any, Literal
 
-from pacplan.algorithms.common.base import Planner, check_stationary
+from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.confidence import (
     KNOWLEDGE,
     DefaultHorizon,
@@ -125,33 +124,6 @@ class MDPGapE(DefaultHorizon, Planner):
             return None
         return default_horizon(self.epsilon / width, self.gamma)
 
-    def check_reuse(self, model: Model) -> None:
-        check_stationary(model)
-        if self.value_bounds is not None:
-            raise ValueError("value_bounds depend on the steps since the root; pass reuse=False")
-        if self.merge == "depth":
-            raise ValueError(
-                'a graph of merge="depth" cannot start the next search: below one of its nodes lies '
-                'what was seen on the way to others; pass reuse=False, or merge="tree"'
-            )
-        if isinstance(self.thresholds, Thresholds) and self.thresholds.proven:
-            raise ValueError(
-                "a search that starts from an earlier tree needs bounds for a smaller delta, and the "
-                f"thresholds {self.thresholds.name!r} are for one delta; pass reuse=False"
-            )
-
-    @property
-    def _estimates(self) -> bool:
-        """Whether a proven guarantee depends on draws at all."""
-        return self.thresholds == "lemma" and "unknown" in (self.rewards, self.transitions)
-
-    def price_of_reuse(self, model: Model, budget: int | None, share: float) -> float:
-        if not self._estimates:
-            return 0.0
-        horizon = self.horizon_for(model, budget)
-        pairs = horizon * log((model.successors or 1) * (model.max_actions or 1))
-        return -log(share) / (log(3.0 / self.delta) + pairs)
-
     def check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
         check_stops(self.epsilon, limits)
@@ -188,7 +160,7 @@ class MDPGapE(DefaultHorizon, Planner):
             snapshot,
             stopped_by,
             guarantee=self._guarantee(query, search, snapshot),
-            assumptions=self._assumptions(query.model, search),
+            assumptions=self._assumptions(query.model),
             values=search.estimates(),
             value=middle if self.goal == "value" else None,
             proven=search.thresholds.proven,
@@ -204,14 +176,8 @@ class MDPGapE(DefaultHorizon, Planner):
             f"within {at_most(max(0.0, snapshot.gap))} of optimal in the {search.horizon}-step problem."
         )
 
-    def _assumptions(self, model: Model, search: "GapSearch") -> tuple[str, ...]:
+    def _assumptions(self, model: Model) -> tuple[str, ...]:
         stated = list(declared(self, model))
         if isinstance(self.thresholds, Thresholds) and self.thresholds.proven:
             stated.append(f"the thresholds {self.thresholds.name!r} hold with probability 1 - delta")
-        if search.share < 1.0:
-            stated.append(
-                "the world knows of the simulator's draws only the actions it was given (the tree was "
-                f"kept, and delta divided by {round(1.0 / search.share):,} to cover all choices of "
-                "them)"
-            )
         return tuple(stated)

@@ -35,16 +35,6 @@ def satisfied(search: Any) -> bool:
 
 
 @inlined
-def reset_root(search: Any, upper: float) -> None:
-    """Nothing is known of any action but what bounds them all."""
-    for action in range(search.root.size):
-        arm = search.root[action]
-        arm.upper = upper
-        arm.lower = search.values[search.problem[0].horizon].node_lower
-        arm.pair = NONE
-
-
-@inlined
 def renew_root(search: Any) -> None:
     """Copy the bounds of the root's pairs."""
     tree = search.tree

@@ -10,29 +10,77 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.horizons import split
 from pacplan.algorithms.mdp_gape import episode
-from pacplan.algorithms.mdp_gape.records import (
-    BALL,
-    DECISION,
-    PAIR,
-    ROOT,
-    RULES,
-    STEP,
-)
-from pacplan.algorithms.mdp_gape.sweep import plug_in, regrow, sweep
+from pacplan.algorithms.mdp_gape.sweep import plug_in, sweep
 from pacplan.bounds import thresholds as exploration
 from pacplan.bounds.intervals import mean_interval
 from pacplan.bounds.thresholds import Setting
 from pacplan.compiled.tiered import ready, run
+from pacplan.engine.calls import STEP_FIELDS
 from pacplan.engine.graph import empty_graph
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
-from pacplan.engine.tree import MOST_COUNTED, Evidence, Reader
+from pacplan.engine.tree import LINKS, MOST_COUNTED, Evidence, Reader
 from pacplan.engine.values import value_range
 from pacplan.models.knowledge import attach
 from pacplan.models.protocol import Session
 
 if TYPE_CHECKING:
     from pacplan.algorithms.mdp_gape.planner import MDPGapE
+
+
+# Arrays of records instead of many arrays, since a kernel unpacks each array of its arguments on
+# every call. A field of an array of records is an array.
+
+# What stays fixed during a search.
+RULES = np.dtype(
+    [
+        ("epsilon", np.float64),
+        ("tie", np.float64),  # bounds that differ by less are tied
+        ("slack", np.float64),  # covers the rounding of a sum of bounds
+        ("due", np.int64),  # calls at the next sweep, if nodes are merged ...
+        ("swept", np.int64),  # ... and episodes at the last one
+        ("value_goal", np.bool_),
+        ("fixed_rewards", np.bool_),  # rewards are deterministic: the first reveals the mean
+        ("known_rewards", np.bool_),
+        ("known_transitions", np.bool_),
+        ("per_path", np.bool_),  # see Thresholds.per_path
+        ("bounded", np.bool_),  # the user knows bounds on values
+    ],
+    align=True,
+)
+
+STEP = np.dtype([*STEP_FIELDS, ("price", np.float64)])  # what confidence sets pay for the path so far
+
+# What the search knows of an action that was tried.
+PAIR = np.dtype(
+    [
+        # Sum of rewards scaled to [0, 1]; the mean itself if one visit or the model reveals it.
+        ("reward", np.float64),
+        ("upper", np.float64),
+        ("lower", np.float64),
+        *LINKS,
+    ],
+    align=True,
+)
+
+# The root's actions, side by side.
+ROOT = np.dtype([("upper", np.float64), ("lower", np.float64), ("pair", np.int64)])
+
+# What will be played next. It is decided once after every episode, so the draws that break ties do
+# not depend on how episodes are divided into chunks.
+DECISION = np.dtype(
+    [
+        ("stands", np.int64),
+        ("best", np.int64),
+        ("challenger", np.int64),
+        ("play", np.int64),
+    ]
+)
+
+# Workspace for a KL ball of more than two outcomes.
+BALL = np.dtype(
+    [("p", np.float64), ("upper", np.float64), ("lower", np.float64), ("scratch", np.float64)]
+)
 
 
 def _merged_pairs(most: int, actions: int, successors: int, horizon: int) -> int:
@@ -65,15 +113,13 @@ class GapSearch(KernelSearch):
         episodes = None
         if exploration.for_a_budget(planner.thresholds):
             episodes, _ = split(planner._horizon, planner.gamma, query.budget)
-        self.share = query.reuse.share if query.reuse is not None and planner._estimates else 1.0
         merged = planner.merge == "depth"
         states, pairs = model.states, None
         if merged and states is not None and model.max_actions is not None:
             pairs = _merged_pairs(states, model.max_actions, successors, horizon)
-        delta = planner.delta * self.share
         self._table = exploration.table(
             planner.thresholds,
-            Setting(delta, successors, model.max_actions, horizon, episodes, pairs),
+            Setting(planner.delta, successors, model.max_actions, horizon, episodes, pairs),
         )
         self.thresholds = self._table.thresholds
         values = value_range(model.reward_range, model.may_end, planner.gamma, horizon)
@@ -88,7 +134,6 @@ class GapSearch(KernelSearch):
         rules["known_transitions"] = planner.transitions == "known"
         rules["per_path"] = self.thresholds.per_path
         rules["bounded"] = planner.value_bounds is not None
-        rules["keep_last"] = query.reuse is not None
         arrays: dict[str, Any] = {
             "graph": empty_graph(horizon) if merged else None,
             "rules": rules,
@@ -109,16 +154,6 @@ class GapSearch(KernelSearch):
             deterministic=deterministic,
             pairs_a_step=model.max_actions or 1 if planner.rewards == "known" else 1,
         )
-        if len(self.tree) > 0:
-            self._regrow(planner.rewards == "known")
-
-    def _regrow(self, known_rewards: bool) -> None:
-        """Renew the bounds of a tree that was grown by an earlier search."""
-        nodes = len(self.tree)
-        if known_rewards:
-            self.tree.reserve(0, nodes * self._pairs_a_step, self.memory)
-        depths, prices = np.zeros(nodes, np.int64), np.zeros(nodes)
-        run(regrow, nodes, self.kernel_state(), self.session.handle, depths, prices, self._ties)
 
     def prepare(self) -> int:
         """Compile the last sweep as well, if there will be one."""
@@ -133,8 +168,7 @@ class GapSearch(KernelSearch):
 
     def make_room(self, episodes: int) -> None:
         """Make room, in the table of radii, for as many more visits to a pair."""
-        earlier = int(self.tree.nodes[0]["count"]) if len(self.tree) > 0 else 0
-        self._table.extend(earlier + int(self.report["episodes"]) + episodes + 2)
+        self._table.extend(int(self.report["episodes"]) + episodes + 2)
         self.arrays["radii"], self.arrays["memo"] = self._table.rows, self._table.memo
         if self.report["episodes"] > 0:
             # So that estimates need not wait for it when the search is over.

@@ -1,13 +1,11 @@
 """All bounds at once: of a graph that is swept, of a tree that was kept; and estimates at the end."""
 
-from math import log
 from typing import Any
 
 import numpy as np
 
 from pacplan.algorithms.mdp_gape.bounds import bound_unvisited, refresh_node, refresh_pair, told
-from pacplan.algorithms.mdp_gape.expansion import expand_known
-from pacplan.algorithms.mdp_gape.root import decide, renew_root, reset_root
+from pacplan.algorithms.mdp_gape.root import decide, renew_root
 from pacplan.compiled.jit import inlined, kernel
 from pacplan.compiled.reference import refer
 from pacplan.engine.calls import halted
@@ -37,46 +35,6 @@ def _renew(search: Any, model: Any, at: int, h: int, price: float, ties: Any) ->
             refresh_pair(search, model, h)
         link = pair.sibling
     refresh_node(search, at, h, ties)
-
-
-@inlined
-def _pass_on(search: Any, at: int, depths: Any, prices: Any) -> None:
-    """Give the nodes below a node their depths, and what was paid on the way to them."""
-    tree = search.tree
-    node = tree.nodes[at]
-    h = depths[at]
-    if search.rules[0].per_path and node.actions > 0:
-        prices[at] += log(node.actions * (search.problem[0].successors if h > 0 else 1))
-    link = node.first
-    while link != NONE:
-        outcome = tree.pairs[link].child
-        while outcome != NONE:
-            depths[outcome] = h + 1
-            prices[outcome] = prices[at]
-            outcome = tree.nodes[outcome].sibling
-        link = tree.pairs[link].sibling
-
-
-@kernel
-def regrow(search: Any, model: Any, depths: Any, prices: Any, ties: Any) -> None:
-    """Compute all bounds of a tree that was kept with its counts, its nodes a step nearer to the root.
-
-    `depths` and `prices` have a zero for each node; they are filled with its steps from the root and
-    with what its pairs pay for the path to them (see Thresholds.per_path).
-    """
-    search, model = refer(search), refer(model)
-    tree, rules = search.tree, search.rules[0]
-    nodes = tree.used[0]
-    for at in range(nodes):
-        _pass_on(search, at, depths, prices)
-    for at in range(nodes - 1, -1, -1):
-        node = tree.nodes[at]
-        if node.actions > 0 and node.first == NONE and rules.known_rewards:
-            expand_known(search, model, at, depths[at], ties)
-        elif node.actions > 0:
-            _renew(search, model, at, depths[at], prices[at], ties)
-    reset_root(search, search.values[search.problem[0].horizon].node_upper)
-    renew_root(search)
 
 
 @inlined
