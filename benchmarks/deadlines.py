@@ -16,7 +16,6 @@ import pacplan
 LIMITS = (0.001, 0.01, 0.1, 1.0)
 PLANNERS = (
     pacplan.Bracket(epsilon=0.001, delta=0.1, gamma=0.7),
-    pacplan.Bracket(epsilon=0.001, delta=0.1, gamma=0.7, merge="depth"),
     pacplan.MDPGapE(epsilon=0.001, delta=0.1, gamma=0.7),
     pacplan.MDPGapE(epsilon=0.001, delta=0.1, gamma=0.7, merge="depth"),
     pacplan.UCT(gamma=0.7),

@@ -54,7 +54,7 @@ def row(name, env, promises, epsilon, horizon):
     model = pacplan.from_gymnasium(env, **promises)
     way = "table"
     if not isinstance(model, pacplan.TabularMDP):
-        way = "replayed" if model.replayed else "copied"
+        way = "replayed" if model._restorable.replayed else "copied"
     if epsilon is None:
         planner, goal = pacplan.UCT(gamma=0.95, horizon=horizon), "-"
         plan = planner.plan(model, seed=0, budget=2000, time_limit=MINUTE)
@@ -63,7 +63,7 @@ def row(name, env, promises, epsilon, horizon):
         if promises.get("successors") == 1:
             planner = pacplan.MDPGapE(**settings, rewards="deterministic")
         else:
-            planner = pacplan.Bracket(**settings, merge="depth")
+            planner = pacplan.Bracket(**settings)
         goal = f"{epsilon:g}"
         plan = planner.plan(model, seed=0, time_limit=MINUTE)
     outcome = "no bounds" if plan.gap is None else f"{plan.gap:.2g}"

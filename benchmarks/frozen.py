@@ -33,8 +33,8 @@ PLANNERS: dict[str, list[dict[str, Any]]] = {
         CERTAIN | more
         for more in (
             {},
-            {"merge": "depth"},
-            {"merge": "stationary"},
+            {"value_range": (0.0, 2.9)},
+            {"value": lambda s: 0.3},
             {"goal": "value"},
             {"epsilon": 0.4},
             {"value_bounds": (0.0, 2.9)},

@@ -24,15 +24,15 @@ PROBLEMS = {
         pacplan.Bracket,
         {"epsilon": 0.5, "gamma": 0.7, "horizon": 8},
     ),
-    "gridworld, Bracket, merged": (
+    "gridworld, Bracket": (
         lambda seed: envs.gridworld(),
         pacplan.Bracket,
-        {"epsilon": 0.8, "gamma": 0.9, "horizon": 8, "merge": "stationary"},
+        {"epsilon": 0.8, "gamma": 0.9, "horizon": 5},
     ),
-    "riverswim, Bracket, merged": (
+    "riverswim, Bracket": (
         lambda seed: envs.riverswim(),
         pacplan.Bracket,
-        {"epsilon": 0.8, "gamma": 0.9, "horizon": 12, "merge": "stationary"},
+        {"epsilon": 0.8, "gamma": 0.9, "horizon": 7},
     ),
     "garnets with B = 200, Canopy": (
         lambda seed: envs.garnet(200, 5, 200, seed=seed),

@@ -294,8 +294,6 @@ def plans(case: Case, epsilon: float, told: bool, options: Any) -> str:
     model = problem.sampled(told)
     make = {"atlas": pacplan.Atlas, "bracket": pacplan.Bracket}[options.planner]
     settings: dict[str, Any] = dict(epsilon=epsilon, delta=DELTA, gamma=case.gamma, **case.settings)
-    if options.planner == "bracket":
-        settings["merge"] = "stationary"
     planner = make(**settings)
     planner.plan(model, problem.root, seed=0, budget=1000)  # Compiles.
     calls, seconds, certified, wrong = [], [], 0, 0

@@ -47,7 +47,7 @@ def test_a_table():
     assert seen.recurred >= 0.8 * seen.again
     assert 0 < seen.varied < seen.again
     assert seen.reached == 64 and 1 < seen.states <= 4
-    assert seen.successors_recur and seen.states_recur and seen.some_states_recur
+    assert seen.successors_recur and seen.states_recur
 
 
 @pytest.mark.parametrize("step", [walk, jitted_walk], ids=["python", "jitted"])
@@ -68,7 +68,7 @@ def test_continuous_noise():
     assert seen.again == 33 + 8 == seen.varied
     assert seen.recurred == 0
     assert seen.states == seen.reached == 64
-    assert not (seen.successors_recur or seen.states_recur or seen.some_states_recur)
+    assert not (seen.successors_recur or seen.states_recur)
 
 
 def test_nothing_random():
@@ -116,14 +116,8 @@ def test_what_recurs():
     assert Look(0, 0, 0, 0, 0, 0).successors_recur
     assert not Look(50, 40, 2, 40, 0, 0).successors_recur
     assert Look(50, 40, 3, 40, 0, 0).successors_recur
-    for states, half, quarter in (
-        (10, True, True),
-        (11, False, True),
-        (15, False, True),
-        (16, False, False),
-    ):
-        seen = Look(50, 40, 3, 40, 20, states)
-        assert (seen.states_recur, seen.some_states_recur) == (half, quarter)
+    for states, half in ((10, True), (11, False)):
+        assert Look(50, 40, 3, 40, 20, states).states_recur == half
 
 
 # What it costs ----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 import pacplan
 from conftest import random_small
 from pacplan import exact
-from pacplan.auto import merging
+from pacplan.auto import _counted
 from pacplan.engine.interrupts import _ctrl_c
 from pacplan.look import Look
 from pacplan.models.protocol import BrokenPromiseError
@@ -89,15 +89,9 @@ LISTED = pacplan.Outcomes(
         (LISTED, 0, {"sample": True}, "Atlas", "states recur"),
         (simulator(few_states), 3, {}, "Atlas", "states recur"),
         (simulator(few_states), 3, {"goal": "value"}, "Atlas goal='value'", "states recur"),
-        (
-            simulator(few_states),
-            3,
-            {"policy": lambda s: 0},
-            "Bracket merge='stationary'",
-            "visited states were distinct",
-        ),
-        (simulator(histories), (), {"horizon": 6}, "Bracket", "without merging states"),
-        (simulator(some_recur), (0, 0), {"horizon": 4}, "Bracket merge='depth'", "same step"),
+        (simulator(few_states), 3, {"policy": lambda s: 0}, "Atlas", "states recur"),
+        (simulator(histories), (), {"horizon": 6}, "Bracket", "visited states were distinct"),
+        (simulator(some_recur), (0, 0), {"horizon": 4}, "Bracket", "visited states were distinct"),
         (simulator(drift), 0.0, {}, "Canopy", "every successor may be new"),
         # Nothing random was seen, but nothing was promised, or of successors alone.
         (simulator(count), 0, {}, "Atlas", HINT),
@@ -114,12 +108,12 @@ LISTED = pacplan.Outcomes(
         ),
         # A table shows by itself that nothing is random, to a planner without a budget for a look, too.
         (STILL, 0, {"sample": True}, "OPD merge='stationary'", "the model's table shows it"),
-        (STILL, 0, {"merge": "depth", "budget": 1}, "OPD merge='depth'", "the model's table shows it"),
+        (STILL, 0, {"sample": True, "budget": 1}, "OPD merge='stationary'", "the model's table"),
         (simulator(noisy_count, successors=1), 0, {}, "Atlas", "states recur"),
-        (simulator(by_step, stationary=False), 0, {}, "Bracket merge='depth'", "same step"),
+        (simulator(by_step, stationary=False), 0, {}, "Bracket", "visited states were distinct"),
         # Settings that not every planner has.
         (simulator(drift), 0.0, {"value_range": (0, 2), "budget": 3000}, "Canopy", "every successor"),
-        (simulator(drift), 0.0, {"goal": "value", "budget": 3000}, "Bracket goal='value'", "without"),
+        (simulator(drift), 0.0, {"goal": "value", "budget": 3000}, "Bracket goal='value'", "no state"),
         (simulator(drift), 0.0, {"target": "horizon"}, "Canopy", "every successor"),
         (
             simulator(count, successors=1),
@@ -128,28 +122,10 @@ LISTED = pacplan.Outcomes(
             "OPD goal='value' merge='stationary'",
             "nothing is random",
         ),
-        # What is given is not chosen.
-        (simulator(few_states), 3, {"merge": "tree"}, "Bracket", "(Planned by Bracket.)"),
-        (
-            simulator(few_states),
-            3,
-            {"merge": "depth"},
-            "Bracket merge='depth'",
-            "(Planned by Bracket.)",
-        ),
-        (simulator(few_states), 3, {"merge": "auto"}, "Atlas", "states recur"),
-        (simulator(drift), 0.0, {"merge": "tree", "budget": 3000}, "Bracket", "(Planned by Bracket.)"),
-        (
-            simulator(count, successors=1),
-            0,
-            {"merge": "depth", "rewards": "deterministic"},
-            "OPD merge='depth'",
-            "nothing is random",
-        ),
         # A look would be more than a tenth of the calls.
-        (simulator(drift), 0.0, {"budget": 1119}, "Bracket merge='depth'", "same step merged.)"),
+        (simulator(drift), 0.0, {"budget": 1119}, "Bracket", "(Planned by Bracket.)"),
         (simulator(drift), 0.0, {"budget": 1120}, "Canopy", "every successor"),
-        (simulator(count, successors=1), 0, {"budget": 1}, "Bracket merge='depth'", "same step"),
+        (simulator(count, successors=1), 0, {"budget": 1}, "Bracket", "(Planned by Bracket.)"),
         (
             simulator(count, successors=1),
             0,
@@ -232,7 +208,7 @@ def test_atlas_hands_over_where_new_states_keep_coming():
     assert plan.calls_made == 8000 > plan.samples >= 4000
     origin = plan.origin
     seed = np.random.SeedSequence(origin.seed, spawn_key=origin.spawn_key)
-    bracket = pacplan.Bracket(merge="depth", **asked)
+    bracket = pacplan.Bracket(**asked)
     again = bracket.plan(model, (0, 0), seed=seed, budget=origin.budget)
     assert origin.spawn_key and again.samples == plan.samples
     np.testing.assert_array_equal(again.lower, plan.lower)
@@ -248,8 +224,8 @@ def test_games():
     assert choose(GAME, epsilon=0.1, delta=0.1).look is None
     with pytest.raises(ValueError, match="gamma"):
         pacplan.plan(GAME, epsilon=0.1, delta=0.1, gamma=0.9)
-    with pytest.raises(TypeError, match=r"plan takes no merge= for this model .*rule"):
-        pacplan.plan(GAME, epsilon=0.1, delta=0.1, merge="tree")
+    with pytest.raises(TypeError, match=r"plan takes no goal= for this model .*rule"):
+        pacplan.plan(GAME, epsilon=0.1, delta=0.1, goal="value")
 
 
 def test_the_answer_is_right():
@@ -346,11 +322,10 @@ def test_slow_simulators_within_a_time_limit(monkeypatch, clock):
         ({"gamma": None}, "plan.. needs gamma"),
         ({"gamma": 1.0, "horizon": None}, "horizon"),
         ({"horizon": 10**6}, "horizon"),
-        ({"merge": "paths"}, "merge"),
         ({"rewards": "known"}, "publishes"),
         (
             {"thresholds": "paper"},
-            r"takes no thresholds= .*\(mdp-gape would take it\); it takes .*merge",
+            r"takes no thresholds= .*\(mdp-gape would take it\); it takes .*goal",
         ),
         ({"colour": "red"}, "takes no colour= for this model; it takes .*value_bounds"),
         ({"workes": 4}, r"takes no workes= .*\(did you mean workers=\?\)"),
@@ -476,8 +451,7 @@ def test_a_time_limit_is_told_as_it_was_given():
 def test_no_share_of_states_is_told_where_none_recurs():
     for states in (1, 64):
         seen = Look(calls=99, again=5, recurred=5, varied=5, reached=states, states=states)
-        merge, why = merging(simulator(few_states), seen)
-        assert (merge, why) == ("tree", ", without merging states, because no state was visited twice")
+        assert _counted(simulator(few_states), seen) == "no state was visited twice"
 
 
 def test_per_cent_is_for_plan_alone():

@@ -37,15 +37,14 @@ def test_each_action_has_a_gap_and_the_least_is_that_of_the_safest(name):
         assert record["safest"] == plan.safest
 
 
-@pytest.mark.parametrize("merge", ["tree", "stationary"])
-def test_gaps_hold_for_every_action_and_a_best_one_is_never_ruled_out(merge):
+def test_gaps_hold_for_every_action_and_a_best_one_is_never_ruled_out():
     """However a search ends: failures of any kind in no more plans than delta allows."""
     delta, plans, failed, decided = 1e-3, 300, 0, 0
     rng = np.random.default_rng(5)
     for seed in range(plans):
         model = random_small(rng, actions=3)
         budget = int(rng.integers(100, 3000))
-        planner = pacplan.Bracket(epsilon=0.0, delta=delta, gamma=0.6, horizon=3, merge=merge)
+        planner = pacplan.Bracket(epsilon=0.0, delta=delta, gamma=0.6, horizon=3)
         plan = planner.plan(model, 0, seed=seed, budget=budget)
         values = pacplan.exact.finite_horizon(model, gamma=0.6, horizon=3)[0, 0]
         losses = values.max() - values

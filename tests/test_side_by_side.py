@@ -71,16 +71,11 @@ GUIDANCE = {"policy": lambda state: "c", "value": lambda state, h: 0.5}
 
 @pytest.mark.usefixtures("rounds")
 @pytest.mark.parametrize(
-    ("merge", "model", "settings"),
-    [
-        ("stationary", NAMED, {}),
-        ("stationary", NAMED, GUIDANCE),
-        ("depth", over(models.moving_step, stationary=False), {}),
-        ("tree", NOISY, {}),
-    ],
+    ("model", "settings"),
+    [(NAMED, {}), (NAMED, GUIDANCE), (over(models.moving_step, stationary=False), {}), (NOISY, {})],
 )
-def test_states_and_actions_of_any_kind(merge, model, settings):
-    planner = pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7, merge=merge, **settings)
+def test_states_and_actions_of_any_kind(model, settings):
+    planner = pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7, **settings)
     alone = planner.plan(model, seed=1, workers=1, budget=300)
     shuffled = Shuffled(np.random.default_rng(1))
     assert said(planner.plan(model, seed=1, workers=4, executor=shuffled, budget=300)) == said(alone)

@@ -96,7 +96,6 @@ class Auto(Planner):
         value: guesses of optimal values, for `Bracket`: a function of the state. They only steer.
         rewards: "deterministic" if a state and action always pay the same.
         transitions: "deterministic" if a state and action always lead to the same state.
-        merge: as for `Bracket`; "auto" leaves it to the look.
         sample: sample even if every probability is known. Any setting of sampling planners does this
             too.
         settings: further settings of the planner, such as `goal=`.
@@ -117,12 +116,11 @@ class Auto(Planner):
         value: Function | None = None,
         rewards: Knowledge | None = None,
         transitions: Knowledge | None = None,
-        merge: str = "auto",
         sample: bool = False,
         **settings: Any,
     ) -> None:
         super().__init__()
-        self.epsilon, self.gamma, self.merge = epsilon, gamma, merge
+        self.epsilon, self.gamma = epsilon, gamma
         self.delta = checks.probability("delta", delta)
         self.sample = checks.flag("sample", sample)
         named = {
@@ -138,7 +136,7 @@ class Auto(Planner):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All settings by name that were given."""
-        own = {name: getattr(self, name) for name in ("epsilon", "delta", "gamma", "merge", "sample")}
+        own = {name: getattr(self, name) for name in ("epsilon", "delta", "gamma", "sample")}
         return own | self._given
 
     def check_query(self, query: Query, limits: Limits) -> None:
@@ -197,12 +195,11 @@ class Auto(Planner):
             ValueError: a setting out of range.
             TypeError: a setting of the wrong type, or one that no planner for this model has.
         """
-        given, merge, gamma = self._given, self.merge, self.gamma
+        given, gamma = self._given, self.gamma
         sampled: dict[str, Any] = {"epsilon": self._accuracy(model), "delta": self.delta}
         if model.two_player:
             if gamma is not None:
                 raise ValueError("a game of two players has no discount; remove gamma=")
-            given = given if merge == "auto" else given | {"merge": merge}
             _check_names(UGapEMCTS, given)
             return [UGapEMCTS(**sampled, **given)]
         if gamma is None:
@@ -212,24 +209,21 @@ class Auto(Planner):
         _check_names(Bracket, given)
         certain = {"epsilon": sampled["epsilon"], "gamma": gamma}
         sampled["gamma"] = gamma
-        any_merge = merge == "auto"
         known = model.known or isinstance(model, Outcomes)
-        if known and any_merge and not self.sample and _takes(ValueIteration, given):
+        if known and not self.sample and _takes(ValueIteration, given):
             return [ValueIteration(**certain, **given)]
-        merges: tuple[Any, ...] = (merge,)
-        if any_merge:
-            merges = ("stationary", "depth", "tree") if model.stationary else ("depth", "tree")
-        found: list[Planner] = [Bracket(merge=nodes, **sampled, **given) for nodes in merges]
-        if any_merge and _takes(Canopy, given):
+        found: list[Planner] = [Bracket(**sampled, **given)]
+        if _takes(Canopy, given):
             found.append(Canopy(**sampled, **given))
-        # Atlas needs no declarations, and without a horizon plans for an infinite one.
-        charted = _without(given, "rewards", "transitions", *([] if "horizon" in given else ["target"]))
-        if any_merge and model.stationary and _takes(Atlas, charted):
-            found.append(Atlas(**sampled, **charted))
         # Where nothing is random, there is no need for guidance.
         plain = _without(given, "policy", "value")
         if _nothing_random(model, given) and _takes(OPD, plain):
-            found.insert(0, OPD(merge=merges[0], **certain, **plain))
+            merge: Any = "stationary" if model.stationary else "depth"
+            found.insert(0, OPD(merge=merge, **certain, **plain))
+        # Atlas needs no declarations either, and without a horizon plans for an infinite one.
+        charted = _without(plain, "rewards", "transitions", *([] if "horizon" in given else ["target"]))
+        if model.stationary and _takes(Atlas, charted):
+            found.append(Atlas(**sampled, **charted))
         return found
 
     def _choice(self, task: Task, interrupt: Interrupt | None) -> Choice:
@@ -274,9 +268,8 @@ class Auto(Planner):
             seconds = None if limits.time_limit is None else _PATIENT_PART * limits.time_limit
             why = f", because states recur: only {_counted(model, seen)}"
             return Choice(atlas.giving_up(calls, seconds), why, seen)
-        merge, why = (self.merge, "") if self.merge != "auto" else merging(model, seen)
-        bracket = next(p for p in candidates if isinstance(p, Bracket) and p.merge == merge)
-        return Choice(bracket, why, seen)
+        why = f", because {_counted(model, seen)}" if seen is not None and seen.reached > 0 else ""
+        return Choice(first, why, seen)
 
     def _charts(self, task: Task, seen: Look) -> bool:
         """Whether it is worth a try to chart the states."""
@@ -288,8 +281,8 @@ class Auto(Planner):
 
     def _instead(self, model: Model, choice: Choice, growing: GrowingError) -> Choice:
         """Who plans if Atlas has given up."""
-        candidates = self.candidates(model)
-        bracket = next(p for p in candidates if isinstance(p, Bracket) and p.merge != "stationary")
+        bracket = _of(self.candidates(model), Bracket)
+        assert bracket is not None
         why = (
             f", because new states kept coming when Atlas had found {growing.states:,} in "
             f"{growing.calls:,} calls"
@@ -349,18 +342,6 @@ class Auto(Planner):
         if self.gamma is None or model.two_player:
             return width
         return width * _steps(*check_gamma_and_horizon(self.gamma, self._given.get("horizon")))
-
-
-def merging(model: Model, seen: Look | None) -> tuple[str, str]:
-    """What the nodes of `Bracket` should stand for, and why."""
-    if seen is None or seen.reached == 0:
-        return "depth", ", with equal states of the same step merged"
-    counted = _counted(model, seen)
-    if seen.states_recur and model.stationary:
-        return "stationary", f", with equal states merged, because only {counted}"
-    if seen.some_states_recur:
-        return "depth", f", with equal states of the same step merged, because {counted}"
-    return "tree", f", without merging states, because {counted}"
 
 
 def _counted(model: Model, seen: Look) -> str:

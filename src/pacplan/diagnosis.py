@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,6 @@ _LOOKED_AT = 100_000
 _NONE_RECUR = 8
 # Nodes for every state and step from which on merging them saves calls; with fewer it may cost some.
 _RECURRENCE = 4
-# Steps at which a state is met, on average, from which on evidence for all steps is worth its price.
-_STEPS_A_STATE = 5
 # Pairs seen twice with one successor, before it is said that there may be no more.
 _PAIRS = 20
 # Asked for again, it may take a few calls more: searches depend on epsilon.
@@ -185,10 +183,10 @@ def diagnosis_of(
         apart, causes = _causes(snapshot, values, ruled_out, gap, span)
     if taken > 0.0:
         causes.append(f"the horizon cuts off {at_most(taken)} of epsilon")
-    merge = getattr(planner, "merge", None)
+    merge = "tree" if planner.name == "bracket" else getattr(planner, "merge", None)
     if merge == "tree" and seen.nodes == seen.states >= _NONE_RECUR:
         causes.append("no state was reached by two paths")
-    elif merge in ("depth", "stationary"):
+    elif merge == "depth":
         causes.append(f"{seen.states:,} distinct states were visited")
     curve = search.curve()
     points = np.column_stack([curve.calls, curve.gaps if by_action else curve.halves])
@@ -274,13 +272,11 @@ def _advice(planner: Any, model: Model, horizon: int, span: float, seen: _Seen) 
     published = model.known
     if published and hasattr(planner, "delta"):
         yield Advice("planner", "value-iteration", "it solves the model's table without sampling")
-    merge = getattr(planner, "merge", None)
-    if merge in ("tree", "depth") and _RECURRENCE * seen.places <= seen.nodes:
+    if _RECURRENCE * seen.places <= seen.nodes:
         recur = f"states recur: {seen.states:,} distinct ones in {seen.nodes:,} nodes"
-        pools = "stationary" in get_args(offered["merge"].annotation) and model.stationary
-        if pools and _STEPS_A_STATE * seen.states <= seen.places:
-            yield Advice("merge", "stationary", recur)
-        elif merge == "tree":
+        if planner.name == "bracket" and model.stationary and not published:
+            yield Advice("planner", "atlas", recur)
+        elif getattr(planner, "merge", None) == "tree":
             yield Advice("merge", "depth", recur)
     # A planner without delta takes nothing to be random as it is.
     learns = hasattr(planner, "delta") and not published

@@ -55,11 +55,6 @@ class Look:
         """Whether at least half of the states that were reached had been reached before."""
         return self.states > 0 and 2 * self.states <= self.reached
 
-    @property
-    def some_states_recur(self) -> bool:
-        """Whether at least a quarter of them had: fewer, and a tree needs fewer calls than a graph."""
-        return 4 * self.states <= 3 * self.reached
-
 
 def look(
     model: Model,

@@ -67,7 +67,6 @@ def compile_kernels(name: str) -> list[Compilation]:
     takes = signature(type(planner_of(name, settings))).parameters
     merges = get_args(takes["merge"].annotation) if "merge" in takes else ()
     with waiting():
-        # "stationary" merges by the kernels of "depth".
         for merge in [{"merge": merge} for merge in merges if merge != "stationary"] or [{}]:
             _plan(name, settings | merge)
     return compilations[before:]

@@ -67,7 +67,6 @@ class Lens:
     above: float = 0.0  # nats
     below: float = 0.0
     joint: float = 0.0
-    weight: float = 1.0  # of penalties
     last: list = field(default_factory=list)
 
     def __call__(self, search):
@@ -76,7 +75,6 @@ class Lens:
         rules["log_share"] -= self.above
         rules["log_joint"] -= self.joint
         levels["price"] -= self.above
-        levels["weight"] *= self.weight
         rules["delta_exploit"] *= np.exp(self.below)
         rules["delta_forced"] *= np.exp(self.below)
         self.last[:] = [search]
@@ -95,10 +93,10 @@ def lens_on_searches(monkeypatch):
     return glass
 
 
-def violations(kind, runs, *, delta, budget=1000, seed=0, merge="tree", told=True):
+def violations(kind, runs, *, delta, budget=1000, seed=0, told=True):
     """How often U(a*) < Q(a*), and how often L(a) > Q(a) for some a, at the end and so at any time."""
     rng = np.random.default_rng(seed)
-    planner = pacplan.Bracket(epsilon=0.2, delta=delta, gamma=GAMMA, horizon=kind.horizon, merge=merge)
+    planner = pacplan.Bracket(epsilon=0.2, delta=delta, gamma=GAMMA, horizon=kind.horizon)
     above = below = 0
     for run in range(runs):
         model = kind.draw(rng)
@@ -117,9 +115,7 @@ def evidence(search, model, horizon, counted=1.0):
     """
     rewards, probabilities, successors = model.sparse()
     q = exact.finite_horizon(model, gamma=GAMMA, horizon=horizon)
-    tree, stakes, graph = search.tree, search.arrays["stakes"], search.arrays["graph"]
-    pooled = graph is not None and graph.pooled
-    sigma = sum(GAMMA**h for h in range(horizon))
+    tree, stakes = search.tree, search.arrays["stakes"]
     total = 0.0
     todo = [(0, 0, 1.0)]
     while todo:
@@ -135,18 +131,16 @@ def evidence(search, model, horizon, counted=1.0):
         # (Rewards that are told are not bet on.)
         y = 1.0 if search.arrays["settings"][0]["told"] else rewards[state, best]
         for p, to in zip(probabilities[state, best], successors[state, best], strict=True):
-            if (h + 1 < horizon or pooled) and p > 0.0:
+            if h + 1 < horizon and p > 0.0:
                 child = seen.get(int(to))
                 drift = tree.pairs[link]["drift"] if child is None else tree.nodes[child]["drift"]
                 y -= counted * p * drift / n
-                if child is not None and h + 1 < horizon:
-                    acting = child if graph is None else int(graph.canonical[child])
-                    todo.append((acting, h + 1, reach * p))
+                if child is not None:
+                    todo.append((child, h + 1, reach * p))
         held = search.arrays["bets"][link] > product.LOST
         bets = search.arrays["bets"][link][held] - n * np.log1p(-y / stakes[h][held])
         cash = search.arrays["levels"]["cash"][h]
-        exponent = reach * GAMMA**h / sigma if pooled else reach
-        total += exponent * np.logaddexp(
+        total += reach * np.logaddexp(
             np.log(cash), np.log((1 - cash) / len(held)) + np.logaddexp.reduce(bets)
         )
     return total
@@ -160,6 +154,5 @@ def most(runs, probability):
 def check_bounds(kind, runs, delta, **more):
     above, below = violations(kind, runs, delta=delta, **more)
     # In a tree one process serves both sides, and what it says of each alone rarely fails.
-    merged = more.get("merge", "tree") != "tree"
-    assert above <= most(runs, (0.5 if merged else 0.25) * delta)
-    assert below <= most(runs, (0.5 if merged else 0.1) * delta)
+    assert above <= most(runs, 0.25 * delta)
+    assert below <= most(runs, 0.1 * delta)

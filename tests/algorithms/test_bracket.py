@@ -24,27 +24,6 @@ def test_bounds_hold(lens, kind):
     check_bounds(kind, 150, 0.5)
 
 
-MERGED = (
-    Kind(3, 2, 2),
-    Kind(4, 3, 3),
-    Kind(5, 2, 2, noise="none", ends=True, reward_range=(-1.0, 1.0)),
-)
-
-
-@pytest.mark.parametrize("merge", ["depth", "stationary"])
-@pytest.mark.parametrize("kind", MERGED, ids=str)
-def test_bounds_hold_where_nodes_are_merged(lens, kind, merge):
-    check_bounds(kind, 150, 0.5, merge=merge)
-
-
-@pytest.mark.statistical
-@pytest.mark.parametrize("delta", [0.1, 0.5])
-@pytest.mark.parametrize("merge", ["depth", "stationary"])
-@pytest.mark.parametrize("kind", MERGED, ids=str)
-def test_bounds_hold_in_thousands_of_merged_runs(lens, kind, merge, delta):
-    check_bounds(kind, 2000, delta, budget=3000, seed=1, merge=merge)
-
-
 @pytest.mark.statistical
 @pytest.mark.parametrize("delta", [0.1, 0.5])
 @pytest.mark.parametrize("kind", BANDITS + TREES, ids=str)
@@ -66,19 +45,13 @@ def test_check_below_fails_in_trees_too(lens, kind):
     assert violations(kind, 100, delta=0.1)[1] > most(100, 0.1)
 
 
-@pytest.mark.parametrize("kind", MERGED[:2], ids=str)
-def test_check_above_fails_where_evidence_is_pooled(lens, kind):
-    lens.above = 12.0
-    assert violations(kind, 100, delta=0.5, merge="stationary")[0] > most(100, 0.25)
-
-
-def check_evidence(lens, kind, runs=300, seed=0, merge="tree"):
+def check_evidence(lens, kind, runs=300, seed=0):
     """The product of all evidence against the truth, cut off at 50, has a mean of at most 1.
 
     With d forgotten it has not.
     """
     rng = np.random.default_rng(seed)
-    planner = pacplan.Bracket(epsilon=0.2, delta=0.5, gamma=GAMMA, horizon=kind.horizon, merge=merge)
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.5, gamma=GAMMA, horizon=kind.horizon)
     values = []
     for run in range(runs):
         model = kind.draw(rng)
@@ -93,12 +66,6 @@ def check_evidence(lens, kind, runs=300, seed=0, merge="tree"):
 @pytest.mark.parametrize("kind", [Kind(2, 2, 2), Kind(2, 2, 3), Kind(3, 2, 2, noise="none")], ids=str)
 def test_evidence_against_the_truth_does_not_grow(lens, kind):
     check_evidence(lens, kind)
-
-
-@pytest.mark.parametrize("merge", ["depth", "stationary"])
-@pytest.mark.parametrize("kind", [Kind(3, 2, 2), Kind(4, 2, 3)], ids=str)
-def test_evidence_of_merged_nodes_against_the_truth_does_not_grow(lens, kind, merge):
-    check_evidence(lens, kind, merge=merge)
 
 
 def test_known_rewards_steer_what_was_never_tried():

@@ -59,10 +59,9 @@ def test_ties_end(means, epsilon):
     assert plan.certified
 
 
-@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
-def test_ties_end_where_there_is_more_than_one_step(merge):
+def test_ties_end_where_there_is_more_than_one_step():
     model = pacplan.TabularMDP(np.full((2, 2, 2), 0.5), np.full((2, 2), 0.5), noise="bernoulli")
-    planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=0.9, horizon=2, merge=merge)
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=0.9, horizon=2)
     assert planner.plan(model, 0, seed=0, budget=2_000_000).certified
 
 
@@ -208,19 +207,16 @@ def test_many_successors_need_no_room():
     assert plan.samples == 100
 
 
-@pytest.mark.parametrize(
-    ("merge", "depths", "reached"),
-    [("tree", 3, [1, 3, 9]), ("depth", 3, [1, 3, 4]), ("stationary", 4, [1, 3, 4])],
-)
-def test_delta_is_shared_as_the_proof_says(lens, merge, depths, reached):
+@pytest.mark.parametrize("goal", ["action", "value"])
+def test_delta_is_shared_as_the_proof_says(lens, goal):
     # One twentieth of delta, or a tenth of the half above, is for the sets of transitions: of all pairs
     # that one policy can take at the depths where transitions matter.
     model = Kind(4, 2, 3).draw(np.random.default_rng(0))
-    planner = pacplan.Bracket(epsilon=0.2, delta=0.2, gamma=GAMMA, horizon=4, merge=merge)
+    planner = pacplan.Bracket(epsilon=0.2, delta=0.2, gamma=GAMMA, horizon=4, goal=goal)
     planner.plan(model, 0, seed=0, budget=1)
     levels, rules = lens.last[0].arrays["levels"], lens.last[0].arrays["settings"][0]
     below = rules["delta_exploit"] + rules["delta_forced"]
-    if merge == "tree":
+    if goal == "action":
         process = 0.95 * 0.2
         # Each of the two actions has money of its own.
         below += rules["delta_exploit"]
@@ -231,34 +227,7 @@ def test_delta_is_shared_as_the_proof_says(lens, merge, depths, reached):
     else:
         assert below == pytest.approx(0.1)
         assert rules["log_share"] == pytest.approx(-np.log(0.9 * 0.1))
-    np.testing.assert_allclose(levels["price"][:3], np.log(depths * np.array(reached) / 0.01))
-
-
-def test_what_is_unknown_among_merged_nodes_covers_all_evidence(lens):
-    model = Kind(3, 2, 2).draw(np.random.default_rng(0))
-    planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=GAMMA, horizon=3, merge="depth")
-    planner.plan(model, 0, seed=0, budget=1)
-    levels, rules = lens.last[0].arrays["levels"], lens.last[0].arrays["settings"][0]
-    penalty = rules["kappa"] * rules["resolution"]
-    cash = -np.log(levels["cash"])
-    for h, sigma in enumerate([1 + GAMMA + GAMMA**2, 1 + GAMMA, 1.0]):
-        worst = penalty * GAMMA**-h * cash[h:].sum()
-        assert levels["span"][h] + penalty * levels["excess"][h] == pytest.approx(sigma + worst)
-    assert levels["excess"][1:].max() == 0.0
-
-
-def test_what_is_unknown_where_evidence_is_pooled_covers_all_of_it(lens):
-    model = Kind(3, 2, 2).draw(np.random.default_rng(0))
-    planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=GAMMA, horizon=3, merge="stationary")
-    planner.plan(model, 0, seed=0, budget=1)
-    levels, rules = lens.last[0].arrays["levels"], lens.last[0].arrays["settings"][0]
-    penalty = rules["kappa"] * rules["resolution"]
-    sigma = np.array([1 + GAMMA + GAMMA**2, 1 + GAMMA, 1.0])
-    # The weights of evidence from depth h on sum to sigma_(H-h) / sigma_H.
-    worst = -penalty * sigma / sigma[0] * np.log(levels["cash"])
-    np.testing.assert_allclose(levels["span"] + penalty * levels["excess"], sigma + worst)
-    states = np.array([1, 2, 4])
-    np.testing.assert_allclose(levels["price"], np.log(3 * states / (0.1 * 0.05)))
+    np.testing.assert_allclose(levels["price"][:3], np.log(3 * np.array([1, 3, 9]) / 0.01))
 
 
 def test_long_horizons_have_something_at_stake_everywhere(lens):
@@ -271,8 +240,8 @@ def test_long_horizons_have_something_at_stake_everywhere(lens):
 INTERPRETED = """
 import pacplan
 model = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
-for merge in ("tree", "depth", "stationary"):
-    planner = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7, merge=merge)
+for goal in ("action", "value"):
+    planner = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7, goal=goal)
     plan = planner.plan(model, 0, seed=2, budget=400)
     print(plan.action, plan.lower.tolist(), plan.upper.tolist(), plan.values.tolist())
 """
@@ -284,7 +253,7 @@ def test_compiled_and_interpreted_runs_agree(capsys, tmp_path):
     assert capsys.readouterr().out == printed
 
 
-def behind_one_action(means, steps, merge, doubled):
+def behind_one_action(means, steps, doubled):
     """One action, or two alike, then a choice of some at every step, of which the first is best."""
     k = len(means)
     available = np.ones((steps, k), bool)
@@ -295,15 +264,14 @@ def behind_one_action(means, steps, merge, doubled):
         successors=np.minimum(np.arange(steps) + 1, steps - 1)[:, None, None] * np.ones((1, k, 1), int),
         available=available,
     )
-    return model, {"gamma": 0.9, "horizon": steps, "merge": merge, "goal": "value", "delta": 0.1}
+    return model, {"gamma": 0.9, "horizon": steps, "goal": "value", "delta": 0.1}
 
 
-@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
-def test_the_value_of_a_single_action_takes_no_more_calls_than_that_of_two_alike(merge):
+def test_the_value_of_a_single_action_takes_no_more_calls_than_that_of_two_alike():
     # What exploiting never tries keeps the upper bound up: with it alone, 5 to 150 times the calls.
     calls = []
     for doubled in (False, True):
-        model, settings = behind_one_action([0.9] + [0.7] * 9, 2, merge, doubled)
+        model, settings = behind_one_action([0.9] + [0.7] * 9, 2, doubled)
         planner = pacplan.Bracket(epsilon=0.03, **settings)
         plans = [planner.plan(model, 0, seed=seed, budget=20_000) for seed in range(5)]
         assert all(plan.certified for plan in plans)

@@ -33,7 +33,7 @@ def renew_all(search, model):
                 upper_bound.refresh_pair(search, model, at, link, node.depth, penalty, False)
             link = pair.sibling
         if node.actions > 0:
-            upper_bound.refresh_node(search, at, node.depth)
+            upper_bound.refresh_node(search, at)
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_all_bounds_are_up_to_date_after_it(explored, kind):
         checked.append(calls)
         if len(checked) % 50 == 0:
             state = search.kernel_state()
-            upper = state.bounds.pairs.copy()
+            upper = state.tree.pairs["upper"].copy()
             renew_all(state, search.session.handle)
             nodes, pairs = state.tree.used
             depths = np.zeros(pairs, int)
@@ -106,7 +106,7 @@ def test_all_bounds_are_up_to_date_after_it(explored, kind):
             # Both err outwards, by what the solver may leave open at a depth and below it.
             tolerance = state.levels["tolerance"] * GAMMA ** np.arange(HORIZON)
             left_open = np.cumsum(tolerance[::-1])[::-1] / GAMMA ** np.arange(HORIZON)
-            apart = np.abs(state.bounds.pairs[:pairs, 0] - upper[:pairs, 0])
+            apart = np.abs(state.tree.pairs["upper"][:pairs] - upper[:pairs])
             assert (apart <= left_open[depths] + 1e-9).all()
 
     explored(check, kind=kind, budget=7000)
@@ -119,11 +119,11 @@ def halted_change(search, model, action, rng, ties):
     decision, arm = search.decision[0], search.root[action]
     decision.kind = records.EXPLORE
     decision.play = action
-    imagine(search, search.graph, ties)
+    imagine(search, ties)
     arm.rebuilt = 0
     arm.penalty = 4.0 * arm.penalty
     search.report[0].halt = 1
-    adapt(search, search.graph, model)
+    adapt(search, model)
     return _play_episode(search, model, 100, rng, ties)
 
 
@@ -131,7 +131,7 @@ def halted_change(search, model, action, rng, ties):
 def resumed(search, model):
     """What a search that goes on does first."""
     search.report[0].halt = 0
-    adapt(search, search.graph, model)
+    adapt(search, model)
 
 
 def test_a_deadline_while_lambda_changes_leaves_the_bounds_that_were_proven(explored):
@@ -153,10 +153,10 @@ def test_a_deadline_while_lambda_changes_leaves_the_bounds_that_were_proven(expl
         # Gone on with, all W have the new lambda.
         resumed(state, handle)
         assert not search.root[action]["stale"] and search.root[action]["upper"] < 1e9
-        upper = state.bounds.pairs.copy()
+        upper = state.tree.pairs["upper"].copy()
         renew_all(state, handle)
         np.testing.assert_allclose(
-            state.bounds.pairs, upper, rtol=0, atol=state.levels["tolerance"].sum()
+            state.tree.pairs["upper"], upper, rtol=0, atol=state.levels["tolerance"].sum()
         )
 
     explored(check, kind=WIDE, budget=5000)

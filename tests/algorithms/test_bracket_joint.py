@@ -151,7 +151,7 @@ def test_gaps_are_what_the_proof_says(lens, monkeypatch, actions):
                 money = rules["reserve"] + arms["deposit"][a] + wealth
                 won = np.log(c + (1.0 - c) * money)[first:]
                 least = (points[first - 1 : -1] + arms["penalty"][a] * won).min()
-                upper = search.arrays["bounds"].pairs[arms["pair"][a], 0]
+                upper = search.tree.pairs[arms["pair"][a]]["upper"]
                 gap = upper + arms["penalty"][a] * rules["log_joint"] - least
                 assert search.arrays["gaps"][account, a] == pytest.approx(min(kept[account, a], gap))
                 checked += gap < kept[account, a]
@@ -174,8 +174,6 @@ def test_what_is_joint_and_what_is_not(lens):
         return bool(lens.last[0].arrays["settings"][0]["joint"])
 
     assert joint() and joint(rewards="known") and joint(transitions="known")
-    # Where nodes are merged, calls under one action are evidence on others.
-    assert not joint(merge="depth") and not joint(merge="stationary")
     assert not joint(goal="value")
 
 

@@ -1,4 +1,4 @@
-"""Every kernel of Bracket: for each kind of model, merged or not, with and without advice.
+"""Every kernel of Bracket: for each kind of model, with and without advice.
 
 They take longest to compile, and one process does it sooner than two that share them out. So this file
 is run first (`conftest.py`), beside files that have no need of them.
@@ -42,7 +42,6 @@ MODELS = {"table": table(), "python": simulator(step), "jitted": simulator(numba
 ALONE = pytest.param("jitted", ADVICE, marks=pytest.mark.statistical, id="jitted-advised")
 
 
-@pytest.mark.parametrize("merge", ["tree", "depth"])
 @pytest.mark.parametrize(
     ("kind", "advice"),
     [
@@ -51,8 +50,8 @@ ALONE = pytest.param("jitted", ADVICE, marks=pytest.mark.statistical, id="jitted
         ALONE,
     ],
 )
-def test_plans_are_right(kind, advice, merge):
-    plan = pacplan.Bracket(**SETTINGS, merge=merge, **advice).plan(MODELS[kind], 0, seed=0)
+def test_plans_are_right(kind, advice):
+    plan = pacplan.Bracket(**SETTINGS, **advice).plan(MODELS[kind], 0, seed=0)
     q = exact.finite_horizon(MODELS["table"], gamma=0.7, horizon=4)[0, 0]
     best = int(q.argmax())
     assert plan.certified and q[best] - q[plan.action] <= SETTINGS["epsilon"]

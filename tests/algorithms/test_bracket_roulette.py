@@ -124,13 +124,12 @@ def episodes_of(planner, model, seed, budget, monkeypatch, before=None):
     return found
 
 
-@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
-def test_bets_are_on_the_value_of_the_policy(lens, merge, monkeypatch):
+def test_bets_are_on_the_value_of_the_policy(lens, monkeypatch):
     """Against dynamic programming; 5.5 standard errors are exceeded once in 10^7 times."""
     model = chain(np.random.default_rng(3))
     truth = exact.finite_horizon(model, gamma=GAMMA, horizon=HORIZON)[0, 0, 0]
     planner = pacplan.Bracket(
-        epsilon=0.3, delta=0.1, gamma=GAMMA, horizon=HORIZON, goal="value", merge=merge, chunk=1
+        epsilon=0.3, delta=0.1, gamma=GAMMA, horizon=HORIZON, goal="value", chunk=1
     )
     found = episodes_of(planner, model, 1, 12_000, monkeypatch)
     numbers = np.array([row[:4] for row in found])
@@ -206,9 +205,8 @@ def test_only_real_returns_are_held_against_the_range_that_was_promised():
         ).plan(model, seed=1, budget=4000)
 
 
-@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
 @pytest.mark.parametrize(("rewards", "noise"), [("known", "bernoulli"), ("deterministic", "none")])
-def test_no_return_is_less_than_a_first_reward_that_is_told(lens, rewards, noise, merge, monkeypatch):
+def test_no_return_is_less_than_a_first_reward_that_is_told(lens, rewards, noise, monkeypatch):
     """So stakes may be larger, and L begins there: at the table's numbers, however many coins fall."""
     # Little is paid after the first step.
     rewards_, p, to = pacplan.envs.garnet(30, 3, 2, reward_density=0.2, seed=5).sparse()
@@ -228,7 +226,7 @@ def test_no_return_is_less_than_a_first_reward_that_is_told(lens, rewards, noise
 
     monkeypatch.setattr(BracketSearch, "advance", look)
     plan = pacplan.Bracket(
-        epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=HORIZON, rewards=rewards, merge=merge, chunk=1
+        epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=HORIZON, rewards=rewards, chunk=1
     ).plan(model, 0, seed=0, budget=6000)
     assert lens.last[0].root["floor"] == pytest.approx(rewards_[0])
     assert (plan.lower >= rewards_[0] - 1e-9).all()

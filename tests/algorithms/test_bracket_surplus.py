@@ -51,7 +51,7 @@ def test_bets_go_by_no_more_than_the_largest_value(lens):
     for h, _, link, seen in pairs(search):
         if h + 1 < HORIZON:
             (node,) = seen.values()
-            above += search.arrays["bounds"].nodes[node, 0] > sigma(HORIZON - h - 1) + 1e-4
+            above += search.tree.nodes[node]["upper"] > sigma(HORIZON - h - 1) + 1e-4
             # g is the same for both, so d is 0 for both.
             assert search.tree.pairs[link]["drift"] == search.tree.nodes[node]["drift"] == 0.0
     assert above > 0
@@ -76,9 +76,9 @@ def test_surplus_is_what_lemma_c_allows(search):
         for p, to in zip(probabilities[state, action], successors[state, action], strict=True):
             if h + 1 < HORIZON and p > 0.0:
                 node = seen.get(int(to))
-                f = sigma(HORIZON - h - 1) if node is None else search.arrays["bounds"].nodes[node, 0]
+                f = sigma(HORIZON - h - 1) if node is None else search.tree.nodes[node]["upper"]
                 worth += GAMMA * p * f
-        surplus = GAMMA**h * (search.arrays["bounds"].pairs[link, 0] - worth)
+        surplus = GAMMA**h * (tree.pairs[link]["upper"] - worth)
         # What holds but for a probability below 1e-9, in place of l_e; phi and tol are below epsilon.
         luck = 25.0
         span = GAMMA**h * sigma(HORIZON - h)

@@ -8,7 +8,7 @@ from scipy.special import gammaln
 
 import pacplan
 from hard_problems import Kind, check_bounds, lens_on_searches, most, violations
-from pacplan.algorithms.bracket.constants import PREDICTORS
+from pacplan.algorithms.bracket.constants import DISCOUNT, STRENGTH
 from pacplan.testing.problems import Hidden
 
 lens = pytest.fixture(lens_on_searches)
@@ -23,18 +23,15 @@ LAWS = {
 
 
 def log_predicted(counts):
-    """The mean of Pitman and Yor's probabilities of a sequence, by its counts, in closed form."""
+    """The log of Pitman and Yor's probability of a sequence, by its counts, in closed form."""
     n, m = counts.sum(), len(counts)
-    return np.logaddexp.reduce(
-        [
-            gammaln(counts - discount).sum()
-            - m * gammaln(1.0 - discount)
-            + np.log(strength + discount * np.arange(1, m)).sum()
-            - gammaln(strength + n)
-            + gammaln(strength + 1.0)
-            for discount, strength in PREDICTORS
-        ]
-    ) - np.log(len(PREDICTORS))
+    return (
+        gammaln(counts - DISCOUNT).sum()
+        - m * gammaln(1.0 - DISCOUNT)
+        + np.log(STRENGTH + DISCOUNT * np.arange(1, m)).sum()
+        - gammaln(STRENGTH + n)
+        + gammaln(STRENGTH + 1.0)
+    )
 
 
 def entropy(counts):
@@ -60,8 +57,7 @@ def test_what_was_predicted_is_the_closed_form(lens):
     for link in tree.tried(0):
         counts = np.array([tree.nodes[outcome.node]["count"] for outcome in tree.outcomes(link)])
         assert counts.sum() == tree.pairs[link]["n"] and len(counts) > 5
-        found = np.logaddexp.reduce(search.arrays["predicted"][link]) - math.log(len(PREDICTORS))
-        assert found == pytest.approx(log_predicted(counts), rel=1e-12)
+        assert tree.pairs[link]["predicted"] == pytest.approx(log_predicted(counts), rel=1e-12)
         checked += 1
     assert checked == 2
 
@@ -97,22 +93,22 @@ def test_first_calls_of_an_outcome_must_not_be_counted(law):
 
 def prices(search):
     """Of each node that holds a state's actions: its depth, number of actions, and exp(price)."""
-    tree, graph = search.tree, search.arrays["graph"]
+    tree = search.tree
     for node in range(len(tree.nodes)):
         record = tree.nodes[node]
-        if record["actions"] > 0 and (graph is None or graph.canonical[node] == node):
+        if record["actions"] > 0:
             yield node, int(record["depth"]), int(record["actions"]), math.exp(record["price"])
 
 
-def plan_untold(merge, lens, model=None):
-    planner = pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.9, horizon=4, merge=merge)
+def plan_untold(lens):
+    planner = pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.9, horizon=4)
     table = Hidden(pacplan.envs.garnet(states=12, actions=3, successors=4, seed=3))
-    planner.plan(model or table, 0, seed=0, budget=4000)
+    planner.plan(table, 0, seed=0, budget=4000)
     return lens.last[0]
 
 
 def test_shares_of_a_tree_are_those_of_its_order_of_discovery(lens):
-    search = plan_untold("tree", lens)
+    search = plan_untold(lens)
     tree, sums = search.tree, {}
     for node, depth, _, inverse in prices(search):
         assert (inverse == 1.0) == (node == 0)
@@ -125,54 +121,33 @@ def test_shares_of_a_tree_are_those_of_its_order_of_discovery(lens):
     assert set(sums) >= {0, 1, 2} and max(sums.values()) <= 1.0
 
 
-def test_shares_of_merged_nodes_sum_to_one_at_each_depth(lens):
-    search = plan_untold("depth", lens)
-    sums = {}
-    for _, depth, _, inverse in prices(search):
-        sums[depth] = sums.get(depth, 0.0) + 1.0 / inverse
-    assert sums.pop(0) == 1.0
-    assert set(sums) == {1, 2, 3} and all(0.8 < total <= 1.0 for total in sums.values())
-
-
-def test_pooled_states_pay_for_every_action_that_a_policy_can_take(lens):
-    search = plan_untold("stationary", lens)
-    found = list(prices(search))
-    assert sum(3 / inverse for *_, inverse in found) == pytest.approx(1 - 1 / (len(found) + 1))
-    assert {actions for _, _, actions, _ in found} == {3}
-
-
 KINDS = (Kind(2, 2, 3), Kind(3, 2, 2, noise="none"), Kind(3, 2, 4, ends=True, reward_range=(-1.0, 1.0)))
 
 
-@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_bounds_hold(lens, kind, merge):
-    check_bounds(kind, 150, 0.5, merge=merge, told=False)
+def test_bounds_hold(lens, kind):
+    check_bounds(kind, 150, 0.5, told=False)
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("delta", [0.1, 0.5])
-@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_bounds_hold_in_thousands_of_runs(lens, kind, merge, delta):
-    check_bounds(kind, 2000, delta, budget=3000, seed=1, merge=merge, told=False)
+def test_bounds_hold_in_thousands_of_runs(lens, kind, delta):
+    check_bounds(kind, 2000, delta, budget=3000, seed=1, told=False)
 
 
 def test_the_check_fails_when_bounds_are_sold_below_cost(lens):
     lens.above = 12.0
-    assert violations(KINDS[0], 100, delta=0.5, merge="stationary", told=False)[0] > most(100, 0.25)
+    assert violations(KINDS[0], 100, delta=0.5, told=False)[0] > most(100, 0.125)
 
 
-@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
-def test_unboundedly_many_successors(merge):
+def test_unboundedly_many_successors():
     def poisson(stock, order, rng):
         sold = min(stock + order, int(rng.poisson(3.0)))
         return stock + order - sold, min(1.0, sold / 10), False
 
     model = pacplan.Simulator(poisson, actions=4)
-    plan = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.8, horizon=3, merge=merge).plan(
-        model, 2, seed=0
-    )
+    plan = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.8, horizon=3).plan(model, 2, seed=0)
     assert plan.certified and not any("successor" in clause for clause in plan.assumptions)
 
 

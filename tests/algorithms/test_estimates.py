@@ -30,8 +30,6 @@ def bounded_game():
 CAPPED = {"value_bounds": (lambda state, h: 0.0, lambda state, h: 1.0), "transitions": "deterministic"}
 CASES = {
     "bracket": (pacplan.Bracket(epsilon=0, **COMMON), KNOWN, 0),
-    "bracket depth": (pacplan.Bracket(epsilon=0, merge="depth", **COMMON), KNOWN, 0),
-    "bracket stationary": (pacplan.Bracket(epsilon=0, merge="stationary", **COMMON), KNOWN, 0),
     "bracket known": (pacplan.Bracket(epsilon=0, rewards="known", **COMMON), KNOWN, 0),
     "bracket value": (pacplan.Bracket(epsilon=0.1, goal="value", **COMMON), KNOWN, 0),
     "bracket capped": (pacplan.Bracket(epsilon=0, **(COMMON | {"gamma": 1}), **CAPPED), None, ()),
@@ -92,7 +90,7 @@ def test_where_bounds_cross_the_lower_one_is_the_estimate():
 
 
 def test_the_tree_tells_of_the_root_what_the_plan_tells():
-    for name in ("bracket", "bracket depth", "bracket capped", "ugape-mcts"):
+    for name in ("bracket", "bracket capped", "ugape-mcts"):
         planner, model, state = CASES[name]
         for budget in (1, 3, 100, 3000):
             plan = planner.plan(model or bounded_game(), state, seed=1, budget=budget)

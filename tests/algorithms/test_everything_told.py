@@ -157,8 +157,7 @@ def test_means_stand_for_known_rewards_in_returns(lens, known):
         assert spread > 0.1
 
 
-@pytest.mark.parametrize("merge", ["tree", "depth"])
-def test_a_last_step_whose_reward_is_known_is_not_taken(merge):
+def test_a_last_step_whose_reward_is_known_is_not_taken():
     calls = Counter()
 
     def step(state, action, rng):
@@ -167,14 +166,12 @@ def test_a_last_step_whose_reward_is_known_is_not_taken(merge):
         return (steps + 1, int(rng.integers(2))), (0.1 + 0.2 * action + 0.3 * place), False
 
     model = pacplan.Simulator(step, actions=2, successors=2, reward_range=(0, 1))
-    planner = pacplan.Bracket(
-        epsilon=0.05, delta=0.1, gamma=1.0, horizon=2, rewards="deterministic", merge=merge
-    )
+    planner = pacplan.Bracket(epsilon=0.05, delta=0.1, gamma=1.0, horizon=2, rewards="deterministic")
     plan = planner.plan(model, (0, 0), seed=0, budget=100_000)
     assert plan.certified and plan.action == 1
     last = [n for ((steps, _), _), n in calls.items() if steps == 1]
     # In a tree each action of the root has its own pairs.
-    assert len(last) == 4 and max(last) <= (2 if merge == "tree" else 1)
+    assert len(last) == 4 and max(last) <= 2
     assert calls[(0, 0), 1] > 10
 
 

@@ -29,8 +29,6 @@ def draws(successors, actions, **options):
 
 WIDE = {
     "bracket": pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7),
-    "bracket depth": pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7, merge="depth"),
-    "bracket stationary": pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7, merge="stationary"),
     "bracket fine": pacplan.Bracket(epsilon=1e-4, delta=0.1, gamma=0.7, horizon=8),
     "mdp-gape": pacplan.MDPGapE(epsilon=0.5, delta=0.1, gamma=0.7),
     "sparse-sampling": pacplan.SparseSampling(gamma=0.7, horizon=3, width=10_000),
@@ -54,13 +52,7 @@ def peak_of(plan):
         tracemalloc.stop()
 
 
-# Kernels of their own to compile, for the same arrays.
-SLOW = ("bracket depth", "bracket stationary")
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.statistical) if n in SLOW else n for n in WIDE]
-)
+@pytest.mark.parametrize("name", WIDE)
 def test_memory_does_not_grow_with_what_was_only_declared(name):
     model = draws(successors=1_000_000, actions=2000)
     calls = []

@@ -13,8 +13,6 @@ from pacplan import exact
 GAMMA, HORIZON = 0.8, 4
 MAKES = {
     "tree": lambda **settings: pacplan.Bracket(**settings),
-    "depth": lambda **settings: pacplan.Bracket(merge="depth", **settings),
-    "stationary": lambda **settings: pacplan.Bracket(merge="stationary", **settings),
     "canopy": lambda **settings: pacplan.Canopy(**settings),
 }
 every_planner = pytest.mark.parametrize("make", MAKES.values(), ids=MAKES)

@@ -22,9 +22,8 @@ def climb(state, action, rng):
 MODEL = pacplan.Simulator(climb, actions=2, reward_range=(-1, 1), initial=(0, 6))
 
 
-@pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
-def test_it_saves_calls(merge):
-    settings = SETTINGS | {"merge": merge, "epsilon": 0.5, "horizon": 12}
+def test_it_saves_calls():
+    settings = SETTINGS | {"epsilon": 0.5, "horizon": 12}
     plans = [
         pacplan.Bracket(**settings, value_range=told).plan(MODEL, (0, 12), seed=1, budget=20_000)
         for told in (None, (-1, 1))
@@ -34,8 +33,7 @@ def test_it_saves_calls(merge):
     assert "returns lie in [-1, 1]" in plans[1].assumptions
 
 
-@pytest.mark.parametrize("merge", ["tree", "stationary"])
-def test_bounds_hold(merge):
+def test_bounds_hold():
     kind, runs, delta = Kind(3, 2, 2, reward_range=(-1.0, 1.0)), 150, 0.5
     rng = np.random.default_rng(5)
     above = below = 0
@@ -48,7 +46,6 @@ def test_bounds_hold(merge):
             delta=delta,
             gamma=GAMMA,
             horizon=3,
-            merge=merge,
             value_range=(-reach, reach if run % 2 else 2 * reach),
         )
         q = exact.finite_horizon(model, gamma=GAMMA, horizon=3)[0, 0]
@@ -132,14 +129,13 @@ def test_a_range_that_leaves_one_return():
         planner.plan(arms, 0, seed=0)
 
 
-@pytest.mark.parametrize("merge", ["tree", "depth"])
-def test_a_return_whose_last_reward_was_known_is_checked(merge):
+def test_a_return_whose_last_reward_was_known_is_checked():
     # Once the last reward is known, it is not called for; and the first call of it may be part of a
     # return that is in the range.
     successors = np.array([[[1, 2]] * 2] * 3)
     rewards = np.array([[0.0, 0.6], [1.0, 1.0], [1.0, 1.0]])
     model = pacplan.TabularMDP(np.full(successors.shape, 0.5), rewards, successors=successors)
-    settings = {"epsilon": 0.05, "delta": 0.1, "gamma": 1.0, "horizon": 2, "merge": merge}
+    settings = {"epsilon": 0.05, "delta": 0.1, "gamma": 1.0, "horizon": 2}
     for seed in range(10):
         planner = pacplan.Bracket(**settings, rewards="deterministic", value_range=(0.0, 1.3))
         with pytest.raises(BrokenPromiseError, match=r"1\.6"):

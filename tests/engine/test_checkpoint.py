@@ -77,7 +77,6 @@ def test_every_planner_goes_on_to_the_same_result(name, tmp_path):
     "settings",
     [
         {"merge": "depth"},
-        {"merge": "stationary"},
         {"rewards": "known"},
         {"transitions": "known", "goal": "value"},
         {"value_bounds": (lambda s, h: 0.0, lambda s, h: 3.0)},
@@ -86,8 +85,8 @@ def test_every_planner_goes_on_to_the_same_result(name, tmp_path):
 )
 @pytest.mark.parametrize("kind", [pacplan.Bracket, pacplan.MDPGapE])
 def test_modes(kind, settings, tmp_path):
-    if kind is pacplan.MDPGapE and settings.get("merge") == "stationary":
-        pytest.skip("MDP-GapE does not merge over steps")
+    if kind is pacplan.Bracket and "merge" in settings:
+        pytest.skip("Bracket merges no states")
     model = pacplan.envs.garnet(states=20, actions=3, seed=5)
     planner = kind(epsilon=0.0, delta=0.1, gamma=0.7, horizon=8, **settings)
     whole = planner.plan(model, 0, seed=3, budget=1500)

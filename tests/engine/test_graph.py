@@ -245,25 +245,6 @@ def test_what_merging_assumes_is_stated():
         merged(merge="graph")
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("merge", ["depth", "stationary"])
-@pytest.mark.parametrize("seed", range(2))
-def test_bracket_merged_is_right_too(case, merge, seed):
-    problem, options = CASES[case]
-    model = recurring(seed, **problem)
-    q = exact.finite_horizon(model, gamma=GAMMA, horizon=HORIZON)[0, 0]
-    best = np.argmax(q)
-
-    def look(snapshot):
-        assert (snapshot.lower <= q + 1e-9).all()
-        assert snapshot.upper[best] >= q[best] - 1e-9
-
-    planner = merged(pacplan.Bracket, epsilon=0.5, merge=merge, **options)
-    plan = planner.plan(model, 0, seed=seed, callback=look)
-    assert plan.certified
-    assert q[plan.action] >= q.max() - 0.5
-
-
 NUMBERS = st.one_of(
     st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1), st.integers(0, 40).map(lambda k: k << 32)
 )

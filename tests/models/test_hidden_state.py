@@ -51,7 +51,7 @@ def exact_values(env, gamma, steps):
 @pytest.mark.parametrize(
     "planner",
     [
-        pacplan.Bracket(epsilon=0.08, delta=1e-7, gamma=0.95, horizon=3, merge="stationary"),
+        pacplan.Bracket(epsilon=0.08, delta=1e-7, gamma=0.95, horizon=3),
         pacplan.MDPGapE(epsilon=0.08, delta=1e-7, gamma=0.95, horizon=3, rewards="deterministic"),
     ],
     ids=lambda planner: planner.name,
@@ -183,7 +183,9 @@ def test_references_into_what_changes_late_are_kept():
         twin, state = copy.deepcopy(env), model.initial_state()
         for action in sequence:
             expected, _, over, _, _ = twin.step(action)
-            observation, state, _, ended = model.observe(state, action, np.random.default_rng(0))
+            observation, state, _, ended = model._restorable.observe(
+                state, action, np.random.default_rng(0)
+            )
             assert (observation, ended) == (expected, over)
 
 
@@ -355,7 +357,7 @@ def test_tables_hide_nothing(kind, message):
         pacplan.from_gymnasium(env)
     assert isinstance(
         pacplan.from_gymnasium(env, table=False, **PROMISES),
-        pacplan.models.environments.GymnasiumSimulator,
+        pacplan.models.gymnasium.GymnasiumSimulator,
     )
 
 

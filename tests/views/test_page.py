@@ -219,8 +219,6 @@ def test_the_tree_on_the_page_is_the_tree():
     ("name", "merge"),
     [
         ("mdp-gape", "depth"),
-        ("bracket", "depth"),
-        ("bracket", "stationary"),
         ("opd", "depth"),
     ],
 )

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 _SETTINGS = "epsilon|delta|gamma|horizon|thresholds|goal|merge|rewards|transitions|value_range"
 SETTINGS = tuple(_SETTINGS.split("|"))
 """Settings of planners that have an option of their own; `--option NAME=VALUE` takes the others."""
-_LIMITS = "state|seed|budget|time_limit|memory_limit|checkpoint|every|workers|runs|plans|mdps"
+_LIMITS = "planner|state|seed|budget|time_limit|memory_limit|checkpoint|every|workers|runs|plans|mdps"
 _OTHERS = "chunk|exploration|max_policies|rollout|rule|target|temperature|threshold|width"
 _FUNCTIONS = "value_bounds|policy|value"
 _CALL = r"(\b[A-Z]\w*\((?:[^()]|\([^()]*\))*\))"

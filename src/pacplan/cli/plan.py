@@ -46,8 +46,8 @@ _KNOWLEDGE = """
   the model's table
 --transitions KIND  'deterministic' if a state and action always lead to the same state, 'known' to
   read probabilities from the table
---merge WHICH  states that share what is learnt: 'stationary' (all equal ones), 'depth' (equal ones of
-  the same step) or 'tree' (none)
+--merge WHICH  of mdp-gape and opd: equal states that share what is learnt: 'tree' (none), 'depth'
+  (those of the same step) or, of opd, 'stationary' (all)
 --thresholds NAME  of mdp-gape: 'lemma' (proven, the default), 'paper', 'budget', 'published' or 'sharp'
 --option NAME=VALUE  any other setting that the planner's class takes, functions as module:name (repeat)
 """

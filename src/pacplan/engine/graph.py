@@ -1,7 +1,5 @@
 """Merging: one node for all histories that lead to the same state at the same depth.
 
-A search that also merges across depths gives all its nodes the same depth.
-
 An outcome of a pair keeps a node of its own, which holds its count and its place among the outcomes.
 Its `canonical` names the node that holds the state's actions and bounds: itself, or the first one that
 was made for the same state and depth.
@@ -38,7 +36,6 @@ class Graph(NamedTuple):
     canonical: NDArray[np.int32]  # by node
     peer: NDArray[np.int32]  # by canonical node, the next one of its depth
     heads: NDArray[np.int32]  # by depth, the first canonical node; NONE: none yet
-    pooled: bool  # whether a node stands for its state at all depths; then all have depth 0
 
 
 @inlined
@@ -60,14 +57,6 @@ def canonical(graph: Graph | None, node: int) -> int:
     if graph is None:
         return node
     return int(graph.canonical[node])
-
-
-@inlined
-def pools(graph: Graph | None) -> bool:
-    """Whether a node stands for its state at all depths."""
-    if graph is None:
-        return False
-    return graph.pooled
 
 
 @inlined
@@ -146,14 +135,13 @@ def grown(table: MergeTable, needed: int, room: MemoryBudget) -> MergeTable:
     return larger
 
 
-def empty_graph(horizon: int, pooled: bool = False) -> Graph:
+def empty_graph(horizon: int) -> Graph:
     """A graph without nodes."""
     return Graph(
         empty_table(16),
         np.zeros(0, np.int32),
         np.zeros(0, np.int32),
         np.full(horizon, NONE, np.int32),
-        pooled,
     )
 
 

@@ -3,15 +3,14 @@
 import copy
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pacplan.models import rddl
-
-Actions = tuple[Any, ...] | Callable[[Any], Sequence[Any]]
+from pacplan.models.restoring import Actions
 
 MOST_ACTIONS = 5000
 

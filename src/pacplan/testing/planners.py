@@ -150,10 +150,6 @@ PLANNERS: dict[str, PlannerEntry] = {
     for entry in (
         PlannerEntry("plan", _Chosen, _chosen, needs_chance=True),
         PlannerEntry("bracket", Bracket, _bracket, needs_chance=True),
-        PlannerEntry("bracket/depth", Bracket, _halves, {"merge": "depth"}, needs_chance=True),
-        PlannerEntry(
-            "bracket/stationary", Bracket, _halves, {"merge": "stationary"}, needs_chance=True
-        ),
         PlannerEntry("atlas", Atlas, _atlas, endless=True, stationary=True),
         PlannerEntry("canopy", Canopy, _always(below=0.5, above=0.5, upper="best")),
         PlannerEntry("mdp-gape", MDPGapE, _mdp_gape, needs_successors=True),

@@ -107,14 +107,12 @@ def _setup(model: Table, gamma: float, horizon: int, epsilon: float, delta: floa
             gamma=gamma,
             horizon=horizon,
             value_goal=False,
-            merge="tree",
             rewards="unknown",
             transitions="unknown",
             reward_range=model.reward_range,
             value_range=ANYTHING,
             may_end=model.may_end,
             successors=model.successors,
-            states=model.states,
             choices=model.max_actions,
         )
     )
@@ -165,7 +163,7 @@ def _problem(setup: Setup, gamma: float, actions: int, chance: float) -> _Proble
         evidence=evidence,
         room=1.0 - open_ - FORCED_GRID - 2.0 * FORCED_MARGIN,
         proof=math.log(setup.grid.fractions * actions / float(settings["delta_forced"])),
-        successors=int(setup.predictors["strength"][0] * 2.0),
+        successors=int(settings["strength"] * 2.0),
         discount=discount,
         sigma=sigma,
         excess=excess,

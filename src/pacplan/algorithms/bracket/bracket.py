@@ -12,7 +12,6 @@ from pacplan.algorithms.betting.returns import (
 from pacplan.algorithms.bracket.constants import TIE
 from pacplan.algorithms.bracket.estimates import (
     advice_stands,
-    refresh_arm_estimate,
     refresh_estimates,
     score_actions,
     try_new,
@@ -21,22 +20,19 @@ from pacplan.algorithms.bracket.expansion import add_unvisited, plant_root
 from pacplan.algorithms.bracket.explore import imagine, optimistic
 from pacplan.algorithms.bracket.gap_bound import largest_gap, renew_gaps_of, renew_gaps_to
 from pacplan.algorithms.bracket.outcomes import note_in_pool, note_outcome, note_reward, take_advice
-from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED, Search
+from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, Search
 from pacplan.algorithms.bracket.roulette import concluded, earn, earn_last
-from pacplan.algorithms.bracket.schedule import adapt, decide, satisfied, sweep_if_due
+from pacplan.algorithms.bracket.schedule import adapt, decide, satisfied
 from pacplan.algorithms.bracket.search import BracketSearch
 from pacplan.algorithms.bracket.state_model import pool_has_room, update_pool
 from pacplan.algorithms.bracket.upper_bound import (
     bet,
-    goes_on,
-    outcome_estimate,
     refresh_arm,
     refresh_node,
     refresh_pair,
-    renew_stake,
     says_nothing,
 )
-from pacplan.algorithms.common.base import Planner, check_stationary
+from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.confidence import (
     KNOWLEDGE,
     Knowledge,
@@ -53,7 +49,6 @@ from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE
 from pacplan.engine.curve import add_point
 from pacplan.engine.driver import Limits
-from pacplan.engine.graph import canonical, graph_has_room
 from pacplan.engine.query import Query
 from pacplan.engine.root_rules import argmax_at_random
 from pacplan.engine.tree import NONE, untried_action
@@ -69,10 +64,10 @@ class Bracket(Targeted, Planner):
     Above, U(a) holds for the optimal action because the evidence holds along one optimal policy,
     whichever it is: the evidence on all its pairs is one product of bets, each raised to the
     probability of reaching its pair, so there is no union bound over the tree. Below, L(a) comes from
-    bets on returns of episodes declared beforehand to do what seems best. In a tree the two may be
-    multiplied, which bounds how much better a may be than b by less than U(a) - L(b). The search stops
-    when that bound, for all a != b, is at most epsilon for some b, which it returns. The documentation
-    has the proof.
+    bets on returns of episodes declared beforehand to do what seems best. The two may be multiplied,
+    which bounds how much better a may be than b by less than U(a) - L(b). The search stops when that
+    bound, for all a != b, is at most epsilon for some b, which it returns. The documentation has the
+    proof.
 
     **What is guaranteed.** With probability at least 1 - delta, at all times, L(a) <= Q(a) for every
     action of the state, and Q(a*) <= U(a*) for an optimal one (the upper bound of another action may
@@ -91,13 +86,6 @@ class Bracket(Targeted, Planner):
             time limit alone, it is the smallest H with gamma^H <= 1/100.
         goal: "action", or "value": stops when the interval of the state's value is at most 2 epsilon
             wide, so that its middle, `plan.value`, is within epsilon.
-        merge: "tree": a node for every history; "depth": one for all histories that lead to the same
-            state at the same depth; "stationary": one for each state, and what is seen of it at any
-            depth is evidence for all depths (so the model is asked for the actions of every state seen,
-            and your `value_bounds` for every state and number of steps, even after the last step). The
-            upper bounds of merged nodes are renewed only at intervals, by a sweep over the whole graph
-            whenever the calls have grown by 5 %. Exploring then calls one pair at a time, in any state
-            seen so far, since the way to it is mostly known.
         rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit reveals it
             (checked on every visit); "known": taken from the model's table.
         transitions: "unknown"; "deterministic": every pair has one successor (checked); "known": taken
@@ -129,7 +117,6 @@ class Bracket(Targeted, Planner):
         gamma: float,
         horizon: int | None = None,
         goal: Literal["action", "value"] = "action",
-        merge: Literal["tree", "depth", "stationary"] = "tree",
         rewards: Knowledge = "unknown",
         transitions: Knowledge = "unknown",
         target: Literal["horizon", "infinite"] = "horizon",
@@ -144,7 +131,6 @@ class Bracket(Targeted, Planner):
         self.delta = checks.probability("delta", delta)
         self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
         self.goal = checks.choice("goal", goal, ("action", "value"))
-        self.merge = checks.choice("merge", merge, ("tree", "depth", "stationary"))
         self.rewards = checks.choice("rewards", rewards, KNOWLEDGE)
         self.transitions = checks.choice("transitions", transitions, KNOWLEDGE)
         self.target = checks.choice("target", target, ("horizon", "infinite"))
@@ -165,10 +151,6 @@ class Bracket(Targeted, Planner):
         model = query.model
         check_stops(self.epsilon, limits)
         check_known(self, model)
-        if self.merge == "stationary":
-            check_stationary(
-                model, "a state and action may have another law at every step; use merge='depth'"
-            )
         self.check_reach(model, limits.budget)
         one = self.horizon_for(model, limits.budget) == 1 or model.successors == 1
         if self.rewards != "unknown" and (one or self.transitions != "unknown"):
@@ -195,7 +177,6 @@ def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
 @episodes.finished.register(Search)
 def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
     """Stop when some b has a gap of at most epsilon (`gap_bound.py`)."""
-    sweep_if_due(search, search.graph, model, most_calls)
     return satisfied(search)
 
 
@@ -207,9 +188,9 @@ def _begin_episode(search: Any, model: Any, ties: Any) -> None:
     lambda of the action to be played follows the evidence.
     """
     update_pool(search)
-    decide(search, search.graph, ties)
-    imagine(search, search.graph, ties)
-    adapt(search, search.graph, model)
+    decide(search, ties)
+    imagine(search, ties)
+    adapt(search, model)
 
 
 @episodes.select.register(Search)
@@ -226,7 +207,7 @@ def _select(search: Any, at: int, h: int, ties: Any) -> int:
     count = score_actions(search, at, h) if decision.kind == EXPLOIT else 0
     if count > 0:
         return _exploited(search, at, h, count, ties)
-    link = optimistic(search, at, h, ties)
+    link = optimistic(search, at, ties)
     if link == NONE:
         link = add_unvisited(search, at, untried_action(search.tree, at, ties), h)
     return int(link)
@@ -266,20 +247,18 @@ def _transition(
 ) -> tuple[int, int]:
     """Bet on the call of a pair: on x = r - d(s'), reward and successor together.
 
-    What was known before the call fixes d = gamma (max g - g) and whether the episode is cut off after
-    it; g is f, or what f may be in the end.
+    What was known before the call fixes d = gamma (max f - f) and whether the episode is cut off after
+    it.
     """
     at, link, reward = search.path[h].node, search.path[h].pair, search.path[h].reward
     settings, pair, decision = search.settings[0], search.tree.pairs[link], search.decision[0]
-    # In a graph an exploring episode makes one call.
-    only = search.graph is not None and h == decision.target
-    cut = decision.kind == EXPLORE and (pair.n < settings.cut or only)
+    cut = decision.kind == EXPLORE and pair.n < settings.cut
     x = settings.offset + settings.slope * reward
     status = note_reward(search, at, link, h, reward, x)
     if status != CHUNK_DONE:
         return NONE, status
     child, drift = NONE, 0.0
-    if goes_on(search, h):
+    if h + 1 < settings.horizon:
         child, drift, status = note_outcome(search, model, at, link, h, successor, ended)
         if status != CHUNK_DONE:
             return NONE, status
@@ -292,51 +271,26 @@ def _transition(
         return child, episodes.BREAK_OFF
     if ended or h + 1 == settings.horizon:
         return child, CHUNK_DONE
-    if concluded(search, h + 1, outcome_estimate(search, child, h), ties):
+    if concluded(search, h + 1, search.tree.nodes[child].estimate, ties):
         return child, episodes.CONCLUDE
     return child, take_advice(search, model, h, child)
 
 
-@episodes.acting_node.register(Search)
-def _acting_node(search: Any, node: int) -> int:
-    return canonical(search.graph, node)
-
-
 @episodes.update.register(Search)
 def _update(search: Any, model: Any, length: int, ties: Any) -> None:
-    """Renew W and the estimates on the path, from the last step to the first, and U of its action.
-
-    In a graph, steps that were imagined wait for the next sweep.
-    """
-    decision = search.decision[0]
-    first = 0 if search.graph is None else max(decision.target, 0)
-    for h in range(length - 1, first - 1, -1):
-        at, link = search.path[h].node, search.path[h].pair
-        _refresh_bounds(search, search.graph, model, at, link, h)
-        refresh_estimates(search, at, link, h)
-    refresh_arm_estimate(search, decision.play)
-    _refresh_tree_arm(search, search.graph, decision.play)
-
-
-@inlined
-def _refresh_bounds(search: Any, graph: Any, model: Any, at: int, link: int, h: int) -> None:
-    """Renew W of a pair on the path, and f of its node; not in a row of forced episodes in a graph."""
+    """Renew W and the estimates on the path, from the last step to the first, then U and the gaps."""
     decision = search.decision[0]
     penalty = search.root[decision.play].penalty
-    if graph is not None and decision.kind == FORCED:
-        renew_stake(search, link, h, penalty)
-    else:
+    for h in range(length - 1, -1, -1):
+        at, link = search.path[h].node, search.path[h].pair
         # Nothing was bet on steps that were imagined.
         refresh_pair(search, model, at, link, h, penalty, h < decision.target)
-        refresh_node(search, at, h)
-
-
-@inlined
-def _refresh_tree_arm(search: Any, graph: Any, play: int) -> None:
-    """In a tree all W are up to date after a visit; see `sweep_if_due` for the others."""
-    if graph is None:
-        refresh_arm(search, play)
-        renew_gaps_to(search, play)
+        refresh_node(search, at)
+        refresh_estimates(search, at, link, h)
+    arm = search.root[decision.play]
+    arm.estimate = search.tree.pairs[arm.pair].estimate
+    refresh_arm(search, decision.play)
+    renew_gaps_to(search, decision.play)
 
 
 @episodes.backup.register(Search)
@@ -364,7 +318,6 @@ def _has_room(search: Any) -> bool:
     return bool(
         search.bets.shape[0] >= search.tree.pairs.size
         and search.scratch.size > settings.widest + settings.horizon
-        and graph_has_room(search.graph, settings.horizon)
         and pool_has_room(search.pool, settings.horizon, settings.most_actions)
         and accounts_have_room(search)
     )

@@ -18,19 +18,17 @@ JOINT_BELOW = 0.1  # of the process, for the bounds from below alone
 JOINT_ABOVE = 0.2  # of the remainder, for the bounds from above alone
 
 # What a search may leave open, in parts of epsilon. Their sum must be below 1 (ends).
-PENALTY, MERGED_PENALTY = 0.2, 0.36  # kappa_0 = this / (log(1/delta_s) + C_0)
+PENALTY = 0.2  # kappa_0 = this / (log(1/delta_s) + C_0)
 SETTLED = 1.1  # lambda ends at most this factor above its least
 STAKES_OPEN = 0.25  # what bets with a largest stake cannot find
 SOLVER_OPEN = 0.05  # the first maximum of W, over all steps of a path ...
 SOLVER_LEAST = 1e-3  # ... and never more than this for one
-_LEFT_OPEN = max(SETTLED * PENALTY, MERGED_PENALTY) + STAKES_OPEN + SOLVER_OPEN
+_LEFT_OPEN = SETTLED * PENALTY + STAKES_OPEN + SOLVER_OPEN
 assert _LEFT_OPEN + FORCED_GRID + 2.0 * FORCED_MARGIN < 1.0
 
-# The cash of a pair, which is never staked: 1 - RISK max(RISK_DECAY^h, LEAST_RISK), or POOLED_CASH.
-RISK = {"tree": 0.8, "depth": 0.65}
-RISK_DECAY = 0.8
+# The cash of a pair, which is never staked: 1 - RISK max(RISK_DECAY^h, LEAST_RISK).
+RISK, RISK_DECAY = 0.8, 0.8
 LEAST_RISK = 1e-6  # less would be lost in rounding
-POOLED_CASH = 0.5
 
 # lambda follows the evidence (`schedule.adapt`).
 LEAST_ASKED = 1.0  # evidence that is asked for from above, in nats, however much was won below
@@ -40,38 +38,31 @@ MOST_CHANGE = 2.0  # factor by which it changes at once
 LARGEST = 2.0  # the largest lambda at first, over kappa_0 sigma_H (ends) ...
 SETTLING_CALLS = 25.0  # ... which falls on this scale, as one over a square root (ends)
 
-# In a graph, bets go by what f may be when the search ends: its surplus over an estimate is expected to
-# shrink as that of the root's action will, until it is this many times what is left open then.
-FINAL_SURPLUS = 1.5
-
 # Which episode comes next (`schedule.decide`).
 CUT = 10  # an exploring episode goes no further than a pair with fewer visits than this ...
 ANYTIME_CUT = 3  # ... or this, if there is no gap to stop at
-WORTH_CALLING = 0.2  # in a tree its calls begin where one is worth this part of the best on its way
+WORTH_CALLING = 0.2  # its calls begin where one is worth this part of the best on its way
 EXPLOIT_COST = 1.4  # of an exploit episode, relative to the calls that it has on average ...
 JOINT_EXPLOIT_COST = 1.1  # ... or this, if one process of bets serves both sides
 EXPLORE_GAIN = 0.35  # part of the width above an estimate that exploring can take off
 EXPLORE_START = 6.0  # calls credited to every action at the start
 TIED = 0.1  # part of epsilon within which upper bounds are tied
 LEAST_WIDTH = 1e-3  # part of epsilon that stands for widths below it
-FORCED_EVERY = 100  # episodes in a tree, of which the last is forced (ends) ...
-FORCED_SHARE = 0.01  # ... and calls in a graph that are, in rows after its sweeps (ends)
-SWEEP_GROWTH, SWEEP_CALLS = 1.05, 20  # of the calls, between two sweeps of a graph (ends)
+FORCED_EVERY = 100  # episodes, of which the last is forced (ends)
 TIE = 1e-12  # bounds and estimates that differ by less are tied
 
 # Which exploit episodes go on (`roulette`).
 ROULETTE_DEPTH = 3  # the first depth before which roulette is played
 ROULETTE_POWER = 2.0 / 3.0  # of gamma: the least probability of going on
 
-# What exploit episodes in a tree try (`estimates.try_new`).
+# What exploit episodes try (`estimates.try_new`).
 CURIOSITY = 0.4  # what a pair never seen may exceed its estimate by, over sigma, in the first of them
 HASTE = 3.0  # sigma/epsilon up to which there is no time for it
 
-# Bets on returns (`pacplan.algorithms.common.returns`).
-STEADY_HORIZON = 2  # steps up to which, in a tree, returns hardly improve as the search learns
-FIRST_ACCOUNTS = 1 << 18  # bytes for accounts before any is opened; few actions ever bet
+# Bets on returns (`pacplan.algorithms.betting.returns`).
+STEADY_HORIZON = 2  # steps up to which returns hardly improve as the search learns
 
-# Estimates, and the pool of what was seen by state, which steers them (`pool`).
+# Estimates, and the model of what was seen by state, which steers them (`state_model`).
 PRIOR = 0.6  # value of what was never seen, relative to the largest, at first ...
 PRIOR_LEAST, PRIOR_SLOPE = 0.45, 0.7  # ... and then by the mean reward seen ...
 PRIOR_REWARDS, PRIOR_COUNT = 4.0, 20.0  # ... which begins as the ratio of these
@@ -87,5 +78,5 @@ GUESS_WEIGHT = 1.0  # calls in a state that a guess of its value is worth
 ADVICE = 0.5  # by how much the best estimate may exceed that of the advised action, over sigma, if new
 SMALL_COUNTS = 4096  # visits up to which n log n is tabulated
 
-# Discount and strength of those who predict outcomes, if B is not known (Pitman and Yor's).
-PREDICTORS = ((0.5, 0.1),)
+# Discount and strength of predictions of outcomes, if B is not known (Pitman and Yor's).
+DISCOUNT, STRENGTH = 0.5, 0.1

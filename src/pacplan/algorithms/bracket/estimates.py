@@ -8,7 +8,6 @@ import numpy as np
 from pacplan.algorithms.bracket.constants import ADVICE, CURIOSITY, POOL_WEIGHT
 from pacplan.algorithms.bracket.state_model import pooled_value, refresh
 from pacplan.compiled.jit import inlined
-from pacplan.engine.graph import canonical, pools
 from pacplan.engine.root_rules import largest
 from pacplan.engine.tree import NONE
 
@@ -29,11 +28,9 @@ def score_actions(search: Any, at: int, h: int) -> int:
     link = node.first
     while link != NONE:
         pair = tree.pairs[link]
-        if not pools(search.graph):
-            # What was seen after this history counts more than what the pool says of its state.
-            pooled = search.scratch.score[pair.action]
-            weight = pair.n + POOL_WEIGHT
-            search.scratch.score[pair.action] = (pair.n * pair.estimate + POOL_WEIGHT * pooled) / weight
+        # What was seen after this history counts more than what the pool says of its state.
+        pooled, weight = search.scratch.score[pair.action], pair.n + POOL_WEIGHT
+        search.scratch.score[pair.action] = (pair.n * pair.estimate + POOL_WEIGHT * pooled) / weight
         search.scratch.link[pair.action] = link
         link = pair.sibling
     return int(node.actions)
@@ -93,7 +90,7 @@ def _estimate_pair(search: Any, link: int, h: int) -> None:
         outcome = pair.child
         while outcome != NONE:
             node = tree.nodes[outcome]
-            total += node.count * tree.nodes[canonical(search.graph, outcome)].estimate
+            total += node.count * node.estimate
             outcome = node.sibling
         estimate += settings.gamma * total / pair.n
     pair.estimate = estimate
@@ -123,17 +120,5 @@ def refresh_estimates(search: Any, at: int, link: int, h: int) -> None:
         gamma, steps = search.settings[0].gamma, search.steps
         left = search.settings[0].horizon - h
         refresh(search.pool, place, left, gamma, steps.prior, steps.ended)
-    if not pools(search.graph):
-        _estimate_pair(search, link, h)
-        _estimate_node(search, at, h)
-
-
-@inlined
-def refresh_arm_estimate(search: Any, action: int) -> None:
-    """Renew the estimate of an action of the root that was played."""
-    arm = search.root[action]
-    if pools(search.graph):
-        place = search.tree.nodes[0].place
-        arm.estimate = pooled_estimate(search, place, action, search.settings[0].horizon)
-    else:
-        arm.estimate = search.tree.pairs[arm.pair].estimate
+    _estimate_pair(search, link, h)
+    _estimate_node(search, at, h)

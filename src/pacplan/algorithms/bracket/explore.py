@@ -1,10 +1,9 @@
 """Where exploring goes: by the largest W, to where a call is worth most on that way.
 
-Most pairs on the way are known well: in a graph because other ways lead to the same states, in a tree
-because they lie near the root. So an exploring episode is first imagined, with outcomes drawn by how
-often they were seen. In a graph the pair whose call takes most off the bound is the only one called.
-In a tree calls begin at the first pair that is worth a fair part of that, until one is new.
-Which pair is called next may depend on all that was seen, so no bound depends on this.
+Most pairs near the root are known well. So an exploring episode is first imagined, with outcomes drawn
+by how often they were seen. Calls begin at the first pair that is worth a fair part of the best on its
+way, until one is new. Which pair is called next may depend on all that was seen, so no bound depends
+on this.
 """
 
 from typing import Any
@@ -14,24 +13,22 @@ import numpy as np
 from pacplan.algorithms.bracket.constants import LEAST_WIDTH, TIE, WORTH_CALLING
 from pacplan.algorithms.bracket.estimates import pooled_estimate
 from pacplan.algorithms.bracket.records import EXPLORE
-from pacplan.algorithms.bracket.upper_bound import column, goes_on, outcome_value, says_nothing
+from pacplan.algorithms.bracket.upper_bound import says_nothing
 from pacplan.compiled.jit import called, inlined
-from pacplan.engine.graph import Graph, canonical
 from pacplan.engine.root_rules import largest
 from pacplan.engine.tree import NONE
 
 
 @inlined
-def optimistic(search: Any, at: int, h: int, ties: Any) -> int:
+def optimistic(search: Any, at: int, ties: Any) -> int:
     """The pair with the largest W, or NONE for an action never tried; ties at random."""
-    tree, bounds, place = search.tree, search.bounds, column(search.graph, h)
-    node = tree.nodes[at]
+    tree, node = search.tree, search.tree.nodes[at]
     tied = node.actions - node.tried
-    best = bounds.caps[at, place] if tied > 0 else -np.inf
+    best = node.cap if tied > 0 else -np.inf
     chosen = NONE
     link = node.first
     while link != NONE:
-        upper = bounds.pairs[link, place]
+        upper = tree.pairs[link].upper
         if upper > best + TIE:
             best = upper
             chosen = link
@@ -49,25 +46,22 @@ def _surplus(search: Any, link: int, h: int) -> float:
     """By how much W of a pair exceeds what was seen of it, with the f of what it led to."""
     tree, settings, pair = search.tree, search.settings[0], search.tree.pairs[link]
     seen = pair.reward if settings.told else pair.reward / pair.n
-    outcome = pair.child if goes_on(search, h) else NONE
+    outcome = pair.child if h + 1 < settings.horizon else NONE
     while outcome != NONE:
-        share = tree.nodes[outcome].count / pair.n
-        seen += settings.gamma * share * outcome_value(search.graph, search.bounds, outcome, h)
-        outcome = tree.nodes[outcome].sibling
-    return float(search.bounds.pairs[link, column(search.graph, h)] - seen)
+        node = tree.nodes[outcome]
+        seen += settings.gamma * (node.count / pair.n) * node.upper
+        outcome = node.sibling
+    return float(pair.upper - seen)
 
 
 @inlined
 def _width(search: Any, at: int, link: int, h: int) -> float:
     """By how much W of a pair exceeds its estimate, all below it included; NONE is one never tried."""
-    node, bounds, place = search.tree.nodes[at], search.bounds, column(search.graph, h)
-    upper, estimate = bounds.caps[at, place], search.steps.prior[search.settings[0].horizon - h]
-    if link != NONE:
-        upper = bounds.pairs[link, place]
-        estimate = pooled_estimate(
-            search, node.place, search.tree.pairs[link].action, search.settings[0].horizon - h
-        )
-    return float(upper - estimate)
+    node, left = search.tree.nodes[at], search.settings[0].horizon - h
+    if link == NONE:
+        return float(node.cap - search.steps.prior[left])
+    pair = search.tree.pairs[link]
+    return float(pair.upper - pooled_estimate(search, node.place, pair.action, left))
 
 
 @inlined
@@ -80,13 +74,13 @@ def _next_node(search: Any, link: int, ties: Any) -> int:
         node = tree.nodes[outcome]
         left -= node.count
         if left < 0.0:
-            return NONE if node.actions == 0 else canonical(search.graph, outcome)
+            return NONE if node.actions == 0 else int(outcome)
         outcome = node.sibling
     return NONE
 
 
 @inlined
-def imagine(search: Any, graph: Graph | None, ties: Any) -> None:
+def imagine(search: Any, ties: Any) -> None:
     """Imagine an exploring episode, into `path`, and choose the step at which its calls begin."""
     decision, gains = search.decision[0], search.scratch.score
     decision.target = NONE
@@ -94,7 +88,7 @@ def imagine(search: Any, graph: Graph | None, ties: Any) -> None:
         return
     steps = _imagine_episode(search, ties)
     if steps > 0:
-        least = largest(gains[:steps]) * (WORTH_CALLING if graph is None else 1.0)
+        least = largest(gains[:steps]) * WORTH_CALLING
         decision.target = 0
         while gains[decision.target] < least:
             decision.target += 1
@@ -113,7 +107,7 @@ def _imagine_episode(search: Any, ties: Any) -> int:
     for h in range(settings.horizon):
         node, step = tree.nodes[at], search.path[h]
         node.reached += discount
-        step.pair = search.root[decision.play].pair if h == 0 else optimistic(search, at, h, ties)
+        step.pair = search.root[decision.play].pair if h == 0 else optimistic(search, at, ties)
         if h + 1 == settings.horizon and step.pair != NONE and says_nothing(search, step.pair):
             return h
         n = 0 if step.pair == NONE else tree.pairs[step.pair].n

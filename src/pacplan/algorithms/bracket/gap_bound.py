@@ -49,7 +49,7 @@ def _renew_gap(search: Any, rival: int, action: int) -> None:
             won = here
     if action == search.decision[0].best:
         other.asked = max(settings.log_joint - won, LEAST_ASKED)
-    gap = search.bounds.pairs[other.pair, 0] + penalty * settings.log_joint - least
+    gap = search.tree.pairs[other.pair].upper + penalty * settings.log_joint - least
     search.gaps[arm.account, rival] = min(search.gaps[arm.account, rival], gap)
 
 

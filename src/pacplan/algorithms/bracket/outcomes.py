@@ -5,15 +5,7 @@ from typing import Any
 from pacplan.algorithms.betting.returns import raise_floor
 from pacplan.algorithms.bracket.expansion import settle
 from pacplan.algorithms.bracket.state_model import ENDED, find_place, record
-from pacplan.algorithms.bracket.upper_bound import (
-    add_drifts,
-    best_outcome,
-    bet_depth,
-    final_part,
-    final_value,
-    predict,
-    unseen_value,
-)
+from pacplan.algorithms.bracket.upper_bound import add_drifts, best_outcome, predict
 from pacplan.compiled.jit import inlined
 from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
 from pacplan.engine.graph import find
@@ -45,20 +37,18 @@ def note_outcome(
 ) -> tuple[int, float, int]:
     """The node of an outcome, made if it is new; its d; and a status."""
     learns, gamma = search.settings[0].learns, search.settings[0].gamma
-    by, part = bet_depth(search, h), final_part(search)
-    top, seen = best_outcome(search, link, by, part)
+    most = search.levels[h + 1].span
+    top, seen = best_outcome(search, link, h, most)
     if learns:
-        add_drifts(search, link, by, part, top, seen)
-    after = unseen_value(search, h)
-    child, new, status = follow(search, model, at, link, successor, ended, h, after, 0.0)
+        add_drifts(search, link, most, top, seen)
+    child, new, status = follow(search, model, at, link, successor, ended, h, most, 0.0)
     if status != CHUNK_DONE:
         return NONE, 0.0, status
     drift = 0.0
     if learns:
         predict(search, link, search.tree.nodes[child].count, seen)
         # A new outcome was still unseen when d was fixed.
-        g = unseen_value(search, by) if new else final_value(search, child, by, part)
-        drift = gamma * (top - g)
+        drift = gamma * (top - (most if new else min(search.tree.nodes[child].upper, most)))
     if new:
         status = settle(search, model, at, child, h, link, seen + 1, ended)
     search.tree.nodes[child].count += 1

@@ -3,7 +3,7 @@
 Everything is in units in which a step pays between 0 and 1 (docs/bracket.md, "Units").
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from pacplan.algorithms.betting.returns import ACCOUNT_FIELDS
 from pacplan.algorithms.betting.settings import BETTING_FIELDS
 from pacplan.algorithms.bracket.state_model import Pool
-from pacplan.engine.graph import Graph
 from pacplan.engine.search import kernel_arrays
 from pacplan.engine.tree import LINKS, NODE_FIELDS
 
-# A state of the tree. Its bounds lie in a table of their own.
+# A state of the tree; its `upper` is f, the largest W of its actions.
 NODE = np.dtype(
     [
         *NODE_FIELDS,
+        ("cap", np.float64),  # the largest value: the span, or less if the user knows
         ("estimate", np.float64),
         ("drift", np.float64),  # sum over the parent's draws of d
         ("reached", np.float64),  # discounted number of exploring episodes that came here
-        ("evidence", np.float64),  # in trees: of the action with the largest W
+        ("evidence", np.float64),  # of the action with the largest W
         ("price", np.float64),  # of its share of delta_p (`expansion._share_price`); 0 if it has none
         ("place", np.int32),  # in the pool
         ("branch", np.int32),  # action of the root that leads here
@@ -31,15 +31,17 @@ NODE = np.dtype(
     align=True,
 )
 
-# A state and action, e. Its W and the bets on it lie in tables of their own.
+# A state and action, e. The bets on it lie in a table of their own.
 PAIR = np.dtype(
     [
+        ("upper", np.float64),  # W
         ("estimate", np.float64),
         ("reward", np.float64),  # sum of rewards; the reward itself if one visit reveals it
         ("stake", np.float64),  # max_y [ y - penalty log M(y) ], as last found ...
         ("guess", np.float64),  # ... and where
         ("drift", np.float64),  # sum of d of an unseen outcome
-        ("evidence", np.float64),  # in trees: log M here and, on average, below
+        ("predicted", np.float64),  # log of the probability that predictions gave to its outcomes
+        ("evidence", np.float64),  # log M here and, on average, below
         *LINKS,
     ],
     align=True,
@@ -64,7 +66,7 @@ LEVEL = np.dtype(
     [
         ("span", np.float64),  # sigma_(H-h), the largest value
         ("cash", np.float64),  # c_h
-        ("weight", np.float64),  # of lambda: gamma^-h, or 1/sigma_H if evidence is pooled
+        ("weight", np.float64),  # of lambda: gamma^-h
         ("excess", np.float64),  # weight times C_h: by how much W may exceed the span, over lambda
         ("tolerance", np.float64),  # of the first maximum
         ("price", np.float64),  # of the set of transitions, before the node's own
@@ -84,6 +86,10 @@ SETTINGS = np.dtype(
         ("go_on", np.float64),  # probability of going on, where roulette is played
         ("exploit_cost", np.float64),  # of an exploit episode, roughly in calls
         ("curious", np.float64),  # exploit episodes after which they try half as much; 0 if nothing
+        ("discount", np.float64),  # for predictions of outcomes (`upper_bound.predict`)
+        ("strength", np.float64),
+        ("fresh", np.float64),
+        ("fresher", np.float64),
         ("least_count", np.int64),  # calls that an outcome has before it counts in the ball
         ("widest", np.int64),  # most outcomes seen of a pair
         ("cut", np.int64),  # an exploring episode ends after a pair with fewer visits
@@ -98,30 +104,12 @@ SETTINGS = np.dtype(
         ("same_actions", np.bool_),
         ("value_goal", np.bool_),
         ("guided", np.bool_),  # whether the user gave a policy
-        ("due", np.int64),  # calls at the next sweep of a graph ...
-        ("swept", np.int64),  # ... and at the last one
-        ("owed", np.float64),  # calls of forced episodes that the calls before it have earned
-        ("row", np.int64),  # forced episodes that are still to follow the last sweep
     ],
     align=True,
 )
 
-# By steps to go, 0..H: the largest value, the (learnt) value of an unknown state, that of the end, and
-# how many states were found, if nodes are merged.
-STEPS = np.dtype(
-    [("sigma", np.float64), ("prior", np.float64), ("ended", np.float64), ("found", np.int64)]
-)
-
-# A way to predict outcomes after n calls with m different ones: one seen c times has the probability
-# (c - discount) / (n + strength), a new one (fresh + fresher m) / (n + strength).
-PREDICTOR = np.dtype(
-    [
-        ("discount", np.float64),
-        ("strength", np.float64),
-        ("fresh", np.float64),
-        ("fresher", np.float64),
-    ]
-)
+# By steps to go, 0..H: the largest value, the (learnt) value of an unknown state, that of the end.
+STEPS = np.dtype([("sigma", np.float64), ("prior", np.float64), ("ended", np.float64)])
 
 # Workspace: a distribution and values on it; scores of actions or steps, and pairs; terms of a sum.
 SCRATCH = np.dtype(
@@ -154,21 +142,11 @@ DECISION = np.dtype(
 )
 
 
-class Bounds(NamedTuple):
-    """Upper bounds: one column per depth if nodes and pairs stand for all depths, else a single one."""
-
-    nodes: NDArray[np.float64]  # f: the largest W of a state's actions
-    caps: NDArray[np.float64]  # largest value of a state: the span, or less if the user knows
-    pairs: NDArray[np.float64]  # W
-
-
 @kernel_arrays
 class Search:
     """What Bracket's episodes work on."""
 
     points: NDArray[np.float64]  # of the curve
-    graph: Graph | None  # None if nodes are not merged
-    bounds: Bounds
     bets: NDArray[np.float64]  # bets[pair, j]: S_j, on its weight
     opening: NDArray[np.float64]  # what S_j starts from
     stakes: NDArray[np.float64]  # stakes[h, j]: a_j
@@ -176,8 +154,6 @@ class Search:
     settings: Any  # one record of SETTINGS
     levels: Any  # records of LEVEL
     steps: Any  # records of STEPS
-    predictors: Any  # records of PREDICTOR
-    predicted: NDArray[np.float64]  # predicted[pair, q]: log of what a predictor gave to its outcomes
     entropies: NDArray[np.float64]  # n log n for small n
     root: Any  # records of ARM
     moments: Any  # moments[action, q], records of MOMENTS

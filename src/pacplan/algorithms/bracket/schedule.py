@@ -10,7 +10,6 @@ from pacplan.algorithms.bracket.constants import (
     EXPLORE_GAIN,
     EXPLORE_START,
     FORCED_EVERY,
-    FORCED_SHARE,
     LARGEST,
     LEAST_WIDTH,
     MOST_CHANGE,
@@ -18,8 +17,6 @@ from pacplan.algorithms.bracket.constants import (
     REBUILD_GROWTH,
     SETTLED,
     SETTLING_CALLS,
-    SWEEP_CALLS,
-    SWEEP_GROWTH,
     TIE,
     TIED,
 )
@@ -35,7 +32,6 @@ from pacplan.algorithms.bracket.roulette import begin
 from pacplan.algorithms.bracket.upper_bound import refresh_arm, refresh_node, refresh_pair
 from pacplan.compiled.jit import called, inlined
 from pacplan.engine.calls import halted
-from pacplan.engine.graph import Graph, pools
 from pacplan.engine.root_rules import argmax_at_random, largest, least_gap
 from pacplan.engine.tree import NONE
 from pacplan.models.handles import NO_ADVICE
@@ -65,7 +61,7 @@ def satisfied(search: Any) -> bool:
 
 
 @called
-def decide(search: Any, graph: Graph | None, ties: Any) -> None:
+def decide(search: Any, ties: Any) -> None:
     """Choose the next episode: exploit the best estimate, or explore what keeps the gap open."""
     root, settings, decision = search.root, search.settings[0], search.decision[0]
     best = argmax_at_random(root.estimate, NONE, TIE, ties)
@@ -76,14 +72,14 @@ def decide(search: Any, graph: Graph | None, ties: Any) -> None:
         rival = argmax_at_random(root.upper, NONE, TIE, ties)
     elif root.size > 1:
         rival = strongest_rival(search, best, ties)
-    if _forced_next(search, graph):
+    if (search.report[0].episodes + 1) % FORCED_EVERY == 0:
         decision.kind = FORCED
         decision.play = argmax_at_random(root.upper, NONE, TIE, ties)
     elif rival == NONE:
         decision.kind = EXPLOIT
         decision.play = best
-    elif settings.epsilon == 0.0 and _explores_next(search, graph):
-        # There is no gap to stop at: exploring the wider of the two serves the choice more.
+    elif settings.epsilon == 0.0 and search.report[0].episodes % 2 != 0:
+        # There is no gap to stop at: every other episode explores the wider of the two.
         decision.kind = EXPLORE
         wide = root[best].upper - root[best].estimate > root[rival].upper - root[rival].estimate
         decision.play = best if wide else rival
@@ -100,28 +96,6 @@ def decide(search: Any, graph: Graph | None, ties: Any) -> None:
         and decision.kind == EXPLOIT
         and follows(root[decision.play], search.moments[decision.play, NEWEST.size - 1].spread)
     )
-
-
-@inlined
-def _forced_next(search: Any, graph: Graph | None) -> bool:
-    """Whether the next episode is a forced one."""
-    settings = search.settings[0]
-    if graph is None:
-        return bool((search.report[0].episodes + 1) % FORCED_EVERY == 0)
-    if settings.row == 0:
-        return False
-    settings.row -= 1
-    return True
-
-
-@inlined
-def _explores_next(search: Any, graph: Graph | None) -> bool:
-    """Whether it is exploring's turn, which has half of the episodes; in a graph, of the calls."""
-    report = search.report[0]
-    if graph is None:
-        return bool(report.episodes % 2 != 0)
-    # Every exploring episode has come to the root, and made one call.
-    return bool(2.0 * search.tree.nodes[0].reached < report.calls)
 
 
 @inlined
@@ -175,20 +149,18 @@ def _wanted_penalty(search: Any, action: int) -> float:
 
 
 @called
-def adapt(search: Any, graph: Graph | None, model: Any) -> None:
-    """Let the lambda of the action to be played next follow the evidence; in a graph it is fixed.
+def adapt(search: Any, model: Any) -> None:
+    """Let the lambda of the action to be played next follow the evidence.
 
     Every lambda is valid at all times, on one event; but all W of a branch must share one lambda, so
     they are renewed.
     """
-    if graph is not None:
-        return
     tree, settings, play = search.tree, search.settings[0], search.decision[0].play
     arm = search.root[play]
     for action in range(search.root.size):
         if search.root[action].stale:
             _rebuild(search, model, action)
-    if settings.log_share == 0.0 or arm.pair == NONE or tree.pairs[arm.pair].n == 0:
+    if arm.pair == NONE or tree.pairs[arm.pair].n == 0:
         return
     if search.calls[play] < REBUILD_GROWTH * arm.rebuilt:
         return
@@ -214,64 +186,15 @@ def _rebuild(search: Any, model: Any, play: int) -> None:
         if halted(search):
             return
         node = tree.nodes[at]
-        if at == 0 or (node.branch == play and node.actions > 0):
-            first = arm.pair if at == 0 else node.first
-            _renew(search, model, at, first, at > 0, node.depth, arm.penalty, False)
+        if at != 0 and (node.branch != play or node.actions == 0):
+            continue
+        link = arm.pair if at == 0 else node.first
+        while link != NONE:
+            pair = tree.pairs[link]
+            if pair.n > 0:
+                refresh_pair(search, model, at, link, node.depth, arm.penalty, False)
+            link = pair.sibling if at != 0 else NONE
+        refresh_node(search, at)
     arm.stale = False
     refresh_arm(search, play)
     renew_gaps_to(search, play)
-
-
-@called
-def _renew(
-    search: Any,
-    model: Any,
-    at: int,
-    first: int,
-    others: bool,
-    h: int,
-    penalty: float,
-    renewed: bool,
-) -> None:
-    """Renew W of a pair of a node at depth h, and of the `others` after it in the list; then f."""
-    tree = search.tree
-    link = first
-    while link != NONE:
-        if tree.pairs[link].n > 0:
-            refresh_pair(search, model, at, link, h, penalty, renewed)
-        link = tree.pairs[link].sibling if others else NONE
-    refresh_node(search, at, h)
-
-
-@inlined
-def sweep_if_due(search: Any, graph: Graph | None, model: Any, most_calls: int) -> None:
-    """Renew all W of a merged graph, from the last step to the first, and U with them.
-
-    All evidence behind one bound must date from the same time. In a tree, all W above a visit are
-    renewed with it; in a graph, those on other paths to the same state are not.
-    """
-    if graph is None:
-        return
-    settings, calls = search.settings[0], search.report[0].calls
-    if calls < min(settings.due, most_calls) or calls == settings.swept:
-        return
-    # A row of forced episodes goes by what one sweep has left.
-    if settings.row > 0 and calls < most_calls:
-        return
-    for h in range(settings.horizon - 1, -1, -1):
-        at = graph.heads[0 if pools(graph) else h]
-        while at != NONE:
-            if halted(search):
-                return
-            # Every visit renewed its own first maximum.
-            _renew(search, model, at, search.tree.nodes[at].first, True, h, settings.least, True)
-            at = graph.peer[at]
-    for action in range(search.root.size):
-        refresh_arm(search, action)
-    # Only now: a sweep that was halted is made again if the search goes on.
-    settings.owed += FORCED_SHARE * (calls - max(settings.swept, 0))
-    row = int(settings.owed / settings.horizon)
-    settings.owed -= row * settings.horizon
-    settings.row += row
-    settings.swept = calls
-    settings.due = int(SWEEP_GROWTH * calls) + SWEEP_CALLS

@@ -20,14 +20,12 @@ from pacplan.algorithms.bracket.records import (
     NODE,
     PAIR,
     SCRATCH,
-    Bounds,
     Search,
 )
 from pacplan.algorithms.bracket.settings import Task, setup_of
 from pacplan.algorithms.bracket.state_model import empty_pool, grown_pool
 from pacplan.algorithms.common.plans import within
 from pacplan.engine.driver import Snapshot
-from pacplan.engine.graph import empty_graph
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
@@ -42,8 +40,8 @@ class BracketSearch(KernelSearch):
     """One search: the tree with its bets, the root's accounts, and the pool."""
 
     notes = False
-    grows = {"bets": "pairs", "predicted": "pairs"}  # noqa: RUF012
-    derived = frozenset({"opening", "stakes", "entropies", "predictors", "levels"})
+    grows = {"bets": "pairs"}  # noqa: RUF012
+    derived = frozenset({"opening", "stakes", "entropies", "levels"})
 
     def __init__(self, planner: "Bracket", query: Query, session: Session) -> None:
         model, actions = query.model, len(query.actions)
@@ -52,20 +50,14 @@ class BracketSearch(KernelSearch):
         self._value_range = planner.value_range
         gap = planner.gap_for(model, horizon)
         self.target = gap if planner.goal == "action" else None
-        # In a single step no state can recur.
-        merge = planner.merge if horizon > 1 else "tree"
-        setup = setup_of(_task(planner, model, horizon, gap, merge, actions))
+        setup = setup_of(_task(planner, model, horizon, gap, actions))
         self._scale = setup.scale
         self.units = setup.scale.in_units(0.0), setup.scale.width
         settings, self.root = setup.settings.copy(), np.zeros(actions, ARM)
         most = max(actions, model.max_actions or EXPECTED_ACTIONS)
         settings["most_actions"], settings["same_actions"] = most, model.same_actions
         settings["guided"] = planner.policy is not None
-        # If evidence is pooled, one column per depth, and one for what follows the last step.
-        columns = horizon + 1 if merge == "stationary" else 1
         arrays: dict[str, Any] = {
-            "graph": empty_graph(horizon, merge == "stationary") if merge != "tree" else None,
-            "bounds": Bounds(*(np.zeros((0, columns)) for _ in range(3))),
             "bets": np.zeros((0, len(setup.opening))),
             "opening": setup.opening,
             "stakes": setup.stakes,
@@ -73,8 +65,6 @@ class BracketSearch(KernelSearch):
             "settings": settings,
             "levels": setup.levels.copy(),
             "steps": setup.steps.copy(),
-            "predictors": setup.predictors,
-            "predicted": np.zeros((0, len(setup.predictors))),
             "entropies": _entropies(),
             "root": self.root,
             "moments": setup.moments.copy(),
@@ -98,11 +88,9 @@ class BracketSearch(KernelSearch):
         )
 
     def make_room(self, episodes: int) -> None:
-        """Make room in the bounds, in the pool, and for another account."""
-        arrays, room, tree = self.arrays, self.memory, self.tree.arrays()
-        settings, nodes, pairs = arrays["settings"][0], len(tree.nodes), len(tree.pairs)
-        arrays["bounds"] = Bounds(*map(room.extend, arrays["bounds"], (nodes, nodes, pairs)))
-        arrays["pool"] = grown_pool(arrays["pool"], int(settings["most_actions"]), room)
+        """Make room in the pool, for wider pairs and for another account."""
+        arrays, settings = self.arrays, self.arrays["settings"][0]
+        arrays["pool"] = grown_pool(arrays["pool"], int(settings["most_actions"]), self.memory)
         # An episode can find a new outcome of the same pair at every step.
         self.extend("scratch", int(settings["widest"]) + self.horizon + 1)
         open_accounts(self)
@@ -150,18 +138,17 @@ class BracketSearch(KernelSearch):
 
     def reader(self) -> Reader:
         """Pairs hold the sum of their rewards, or the reward that was revealed, and an estimate."""
-        settings, graph = self.arrays["settings"][0], self.arrays["graph"]
+        settings = self.arrays["settings"][0]
         lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
         return _Reader(
             root=RootReader(lower, upper, within(self.estimates(), lower, upper)),
             scale=self._scale,
             known=bool(settings["known_rewards"]),
             fixed=bool(settings["fixed_rewards"]),
-            pooled=graph is not None and graph.pooled,
         )
 
 
-def _task(planner: "Bracket", model: Model, horizon: int, gap: float, merge: str, actions: int) -> Task:
+def _task(planner: "Bracket", model: Model, horizon: int, gap: float, actions: int) -> Task:
     """What is asked in this model, to stop at this gap."""
     certain_next = planner.transitions == "deterministic"
     return Task(
@@ -170,14 +157,12 @@ def _task(planner: "Bracket", model: Model, horizon: int, gap: float, merge: str
         gamma=planner.gamma,
         horizon=horizon,
         value_goal=planner.goal == "value",
-        merge=merge,
         rewards=planner.rewards,
         transitions=planner.transitions,
         reward_range=model.reward_range,
         value_range=planner.value_range or ANYTHING,
         may_end=model.may_end,
         successors=1 if certain_next else model.successors or math.inf,
-        states=model.states or math.inf,
         choices=actions,
     )
 
@@ -197,14 +182,12 @@ class _Reader:
         scale: the units.
         known: whether the model revealed the mean reward.
         fixed: whether one visit reveals it.
-        pooled: whether a pair stands for all depths, and so has no value of its own.
     """
 
     root: RootReader
     scale: Scale
     known: bool
     fixed: bool
-    pooled: bool
 
     def __call__(self, pair: Any, offered: Sequence[int]) -> Evidence:
         scale, n, total = self.scale, int(pair["n"]), float(pair["reward"])
@@ -212,7 +195,7 @@ class _Reader:
         reward = scale.low + scale.width * (total if told else total / n) if told or n > 0 else None
         interval = (reward, reward) if told and reward is not None else None
         value = None
-        if n > 0 and not self.pooled:
+        if n > 0:
             rest = scale.low * float(scale.sigma[-len(offered)])
             value = rest + scale.width * float(pair["estimate"])
         seen = self.root(pair, offered) if len(offered) == 1 else Evidence(value=value)

@@ -22,7 +22,7 @@ from pacplan.algorithms.betting.settings import (
     scale_of,
 )
 from pacplan.algorithms.bracket import constants
-from pacplan.algorithms.bracket.records import LEVEL, PREDICTOR, SETTINGS, STEPS
+from pacplan.algorithms.bracket.records import LEVEL, SETTINGS, STEPS
 from pacplan.bounds.elementary import powers
 from pacplan.bounds.product import opening, scales
 
@@ -35,14 +35,12 @@ class Task(NamedTuple):
     gamma: float
     horizon: int
     value_goal: bool
-    merge: str
     rewards: str
     transitions: str
     reward_range: tuple[float, float]
     value_range: tuple[float, float]  # infinite if nothing is known
     may_end: bool
     successors: float  # B, infinite if it is not known
-    states: float  # S, infinite if it is not known
     choices: int  # actions of the root
 
     @property
@@ -68,7 +66,6 @@ class Setup:
         steps: records of `STEPS`.
         stakes: stakes[h, j] is a_j.
         opening: what each S_j starts from.
-        predictors: records of `PREDICTOR`.
         moments: moments[action, q], records of `MOMENTS`.
     """
 
@@ -79,7 +76,6 @@ class Setup:
     steps: NDArray[Any]
     stakes: NDArray[np.float64]
     opening: NDArray[np.float64]
-    predictors: NDArray[Any]
     moments: NDArray[Any]
 
 
@@ -106,17 +102,16 @@ def setup_of(task: Task) -> Setup:
     _share_below(settings, task, shares)
     levels = _levels(task, shares.ball, grid.resolution)
     settings["log_share"] = log_share = -math.log(shares.product)
-    left_open = constants.PENALTY if task.merge == "tree" else constants.MERGED_PENALTY
-    settings["kappa"] = kappa = left_open / (log_share + float(levels["excess"][0]))
+    settings["kappa"] = kappa = constants.PENALTY / (log_share + float(levels["excess"][0]))
     settings["least"] = least = kappa * grid.resolution
     stakes, opened = _stakes(task, levels, least, grid.resolution)
     sigma = scale.sigma
-    if task.merge == "tree" and task.epsilon > 0.0:
+    if task.epsilon > 0.0:
         settings["curious"] = max(sigma[-1] / grid.resolution - constants.HASTE, 0.0)
     steps = np.zeros(task.horizon + 1, STEPS)
     steps["sigma"], steps["prior"] = sigma, constants.PRIOR * sigma
     steps["ended"] = -scale.low / scale.width * sigma
-    steady = task.merge == "tree" and task.horizon <= constants.STEADY_HORIZON
+    steady = task.horizon <= constants.STEADY_HORIZON
     return Setup(
         scale=scale,
         grid=grid,
@@ -125,7 +120,6 @@ def setup_of(task: Task) -> Setup:
         steps=steps,
         stakes=stakes,
         opening=opened,
-        predictors=_predictors(task.successors),
         moments=first_moments(task.choices, ceiling - floor, STEADY if steady else NEWEST),
     )
 
@@ -141,7 +135,7 @@ class Shares(NamedTuple):
 
 def shares_of(task: Task) -> Shares:
     """Who gets which share of delta: docs/bracket.md, "Shares" and "Both sides at once"."""
-    if task.merge == "tree" and not task.value_goal:
+    if not task.value_goal:
         process = (constants.JOINT_SHARE if task.random_next else 1.0) * task.delta
         joint = (1.0 - constants.JOINT_BELOW) * process
         ball = (1.0 - constants.JOINT_SHARE) * task.delta
@@ -175,78 +169,56 @@ def _declare(settings: NDArray[Any], task: Task) -> None:
     settings["pays_means"] = task.rewards == "known" and task.value_range == ANYTHING
     settings["known_transitions"] = task.transitions == "known"
     settings["most_value"] = task.value_range[1]
-    settings["least_count"] = math.isinf(task.successors)
-    unknown = task.successors if task.merge == "tree" else task.states
-    settings["shares"] = task.random_next and math.isinf(unknown)
+    unknown = math.isinf(task.successors)
+    settings["least_count"], settings["shares"] = unknown, task.random_next and unknown
+    if unknown:
+        settings["discount"] = settings["fresher"] = constants.DISCOUNT
+        settings["strength"] = settings["fresh"] = constants.STRENGTH
+    else:
+        # One out of B.
+        settings["discount"], settings["fresh"] = -0.5, 0.5
+        settings["strength"] = 0.5 * task.successors
     settings["cut"] = constants.CUT if task.epsilon > 0.0 else constants.ANYTIME_CUT
     settings["go_on"] = go_on = task.gamma**constants.ROULETTE_POWER
     revealed = settings["fixed_rewards"][0] or settings["pays_means"][0]
-    called = task.horizon - int(revealed and task.merge != "stationary")
+    called = task.horizon - int(revealed)
     rounds = (max(h + 1 - constants.ROULETTE_DEPTH, 0) for h in range(called))
-    joint = task.merge == "tree" and not task.value_goal
-    cost = constants.JOINT_EXPLOIT_COST if joint else constants.EXPLOIT_COST
+    cost = constants.EXPLOIT_COST if task.value_goal else constants.JOINT_EXPLOIT_COST
     settings["exploit_cost"] = cost * math.fsum(go_on**k for k in rounds)
-    settings["swept"] = -1
 
 
 def _levels(task: Task, delta_ball: float, resolution: float) -> NDArray[Any]:
     """Records of `LEVEL`; the set of transitions has the share `delta_ball`."""
-    pooled, horizon = task.merge == "stationary", task.horizon
+    horizon = task.horizon
     discount = powers(task.gamma, horizon)
     levels = np.zeros(horizon, LEVEL)
-    levels["span"] = span = np.cumsum(discount)[::-1]
-    levels["tolerance"] = min(constants.SOLVER_LEAST, constants.SOLVER_OPEN / horizon) * resolution
-    if pooled:
-        # The exponent of a pair is the discounted number of the optimal policy's visits, over sigma_H:
-        # all exponents sum to one, however often a pair is visited.
-        levels["cash"] = constants.POOLED_CASH
-        levels["weight"] = 1.0 / span[0]
-        levels["excess"] = -math.log(constants.POOLED_CASH) * span / span[0]
-    else:
-        risk = np.maximum(powers(constants.RISK_DECAY, horizon), constants.LEAST_RISK)
-        levels["cash"] = 1.0 - constants.RISK[task.merge] * risk
-        levels["weight"] = 1.0 / discount
-        held = [-math.log(cash) for cash in levels["cash"][::-1]]
-        levels["excess"] = np.cumsum(held)[::-1] / discount
-        levels["tolerance"] /= discount
+    levels["span"] = np.cumsum(discount)[::-1]
+    tolerance = min(constants.SOLVER_LEAST, constants.SOLVER_OPEN / horizon) * resolution
+    levels["tolerance"] = tolerance / discount
+    risk = np.maximum(powers(constants.RISK_DECAY, horizon), constants.LEAST_RISK)
+    levels["cash"] = 1.0 - constants.RISK * risk
+    levels["weight"] = 1.0 / discount
+    kept = [-math.log(cash) for cash in levels["cash"][::-1]]
+    levels["excess"] = np.cumsum(kept)[::-1] / discount
     if task.random_next:
-        levels["price"] = _ball_prices(task, delta_ball)
+        # Where the last step leads does not matter.
+        levels["price"] = -math.log(delta_ball) + math.log(horizon - 1)
+        if not math.isinf(task.successors):
+            # How many states an optimal policy can reach in h steps.
+            levels["price"] += np.arange(horizon) * math.log(task.successors)
     return levels
-
-
-def _ball_prices(task: Task, delta_ball: float) -> Any:
-    """log(1/delta_p), and the log of how many sets of transitions must hold at a depth."""
-    pooled, horizon, tree = task.merge == "stationary", task.horizon, task.merge == "tree"
-    by_discovery = math.isinf(task.successors if tree else task.states)
-    prices = np.full(horizon, -math.log(delta_ball))
-    if not (pooled and by_discovery):
-        # Where the last step leads matters only if it is evidence for other steps.
-        prices += math.log(horizon if pooled else horizon - 1)
-    if not by_discovery:
-        # How many states an optimal policy can reach in h steps.
-        reachable = np.append(0.0, np.arange(1, horizon) * math.log(task.successors))
-        prices += reachable if tree else np.minimum(reachable, math.log(task.states))
-    return prices
 
 
 def _stakes(
     task: Task, levels: NDArray[Any], least: float, resolution: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The stakes a_j by depth, and what each S_j starts from; levels of merged nodes get their span."""
-    pooled, span = task.merge == "stationary", levels["span"].copy()
-    discount = powers(task.gamma, task.horizon)
+    """The stakes a_j by depth, and what each S_j starts from."""
+    span = levels["span"]
     # The range of what is bet on is at most this; lambda ends below SETTLED times its least.
     reach = span + constants.SETTLED * least * task.gamma * np.append(levels["excess"][1:], 0.0)
-    if pooled:
-        span, reach = np.full(task.horizon, span[0]), np.full(task.horizon, reach.max())
-    chosen = scales(_largest_scale(span, reach, discount, constants.STAKES_OPEN * resolution))
-    if task.merge != "tree":
-        # A state that a pair was never seen to lead to may have been reached by another path, and the
-        # evidence on it counts.
-        levels["span"][1:] += least * levels["excess"][1:]
-        levels["excess"][1:] = 0.0
-    most = span if pooled else levels["span"]
-    return 1.0 + most[:, np.newaxis] * chosen, opening(chosen)
+    left_open = constants.STAKES_OPEN * resolution
+    chosen = scales(_largest_scale(span, reach, powers(task.gamma, task.horizon), left_open))
+    return 1.0 + span[:, np.newaxis] * chosen, opening(chosen)
 
 
 def _largest_scale(
@@ -263,15 +235,3 @@ def _largest_scale(
         if (found * discount).sum() <= left_open:
             return scale
         scale *= 2.0
-
-
-def _predictors(successors: float) -> NDArray[Any]:
-    """The predictors of outcomes: of one out of B, or of one seen before or new."""
-    if math.isinf(successors):
-        found = np.zeros(len(constants.PREDICTORS), PREDICTOR)
-        found["discount"], found["strength"] = np.transpose(constants.PREDICTORS)
-        found["fresh"], found["fresher"] = found["strength"], found["discount"]
-    else:
-        found = np.zeros(1, PREDICTOR)
-        found["discount"], found["strength"], found["fresh"] = -0.5, 0.5 * successors, 0.5
-    return found

@@ -272,6 +272,9 @@ def update_pool(search: Any) -> None:
     growth = POOL_GROWTH if pool.used[0] * 2 <= calls else SPARSE_GROWTH
     pool.used[3] = int(calls * growth) + POOL_CALLS
     _learn_prior(pool, steps.sigma, steps.prior)
+    if search.settings[0].told:
+        # One visit reveals a reward, and later ones may be left out.
+        pool.weight[0] = 0.0
     for k in range(1, steps.size):
         for place in range(pool.used[0]):
             if halted(search):

@@ -1,164 +1,55 @@
 """Bracket from above: W of pairs, f of nodes, U of the root's actions (docs/bracket.md, "Above")."""
 
-from math import exp, log
+from math import log
 from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.bracket.constants import FINAL_SURPLUS
-from pacplan.algorithms.bracket.records import Bounds
-from pacplan.algorithms.bracket.state_model import ENDED
 from pacplan.bounds.product import log_stake, penalised_max
 from pacplan.bounds.simplex import ball_max
 from pacplan.compiled.jit import called, inlined
-from pacplan.engine.graph import Graph, canonical, pools
 from pacplan.engine.tree import NONE, TreeArrays
 from pacplan.models import handles
 
 
 @inlined
-def column(graph: Graph | None, h: int) -> int:
-    """Where the bounds of depth h are kept."""
-    if graph is None:
-        return 0
-    return h if graph.pooled else 0
-
-
-@inlined
-def depths(graph: Graph | None, horizon: int, h: int) -> tuple[int, int]:
-    """The range of depths, its end excluded, that a node first seen at depth h stands for."""
-    return (0, int(horizon)) if pools(graph) else (h, h + 1)
-
-
-@inlined
-def goes_on(search: Any, h: int) -> bool:
-    """Whether it matters where a call at depth h leads: after the last step only to other depths."""
-    return bool(h + 1 < search.settings[0].horizon or pools(search.graph))
-
-
-@inlined
-def unseen_value(search: Any, h: int) -> float:
-    """The f of an outcome never seen after a call at depth h."""
-    return float(search.levels[h + 1].span) if h + 1 < search.settings[0].horizon else 0.0
-
-
-@inlined
-def outcome_value(graph: Graph | None, bounds: Bounds, outcome: int, h: int) -> float:
-    """The f of an outcome after a call at depth h: the largest W of its state at the next depth."""
-    if graph is None:
-        return float(bounds.nodes[outcome, 0])
-    return float(bounds.nodes[graph.canonical[outcome], h + 1 if graph.pooled else 0])
-
-
-@inlined
-def outcome_estimate(search: Any, outcome: int, h: int) -> float:
-    """The estimate of an outcome after a call at depth h."""
-    node, left = search.tree.nodes[outcome], search.settings[0].horizon - h - 1
-    if not pools(search.graph):
-        return float(search.tree.nodes[canonical(search.graph, outcome)].estimate)
-    if node.place == ENDED:
-        return float(search.steps.ended[left])
-    return float(
-        search.steps.prior[left] if node.place == NONE else search.pool.values[node.place, left]
-    )
-
-
-@inlined
 def says_nothing(search: Any, link: int) -> bool:
-    """Whether a call of a pair at the last step would tell nothing, since its reward is revealed.
-
-    Where it leads counts if evidence is pooled over depths.
-    """
+    """Whether a call of a pair at the last step would tell nothing, since its reward is revealed."""
     settings = search.settings[0]
-    revealed = settings.pays_means or (settings.fixed_rewards and search.tree.pairs[link].n > 0)
-    return bool(revealed and not pools(search.graph))
+    return bool(settings.pays_means or (settings.fixed_rewards and search.tree.pairs[link].n > 0))
 
 
 @inlined
-def _looks_ahead(search: Any) -> bool:
-    """Whether bets go by what f may be in the end: in graphs, if there is a gap to stop at."""
-    return bool(search.graph is not None and search.settings[0].epsilon != 0.0)
-
-
-@inlined
-def bet_depth(search: Any, h: int) -> int:
-    """The depth whose f bets on a call at depth h go by: a middle one, if they look ahead and pool."""
-    horizon = search.settings[0].horizon
-    return min(horizon // 2, horizon - 2) if pools(search.graph) and _looks_ahead(search) else h
-
-
-@inlined
-def final_part(search: Any) -> float:
-    """Which part of f's surplus over the estimates may be left when the search ends, roughly.
-
-    That of the action played is then at most epsilon and what it is worse than the best.
-    """
-    settings, decision = search.settings[0], search.decision[0]
-    if not _looks_ahead(search):
-        return 1.0
-    arm = search.root[decision.play]
-    behind = search.root[decision.best].estimate - arm.estimate
-    left = FINAL_SURPLUS * (settings.resolution + max(behind, 0.0))
-    return float(left / max(arm.upper - arm.estimate, left))
-
-
-@inlined
-def final_value(search: Any, outcome: int, h: int, part: float) -> float:
-    """What bets on a call at depth h go by, g: the f of an outcome, or what it may be in the end.
-
-    f may exceed the largest value, by what evidence may add; g does not, so bets have a fixed range.
-    """
-    f = min(outcome_value(search.graph, search.bounds, outcome, h), unseen_value(search, h))
-    if part == 1.0:
-        return f
-    estimate = min(max(outcome_estimate(search, outcome, h), 0.0), f)
-    return estimate + part * (f - estimate)
-
-
-@inlined
-def best_outcome(search: Any, link: int, h: int, part: float) -> tuple[float, int]:
-    """The largest g over the outcomes of a pair at depth h, seen or not, and how many were seen."""
+def best_outcome(search: Any, link: int, h: int, most: float) -> tuple[float, int]:
+    """The largest f, cut to `most`, of the outcomes of a pair, seen or not; and how many were seen."""
     tree = search.tree
-    top = -np.inf
-    seen = 0
+    top, seen = -np.inf, 0
     outcome = tree.pairs[link].child
     while outcome != NONE:
-        top = max(top, final_value(search, outcome, h, part))
+        node = tree.nodes[outcome]
+        top = max(top, min(node.upper, most))
         seen += 1
-        outcome = tree.nodes[outcome].sibling
+        outcome = node.sibling
     if seen < search.problem[0].successors:
-        top = max(top, unseen_value(search, h))
+        top = max(top, search.levels[h + 1].span)
     return top, seen
 
 
 @inlined
-def _largest_value(search: Any, link: int, h: int) -> tuple[float, int]:
-    """The largest f over the outcomes of a pair at depth h, seen or not, and how many were seen."""
-    tree = search.tree
-    top = -np.inf
-    seen = 0
-    outcome = tree.pairs[link].child
-    while outcome != NONE:
-        top = max(top, outcome_value(search.graph, search.bounds, outcome, h))
-        seen += 1
-        outcome = tree.nodes[outcome].sibling
-    if seen < search.problem[0].successors:
-        top = max(top, unseen_value(search, h))
-    return top, seen
+def add_drifts(search: Any, link: int, most: float, top: float, seen: int) -> None:
+    """Add d = gamma (max g - g), fixed before a call, to the sums of all outcomes of a pair.
 
-
-@inlined
-def add_drifts(search: Any, link: int, h: int, part: float, top: float, seen: int) -> None:
-    """Add d = gamma (max g - g), fixed before a call, to the sums of all outcomes of a pair."""
+    g is f, cut to `most`, the largest value; so bets have a fixed range.
+    """
     tree, gamma = search.tree, search.settings[0].gamma
     pair = tree.pairs[link]
     outcome = pair.child
     while outcome != NONE:
         node = tree.nodes[outcome]
-        node.drift += gamma * (top - final_value(search, outcome, h, part))
+        node.drift += gamma * (top - min(node.upper, most))
         outcome = node.sibling
     if seen < search.problem[0].successors:
-        pair.drift += gamma * (top - unseen_value(search, h))
+        pair.drift += gamma * (top - most)
 
 
 @inlined
@@ -192,35 +83,17 @@ def _first_maximum(
 
 
 @inlined
-def renew_stake(search: Any, link: int, h: int, penalty: float) -> None:
-    """Renew the first maximum of a pair that was called, so that `refresh_pair` need not."""
-    settings = search.settings[0]
-    if not settings.told or (goes_on(search, h) and settings.learns):
-        _first_maximum(search, link, h, penalty, False)
-
-
-@inlined
 def predict(search: Any, link: int, count: int, seen: int) -> None:
-    """Note how probable the predictors thought an outcome, seen `count` times before this call."""
-    n = search.tree.pairs[link].n
-    for q in range(search.predictors.size):
-        predictor = search.predictors[q]
-        mass = predictor.fresh + predictor.fresher * seen
-        if count > 0:
-            mass = count - predictor.discount
-        search.predicted[link, q] += log(mass / (n + predictor.strength))
+    """Note how probable an outcome was thought to be that was seen `count` times before this call.
 
-
-@inlined
-def _log_predicted(predicted: Any) -> float:
-    """The log of the mean over predictors of what they gave to the outcomes of a pair."""
-    top = predicted[0]
-    for q in range(1, predicted.size):
-        top = max(top, predicted[q])
-    total = 0.0
-    for q in range(predicted.size):
-        total += exp(predicted[q] - top)
-    return float(top + log(total / predicted.size))
+    After n calls with m different ones, an outcome seen c times has the probability
+    (c - discount) / (n + strength), and a new one (fresh + fresher m) / (n + strength).
+    """
+    settings, pair = search.settings[0], search.tree.pairs[link]
+    mass = settings.fresh + settings.fresher * seen
+    if count > 0:
+        mass = count - settings.discount
+    pair.predicted += log(mass / (pair.n + settings.strength))
 
 
 @inlined
@@ -237,16 +110,14 @@ def _second_maximum(search: Any, at: int, link: int, h: int, top: float, seen: i
     n = pair.n
     unseen = -np.inf
     if seen < search.problem[0].successors:
-        unseen = pair.drift / n - settings.gamma * (top - unseen_value(search, h))
+        unseen = pair.drift / n - settings.gamma * (top - search.levels[h + 1].span)
     counted = 0
     k = 0
     entropy = 0.0
     outcome = pair.child
     while outcome != NONE:
         node = tree.nodes[outcome]
-        f = node.drift / n - settings.gamma * (
-            top - outcome_value(search.graph, search.bounds, outcome, h)
-        )
+        f = node.drift / n - settings.gamma * (top - node.upper)
         count = node.count - settings.least_count
         if count > 0:
             ball[k].p = count
@@ -264,7 +135,7 @@ def _second_maximum(search: Any, at: int, link: int, h: int, top: float, seen: i
         ball[i].p /= counted
     entropy -= _entropy(search.entropies, counted)
     price = search.levels[h].price + tree.nodes[at].price
-    radius = max(price + entropy - _log_predicted(search.predicted[link]), 0.0) / counted
+    radius = max(price + entropy - pair.predicted, 0.0) / counted
     return ball_max(ball.p, ball.f, k, unseen, radius)
 
 
@@ -279,17 +150,15 @@ def _known_expectation(search: Any, model: Any, at: int, link: int, h: int) -> f
     while outcome != NONE:
         node = tree.nodes[outcome]
         p = handles.probability(model, state, action, h, node.state, node.actions == 0)
-        expected += p * outcome_value(search.graph, search.bounds, outcome, h)
+        expected += p * node.upper
         left -= p
         outcome = node.sibling
-    return expected + max(left, 0.0) * unseen_value(search, h)
+    return float(expected + max(left, 0.0) * search.levels[h + 1].span)
 
 
 @inlined
-def _with_evidence_below(tree: TreeArrays, graph: Graph | None, link: int, evidence: float) -> float:
-    """The evidence on a pair, plus, in trees only, the average evidence below it."""
-    if graph is not None:
-        return evidence
+def _with_evidence_below(tree: TreeArrays, link: int, evidence: float) -> float:
+    """The evidence on a pair, plus the average evidence below it."""
     pair = tree.pairs[link]
     outcome = pair.child
     while outcome != NONE:
@@ -308,8 +177,8 @@ def refresh_pair(
     Cut to [0, cap + lambda weight_h C_h]. For `renewed` see `_first_maximum`.
     """
     settings, level = search.settings[0], search.levels[h]
-    pair, place = search.tree.pairs[link], column(search.graph, h)
-    next_matters = goes_on(search, h)
+    node, pair = search.tree.nodes[at], search.tree.pairs[link]
+    next_matters = h + 1 < settings.horizon
     random_next = next_matters and settings.learns
     value = pair.reward if settings.told else 0.0
     evidence = 0.0
@@ -320,32 +189,32 @@ def refresh_pair(
     if next_matters and settings.known_transitions:
         value += settings.gamma * _known_expectation(search, model, at, link, h)
     elif next_matters:
-        top, seen = _largest_value(search, link, h)
+        top, seen = best_outcome(search, link, h, np.inf)
         value += settings.gamma * top
         if random_next:
             value += _second_maximum(search, at, link, h, top, seen)
     if next_matters:
-        evidence = _with_evidence_below(search.tree, search.graph, link, evidence)
+        evidence = _with_evidence_below(search.tree, link, evidence)
     # No evidence can carry W further: log M >= log cash at every depth below.
-    most = search.bounds.caps[at, place] + penalty * level.excess
+    most = node.cap + penalty * level.excess
     pair.evidence = evidence if value <= most else 0.0
-    search.bounds.pairs[link, place] = max(0.0, min(value, most))
+    pair.upper = max(0.0, min(value, most))
 
 
 @inlined
-def refresh_node(search: Any, at: int, h: int) -> None:
-    """f: the largest W of a node at depth h, including that of an action never tried."""
-    tree, bounds, place = search.tree, search.bounds, column(search.graph, h)
-    node = tree.nodes[at]
-    upper = bounds.caps[at, place] if node.tried < node.actions else -np.inf
+def refresh_node(search: Any, at: int) -> None:
+    """f: the largest W of a node, including that of an action never tried."""
+    tree, node = search.tree, search.tree.nodes[at]
+    upper = node.cap if node.tried < node.actions else -np.inf
     evidence = 0.0
     link = node.first
     while link != NONE:
-        if bounds.pairs[link, place] > upper:
-            upper = bounds.pairs[link, place]
-            evidence = tree.pairs[link].evidence
-        link = tree.pairs[link].sibling
-    bounds.nodes[at, place] = upper
+        pair = tree.pairs[link]
+        if pair.upper > upper:
+            upper = pair.upper
+            evidence = pair.evidence
+        link = pair.sibling
+    node.upper = upper
     node.evidence = evidence
 
 
@@ -354,5 +223,5 @@ def refresh_arm(search: Any, action: int) -> None:
     """U(a) = min over time of lambda log(1/delta_s) + W(a); all W of its branch are up to date."""
     arm = search.root[action]
     if arm.pair != NONE:
-        bound = arm.penalty * search.settings[0].log_share + search.bounds.pairs[arm.pair, 0]
+        bound = arm.penalty * search.settings[0].log_share + search.tree.pairs[arm.pair].upper
         arm.upper = min(arm.upper, bound)

@@ -249,13 +249,10 @@ def declared(planner: Certifying, model: Model) -> tuple[str, ...]:
     for what, knowledge in (("rewards", planner.rewards), ("transitions", planner.transitions)):
         if knowledge != "unknown":
             said.append(f"{what} are {knowledge}")
-    merge = getattr(planner, "merge", "tree")
-    if merge != "tree":
+    if getattr(planner, "merge", "tree") != "tree":
         said.append("equal states have equal futures")
         if model.states is not None and not model.known:
             said.append(f"there are at most {model.states} states")
-    if merge == "stationary":
-        said.append("a state and action have the same law at every step")
     return tuple(said)
 
 
