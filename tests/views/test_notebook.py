@@ -58,7 +58,7 @@ def shown(thing):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_plan_and_planner_is_shown(name):
+def test_every_plan_is_shown(name):
     plan = make(name).plan(problem(name), 0, seed=1, budget=500)
     found = shown(plan)
     assert found.text.startswith("Certified:" if plan.certified else "Not certified:")
@@ -69,9 +69,6 @@ def test_every_plan_and_planner_is_shown(name):
         for low, high in zip(plan.lower, plan.upper, strict=True):
             assert at_least(low) in found.text and at_most(high) in found.text
         assert "taken" in found.text and "challenger" in found.text
-    planner = shown(make(name)).text
-    assert type(make(name)).__name__ in planner
-    assert "gamma 0.7" in planner or name not in ("bracket", "uct", "opd")
 
 
 def test_bars_lie_where_the_bounds_are():
@@ -92,7 +89,7 @@ def test_no_name_is_markup():
         assert all(name in found.text for name in names)
     agent = pacplan.Agent(make("uct"), model, budget=50, seed=0)
     agent.act(ATTACK)
-    for thing in (agent, agent.history, agent.history[0], model):
+    for thing in (agent, agent.history, agent.history[0]):
         assert "h1" not in shown(thing).tags
     assert ATTACK in shown(agent.history).text
 
@@ -108,17 +105,6 @@ def test_odd_plans_are_shown():
     ):
         assert "nan" not in shown(odd).text.lower()
         assert "nan%" not in odd._repr_html_()
-
-
-def test_models_say_what_they_promise():
-    text = shown(GARNET).text
-    for words in ("states 200", "actions of a state 5", "at most 2", "from 0 to 1", "never end"):
-        assert words in text
-    text = shown(
-        pacplan.Simulator(lambda s, a, rng: (s, 1.0, True), actions=3, reward_range=(0, 2))
-    ).text
-    for words in ("states not known", "from 0 to 2", "may end", "(python)"):
-        assert words in text
 
 
 def test_the_history_of_an_agent_has_a_row_for_each_decision():
@@ -177,7 +163,7 @@ def test_a_notebook_for_real(notebook):
         if output.output_type == "execute_result"
     ]
     html = [data.get("text/html") for data in results]
-    assert "TabularMDP" in html[0] and "MDPGapE" in html[1] and "Not certified" in html[2]
+    assert html[:2] == [None, None] and "Not certified" in html[2]
     assert results[3]["text/plain"].isdigit() and "1 decision" in html[4]
     assert results[-1]["text/plain"] == "False"
     assert not any(output.output_type == "error" for cell in made.cells for output in cell.outputs)
@@ -195,7 +181,7 @@ def test_a_notebook_for_real(notebook):
 
 def test_planning_imports_no_notebook():
     code = (
-        "import sys, pacplan; pacplan.envs.garnet(seed=0)._repr_html_();"
+        "import sys, pacplan; repr(pacplan.envs.garnet(seed=0));"
         "print([m for m in ('IPython', 'matplotlib', 'rich') if m in sys.modules])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -5,9 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.core.fragments import settings_html
-from pacplan.core.words import exactly
-
 
 class BrokenPromiseError(ValueError):
     """A model did what it had promised not to do: a reward out of range, too many successors, ..."""
@@ -147,27 +144,6 @@ class Model:
     def fingerprint(self) -> str:
         """What identifies the model, for checkpoints."""
         return repr(self)
-
-    def _repr_html_(self) -> str:
-        """The promises of the model, as a table."""
-        low, high = self.reward_range
-        least = "" if self.same_actions else "at most "
-        promises = {
-            "states": "not known" if self.states is None else f"{self.states:,}",
-            "actions of a state": "depends on the state"
-            if self.max_actions is None
-            else f"{least}{self.max_actions:,}",
-            "successors of an action": "not known"
-            if self.successors is None
-            else f"at most {self.successors:,}",
-            "rewards": f"from {exactly(low)} to {exactly(high)}",
-            "episodes": "may end" if self.may_end else "never end",
-            "steps": "any number" if self.steps is None else f"{self.steps:,}",
-            "players": "two" if self.two_player else "one",
-        }
-        if self.assumptions:
-            promises["given that"] = ", ".join(self.assumptions)
-        return settings_html(type(self).__name__, repr(self), promises)
 
 
 class Table(Model):

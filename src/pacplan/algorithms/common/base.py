@@ -4,7 +4,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from functools import cache, partial
-from inspect import Parameter, getdoc, signature
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -14,7 +14,6 @@ from pacplan.algorithms.common.many import Plans, Seeds, plan_all, shared_delta
 from pacplan.algorithms.common.plans import estimates_plan
 from pacplan.algorithms.common.running import Task, crew_of, run
 from pacplan.core import checks
-from pacplan.core.fragments import settings_html
 from pacplan.core.identity import described
 from pacplan.engine.checkpoint import Checkpoint, check_place
 from pacplan.engine.driver import Callback, Limits
@@ -303,18 +302,6 @@ class Planner(ABC):
 
     def __hash__(self) -> int:
         return hash((type(self), *self.settings))
-
-    def _repr_html_(self) -> str:
-        """The planner in a notebook: all its settings."""
-        about = (getdoc(type(self)) or "").partition("\n")[0]
-        given = self.settings
-        listed = {
-            name: repr(given.get(name, getattr(self, name, default)))
-            + ("" if name in given else " (default)")
-            for name, default in _parameters(type(self)).items()
-            if name != "chunk"
-        }
-        return settings_html(type(self).__name__, about, listed)
 
     def __repr__(self) -> str:
         """The call that makes this planner, without settings at their defaults."""
