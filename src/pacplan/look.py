@@ -5,12 +5,12 @@ delta is spent on them.
 """
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from pacplan.compiled.streams import streams
+from pacplan.compiled.streams import Stream, streams
 from pacplan.engine.caller import Caller
 from pacplan.engine.interrupts import Interrupt
 from pacplan.engine.promises import REWARD_VARIES, TOO_MANY_SUCCESSORS
@@ -77,93 +77,83 @@ def look(
         seconds: after the first call, after which no other is made; None: there is no such limit.
         deterministic: whether the user declared that every pair has one successor.
         same_rewards: whether the user declared that a pair always pays the same.
-        interrupt: of Ctrl-C, which ends the look; None: each raises.
+        interrupt: Ctrl-C, which ends the look; None: each raises.
 
     Raises:
         BrokenPromiseError: the model broke a promise, or what was declared of it is wrong.
     """
     (ties,) = streams(seed, 1)
     with Caller(model, state, seed, horizon, deterministic=deterministic) as caller:
-        seeing = _Seeing(caller, same_rewards, seconds, interrupt)
+        seen = _Seen(caller, same_rewards, seconds, interrupt)
         try:
-            _call_and_play(seeing, caller.start(), horizon, ties)
+            seen.call_and_play(horizon, ties)
         except KeyboardInterrupt:
             if interrupt is None or interrupt.forced:
                 raise
             interrupt.requested = True
-    return seeing.look()
+    return seen.look
 
 
-def _call_and_play(seeing: "_Seeing", root: int, horizon: int, ties: Any) -> None:
-    tried = min(seeing.caller.actions(root, 0), _ACTIONS)
-    for draw in range(_DRAWS * tried):
-        if seeing.over():
-            return
-        seeing.call(root, draw % tried, 0)
-    for _ in range(_EPISODES):
-        at = root
-        for h in range(min(horizon, _STEPS)):
-            if seeing.over():
-                return
-            after = seeing.call(at, int(ties.random() * seeing.caller.actions(at, h)), h)
-            if after is None:
-                break
-            seeing.reached.append(after)
-            at = after
-
-
-class _Seeing:
+@dataclass
+class _Seen:
     """Calls a model, and keeps count of what is seen."""
 
-    def __init__(
-        self, caller: Caller, same_rewards: bool, seconds: float | None, interrupt: Interrupt | None
-    ) -> None:
-        self.caller = caller
-        self.reached: list[int] = []
-        self._same_rewards, self._seconds, self._interrupt = same_rewards, seconds, interrupt
-        self._began: float | None = None
-        self._first: dict[tuple[int, int, int], tuple[int | None, float]] = {}
-        self._after: dict[tuple[int, int, int], set[int | None]] = {}
-        self._calls = self._again = self._recurred = self._varied = 0
+    caller: Caller
+    same_rewards: bool
+    seconds: float | None
+    interrupt: Interrupt | None
+    look: Look = Look(0, 0, 0, 0, 0, 0)
+    began: float = 0.0
+    first: dict[Any, Any] = field(default_factory=dict)
+    after: dict[Any, set[int | None]] = field(default_factory=dict)
+    reached: set[int] = field(default_factory=set)
+
+    def call_and_play(self, horizon: int, ties: Stream) -> None:
+        """Make the calls, until there is no time left or Ctrl-C is pressed."""
+        root = self.caller.start()
+        tried = min(self.caller.actions(root, 0), _ACTIONS)
+        for draw in range(_DRAWS * tried):
+            if self.over():
+                return
+            self.call(root, draw % tried, 0)
+        for _ in range(_EPISODES):
+            at: int | None = root
+            for h in range(min(horizon, _STEPS)):
+                if at is None or self.over():
+                    break
+                at = self.call(at, int(ties.random() * self.caller.actions(at, h)), h)
+                if at is not None:
+                    self.reached.add(at)
+                    count, states = self.look.reached + 1, len(self.reached)
+                    self.look = replace(self.look, reached=count, states=states)
 
     def over(self) -> bool:
         """Whether there is no time left, or Ctrl-C was pressed."""
-        if self._interrupt is not None and self._interrupt.requested:
+        if self.interrupt is not None and self.interrupt.requested:
             return True
-        return self._seconds is not None and self._elapsed() > self._seconds
-
-    def _elapsed(self) -> float:
-        return 0.0 if self._began is None else time.perf_counter() - self._began
+        return self.seconds is not None and self.look.seconds > self.seconds
 
     def call(self, at: int, action: int, h: int) -> int | None:
         """The state that a call leads to, None after an end."""
-        pair = self.caller.pair(at, action, h)
+        look, pair = self.look, self.caller.pair(at, action, h)
         successor, reward = drawn = self.caller.call(at, action, h)
-        if self._began is None:  # Compilation, if the first call needs it, does not count.
-            self._began = time.perf_counter()
-        self._calls += 1
-        first = self._first.setdefault(pair, drawn)
-        after = self._after.setdefault(pair, set())
-        if after:
-            self._again += 1
-            self._recurred += successor in after
-            self._varied += drawn != first
+        now = time.perf_counter()
+        if look.calls == 0:  # Compilation, if the first call needs it, does not count.
+            self.began = now
+        first, after = self.first.setdefault(pair, drawn), self.after.setdefault(pair, set())
+        again = bool(after)
+        self.look = replace(
+            look,
+            calls=look.calls + 1,
+            again=look.again + again,
+            recurred=look.recurred + (successor in after),
+            varied=look.varied + (again and drawn != first),
+            seconds=now - self.began,
+        )
         after.add(successor)
         if len(after) > self.caller.problem["successors"]:
             raise self.caller.broken(TOO_MANY_SUCCESSORS, at, action, h)
         rounding = _SAME_REWARD * float(self.caller.problem["width"])
-        if self._same_rewards and abs(reward - first[1]) > rounding:
+        if self.same_rewards and abs(reward - first[1]) > rounding:
             raise self.caller.broken(REWARD_VARIES, at, action, h, reward)
         return successor
-
-    def look(self) -> Look:
-        """What was seen so far."""
-        return Look(
-            calls=self._calls,
-            again=self._again,
-            recurred=self._recurred,
-            varied=self._varied,
-            reached=len(self.reached),
-            states=len(set(self.reached)),
-            seconds=self._elapsed(),
-        )
