@@ -28,7 +28,7 @@ from pacplan.engine.driver import Limits
 from pacplan.engine.interrupts import Interrupt, interrupts
 from pacplan.engine.query import Query
 from pacplan.engine.seeds import Seed, seed_sequence
-from pacplan.engine.values import step_width
+from pacplan.engine.values import discounted_steps, step_width
 from pacplan.look import MOST_CALLS, Look, look
 from pacplan.models.knowledge import Bounds, Function
 from pacplan.models.outcomes import Outcomes
@@ -160,16 +160,15 @@ class Auto(Planner):
                 found = choice.planner.run(_rest(task, spent))
             except GrowingError as growing:
                 wasted = growing.calls
-                choice = self._instead(task.model, choice, growing)
-                found = choice.planner.run(_rest(_anew(task), spent + growing.seconds, wasted))
+                choice = self._instead(task.model, growing)
+                found = choice.planner.run(_rest(task, spent + growing.seconds, wasted))
         assert found.origin is not None
+        # The time limit is that of the look and the plan.
         return replace(
             found,
             guarantee=f"{found.guarantee} ({choice})",
             interrupted=found.interrupted or interrupt.requested,
-            origin=replace(
-                found.origin, time_limit=limits.time_limit
-            ),  # That of the look and the plan.
+            origin=replace(found.origin, time_limit=limits.time_limit),
             calls_made=found.calls_made + wasted,
         )
 
@@ -275,11 +274,10 @@ class Auto(Planner):
         """Whether it is worth a try to chart the states."""
         if task.crew is not None or task.checkpoint is not None or task.tree is not None:
             return False  # Atlas makes its calls one by one, and neither saves nor reuses anything.
-        gamma, horizon = check_gamma_and_horizon(self.gamma, self._given.get("horizon"))
-        long = _steps(gamma, horizon) >= _LONG
+        long = self._steps() >= _LONG
         return seen.states_recur or (long and seen.states < seen.reached)
 
-    def _instead(self, model: Model, choice: Choice, growing: GrowingError) -> Choice:
+    def _instead(self, model: Model, growing: GrowingError) -> Choice:
         """Who plans if Atlas has given up."""
         bracket = _of(self.candidates(model), Bracket)
         assert bracket is not None
@@ -287,11 +285,11 @@ class Auto(Planner):
             f", because new states kept coming when Atlas had found {growing.states:,} in "
             f"{growing.calls:,} calls"
         )
-        return Choice(bracket, why, choice.look)
+        return Choice(bracket, why)
 
     def _seen(self, task: Task, candidates: list[Planner], interrupt: Interrupt | None) -> Look | None:
         """What a look shows; None if the budget is too small for one."""
-        limits, model, seed = task.limits, task.model, task.seed
+        limits, model = task.limits, task.model
         if limits.budget is not None and _LOOK_PART * limits.budget < MOST_CALLS:
             return None
         bracket = _of(candidates, Bracket)
@@ -300,7 +298,7 @@ class Auto(Planner):
             model,
             task.state,
             min(model.steps or checks.LARGEST, bracket.horizon_for(model, limits.budget)),
-            np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, _LOOK_STREAM)),
+            _child(task.seed, _LOOK_STREAM),
             seconds=None if limits.time_limit is None else _LOOK_PART * limits.time_limit,
             deterministic=self._given.get("transitions") == "deterministic",
             same_rewards=self._given.get("rewards") == "deterministic",
@@ -341,7 +339,11 @@ class Auto(Planner):
         width = step_width(model.reward_range, model.may_end)
         if self.gamma is None or model.two_player:
             return width
-        return width * _steps(*check_gamma_and_horizon(self.gamma, self._given.get("horizon")))
+        return width * self._steps()
+
+    def _steps(self) -> float:
+        """How many steps count."""
+        return discounted_steps(*check_gamma_and_horizon(self.gamma, self._given.get("horizon")))
 
 
 def _counted(model: Model, seen: Look) -> str:
@@ -358,33 +360,22 @@ def _counted(model: Model, seen: Look) -> str:
 
 
 def _rest(task: Task, seconds: float, calls: int = 0) -> Task:
-    """What is left of a task after some time and calls."""
-    limits = task.limits
+    """What is left of a task after some time and calls; after calls, with other random numbers."""
+    limits, seed = task.limits, task.seed
     if limits.time_limit is not None:
         limits = replace(limits, time_limit=max(limits.time_limit - seconds, _LEAST_SECONDS))
     if limits.budget is not None:
         limits = replace(limits, budget=max(limits.budget - calls, 1))
-    return replace(task, limits=limits)
+    return replace(task, limits=limits, seed=_child(seed, _NEXT_STREAM) if calls else seed)
 
 
-def _anew(task: Task) -> Task:
-    """The same task with other random numbers."""
-    seed = task.seed
-    key = (*seed.spawn_key, _NEXT_STREAM)
-    return replace(task, seed=np.random.SeedSequence(seed.entropy, spawn_key=key))
+def _child(seed: np.random.SeedSequence, stream: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, stream))
 
 
 def _of(candidates: list[Planner], kind: type[P]) -> P | None:
     """The first planner of a kind."""
     return next((planner for planner in candidates if isinstance(planner, kind)), None)
-
-
-def _steps(gamma: float, horizon: int | None) -> float:
-    """How many steps count, discounted."""
-    if gamma == 1.0:
-        assert horizon is not None
-        return float(horizon)
-    return (1.0 - (0.0 if horizon is None else gamma**horizon)) / (1.0 - gamma)
 
 
 def _without(settings: dict[str, Any], *names: str) -> dict[str, Any]:

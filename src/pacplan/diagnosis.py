@@ -13,7 +13,7 @@ from pacplan.core.keys import place
 from pacplan.core.words import at_most, estimated, exactly
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.tree import NONE, SearchTree
-from pacplan.engine.values import step_width
+from pacplan.engine.values import discounted_steps, step_width
 from pacplan.models.protocol import Model
 from pacplan.views.evidence import challenger
 
@@ -204,11 +204,9 @@ def _span(planner: Any, model: Model, horizon: int) -> float:
     low, high = model.reward_range
     if model.two_player:
         return high - low
-    width, gamma = step_width(model.reward_range, model.may_end), float(planner.gamma)
-    if gamma == 1.0:
-        return width * horizon
-    endless = getattr(planner, "horizon", None) is None
-    return width * (1.0 - (0.0 if endless else gamma**horizon)) / (1.0 - gamma)
+    known = getattr(planner, "horizon", None) is not None
+    steps = discounted_steps(float(planner.gamma), horizon if known else None)
+    return step_width(model.reward_range, model.may_end) * steps
 
 
 def _causes(

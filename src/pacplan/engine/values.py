@@ -56,3 +56,11 @@ def step_width(reward_range: tuple[float, float], may_end: bool) -> float:
     """By how much two policies can differ in one step."""
     low, high = step_range(reward_range, may_end)
     return high - low
+
+
+def discounted_steps(gamma: float, horizon: int | None) -> float:
+    """How many steps count: 1 + gamma + ... + gamma^(H-1), for ever if the horizon is None."""
+    if gamma == 1.0:
+        assert horizon is not None
+        return float(horizon)
+    return (1.0 - (0.0 if horizon is None else gamma**horizon)) / (1.0 - gamma)

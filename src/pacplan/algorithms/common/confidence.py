@@ -12,7 +12,7 @@ from pacplan.algorithms.common.horizons import (
 from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
 from pacplan.engine.driver import Limits, Snapshot
-from pacplan.engine.values import step_width
+from pacplan.engine.values import discounted_steps, step_width
 from pacplan.models.protocol import Model
 
 # What a user may declare about a model's rewards and transitions.
@@ -204,15 +204,11 @@ def certificate(planner: Deciding, model: Model, horizon: int, snapshot: Snapsho
     if planner.gamma == 1.0 or model.steps is not None:
         return f"{proven}, {surely}."
     rest = tail(model, planner.gamma, horizon)
-    if rest > _DWARFS * planner.epsilon > 0.0 or rest > _range(model, planner.gamma, horizon):
+    width = step_width(model.reward_range, model.may_end) * discounted_steps(planner.gamma, horizon)
+    if rest > _DWARFS * planner.epsilon > 0.0 or rest > width:
         return f"{proven}, {surely}. {_only(planner, model, horizon, rest)}"
     ever = f"within {at_most(loss + rest)} over an infinite horizon"
     return f"{proven} and {ever}, {surely}."
-
-
-def _range(model: Model, gamma: float, horizon: int) -> float:
-    """By how much the values of H steps can differ, for gamma < 1."""
-    return step_width(model.reward_range, model.may_end) * (1.0 - gamma**horizon) / (1.0 - gamma)
 
 
 def _only(planner: Deciding, model: Model, horizon: int, rest: float) -> str:
