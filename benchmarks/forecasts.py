@@ -28,8 +28,8 @@ def main():
             forecast = pacplan.forecast(model, 0, budget=trial, **asked)
             plan = pacplan.plan(model, 0, budget=3_000_000, **asked)
             calls.append(plan.samples)
-            if forecast.calls is not None and not forecast.trial.certified:
-                ratios.append(forecast.calls / plan.samples)
+            if forecast.samples is not None and not forecast.trial.certified:
+                ratios.append(forecast.samples / plan.samples)
         spread = ", ".join(f"{ratio:.2g}" for ratio in np.quantile(ratios, [0.1, 0.5, 0.9, 1.0]))
         print(f"| {name} | {settings['epsilon']} | {trial:,} | {np.median(calls):,.0f} | {spread} |")
 

@@ -20,7 +20,7 @@ def test_every_planner_gets_the_same_problems_and_budget():
     rows = comparison.compare(garnet, planners, budget=200, runs=5, seed=3)
     for planner, row in zip(planners, rows, strict=True):
         assert (row.name, row.planner) == (planner.name, repr(planner))
-        assert (row.calls == 200).all()
+        assert (row.samples == 200).all()
         for number in range(5):
             values = exact.discounted(garnet(3 + number), gamma=0.7)[0]
             assert np.isclose(row.regrets[number], values.max() - values, rtol=0, atol=1e-12).any()
@@ -78,7 +78,7 @@ def test_command_prints_json():
     for entry in found["planners"]:
         row = rows[entry["name"]]
         assert entry["planner"] == row.planner
-        assert (entry["regrets"], entry["calls"]) == (row.regrets.tolist(), row.calls.tolist())
+        assert (entry["regrets"], entry["samples"]) == (row.regrets.tolist(), row.samples.tolist())
         assert entry["mean_regret_low"] <= entry["mean_regret"] <= entry["mean_regret_high"]
         assert len(entry["seconds"]) == 3
 

@@ -58,7 +58,7 @@ def test_forecasts_are_of_the_right_size():
         asked = {"epsilon": 0.1, "delta": 0.1, "gamma": 0.7, "seed": seed, "sample": True}
         forecast = pacplan.forecast(model, 0, budget=2000, **asked)
         if not forecast.trial.certified:
-            ratios.append(forecast.calls / pacplan.plan(model, 0, **asked).samples)
+            ratios.append(forecast.samples / pacplan.plan(model, 0, **asked).samples)
     assert len(ratios) >= 8
     assert 1 / 3 < np.median(ratios) < 3
 
@@ -68,18 +68,18 @@ def test_a_plan_that_is_not_certified_says_so_first():
     assert not plan.certified
     assert plan.guarantee.startswith("Not certified: you asked for epsilon = 0.2, but action ")
     told = plan.diagnosis
-    assert (told.asked, told.goal, told.calls) == (0.2, "action", 1000)
+    assert (told.asked, told.goal, told.samples) == (0.2, "action", 1000)
     assert told.reached == plan.gap > 0.2
     assert str(told).startswith("Not certified: you asked for epsilon = 0.2, but the action is ")
     text = str(plan)
     assert told.explanation() in text
     assert text.index("Not certified") < text.index("Stopped after") < text.index("Outlook")
     assert len(str(told).splitlines()) <= 6
-    assert 1000 < told.calls_needed < 100_000
+    assert 1000 < told.samples_needed < 100_000
     proven = next(advice for advice in told.advice if advice.setting == "epsilon")
     assert proven.value >= told.reached
     record = json.loads(json.dumps(plan.to_dict(), allow_nan=False))
-    assert record["diagnosis"]["calls_needed"] == told.calls_needed
+    assert record["diagnosis"]["samples_needed"] == told.samples_needed
 
 
 def test_certified_plans_and_guesses_have_no_diagnosis():
@@ -106,7 +106,7 @@ def test_the_diagnosis_does_not_depend_on_chunks():
         for chunk in (None, 1, 7, 1000)
     ]
     assert len({plan.diagnosis for plan in plans}) == 1
-    assert plans[0].diagnosis.calls_needed is not None
+    assert plans[0].diagnosis.samples_needed is not None
 
 
 def test_merging_is_advised_where_states_recur_and_only_there():
@@ -214,14 +214,14 @@ def test_a_forecast_says_what_it_knows():
     asked = {"delta": 0.1, "gamma": 0.7, "seed": 0, "sample": True}
     done = pacplan.forecast(GARNET, 0, epsilon=1, **asked)
     assert done.trial.certified
-    assert done.calls == done.trial.samples
+    assert done.samples == done.trial.samples
     assert "Certified already" in str(done)
     forecast = pacplan.forecast(GARNET, 0, epsilon=0.05, budget=1000, **asked)
-    assert forecast.calls == forecast.trial.diagnosis.calls_needed > 1000
-    assert math.isclose(forecast.seconds, forecast.trial.seconds * forecast.calls / 1000)
-    assert f"about {forecast.calls:,} calls" in str(forecast)
+    assert forecast.samples == forecast.trial.diagnosis.samples_needed > 1000
+    assert math.isclose(forecast.seconds, forecast.trial.seconds * forecast.samples / 1000)
+    assert f"about {forecast.samples:,} calls" in str(forecast)
     short = pacplan.forecast(GARNET, 0, epsilon=0.05, budget=10, **asked)
-    assert short.calls is None
+    assert short.samples is None
     assert short.seconds is None
     assert "too few calls to tell" in str(short)
 

@@ -26,14 +26,14 @@ class Row:
         planner: its settings.
         name: its name.
         regrets: max_a Q(state, a) - Q(state, action taken), Q of the infinite-horizon problem.
-        calls: calls to the model.
+        samples: calls to the model.
         seconds: time of the search.
     """
 
     planner: str
     name: str
     regrets: NDArray[np.float64]
-    calls: NDArray[np.int64]
+    samples: NDArray[np.int64]
     seconds: NDArray[np.float64]
 
 
@@ -121,7 +121,7 @@ def to_dict(rows: Sequence[Row], budget: int) -> dict[str, Any]:
                 "mean_regret_low": regret.low,
                 "mean_regret_high": regret.high,
                 "regrets": row.regrets.tolist(),
-                "calls": row.calls.tolist(),
+                "samples": row.samples.tolist(),
                 "seconds": row.seconds.tolist(),
             }
             for row in _ranked(rows)
@@ -139,7 +139,7 @@ def show(rows: Sequence[Row], budget: int, runs: int) -> None:
                 row.name,
                 f"{regret.value:.2e}",
                 f"{regret.low:.2e} .. {regret.high:.2e}",
-                f"{row.calls.mean():,.0f}",
+                f"{row.samples.mean():,.0f}",
                 f"{row.seconds.mean() * 1e3:.2f}",
             )
         )

@@ -69,9 +69,9 @@ class Diagnosis:
         asked: the requested accuracy.
         reached: the proven accuracy.
         goal: "action" or "value", what it is the accuracy of.
-        calls: calls to the model so far.
+        samples: calls to the model so far.
         causes: clauses: what the gap consists of.
-        calls_needed: total calls at this rate, a rough guess; None if unknown.
+        samples_needed: total calls at this rate, a rough guess; None if unknown.
         outlook: the same in words.
         advice: what to try.
     """
@@ -79,9 +79,9 @@ class Diagnosis:
     asked: float
     reached: float
     goal: str
-    calls: int
+    samples: int
     causes: tuple[str, ...]
-    calls_needed: int | None
+    samples_needed: int | None
     outlook: str
     advice: tuple[Advice, ...]
 

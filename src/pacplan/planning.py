@@ -89,12 +89,12 @@ class Forecast:
     """The cost of a plan, roughly extrapolated from a short one.
 
     Attributes:
-        calls: calls to the model until the plan is certified; None if unknown.
+        samples: calls to the model until the plan is certified; None if unknown.
         seconds: time until then, if calls take as long as in the trial; None if unknown.
         trial: the short plan. If it is certified, you need no other.
     """
 
-    calls: int | None
+    samples: int | None
     seconds: float | None
     trial: Plan
 
@@ -103,8 +103,8 @@ class Forecast:
         if self.trial.certified:
             return f"Certified already: {spent}."
         line = f"From a trial of {spent}:"
-        if self.seconds is not None and self.calls is not None:
-            line += f" about {self.calls:,} calls, {_time(self.seconds)}."
+        if self.seconds is not None and self.samples is not None:
+            line += f" about {self.samples:,} calls, {_time(self.seconds)}."
         return f"{line}\n{self.trial.diagnosis or self.trial.guarantee}"
 
 
@@ -138,11 +138,11 @@ def forecast(
     """
     trial = plan(model, state, epsilon=epsilon, delta=delta, gamma=gamma, budget=budget, **options)
     if trial.diagnosis is None:
-        calls = trial.samples if trial.certified else None
+        samples = trial.samples if trial.certified else None
     else:
-        calls = trial.diagnosis.calls_needed
-    seconds = None if calls is None else trial.seconds * calls / max(1, trial.samples)
-    return Forecast(calls, seconds, trial)
+        samples = trial.diagnosis.samples_needed
+    seconds = None if samples is None else trial.seconds * samples / max(1, trial.samples)
+    return Forecast(samples, seconds, trial)
 
 
 def _split(

@@ -37,6 +37,19 @@ class Curve:
     upper: NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class ActionSummary:
+    """What a plan says of one action; `Plan` has the meaning of each."""
+
+    action: Any
+    lower: float | None
+    upper: float | None
+    value: float
+    calls: int
+    gap: float | None
+    ruled_out: bool | None
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """The answer of a planner, with its evidence. All values are in the user's reward units.
@@ -121,16 +134,31 @@ class Plan:
     policy: Policy | None = None
 
     def __post_init__(self) -> None:
-        for array in (
-            self.lower,
-            self.upper,
-            self.values,
-            self.calls,
-            self.gaps,
-            self.ruled_out,
-        ):
+        for array in self._columns:
             if array is not None:
                 array.setflags(write=False)
+
+    @property
+    def _columns(self) -> tuple[NDArray[Any] | None, ...]:
+        return (self.lower, self.upper, self.values, self.calls, self.gaps, self.ruled_out)
+
+    @property
+    def rows(self) -> tuple[ActionSummary, ...]:
+        """What is known of each action; `pandas.DataFrame(plan.rows)` makes a data frame of it."""
+        columns = (
+            [None] * len(self.actions) if column is None else column.tolist()
+            for column in self._columns
+        )
+        return tuple(map(ActionSummary, self.actions, *columns))
+
+    def __getitem__(self, action: Any) -> ActionSummary:
+        """What is known of an action, by the name that the model gives it: `plan["hit"].upper`."""
+        for row in self.rows:
+            if same(row.action, action):
+                return row
+        raise KeyError(f"unknown action {action!r}; the plan is about {self.actions!r:.200}")
+
+    __iter__ = None  # It has items by action, and is no sequence.
 
     @property
     def safest(self) -> Any:
