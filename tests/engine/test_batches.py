@@ -5,7 +5,8 @@ from itertools import count, islice
 
 import pytest
 
-from pacplan.parallel.pools import Batches, InProcess, as_computed
+from pacplan.parallel.batches import Batches, as_computed
+from pacplan.parallel.pools import InProcess
 
 
 class ByHand(Executor):

@@ -48,12 +48,7 @@ def kernel_arrays(declared: type) -> Any:
 
 
 class Kept(NamedTuple):
-    """How a search stood.
-
-    Attributes:
-        arrays: all its arrays, by name.
-        used: bytes granted to it.
-    """
+    """How a search stood: all its arrays by name, and the bytes granted to it."""
 
     arrays: dict[str, NDArray[Any]]
     used: int
@@ -62,13 +57,8 @@ class Kept(NamedTuple):
 class KernelSearch:
     """A search over a tree by a compiled kernel: by default the one that plays episodes.
 
-    The engine makes the tree and its own arrays, hands them to the kernel with those of the planner,
-    makes room in them, and keeps and restores them all.
-
-    Attributes:
-        report: counters, and the promise that was broken, if any.
-        points: of its curve, as they were noted (`pacplan.engine.curve`).
-        arrays: the planner's own.
+    The engine makes the tree and its own arrays, hands them to the kernel with those of the planner
+    (`arrays`), makes room in them, and keeps and restores them all.
 
     Args:
         query: what is asked.
@@ -82,8 +72,7 @@ class KernelSearch:
         horizon: most steps of an episode.
         deterministic: whether the user declared that every pair has one successor.
         pairs_a_step: most pairs that one step adds to the tree, all to one node.
-        nodes: about how many the tree will have, if that is known: whenever it has to grow, the kernel
-            returns to Python.
+        nodes: about how many the tree will have, if that is known, to return to Python less often.
         open_loop: whether the tree is one of action sequences.
         run: the kernel, `run(state, model, root, most_episodes, most_calls, rng, ties) -> status`.
     """
@@ -120,9 +109,7 @@ class KernelSearch:
         run: Callable[..., int] = play,
     ) -> None:
         model = query.model
-        self.session = session
-        self.actions = query.actions
-        self.horizon = horizon
+        self.session, self.actions, self.horizon = session, query.actions, horizon
         self.memory = MemoryBudget(query.memory_limit)
         self.tree = SearchTree(
             pair,
@@ -152,19 +139,15 @@ class KernelSearch:
         self.report: Any = self.reports[0]
         self.report["mark"] = FIRST_MARK
         self.points = new_points(len(query.actions))
-        self._kind = kind
+        self._kind, self._run, self._compiled = kind, run, False
         self.arrays: dict[str, Any] = dict(arrays or {})
-        self._deterministic = deterministic
-        self._pairs_a_step = pairs_a_step
+        self._deterministic, self._pairs_a_step = deterministic, pairs_a_step
         self._rng, self._ties = query.rng, query.ties
         self.root_state = session.encode(query.state)
         if query.tree is not None:
             self.tree.adopt(query.tree, session.encode)
         self.memory.request(self.tree.nbytes)
-        earlier = int(self.tree.nodes["count"].max(initial=0))
-        self._most_calls = MOST_COUNTED - earlier
-        self._run = run
-        self._compiled = False
+        self._most_calls = MOST_COUNTED - int(self.tree.nodes["count"].max(initial=0))
         if kind is not None:
             self.reserve()
 
@@ -175,19 +158,16 @@ class KernelSearch:
 
         Arrays move when they grow, so the tuple is made anew for every chunk.
         """
-        engine = {**self.engine_fields(), "points": self.points}
-        own = {name: value for name, value in engine.items() if name in self._kind._fields}
-        return self._kind(**own, **self.arrays)
-
-    def engine_fields(self) -> dict[str, Any]:
-        """The fields of the kernel's tuple that belong to the engine (`pacplan.engine.episodes`)."""
-        return {
+        engine = {
             "tree": self.tree.arrays(),
             "problem": self.problem,
             "path": self.path,
             "calls": self.calls,
             "report": self.reports,
+            "points": self.points,
         }
+        own = {name: engine[name] for name in engine if name in self._kind._fields}
+        return self._kind(**own, **self.arrays)
 
     def reserve(self) -> int:
         """Make room for some more episodes; returns how many."""
@@ -224,15 +204,9 @@ class KernelSearch:
         last = int(self.report["episodes"]) + episodes
         countable = min(calls, self._most_calls)
         while True:
-            arguments = (
-                self.kernel_state(),
-                self.session.handle,
-                self.root_state,
-                last - int(self.report["episodes"]),
-                countable,
-                self._rng,
-                self._ties,
-            )
+            left = last - int(self.report["episodes"])
+            search, root, streams = self.kernel_state(), self.root_state, (self._rng, self._ties)
+            arguments = (search, self.session.handle, root, left, countable, *streams)
             if not self._compiled:
                 late = self.memory.deadline is not None
                 self._compiled = ready(self._run, arguments, late=late)
@@ -301,23 +275,15 @@ class KernelSearch:
         """A snapshot that recommends action `best`.
 
         Its gap is max_{a != best} U(a) - L(best), or the largest of `losses`, if the search knows more
-        of how much each other action is better than `best`, at most.
+        of how much better each other action can be.
         """
         gap = None
         if lower is not None and upper is not None:
             others = upper - lower[best] if losses is None else losses.copy()
             others[best] = -np.inf
             gap = float(others.max()) if len(upper) > 1 else 0.0
-        return Snapshot(
-            actions=self.actions,
-            lower=lower,
-            upper=upper,
-            action=self.actions[best],
-            gap=gap,
-            samples=int(self.report["calls"]),
-            episodes=int(self.report["episodes"]),
-            seconds=seconds,
-        )
+        calls, episodes = int(self.report["calls"]), int(self.report["episodes"])
+        return Snapshot(self.actions, lower, upper, self.actions[best], gap, calls, episodes, seconds)
 
     def verdicts(
         self, lower: NDArray[np.float64], upper: NDArray[np.float64]

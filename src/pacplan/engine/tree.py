@@ -6,17 +6,15 @@ tried in a node. Only what was visited is stored, and what one visit reads lies 
     node --first--> pair --sibling--> pair ...       the actions tried in this node
     pair --child--> node --sibling--> node ...       the outcomes seen after this pair
 
-Node 0 is the root. A node is made after the pair that leads to it, which is made after its own
-node, so a child has a larger index than its parent and one sweep from the last node to the first
-visits children before parents.
+Node 0 is the root. A child has a larger index than its parent, so one sweep from the last node to the
+first visits children before parents.
 
 Most nodes have one pair, and a visit to the others reads all their pairs. So these lie side by side:
 with its second pair a node gets records for the next ones too (`add_pair`).
 
 A large tree is not in the caches, so what counts is how many loads wait for one another. A node also
 names its `eldest` pair, which lies apart from the others, and a pair the `other` outcome after its
-`child`: with these, all pairs of a node, or two outcomes, begin to load at once (`expect_pairs`,
-`expect_outcomes`).
+`child`: so all pairs of a node, or two outcomes, begin to load at once.
 """
 
 import copy
@@ -240,18 +238,14 @@ class Evidence:
     """What a search knows of a pair, in the user's units; None for what it does not keep.
 
     Whether the bounds are proven depends on the planner: its plan's `guarantee` says.
-
-    Attributes:
-        reward: mean of the rewards.
-        reward_interval: where the search's confidence bounds put their expectation.
-        value: estimate of what the action is worth, from its step on.
-        lower: bound on that from below.
-        upper: bound on that from above.
     """
 
     reward: float | None = None
+    """Mean of the rewards."""
     reward_interval: tuple[float, float] | None = None
+    """Where confidence bounds put their expectation."""
     value: float | None = None
+    """Estimate of what the action is worth, from its step on."""
     lower: float | None = None
     upper: float | None = None
 
@@ -268,14 +262,15 @@ def read_nothing(pair: Any, offered: Sequence[int]) -> Evidence:
 class SearchTree:
     """Owns the records: makes room while a search runs, and is read when it is over.
 
-    Attributes:
+    Args:
+        pair: the type of the pairs' records.
+        node: the type of the nodes' records.
         gamma: discount of the search.
         horizon: its number of steps.
+        states: the user's states by their number; None: these are the numbers themselves.
+        labels: the user's actions by the number of their state and their own; None likewise.
         open_loop: whether nodes stand for sequences of actions, whatever states they led to.
-
-    `pair` and `node` are the types of the records. `states` lists the user's states by their number,
-    and `labels` the user's actions by the number of their state and their own; each is None if the
-    user knows them by these numbers. There is `room` for so many records of each kind at first.
+        room: records of each kind that there is room for at first.
     """
 
     def __init__(
@@ -290,11 +285,8 @@ class SearchTree:
         open_loop: bool = False,
         room: int = FIRST_ROOM,
     ) -> None:
-        self.gamma = gamma
-        self.horizon = horizon
-        self.open_loop = open_loop
-        self._states = states
-        self._labels = labels
+        self.gamma, self.horizon, self.open_loop = gamma, horizon, open_loop
+        self._states, self._labels = states, labels
         self._read: Reader = read_nothing
         self._acting: NDArray[np.int32] | None = None
         self._nodes = np.zeros(room, node)
@@ -379,11 +371,6 @@ class SearchTree:
         return int(self.nodes["tried"].sum())
 
     @property
-    def room(self) -> int:
-        """Number of nodes that there is room for."""
-        return len(self._nodes)
-
-    @property
     def nbytes(self) -> int:
         """Bytes held by the records, used or not."""
         return int(self._nodes.nbytes + self._pairs.nbytes)
@@ -446,8 +433,7 @@ class SearchTree:
 def _below(nodes: Records, pairs: Records, node: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Numbers of the nodes and pairs below a node, itself included, in their order.
 
-    In their order, so that children still come after their parents; and with the records that are kept
-    free for further pairs, so that these still come after the pairs beside them.
+    With the pairs are the records that are kept free beside them.
     """
     level = np.array([node])
     found_nodes, found_pairs = [level], [level[:0]]

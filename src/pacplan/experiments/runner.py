@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from pacplan.core.notes import lost
 from pacplan.experiments.results import Keyed, Results, Row
-from pacplan.parallel.pools import Batches, InProcess, as_computed, here_or_in_processes
+from pacplan.parallel.batches import Batches, as_computed
+from pacplan.parallel.pools import InProcess, here_or_in_processes
 from pacplan.views.progress import bar
 
 Run = TypeVar("Run", bound=Keyed)

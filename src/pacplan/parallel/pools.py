@@ -1,27 +1,24 @@
 """Where plans are computed: in this thread, in pools of threads or processes, or on a Dask cluster."""
 
 import logging
+import operator
 import os
 import signal
 import sys
 import threading
 import traceback
-from collections import deque
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import (
-    FIRST_COMPLETED,
     BrokenExecutor,
     Executor,
     Future,
     ThreadPoolExecutor,
-    wait,
 )
 from contextlib import contextmanager
 from functools import cache, partial
-from itertools import islice
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import cloudpickle
 import numpy as np
@@ -31,12 +28,8 @@ from pacplan.core import checks
 from pacplan.core.notes import add_note
 from pacplan.engine.interrupts import Interrupt, enclosed_by
 
-# Seconds between two looks at whether to wait any longer.
-_LOOK = 0.1
 # Bytes of freed memory that a process of many plans may keep, half of it in one piece.
 _KEPT = 1 << 25
-
-Part = TypeVar("Part")
 
 
 class InProcess(Executor):
@@ -61,7 +54,9 @@ def thread_pool(workers: int, interrupt: Interrupt) -> Iterator[Executor]:
         interrupt: end the plans of the threads.
     """
     pool = ThreadPoolExecutor(workers, "pacplan", initializer=enclosed_by, initargs=(interrupt,))
-    _keep_freed_memory()
+    # The C library then keeps the memory that a plan gives back for the next one. Otherwise the system
+    # clears every page anew: a fifth of the time of a plan with a tree of some megabytes.
+    np.empty(_KEPT // 2, np.uint8)
     try:
         yield pool
     except BaseException:
@@ -69,17 +64,6 @@ def thread_pool(workers: int, interrupt: Interrupt) -> Iterator[Executor]:
         raise
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _keep_freed_memory() -> None:
-    """Let the next plan have the memory of the last one.
-
-    Otherwise the C library gives large arrays back to the system, which has to clear every page of the
-    next ones: a fifth of the time of a plan with a tree of some megabytes, in which threads wait for
-    each other. glibc keeps as much as was once freed in one piece, which costs nothing if it was never
-    written to; other libraries do as they please.
-    """
-    np.empty(_KEPT // 2, np.uint8)
 
 
 @contextmanager
@@ -130,13 +114,13 @@ class _Processes(Executor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have a function called; raises what pickling raises if it cannot be sent."""
-        call = cloudpickle.dumps((fn, args, kwargs))
+        call = cloudpickle.dumps((partial(fn, *args, **kwargs),))
         try:
-            sent = self._pool.submit(outcome_of, _apply, call)
+            sent = self._pool.submit(outcome_of, operator.call, call)
         except BrokenExecutor:
             self.shutdown()
             self._start()
-            sent = self._pool.submit(outcome_of, _apply, call)
+            sent = self._pool.submit(outcome_of, operator.call, call)
         # A future that is cancelled would confuse loky, so none of its own is given out.
         future: Future[Any] = Future()
         sent.add_done_callback(partial(_hand_on, future))
@@ -145,10 +129,6 @@ class _Processes(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
         """End them all."""
         self._pool.shutdown(wait, kill_workers=True)
-
-
-def _apply(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    return fn(*args, **kwargs)
 
 
 def _hand_on(future: Future[Any], sent: Future[bytes]) -> None:
@@ -290,11 +270,7 @@ def user_executor(executor: Any, job: Callable[..., Any]) -> Team:
     if not hasattr(executor, "get_executor"):
         return Team(executor, (job,), hears=False)
     sent = executor.scatter(job, broadcast=True, hash=False)
-    return Team(executor.get_executor(pure=False), (_do, sent), hears=False)
-
-
-def _do(job: Callable[..., Any], *args: Any) -> Any:
-    return job(*args)
+    return Team(executor.get_executor(pure=False), (operator.call, sent), hears=False)
 
 
 def sendable(job: Any, what: str, other: str = "") -> bytes:
@@ -337,99 +313,6 @@ def here_or_in_processes(workers: int, job: Any, what: str) -> Iterator[Executor
     sendable(job, what)
     with process_pool(workers) as pool:
         yield pool
-
-
-def as_computed(
-    executor: Executor,
-    call: tuple[Any, ...],
-    parts: Iterator[Any],
-    ahead: int,
-    *,
-    in_order: bool = False,
-    given_up: Callable[[], bool] = lambda: False,
-) -> Generator[Future[Any]]:
-    """The results of a job's parts, as futures that are done: the loop of all that is done in parts.
-
-    The next part is asked for when there is room, so that what came before may tell how large it should
-    be. Parts that were not begun when this is closed are never done; those that the executor refuses
-    are done, with what it raised.
-
-    Args:
-        executor: what computes.
-        call: what it is to call with each part: a function, and arguments before the part.
-        parts: what there is to do.
-        ahead: how many parts are handed over whose results were not given yet, by those that do not
-            compute at once.
-        in_order: whether results are given in the order of the parts, not as they come.
-        given_up: says, now and then while nothing is done, whether to wait no longer.
-    """
-    most = 1 if isinstance(executor, InProcess) else ahead
-    pending: deque[Future[Any]] = deque()
-    try:
-        while True:
-            for part in islice(parts, most - len(pending)):
-                pending.append(_submitted(executor, *call, part))
-            watched = list(islice(pending, 1 if in_order else None))
-            # A future that somebody else cancels is done, but waiting for it may not end.
-            while not (done := [future for future in watched if future.done()]):
-                if not watched or given_up():
-                    return
-                wait(watched, _LOOK, FIRST_COMPLETED)
-            for future in done:
-                pending.remove(future)
-                yield future
-    finally:
-        for future in pending:
-            future.cancel()
-
-
-def _submitted(executor: Executor, *call: Any) -> Future[Any]:
-    """The future of a call; what an executor raises that takes no more is its result."""
-    try:
-        return executor.submit(*call)
-    except Exception as error:
-        refused: Future[Any] = Future()
-        refused.set_exception(error)
-        return refused
-
-
-class Batches(Iterator[list[Part]]):
-    """Groups parts into batches of about equal time, once it is known how long each kind takes.
-
-    Args:
-        parts: what there is to do; no more of it is read than the batch needs.
-        seconds: that a batch should take.
-        most: parts in a batch.
-        kind: what the time of a part depends on.
-    """
-
-    def __init__(
-        self,
-        parts: Iterable[Part],
-        seconds: float,
-        most: int,
-        kind: Callable[[Part], Hashable] = lambda part: None,
-    ) -> None:
-        self._parts, self._whole, self._most, self._kind = iter(parts), seconds, most, kind
-        self._seconds: dict[Hashable, float] = {}
-
-    def __next__(self) -> list[Part]:
-        """The next batch."""
-        batch: list[Part] = []
-        total = 0.0
-        for part in islice(self._parts, self._most):
-            batch.append(part)
-            expected = self._seconds.get(self._kind(part), self._whole)
-            total += expected
-            if total + expected > self._whole:  # Another one like this would be too much.
-                break
-        if not batch:
-            raise StopIteration
-        return batch
-
-    def learn(self, kind: Hashable, seconds: float) -> None:
-        """Note how long a part of a kind took."""
-        self._seconds[kind] = seconds
 
 
 def portable(error: BaseException) -> Exception:

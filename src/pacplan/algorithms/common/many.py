@@ -17,11 +17,11 @@ from pacplan.core import checks
 from pacplan.core.notes import add_note, lost, shown
 from pacplan.engine.interrupts import Interrupt, enclosing, interrupts, remember
 from pacplan.engine.seeds import Seed, seed_sequence
+from pacplan.parallel.batches import as_computed
 from pacplan.parallel.pools import (
     InProcess,
     Team,
     Workers,
-    as_computed,
     portable,
     process_pool,
     run_installed,
