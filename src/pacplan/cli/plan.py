@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from pacplan.algorithms import Planner
     from pacplan.result import Plan
 
-_ABOUT = """decide what to do in a state
+_ABOUT = """choose an action in a state
 
-Decide what to do in a state, with a certificate.
+Choose an action in a state, with a certificate.
 
 Exit codes: 0 the planner stopped by its own rule, or has none; 3 a budget, a deadline or a lack of
 memory stopped it before its rule, or a lack of memory before its limits (the plan is still printed);
@@ -41,12 +41,12 @@ _ACCURACY = """
 --seed N  the same seed gives the same plan"""
 
 _KNOWLEDGE = """
---value-range LOW HIGH  minimum and maximum of what an episode earns from any state on, discounted
+--value-range LOW HIGH  bounds on every discounted return from any state on
 --rewards KIND  'deterministic' if a state and action always pays the same, 'known' to read them from
   the model's table
 --transitions KIND  'deterministic' if a state and action always lead to the same state, 'known' to
   read probabilities from the table
---merge WHICH  of mdp-gape and opd: equal states that share what is learnt: 'tree' (none), 'depth'
+--merge WHICH  of mdp-gape and opd: equal states that share evidence: 'tree' (none), 'depth'
   (those of the same step) or, of opd, 'stationary' (all)
 --thresholds NAME  of mdp-gape: 'lemma' (proven, the default), 'paper', 'budget', 'published' or 'sharp'
 --option NAME=VALUE  any other setting that the planner's class takes, functions as module:name (repeat)
@@ -56,9 +56,9 @@ _LIMITS = """
 --budget N  maximum number of calls to the model
 --time-limit SECONDS  maximum time
 --memory-limit BYTES  maximum memory for the records of the search, such as 500M or 2G (powers of 1024)
---checkpoint FILE  file that receives, now and then, what --resume needs after a crash
+--checkpoint FILE  file for checkpoints, from which --resume continues after a crash
 --every SECONDS  checkpoint interval; 60 by default
---resume  go on from the checkpoint, to the same plan as if nothing had happened. Seed, state and budget
+--resume  continue from the checkpoint, to the same plan. Seed, state and budget
   are those of the checkpoint; the rest of the command must be the same"""
 
 
@@ -66,7 +66,7 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     parser = add_command(commands, "plan PROBLEM", run, _ABOUT, _GENERAL, planner="auto")
     add_options(parser.add_argument_group("accuracy and state"), _ACCURACY)
-    add_options(parser.add_argument_group("what you know, or leave to the planner"), _KNOWLEDGE)
+    add_options(parser.add_argument_group("your knowledge of the problem"), _KNOWLEDGE)
     add_options(parser.add_argument_group("limits and checkpoints"), _LIMITS)
 
 

@@ -15,9 +15,9 @@ ours.
 
 If it is stopped or killed, the same command continues. Exit codes as those of 'sweep'."""
 
-_SWEEP = """run planners as a TOML file says
+_SWEEP = """run the planners and problems of a TOML file
 
-Run planners on problems as a TOML file says; write a row for every run, and a summary.
+Run the planners and problems of a TOML file. Write a row for every run, and a summary.
 
 Such a file is code, like a script: it names modules to import and functions to call. Run only those you
 trust.

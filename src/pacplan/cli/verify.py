@@ -8,9 +8,9 @@ from typing import Any
 from pacplan.cli.endings import EndedError, Exit, interrupted, reported
 from pacplan.cli.options import QUIET, WORKERS, add_command, names
 
-_ABOUT = """check what planners promise
+_ABOUT = """check the promises of planners
 
-Check what planners promise against exact answers, in many small plans made to catch errors.
+Check the promises of planners against exact answers, in many small plans designed to catch errors.
 
 Exit codes: 0 no promise was found broken; 1 one was, a plan raised an error, or the file of --out could
 not be written; 130 Ctrl-C ended it (the table so far is printed, and the file of --out continues from
