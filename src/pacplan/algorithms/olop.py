@@ -55,18 +55,6 @@ PAIR = np.dtype(
     align=True,
 )
 
-RULES = np.dtype(
-    [
-        ("lowest", np.float64),  # of the rewards, and of 0 if episodes may end
-        ("width", np.float64),
-        ("tail", np.float64),  # 1 / (1 - gamma): the most that can be earned from a step on
-        ("level", np.float64),  # the threshold, over T visits
-        ("kl", np.bool_),
-    ],
-    align=True,
-)
-
-
 # B-values that differ by less than this part of the largest value are tied.
 _TIE = 1e-12
 
@@ -75,13 +63,17 @@ _TIE = 1e-12
 class Search:
     """What the episodes of OLOP and KL-OLOP work on. A node is a sequence, whatever its states."""
 
-    rules: Any  # one record of RULES
+    lowest: float  # of the rewards, and of 0 if episodes may end
+    width: float
+    tail: float  # 1 / (1 - gamma): the most that can be earned from a step on
+    level: float  # the threshold, over T visits
+    kl: bool
 
 
 @inlined
 def _add_node(search: Any, state: int) -> int:
     """A sequence that was never played. At most the tail can be earned from there on."""
-    node = add_node(search.tree, state, search.calls.size, search.rules[0].tail, 0.0)
+    node = add_node(search.tree, state, search.calls.size, search.tail, 0.0)
     search.tree.nodes[node].popular = NONE
     return node
 
@@ -143,20 +135,20 @@ def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
     B(a_h ..) = u_h + gamma min( 1/(1-gamma), max_a B(a ..) ) is the smallest over depths of the
     bounds to that depth, so only the sequences that begin like the one played change.
     """
-    tree, problem, rules = search.tree, search.problem[0], search.rules[0]
+    tree, problem = search.tree, search.problem[0]
     _play_out(search, length, ties)
     for h in range(problem.horizon - 1, -1, -1):
         step = search.path[h]
         earned = problem.lowest + problem.width * step.reward if h < length else 0.0
         pair = tree.pairs[step.pair]
         pair.n += 1
-        pair.reward += min(1.0, max(0.0, (earned - rules.lowest) / rules.width))
+        pair.reward += min(1.0, max(0.0, (earned - search.lowest) / search.width))
         mean = pair.reward / pair.n
-        if rules.kl:
-            upper = kl_upper(min(1.0, mean), rules.level / pair.n)
+        if search.kl:
+            upper = kl_upper(min(1.0, mean), search.level / pair.n)
         else:
-            upper = mean + sqrt(rules.level / pair.n)
-        below = rules.tail
+            upper = mean + sqrt(search.level / pair.n)
+        below = search.tail
         if step.child != NONE:
             below = tree.nodes[step.child].upper
             tree.nodes[step.child].count += 1
@@ -164,7 +156,7 @@ def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
         node = tree.nodes[step.node]
         if node.popular == NONE or pair.n > tree.pairs[node.popular].n:
             node.popular = step.pair
-        _refresh_node(search, step.node, np.inf if h == 0 else rules.tail, ties)
+        _refresh_node(search, step.node, np.inf if h == 0 else search.tail, ties)
 
 
 @inlined
@@ -176,7 +168,7 @@ def _refresh_node(search: Any, at: int, most: float, ties: Any) -> None:
     no other bound, so it is tied with those whose own bounds reach the tail.
     """
     tree, node = search.tree, search.tree.nodes[at]
-    tie = _TIE * search.rules[0].tail
+    tie = _TIE * search.tail
     tied = node.actions - node.tried
     top = most if tied > 0 else -np.inf
     favourite = NONE
@@ -224,14 +216,23 @@ class OLOP(Planner):
 
     def __init__(self, *, gamma: float, horizon: int | None = None, chunk: int | None = None) -> None:
         super().__init__(chunk=chunk)
-        self.gamma, self.horizon = _check_discount(gamma, horizon)
+        self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
+        if self.gamma == 1.0:
+            raise ValueError(
+                "open-loop planners need gamma < 1: what follows a sequence must be bounded"
+            )
 
     def level(self, episodes: int) -> float:
         """2 log M, the square of the bonus of a sequence played once."""
         return 2.0 * log(episodes)
 
     def check_query(self, query: Query, limits: Limits) -> None:
-        _check_open_loop(self, query, limits)
+        if not query.model.same_actions:
+            raise ValueError(
+                f"{type(self).__name__} is open-loop: it needs the same actions in every state, and "
+                "this model's depend on the state"
+            )
+        check_anytime(self, query, limits, split(self.horizon, self.gamma, limits.budget)[1])
 
     def start(self, query: Query, session: Session) -> "_SequenceSearch":
         return _SequenceSearch(self, query, session)
@@ -240,7 +241,7 @@ class OLOP(Planner):
         return estimates_plan(self, query, search, stopped_by, seconds, sequence=search.sequence())
 
 
-class KLOLOP(Planner):
+class KLOLOP(OLOP):
     """OLOP with Kullback-Leibler bounds: max{ q : T kl(mean, q) <= f(M) } in place of mean + bonus.
 
     Args:
@@ -262,8 +263,7 @@ class KLOLOP(Planner):
         threshold: Literal["theory", "log"] = "theory",
         chunk: int | None = None,
     ) -> None:
-        super().__init__(chunk=chunk)
-        self.gamma, self.horizon = _check_discount(gamma, horizon)
+        super().__init__(gamma=gamma, horizon=horizon, chunk=chunk)
         self.threshold = checks.choice("threshold", threshold, ("theory", "log"))
 
     def level(self, episodes: int) -> float:
@@ -273,51 +273,29 @@ class KLOLOP(Planner):
             return logarithm
         return 2.0 * logarithm + 2.0 * log(max(logarithm, 1.0))
 
-    def check_query(self, query: Query, limits: Limits) -> None:
-        _check_open_loop(self, query, limits)
-
-    def start(self, query: Query, session: Session) -> "_SequenceSearch":
-        return _SequenceSearch(self, query, session)
-
-    def finish(self, query: Query, search: "_SequenceSearch", stopped_by: str, seconds: float) -> Plan:
-        return estimates_plan(self, query, search, stopped_by, seconds, sequence=search.sequence())
-
-
-def _check_discount(gamma: Any, horizon: Any) -> tuple[float, int | None]:
-    discount, steps = check_gamma_and_horizon(gamma, horizon)
-    if discount == 1.0:
-        raise ValueError("open-loop planners need gamma < 1: what follows a sequence must be bounded")
-    return discount, steps
-
-
-def _check_open_loop(planner: OLOP | KLOLOP, query: Query, limits: Limits) -> None:
-    name = type(planner).__name__
-    if not query.model.same_actions:
-        raise ValueError(
-            f"{name} is open-loop: it needs the same actions in every state, and this model's depend "
-            "on the state"
-        )
-    check_anytime(planner, query, limits, split(planner.horizon, planner.gamma, limits.budget)[1])
-
 
 class _SequenceSearch(KernelSearch):
     """One search: a tree of action sequences."""
 
-    derived = frozenset({"rules"})
-
-    def __init__(self, planner: OLOP | KLOLOP, query: Query, session: Session) -> None:
+    def __init__(self, planner: OLOP, query: Query, session: Session) -> None:
         model, gamma = query.model, planner.gamma
         episodes, horizon = split(planner.horizon, gamma, query.budget)
         low, high = step_range(model.reward_range, model.may_end)
-        rules = (low, high - low, 1.0 / (1.0 - gamma), planner.level(episodes), planner.kl)
         self._gamma, self._low, self._width = gamma, low, high - low
+        settings = {
+            "lowest": low,
+            "width": high - low,
+            "tail": 1.0 / (1.0 - gamma),
+            "level": planner.level(episodes),
+            "kl": planner.kl,
+        }
         super().__init__(
             query,
             session,
             PAIR,
             NODE,
             kind=Search,
-            arrays={"rules": np.array([rules], RULES)},
+            arrays=settings,
             gamma=gamma,
             horizon=horizon,
             open_loop=True,

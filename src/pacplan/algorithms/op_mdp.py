@@ -56,21 +56,13 @@ NODE = np.dtype(
     align=True,
 )
 
-RULES = np.dtype(
-    [
-        ("gamma", np.float64),
-        ("horizon", np.int64),  # 0: no end
-        ("per_step", np.bool_),
-    ],
-    align=True,
-)
-
 
 @kernel_arrays
 class PolicyArrays:
     """What the tree of what can happen needs, with the optimistic policy marked in it."""
 
-    rules: Any  # one record of RULES
+    last: int  # steps after which nothing counts; 0: no end
+    per_step: bool
     tails: Any  # records of TAIL, one per depth; the last serves all deeper ones
     way: NDArray[np.int64]  # by depth: the node on the way to the leaf
     deepest: NDArray[np.int64]
@@ -101,7 +93,7 @@ def _refresh_pair(search: Any, link: int) -> int:
             spread = node.p * node.spread
             widest = outcome
         outcome = node.sibling
-    _set_bounds(pair, search.rules[0].gamma, upper, lower, spread)
+    _set_bounds(pair, search.problem[0].gamma, upper, lower, spread)
     return int(widest)
 
 
@@ -168,7 +160,7 @@ def _add_leaf(search: Any, state: int, actions: int, p: float, tail: Any) -> int
 @inlined
 def _layer(search: Any, h: int) -> int:
     """Where the model's table has what happens at depth h."""
-    return h if search.rules[0].per_step else 0
+    return h if search.per_step else 0
 
 
 @inlined
@@ -180,7 +172,7 @@ def _probability(row: Any, k: int) -> float:
 @inlined
 def _goes_on(search: Any, row: Any, k: int, h: int) -> bool:
     """Whether something may follow the k-th outcome of an action at depth h."""
-    return bool(_probability(row, k) > 0.0 and not row[k].ended and h + 1 != search.rules[0].horizon)
+    return bool(_probability(row, k) > 0.0 and not row[k].ended and h + 1 != search.last)
 
 
 @inlined
@@ -205,7 +197,7 @@ def _open_pair(search: Any, model: Any, at: int, action: int, h: int) -> None:
             upper += p * tail.upper
             lower += p * tail.lower
             spread = max(spread, p * (tail.upper - tail.lower))
-    _set_bounds(pair, search.rules[0].gamma, upper, lower, spread)
+    _set_bounds(pair, search.problem[0].gamma, upper, lower, spread)
 
 
 @inlined
@@ -331,9 +323,9 @@ class _PolicySearch(KernelSearch):
         model = query.model
         self._rows = int(session.handle.table.outcomes.shape[-1])
         self._most_actions = model.max_actions or len(query.actions)
-        rules = (planner.gamma, planner.horizon or 0, model.steps is not None)
         arrays = {
-            "rules": np.array([rules], RULES),
+            "last": planner.horizon or 0,
+            "per_step": model.steps is not None,
             "tails": tails_of(planner.gamma, planner.horizon, model),
             "way": np.zeros(64, np.int64),
             "deepest": np.zeros(1, np.int64),

@@ -63,15 +63,6 @@ ROOT = np.dtype(
     ]
 )
 
-RULES = np.dtype(
-    [
-        ("epsilon", np.float64),
-        ("level", np.float64),  # log(1/delta)
-        ("lucb", np.bool_),
-    ],
-    align=True,
-)
-
 # What the next game does; `stands` until it is over, however it is divided into chunks.
 DECISION = np.dtype([("stands", np.int64), ("best", np.int64), ("play", np.int64)])
 
@@ -83,7 +74,9 @@ class Search:
     """What the games work on. A move whose outcome is known is not asked for again."""
 
     points: NDArray[np.float64]  # of the curve
-    rules: Any  # one record of RULES
+    epsilon: float
+    level: float  # log(1/delta)
+    lucb: bool
     root: Any  # records of ROOT
     decision: Any  # one record of DECISION
 
@@ -212,7 +205,7 @@ def _back_up_node(search: Any, h: int) -> None:
 def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
     """Bounds and estimates of what was visited, from the last move to the first."""
     tree, path = search.tree, search.path
-    price = search.rules[0].level
+    price = search.level
     for h in range(length):
         price += log(tree.nodes[path[h].node].actions)
     pair = tree.pairs[path[length - 1].pair]
@@ -239,7 +232,7 @@ def _decide(search: Any, ties: Any) -> None:
         return
     upper, lower = root.upper, root.lower
     best, challenger = best_and_challenger(upper, lower, _TIE, ties)
-    if search.rules[0].lucb and upper.size > 1:
+    if search.lucb and upper.size > 1:
         best = argmax_at_random(root.estimate, NONE, _TIE, ties)
         challenger = argmax_at_random(upper, best, _TIE, ties)
     decision.stands = 1
@@ -251,7 +244,7 @@ def _decide(search: Any, ties: Any) -> None:
 def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
     _decide(search, ties)
     gap = gap_of(search.root.upper, search.root.lower, search.decision[0].best)
-    return bool(gap <= search.rules[0].epsilon)
+    return bool(gap <= search.epsilon)
 
 
 @episodes.record.register(Search)
@@ -344,15 +337,15 @@ class _GameSearch(KernelSearch):
     """One search: the tree of positions, and the root's moves."""
 
     notes = False
-    derived = frozenset({"rules"})
 
     def __init__(self, planner: UGapEMCTS, query: Query, session: Session) -> None:
         self.target = planner.epsilon
         low, high = query.model.reward_range
         self.units = low, high - low
-        rules = (planner.epsilon / (high - low), -log(planner.delta), planner.rule == "lucb")
         arrays = {
-            "rules": np.array([rules], RULES),
+            "epsilon": planner.epsilon / (high - low),
+            "level": -log(planner.delta),
+            "lucb": planner.rule == "lucb",
             "root": np.zeros(len(query.actions), ROOT),
             "decision": np.zeros(1, DECISION),
         }
