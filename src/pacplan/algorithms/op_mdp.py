@@ -1,13 +1,12 @@
 """OP-MDP (Buşoniu, Munos 2012): optimistic planning in a known model."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.certainty import certain_plan, check_limits, tails_of
+from pacplan.algorithms.common.certainty import certain_plan, check_limits, read_certain, tails_of
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.plans import best_estimate
 from pacplan.compiled.jit import inlined
@@ -21,7 +20,6 @@ from pacplan.engine.tree import (
     LINKS,
     NODE_FIELDS,
     NONE,
-    Evidence,
     Reader,
     add_node,
     add_pair,
@@ -372,9 +370,4 @@ class _PolicySearch(KernelSearch):
 
     def reader(self) -> Reader:
         """Pairs hold their mean reward, which is known, and bounds."""
-        return _read
-
-
-def _read(pair: Any, offered: Sequence[int]) -> Evidence:
-    reward = float(pair["reward"])
-    return Evidence(reward, (reward, reward), lower=float(pair["lower"]), upper=float(pair["upper"]))
+        return read_certain

@@ -1,6 +1,7 @@
 """What planners with certain bounds share: where values lie, what ends the search, and the plan."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from pacplan.algorithms.common.plans import bounded_plan
 from pacplan.core.words import at_least, at_most
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
+from pacplan.engine.tree import Evidence
 from pacplan.engine.values import value_range
 from pacplan.models.protocol import Model
 from pacplan.result import Plan
@@ -151,3 +153,9 @@ def tails_of(
     before_the_end["lower"] = np.maximum(before_the_end["lower"], known[0])
     before_the_end["upper"] = np.minimum(before_the_end["upper"], known[1])
     return tails
+
+
+def read_certain(pair: Any, offered: Sequence[int]) -> Evidence:
+    """Reads pairs that hold their reward, and bounds (`pacplan.engine.tree.Reader`)."""
+    reward = float(pair["reward"])
+    return Evidence(reward, (reward, reward), lower=float(pair["lower"]), upper=float(pair["upper"]))

@@ -41,7 +41,7 @@ def bound_pair(search: Any, link: int) -> None:
     if after != NONE:
         pair.upper += gamma * nodes[after].upper
         pair.lower += gamma * nodes[after].lower
-    pair.lower = max(pair.lower, search.rules[0].floor)
+    pair.lower = max(pair.lower, search.floor)
     if pair.at == 0:
         search.upper[pair.action] = min(search.upper[pair.action], pair.upper)
         search.lower[pair.action] = max(search.lower[pair.action], pair.lower)
@@ -51,7 +51,7 @@ def bound_pair(search: Any, link: int) -> None:
 def reach(search: Any, link: int) -> int:
     """Depth of the leaf that the favourites below a pair lead to; NONE if all is known there."""
     pair, after = search.tree.pairs[link], next_node(search, link)
-    if after == NONE or pair.upper - pair.lower <= search.rules[0].tie:
+    if after == NONE or pair.upper - pair.lower <= search.tie:
         return NONE
     return int(search.tree.nodes[after].reach)
 
@@ -63,7 +63,7 @@ def _bound_node(search: Any, at: int) -> tuple[bool, int]:
     The favourite has the largest upper bound. Of several, it is the one that leads deepest, so that one
     sequence is finished before the next begins: if nothing better is possible, that ends the search.
     """
-    node, pairs, tie = search.tree.nodes[at], search.tree.pairs, search.rules[0].tie
+    node, pairs, tie = search.tree.nodes[at], search.tree.pairs, search.tie
     upper, lower, depth = node.upper, node.lower, node.reach
     first = pair_of(node, 0)
     most = pairs[first].upper
@@ -71,7 +71,7 @@ def _bound_node(search: Any, at: int) -> tuple[bool, int]:
     for link in range(first + 1, first + node.actions):
         most = max(most, pairs[link].upper)
         least = max(least, pairs[link].lower)
-    slack = search.rules[0].slack
+    slack = search.slack
     if max(lower, least) > min(upper, most) + slack:
         false = lower if most < lower - slack else upper
         return False, break_promise(search, FALSE_BOUND, node.state, 0, node.depth, false)

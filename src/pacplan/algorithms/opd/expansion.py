@@ -51,22 +51,6 @@ PAIR = np.dtype(
     align=True,
 )
 
-# The settings of a search. One record.
-RULES = np.dtype(
-    [
-        ("epsilon", np.float64),  # negative: there is none
-        ("tie", np.float64),  # values that differ by no more are equal but for rounding
-        ("slack", np.float64),  # by how much bounds may contradict each other, for rounding
-        ("floor", np.float64),  # the least that is earned from any state on, whatever is done
-        ("horizon", np.int64),  # 0: no end
-        ("value_goal", np.bool_),
-        ("merged", np.bool_),  # whether equal states at equal depths are one node
-        ("remembers", np.bool_),  # whether what is known of a state serves at all depths
-        ("per_step", np.bool_),  # whether what follows a state depends on its depth
-    ],
-    align=True,
-)
-
 # What a search counts. One record.
 COUNTS = np.dtype([("deepest", np.int64), ("checks", np.int64)])
 
@@ -87,7 +71,15 @@ class Search:
     known: MergeTable  # the first node of each state that was expanded
     dues: NDArray[np.int32]  # by depth, the first node whose bounds are due to be renewed
     tails: Any  # records of TAIL, one per depth; the last serves all deeper ones
-    rules: Any  # one record of RULES
+    epsilon: float  # negative: there is none
+    tie: float  # values that differ by no more are equal but for rounding
+    slack: float  # by how much bounds may contradict each other, for rounding
+    floor: float  # the least that is earned from any state on, whatever is done
+    last: int  # steps after which nothing counts; 0: no end
+    value_goal: bool
+    merges: bool  # whether equal states at equal depths are one node
+    remembers: bool  # whether what is known of a state serves at all depths
+    per_step: bool  # whether what follows a state depends on its depth
     counts: Any  # one record of COUNTS
     lower: NDArray[np.float64]  # of the root's actions
     upper: NDArray[np.float64]
@@ -121,7 +113,7 @@ def _place(search: Any, model: Any, at: int, way: int, depth: int) -> int:
     node.twin = NONE
     if node.actions == 0:
         return CHUNK_DONE
-    if search.rules[0].merged:
+    if search.merges:
         node.same = merge(search.merged, node.state, depth, at)
         if node.same != at:
             node.twin = nodes[node.same].twin
@@ -142,7 +134,7 @@ def _bound_leaf(search: Any, model: Any, at: int) -> int:
         node.upper = tail.upper
         node.lower = tail.lower
         return int(break_promise(search, BAD_ANSWER, node.state, 0, node.depth, 0.0))
-    if node.lower > node.upper + search.rules[0].slack:
+    if node.lower > node.upper + search.slack:
         false = node.upper if high < tail.lower else node.lower
         return int(break_promise(search, FALSE_BOUND, node.state, 0, node.depth, false))
     _recall_bounds(search, at)
@@ -156,24 +148,24 @@ def _recall_bounds(search: Any, at: int) -> bool:
     Without an end, a state is worth as much after any number of steps. Else it is worth less by what
     can be earned in the steps that are missing, as it counts here.
     """
-    rules, tails = search.rules[0], search.tails
+    tails = search.tails
     node = search.tree.nodes[at]
-    before = find(search.known, node.state, 0) if rules.remembers else NONE
+    before = find(search.known, node.state, 0) if search.remembers else NONE
     if before == NONE:
         return False
     known, width = search.tree.nodes[before], node.upper - node.lower
     upper, lower = known.upper, known.lower
-    if rules.horizon != 0:
+    if search.last != 0:
         missing = node.depth - known.depth
         if missing <= 0:
             return False
         # Powers of integers differ between compiled and interpreted runs.
-        weight = search.problem[0].gamma ** float(rules.horizon - node.depth)
-        upper -= weight * min(tails[rules.horizon - missing].lower, 0.0)
-        lower -= weight * max(tails[rules.horizon - missing].upper, 0.0)
+        weight = search.problem[0].gamma ** float(search.last - node.depth)
+        upper -= weight * min(tails[search.last - missing].lower, 0.0)
+        lower -= weight * max(tails[search.last - missing].upper, 0.0)
     node.upper = min(node.upper, upper)
     node.lower = max(node.lower, lower)
-    return bool(node.upper - node.lower < width - rules.tie)
+    return bool(node.upper - node.lower < width - search.tie)
 
 
 @steps.compute.register(Search)
@@ -188,19 +180,19 @@ def _action_to_learn_of(search: Any) -> int:
     Given an accuracy, the action b with the least gap or its strongest rival: the one that less is
     known of. If the value is asked for, or there is no accuracy, the most promising action.
     """
-    rules, upper, lower = search.rules[0], search.upper, search.lower
-    if rules.value_goal and largest(upper) - largest(lower) <= 2.0 * rules.epsilon:
+    upper, lower = search.upper, search.lower
+    if search.value_goal and largest(upper) - largest(lower) <= 2.0 * search.epsilon:
         return NONE
-    if rules.value_goal or rules.epsilon < 0.0:
+    if search.value_goal or search.epsilon < 0.0:
         return _most_promising(search, NONE)
     best, gap = least_gap(upper, lower)
-    if gap <= rules.epsilon:
+    if gap <= search.epsilon:
         return NONE
     rival = _most_promising(search, best)
     spread = upper[best] - lower[best]
     if rival != NONE and upper[rival] - lower[rival] > spread:
         return rival
-    return best if spread > rules.tie else NONE
+    return best if spread > search.tie else NONE
 
 
 @inlined
@@ -209,7 +201,7 @@ def _most_promising(search: Any, other: int) -> int:
 
     Of several, it is the one that leads deepest.
     """
-    root, tie = search.tree.nodes[0], search.rules[0].tie
+    root, tie = search.tree.nodes[0], search.tie
     found = NONE
     deepest = NONE
     for action in range(search.upper.size):
@@ -234,7 +226,7 @@ def _leaf(search: Any) -> int:
     nodes = search.tree.nodes
     if not whole(nodes[0]):
         return 0
-    if search.rules[0].epsilon > 0.0 and search.report[0].episodes % 2 == 0:
+    if search.epsilon > 0.0 and search.report[0].episodes % 2 == 0:
         surest = _surest_leaf(search)
         if surest != NONE:
             return surest
@@ -255,7 +247,7 @@ def _surest_leaf(search: Any) -> int:
     while pairs[link].child != NONE:
         at = next_node(search, link)
         node = nodes[at]
-        if weight * (node.upper - node.lower) <= _NARROW * search.rules[0].epsilon:
+        if weight * (node.upper - node.lower) <= _NARROW * search.epsilon:
             return NONE
         if not whole(node):
             return int(at)
@@ -270,7 +262,7 @@ def _surest_leaf(search: Any) -> int:
 @inlined
 def _surest_action(search: Any) -> int:
     """The root's action to prove something of from below."""
-    if not search.rules[0].value_goal:
+    if not search.value_goal:
         return int(least_gap(search.upper, search.lower)[0])
     surest = 0
     for action in range(1, search.lower.size):
@@ -297,7 +289,7 @@ def _call(search: Any, model: Any, most: int, rng: Any) -> int:
 
     If more has become known of its state meanwhile, that may do instead; unless a check is due.
     """
-    tree, counts, rules = search.tree, search.counts[0], search.rules[0]
+    tree, counts = search.tree, search.counts[0]
     at = _leaf(search)
     node = tree.nodes[at]
     depth = node.depth
@@ -312,9 +304,9 @@ def _call(search: Any, model: Any, most: int, rng: Any) -> int:
         return NO_ROOM
     if depth + 1 >= search.dues.size or not has_room(search.known, 1):
         return NO_ROOM
-    if rules.merged and not has_room(search.merged, left):
+    if search.merges and not has_room(search.merged, left):
         return NO_ROOM
-    before = merge(search.known, node.state, depth if rules.per_step else 0, at)
+    before = merge(search.known, node.state, depth if search.per_step else 0, at)
     first = _first_action(search, at)
     begun = search.report[0].calls
     while not whole(node):
@@ -339,7 +331,7 @@ def _try_next(search: Any, model: Any, at: int, before: int, first: int, rng: An
     earlier = NONE
     if before != at and action < tree.nodes[before].tried:
         earlier = pair_of(tree.nodes[before], action)
-    remembered = earlier != NONE and search.rules[0].remembers
+    remembered = earlier != NONE and search.remembers
     if remembered and counts.checks >= _CHECKED * search.report[0].calls:
         successor, ended = tree.pairs[earlier].successor, tree.pairs[earlier].ended
         reward = tree.pairs[earlier].reward
@@ -384,7 +376,7 @@ def _add_outcome(search: Any, model: Any, link: int) -> int:
     """Add the node that a pair leads to, unless it is the last; returns a status."""
     tree, pair = search.tree, search.tree.pairs[link]
     depth = tree.nodes[pair.at].depth + 1
-    if depth == search.rules[0].horizon:
+    if depth == search.last:
         return CHUNK_DONE
     actions = 0
     if not pair.ended:

@@ -1,13 +1,12 @@
 """An OPD search: its arrays, and how they grow."""
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.common.certainty import tails_of
+from pacplan.algorithms.common.certainty import read_certain, tails_of
 from pacplan.algorithms.common.plans import best_estimate
 from pacplan.algorithms.opd import expansion
 from pacplan.engine import steps
@@ -15,7 +14,7 @@ from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_table, grown
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch, losses
-from pacplan.engine.tree import NONE, Evidence, Reader
+from pacplan.engine.tree import NONE, Reader
 from pacplan.models.knowledge import attach
 from pacplan.models.protocol import Session
 
@@ -31,7 +30,7 @@ _SLACK = 1e-9
 class SequenceSearch(KernelSearch):
     """The tree of what can be done; an episode is an expansion."""
 
-    derived = frozenset({"rules", "tails"})
+    derived = frozenset({"tails"})
 
     def __init__(self, planner: "OPD", query: Query, session: Session) -> None:
         model = query.model
@@ -43,22 +42,21 @@ class SequenceSearch(KernelSearch):
         tails = tails_of(planner.gamma, planner.horizon, model, known)
         start = tails[0]
         largest = max(abs(start["upper"]), abs(start["lower"]))
-        rules = np.zeros(1, expansion.RULES)
-        rules["epsilon"] = planner.epsilon if self._accurate else -1.0
-        rules["tie"], rules["slack"] = _ROUNDING * largest, _SLACK * largest
-        rules["floor"] = known[0]
-        rules["horizon"] = planner.horizon or 0
-        rules["value_goal"] = planner.goal == "value"
-        rules["merged"] = planner.merge != "tree"
-        rules["remembers"] = planner.merge == "stationary"
-        rules["per_step"] = not model.stationary
         self._most_actions = max(model.max_actions or 0, len(query.actions))
         arrays: dict[str, Any] = {
             "merged": empty_table(16),
             "known": empty_table(16),
             "dues": np.full(64, NONE, np.int32),
             "tails": tails,
-            "rules": rules,
+            "epsilon": -1.0 if planner.epsilon is None else planner.epsilon,
+            "tie": float(_ROUNDING * largest),
+            "slack": float(_SLACK * largest),
+            "floor": float(known[0]),
+            "last": planner.horizon or 0,
+            "value_goal": planner.goal == "value",
+            "merges": planner.merge != "tree",
+            "remembers": planner.merge == "stationary",
+            "per_step": not model.stationary,
             "counts": np.zeros(1, expansion.COUNTS),
             "lower": np.full(len(query.actions), start["lower"]),
             "upper": np.full(len(query.actions), start["upper"]),
@@ -84,7 +82,7 @@ class SequenceSearch(KernelSearch):
         self.tree.reserve(more, more, self.memory)
         arrays = self.arrays
         arrays["known"] = grown(arrays["known"], expansions, self.memory)
-        if arrays["rules"][0]["merged"]:
+        if arrays["merges"]:
             arrays["merged"] = grown(arrays["merged"], more + 1, self.memory)
         old, used = len(arrays["dues"]), self.deepest() + 2
         if used >= old:
@@ -115,9 +113,4 @@ class SequenceSearch(KernelSearch):
 
     def reader(self) -> Reader:
         """Pairs hold their reward, and bounds."""
-        return _read
-
-
-def _read(pair: Any, offered: Sequence[int]) -> Evidence:
-    reward = float(pair["reward"])
-    return Evidence(reward, (reward, reward), lower=float(pair["lower"]), upper=float(pair["upper"]))
+        return read_certain
