@@ -2,7 +2,7 @@
 
     python3 dev.py python benchmarks/cluster.py
 
-The search runs as it does on a cluster, rehearsals and all. Its calls take no time but that of a clock
+The search runs as it does on a cluster, guesses and all. Its calls take no time but that of a clock
 of their own: the process that plans takes its share for every call that it begins; a scheduler, if
 calls go through one, takes them one after the other; then a call is under way for a while, is made by
 the first worker that is free, and its outcome is under way for as long. What limits the rate is what is
@@ -32,7 +32,7 @@ import cloudpickle
 import psutil
 
 import pacplan
-from pacplan.models import tapes
+from pacplan.parallel import session as parallel
 from pacplan.parallel.dask import Actors
 
 REWARDS, PROBABILITIES, SUCCESSORS = pacplan.envs.garnet(seed=0).sparse()
@@ -119,11 +119,11 @@ def planned(planner: Any, cluster: Virtual, limits: dict[str, int]) -> Any:
                 cluster.come()
             return self._come.get()
 
-    usual, tapes.SimpleQueue = tapes.SimpleQueue, News  # type: ignore[misc,assignment,attr-defined]
+    usual, parallel.SimpleQueue = parallel.SimpleQueue, News  # type: ignore[misc,assignment,attr-defined]
     try:
         return planner.plan(MODEL, seed=0, executor=cluster, **limits)
     finally:
-        tapes.SimpleQueue = usual  # type: ignore[misc,attr-defined]
+        parallel.SimpleQueue = usual  # type: ignore[misc,attr-defined]
 
 
 def show(given: argparse.Namespace) -> None:

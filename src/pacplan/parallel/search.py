@@ -1,4 +1,4 @@
-"""A search whose calls are made side by side: played in earnest, and rehearsed while it waits.
+"""A search whose calls run in parallel: while it waits for one, it guesses which it will need next.
 
 An episode is played in earnest once all its draws are there (`pacplan.parallel.session`). Until then,
 the search goes on with guesses, to find out which calls the next episodes will need, and is put back to
@@ -28,7 +28,7 @@ from pacplan.parallel.pools import (
 )
 from pacplan.parallel.session import OneCall, SpeculativeSession
 
-# Episodes of a rehearsal, for each call that may be under way.
+# Episodes that are guessed, for each call that may be under way.
 _EPISODES_A_CALL = 4
 
 
@@ -45,7 +45,7 @@ class SpeculativeSearch:
 
     def __init__(self, search: KernelSearch, session: SpeculativeSession) -> None:
         self._search = search
-        # How much chance an episode uses up differs between a rehearsal and the episode in earnest. If
+        # How much chance an episode uses up differs between guesses and the episode in earnest. If
         # all drew from one stream, the choices of those after it would be others altogether.
         search.problem["ties_by_episode"] = True
         self.session = session
@@ -91,7 +91,7 @@ class SpeculativeSearch:
                 return status
             if status == CHUNK_DONE:
                 search.advance(_EPISODES_A_CALL * session.at_once, calls)
-            session.end_rehearsal()
+            session.end_guessing()
             search.put_back(self._kept)
             session.unsettle()
             if self._halted:

@@ -1,13 +1,12 @@
-"""Tapes: a Python simulator called side by side, ahead of a search that takes the draws in order.
+"""A Python simulator whose calls run in parallel, ahead of a search that takes the draws in order.
 
-Every pair of a state and an action has a tape: its first draw, its second, and so on. Each draw has a
-generator of its own, seeded by the plan's seed, the pair and the draw's number on the tape. So what is
-on the tapes is fixed before any call is made: who makes it, when, and how long that takes changes
-nothing.
+Every pair of a state and an action has a queue of draws. Each draw has a generator of its own, seeded
+by the plan's seed, the pair and the draw's number. So all draws are fixed before any call is made: who
+makes it, when, and how long that takes changes nothing.
 
-A search takes the draws of a pair in the order of the tape. To know which calls it will need next, it
-is *rehearsed* (`pacplan.parallel.search`): played on with guesses in place of draws that are not there
-yet. Nothing of a rehearsal stays, except the calls that were begun.
+A search takes the draws of a pair in order. To know which calls it will need next, it plays on with
+guesses in place of draws that are not there yet (`pacplan.parallel.search`). Nothing of that stays,
+except the calls that were begun.
 """
 
 from collections.abc import Callable
@@ -30,11 +29,11 @@ from pacplan.models.simulator import Simulator
 
 # Outcomes of a pair that are remembered, to guess others by.
 _REMEMBERED = 8
-# Calls are begun when this part of them has come back: a rehearsal for each would take too long.
+# Calls are begun when this part of them has come back: to guess anew for each would take too long.
 _SOME = 4
 # A call is made ahead if the guesses that led its episode to it are right with at least this chance.
 _LEAST_CHANCE = 0.5
-# About the chance that the next episodes are as rehearsed though there was a guess in one before them.
+# About the chance that the next episodes are as guessed though there was a guess in one before them.
 _STEADY = 0.99
 # How often a call is made again, with the same seed, if whoever made it was lost.
 _MADE_AGAIN = 2
@@ -45,14 +44,7 @@ Submit = Callable[..., Future[Any]]
 
 @dataclass(frozen=True)
 class OneCall:
-    """Makes single calls, wherever it was sent.
-
-    Attributes:
-        step: the user's function.
-        stationary: whether it does without the number of steps.
-        entropy: of the plan's seed.
-        spawn_key: of the same.
-    """
+    """Makes single calls of a user's function, wherever it was sent. The seed is the plan's."""
 
     step: Callable[..., Any]
     stationary: bool
@@ -120,33 +112,26 @@ class DrawQueue:
 
 
 class PendingCall(NamedTuple):
-    """A call that a rehearsal came to. They are in order if those most likely to be used come first.
+    """A call that may be needed. They are in order if those most likely to be used come first."""
 
-    Attributes:
-        risk: minus about the chance of being used.
-        place: where it comes among those of equal risk.
-        draw: what it is to be, with this `number` on its `tape`.
-        arguments: the state, the action's label and the number of steps taken.
-    """
-
-    risk: float
-    place: int
+    risk: float  # minus about the chance of being used
+    place: int  # among those of equal risk
     draw: Draw
-    tape: DrawQueue
-    number: int
-    arguments: tuple[Any, Any, int]
+    queue: DrawQueue
+    number: int  # of the draw
+    arguments: tuple[Any, Any, int]  # the state, the action's label, the steps taken
 
 
 class EnoughGuessedError(Exception):
-    """There is nothing left to find out by going on: as many calls are under way as may be."""
+    """Nothing is left to find out by guessing on: as many calls are under way as may be."""
 
 
 class SpeculativeSession(PythonSession):
     """A Python simulator during one plan that has its calls made side by side.
 
-    The search runs in two ways. While all draws that it asks for are there, it runs as it would alone.
-    From the first one that is not, `needed`, it is rehearsed: it goes on with guesses in place of draws
-    that are not there. These are begun, as many as may be, the ones most likely to be used first.
+    While all draws that a search asks for are there, it runs as it would alone: in earnest. From the
+    first one that is not, `needed`, it goes on with guesses. The calls that it then asks for are begun,
+    as many as may be, the ones most likely to be used first.
 
     Attributes:
         needed: the draw that the search cannot do without; None: it has had all that it asked for.
@@ -166,7 +151,7 @@ class SpeculativeSession(PythonSession):
         self._submit = submit
         self._under_way: set[Draw] = set()
         self._news: SimpleQueue[Draw | None] = SimpleQueue()
-        self._tapes: dict[tuple[Any, ...], DrawQueue] = {}
+        self._queues: dict[tuple[Any, ...], DrawQueue] = {}
         self._given: tuple[int, ...] = ()
         self._touched: dict[int, DrawQueue] = {}
         self._forms: dict[int, bytes] = {}
@@ -174,7 +159,7 @@ class SpeculativeSession(PythonSession):
         self._ending = False
         self._ahead: list[PendingCall] = []
         self._places = count()
-        # The chance that this episode comes to where the rehearsal is, and that the next one begins.
+        # The chance that this episode comes to where the guesses are, and that the next one begins.
         self._chance = self._next_chance = 1.0
         self._place = 0, -1
         low, high = model.reward_range
@@ -187,23 +172,23 @@ class SpeculativeSession(PythonSession):
 
     def settle(self) -> None:
         """All that happened since the search last settled happened in earnest."""
-        for tape in self._touched.values():
-            for number in range(tape.taken, tape.taken + tape.ahead):
-                found = tape.draws.pop(number).found
+        for queue in self._touched.values():
+            for number in range(queue.taken, queue.taken + queue.ahead):
+                found = queue.draws.pop(number).found
                 assert found is not None
-                tape.seen.append(found[0])
-            del tape.seen[:-_REMEMBERED]
-            tape.taken, tape.ahead = tape.taken + tape.ahead, 0
-            if not tape.numbered:
-                self._tapes.pop(tape.pair, None)  # No seed is given twice, but by chance.
+                queue.seen.append(found[0])
+            del queue.seen[:-_REMEMBERED]
+            queue.taken, queue.ahead = queue.taken + queue.ahead, 0
+            if not queue.numbered:
+                self._queues.pop(queue.pair, None)  # No seed is given twice, but by chance.
         self._touched.clear()
         self._settled = len(self.states)
         self._settled_calls = self._calls
 
     def unsettle(self) -> None:
         """Forget all that happened since the search last settled."""
-        for tape in self._touched.values():
-            tape.ahead = 0
+        for queue in self._touched.values():
+            queue.ahead = 0
         self._touched.clear()
         for key in reversed(range(self._settled, len(self.states))):
             self._forget(key)
@@ -261,23 +246,23 @@ class SpeculativeSession(PythonSession):
         """A draw, or a guess."""
         episode, last_h = self._place
         self._place = self.episodes(), h
-        if self._place[0] != episode or h <= last_h:  # The rehearsal has come to another episode.
+        if self._place[0] != episode or h <= last_h:  # Another episode has begun.
             self._chance = self._next_chance
         return super().call(key, action, h)
 
     def _draw(self, key: int, action: int, label: Any, h: int) -> Any:
-        """The next draw of the pair's tape, or a guess."""
-        tape = self._tape(key, action, 0 if self._stationary else h)
-        number = tape.taken + tape.ahead
-        tape.ahead += 1
-        self._touched[id(tape)] = tape
-        draw = tape.draws.get(number)
+        """The next draw of the pair's queue, or a guess."""
+        queue = self._queue(key, action, 0 if self._stationary else h)
+        number = queue.taken + queue.ahead
+        queue.ahead += 1
+        self._touched[id(queue)] = queue
+        draw = queue.draws.get(number)
         if draw is None:
             draw = Draw()
         found = self._found(draw)
         if draw.future is None:
             call = PendingCall(
-                -self._chance, next(self._places), draw, tape, number, (self.states[key], label, h)
+                -self._chance, next(self._places), draw, queue, number, (self.states[key], label, h)
             )
             if self.needed is None and not (draw.made_alone and self._under_way):
                 self._begin(call)
@@ -292,12 +277,12 @@ class SpeculativeSession(PythonSession):
         self._begin_ahead(self._next_chance)
         if self._free() <= 0:
             raise EnoughGuessedError
-        guess, chance = self._guess(tape, key)
+        guess, chance = self._guess(queue, key)
         self._chance *= chance
         self._next_chance *= _STEADY
         return guess
 
-    def end_rehearsal(self) -> None:
+    def end_guessing(self) -> None:
         """Begin calls that are less likely to be used, if there is room for them."""
         # If nobody takes calls any more, the search finds out when it needs one.
         with suppress(Exception):
@@ -320,9 +305,9 @@ class SpeculativeSession(PythonSession):
 
     def _begin(self, call: PendingCall) -> None:
         """Have a draw made."""
-        draw, tape = call.draw, call.tape
-        draw.future = self._submit(*call.arguments, tape.seed_of(call.number))
-        tape.draws[call.number] = draw
+        draw, queue = call.draw, call.queue
+        draw.future = self._submit(*call.arguments, queue.seed_of(call.number))
+        queue.draws[call.number] = draw
         self.made += 1
         self.made_again += draw.ends > 0
         self._under_way.add(draw)
@@ -353,17 +338,17 @@ class SpeculativeSession(PythonSession):
             return None
         return draw.found
 
-    def _guess(self, tape: DrawQueue, key: int) -> tuple[Any, float]:
+    def _guess(self, queue: DrawQueue, key: int) -> tuple[Any, float]:
         """An outcome that the pair has had, and about how likely it is; else a standstill.
 
         Draws that came back before their turn count: with another guess, the search might see more
         successors of the pair than there are.
         """
-        early = [found[0] for draw in tape.draws.values() if (found := self._found(draw)) is not None]
-        seen = tape.seen + early
+        early = [found[0] for draw in queue.draws.values() if (found := self._found(draw)) is not None]
+        seen = queue.seen + early
         if not seen:
             return (self.states[key], self._usual_reward, False), 0.0
-        guess = seen[(tape.taken + tape.ahead) % len(seen)]
+        guess = seen[(queue.taken + queue.ahead) % len(seen)]
         alike = sum(other[0] == guess[0] for other in seen)
         return guess, alike / (len(seen) + 1)
 
@@ -375,19 +360,19 @@ class SpeculativeSession(PythonSession):
     def _answer_reseed(self, high: int, low: int, _: int) -> None:
         self._given = high, low
 
-    def _tape(self, key: int, action: int, h: int) -> DrawQueue:
+    def _queue(self, key: int, action: int, h: int) -> DrawQueue:
         form = self._forms.get(key)
         if form is None:
             form = self._forms[key] = self._form(self.states[key])
         given, self._given = self._given, ()
         pair = form, action, h, *given
-        tape = self._tapes.get(pair)
-        if tape is None:
+        queue = self._queues.get(pair)
+        if queue is None:
             words = given or np.frombuffer(blake2b(form, digest_size=16).digest(), np.uint32).tolist()
             # Calls with a given seed draw the same numbers, whatever the pair.
-            tape = DrawQueue(pair, tuple(words) if given else (*words, action, h), numbered=not given)
-            self._tapes[pair] = tape
-        return tape
+            queue = DrawQueue(pair, tuple(words) if given else (*words, action, h), numbered=not given)
+            self._queues[pair] = queue
+        return queue
 
     def _form(self, state: Any) -> bytes:
         try:

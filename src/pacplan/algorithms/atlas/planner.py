@@ -55,7 +55,7 @@ class Atlas(Planner):
 
     name = "atlas"
     keeps_checkpoints = False
-    rehearses = False
+    parallel_calls = False
     kind_matters = True
     patience: tuple[float, float] | None = None
 

@@ -38,7 +38,7 @@ class Planner(ABC):
     name: ClassVar[str]
     keeps_checkpoints: ClassVar[bool] = True
     two_player: ClassVar[bool] = False
-    rehearses: ClassVar[bool] = True
+    parallel_calls: ClassVar[bool] = True
     """Whether a search can be played on with guesses and put back: its arrays are all that it is."""
     reads: ClassVar[bool] = False
     """Whether it reads probabilities instead of sampling, and so needs no range of rewards."""
@@ -245,7 +245,7 @@ class Planner(ABC):
     ) -> Workers | None:
         """Who makes the calls of a plan, several at a time; raises as `plan` does if nobody can."""
         crew = crew_of(model, workers, executor, checkpoint)
-        if crew is not None and not self.rehearses:
+        if crew is not None and not self.parallel_calls:
             raise ValueError(
                 f"{type(self).__name__} makes one call at a time; remove workers= and executor="
             )

@@ -72,17 +72,17 @@ def run(planner: "Planner", task: Task) -> Plan:
     query = task.query()
     planner.check_query(query, limits)
     with ExitStack() as stack:
-        taped: SpeculativeSession | None = None
+        parallel: SpeculativeSession | None = None
         if task.crew is not None:
             simulator = cast(Simulator, model)
             submit = stack.enter_context(calls_made(simulator, task.seed, task.crew))
-            taped = SpeculativeSession(simulator, task.seed, submit, task.crew.handed_over)
-        session: Any = model.open(task.seed) if taped is None else taped
+            parallel = SpeculativeSession(simulator, task.seed, submit, task.crew.handed_over)
+        session: Any = model.open(task.seed) if parallel is None else parallel
         stack.callback(session.close)
         search = planner.start(query, session)
         session.agree(query.state, query.actions)
         display = live_display(search.target, limits.budget) if task.progress else nullcontext()
-        driven: Any = search if taped is None else SpeculativeSearch(search, taped)
+        driven: Any = search if parallel is None else SpeculativeSearch(search, parallel)
         try:
             ending = drive(driven, limits, began, display)
             plan = planner.finish(query, search, ending.reason, ending.seconds)
@@ -93,7 +93,7 @@ def run(planner: "Planner", task: Task) -> Plan:
                 "step"
             ) from None
         session.verify()
-    made_again = taped is not None and taped.made_again
+    made_again = parallel is not None and parallel.made_again
     return replace(
         plan,
         assumptions=(*plan.assumptions, *model.assumptions, *([_FROM_RNG_ALONE] if made_again else [])),
@@ -102,7 +102,7 @@ def run(planner: "Planner", task: Task) -> Plan:
         gamma=getattr(planner, "gamma", None),
         epsilon=getattr(planner, "epsilon", None),
         delta=getattr(planner, "delta", None),
-        calls_made=plan.samples if taped is None else taped.made,
+        calls_made=plan.samples if parallel is None else parallel.made,
     )
 
 

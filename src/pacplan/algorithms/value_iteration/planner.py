@@ -54,7 +54,7 @@ class ValueIteration(Planner):
 
     name = "value-iteration"
     keeps_checkpoints = False
-    rehearses = False
+    parallel_calls = False
     reads = True
 
     def __init__(
