@@ -69,12 +69,6 @@ def test_as_many_pairs_as_were_said_are_fine():
     assert len(plan.tree.pairs) > 4096, "it has outgrown its first room"
 
 
-def test_names():
-    assert sorted(extending.__all__, key=str.lower) == sorted(set(extending.__all__), key=str.lower)
-    for name in extending.__all__:
-        assert hasattr(extending, name)
-
-
 @pytest.fixture
 def known(monkeypatch):
     """The planners that are known, which are the same again afterwards."""

@@ -62,29 +62,21 @@ def _compiled(names: list[str], workers: int) -> Iterator[list[Compilation]]:
 
 def compile_kernels(name: str) -> list[Compilation]:
     """Make small plans with a planner, in this process; returns the kernels that were compiled."""
-    before = len(compilations)
-    settings = _settings(name)
-    takes = signature(type(planner_of(name, settings))).parameters
-    merges = get_args(takes["merge"].annotation) if "merge" in takes else ()
+    before, settings = len(compilations), _settings(name)
+    annotation = signature(planners[name]).parameters.get("merge") if name in planners else None
+    merges = () if annotation is None else get_args(annotation.annotation)
+    model: Any = game_tree([[0.2, 0.8], [0.4, 0.6]])
     with waiting():
         for merge in [{"merge": merge} for merge in merges if merge != "stationary"] or [{}]:
-            _plan(name, settings | merge)
+            planner = planner_of(name, settings | merge)
+            if not planner.two_player:
+                model = garnet(15, 2, 1 if name == "opd" else 2)
+            planner.plan(model, 0, seed=0, budget=None if name == "sparse-sampling" else _CALLS)
+        if name == "uct":  # It may begin with the tree of the last decision.
+            agent = Agent(planner, model, budget=200, reuse=True, seed=0)
+            agent.act(0)
+            agent.act(1 + agent.history[-1].plan.action)
     return compilations[before:]
-
-
-def _plan(name: str, settings: dict[str, Any]) -> None:
-    planner = planner_of(name, settings)
-    model = garnet(15, 2, 1 if name == "opd" else 2)
-    if planner.two_player:
-        model = game_tree([[0.2, 0.8], [0.4, 0.6]])
-    planner.plan(model, 0, seed=0, budget=None if name == "sparse-sampling" else _CALLS)
-    try:
-        planner.check_reuse(model)
-    except ValueError:
-        return
-    agent = Agent(planner, model, budget=200, reuse=True, seed=0)
-    agent.act(0)
-    agent.act(1 + agent.history[-1].plan.action)
 
 
 def _settings(name: str) -> dict[str, Any]:

@@ -2,44 +2,40 @@
 
 from typing import TypeVar
 
-from pacplan.algorithms.atlas.planner import Atlas
-from pacplan.algorithms.bracket.bracket import Bracket
-from pacplan.algorithms.brue import BRUE
-from pacplan.algorithms.canopy.canopy import Canopy
-from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.mdp_gape.planner import MDPGapE
-from pacplan.algorithms.olop import KLOLOP, OLOP
-from pacplan.algorithms.op_mdp import OPMDP
-from pacplan.algorithms.opd.planner import OPD
-from pacplan.algorithms.smooth_cruiser import SmoothCruiser
-from pacplan.algorithms.sparse_sampling import SparseSampling
-from pacplan.algorithms.stop import StOP
-from pacplan.algorithms.trail_blazer import TrailBlazer
-from pacplan.algorithms.uct import UCT
-from pacplan.algorithms.ugape_mcts import UGapEMCTS
-from pacplan.algorithms.value_iteration.planner import ValueIteration
+from pacplan.algorithms.atlas.planner import Atlas as Atlas
+from pacplan.algorithms.bracket.bracket import Bracket as Bracket
+from pacplan.algorithms.brue import BRUE as BRUE
+from pacplan.algorithms.canopy.canopy import Canopy as Canopy
+from pacplan.algorithms.common.base import Planner as Planner
+from pacplan.algorithms.mdp_gape.planner import MDPGapE as MDPGapE
+from pacplan.algorithms.olop import KLOLOP as KLOLOP
+from pacplan.algorithms.olop import OLOP as OLOP
+from pacplan.algorithms.op_mdp import OPMDP as OPMDP
+from pacplan.algorithms.opd.planner import OPD as OPD
+from pacplan.algorithms.smooth_cruiser import SmoothCruiser as SmoothCruiser
+from pacplan.algorithms.sparse_sampling import SparseSampling as SparseSampling
+from pacplan.algorithms.stop import StOP as StOP
+from pacplan.algorithms.trail_blazer import TrailBlazer as TrailBlazer
+from pacplan.algorithms.uct import UCT as UCT
+from pacplan.algorithms.ugape_mcts import UGapEMCTS as UGapEMCTS
+from pacplan.algorithms.value_iteration.planner import ValueIteration as ValueIteration
 
-planners: dict[str, type[Planner]] = {
-    cls.name: cls
-    for cls in (
-        Atlas,
-        Bracket,
-        Canopy,
-        MDPGapE,
-        SparseSampling,
-        UCT,
-        BRUE,
-        OLOP,
-        KLOLOP,
-        OPD,
-        OPMDP,
-        StOP,
-        TrailBlazer,
-        SmoothCruiser,
-        UGapEMCTS,
-        ValueIteration,
-    )
-}
+_CLASSES: tuple[type[Planner], ...] = (
+    Atlas,
+    Bracket,
+    Canopy,
+    MDPGapE,
+    SparseSampling,
+    UCT,
+    BRUE,
+    OLOP,
+    KLOLOP,
+    OPD,
+    OPMDP,
+    StOP,
+)
+_CLASSES += (TrailBlazer, SmoothCruiser, UGapEMCTS, ValueIteration)
+planners: dict[str, type[Planner]] = {cls.name: cls for cls in _CLASSES}
 """The planners by their names on the command line."""
 
 P = TypeVar("P", bound=type[Planner])
@@ -79,26 +75,3 @@ def register(planner: P) -> P:
 
 def _place(planner: type[Planner]) -> tuple[str, str]:
     return planner.__module__, planner.__qualname__
-
-
-__all__ = [
-    "BRUE",
-    "KLOLOP",
-    "OLOP",
-    "OPD",
-    "OPMDP",
-    "UCT",
-    "Atlas",
-    "Bracket",
-    "Canopy",
-    "MDPGapE",
-    "Planner",
-    "SmoothCruiser",
-    "SparseSampling",
-    "StOP",
-    "TrailBlazer",
-    "UGapEMCTS",
-    "ValueIteration",
-    "planners",
-    "register",
-]
