@@ -49,9 +49,8 @@ class PythonSession(Session):
         self._rng = np.random.default_rng(seed.spawn(1)[0])
         self.states = []
         self._keys: dict[Any, int] = {}
-        # Those of states that hold the number 0.0 or -0.0, and whether any holds -0.0.
+        # Those of states that hold the number 0.0 or -0.0.
         self._with_zeros: set[int] = set()
-        self._minus_zero = False
         # What some of the states held when they were new, by their numbers.
         self._contents: dict[int, bytes] = {}
         self._calls = 0
@@ -62,16 +61,10 @@ class PythonSession(Session):
         self._answer = np.zeros(1, handles.ANSWER)
         self._point = np.zeros(1 + handles.MOST_COORDINATES)
         # Kernels know these by their addresses, so they must live as long as the session.
-        self._entries: tuple[Any, ...] = (
-            self._answer_call,
-            self._answer_count,
-            self._answer_locate,
-            self._answer_reseed,
-        )
-        step, counter, locator, seeder = map(id, self._entries)
-        python = handles.PythonHandle(
-            step, counter, locator, seeder, self._count, self._answer, self._point
-        )
+        asked = self._answer_call, self._answer_count, self._answer_locate, self._answer_reseed
+        self._entries: tuple[Any, ...] = asked
+        addresses = map(id, asked)
+        python = handles.PythonHandle._make((*addresses, self._count, self._answer, self._point))
         labels: dict[int, tuple[Any, ...]] | None = None if self._actions is None else {}
         super().__init__(handles.handle_of(python=python), labels)
 
@@ -97,17 +90,16 @@ class PythonSession(Session):
     def encode(self, state: Any) -> int:
         """The number of a state, a new one if it was never seen."""
         key = self._keys.get(state)
-        # 0.0 and -0.0 are equal, and not the same; few searches see both.
-        if key in self._with_zeros or (key is None and self._minus_zero):
-            key = self._keys.get(told_apart(state))
+        if key is not None and key not in self._with_zeros:
+            return key
+        # 0.0 and -0.0 are equal, and not the same.
+        apart = told_apart(state)
+        key = self._keys.get(apart)
         if key is None:
-            key = len(self.states)
-            found = signs(state)
-            if found:
-                self._with_zeros.add(key)
-                self._minus_zero = self._minus_zero or -1.0 in found
-            self._keys[told_apart(state) if found else state] = key
+            key = self._keys[apart] = len(self.states)
             self.states.append(state)
+            if signs(state):
+                self._with_zeros.add(key)
             if key < _CLOSELY or not key & _NOW_AND_THEN:
                 content = states.content(state)
                 if content is not None:
