@@ -54,7 +54,7 @@ def row(name, env, promises, epsilon, horizon):
     model = pacplan.from_gymnasium(env, **promises)
     way = "table"
     if not isinstance(model, pacplan.TabularMDP):
-        way = "replayed" if model._restorable.replayed else "copied"
+        way = "replayed" if model.replayed else "copied"
     if epsilon is None:
         planner, goal = pacplan.UCT(gamma=0.95, horizon=horizon), "-"
         plan = planner.plan(model, seed=0, budget=2000, time_limit=MINUTE)

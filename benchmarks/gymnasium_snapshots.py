@@ -48,9 +48,7 @@ def recorded(model, attributes, calls):
     draw = model._step
 
     def recording(state, action, rng):
-        before = model._restorable.query(
-            state, lambda base: [getattr(base, name) for name in attributes]
-        )
+        before = model.query(state, lambda base: [getattr(base, name) for name in attributes])
         calls_made.append((before, action))
         return draw(state, action, rng)
 

@@ -8,15 +8,11 @@ import sys
 
 import pytest
 
-from command_line import (
-    COMMAND,
-    FAST,
-    folder_of_models,
-    run_process,
-)
+from command_line import COMMAND, folder_of_models, run_process
 from interrupting import interrupted
 
 pytestmark = pytest.mark.processes
+ENDLESS = ("--epsilon", "0.0001", "--delta", "0.1", "--gamma", "0.7", "--seed", "0")
 
 folder = pytest.fixture(folder_of_models)
 
@@ -28,7 +24,7 @@ def interrupt(*arguments):
 
 @pytest.mark.parametrize("extra", [(), ("--quiet",)], ids=["progress", "quiet"])
 def test_interrupt_prints_the_plan_so_far(folder, extra):
-    outcome = interrupt("plan", f"{folder}:slow", *FAST, *extra)
+    outcome = interrupt("plan", f"{folder}:slow", *ENDLESS, *extra)
     assert outcome.code == 130
     assert "Traceback" not in outcome.stderr
     assert "estimate" in outcome.stdout and outcome.stdout.startswith("Not certified: action 0, ")
@@ -36,7 +32,7 @@ def test_interrupt_prints_the_plan_so_far(folder, extra):
 
 
 def test_interrupt_with_json(folder):
-    outcome = interrupt("plan", f"{folder}:slow", *FAST, "--json")
+    outcome = interrupt("plan", f"{folder}:slow", *ENDLESS, "--json")
     assert outcome.code == 130
     record = json.loads(outcome.stdout)
     assert record["stopped_by"] == "interrupt"
@@ -45,7 +41,7 @@ def test_interrupt_with_json(folder):
 
 
 def test_interrupt_before_the_search(folder):
-    outcome = interrupt("plan", f"{folder}:slow_factory", *FAST)
+    outcome = interrupt("plan", f"{folder}:slow_factory", *ENDLESS)
     assert outcome.code == 130
     assert outcome.stdout == ""
     assert "Traceback" not in outcome.stderr

@@ -137,41 +137,6 @@ def test_no_array_that_a_checkpoint_holds_is_shared_between_searches(name):
         assert array.size == 0 or not np.shares_memory(array, other[key]), key
 
 
-def large(name):
-    """A planner and a problem whose records outgrow the room that a search begins with."""
-    successors = 1 if name in DETERMINISTIC else 10
-    model = pacplan.envs.garnet(
-        states=2000, actions=3, successors=successors, seed=2, noise=problem(name).noise
-    )
-    return make(name, **({"horizon": 12} if "horizon" in SETTINGS[name] else {})), model
-
-
-# Two hold as many records as they have steps, known beforehand, and the game fits the first room.
-@pytest.mark.parametrize(
-    "name", [name for name in NAMES if name not in ("sparse-sampling", "smooth-cruiser", *GAMES)]
-)
-def test_out_of_memory_the_best_action_and_its_gap_remain(name):
-    planner, model = large(name)
-    unlimited = planner.plan(model, 0, seed=0, budget=30_000)
-    if name == "stop":
-        plan = make(name, max_policies=4).plan(model, 0, seed=0, budget=30_000)
-    else:
-        root = np.random.SeedSequence(0)
-        query = Query(model, 0, model.actions(0), 30_000, *streams(root, 2))
-        least = planner.start(query, model.open(root)).memory.used
-        limit = (least + unlimited.memory) // 2
-        plan = planner.plan(model, 0, seed=0, budget=30_000, memory_limit=limit)
-        assert plan.memory <= limit
-    assert plan.stopped_by == "memory"
-    assert not plan.certified
-    assert 0 < plan.samples < unlimited.samples
-    assert plan.action in plan.actions
-    if plan.lower is not None:
-        # Bounds as after so many calls: wider than in the end.
-        assert plan.gap >= unlimited.gap
-    assert "memory" in str(plan)
-
-
 @pytest.mark.parametrize("name", SAMPLING)
 def test_counters_that_are_full_end_the_plan(name, monkeypatch):
     monkeypatch.setattr("pacplan.engine.search.MOST_COUNTED", 100)

@@ -183,9 +183,7 @@ def test_references_into_what_changes_late_are_kept():
         twin, state = copy.deepcopy(env), model.initial_state()
         for action in sequence:
             expected, _, over, _, _ = twin.step(action)
-            observation, state, _, ended = model._restorable.observe(
-                state, action, np.random.default_rng(0)
-            )
+            observation, state, _, ended = model.observe(state, action, np.random.default_rng(0))
             assert (observation, ended) == (expected, over)
 
 
@@ -357,7 +355,7 @@ def test_tables_hide_nothing(kind, message):
         pacplan.from_gymnasium(env)
     assert isinstance(
         pacplan.from_gymnasium(env, table=False, **PROMISES),
-        pacplan.models.gymnasium.GymnasiumSimulator,
+        pacplan.models.environments.GymnasiumSimulator,
     )
 
 

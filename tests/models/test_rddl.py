@@ -113,7 +113,7 @@ def test_preconditions_depend_on_the_state(computers, enforced):
     state, rng = model.initial_state(), np.random.default_rng(0)
     seen = set()
     for _ in range(60):
-        up = model._restorable.query(state, running)
+        up = model.query(state, running)
         seen.add(up)
         offered = model.actions(state)
         for i in range(2):
@@ -143,7 +143,7 @@ def test_states_are_fluents_and_time(computers):
     rng, root = np.random.default_rng(0), model.initial_state()
     drawn = [model._step(root, {"reboot___c1": True}, rng)[0] for _ in range(200)]
     assert len(set(drawn)) == 2  # the second computer runs, or not
-    frequency = np.mean([model._restorable.query(state, running) == (True, True) for state in drawn])
+    frequency = np.mean([model.query(state, running) == (True, True) for state in drawn])
     assert abs(frequency - 0.7) < 6 * np.sqrt(0.21 / 200)
     # As when the environment itself is played.
     env.step({"reboot___c1": True})

@@ -135,7 +135,7 @@ def test_the_past_of_the_live_environment_is_played_again():
     for _ in range(40):
         # Its own luck, which went on by itself, has led it here.
         state = model.initial_state()
-        assert model._restorable.query(state, lambda base: base.s) == env.unwrapped.s
+        assert model.query(state, lambda base: base.s) == env.unwrapped.s
         for action in (0, 2):  # Planning in between makes no difference.
             model._step(state, action, rng)
         _, _, over, _, _ = env.step(int(rng.integers(4)))
@@ -146,7 +146,7 @@ def test_the_past_of_the_live_environment_is_played_again():
 def test_states_are_brought_back_from_anywhere():
     env = recorded(LockedLake)
     model = pacplan.from_gymnasium(env, **LAKE)
-    bench, rng = model._restorable, np.random.default_rng(1)
+    rng = np.random.default_rng(1)
     states = [model.initial_state()]
     places = [0]
     while len(states) < 60:
@@ -154,9 +154,9 @@ def test_states_are_brought_back_from_anywhere():
         state, _, ended = model._step(states[i], int(rng.integers(4)), rng)
         if not ended:
             states.append(state)
-            places.append(bench.base.s)
+            places.append(model.base.s)
     for i in rng.integers(len(states), size=200):
-        assert bench.query(states[i], lambda base: base.s) == places[i]
+        assert model.query(states[i], lambda base: base.s) == places[i]
 
 
 def test_going_on_costs_one_step_and_going_back_the_whole_past():
@@ -164,14 +164,14 @@ def test_going_on_costs_one_step_and_going_back_the_whole_past():
     for _ in range(3):
         env.step(0)
     model = pacplan.from_gymnasium(env, **WALK)
-    bench, rng = model._restorable, np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     path = [model.initial_state()]
-    bench.top.steps_taken = 0
+    model.top.steps_taken = 0
     for _ in range(4):
         path.append(model._step(path[-1], 0, rng)[0])
-    assert bench.top.steps_taken == 4
+    assert model.top.steps_taken == 4
     model._step(path[2], 1, rng)  # three steps of the live past, two since, and the new one
-    assert bench.top.steps_taken == 4 + 6
+    assert model.top.steps_taken == 4 + 6
     assert "costs up to n + 1 steps" in str(model.check(50))
 
 
@@ -189,7 +189,7 @@ def test_a_reset_without_a_seed_can_be_played_again():
 def test_options_of_a_reset_are_given_again():
     env = recorded(Noted, options={"place": 4})
     model = pacplan.from_gymnasium(env, **WALK)
-    assert model._restorable.query(model.initial_state(), lambda base: base.place) == 4
+    assert model.query(model.initial_state(), lambda base: base.place) == 4
 
 
 # ------------------------------------------------------------------------------- Luck is fresh
@@ -208,7 +208,7 @@ def test_every_step_draws_its_own_luck():
         state, _, ended = model._step(state, action, rng)
         if ended:
             state = model.initial_state()
-        place = model._restorable.query(state, lambda base: base.s)
+        place = model.query(state, lambda base: base.s)
     assert place == 14
     draws = [model._step(state, 2, rng) for _ in range(2000)]
     goals = sum(reward for _, reward, _ in draws)
@@ -373,6 +373,6 @@ def test_lunar_lander():
         plan = pacplan.UCT(gamma=0.99, horizon=8).plan(model, seed=0, budget=80)
         env.step(plan.action)
     lander = env.unwrapped.lander
-    place = model._restorable.query(model.initial_state(), lambda base: tuple(base.lander.position))
+    place = model.query(model.initial_state(), lambda base: tuple(base.lander.position))
     assert place == tuple(lander.position)
     assert isinstance(env.action_space, spaces.Discrete) and plan.action in range(4)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pacplan
-from pacplan.models.restoring import observation_key
+from pacplan.models.copying import observation_key
 from worlds import WALK, Walk, held, made, started, steps_of
 
 
@@ -59,7 +59,7 @@ def check_luck(env, **settings):
     model = pacplan.from_gymnasium(env, **WALK, **settings)
     state = model.initial_state()
     rng = np.random.default_rng(0)
-    draws = [model._restorable.observe(state, 1, rng) for _ in range(400)]
+    draws = [model.observe(state, 1, rng) for _ in range(400)]
     seen = [observation for observation, _, _, _ in draws]
     assert set(seen) == {3, 4} and len({successor for _, successor, _, _ in draws}) == 2
     assert abs(seen.count(4) / 400 - 0.5) < 6 * 0.5 / math.sqrt(400)

@@ -8,9 +8,8 @@ import pytest
 from gymnasium import spaces
 
 import pacplan
-from pacplan.models.copying import by_name
+from pacplan.models.copying import by_name, observation_key
 from pacplan.models.pickles import readable
-from pacplan.models.restoring import observation_key
 
 TAXI = max(name for name in gymnasium.registry if name.startswith("Taxi-"))
 CLIFF = max(name for name in gymnasium.registry if name.startswith("CliffWalking-"))
@@ -38,7 +37,7 @@ def steps_of(model, state, actions, seed=0):
     """What some actions lead to, one after the other: (observation key, reward, ended)."""
     rng, found = np.random.default_rng(seed), []
     for action in actions:
-        observation, state, reward, ended = model._restorable.observe(state, action, rng)
+        observation, state, reward, ended = model.observe(state, action, rng)
         found.append((None if ended else observation_key(observation), float(reward), bool(ended)))
         if ended:
             break

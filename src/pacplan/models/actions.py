@@ -3,14 +3,15 @@
 import copy
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from pacplan.models import rddl
-from pacplan.models.restoring import Actions
+
+Actions = tuple[Any, ...] | Callable[[Any], Sequence[Any]]
 
 MOST_ACTIONS = 5000
 

@@ -5,14 +5,17 @@ import time
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pacplan.core import checks
 from pacplan.core.keys import same
+from pacplan.models.copying import EnvState
 from pacplan.models.pickles import content_or_none
-from pacplan.models.restoring import EnvState, RestorableEnv
+
+if TYPE_CHECKING:
+    from pacplan.models.environments import GymnasiumSimulator
 
 _STATES_A_WALK = 8
 _REPEATS = 4
@@ -62,7 +65,7 @@ class Preflight:
 
 
 def examine(
-    env: RestorableEnv,
+    env: "GymnasiumSimulator",
     successors: int | None,
     reward_range: tuple[float, float] | None,
     *,
@@ -91,7 +94,7 @@ class _Look:
 
     def __init__(
         self,
-        env: RestorableEnv,
+        env: "GymnasiumSimulator",
         successors: int | None,
         reward_range: tuple[float, float] | None,
         rng: np.random.Generator,
@@ -181,14 +184,14 @@ class _Look:
 
     def _apart(self, found: Sequence[EnvState]) -> str:
         """What some states differ in, in words."""
-        if not self._env.by_content or len(found) < 2:
+        if self._env.needs_observations or len(found) < 2:
             return ""
         names = self._env.differences(found[0], found[1])
         return f". They differ in {names}; {self._env.if_too_many}"
 
     def _meet(self, state: EnvState) -> None:
         """Compare a state with others of the same key, which promises that the same follows them."""
-        if self._env.by_content or "alike" in self.problems:
+        if not self._env.needs_observations or "alike" in self.problems:
             return
         others = self._alike.setdefault(state.key, [])
         if len(others) >= _TWINS or any(state.saved == other.saved for other in others):

@@ -11,11 +11,14 @@ are equal states, and to restore one is to load it. Invariants:
 What pickles cannot hold is saved by functions of the user's.
 """
 
-from collections.abc import Callable, Iterable
+import marshal
+from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from operator import is_
 from typing import Any, NamedTuple
 
+from pacplan.core.keys import key_of
+from pacplan.core.notes import pass_on
 from pacplan.models import rddl
 from pacplan.models.layers import (
     ATOMIC,
@@ -28,7 +31,7 @@ from pacplan.models.layers import (
     relinked,
     without_windows,
 )
-from pacplan.models.pickles import GENERATORS, Pickles, UnpicklableError
+from pacplan.models.pickles import GENERATORS, Pickles, UnpicklableError, readable
 
 Save = Callable[[Any], Any]
 Restore = Callable[[Any, Any], None]
@@ -37,6 +40,52 @@ _HOW = (
     "Pass save= and restore=, functions of the unwrapped environment: save(env) returns its state, "
     "restore(env, state) brings it back"
 )
+
+
+def observation_key(observation: Any) -> Hashable:
+    """A hashable key of an observation, the same for equal observations, in any process."""
+    try:
+        return key_of(observation)
+    except TypeError:
+        raise TypeError(
+            f"cannot tell observations such as {observation!r} ({type(observation).__name__}) apart; "
+            "pass key=, a function that makes something hashable of an observation"
+        ) from None
+
+
+class EnvState:
+    """A state of an environment. States are equal if their keys are, whatever else they hold.
+
+    Attributes:
+        key: what was saved, or the user's key of the observation.
+        saved: what brings it back: a pickle, or the past that is played again.
+        names: of the attributes in the pickle, a tuple for each layer.
+    """
+
+    __slots__ = ("key", "names", "saved")
+
+    def __init__(self, key: Hashable, saved: Any, names: tuple[tuple[str, ...], ...] = ()) -> None:
+        self.key, self.saved, self.names = key, saved, names
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EnvState) and self.key == other.key
+
+    def __repr__(self) -> str:
+        try:
+            parts = described(readable(self.saved), self.names)
+            words = [f"{n}={_shortly(repr(v))}" for part in parts for n, v in part.items()]
+        except Exception as error:
+            pass_on(error)
+            words = [repr(self.saved)]
+        return f"EnvState({_shortly(', '.join(words))})"
+
+
+def _shortly(text: str) -> str:
+    text = text.replace("\n", " ")
+    return text if len(text) <= 100 else text[:97] + "..."
 
 
 class _Part(NamedTuple):
@@ -170,7 +219,13 @@ class EnvCopy:
         self.names = tuple(part.changing for part in self._parts)
         held = [v for part in self._parts for v in part.values if type(v) not in ATOMIC]
         self._pickles = Pickles([*self.layers, *held], self._own)
-        self._contents = self._contents_now()
+        self._contents = {
+            (i, name): self._content(value, type(part.layer).__name__, name)
+            for i, part in enumerate(self._parts)
+            for name, value in part.fixed.items()
+            if not isinstance(value, GENERATORS)
+        }
+        self._glances = self._glanced()
 
     def _content(self, value: Any, owner: str, name: str, also: dict[int, int] | None = None) -> bytes:
         """What an attribute holds."""
@@ -189,21 +244,23 @@ class EnvCopy:
         found = self._content(value, type(self._parts[i].layer).__name__, name, also)
         return self._contents.get((i, name)) == found
 
-    def _contents_now(self) -> dict[tuple[int, str], bytes]:
-        """What the attributes hold that stay the same."""
-        return {
-            (i, name): self._content(value, type(part.layer).__name__, name)
-            for i, part in enumerate(self._parts)
-            for name, value in part.fixed.items()
-            if not isinstance(value, GENERATORS)
-        }
+    def _glanced(self) -> dict[tuple[int, str], bytes]:
+        """What the attributes that stay the same hold, as far as a quick look tells."""
+        found = {}
+        for i, name in self._contents:
+            value = self._parts[i].fixed[name]
+            try:
+                found[i, name] = marshal.dumps(value, 2)
+            except ValueError:
+                found[i, name] = self._content(value, type(self._parts[i].layer).__name__, name)
+        return found
 
     def changed(self) -> list[str]:
         """What all states share and has changed after all."""
-        now = self._contents_now()
+        now = self._glanced()
         return [
             f"{type(self._parts[i].layer).__name__}.{name}"
-            for (i, name), found in self._contents.items()
+            for (i, name), found in self._glances.items()
             if now[i, name] != found
         ]
 

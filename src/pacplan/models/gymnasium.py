@@ -8,10 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from pacplan.core import checks
-from pacplan.core.notes import add_note
-from pacplan.models.actions import actions_of, mask_of, most_of
+from pacplan.models.actions import actions_of, mask_of
 from pacplan.models.consistency import Preflight, examine
-from pacplan.models.labels import numbered
+from pacplan.models.copying import observation_key
+from pacplan.models.environments import GymnasiumSimulator
 from pacplan.models.layers import RECORDER, UncopiedError, all_layers
 from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.published import (
@@ -22,9 +22,6 @@ from pacplan.models.published import (
     table_of,
     unlimited,
 )
-from pacplan.models.restoring import Actions, EnvState, RestorableEnv, observation_key, own_copy
-from pacplan.models.sessions import PythonSession
-from pacplan.models.simulator import Simulator
 
 _DRAWS = 200
 # It takes more draws to meet states that are taken for each other.
@@ -127,12 +124,14 @@ def from_gymnasium(
     offered = actions_of(env, actions, mask_of(env) if mask is True else mask or None)
     settings = {
         "actions": offered,
+        "successors": successors,
+        "reward_range": promised or (0.0, 1.0),
         "key": observation_key if key == "observation" else key,
         "time_limit": checks.flag("time_limit", time_limit),
     }
     own = {"ignore": frozenset(ignore), "save": save, "restore": restore, "redraw": redraw}
-    promises = successors, promised
-    restorable, report = _restorable(env, settings, own, promises, check or promised is None)
+    promises = (successors, promised) if check or promised is None else None
+    model, report = _made(env, settings, own, promises)
     if promised is None:
         low, high = report.rewards if report is not None else (0.0, 0.0)
         raise ValueError(
@@ -144,23 +143,23 @@ def from_gymnasium(
             f"{_name(env)} does not do what the model promises:\n"
             + "\n".join(f"- {words}" for words in (*report.problems, *report.notes))
         )
-    rests_on = _assumptions(env, restorable, key, ignore, redraw, time_limit)
-    return GymnasiumSimulator(env, restorable, offered, successors, promised, rests_on)
+    model.assumptions = _assumptions(env, model, key, ignore, redraw, time_limit)
+    return model
 
 
-def _restorable(
-    env: Any, settings: dict[str, Any], own: dict[str, Any], promises: Any, check: bool
-) -> tuple[RestorableEnv, Preflight | None]:
+def _made(
+    env: Any, settings: dict[str, Any], own: dict[str, Any], promises: Any
+) -> tuple[GymnasiumSimulator, Preflight | None]:
     """A copy of the environment or, if that is impossible or wrong, one that is replayed."""
     recorded = type(env).__name__ == RECORDER
 
-    def tried(**kind: Any) -> tuple[RestorableEnv, Preflight | None]:
-        made = RestorableEnv(env, **settings, **kind)
-        draws = _DRAWS if made.by_content else _KEYED_DRAWS
-        return made, examine(made, *promises, draws=draws, seconds=_SECONDS) if check else None
+    def tried(**kind: Any) -> tuple[GymnasiumSimulator, Preflight | None]:
+        made = GymnasiumSimulator(env, **settings, **kind)
+        draws = _KEYED_DRAWS if made.needs_observations else _DRAWS
+        return made, promises and examine(made, *promises, draws=draws, seconds=_SECONDS)
 
     given = [name for name, value in own.items() if value]
-    made: RestorableEnv | None = None
+    made: GymnasiumSimulator | None = None
     try:
         made, report = tried(**own)
         if report is None or report.restored or given or not recorded:
@@ -181,7 +180,7 @@ def _restorable(
 
 
 def _assumptions(
-    env: Any, made: RestorableEnv, key: Any, ignored: Sequence[str], redraw: Any, time_limit: bool
+    env: Any, made: GymnasiumSimulator, key: Any, ignored: Sequence[str], redraw: Any, time_limit: bool
 ) -> tuple[str, ...]:
     """What everything said about the model depends on, in words."""
     if made.replayed:
@@ -201,122 +200,6 @@ def _assumptions(
     elif key is None:
         stated.append(ALL_SEEING)
     return (*stated, *(() if time_limit else unlimited(env)))
-
-
-class GymnasiumSimulator(Simulator):
-    """An environment that is brought back to earlier states, made by `from_gymnasium`.
-
-    Attributes:
-        assumptions: what all that is said of the model rests on, repeated in plans.
-    """
-
-    def __init__(
-        self,
-        env: Any,
-        restorable: RestorableEnv,
-        actions: Actions,
-        successors: int | None,
-        reward_range: tuple[float, float],
-        assumptions: tuple[str, ...],
-    ) -> None:
-        self._env, self._restorable = env, restorable
-        self.assumptions = assumptions
-        offered: Any = restorable.actions
-        if not callable(actions):
-            offered = len(actions) if numbered(actions) else list(actions)
-        super().__init__(
-            restorable.draw,
-            actions=offered,
-            max_actions=most_of(actions),
-            successors=successors,
-            reward_range=reward_range,
-        )
-        self.anywhere = False  # There is one environment.
-        self.needs_observations = not restorable.by_content
-
-    def actions(self, state: EnvState) -> tuple[Any, ...]:
-        """The actions available in a state: copies, with which the user may do what he likes."""
-        return tuple(map(own_copy, super().actions(state)))
-
-    def fingerprint(self) -> str:
-        """What identifies this model: its promises. Sessions compare what the environment holds."""
-        return f"{self!r} {(self.stationary, self.may_end, self.two_player)}"
-
-    def open(self, seed: np.random.SeedSequence) -> "_WatchedSession":
-        """Start a session for one plan."""
-        return _WatchedSession(self, seed)
-
-    def _verify(self) -> None:
-        changed = self._restorable.changed()
-        if changed is not None:
-            raise BrokenPromiseError(f"during the plan, {changed}")
-
-    def _mark(self, state: EnvState) -> bytes:
-        return self._restorable.mark(state)
-
-    def _check_state(self, state: Any, name: str) -> None:
-        if not isinstance(state, EnvState):
-            raise TypeError(
-                f"{name} must be a state of this model, got {type(state).__name__}; plan(model) plans "
-                "from where the environment is now, plan(model, model.state_of(env)) from where "
-                "another one is"
-            )
-
-    def initial_state(self) -> EnvState:
-        """The state that the environment is in now."""
-        return self.state_of(self._env)
-
-    def state_of(self, env: Any, observation: Any = None) -> EnvState:
-        """The state that an environment of the same kind is in now.
-
-        Args:
-            env: the environment.
-            observation: what it showed last, for a model with a `key`. Without it, the state of such a
-                model is taken for one that was never seen.
-        """
-        return self._restorable.state_of(env, observation)
-
-    def __repr__(self) -> str:
-        return (
-            f"GymnasiumSimulator({self._restorable}, max_actions={self.max_actions}, "
-            f"successors={self.successors}, reward_range={self.reward_range})"
-        )
-
-    def check(self, draws: int = 2000, seed: int = 0) -> Preflight:
-        """Draw from random states and report what was seen, and which promises were broken."""
-        promises = self.successors, self.reward_range
-        return examine(self._restorable, *promises, draws=draws, seed=seed)
-
-
-class _WatchedSession(PythonSession):
-    """A session that checks now and then that what copies share has stayed the same."""
-
-    def __init__(self, model: GymnasiumSimulator, seed: np.random.SeedSequence) -> None:
-        super().__init__(model, seed)
-        self._restorable: RestorableEnv = model._restorable
-        self._due = 1
-
-    def call(self, key: int, action: int, h: int) -> tuple[int, float, int]:
-        """One call to the environment."""
-        if self._log is not None:
-            # So that draws depend only on the generator, which a checkpoint can save.
-            self._restorable.forget_stream()
-        answer = super().call(key, action, h)
-        # The first state is the one to plan from. Not every environment tells by itself.
-        if key == 0 and isinstance(self.error, Exception):
-            add_note(self.error, "if the environment was not reset, call env.reset() before planning")
-        return answer
-
-    def _answer_reseed(self, high: int, low: int, _: int) -> None:
-        super()._answer_reseed(high, low, _)
-        # The environment has generators of its own, which follow at the next draw.
-        self._restorable.forget_stream()
-
-    def _inspect(self, key: int) -> None:
-        super()._inspect(key)
-        if self._calls >= self._due:
-            self._due = 2 * self._calls
-            self._model._verify()
 
 
 def make(name: str, seed: int | None = 0, **settings: Any) -> GymnasiumTable | GymnasiumSimulator:

@@ -6,9 +6,10 @@ import numpy as np
 
 from pacplan.models.actions import actions_of
 from pacplan.models.consistency import examine
+from pacplan.models.copying import observation_key
+from pacplan.models.environments import GymnasiumSimulator
 from pacplan.models.layers import TIME_LIMIT, TRANSPARENT, all_layers
 from pacplan.models.protocol import BrokenPromiseError
-from pacplan.models.restoring import RestorableEnv, observation_key
 from pacplan.models.tabular import TabularMDP
 
 _DRAWS = 200
@@ -102,7 +103,7 @@ def check_table(env: Any, table: Table) -> None:
     if not (shows_states or tells_states):
         return
     labels: Any = actions_of(env, None)
-    own = RestorableEnv(env, actions=labels, key=observation_key if shows_states else None)
+    own = GymnasiumSimulator(env, actions=labels, key=observation_key if shows_states else None)
     rng, wrong = np.random.default_rng(0), ""
     observation, state = own.reset(rng)
     for _ in range(_DRAWS):

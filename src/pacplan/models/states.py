@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from pacplan.models.copying import EnvState
 from pacplan.models.pickles import content_or_none
-from pacplan.models.restoring import EnvState
 
 
 def by_identity(thing: Any) -> bool:

@@ -82,8 +82,12 @@ def _live(*, transient: bool) -> "Iterator[Callable[[Callable[[Console], Any]], 
         from rich.live import Live
 
         out = console(sys.stderr)
-        with Live(console=out, refresh_per_second=10, transient=transient) as live:
-            yield lambda make: live.update(make(out))
+        try:
+            with Live(console=out, refresh_per_second=10, transient=transient) as live:
+                yield lambda make: live.update(make(out))
+        finally:
+            if not transient and not out.is_interactive:
+                out.print()  # What was drawn last has no end of its line.
         return
     from IPython.display import HTML, display
 

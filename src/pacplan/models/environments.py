@@ -1,4 +1,4 @@
-"""An environment of our own that is brought back to earlier states, to draw transitions from them."""
+"""Environments of Gymnasium that are brought back to earlier states, as simulators."""
 
 import copy
 import threading
@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.core.keys import key_of
-from pacplan.core.notes import pass_on
+from pacplan.core.notes import add_note
 from pacplan.models import layers
-from pacplan.models.copying import EnvCopy, Restore, Save, described
-from pacplan.models.pickles import content, readable
+from pacplan.models.actions import Actions, most_of
+from pacplan.models.consistency import Preflight, examine
+from pacplan.models.copying import EnvCopy, EnvState, Restore, Save
+from pacplan.models.labels import numbered
+from pacplan.models.pickles import content
 from pacplan.models.protocol import BrokenPromiseError
+from pacplan.models.sessions import PythonSession
+from pacplan.models.simulator import Simulator
 
-Actions = tuple[Any, ...] | Callable[[Any], Sequence[Any]]
 Redraw = Callable[[Any, np.random.Generator], None]
 
 # To find out what changes: so many walks, when to look, and after how many seconds to do with one.
@@ -24,60 +27,22 @@ _REPLAYED = (
     "states are replayed: a call n steps after the reset costs up to n + 1 steps of the environment, "
     "and only states with the same past are the same, unless key= says otherwise"
 )
+_IF_TOO_MANY = (
+    "name in ignore= what the future does not depend on",
+    "leave out successors=, or pass key=, since replayed states are known by it alone",
+)
 
 
-def observation_key(observation: Any) -> Hashable:
-    """A hashable key of an observation, the same for equal observations, in any process."""
-    try:
-        return key_of(observation)
-    except TypeError:
-        raise TypeError(
-            f"cannot tell observations such as {observation!r} ({type(observation).__name__}) apart; "
-            "pass key=, a function that makes something hashable of an observation"
-        ) from None
+class GymnasiumSimulator(Simulator):
+    """An environment that is brought back to earlier states, made by `from_gymnasium`.
 
-
-class EnvState:
-    """A state of an environment. States are equal if their keys are, whatever else they hold.
-
-    Attributes:
-        key: what was saved, or the user's key of the observation.
-        saved: what brings it back: a pickle, or the past that is played again.
-        names: of the attributes in the pickle, a tuple for each layer.
-    """
-
-    __slots__ = ("key", "names", "saved")
-
-    def __init__(self, key: Hashable, saved: Any, names: tuple[tuple[str, ...], ...] = ()) -> None:
-        self.key, self.saved, self.names = key, saved, names
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, EnvState) and self.key == other.key
-
-    def __repr__(self) -> str:
-        try:
-            parts = described(readable(self.saved), self.names)
-            words = [f"{n}={_shortly(repr(v))}" for part in parts for n, v in part.items()]
-        except Exception as error:
-            pass_on(error)
-            words = [repr(self.saved)]
-        return f"EnvState({_shortly(', '.join(words))})"
-
-
-def _shortly(text: str) -> str:
-    text = text.replace("\n", " ")
-    return text if len(text) <= 100 else text[:97] + "..."
-
-
-class RestorableEnv:
-    """A detached environment, for drawing transitions from any state of it.
+    It holds a detached environment, a copy or another of the same kind, and draws from any state of it.
 
     Args:
         env: the environment, with its wrappers.
         actions: the actions, or a function of the unwrapped environment that returns those it takes.
+        successors: as for `Simulator`.
+        reward_range: as for `Simulator`.
         key: makes something hashable of an observation, which then identifies the state; None: what is
             saved does.
         ignore: names of attributes that do not distinguish states.
@@ -93,6 +58,8 @@ class RestorableEnv:
         env: Any,
         *,
         actions: Actions,
+        successors: int | None = None,
+        reward_range: tuple[float, float] = (0.0, 1.0),
         key: Callable[[Any], Hashable] | None = None,
         ignore: frozenset[str] = frozenset(),
         redraw: Redraw | None = None,
@@ -101,8 +68,10 @@ class RestorableEnv:
         time_limit: bool = False,
         replayed: bool = False,
     ) -> None:
-        self._actions, self._key, self._ignore, self._redraw = actions, key, ignore, redraw
+        self._env, self._choices = env, actions
+        self._key, self._ignore, self._redraw = key, ignore, redraw
         self._time_limit, self.replayed = time_limit, replayed
+        self.notes, self.if_too_many = (_REPLAYED,) if replayed else (), _IF_TOO_MANY[replayed]
         self._lock = threading.RLock()
         self._stream: Any = None
         self._quiet = np.random.default_rng(0), np.random.default_rng(0).bit_generator.state
@@ -121,6 +90,18 @@ class RestorableEnv:
         self._counters = [one for one in self.layers if type(one).__name__ == layers.TIME_LIMIT]
         if not replayed:
             self._copy.divide(self._moments())
+        offered: Any = self._offered_in
+        if not callable(actions):
+            offered = len(actions) if numbered(actions) else list(actions)
+        super().__init__(
+            self.draw,
+            actions=offered,
+            max_actions=most_of(actions),
+            successors=successors,
+            reward_range=reward_range,
+        )
+        self.anywhere = False  # There is one environment.
+        self.needs_observations = key is not None
 
     def _moments(self) -> Iterator[None]:
         """Play a little, and stop now and then."""
@@ -128,7 +109,7 @@ class RestorableEnv:
         for walk in range(_WALKS):
             self._reset(rng)
             for step in range(_MOMENTS[-1] + 1):
-                ended = step and self._stepped(chosen(self.offered(), rng.random()), rng)[2]
+                ended = step and self._stepped(chosen(self._offered(), rng.random()), rng)[2]
                 if ended or step in _MOMENTS:
                     yield
                 late = time.perf_counter() > deadline
@@ -185,8 +166,18 @@ class RestorableEnv:
             generator.bit_generator.state = state
             self._redraw(self.base, generator)
 
+    def initial_state(self) -> EnvState:
+        """The state that the environment is in now."""
+        return self.state_of(self._env)
+
     def state_of(self, env: Any, observation: Any = None) -> EnvState:
-        """The state that an environment of the same kind is in now."""
+        """The state that an environment of the same kind is in now.
+
+        Args:
+            env: the environment.
+            observation: what it showed last, for a model with a `key`. Without it, the state of such a
+                model is taken for one that was never seen.
+        """
         layers.check_same_kind(env, self.top, time_limit=self._time_limit)
         if any(vars(layer).get("_has_reset") is False for layer in layers.all_layers(env)):
             raise ValueError("the environment has no state yet; call env.reset() before planning")
@@ -198,8 +189,15 @@ class RestorableEnv:
                 self._copy.put(self._copy.saved_of(env))
             return self._taken(observation, self._key is not None and observation is None)
 
-    def mark(self, state: EnvState) -> bytes:
-        """What identifies a state whatever the user's key says, in any process."""
+    def _check_state(self, state: Any, name: str) -> None:
+        if not isinstance(state, EnvState):
+            raise TypeError(
+                f"{name} must be a state of this model, got {type(state).__name__}; plan(model) plans "
+                "from where the environment is now, plan(model, model.state_of(env)) from where "
+                "another one is"
+            )
+
+    def _mark(self, state: EnvState) -> bytes:
         return content(state.saved.mark if self.replayed else state.saved)
 
     def differences(self, one: EnvState, other: EnvState) -> str:
@@ -219,44 +217,32 @@ class RestorableEnv:
             "environment was tried; let reset begin it anew, or pass save= and restore="
         )
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What is good to know, in words."""
-        return (_REPLAYED,) if self.replayed else ()
-
-    @property
-    def if_too_many(self) -> str:
-        """What to do if states are the same but are taken for different, in words."""
-        if self.replayed:
-            return "leave out successors=, or pass key=, since replayed states are known by it alone"
-        return "name in ignore= what the future does not depend on"
-
-    @property
-    def by_content(self) -> bool:
-        """Whether states are identified by all that is saved, not by a key."""
-        return self._key is None
+    def _verify(self) -> None:
+        if changed := self.changed():
+            raise BrokenPromiseError(f"during the plan, {changed}")
 
     # Draws.
 
-    def offered(self) -> Sequence[Any]:
+    def _offered(self) -> Sequence[Any]:
         """The actions that can be taken in the state that the environment is in."""
-        if not callable(self._actions):
-            return self._actions
+        if not callable(self._choices):
+            return self._choices
         # Copies: a step may change what the environment handed out.
-        offered = [own_copy(action) for action in self._actions(self.base)]
+        offered = [own_copy(action) for action in self._choices(self.base)]
         if not offered:
             raise BrokenPromiseError(
                 "actions= or mask= leaves nothing to do in a state in which the episode has not ended"
             )
         return offered
 
-    def actions(self, state: EnvState) -> Sequence[Any]:
-        """The actions that can be taken in a state."""
-        if not callable(self._actions):
-            return self._actions
+    def _offered_in(self, state: EnvState) -> Sequence[Any]:
         with self._lock:
             self.put(state)
-            return self.offered()
+            return self._offered()
+
+    def actions(self, state: EnvState) -> tuple[Any, ...]:
+        """The actions available in a state: copies, with which the user may do what he likes."""
+        return tuple(map(own_copy, super().actions(state)))
 
     def _seed(self, rng: np.random.Generator) -> None:
         """Give every generator of the environment a state of its own, drawn from `rng`."""
@@ -321,7 +307,7 @@ class RestorableEnv:
         with self._lock:
             self._reset(start)
             for luck, rng in steps:
-                action = chosen(self.offered(), luck)
+                action = chosen(self._offered(), luck)
                 observation, reward, ended = self._stepped(action, rng)
                 # A copy: the next step may change the very same object.
                 played.append((action, copy.deepcopy(observation), reward, ended))
@@ -347,13 +333,59 @@ class RestorableEnv:
             return None
         with self._lock:
             found: str | None = self.top.hidden_randomness(
-                rng, lucks, lambda luck: chosen(self.offered(), luck)
+                rng, lucks, lambda luck: chosen(self._offered(), luck)
             )
             return found
 
+    def check(self, draws: int = 2000, seed: int = 0) -> Preflight:
+        """Draw from random states and report what was seen, and which promises were broken."""
+        return examine(self, self.successors, self.reward_range, draws=draws, seed=seed)
+
+    def open(self, seed: np.random.SeedSequence) -> "_WatchedSession":
+        """Start a session for one plan."""
+        return _WatchedSession(self, seed)
+
+    def fingerprint(self) -> str:
+        """What identifies this model: its promises. Sessions compare what the environment holds."""
+        return f"{self!r} {(self.stationary, self.may_end, self.two_player)}"
+
     def __repr__(self) -> str:
         spec = getattr(self.base, "spec", None)
-        return layers.names_of(self.layers) + ("" if spec is None else f" of {spec.id}")
+        name = layers.names_of(self.layers) + ("" if spec is None else f" of {spec.id}")
+        return (
+            f"GymnasiumSimulator({name}, max_actions={self.max_actions}, "
+            f"successors={self.successors}, reward_range={self.reward_range})"
+        )
+
+
+class _WatchedSession(PythonSession):
+    """A session that checks now and then that what copies share has stayed the same."""
+
+    def __init__(self, model: GymnasiumSimulator, seed: np.random.SeedSequence) -> None:
+        super().__init__(model, seed)
+        self._due = 64
+
+    def call(self, key: int, action: int, h: int) -> tuple[int, float, int]:
+        """One call to the environment."""
+        if self._log is not None:
+            # So that draws depend only on the generator, which a checkpoint can save.
+            self._model.forget_stream()
+        answer = super().call(key, action, h)
+        # The first state is the one to plan from. Not every environment tells by itself.
+        if key == 0 and isinstance(self.error, Exception):
+            add_note(self.error, "if the environment was not reset, call env.reset() before planning")
+        return answer
+
+    def _answer_reseed(self, high: int, low: int, _: int) -> None:
+        super()._answer_reseed(high, low, _)
+        # The environment has generators of its own, which follow at the next draw.
+        self._model.forget_stream()
+
+    def _inspect(self, key: int) -> None:
+        super()._inspect(key)
+        if self._calls >= self._due:
+            self._due = 2 * self._calls
+            self._model._verify()
 
 
 def chosen(actions: Sequence[Any], luck: float) -> Any:
