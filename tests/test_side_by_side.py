@@ -31,7 +31,7 @@ UCT = pacplan.UCT(gamma=0.7)
 NOISY = over(models.noisy_step, successors=None, initial=0.0)
 NAMED = pacplan.Simulator(models.named_step, actions=["a", "b", "c"], initial=("x", 0))
 GAME = over(models.game_step, successors=1, initial=(), two_player=True)
-ONE_AT_A_TIME = [name for name in NAMES if not pacplan.planners[name].rehearses]
+ONE_AT_A_TIME = [name for name in NAMES if not pacplan.planners[name].parallel_calls]
 
 
 def said(plan):
