@@ -316,8 +316,7 @@ def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
 def _has_room(search: Any) -> bool:
     settings = search.settings[0]
     return bool(
-        search.bets.shape[0] >= search.tree.pairs.size
-        and search.scratch.size > settings.widest + settings.horizon
+        search.scratch.size > settings.widest + settings.horizon
         and pool_has_room(search.pool, settings.horizon, settings.most_actions)
         and accounts_have_room(search)
     )

@@ -23,7 +23,7 @@ def score_actions(search: Any, at: int, h: int) -> int:
     if node.actions > search.scratch.score.size:
         return 0
     for action in range(node.actions):
-        search.scratch.score[action] = pooled_estimate(search, node.place, action, settings.horizon - h)
+        search.scratch.score[action] = pooled_value(search, node.place, action, settings.horizon - h)
         search.scratch.link[action] = NONE
     link = node.first
     while link != NONE:
@@ -70,13 +70,6 @@ def advice_stands(search: Any, at: int, h: int, best: int, advised: int) -> bool
 
 
 @inlined
-def pooled_estimate(search: Any, place: int, action: int, left: int) -> float:
-    """The pool's estimate of an action with `left` steps to go."""
-    gamma, steps = search.settings[0].gamma, search.steps
-    return pooled_value(search.pool, place, action, left, gamma, steps.prior, steps.ended)
-
-
-@inlined
 def _estimate_pair(search: Any, link: int, h: int) -> None:
     """Estimate a pair that was visited."""
     tree, settings = search.tree, search.settings[0]
@@ -117,8 +110,6 @@ def refresh_estimates(search: Any, at: int, link: int, h: int) -> None:
     """Renew the estimates of a node at depth h and of the pair that was visited in it."""
     place = search.tree.nodes[at].place
     if place >= 0:
-        gamma, steps = search.settings[0].gamma, search.steps
-        left = search.settings[0].horizon - h
-        refresh(search.pool, place, left, gamma, steps.prior, steps.ended)
+        refresh(search, place, search.settings[0].horizon - h)
     _estimate_pair(search, link, h)
     _estimate_node(search, at, h)

@@ -23,7 +23,7 @@ def plant_root(search: Any, model: Any, state: int) -> int:
     add_node(tree, state, actions, 0.0, 0.0)
     status = _cap(search, model, 0, 0)
     root = tree.nodes[0]
-    root.place = find_place(search.pool, state, actions, search.steps.prior)
+    root.place = find_place(search, state, actions)
     root.branch = NONE
     if status == CHUNK_DONE:
         status = _guess(search, model, 0, 0)
@@ -74,7 +74,7 @@ def _guess(search: Any, model: Any, at: int, h: int) -> int:
         return break_promise(search, BAD_ANSWER, node.state, 0, h, 0.0)
     guess = (value - settings.low * steps.sigma[k]) / settings.width
     pool.guesses[node.place, k] = min(max(guess, 0.0), steps.sigma[k])
-    refresh(pool, node.place, k, settings.gamma, steps.prior, steps.ended)
+    refresh(search, node.place, k)
     return CHUNK_DONE
 
 
@@ -138,7 +138,7 @@ def settle(
         node.place = ENDED
         node.estimate = node.upper = steps.ended[left]
         return CHUNK_DONE
-    node.place = find_place(search.pool, node.state, node.actions, steps.prior)
+    node.place = find_place(search, node.state, node.actions)
     if settings.shares:
         # log(1/w), w = w(at) / (rank (rank + 1)).
         node.price = tree.nodes[at].price + log(rank * (rank + 1.0))

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from pacplan.algorithms.bracket.constants import LEAST_WIDTH, TIE, WORTH_CALLING
-from pacplan.algorithms.bracket.estimates import pooled_estimate
 from pacplan.algorithms.bracket.records import EXPLORE
+from pacplan.algorithms.bracket.state_model import pooled_value
 from pacplan.algorithms.bracket.upper_bound import says_nothing
 from pacplan.compiled.jit import called, inlined
 from pacplan.engine.root_rules import largest
@@ -61,7 +61,7 @@ def _width(search: Any, at: int, link: int, h: int) -> float:
     if link == NONE:
         return float(node.cap - search.steps.prior[left])
     pair = search.tree.pairs[link]
-    return float(pair.upper - pooled_estimate(search, node.place, pair.action, left))
+    return float(pair.upper - pooled_value(search, node.place, pair.action, left))
 
 
 @inlined

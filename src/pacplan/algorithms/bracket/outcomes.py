@@ -66,7 +66,7 @@ def note_in_pool(
     if child != NONE:
         place = search.tree.nodes[child].place
     elif not ended and settings.same_actions:
-        place = find_place(pool, successor, search.root.size, search.steps.prior)
+        place = find_place(search, successor, search.root.size)
     elif not ended:
         # No action is taken in this state, so the model is not asked for its actions.
         place = find(pool.places, successor, 0)

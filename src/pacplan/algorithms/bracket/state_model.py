@@ -110,36 +110,27 @@ def _rows(rows: int, needed: int, most: int) -> int:
 @inlined
 def pool_has_room(pool: Pool, horizon: int, actions: int) -> bool:
     """Whether the pool has room for another episode of `horizon` steps, or never will."""
-    used = pool.used
-    return bool(
-        used[4] != 0
-        or (
-            used[0] + horizon < pool.states.size
-            and used[1] + (horizon + 1) * actions <= pool.pairs.size
-            and used[2] + horizon < pool.outcomes.size
-        )
-    )
+    states, pairs, outcomes, full = pool.used[0], pool.used[1], pool.used[2], pool.used[4] != 0
+    fits = states + horizon < pool.states.size and outcomes + horizon < pool.outcomes.size
+    return bool(full or (fits and pairs + (horizon + 1) * actions <= pool.pairs.size))
 
 
 @inlined
-def find_place(pool: Pool, state: int, actions: int, prior: Any) -> int:
-    """The place of a state, a new one if it was never seen; NONE if there is no room.
-
-    `prior[k]` is the value of a new state with k steps to go.
-    """
+def find_place(search: Any, state: int, actions: int) -> int:
+    """The place of a state, a new one if it was never seen; NONE if there is no room."""
+    pool = search.pool
     if pool.used[0] >= pool.states.size or pool.used[1] + actions > pool.pairs.size:
         return find(pool.places, state, 0)
     place = merge(pool.places, state, 0, pool.used[0])
-    if place < pool.used[0]:
-        return place
-    pool.states[place].first = pool.used[1]
-    pool.states[place].actions = actions
-    for k in range(prior.size):
-        pool.values[place, k] = prior[k]
-    for k in range(pool.guesses.shape[1]):
-        pool.guesses[place, k] = np.inf
-    pool.used[0] = place + 1
-    pool.used[1] += actions
+    if place == pool.used[0]:
+        pool.states[place].first = pool.used[1]
+        pool.states[place].actions = actions
+        for k in range(search.steps.size):
+            pool.values[place, k] = search.steps[k].prior
+        for k in range(pool.guesses.shape[1]):
+            pool.guesses[place, k] = np.inf
+        pool.used[0] = place + 1
+        pool.used[1] += actions
     return place
 
 
@@ -159,11 +150,9 @@ def record(pool: Pool, place: int, action: int, reward: float, after: int) -> No
     if place == NONE:
         return
     pair = pool.pairs[pool.states[place].first + action]
-    last = NONE
-    at = pair.outcome if pair.n > 0 else NONE
+    last, at = NONE, pair.outcome if pair.n > 0 else NONE
     while at != NONE and pool.outcomes[at].place != after:
-        last = at
-        at = pool.outcomes[at].next
+        last, at = at, pool.outcomes[at].next
     if at == NONE:
         at = pool.used[2]
         if at == pool.outcomes.size:
@@ -182,27 +171,16 @@ def record(pool: Pool, place: int, action: int, reward: float, after: int) -> No
 
 
 @inlined
-def pooled_value(
-    pool: Pool,
-    place: int,
-    action: int,
-    k: int,
-    gamma: float,
-    prior: Any,
-    ended: Any,
-) -> float:
-    """Plug-in estimate of an action with k steps to go.
-
-    `prior[k]` and `ended[k]` are the values of an unknown state and of the end.
-    """
+def pooled_value(search: Any, place: int, action: int, k: int) -> float:
+    """Plug-in estimate of an action with k steps to go."""
+    pool, steps, gamma = search.pool, search.steps, search.settings[0].gamma
     if place == NONE:
-        return float(prior[k])
-    link = pool.states[place].first + action
-    pair = pool.pairs[link]
+        return float(steps.prior[k])
+    pair = pool.pairs[pool.states[place].first + action]
     if pair.n == 0:
-        value = prior[k]
+        value = steps.prior[k]
         if pool.states[place].told:
-            value = pair.reward + gamma * prior[k - 1]
+            value = pair.reward + gamma * steps.prior[k - 1]
         return float(value if pool.guesses.shape[1] == 0 else min(value, pool.guesses[place, k]))
     after = 0.0
     at = pair.outcome
@@ -210,24 +188,21 @@ def pooled_value(
         outcome = pool.outcomes[at]
         if outcome.place >= 0:
             value = pool.values[outcome.place, k - 1]
-        elif outcome.place == ENDED:
-            value = ended[k - 1]
         else:
-            value = prior[k - 1]
+            value = steps.ended[k - 1] if outcome.place == ENDED else steps.prior[k - 1]
         after += outcome.count * value
         at = outcome.next
     weight = pool.weight[0]
-    return float((pair.reward + weight * prior[1]) / (pair.n + weight) + gamma * after / pair.n)
+    return float((pair.reward + weight * steps.prior[1]) / (pair.n + weight) + gamma * after / pair.n)
 
 
 @called
-def refresh(pool: Pool, place: int, k: int, gamma: float, prior: Any, ended: Any) -> None:
+def refresh(search: Any, place: int, k: int) -> None:
     """Renew the value of a state with k steps to go."""
-    best = -np.inf
-    calls = 0.0
+    pool, best, calls = search.pool, -np.inf, 0.0
     first = pool.states[place].first
     for action in range(pool.states[place].actions):
-        best = max(best, pooled_value(pool, place, action, k, gamma, prior, ended))
+        best = max(best, pooled_value(search, place, action, k))
         calls += pool.pairs[first + action].n
     if pool.guesses.shape[1] > 0 and pool.guesses[place, k] < np.inf:
         best += GUESS_WEIGHT / (GUESS_WEIGHT + calls) * (pool.guesses[place, k] - best)
@@ -235,12 +210,13 @@ def refresh(pool: Pool, place: int, k: int, gamma: float, prior: Any, ended: Any
 
 
 @inlined
-def _learn_prior(pool: Pool, sigma: Any, prior: Any) -> None:
+def _learn_prior(search: Any) -> None:
     """Value what was never seen by the rewards that were: some problems pay less often than others.
 
     The less rewards vary from draw to draw, beside what they vary from pair to pair, the less the
     prior counts for a pair that was seen.
     """
+    pool, steps = search.pool, search.steps
     total, squares, count = PRIOR_REWARDS, 0.0, PRIOR_COUNT
     noise, again = NOISE * NOISE_DRAWS, NOISE_DRAWS
     for link in range(pool.used[1]):
@@ -255,9 +231,12 @@ def _learn_prior(pool: Pool, sigma: Any, prior: Any) -> None:
     mean = total / count
     spread = max(squares / count - mean * mean, LEAST_SPREAD)
     pool.weight[0] = min(max(noise / again / spread, LEAST_WEIGHT), 1.0)
+    if search.settings[0].told:
+        # One visit reveals a reward, and later ones may be left out.
+        pool.weight[0] = 0.0
     reward = min(PRIOR_LEAST + PRIOR_SLOPE * mean, 1.0)
-    for k in range(prior.size):
-        prior[k] = reward * sigma[k]
+    for k in range(steps.size):
+        steps.prior[k] = reward * steps.sigma[k]
 
 
 @inlined
@@ -266,17 +245,14 @@ def update_pool(search: Any) -> None:
 
     Less often if most states were seen only a few times: then there is little to learn.
     """
-    pool, steps, calls = search.pool, search.steps, search.report[0].calls
+    pool, calls = search.pool, search.report[0].calls
     if calls < pool.used[3]:
         return
     growth = POOL_GROWTH if pool.used[0] * 2 <= calls else SPARSE_GROWTH
     pool.used[3] = int(calls * growth) + POOL_CALLS
-    _learn_prior(pool, steps.sigma, steps.prior)
-    if search.settings[0].told:
-        # One visit reveals a reward, and later ones may be left out.
-        pool.weight[0] = 0.0
-    for k in range(1, steps.size):
+    _learn_prior(search)
+    for k in range(1, search.steps.size):
         for place in range(pool.used[0]):
             if halted(search):
                 return
-            refresh(pool, place, k, search.settings[0].gamma, steps.prior, steps.ended)
+            refresh(search, place, k)
