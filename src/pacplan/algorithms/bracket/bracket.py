@@ -14,7 +14,6 @@ from pacplan.algorithms.bracket.estimates import (
     advice_stands,
     refresh_estimates,
     score_actions,
-    try_new,
 )
 from pacplan.algorithms.bracket.expansion import add_unvisited, plant_root
 from pacplan.algorithms.bracket.explore import imagine, optimistic
@@ -217,8 +216,6 @@ def _select(search: Any, at: int, h: int, ties: Any) -> int:
 def _exploited(search: Any, at: int, h: int, count: int, ties: Any) -> int:
     """The pair with the best of `count` estimates, or the one advised if it may be as good."""
     advised = search.decision[0].advised
-    if advised == NO_ADVICE:
-        try_new(search, at, h, count)
     action = argmax_at_random(search.scratch.score[:count], NONE, TIE, ties)
     if advised != NO_ADVICE and advice_stands(search, at, h, action, advised):
         action = advised

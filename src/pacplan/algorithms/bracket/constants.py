@@ -55,10 +55,6 @@ TIE = 1e-12  # bounds and estimates that differ by less are tied
 ROULETTE_DEPTH = 3  # the first depth before which roulette is played
 ROULETTE_POWER = 2.0 / 3.0  # of gamma: the least probability of going on
 
-# What exploit episodes try (`estimates.try_new`).
-CURIOSITY = 0.4  # what a pair never seen may exceed its estimate by, over sigma, in the first of them
-HASTE = 3.0  # sigma/epsilon up to which there is no time for it
-
 # Bets on returns (`pacplan.algorithms.betting.returns`).
 STEADY_HORIZON = 2  # steps up to which returns hardly improve as the search learns
 

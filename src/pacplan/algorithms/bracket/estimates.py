@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.bracket.constants import ADVICE, CURIOSITY, POOL_WEIGHT
+from pacplan.algorithms.bracket.constants import ADVICE, POOL_WEIGHT
 from pacplan.algorithms.bracket.state_model import pooled_value, refresh
 from pacplan.compiled.jit import inlined
 from pacplan.engine.root_rules import largest
@@ -34,24 +34,6 @@ def score_actions(search: Any, at: int, h: int) -> int:
         search.scratch.link[pair.action] = link
         link = pair.sibling
     return int(node.actions)
-
-
-@inlined
-def try_new(search: Any, at: int, h: int, count: int) -> None:
-    """Raise the estimates in `scratch` of what was seen little in this state.
-
-    An exploit episode earns less by it, and later ones more: so only the first do it, and as many of
-    them as the search will be long.
-    """
-    settings, place = search.settings[0], search.tree.nodes[at].place
-    if settings.curious == 0.0 or place < 0:
-        return
-    exploits = search.root[search.decision[0].play].exploits
-    part = CURIOSITY * settings.curious / (settings.curious + exploits)
-    most = part * search.steps.sigma[settings.horizon - h]
-    first = search.pool.states[place].first
-    for action in range(count):
-        search.scratch.score[action] += most / (1.0 + search.pool.pairs[first + action].n)
 
 
 @inlined

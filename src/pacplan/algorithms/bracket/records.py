@@ -85,7 +85,6 @@ SETTINGS = np.dtype(
         ("most_value", np.float64),  # what no state's value exceeds, in the user's units
         ("go_on", np.float64),  # probability of going on, where roulette is played
         ("exploit_cost", np.float64),  # of an exploit episode, roughly in calls
-        ("curious", np.float64),  # exploit episodes after which they try half as much; 0 if nothing
         ("discount", np.float64),  # for predictions of outcomes (`upper_bound.predict`)
         ("strength", np.float64),
         ("fresh", np.float64),

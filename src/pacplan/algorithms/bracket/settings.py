@@ -106,8 +106,6 @@ def setup_of(task: Task) -> Setup:
     settings["least"] = least = kappa * grid.resolution
     stakes, opened = _stakes(task, levels, least, grid.resolution)
     sigma = scale.sigma
-    if task.epsilon > 0.0:
-        settings["curious"] = max(sigma[-1] / grid.resolution - constants.HASTE, 0.0)
     steps = np.zeros(task.horizon + 1, STEPS)
     steps["sigma"], steps["prior"] = sigma, constants.PRIOR * sigma
     steps["ended"] = -scale.low / scale.width * sigma
