@@ -19,11 +19,11 @@ from pacplan.algorithms import (
 )
 from pacplan.algorithms.atlas.search import GrowingError
 from pacplan.algorithms.common.certainty import left_to_chance
-from pacplan.algorithms.common.confidence import Knowledge
+from pacplan.algorithms.common.confidence import Knowledge, in_reward_units
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.running import Task
 from pacplan.core import checks
-from pacplan.core.words import at_least, exactly
+from pacplan.core.words import exactly
 from pacplan.engine.driver import Limits
 from pacplan.engine.interrupts import Interrupt, interrupts
 from pacplan.engine.query import Query
@@ -160,7 +160,11 @@ class Auto(Planner):
                 found = choice.planner.run(_rest(task, spent))
             except GrowingError as growing:
                 wasted = growing.calls
-                choice = self._instead(task.model, growing)
+                why = (
+                    f", because new states kept coming when Atlas had found {growing.states:,} in "
+                    f"{growing.calls:,} calls"
+                )
+                choice = Choice(_bracket(self.candidates(task.model)), why)
                 found = choice.planner.run(_rest(task, spent + growing.seconds, wasted))
         assert found.origin is not None
         # The time limit is that of the look and the plan.
@@ -254,50 +258,43 @@ class Auto(Planner):
         seen = self._seen(task, candidates, interrupt)
         if isinstance(first, OPD):
             return Choice(first, f", because nothing is random: {self._declared()}", seen)
+        if seen is None:
+            return Choice(first, "")
         canopy, atlas = _of(candidates, Canopy), _of(candidates, Atlas)
-        if canopy is not None and seen is not None and not seen.successors_recur:
+        if canopy is not None and not seen.successors_recur:
             why = (
                 f", because every successor may be new: of {seen.again} repeated calls, "
                 f"{seen.recurred or 'none'} led to a known state"
             )
             return Choice(canopy, why, seen)
-        if atlas is not None and seen is not None and self._charts(task, seen):
-            limits = task.limits
-            calls = min(_PATIENCE, int(_PATIENT_PART * (limits.budget or checks.LARGEST)))
-            seconds = None if limits.time_limit is None else _PATIENT_PART * limits.time_limit
-            why = f", because states recur: only {_counted(model, seen)}"
-            return Choice(atlas.giving_up(calls, seconds), why, seen)
-        why = f", because {_counted(model, seen)}" if seen is not None and seen.reached > 0 else ""
-        return Choice(first, why, seen)
-
-    def _charts(self, task: Task, seen: Look) -> bool:
-        """Whether it is worth a try to chart the states."""
-        if task.crew is not None or task.checkpoint is not None or task.tree is not None:
-            return False  # Atlas makes its calls one by one, and neither saves nor reuses anything.
         long = self._steps() >= _LONG
-        return seen.states_recur or (long and seen.states < seen.reached)
-
-    def _instead(self, model: Model, growing: GrowingError) -> Choice:
-        """Who plans if Atlas has given up."""
-        bracket = _of(self.candidates(model), Bracket)
-        assert bracket is not None
-        why = (
-            f", because new states kept coming when Atlas had found {growing.states:,} in "
-            f"{growing.calls:,} calls"
-        )
-        return Choice(bracket, why)
+        if atlas is None or not (seen.states_recur or (long and seen.states < seen.reached)):
+            why = f", because {_counted(model, seen)}" if seen.reached > 0 else ""
+            return Choice(first, why, seen)
+        for wish, answer, setting in (
+            (task.crew, "makes its calls one by one", "workers="),
+            (task.checkpoint, "writes no checkpoints", "checkpoint="),
+        ):
+            if wish is not None:
+                why = (
+                    f"; states recur, but Atlas {answer}: without {setting} it may need far fewer calls"
+                )
+                return Choice(first, why, seen)
+        limits = task.limits
+        calls = min(_PATIENCE, int(_PATIENT_PART * (limits.budget or checks.LARGEST)))
+        seconds = None if limits.time_limit is None else _PATIENT_PART * limits.time_limit
+        why = f", because states recur: only {_counted(model, seen)}"
+        return Choice(atlas.giving_up(calls, seconds), why, seen)
 
     def _seen(self, task: Task, candidates: list[Planner], interrupt: Interrupt | None) -> Look | None:
         """What a look shows; None if the budget is too small for one."""
         limits, model = task.limits, task.model
         if limits.budget is not None and _LOOK_PART * limits.budget < MOST_CALLS:
             return None
-        bracket = _of(candidates, Bracket)
-        assert bracket is not None
         return look(
             model,
             task.state,
-            min(model.steps or checks.LARGEST, bracket.horizon_for(model, limits.budget)),
+            min(model.steps or checks.LARGEST, _bracket(candidates).horizon_for(model, limits.budget)),
             _child(task.seed, _LOOK_STREAM),
             seconds=None if limits.time_limit is None else _LOOK_PART * limits.time_limit,
             deterministic=self._given.get("transitions") == "deterministic",
@@ -315,21 +312,10 @@ class Auto(Planner):
         return f'{one}, and rewards="deterministic" of rewards'
 
     def _accuracy(self, model: Model) -> float:
-        """Epsilon in the model's reward units, if it is given in per cent of the range of values.
-
-        It has four digits, rounded down, so that it can be written, and is no more than was asked for.
-        """
-        epsilon = self.epsilon
-        if not isinstance(epsilon, str):
-            return epsilon
-        try:
-            part = float(epsilon.removesuffix("%")) / 100.0
-        except ValueError:
-            part = -1.0
-        if not epsilon.endswith("%") or not 0.0 <= part <= 1.0:
-            raise ValueError(f"epsilon must be a number, or per cent as in '5%', got {epsilon!r}")
-        # Twelve digits first: what sums of doubles are off by is not rounded down.
-        return float(at_least(float(f"{part * self._range(model):.12g}")))
+        """Epsilon in the model's reward units."""
+        if isinstance(self.epsilon, str):
+            return in_reward_units(self.epsilon, self._range(model))
+        return self.epsilon
 
     def _range(self, model: Model) -> float:
         """By how much values can differ."""
@@ -376,6 +362,12 @@ def _child(seed: np.random.SeedSequence, stream: int) -> np.random.SeedSequence:
 def _of(candidates: list[Planner], kind: type[P]) -> P | None:
     """The first planner of a kind."""
     return next((planner for planner in candidates if isinstance(planner, kind)), None)
+
+
+def _bracket(candidates: list[Planner]) -> Bracket:
+    found = _of(candidates, Bracket)
+    assert found is not None
+    return found
 
 
 def _without(settings: dict[str, Any], *names: str) -> dict[str, Any]:

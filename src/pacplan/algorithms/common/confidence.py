@@ -53,6 +53,21 @@ def check_accuracy(epsilon: Any) -> float:
     return accuracy
 
 
+def in_reward_units(epsilon: str, width: float) -> float:
+    """An accuracy that is given in per cent of a range, such as "5%".
+
+    It has four digits, rounded down, so that it can be written, and is no more than was asked for.
+    """
+    try:
+        part = float(epsilon.removesuffix("%")) / 100.0
+    except ValueError:
+        part = -1.0
+    if not epsilon.endswith("%") or not 0.0 <= part <= 1.0:
+        raise ValueError(f"epsilon must be a number, or per cent as in '5%', got {epsilon!r}")
+    # Twelve digits first: what sums of doubles are off by is not rounded down.
+    return float(at_least(float(f"{part * width:.12g}")))
+
+
 def check_stops(epsilon: float, limits: Limits) -> None:
     """Refuse a search that nothing would end."""
     if epsilon == 0.0 and not limits.any:
