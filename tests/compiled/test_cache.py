@@ -1,26 +1,21 @@
 """Compiled kernels on disk: there for later processes, never outdated, and plans go on without."""
 
 import errno
-import gc
 import importlib
 import json
 import os
 import sys
-import threading
 import time
-from contextlib import nullcontext
 
 import numba
 import pytest
 from numba.core import serialize
-from numba.extending import overload
 
 from kernel_files import VALUE, folder_of_kernels, kernels, start
 from pacplan.algorithms import mdp_gape, uct
 from pacplan.algorithms.mdp_gape.sweep import sweep
 from pacplan.bounds.bernoulli import kl_lower
 from pacplan.compiled import cache
-from pacplan.compiled.jit import kernel
 from pacplan.engine.episodes import play
 
 pytestmark = pytest.mark.processes
@@ -161,28 +156,6 @@ def test_classes_of_the_same_name_are_told_apart(folder):
     assert messages == ""
 
 
-@pytest.mark.versions
-def test_threads_compile_a_kernel_once(folder, fresh, caplog):
-    fresh()
-    kernels(folder)[0].unlink()
-    sys.modules.pop("module")
-    module = importlib.import_module("module")
-    caplog.clear()
-    values, barrier = [], threading.Barrier(8)
-
-    def call():
-        barrier.wait()
-        values.append(module.run(10))
-
-    threads = [threading.Thread(target=call) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert values == [VALUE] * 8
-    assert len(caplog.records) == 1
-
-
 # Files
 
 
@@ -248,13 +221,6 @@ def test_a_file_in_place_of_a_folder(folder, fresh):
     refused(fresh(), "ot a directory")
 
 
-def test_the_folder_is_the_users(folder, fresh, monkeypatch):
-    monkeypatch.delenv("NUMBA_CACHE_DIR")
-    monkeypatch.setattr(cache, "user_cache_path", lambda name: folder / "home" / name)
-    assert fresh() == (VALUE, False, [])
-    assert len(list((folder / "home" / "pacplan").iterdir())) == 1
-
-
 @needs_owners
 @pytest.mark.parametrize("change", [0o777, 0o1777, 0o770, 0o702, "somebody else's"])
 def test_a_folder_that_others_can_write_to_is_not_trusted(folder, fresh, change):
@@ -281,33 +247,3 @@ def test_kernels_are_announced_in_plain_words():
     assert title(play, uct.UCTArrays) == "uct"
     assert title(sweep, mdp_gape.episode.Search) == "sweep of mdp_gape"
     assert title(kl_lower) == "kl_lower of bernoulli"
-
-
-@pytest.mark.versions
-@pytest.mark.parametrize("collecting", [True, False])
-@pytest.mark.parametrize("fails", [False, True])
-def test_the_garbage_collector_rests_while_a_kernel_is_compiled(folder, collecting, fails):
-    during = []
-
-    def asked(n):
-        """Answered by Numba while it compiles."""
-
-    @overload(asked)
-    def _answer(n):
-        during.append(gc.isenabled())
-        return None if fails else lambda n: n
-
-    @kernel
-    def run(n):
-        return asked(n)
-
-    was = gc.isenabled()
-    try:
-        (gc.enable if collecting else gc.disable)()
-        with pytest.raises(numba.TypingError) if fails else nullcontext():
-            run(1)
-        after = gc.isenabled()
-    finally:
-        (gc.enable if was else gc.disable)()
-    assert during and not any(during)
-    assert after == collecting

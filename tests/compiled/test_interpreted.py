@@ -82,33 +82,6 @@ def test_a_jitted_simulator(monkeypatch):
     same(plans_of(monkeypatch, lambda: planner.plan(model, 0, seed=1, budget=300)))
 
 
-def test_trees_that_are_reused(monkeypatch):
-    planner = make("uct", chunk=7)
-
-    def decide():
-        agent = pacplan.Agent(planner, problem("uct"), budget=400, reuse=True, seed=0)
-        agent.act(0)
-        agent.act(1)
-        return agent.history[-1].plan
-
-    same(plans_of(monkeypatch, decide))
-
-
-def test_what_a_model_raises_comes_through_with_nothing_of_the_search(monkeypatch):
-    calls = []
-
-    def step(state, action, rng):
-        calls.append(state)
-        if len(calls) > 50:
-            raise KeyError("too many")
-        return state + 1, 0.5, False
-
-    monkeypatch.setattr(search, "ready", Compiler(None).ready)
-    model = pacplan.Simulator(step, actions=2, successors=1)
-    with pytest.raises(KeyError, match="too many"):
-        make("uct").plan(model, 0, seed=0, budget=1000)
-
-
 def test_a_first_plan_keeps_its_deadline(clock, monkeypatch):
     def step(state, action, rng):
         clock.now += 0.25

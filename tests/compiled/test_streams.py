@@ -52,12 +52,6 @@ def test_the_words_are_those_of_the_published_generator(words):
     assert [drawn.random() for _ in range(20)] == expected
 
 
-def test_the_published_example():
-    """The first words from the state 1, 2, 3, 4, as implementations elsewhere list them."""
-    first = [41943041, 58720359, 3588806011781223, 3591011842654386, 9228616714210784205]
-    assert published([1, 2, 3, 4], 5) == first
-
-
 @numba.njit
 def many(rng, kind, count, found):
     for i in range(count):
@@ -209,21 +203,6 @@ def test_interpreted_streams_give_the_same_numbers():
 
     a, b = compiled(stream(11))
     assert outputs[0].splitlines()[0].startswith(str([*a, *b])[:-1])
-
-
-def test_a_field_of_a_users_named_tuple_may_have_a_methods_name():
-    """The methods belong to streams alone."""
-    from typing import NamedTuple
-
-    class Settings(NamedTuple):
-        uniform: float
-        random: int
-
-    @numba.njit
-    def total(settings):
-        return settings.uniform + settings.random
-
-    assert total(Settings(0.5, 2)) == 2.5
 
 
 def test_a_jitted_simulator_draws_from_a_stream():

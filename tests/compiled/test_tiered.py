@@ -107,21 +107,6 @@ def test_if_it_cannot_keep_the_kernel_it_is_compiled_here(run, folder, monkeypat
     assert tiered.ready(run, ARGUMENTS) and compiled(run)
 
 
-def test_a_folder_that_is_removed_stays_removed(run, folder, monkeypatch):
-    slow = "import time; time.sleep(1.0); " + tiered._COMPILER
-    with a_compiler_that(slow, monkeypatch):
-        assert not tiered.ready(run, ARGUMENTS)
-        for path in (folder / "cache" / "pacplan").iterdir():
-            path.unlink()
-        (folder / "cache" / "pacplan").rmdir()
-    assert not (folder / "cache" / "pacplan").exists()
-
-
-def test_with_no_place_to_keep_it_a_kernel_is_compiled_here(run, folder):
-    (folder / "cache").write_text("not a folder")
-    assert tiered.ready(run, ARGUMENTS) and compiled(run)
-
-
 def test_what_has_no_name_elsewhere_is_compiled_here(folder, cold):
     @kernel
     def nameless(n):

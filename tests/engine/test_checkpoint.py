@@ -126,14 +126,6 @@ def hop(state, action, rng):
     return (state * 3 + action + rng.integers(2)) % 1000, rng.random() * (state % 5) / 5, False
 
 
-def test_jitted_simulators(tmp_path):
-    model = pacplan.Simulator(hop, actions=3, successors=2)
-    planner = pacplan.Bracket(epsilon=0.0, delta=0.1, gamma=0.8, horizon=6)
-    whole = planner.plan(model, 1, seed=3, budget=30_000)
-    again = interrupted_and_resumed(planner, model, 1, tmp_path / "saved", 9000, budget=30_000)
-    assert evidence(again) == evidence(whole)
-
-
 def test_checkpoints_come_every_so_many_seconds(tmp_path, clock, monkeypatch):
     written = []
     monkeypatch.setattr(Checkpoint, "write", lambda self, path: written.append(clock.now))

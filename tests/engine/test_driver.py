@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import pacplan
-from conftest import interpreted
 from every_planner import answer
 from pacplan.compiled.streams import streams
 from pacplan.core.words import at_least, at_most
@@ -70,29 +69,6 @@ def test_compiled_python_and_jitted_models_agree_call_by_call():
 
     jitted = PLANNER.plan(pacplan.Simulator(step, actions=5, successors=2), 0, seed=2)
     assert answer(jitted) == answer(compiled)
-
-
-INTERPRETED = """
-import json, pacplan
-from test_driver import recording
-model = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
-planner = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, thresholds="paper")
-calls = []
-models = model, recording(model, calls, seed=2)
-plans = [planner.plan(m, 0, seed=2, budget=1200).to_dict() for m in models]
-print(json.dumps([plans, calls]))
-"""
-
-
-def test_compiled_and_interpreted_runs_agree_call_by_call(tmp_path):
-    printed = interpreted(INTERPRETED, tmp_path)
-    (tabular, python), interpreted_calls = json.loads(printed)
-    calls = []
-    compiled = answer(PLANNER.plan(recording(MODEL, calls, seed=2), 0, seed=2, budget=1200))
-    assert [list(call) for call in calls] == interpreted_calls
-    for plan in (tabular, python):
-        del plan["seconds"], plan["planner"], plan["memory"], plan["origin"]
-        assert plan == compiled
 
 
 def test_budget_is_spent_to_the_last_call_and_never_exceeded():
@@ -160,17 +136,6 @@ def test_no_room_is_made_that_cannot_be_filled_in_time(clock):
     with pytest.raises(OutOfTimeError):
         room.extend(array, 1000)
     assert len(array) == 10 and room.used == 80
-
-
-def test_room_grows_by_half_while_it_can():
-    room = MemoryBudget(limit=1000)
-    array = room.extend(np.arange(80.0), 90)
-    assert len(array) == 120 and room.used == 320
-    assert array[:80].tolist() == list(range(80)) and not array[80:].any()
-    array = room.extend(array, 200)
-    assert len(array) == 200 and room.used == 960
-    with pytest.raises(MemoryError, match="memory_limit=1000"):
-        room.extend(array, 210)
 
 
 def test_an_interrupt_ends_a_plan_inside_a_plan_and_the_outer_one():
@@ -370,15 +335,6 @@ def test_plan_is_frozen_printable_and_json():
     assert repr(plan.action) in repr(plan)
 
 
-def test_actions_without_a_json_type_become_their_repr():
-    model = pacplan.Simulator(
-        lambda s, a, rng: (s, float(a[0]), False), actions=lambda s: [(0, 1), (1, 0)], successors=1
-    )
-    plan = ANYTIME.plan(model, 0, seed=0, budget=100)
-    assert plan.action == (1, 0)
-    assert json.loads(json.dumps(plan.to_dict()))["actions"] == ["(0, 1)", "(1, 0)"]
-
-
 def test_the_certificate_is_honest():
     proven = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7).plan(MODEL, 0, seed=0)
     assert proven.certified
@@ -438,14 +394,6 @@ def test_memory_stays_below_150_bytes_a_call_and_growth_below_twice_the_tree():
     tracemalloc.stop()
     assert plan.tree.nbytes / plan.samples < 150
     assert peak < 2 * plan.tree.nbytes
-
-
-def test_progress_is_shown_on_the_error_stream(capsys, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")  # Rich then takes the stream for a terminal.
-    plan = PLANNER.plan(MODEL, 0, seed=0, progress=True)
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert f"{plan.samples:,} calls" in captured.err
 
 
 def test_progress_table_shows_every_action():

@@ -1,6 +1,5 @@
 """Merged searches: one node for all ways to a state, bounds that hold, fewer calls."""
 
-import json
 from functools import cache
 
 import numpy as np
@@ -9,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pacplan
-from conftest import interpreted
 from pacplan import bounds, exact
 from pacplan.algorithms.mdp_gape.search import _merged_pairs
 from pacplan.compiled import interpreted as kernels
-from pacplan.compiled.streams import streams
 from pacplan.engine import graph
 from pacplan.engine.memory import MemoryBudget
 from pacplan.engine.tree import NONE
@@ -141,53 +138,6 @@ def test_estimates_are_those_of_the_empirical_model(ends):
         assert plan.values[action] == pytest.approx(of_pair(0, pair), rel=0, abs=1e-12)
 
 
-def test_where_states_recur_merging_needs_far_fewer_calls():
-    calls = {"tree": 0, "depth": 0}
-    for merge in calls:
-        planner = merged(epsilon=1.0, delta=0.1, merge=merge)
-        for seed in range(5):
-            plan = planner.plan(recurring(seed), 0, seed=seed)
-            assert plan.certified
-            calls[merge] += plan.samples
-    assert 2 * calls["depth"] < calls["tree"]
-
-
-INTERPRETED = """
-import json
-from test_graph import both_ways
-print(json.dumps(both_ways()))
-"""
-
-
-def both_ways():
-    """A merged search, on a table and on a simulator that draws alike, in short and in long chunks."""
-    model = recurring(1, noise="none")
-    p, rewards, to = model._probabilities[0], model._rewards[0, :, :, 0], model._to[0]
-
-    stream, _ = streams(np.random.SeedSequence(2), 2)
-
-    def step(state, action, rng):
-        k = 0 if stream.random() < p[state, action, 0] else 1
-        return int(to[state, action, k]), float(rewards[state, action]), False
-
-    simulator = pacplan.Simulator(step, actions=2, successors=2)
-    wide = (lambda n: 3.0 + np.log(n), lambda n: 3.0 + np.log(n))
-    found = []
-    for problem, chunk in ((model, None), (model, 7), (simulator, None)):
-        planner = merged(epsilon=0.1, thresholds=wide, chunk=chunk)
-        plan = planner.plan(problem, 0, seed=2, budget=1500).to_dict()
-        besides = ("seconds", "planner", "memory", "origin")
-        found.append({key: plan[key] for key in plan if key not in besides})
-    return found
-
-
-def test_compiled_interpreted_chunked_and_python_runs_agree(tmp_path):
-    printed = interpreted(INTERPRETED, tmp_path)
-    compiled = both_ways()
-    assert json.loads(printed) == json.loads(json.dumps(compiled))
-    assert compiled[0] == compiled[1] == compiled[2]
-
-
 @pytest.mark.parametrize("ends", [False, True])
 @pytest.mark.parametrize(("actions", "successors", "horizon"), [(2, 2, 6), (3, 1, 4), (2, 5, 3)])
 def test_delta_is_shared_by_all_pairs_in_reach(actions, successors, horizon, ends):
@@ -199,19 +149,6 @@ def test_delta_is_shared_by_all_pairs_in_reach(actions, successors, horizon, end
         states = set(np.flatnonzero(p[sorted(states)].any(axis=(0, 1))).tolist())
     bound = _merged_pairs(model.states, model.max_actions, model.successors, horizon)
     assert reached <= bound <= actions * model.states * horizon
-
-
-def test_fewer_pairs_make_smaller_sets():
-    many = bounds.thresholds.Setting(0.1, 2, 5, 8, None)
-    few = many._replace(pairs=70)
-    n = np.arange(1.0, 50.0)
-    wide, narrow = (bounds.thresholds.resolve("lemma", setting) for setting in (many, few))
-    less = 8 * np.log(10.0) - np.log(70.0)
-    np.testing.assert_allclose(wide.reward(n) - narrow.reward(n), less)
-    np.testing.assert_allclose(wide.transition(n) - narrow.transition(n), less)
-    assert bounds.thresholds.resolve("lemma", many._replace(pairs=10**9)).reward(n) == pytest.approx(
-        wide.reward(n)
-    )
 
 
 def test_sets_that_depend_on_the_way_are_refused():

@@ -12,7 +12,7 @@ import pacplan
 from pacplan.core.identity import described
 from pacplan.core.notes import shown
 from pacplan.models.layers import another
-from pacplan.models.pickles import Pickles, content, content_or_none
+from pacplan.models.pickles import Pickles, content
 from pacplan.models.sessions import _broken_step
 from pacplan.origin import _told
 
@@ -127,14 +127,6 @@ def test_what_a_handler_raises_is_nobody_elses(ringing, survivor):
     """Code that survives what a user's object raises does not survive a watchdog."""
     with pytest.raises(AlarmError):
         survivor(Rings(ringing))
-
-
-def test_what_an_object_raises_is_survived():
-    def fail():
-        raise ValueError
-
-    assert "without a repr" in shown(Rings(fail))
-    assert described(Rings(fail)) and content_or_none(Rings(fail)) is None
 
 
 def test_nobody_is_described_while_a_plan_is_made():
