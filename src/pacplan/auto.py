@@ -154,18 +154,19 @@ class Auto(Planner):
             task.model.fingerprint()  # Before the look, which may leave something in what it holds.
         with interrupts(limits.raise_interrupts) as interrupt:
             choice = self._choice(task, None if limits.raise_interrupts else interrupt)
-            spent = 0.0 if choice.look is None else choice.look.seconds
-            wasted = 0
+            spent, unused = (
+                (0.0, 0) if choice.look is None else (choice.look.seconds, choice.look.calls)
+            )
             try:
                 found = choice.planner.run(_rest(task, spent))
             except GrowingError as growing:
-                wasted = growing.calls
+                unused += growing.calls
                 why = (
                     f", because new states kept coming when Atlas had found {growing.states:,} in "
                     f"{growing.calls:,} calls"
                 )
                 choice = Choice(_bracket(self.candidates(task.model)), why)
-                found = choice.planner.run(_rest(task, spent + growing.seconds, wasted))
+                found = choice.planner.run(_rest(task, spent + growing.seconds, growing.calls))
         assert found.origin is not None
         # The time limit is that of the look and the plan.
         return replace(
@@ -173,7 +174,7 @@ class Auto(Planner):
             guarantee=f"{found.guarantee} ({choice})",
             interrupted=found.interrupted or interrupt.requested,
             origin=replace(found.origin, time_limit=limits.time_limit),
-            calls_made=found.calls_made + wasted,
+            calls_made=found.calls_made + unused,
         )
 
     def choose(

@@ -95,8 +95,8 @@ class Plan:
         diagnosis: why the requested accuracy is not certified, and what to try; None if it is, or if
             you requested none.
         curve: the history of the bounds; None for planners without bounds.
-        calls_made: all calls to the model. With `workers=` or `executor=`, these include unused
-            speculative calls.
+        calls_made: all calls to the model, also those that the plan does not rest on: of the look of
+            `pacplan.plan`, of Atlas before it hands over, and unused speculative ones.
         origin: model, state, seed, limits and versions, to repeat the plan.
         policy: an action for the other states, and a lower bound on its return; None if none is proven.
     """
