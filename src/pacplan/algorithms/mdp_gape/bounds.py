@@ -19,22 +19,22 @@ _REWARD, _REWARD_DECAY, _TRANSITION, _TRANSITION_DECAY = Radii()
 
 
 @inlined
-def told(rules: Any) -> bool:
+def told(search: Any) -> bool:
     """Whether mean rewards are revealed, by the model or by one visit, and not estimated."""
-    return bool(rules.known_rewards or rules.fixed_rewards)
+    return bool(search.known_rewards or search.fixed_rewards)
 
 
 @inlined
 def bound_unvisited(search: Any, pair: Any, h: int) -> None:
     """Bounds of a pair of step h that was never visited: its reward if that is known, and the rest."""
-    rules, values, problem = search.rules[0], search.values, search.problem[0]
+    values, problem = search.values, search.problem[0]
     steps = problem.horizon - h
     pair.upper = values[steps].node_upper
     pair.lower = values[steps].node_lower
-    if rules.known_rewards:
+    if search.known_rewards:
         reward = problem.lowest + problem.width * pair.reward
-        pair.upper = reward + problem.gamma * values[steps - 1].outcome_upper + rules.slack
-        pair.lower = reward + problem.gamma * values[steps - 1].outcome_lower - rules.slack
+        pair.upper = reward + problem.gamma * values[steps - 1].outcome_upper + search.slack
+        pair.lower = reward + problem.gamma * values[steps - 1].outcome_lower - search.slack
 
 
 @inlined
@@ -43,9 +43,9 @@ def _reward_bounds(search: Any, h: int, price: float, discount: float) -> tuple[
 
     `price` is what the path adds to the radius, and `discount` is e^-price.
     """
-    rules, step = search.rules[0], search.path[h]
+    step = search.path[h]
     pair = search.tree.pairs[step.pair]
-    if told(rules):
+    if told(search):
         return pair.reward, pair.reward
     row = search.radii[pair.n]
     share = 1.0 / pair.n
@@ -57,7 +57,7 @@ def _reward_bounds(search: Any, h: int, price: float, discount: float) -> tuple[
         return 1.0 - decay, 0.0
     if mean == 1.0:
         return 1.0, decay
-    if pair.n <= MOST_VISITS and not rules.per_path:
+    if pair.n <= MOST_VISITS and not search.per_path:
         return mean_bounds(search.memo, mean, pair.n, radius)
     return kl_upper(mean, radius), 1.0 - kl_upper(1.0 - mean, radius)
 
@@ -110,7 +110,7 @@ def _two_outcomes(search: Any, h: int, radius: float) -> tuple[float, float]:
     fall = child.lower - other.lower
     k = child.count if rise >= 0.0 else other.count
     j = other.count if fall >= 0.0 else child.count
-    if pair.n <= MOST_VISITS and not search.rules[0].per_path:
+    if pair.n <= MOST_VISITS and not search.per_path:
         above = share_upper(search.memo, k, pair.n, radius)
         below = share_upper(search.memo, j, pair.n, radius)
     else:
@@ -149,7 +149,7 @@ def _next_bounds(search: Any, model: Any, h: int, price: float, discount: float)
     """Largest and smallest expected value after the pair at step h, over the KL ball of transitions."""
     tree, problem = search.tree, search.problem[0]
     pair = tree.pairs[search.path[h].pair]
-    if search.rules[0].known_transitions:
+    if search.known_transitions:
         return _known_transitions(search, model, h)
     row = search.radii[pair.n]
     child = tree.nodes[pair.child]
@@ -185,37 +185,37 @@ def _tightest(graph: Graph | None, pair: Any, upper: float, lower: float) -> tup
 @inlined
 def refresh_pair(search: Any, model: Any, h: int) -> None:
     """Renew the bounds of the pair at step h of the path, which was visited."""
-    rules, problem, step = search.rules[0], search.problem[0], search.path[h]
+    problem, step = search.problem[0], search.path[h]
     pair = search.tree.pairs[step.pair]
     steps = problem.horizon - h
     price = step.price * (1.0 / pair.n)
-    discount = exp(-price) if rules.per_path else 1.0
+    discount = exp(-price) if search.per_path else 1.0
     up, down = _reward_bounds(search, h, price, discount)
-    upper = problem.lowest + problem.width * up + rules.slack
-    lower = problem.lowest + problem.width * down - rules.slack
+    upper = problem.lowest + problem.width * up + search.slack
+    lower = problem.lowest + problem.width * down - search.slack
     if steps > 1:
         _look_up(search.tree, search.graph, step.pair)
         up, down = _next_bounds(search, model, h, price, discount)
         upper += problem.gamma * up
         lower += problem.gamma * down
     # That no policy can earn more needs no evidence.
-    upper = min(upper, search.values[steps].node_upper + rules.slack)
-    lower = max(lower, search.values[steps].node_lower - rules.slack)
+    upper = min(upper, search.values[steps].node_upper + search.slack)
+    lower = max(lower, search.values[steps].node_lower - search.slack)
     pair.upper, pair.lower = _tightest(search.graph, pair, upper, lower)
-    if rules.bounded:
+    if search.bounded:
         pair.upper = min(pair.upper, search.tree.nodes[step.node].upper)
 
 
 @inlined
 def refresh_node(search: Any, at: int, h: int, ties: Any) -> None:
     """Renew max U and max L over the actions of a node, and the action to try next: argmax U."""
-    tree, rules = search.tree, search.rules[0]
+    tree = search.tree
     node = tree.nodes[at]
     untried = node.actions - node.tried
     steps = search.problem[0].horizon - h
     upper = search.values[steps].node_upper if untried > 0 else -np.inf
     lower = search.values[steps].node_lower
-    if rules.bounded:
+    if search.bounded:
         # What was known of the node before, at first from the user, stays known.
         upper = min(upper, node.upper)
         lower = max(lower, node.lower)
@@ -225,16 +225,16 @@ def refresh_node(search: Any, at: int, h: int, ties: Any) -> None:
     while link != NONE:
         pair = tree.pairs[link]
         lower = max(lower, pair.lower)
-        if pair.upper > upper + rules.tie:
+        if pair.upper > upper + search.tie:
             upper = pair.upper
             favourite = link
             tied = 1
-        elif pair.upper >= upper - rules.tie:
+        elif pair.upper >= upper - search.tie:
             upper = max(upper, pair.upper)
             tied += 1
             if ties.random() * tied < 1.0:
                 favourite = link
         link = pair.sibling
-    node.upper = min(upper, node.upper) if rules.bounded else upper
+    node.upper = min(upper, node.upper) if search.bounded else upper
     node.lower = lower
     node.favourite = favourite

@@ -32,7 +32,15 @@ class Search:
 
     points: NDArray[np.float64]  # of the curve
     graph: Graph | None  # None if nodes are not merged
-    rules: Any  # one record of RULES
+    epsilon: float
+    tie: float  # bounds that differ by less are tied
+    slack: float  # covers the rounding of a sum of bounds
+    value_goal: bool
+    fixed_rewards: bool  # rewards are deterministic: the first reveals the mean
+    known_rewards: bool
+    known_transitions: bool
+    per_path: bool  # see Thresholds.per_path
+    bounded: bool  # the user knows bounds on values
     values: Any  # records of VALUE_RANGE
     radii: NDArray[np.float64]  # rows of a ThresholdTable
     memo: Memo
@@ -44,7 +52,7 @@ class Search:
 @inlined
 def _tighten(search: Any, model: Any, at: int, h: int) -> int:
     """Bound the value of a new node by what the user knows; returns a status."""
-    if not search.rules[0].bounded:
+    if not search.bounded:
         return CHUNK_DONE
     node = search.tree.nodes[at]
     low, high = handles.value_bounds(model, node.state, h)
@@ -74,7 +82,7 @@ def _add_unvisited(search: Any, at: int, action: int, h: int) -> int:
     link = add_pair(search.tree, at, action)
     pair = search.tree.pairs[link]
     bound_unvisited(search, pair, h)
-    if search.rules[0].bounded:
+    if search.bounded:
         pair.upper = min(pair.upper, search.tree.nodes[at].upper)
     return link
 
@@ -90,7 +98,7 @@ def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
         arm.upper = search.tree.nodes[0].upper
         arm.lower = values.node_lower
         arm.pair = NONE
-    if search.rules[0].known_rewards:
+    if search.known_rewards:
         _expand_known(search, model, 0, 0, ties)
         renew_root(search)
     return status
@@ -107,7 +115,7 @@ def _has_room(search: Any) -> bool:
 @episodes.finished.register(Search)
 def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
     # Before the decision, so its draws do not depend on how episodes are divided into chunks.
-    if search.report[0].calls >= min(search.rules[0].due, most_calls):
+    if search.report[0].calls >= min(search.decision[0].due, most_calls):
         sweep_graph(search, model, ties)
     decide(search, ties)
     return satisfied(search)
@@ -137,13 +145,13 @@ def _transition(
     search: Any, model: Any, h: int, successor: int, ended: bool, ties: Any
 ) -> tuple[int, int]:
     """Record the step. Nothing is counted yet: the episode is backed up as far as it gets."""
-    rules, problem, step = search.rules[0], search.problem[0], search.path[h]
+    problem, step = search.problem[0], search.path[h]
     node, pair = search.tree.nodes[step.node], search.tree.pairs[step.pair]
-    if rules.fixed_rewards and pair.n > 0 and abs(pair.reward - step.reward) > 1e-9:
+    if search.fixed_rewards and pair.n > 0 and abs(pair.reward - step.reward) > 1e-9:
         paid = problem.lowest + problem.width * step.reward
         return NONE, break_promise(search, REWARD_VARIES, node.state, pair.action, h, paid)
     price = 0.0
-    if rules.per_path:
+    if search.per_path:
         price = log(node.actions * (problem.successors if h > 0 else 1))
         if h > 0:
             price += search.path[h - 1].price
@@ -167,7 +175,7 @@ def _outcome(
     if not ended:
         status = _tighten(search, model, child, h + 1)
     first = join(search.graph, child, successor, h + 1, ended)
-    if first and not ended and search.rules[0].known_rewards and h + 1 < search.problem[0].horizon:
+    if first and not ended and search.known_rewards and h + 1 < search.problem[0].horizon:
         _expand_known(search, model, child, h + 1, ties)
     return child, status
 
@@ -180,14 +188,14 @@ def _acting_node(search: Any, node: int) -> int:
 @episodes.update.register(Search)
 def _update(search: Any, model: Any, length: int, ties: Any) -> None:
     """Count the steps of the path and renew the bounds on it, from the last step to the first."""
-    tree, rules = search.tree, search.rules[0]
+    tree = search.tree
     for h in range(length - 1, -1, -1):
         step = search.path[h]
         pair = tree.pairs[step.pair]
         pair.n += 1
-        if rules.fixed_rewards:
+        if search.fixed_rewards:
             pair.reward = step.reward if pair.n == 1 else pair.reward
-        elif not rules.known_rewards:
+        elif not search.known_rewards:
             pair.reward += step.reward
         if step.child != NONE:
             tree.nodes[step.child].count += 1

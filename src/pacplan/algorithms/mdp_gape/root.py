@@ -10,28 +10,27 @@ from pacplan.engine.tree import NONE
 @inlined
 def decide(search: Any, rng: Any) -> None:
     """UGapE at the root: play the wider of b and its challenger c. For the value goal, argmax U."""
-    root, rules, decision = search.root, search.rules[0], search.decision[0]
+    root, decision = search.root, search.decision[0]
     if decision.stands:
         return
     upper, lower = root.upper, root.lower
-    best, challenger = best_and_challenger(upper, lower, rules.tie, rng)
-    if rules.value_goal:
-        play = argmax_at_random(upper, NONE, rules.tie, rng)
+    best, challenger = best_and_challenger(upper, lower, search.tie, rng)
+    if search.value_goal:
+        play = argmax_at_random(upper, NONE, search.tie, rng)
     else:
-        play = wider(upper, lower, best, challenger, rules.tie, rng)
+        play = wider(upper, lower, best, challenger, search.tie, rng)
     decision.stands = 1
     decision.best = best
-    decision.challenger = challenger
     decision.play = play
 
 
 @inlined
 def satisfied(search: Any) -> bool:
     """The stopping rule: max_{a != b} U(a) - L(b) <= epsilon, or max U - max L <= 2 epsilon."""
-    root, rules = search.root, search.rules[0]
-    if rules.value_goal:
-        return bool(largest(root.upper) - largest(root.lower) <= 2.0 * rules.epsilon)
-    return bool(gap_of(root.upper, root.lower, search.decision[0].best) <= rules.epsilon)
+    root = search.root
+    if search.value_goal:
+        return bool(largest(root.upper) - largest(root.lower) <= 2.0 * search.epsilon)
+    return bool(gap_of(root.upper, root.lower, search.decision[0].best) <= search.epsilon)
 
 
 @inlined

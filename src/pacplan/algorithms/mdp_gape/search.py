@@ -1,7 +1,7 @@
 """An MDP-GapE search: its arrays, the thresholds' table, and how the tree's pairs are read."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from math import log, prod
 from typing import TYPE_CHECKING, Any
 
@@ -31,24 +31,6 @@ if TYPE_CHECKING:
 # Arrays of records instead of many arrays, since a kernel unpacks each array of its arguments on
 # every call. A field of an array of records is an array.
 
-# What stays fixed during a search.
-RULES = np.dtype(
-    [
-        ("epsilon", np.float64),
-        ("tie", np.float64),  # bounds that differ by less are tied
-        ("slack", np.float64),  # covers the rounding of a sum of bounds
-        ("due", np.int64),  # calls at the next sweep, if nodes are merged ...
-        ("swept", np.int64),  # ... and episodes at the last one
-        ("value_goal", np.bool_),
-        ("fixed_rewards", np.bool_),  # rewards are deterministic: the first reveals the mean
-        ("known_rewards", np.bool_),
-        ("known_transitions", np.bool_),
-        ("per_path", np.bool_),  # see Thresholds.per_path
-        ("bounded", np.bool_),  # the user knows bounds on values
-    ],
-    align=True,
-)
-
 STEP = np.dtype([*STEP_FIELDS, ("price", np.float64)])  # what confidence sets pay for the path so far
 
 # What the search knows of an action that was tried.
@@ -72,8 +54,9 @@ DECISION = np.dtype(
     [
         ("stands", np.int64),
         ("best", np.int64),
-        ("challenger", np.int64),
         ("play", np.int64),
+        ("due", np.int64),  # calls at the next sweep, if nodes are merged ...
+        ("swept", np.int64),  # ... and episodes at the last one
     ]
 )
 
@@ -123,20 +106,18 @@ class GapSearch(KernelSearch):
         )
         self.thresholds = self._table.thresholds
         values = value_range(model.reward_range, model.may_end, planner.gamma, horizon)
-        last = values[-1]
-        rules = np.zeros(1, RULES)
-        rules["epsilon"] = planner.epsilon
-        rules["tie"] = 1e-10 * (last["node_upper"] - last["node_lower"])
-        rules["slack"] = 1e-14 * max(map(abs, last.tolist()))
-        rules["value_goal"] = planner.goal == "value"
-        rules["fixed_rewards"] = planner.rewards == "deterministic"
-        rules["known_rewards"] = planner.rewards == "known"
-        rules["known_transitions"] = planner.transitions == "known"
-        rules["per_path"] = self.thresholds.per_path
-        rules["bounded"] = planner.value_bounds is not None
+        last = values[-1].tolist()  # node_upper, node_lower, outcome_upper, outcome_lower
         arrays: dict[str, Any] = {
             "graph": empty_graph(horizon) if merged else None,
-            "rules": rules,
+            "epsilon": planner.epsilon,
+            "tie": 1e-10 * (last[0] - last[1]),
+            "slack": 1e-14 * max(map(abs, last)),
+            "value_goal": planner.goal == "value",
+            "fixed_rewards": planner.rewards == "deterministic",
+            "known_rewards": planner.rewards == "known",
+            "known_transitions": planner.transitions == "known",
+            "per_path": self.thresholds.per_path,
+            "bounded": planner.value_bounds is not None,
             "values": values,
             "root": np.zeros(len(query.actions), ROOT),
             "decision": np.zeros(1, DECISION),
@@ -187,50 +168,36 @@ class GapSearch(KernelSearch):
 
     def reader(self) -> Reader:
         """Pairs hold the sum of their rewards, or the mean if it was revealed, and bounds."""
-        rules, problem = self.arrays["rules"][0], self.problem[0]
+        low, width = float(self.problem[0]["lowest"]), float(self.problem[0]["width"])
+        known, fixed = self.arrays["known_rewards"], self.arrays["fixed_rewards"]
+        # B, if the actions met on the way add to the radius.
+        successors = self.successors if self.thresholds.per_path else None
         most = int(self.tree.pairs["n"].max(initial=0))
-        return _Reader(
-            low=float(problem["lowest"]),
-            width=float(problem["width"]),
-            known=bool(rules["known_rewards"]),
-            fixed=bool(rules["fixed_rewards"]),
-            radii=self._table.rows[: most + 1, exploration.Radii().reward].copy(),
-            successors=self.successors if self.thresholds.per_path else None,
-        )
+        radii = self._table.rows[: most + 1, exploration.Radii().reward].copy()
+        return partial(_read, low, width, known, fixed, radii, successors)
 
 
-@dataclass(frozen=True, eq=False)
-class _Reader:
-    """Reads a pair's record.
-
-    Attributes:
-        low: lowest reward.
-        width: of the rewards.
-        known: whether the model revealed the mean reward.
-        fixed: whether one visit reveals it.
-        radii: by the number of visits, of the confidence set of the mean reward.
-        successors: B if the actions met on the way add to the radius; else None.
-    """
-
-    low: float
-    width: float
-    known: bool
-    fixed: bool
-    radii: NDArray[np.float64]
-    successors: int | None
-
-    def __call__(self, pair: Any, offered: Sequence[int]) -> Evidence:
-        n, total = int(pair["n"]), float(pair["reward"])
-        lower, upper = float(pair["lower"]), float(pair["upper"])
-        if self.known or (self.fixed and n > 0):
-            reward = self.low + self.width * total
-            return Evidence(reward, (reward, reward), lower=lower, upper=upper)
-        if n == 0:
-            return Evidence(lower=lower, upper=upper)
-        radius = float(self.radii[n])
-        if self.successors is not None:
-            radius += (log(prod(offered)) + (len(offered) - 1) * log(self.successors)) / n
-        mean = min(total / n, 1.0)
-        down, up = mean_interval(mean, radius)
-        interval = self.low + self.width * down, self.low + self.width * up
-        return Evidence(self.low + self.width * mean, interval, lower=lower, upper=upper)
+def _read(
+    low: float,
+    width: float,
+    known: bool,
+    fixed: bool,
+    radii: NDArray[np.float64],
+    successors: int | None,
+    pair: Any,
+    offered: Sequence[int],
+) -> Evidence:
+    n, total = int(pair["n"]), float(pair["reward"])
+    lower, upper = float(pair["lower"]), float(pair["upper"])
+    if known or (fixed and n > 0):
+        reward = low + width * total
+        return Evidence(reward, (reward, reward), lower=lower, upper=upper)
+    if n == 0:
+        return Evidence(lower=lower, upper=upper)
+    radius = float(radii[n])
+    if successors is not None:
+        radius += (log(prod(offered)) + (len(offered) - 1) * log(successors)) / n
+    mean = min(total / n, 1.0)
+    down, up = mean_interval(mean, radius)
+    interval = low + width * down, low + width * up
+    return Evidence(low + width * mean, interval, lower=lower, upper=upper)

@@ -1,4 +1,4 @@
-"""All bounds at once: of a graph that is swept, of a tree that was kept; and estimates at the end."""
+"""All bounds at once: of a graph that is swept; and estimates at the end."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def _renew(search: Any, model: Any, at: int, h: int, price: float, ties: Any) ->
             path[h].node = at
             path[h].pair = link
             path[h].child = pair.child
-            path[h].reward = pair.reward if told(search.rules[0]) else pair.reward / pair.n
+            path[h].reward = pair.reward if told(search) else pair.reward / pair.n
             path[h].price = price
             refresh_pair(search, model, h)
         link = pair.sibling
@@ -49,7 +49,7 @@ def _sweep_graph(graph: Graph | None, search: Any, model: Any, ties: Any) -> Non
             _renew(search, model, at, h, 0.0, ties)
             at = graph.peer[at]
     renew_root(search)
-    search.rules[0].due = int(_GROWTH * search.report[0].calls) + _MORE
+    search.decision[0].due = int(_GROWTH * search.report[0].calls) + _MORE
     search.decision[0].stands = 0
 
 
@@ -59,9 +59,9 @@ def sweep_graph(search: Any, model: Any, ties: Any) -> None:
 
     Every pair then benefits from what was seen on any path to the states that follow it.
     """
-    rules, report = search.rules[0], search.report[0]
-    if rules.swept < report.episodes:
-        rules.swept = report.episodes
+    decision, report = search.decision[0], search.report[0]
+    if decision.swept < report.episodes:
+        decision.swept = report.episodes
         _sweep_graph(search.graph, search, model, ties)
 
 
@@ -83,7 +83,7 @@ def _estimate(search: Any, at: int, merged: bool, estimates: Any) -> None:
     while link != NONE:
         pair = tree.pairs[link]
         if pair.n > 0:
-            mean = pair.reward if told(search.rules[0]) else pair.reward / pair.n
+            mean = pair.reward if told(search) else pair.reward / pair.n
             value = problem.lowest + problem.width * mean
             outcome = pair.child
             while outcome != NONE:
