@@ -14,7 +14,7 @@ from pacplan.bounds.bernoulli import kl_upper
 from pacplan.compiled.jit import inlined
 
 # Intervals of more visits than this are not kept.
-MOST_VISITS = 256
+MOST_VISITS = 128
 _MEANS = 2048
 
 MEAN = np.dtype([("mean", np.float64), ("upper", np.float64), ("lower", np.float64), ("n", np.int64)])
