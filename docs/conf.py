@@ -39,7 +39,6 @@ nb_execution_timeout = 300
 # Words in single backticks in a docstring are linked if they name something that is documented.
 default_role = "py:obj"
 autodoc_member_order = "bysource"
-autodoc_preserve_defaults = True
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_default_options = {"members": True}
