@@ -45,48 +45,49 @@ def from_gymnasium(
     redraw: Callable[[Any, np.random.Generator], None] | None = None,
     check: bool = True,
 ) -> "GymnasiumTable | GymnasiumSimulator":
-    """A model of a Gymnasium environment; the documentation has a page about them.
+    """Make a model of a Gymnasium environment; the documentation has a page about them.
 
         env = gymnasium.make("CartPole-v1")
         env.reset(seed=0)
         model = pacplan.from_gymnasium(env, successors=1, reward_range=(0, 1))
         env.step(planner.plan(model).action)
 
-    `planner.plan(model)` plans from the state that `env` is in at that moment, `planner.plan(model,
-    model.state_of(other))` from that of another environment of the same kind. The environment is only
-    read: planning neither steps nor changes it.
+    `planner.plan(model)` plans from the current state of `env`, and `planner.plan(model,
+    model.state_of(other))` from that of another environment of the same kind. Planning does not change
+    the environment.
 
     An environment that publishes its transitions as `env.unwrapped.P`, as FrozenLake does, becomes an
-    exact `TabularMDP`. Any other becomes a simulator: a private copy is brought back to the state asked
-    for and stepped. One that cannot be copied, such as LunarLander, is replayed if it was wrapped by
-    `pacplan.recorded`, or brought back by `save` and `restore`.
+    exact `TabularMDP`. Any other becomes a simulator, which restores a private copy to the requested
+    state and steps it. If it cannot be copied, as LunarLander, it is replayed (wrap it in
+    `pacplan.recorded`) or restored by `save` and `restore`.
 
-    States are the same if what is saved is the same, bit by bit, except for random generators: all
-    draws come from one stream, which the plan's seed starts. So the plan is for a player who sees what
-    an observation hides, unless `redraw` draws it anew. `plan.assumptions` says what it depends on.
+    States are the same if their saved content is the same, bit by bit, except for random generators:
+    all draws come from one stream, which the plan's seed starts. So the plan is for a player who sees
+    what an observation hides, unless `redraw` draws it again. `plan.assumptions` lists what the plan
+    relies on.
 
-    An episode ends by `terminated`, and by `truncated` if the environment itself says so. The limit of
-    a `TimeLimit` wrapper is left out of the problem, unless `time_limit=True`.
+    An episode ends by `terminated`, and by `truncated` if the environment itself says so. The model
+    leaves out the limit of a `TimeLimit` wrapper, unless `time_limit=True`.
 
     Args:
         env: the environment. Wrappers apply, except those that only check, record or draw.
         successors: B, the largest number of next states of a state and action; 1 for deterministic
-            environments such as CartPole and MountainCar. None: not known; `model.check().successors`
-            is how many were seen in some draws.
+            environments such as CartPole and MountainCar. None: unknown; `model.check().successors`
+            counts those seen in some draws.
         reward_range: lowest and highest reward. Needed unless there is a table.
-        actions: the actions to choose from, any objects that the environment takes. By default all of
-            its space if they are finitely many and at most 5,000: Discrete, MultiDiscrete, MultiBinary,
-            and Dict and Tuple of these; in pyRDDLGym all that the domain admits in a state. For a
-            continuous space, list some: tuples and lists become arrays of the space's type. Or a
-            function of the unwrapped environment that lists those it takes in the state it is in.
+        actions: the actions to choose from, any objects that the environment takes. By default all
+            actions of its space, if there are at most 5,000: Discrete, MultiDiscrete, MultiBinary, and
+            Dict and Tuple of these; in pyRDDLGym all that the domain admits in a state. For a
+            continuous space, list some actions: tuples and lists become arrays of the space's type. Or
+            a function of the unwrapped environment that lists the actions of its current state.
             `plan.action` is what `env.step` takes.
         mask: True: offer only the actions that the environment's mask allows (`action_mask` of Taxi,
             `action_masks` or `get_available_actions` of others), or a function of the unwrapped
             environment that returns the mask. Tables are not used then.
         key: a function of the observation whose result identifies states: hashable, and equal only
             for states with the same future. "observation": its content. By default all that is saved.
-        ignore: names of attributes on which the future does not depend, though they change: states that
-            differ in nothing else are one.
+        ignore: names of changing attributes that do not matter for the future: states that differ in
+            nothing else are one.
         time_limit: whether the limit of a `TimeLimit` wrapper is a part of the problem.
         table: False: do not use the table that the environment publishes.
         save: function of the unwrapped environment that returns all that `restore` needs, in numbers,

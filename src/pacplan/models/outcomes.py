@@ -26,18 +26,16 @@ class Outcome(NamedTuple):
 class Outcomes(Simulator):
     """A model from a function that lists the outcomes of an action, with their probabilities.
 
-    Planners that sample draw from these lists. `pacplan.plan` does not sample: it explores the states
-    from the one that you ask about and computes certain bounds (`ValueIteration`), so there may be
-    infinitely many states.
+    Sampling planners draw from these lists. `pacplan.plan` does not sample: it explores the states from
+    yours on and computes certain bounds (`ValueIteration`), so there can be infinitely many states.
 
     Args:
         outcomes: `outcomes(state, action) -> [(probability, next_state, reward, terminated), ...]`.
             States are hashable, probabilities add up to 1, and the same question always has the same
             answer. An outcome may be listed twice: probabilities add up.
         actions: as for `Simulator`: a number, a list, or a function of the state that returns either.
-        reward_range: (lowest, highest) reward, which every listed reward is checked against. None: not
-            known; then only `ValueIteration` can plan, and it has bounds once it has explored every
-            state that can be reached.
+        reward_range: (lowest, highest) reward; every listed reward is checked. None: unknown; then only
+            `ValueIteration` can plan, and it has bounds when it has explored every reachable state.
         successors: B, the largest number of next states of any state and action, if you know it.
         may_end: False promises that `terminated` is never true.
         initial: state to plan from if none is given.

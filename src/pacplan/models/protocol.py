@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 class BrokenPromiseError(ValueError):
-    """A model did what it had promised not to do: a reward out of range, too many successors, ..."""
+    """A model broke a promise: a reward out of range, too many successors, ..."""
 
 
 class Session:
@@ -78,34 +78,33 @@ class Session:
 
 
 class Model:
-    """A Markov decision process that can be sampled: the only thing that planners see of a problem.
+    """A Markov decision process that can be sampled. Planners see nothing else of a problem.
 
-    Models derive from it, and replace the defaults of which they know better.
+    Models derive from it and replace defaults.
 
     Attributes:
         successors: B, the largest number of successors of any pair: next states, and the end of the
-            episode, which is one however it comes about. None if it is not known. With B = 1 a pair
+            episode, which is one however it comes about. None if unknown. With B = 1 a pair
             always leads to the same state, or always to an end; what it pays may still be random.
-        max_actions: K, the largest number of actions of any state; None if it is not known.
+        max_actions: K, the largest number of actions of any state; None if unknown.
         same_actions: whether every state offers the same actions.
         reward_range: lowest and highest reward.
         random_rewards: whether some pair may pay different rewards, with one successor or with several;
-            False says that every pair always pays the same. None if it is not known.
+            False: every pair always pays the same. None if unknown.
         may_end: whether an episode may end early; rewards after its end are zero.
         steps: number of steps for which a non-stationary model is defined; None: any number.
         stationary: whether what follows a state is the same at every step.
         two_player: whether it is a game: two players move in turn, the first to gain the most, the
             second to let the first gain the least.
-        states: S, the most states there can be, so that they are met again on other paths; None: not
-            known.
-        listed: these states; None: not known.
+        states: S, the maximum number of states, which then recur on other paths; None if unknown.
+        listed: these states; None if unknown.
         known: whether the model is a `Table`.
-        compiled: whether drawing from it runs no Python code, so that plans run side by side in
+        compiled: whether drawing from it runs no Python code, so that plans can run in parallel
             threads.
-        anywhere: whether it is a `Simulator` whose function may be called in other threads and
-            processes, several times at once.
-        needs_observations: whether the state of an environment is recognised by what it showed last.
-        assumptions: clauses: what everything said about the model depends on. Plans repeat them.
+        anywhere: whether it is a `Simulator` whose function can be called in parallel, in threads and
+            processes.
+        needs_observations: whether the last observation identifies the state of an environment.
+        assumptions: clauses: the assumptions behind all these attributes. Plans repeat them.
     """
 
     successors: int | None = None

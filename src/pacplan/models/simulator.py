@@ -21,21 +21,21 @@ class Simulator(Model):
 
     Args:
         step: `step(state, action, rng) -> (next_state, reward, terminated)`. A plain Python function
-            takes any hashable states, and must not change them. One jitted with Numba
+            takes any hashable states, and must not change them. A function compiled with Numba
             (`@numba.njit`) takes integer states and runs inside the compiled search. All randomness
             must come from `rng`: a `numpy.random.Generator`, or for a jitted step a `pacplan.Stream`,
             which has its methods `random`, `integers`, `normal` and others. The reward of a transition
             that terminates counts.
-        actions: how many actions every state has, K: they are 0..K-1. Or, for a Python simulator,
-            the list of them (or a range, an array), any distinct objects that `step` understands. Or a
-            function of the state that returns either, and always the same for the same state;
-            for a jitted `step` it is jitted too and returns the number.
+        actions: the number K of actions of every state; they are 0..K-1. Or, for a Python simulator, a
+            list of actions (or a range, an array), any distinct objects that `step` takes. Or a
+            function of the state that returns either, and always the same for the same state; for a
+            jitted `step` it is jitted too and returns the number.
         successors: B, the largest number of distinct next states of any state and action (all
-            transitions that terminate count as one more). 1 says nothing of rewards, which may still
-            be random. None: not known; planners that need it say so, and `Bracket` does without.
-        reward_range: (lowest, highest) reward. Every reward is checked against it, and may lie
-            outside by no more than rounding, 1e-9 of its width.
-        max_actions: K, if `actions` is a function. Not required; if it is given, it is checked.
+            transitions that terminate count as one more). With 1, rewards may still be random. None:
+            unknown; planners that need it say so, and `Bracket` does not need it.
+        reward_range: (lowest, highest) reward. Every reward is checked; it may lie outside by rounding
+            only, 1e-9 of the width.
+        max_actions: K, if `actions` is a function. Optional, but checked.
         stationary: False: the transition depends on the number h of steps taken since the root (the
             paper's p_h and r_h), and the signature is `step(state, action, rng, h)`, h = 0, 1, ...
         may_end: False promises that `terminated` is never true, which tightens the bounds if
@@ -43,9 +43,8 @@ class Simulator(Model):
         initial: state to plan from if none is given.
         two_player: True: a game, for planners of games (`UGapEMCTS`). The players move in turn, and
             only the move that ends the game pays.
-        states: the states there are, reachable or not, such as `range(31)`; or, if you cannot list
-            them, how many there can be. `Atlas` then needs fewer calls. A state beyond them ends the
-            plan with an error.
+        states: all states, reachable or not, such as `range(31)`; or their maximum number. `Atlas` then
+            often needs fewer calls. Any other state ends the plan with an error.
     """
 
     def __init__(

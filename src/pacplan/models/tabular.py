@@ -13,7 +13,7 @@ from pacplan.models.protocol import Session, Table
 
 
 class TabularMDP(Table):
-    """A Markov decision process with states 0..S-1 and actions 0..A-1, given by its tables.
+    """A Markov decision process given by its tables, with states 0..S-1 and actions 0..A-1.
 
     Args:
         transitions: probabilities. Dense: shape (S, A, S), or sparse: shape (S, A, B), entry k being
@@ -22,9 +22,8 @@ class TabularMDP(Table):
         rewards: mean rewards of shape (S, A), or of the shape of `transitions` if they depend on the
             successor; with the same leading axis as `transitions` if it has one.
         successors: states that sparse transitions lead to, integers of the shape of `transitions`.
-        terminal: states that end the episode when entered, as indices or as a mask of shape (S,).
-            The reward of the transition into them counts, nothing after it does. Their own rows are
-            ignored.
+        terminal: states that end the episode, as indices or as a mask of shape (S,). The reward of the
+            transition into them counts, but nothing after it. Their own rows are ignored.
         noise: "none": a transition pays its mean reward; "bernoulli": it pays the highest reward of
             `reward_range` or the lowest, with that mean.
         reward_range: (lowest, highest) reward; every mean must lie in it.
