@@ -45,16 +45,16 @@ def planned(model, calls):
 def recorded(model, attributes, calls):
     """The values of the attributes, and the action, at each call of a plan."""
     calls_made = []
-    draw = model._step
+    draw = model.step
 
     def recording(state, action, rng):
         before = model.query(state, lambda base: [getattr(base, name) for name in attributes])
         calls_made.append((before, action))
         return draw(state, action, rng)
 
-    model._step = recording
+    model.step = recording
     planned(model, calls)
-    model._step = draw
+    model.step = draw
     return calls_made
 
 

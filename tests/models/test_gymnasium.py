@@ -175,7 +175,7 @@ def test_copies_do_not_share_their_luck():
     assert isinstance(model, pacplan.Simulator)
     env.unwrapped.s = 14
     rng = np.random.default_rng(0)
-    draws = [model._step(model.initial_state(), 2, rng) for _ in range(3000)]
+    draws = [model.step(model.initial_state(), 2, rng) for _ in range(3000)]
     ends = [reward for _, reward, ended in draws if ended]
     # A third each for the goal, for staying and for going up: six standard deviations.
     assert abs(len(ends) / 3000 - 1 / 3) < 6 * math.sqrt(2 / 9 / 3000)

@@ -236,12 +236,12 @@ def test_zero_has_a_sign_and_absence_is_a_state():
     env = started(Signed())
     model = pacplan.from_gymnasium(env, **PROMISES)
     rng = np.random.default_rng(0)
-    plus, minus = (model._step(model.initial_state(), action, rng)[0] for action in (0, 1))
+    plus, minus = (model.step(model.initial_state(), action, rng)[0] for action in (0, 1))
     assert plus != minus
-    assert [model._step(state, 0, rng)[1] for state in (plus, minus)] == [1.0, 0.0]
+    assert [model.step(state, 0, rng)[1] for state in (plus, minus)] == [1.0, 0.0]
     env.step(1)
     assert model.initial_state() == minus
-    assert model._step(model.initial_state(), 0, rng)[1] == 0.0
+    assert model.step(model.initial_state(), 0, rng)[1] == 0.0
 
 
 class Mapped(Memory):
@@ -270,7 +270,7 @@ def test_the_state_of_an_environment_is_the_one_that_a_step_has_led_to():
     model = pacplan.from_gymnasium(env, **PROMISES)
     state = model.initial_state()
     for action in (0, 1, 1):
-        state, _, _ = model._step(state, action, np.random.default_rng(0))
+        state, _, _ = model.step(state, action, np.random.default_rng(0))
         env.step(action)
     assert model.initial_state() == state and hash(model.initial_state()) == hash(state)
     assert model.state_of(env, "whatever it shows") == state

@@ -118,7 +118,7 @@ def test_preconditions_depend_on_the_state(computers, enforced):
         offered = model.actions(state)
         for i in range(2):
             assert any(same(action, {f"reboot___c{i + 1}": True}) for action in offered) != up[i]
-        successor, _, ended = model._step(state, offered[rng.integers(len(offered))], rng)
+        successor, _, ended = model.step(state, offered[rng.integers(len(offered))], rng)
         state = model.initial_state() if ended else successor
     assert len(seen) == 4
 
@@ -141,7 +141,7 @@ def test_states_are_fluents_and_time(computers):
     env = computers()
     model = pacplan.from_gymnasium(env, reward_range=RANGE)
     rng, root = np.random.default_rng(0), model.initial_state()
-    drawn = [model._step(root, {"reboot___c1": True}, rng)[0] for _ in range(200)]
+    drawn = [model.step(root, {"reboot___c1": True}, rng)[0] for _ in range(200)]
     assert len(set(drawn)) == 2  # the second computer runs, or not
     frequency = np.mean([model.query(state, running) == (True, True) for state in drawn])
     assert abs(frequency - 0.7) < 6 * np.sqrt(0.21 / 200)
@@ -151,7 +151,7 @@ def test_states_are_fluents_and_time(computers):
     assert rddl.save(env.unwrapped)[0] == 1
     later, steps = model.initial_state(), 1
     while True:
-        successor, _, ended = model._step(later, {}, rng)
+        successor, _, ended = model.step(later, {}, rng)
         steps += 1
         if ended:
             break

@@ -137,7 +137,7 @@ def test_the_past_of_the_live_environment_is_played_again():
         state = model.initial_state()
         assert model.query(state, lambda base: base.s) == env.unwrapped.s
         for action in (0, 2):  # Planning in between makes no difference.
-            model._step(state, action, rng)
+            model.step(state, action, rng)
         _, _, over, _, _ = env.step(int(rng.integers(4)))
         if over:
             env.reset()
@@ -151,7 +151,7 @@ def test_states_are_brought_back_from_anywhere():
     places = [0]
     while len(states) < 60:
         i = int(rng.integers(len(states)))
-        state, _, ended = model._step(states[i], int(rng.integers(4)), rng)
+        state, _, ended = model.step(states[i], int(rng.integers(4)), rng)
         if not ended:
             states.append(state)
             places.append(model.base.s)
@@ -168,9 +168,9 @@ def test_going_on_costs_one_step_and_going_back_the_whole_past():
     path = [model.initial_state()]
     model.top.steps_taken = 0
     for _ in range(4):
-        path.append(model._step(path[-1], 0, rng)[0])
+        path.append(model.step(path[-1], 0, rng)[0])
     assert model.top.steps_taken == 4
-    model._step(path[2], 1, rng)  # three steps of the live past, two since, and the new one
+    model.step(path[2], 1, rng)  # three steps of the live past, two since, and the new one
     assert model.top.steps_taken == 4 + 6
     assert "costs up to n + 1 steps" in str(model.check(50))
 
@@ -205,12 +205,12 @@ def test_every_step_draws_its_own_luck():
         if place == 14:
             break
         action = {0: 2, 1: 2, 2: 1, 6: 1, 10: 1, 4: 1, 8: 2, 9: 1, 13: 2}.get(place, 2)
-        state, _, ended = model._step(state, action, rng)
+        state, _, ended = model.step(state, action, rng)
         if ended:
             state = model.initial_state()
         place = model.query(state, lambda base: base.s)
     assert place == 14
-    draws = [model._step(state, 2, rng) for _ in range(2000)]
+    draws = [model.step(state, 2, rng) for _ in range(2000)]
     goals = sum(reward for _, reward, _ in draws)
     assert abs(goals / 2000 - 1 / 3) < 6 * math.sqrt(2 / 9 / 2000)
     # Nobody knows that two of them are in the same place, so they are different states.
@@ -233,7 +233,7 @@ def test_deterministic_steps_lead_to_the_same_state():
     env = recorded(LockedWalk)
     model = pacplan.from_gymnasium(env, successors=1, reward_range=(0, 1))
     rng, root = np.random.default_rng(0), model.initial_state()
-    assert len({model._step(root, 1, rng)[0] for _ in range(5)}) == 1
+    assert len({model.step(root, 1, rng)[0] for _ in range(5)}) == 1
     plan = pacplan.plan(model, epsilon=0.1, delta=0.01, gamma=0.9, horizon=4, seed=0)
     assert plan.certified and plan.action == 1
     assert any("generators" in assumption for assumption in plan.assumptions)

@@ -99,7 +99,7 @@ def test_what_changes_in_place_is_copied_even_if_it_changes_late():
         assert [key for key, _, _ in steps_of(model, state, sequence)] == expected
     later = model.state_of(env)
     for action in sequence:
-        state, _, _ = model._step(state, action, np.random.default_rng(0))
+        state, _, _ = model.step(state, action, np.random.default_rng(0))
     assert later == state
     assert steps_of(model, later, [1]) == [(env.step(1)[0], 0.0, False)]
 
@@ -116,7 +116,7 @@ def test_time_limits():
     state = limited.initial_state()
     ended = [end for _, _, end in steps_of(limited, state, [0, 1, 0, 1])]
     assert ended == [False, False, True]
-    assert held(limited._step(state, 0, np.random.default_rng(0))[0])["_elapsed_steps"] == 2
+    assert held(limited.step(state, 0, np.random.default_rng(0))[0])["_elapsed_steps"] == 2
 
 
 def test_wrappers_apply():
@@ -148,7 +148,7 @@ def test_keys():
         observation_key({1, 2})
     own = pacplan.from_gymnasium(started(Walk()), key=lambda place: f"place {place}", **WALK)
     state = own.initial_state()
-    assert own._step(state, 0, np.random.default_rng(0))[0].key == "place 1"
+    assert own.step(state, 0, np.random.default_rng(0))[0].key == "place 1"
     for key in ("observed", 3):
         with pytest.raises(TypeError, match="key must be a function"):
             pacplan.from_gymnasium(started(Walk()), key=key, **WALK)

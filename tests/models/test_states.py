@@ -95,13 +95,13 @@ def jitted_walk(state, action, rng):
 
 @numba.njit
 def fickle(state):
-    return 1 + np.random.randint(0, 3)
+    return 1 + np.random.randint(0, 30)
 
 
 def test_jitted_actions_that_vary_are_found_out():
-    model = pacplan.Simulator(jitted_walk, actions=fickle, successors=1, max_actions=3)
+    model = pacplan.Simulator(jitted_walk, actions=fickle, successors=1, max_actions=30)
     for seed in range(10):
-        with pytest.raises(BrokenPromiseError, match=r"actions\(\d\) has answered \d and then \d"):
+        with pytest.raises(BrokenPromiseError, match=r"actions\(\d\) has answered \d+ and then \d+"):
             GUESSER.plan(model, 0, seed=seed, budget=5000)
 
 

@@ -11,17 +11,6 @@ from pacplan.core.notes import shown
 from pacplan.models.protocol import BrokenPromiseError
 
 
-class SameActions:
-    """The same list of actions in every state."""
-
-    def __init__(self, listed: tuple[Any, ...]) -> None:
-        self.listed = listed
-
-    def __call__(self, state: Any) -> tuple[Any, ...]:
-        """The list."""
-        return self.listed
-
-
 def labels_of(given: Any, state: Any, most: int | None) -> tuple[Any, ...]:
     """The actions of a state from what the user's function said: their number or their list."""
     asked = f"actions({shown(state)})"

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from pacplan.core.keys import same, signs, told_apart
 from pacplan.core.notes import add_note, pass_on, shown
 from pacplan.models import handles, states
-from pacplan.models.labels import SameActions, labels_of
+from pacplan.models.labels import labels_of
 from pacplan.models.protocol import BrokenPromiseError, Session
 
 # The first calls are looked at closely, and then every sixteenth.
@@ -44,8 +45,8 @@ class PythonSession(Session):
         self._model = model
         self._step, self._stationary = model.step, model.stationary
         self._max_actions = model.max_actions
-        self._actions = model.offered if callable(model.offered) else None
-        self._count = 0 if callable(model.offered) else model.offered
+        self._actions: Any = model.offered
+        count = 0 if callable(self._actions) else model.max_actions
         self._rng = np.random.default_rng(seed.spawn(1)[0])
         self.states = []
         self._keys: dict[Any, int] = {}
@@ -64,8 +65,11 @@ class PythonSession(Session):
         asked = self._answer_call, self._answer_count, self._answer_locate, self._answer_reseed
         self._entries: tuple[Any, ...] = asked
         addresses = map(id, asked)
-        python = handles.PythonHandle._make((*addresses, self._count, self._answer, self._point))
-        labels: dict[int, tuple[Any, ...]] | None = None if self._actions is None else {}
+        python = handles.PythonHandle._make((*addresses, count, self._answer, self._point))
+        labels: dict[int, tuple[Any, ...]] | None = {}
+        if not callable(self._actions):
+            everywhere = self._actions
+            labels = defaultdict(lambda: everywhere) if isinstance(everywhere, tuple) else None
         super().__init__(handles.handle_of(python=python), labels)
 
     # What kernels ask.
@@ -120,14 +124,12 @@ class PythonSession(Session):
             return 0
 
     def _labels_of(self, key: int) -> tuple[Any, ...]:
-        assert self.labels is not None
-        found: tuple[Any, ...] | None = self.labels.get(key)
-        if found is None:
-            found = self.labels[key] = self._ask_actions(key)
+        if callable(self._actions) and key not in self.labels:
+            self.labels[key] = self._ask_actions(key)
+        found: tuple[Any, ...] = self.labels[key]
         return found
 
     def _ask_actions(self, key: int) -> tuple[Any, ...]:
-        assert self._actions is not None
         state = self.states[key]
         try:
             return labels_of(self._actions(state), state, self._max_actions)
@@ -137,13 +139,13 @@ class PythonSession(Session):
 
     def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
         """Offer these actions in a state, and check that the user's function still says the same."""
-        if self.labels is not None:
+        if callable(self._actions):
             key = self.encode(state)
             self._compare(key, self.labels.setdefault(key, actions), actions)
             self._ask_again(key)
 
     def _ask_again(self, key: int) -> None:
-        if self.labels is not None and not isinstance(self._actions, SameActions):
+        if callable(self._actions):
             again = self._ask_actions(key)
             self._compare(key, self.labels.get(key, again), again)
 
@@ -259,7 +261,7 @@ class PythonSession(Session):
         return {
             "session.log": np.array(self._log or [], _REACHED),
             "session.rng": np.array([_words(self._rng)], _GENERATOR),
-            "session.asked": np.array(sorted(self.labels or ()), np.int64),
+            "session.asked": np.array(sorted(self.labels) if callable(self._actions) else [], np.int64),
             "session.root": np.frombuffer(self._model._mark(self.states[0]), np.uint8).copy(),
         }
 

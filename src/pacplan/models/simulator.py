@@ -11,9 +11,12 @@ from pacplan.core.identity import described
 from pacplan.core.keys import all_distinct
 from pacplan.core.notes import add_note, shown
 from pacplan.models.jitted import JittedSession
-from pacplan.models.labels import SameActions, is_list, labels_of, numbered
+from pacplan.models.labels import is_list, labels_of, numbered
 from pacplan.models.protocol import Model, Session
 from pacplan.models.sessions import PythonSession
+
+# The number of actions of all states, the actions, or a function of the state that says either.
+Offered = int | tuple[Any, ...] | Callable[[Any], Any]
 
 
 class Simulator(Model):
@@ -63,11 +66,11 @@ class Simulator(Model):
     ) -> None:
         if not callable(step):
             raise TypeError(f"step must be a function, got {step!r}")
-        self._step = step
+        self.step = step
         self.compiled = bool(is_jitted(step))
         self.anywhere = not self.compiled
-        self._actions, self.max_actions = self._offer(actions, max_actions)
-        self.same_actions = not callable(self._actions) or isinstance(self._actions, SameActions)
+        self.offered, self.max_actions = self._offer(actions, max_actions)
+        self.same_actions = not callable(self.offered)
         if successors is not None:
             successors = checks.integer("successors", successors, least=1, most=checks.LARGEST)
         self.successors = successors
@@ -81,8 +84,8 @@ class Simulator(Model):
         self._initial = initial
         self._fingerprint: str | None = None
 
-    def _offer(self, given: Any, most: int | None) -> tuple[int | Callable[[Any], Any], int | None]:
-        """The number of actions or the function that lists them, and K."""
+    def _offer(self, given: Any, most: int | None) -> tuple[Offered, int | None]:
+        """The actions of all states, their number, or the function that lists them; and K."""
         if most is not None:
             most = checks.integer("max_actions", most, least=1, most=checks.LARGEST)
         if is_list(given):
@@ -93,7 +96,7 @@ class Simulator(Model):
                 raise TypeError(
                     f"step is jitted, so its actions are numbers from 0; pass actions={len(listed)}"
                 )
-            return SameActions(listed), len(listed)
+            return listed, len(listed)
         if callable(given):
             if self.compiled and not is_jitted(given):
                 raise TypeError(
@@ -152,29 +155,20 @@ class Simulator(Model):
     def actions(self, state: Any) -> tuple[Any, ...]:
         """The actions available in a state."""
         self._check_state(state, "state")
-        if not callable(self._actions):
-            return tuple(range(self._actions))
+        if not callable(self.offered):
+            return self.offered if isinstance(self.offered, tuple) else tuple(range(self.offered))
         try:
-            given = self._actions(state)
+            given = self.offered(state)
         except Exception as error:
             add_note(error, f"raised by the model's actions in state {shown(state)}")
             raise
         return labels_of(given, state, self.max_actions)
 
-    @property
-    def step(self) -> Callable[..., Any]:
-        """The function that draws a transition."""
-        return self._step
-
-    @property
-    def offered(self) -> int | Callable[[Any], Any]:
-        """The number of actions, or a function of the state that says."""
-        return self._actions
-
     def open(self, seed: np.random.SeedSequence) -> Session:
         """Start a session for one plan."""
         if self.compiled:
-            return JittedSession(self._step, self._actions, self.stationary, seed)
+            assert not isinstance(self.offered, tuple)
+            return JittedSession(self.step, self.offered, self.stationary, seed)
         return PythonSession(self, seed)
 
     def _verify(self) -> None:
@@ -191,12 +185,12 @@ class Simulator(Model):
         """
         if self._fingerprint is None:
             promises = (self.stationary, self.may_end, self.two_player)
-            functions = f"{described(self._step)} {described(self._actions)}"
+            functions = f"{described(self.step)} {described(self.offered)}"
             self._fingerprint = f"{self!r} {promises} {functions}"
         return self._fingerprint
 
     def __repr__(self) -> str:
-        name = getattr(self._step, "__name__", repr(self._step))
+        name = getattr(self.step, "__name__", repr(self.step))
         kind = "jitted" if self.compiled else "python"
         return (
             f"Simulator({name} ({kind}), max_actions={self.max_actions}, "
