@@ -18,8 +18,8 @@ from pacplan.algorithms.atlas.solver import solved
 _POWER = 4.0
 # Up to so many unknowns a step is solved for directly, and with more roughly.
 _DIRECT, _ROUGH, _ROUNDS = 500, 0.1, 100
-# Newton's steps: at most so many, and no more once one saves less than this part of the calls.
-_STEPS, _ENOUGH = 30, 0.01
+# Newton's steps: at most so many, and no more once less than this part of the calls seems to be left.
+_STEPS, _ENOUGH = 100, 0.01
 # How much of the way to where a margin is 0 a step goes, and what keeps a system from being singular.
 _WAY, _RIDGE = 0.9, 1e-10
 
@@ -73,7 +73,8 @@ def cheapest(margins: Margins, x: Values) -> Values:
                 return x
         x = x + step * direction
         m = margins.at(x)
-        if before - total <= _ENOUGH * before:
+        # Half of what a full step promises is about what is left; a short one may save little for long.
+        if -0.5 * hoped <= _ENOUGH * before:
             break
     return x
 

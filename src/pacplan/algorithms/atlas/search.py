@@ -25,7 +25,7 @@ from pacplan.models.knowledge import Bounds, bounds_of
 from pacplan.models.protocol import Session
 
 # First calls of each pair.
-_FIRST = 8
+_FIRST = 4
 # Calls before a round: of what the margins say, so many times, and of what the bets need, this part.
 _LEARN, _PART = 8.0, 0.1
 # Coarser accuracies are proven whenever there are so many times the calls, by so few of them.
