@@ -7,6 +7,7 @@ import numpy as np
 
 from pacplan.algorithms.betting.plans import proven_plan
 from pacplan.algorithms.betting.returns import accounts_have_room, raise_floor
+from pacplan.algorithms.canopy.constants import PILOTS
 from pacplan.algorithms.canopy.episodes import choose_action, take_step
 from pacplan.algorithms.canopy.growth import (
     CALL_NEEDED,
@@ -183,8 +184,9 @@ def _plant(search: Any, model: Any, state: int) -> int:
         arm.upper = span
         raise_floor(arm, settings.floor)
         # Points from a known bound on need no bets.
-        arm.ceiling = min(arm.ceiling, ceil(span / step - 1e-9))
-        arm.forced_ceiling = min(arm.forced_ceiling, ceil(span / (settings.stride * step) - 1e-9))
+        arm.ceiling = ceil(span / step - 1e-9)
+        arm.forced_ceiling = ceil(span / (settings.stride * step) - 1e-9)
+        arm.due = PILOTS
         arm.estimate = state_value(search.levels[0])
         first_shape(search, a)
     return CHUNK_DONE

@@ -71,12 +71,6 @@ def open_node(search: Any, model: Any, h: int, state: int, only: int) -> int:
 
 
 @inlined
-def _acting(frame: Any, turn: int) -> int:
-    """The action whose turn it is, as the model numbers it."""
-    return int(turn if frame.only == NONE else frame.only)
-
-
-@inlined
 def leaf_value(search: Any, model: Any, h: int, state: int) -> float:
     """An upper bound on the value of a state at depth h; NaN after an error."""
     settings, level = search.settings[0], search.levels[h]
@@ -130,9 +124,8 @@ def draw_in_node(search: Any, model: Any, rng: Any) -> int:
     frame, after = search.frames[h], search.levels[h + 1]
     if frame.turn == 0:
         draw_seed(rng, search.seed)
-    successor, reward, ended, status = draw_seeded(
-        search, model, frame.state, _acting(frame, frame.turn), h, rng
-    )
+    action = int(frame.turn if frame.only == NONE else frame.only)
+    successor, reward, ended, status = draw_seeded(search, model, frame.state, action, h, rng)
     if status != CHUNK_DONE:
         return int(status)
     guess = after.ended if ended else state_guess(search, model, h + 1, successor)

@@ -41,26 +41,45 @@ def satisfied(search: Any) -> bool:
 
 @inlined
 def decide(search: Any, ties: Any) -> None:
-    """Choose the next unit: a pilot, a forced one, an episode of the best or a tree of its rival."""
+    """Choose the next task: a pilot, a forced one, an episode of the best or a tree of its rival."""
     root, task = search.root, search.task[0]
     task.best = argmax_at_random(root.estimate, NONE, TIE, ties)
-    if FORCED_PART * search.report[0].calls >= task.forced_spent + _forced_calls(search):
-        _force(search)
-        return
-    fewest = 0
-    for a in range(root.size):
-        if root[a].trees < root[fewest].trees:
-            fewest = a
-    if root[fewest].trees < PILOTS:
-        begin_tree(search, fewest)
-        return
-    rival = argmax_at_random(root.upper, task.best, TIE, ties)
-    if _cost_below(search, task.best) < _cost_above(search, task.best, rival):
-        allocate(search, task.best, root[rival].upper - root[task.best].lower)
-        begin_episode(search, task.best)
+    task.guided = False
+    task.forces = FORCED_PART * search.report[0].calls >= task.forced_spent + _forced_calls(search)
+    if task.forces:
+        # They go over all actions, first trees, then episodes, then wider ones.
+        task.action = task.forced % root.size
+        task.kind = FORCED_TREE if task.forced // root.size % 2 == 0 else FORCED_EPISODE
+        freeze_wide(search, 1 + task.forced // (2 * root.size))
+        task.forced += 1
     else:
+        _choose(search, ties)
+    task.began = search.report[0].calls
+    task.number += 1
+    task.at, task.state, task.actions, task.earned = NONE, task.root, root.size, 0.0
+    task.shared = task.start = task.h = task.look = 0
+    task.phase = GROW if task.kind in (TREE, FORCED_TREE) else CHOOSE
+
+
+@inlined
+def _choose(search: Any, ties: Any) -> None:
+    """Choose a task that is not forced."""
+    root, task = search.root, search.task[0]
+    task.kind, task.action = TREE, 0
+    for a in range(root.size):
+        if root[a].trees < root[task.action].trees:
+            task.action = a
+    if root[task.action].trees >= PILOTS:
+        rival = argmax_at_random(root.upper, task.best, TIE, ties)
+        if _cost_below(search, task.best) < _cost_above(search, task.best, rival):
+            allocate(search, task.best, root[rival].upper - root[task.best].lower)
+            spread = search.moments[task.best, NEWEST.size - 1].spread
+            task.kind, task.action = EXPLOIT, task.best
+            task.guided = task.policy and follows(root[task.best], spread)
+            return
         reshape(search, rival, root[task.best].estimate)
-        begin_tree(search, rival)
+        task.action = rival
+    freeze(search, task.action)
 
 
 @inlined
@@ -76,49 +95,6 @@ def _forced_calls(search: Any) -> float:
         if calls > 1e18:
             break
     return calls
-
-
-@inlined
-def _force(search: Any) -> None:
-    """Begin the next forced unit: they go over all actions, first trees, then episodes, then wider."""
-    task, count = search.task[0], search.root.size
-    width = 1 + task.forced // (2 * count)
-    task.action = task.forced % count
-    task.kind = FORCED_TREE if task.forced // count % 2 == 0 else FORCED_EPISODE
-    task.forced += 1
-    task.guided, task.forces = False, True
-    freeze_wide(search, width)
-    _set_out(search)
-
-
-@inlined
-def begin_tree(search: Any, action: int) -> None:
-    """Begin an ordinary tree."""
-    task = search.task[0]
-    task.kind, task.action, task.forces = TREE, action, False
-    freeze(search, action)
-    _set_out(search)
-
-
-@inlined
-def begin_episode(search: Any, action: int) -> None:
-    """Declare an exploit episode."""
-    task = search.task[0]
-    task.kind, task.action, task.forces = EXPLOIT, action, False
-    task.guided = task.policy and follows(
-        search.root[action], search.moments[action, NEWEST.size - 1].spread
-    )
-    _set_out(search)
-
-
-@inlined
-def _set_out(search: Any) -> None:
-    task = search.task[0]
-    task.began = search.report[0].calls
-    task.number += 1
-    task.at, task.state, task.actions, task.earned = NONE, task.root, search.root.size, 0.0
-    task.shared = task.start = task.h = task.look = 0
-    task.phase = GROW if task.kind in (TREE, FORCED_TREE) else CHOOSE
 
 
 @inlined

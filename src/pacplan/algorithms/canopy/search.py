@@ -1,6 +1,5 @@
 """A Canopy search as the driver sees it: its arrays, how they grow, and how it is read."""
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from pacplan.algorithms.canopy.constants import (
     CELLS,
     MOST_COORDINATES,
     NOTES,
-    PILOTS,
     RESOLUTIONS,
     SHARED,
 )
@@ -73,9 +71,6 @@ class CanopySearch(KernelSearch):
         self.units = scale.in_units(0.0), scale.width
         self.root, task = np.zeros(actions, ARM), np.zeros(1, TASK)
         self.root["upper"] = scale.span
-        self.root["ceiling"] = math.ceil(scale.span / grid.step - 1e-9)
-        self.root["forced_ceiling"] = int((scale.span - 1e-9) / (grid.stride * grid.step) + 1)
-        self.root["due"] = PILOTS
         task["policy"] = planner.policy is not None
         moments = first_moments(actions, scale.span)
         arrays: dict[str, Any] = {
