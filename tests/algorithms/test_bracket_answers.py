@@ -110,16 +110,16 @@ def test_what_is_declared_agrees_with_dynamic_programming(rewards, transitions, 
 
 
 def test_broken_promises_are_noticed():
-    settings_ = {"epsilon": 0.1, "delta": 0.1, "gamma": GAMMA, "horizon": 2}
+    settings_ = {"epsilon": 0.0, "delta": 0.1, "gamma": GAMMA, "horizon": 2}
 
     def step(state, action, rng):
         return int(rng.integers(2)), float(rng.integers(2)), False
 
     noisy = pacplan.Simulator(step, actions=2, reward_range=(0, 1))
     with pytest.raises(BrokenPromiseError, match="declared deterministic"):
-        pacplan.Bracket(**settings_, rewards="deterministic").plan(noisy, 0, seed=0)
+        pacplan.Bracket(**settings_, rewards="deterministic").plan(noisy, 0, seed=0, budget=1000)
     with pytest.raises(BrokenPromiseError, match="second successor"):
-        pacplan.Bracket(**settings_, transitions="deterministic").plan(noisy, 0, seed=0)
+        pacplan.Bracket(**settings_, transitions="deterministic").plan(noisy, 0, seed=0, budget=1000)
 
 
 # Horizons and goals.

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from pacplan import exact
 from pacplan.algorithms.betting.grid import FORCED_GRID, FORCED_MARGIN
-from pacplan.algorithms.betting.settings import ANYTHING
 from pacplan.algorithms.bracket import constants
-from pacplan.algorithms.bracket.settings import Setup, Task, setup_of
+from pacplan.algorithms.bracket.bracket import Bracket
+from pacplan.algorithms.bracket.settings import Setup, setup_of
 from pacplan.core import checks
 from pacplan.models.protocol import Table
 
@@ -99,23 +99,9 @@ def bracket_calls(
 
 def _setup(model: Table, gamma: float, horizon: int, epsilon: float, delta: float) -> Setup:
     """Bracket's own setup: shares of delta, stakes, cash, grids."""
-    assert model.successors is not None and model.max_actions is not None
-    return setup_of(
-        Task(
-            epsilon=epsilon,
-            delta=delta,
-            gamma=gamma,
-            horizon=horizon,
-            value_goal=False,
-            rewards="unknown",
-            transitions="unknown",
-            reward_range=model.reward_range,
-            value_range=ANYTHING,
-            may_end=model.may_end,
-            successors=model.successors,
-            choices=model.max_actions,
-        )
-    )
+    assert model.max_actions is not None
+    planner = Bracket(epsilon=epsilon, delta=delta, gamma=gamma, horizon=horizon)
+    return setup_of(planner, model, horizon, epsilon, model.max_actions)
 
 
 class _Problem(NamedTuple):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pacplan.algorithms.betting.allocation import FIRST_BET
 from pacplan.algorithms.betting.plans import RootReader
 from pacplan.algorithms.betting.returns import check_returns, open_accounts
-from pacplan.algorithms.betting.settings import ANYTHING, Scale
+from pacplan.algorithms.betting.settings import Scale
 from pacplan.algorithms.bracket.constants import EXPECTED_ACTIONS, SMALL_COUNTS
 from pacplan.algorithms.bracket.records import (
     ARM,
@@ -22,7 +22,7 @@ from pacplan.algorithms.bracket.records import (
     SCRATCH,
     Search,
 )
-from pacplan.algorithms.bracket.settings import Task, setup_of
+from pacplan.algorithms.bracket.settings import setup_of
 from pacplan.algorithms.bracket.state_model import empty_pool, grown_pool
 from pacplan.algorithms.common.plans import within
 from pacplan.engine.driver import Snapshot
@@ -30,7 +30,7 @@ from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import Evidence, Reader
 from pacplan.models.knowledge import attach
-from pacplan.models.protocol import Model, Session
+from pacplan.models.protocol import Session
 
 if TYPE_CHECKING:
     from pacplan.algorithms.bracket.bracket import Bracket
@@ -50,24 +50,23 @@ class BracketSearch(KernelSearch):
         self._value_range = planner.value_range
         gap = planner.gap_for(model, horizon)
         self.target = gap if planner.goal == "action" else None
-        setup = setup_of(_task(planner, model, horizon, gap, actions))
+        setup = setup_of(planner, model, horizon, gap, actions)
         self._scale = setup.scale
         self.units = setup.scale.in_units(0.0), setup.scale.width
-        settings, self.root = setup.settings.copy(), np.zeros(actions, ARM)
+        settings, self.root = setup.settings, np.zeros(actions, ARM)
         most = max(actions, model.max_actions or EXPECTED_ACTIONS)
         settings["most_actions"], settings["same_actions"] = most, model.same_actions
-        settings["guided"] = planner.policy is not None
         arrays: dict[str, Any] = {
             "bets": np.zeros((0, len(setup.opening))),
             "opening": setup.opening,
             "stakes": setup.stakes,
             "pool": empty_pool(horizon, planner.value is not None),
             "settings": settings,
-            "levels": setup.levels.copy(),
-            "steps": setup.steps.copy(),
+            "levels": setup.levels,
+            "steps": setup.steps,
             "entropies": _entropies(),
             "root": self.root,
-            "moments": setup.moments.copy(),
+            "moments": setup.moments,
             "wealth": setup.grid.accounts(0),
             "gaps": np.zeros((0, actions)),
             "forced_wealth": setup.grid.forced_accounts(0),
@@ -146,25 +145,6 @@ class BracketSearch(KernelSearch):
             known=bool(settings["known_rewards"]),
             fixed=bool(settings["fixed_rewards"]),
         )
-
-
-def _task(planner: "Bracket", model: Model, horizon: int, gap: float, actions: int) -> Task:
-    """What is asked in this model, to stop at this gap."""
-    certain_next = planner.transitions == "deterministic"
-    return Task(
-        epsilon=gap,
-        delta=planner.delta,
-        gamma=planner.gamma,
-        horizon=horizon,
-        value_goal=planner.goal == "value",
-        rewards=planner.rewards,
-        transitions=planner.transitions,
-        reward_range=model.reward_range,
-        value_range=planner.value_range or ANYTHING,
-        may_end=model.may_end,
-        successors=1 if certain_next else model.successors or math.inf,
-        choices=actions,
-    )
 
 
 @cache

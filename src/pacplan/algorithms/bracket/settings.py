@@ -1,12 +1,10 @@
 """What a Bracket search starts from: units, shares of delta, grids, and what evidence costs by depth.
 
-It follows from the planner's settings and the model's promises, so plans with the same share it.
 In units in which a step pays between 0 and 1 (docs/bracket.md, "Units").
 """
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,38 +23,12 @@ from pacplan.algorithms.bracket import constants
 from pacplan.algorithms.bracket.records import LEVEL, SETTINGS, STEPS
 from pacplan.bounds.elementary import powers
 from pacplan.bounds.product import opening, scales
-
-
-class Task(NamedTuple):
-    """What is asked: the planner's settings and the model's promises, in the user's units."""
-
-    epsilon: float  # the gap to stop at
-    delta: float
-    gamma: float
-    horizon: int
-    value_goal: bool
-    rewards: str
-    transitions: str
-    reward_range: tuple[float, float]
-    value_range: tuple[float, float]  # infinite if nothing is known
-    may_end: bool
-    successors: float  # B, infinite if it is not known
-    choices: int  # actions of the root
-
-    @property
-    def learns(self) -> bool:
-        """Whether transitions must be learnt."""
-        return self.successors > 1 and self.transitions == "unknown"
-
-    @property
-    def random_next(self) -> bool:
-        """Whether it matters that they are."""
-        return self.learns and self.horizon > 1
+from pacplan.models.protocol import Model
 
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """What searches of one task start from. A search copies what it writes to.
+    """What a search starts from.
 
     Attributes:
         scale: the units.
@@ -79,46 +51,55 @@ class Setup:
     moments: NDArray[Any]
 
 
-@lru_cache(maxsize=64)
-def setup_of(task: Task) -> Setup:
-    """The setup of a search.
+def setup_of(planner: Any, model: Model, horizon: int, gap: float, actions: int) -> Setup:
+    """The setup for H steps, a gap to stop at, and so many actions of the root.
 
     Raises:
         ValueError: epsilon is too small beside the range of values.
     """
-    scale = scale_of(task.reward_range, task.may_end, task.gamma, task.horizon)
-    floor, ceiling = return_range(task.value_range, scale)
+    gamma, value_range = planner.gamma, planner.value_range or ANYTHING
+    successors = 1 if planner.transitions == "deterministic" else model.successors or math.inf
+    learns = successors > 1 and planner.transitions == "unknown"
+    # Where the last step leads does not matter.
+    depths = horizon - 1 if learns else 0
+    scale = scale_of(model.reward_range, model.may_end, gamma, horizon)
+    floor, ceiling = return_range(value_range, scale)
+    span = ceiling - floor
     settings, grid = betting_settings(
-        SETTINGS,
-        scale,
-        task.reward_range,
-        gamma=task.gamma,
-        epsilon=task.epsilon,
-        span=ceiling - floor,
-        floor=floor,
+        SETTINGS, scale, model.reward_range, gamma=gamma, epsilon=gap, span=span, floor=floor
     )
-    _declare(settings, task)
-    shares = shares_of(task)
-    _share_below(settings, task, shares)
-    levels = _levels(task, shares.ball, grid.resolution)
+    settings["learns"], settings["most_value"] = learns, value_range[1]
+    _declare(settings, planner, gap, horizon)
+    _predict(settings, successors, depths > 0)
+    shares = shares_of(planner, depths > 0)
+    _share_below(settings, shares, actions)
+    levels = _levels(gamma, horizon, grid.resolution)
+    if depths > 0:
+        # How many sets of transitions must hold: how many states a policy can reach in h steps.
+        levels["price"] = -math.log(shares.ball) + math.log(depths)
+        if not math.isinf(successors):
+            levels["price"] += np.arange(horizon) * math.log(successors)
     settings["log_share"] = log_share = -math.log(shares.product)
     settings["kappa"] = kappa = constants.PENALTY / (log_share + float(levels["excess"][0]))
     settings["least"] = least = kappa * grid.resolution
-    stakes, opened = _stakes(task, levels, least, grid.resolution)
-    sigma = scale.sigma
-    steps = np.zeros(task.horizon + 1, STEPS)
-    steps["sigma"], steps["prior"] = sigma, constants.PRIOR * sigma
-    steps["ended"] = -scale.low / scale.width * sigma
-    steady = task.horizon <= constants.STEADY_HORIZON
+    # The range of what is bet on is at most this; lambda ends below SETTLED times its least.
+    reach = constants.SETTLED * least * gamma * np.append(levels["excess"][1:], 0.0)
+    chosen = scales(
+        _largest_scale(levels["span"], reach, gamma, constants.STAKES_OPEN * grid.resolution)
+    )
+    steps = np.zeros(horizon + 1, STEPS)
+    steps["sigma"], steps["prior"] = scale.sigma, constants.PRIOR * scale.sigma
+    steps["ended"] = -scale.low / scale.width * scale.sigma
+    steady = horizon <= constants.STEADY_HORIZON
     return Setup(
         scale=scale,
         grid=grid,
         settings=settings,
         levels=levels,
         steps=steps,
-        stakes=stakes,
-        opening=opened,
-        moments=first_moments(task.choices, ceiling - floor, STEADY if steady else NEWEST),
+        stakes=1.0 + levels["span"][:, np.newaxis] * chosen,
+        opening=opening(chosen),
+        moments=first_moments(actions, span, STEADY if steady else NEWEST),
     )
 
 
@@ -131,25 +112,25 @@ class Shares(NamedTuple):
     joint: float  # delta_J (1 - beta), of both sides together; 0 if each has a process of its own
 
 
-def shares_of(task: Task) -> Shares:
+def shares_of(planner: Any, learns: bool) -> Shares:
     """Who gets which share of delta: docs/bracket.md, "Shares" and "Both sides at once"."""
-    if not task.value_goal:
-        process = (constants.JOINT_SHARE if task.random_next else 1.0) * task.delta
-        joint = (1.0 - constants.JOINT_BELOW) * process
-        ball = (1.0 - constants.JOINT_SHARE) * task.delta
+    delta = planner.delta
+    if planner.goal == "action":
+        process = (constants.JOINT_SHARE if learns else 1.0) * delta
+        joint, ball = (1.0 - constants.JOINT_BELOW) * process, (1.0 - constants.JOINT_SHARE) * delta
         return Shares(constants.JOINT_ABOVE * joint, ball, constants.JOINT_BELOW * process, joint)
-    above = (1.0 - constants.BELOW) * task.delta
-    product = (constants.PRODUCT_SHARE if task.random_next else 1.0) * above
-    return Shares(product, (1.0 - constants.PRODUCT_SHARE) * above, constants.BELOW * task.delta, 0.0)
+    above = (1.0 - constants.BELOW) * delta
+    product = (constants.PRODUCT_SHARE if learns else 1.0) * above
+    return Shares(product, (1.0 - constants.PRODUCT_SHARE) * above, constants.BELOW * delta, 0.0)
 
 
-def _share_below(settings: NDArray[Any], task: Task, shares: Shares) -> None:
+def _share_below(settings: NDArray[Any], shares: Shares, actions: int) -> None:
     """What the bets on returns begin with."""
     settings["delta_exploit"] = constants.EXPLOIT_SHARE * shares.below
     settings["delta_forced"] = (1.0 - constants.EXPLOIT_SHARE) * shares.below
     if shares.joint > 0.0:
         settings["joint"], settings["log_joint"] = True, -math.log(shares.joint)
-    if shares.joint > 0.0 and task.choices == 2:
+    if shares.joint > 0.0 and actions == 2:
         # Whichever is the best, the wealth is on the other.
         settings["given"] = 1.0
         settings["delta_exploit"] /= 2.0
@@ -157,38 +138,37 @@ def _share_below(settings: NDArray[Any], task: Task, shares: Shares) -> None:
         settings["reserve"] = 1.0
 
 
-def _declare(settings: NDArray[Any], task: Task) -> None:
+def _declare(settings: NDArray[Any], planner: Any, gap: float, horizon: int) -> None:
     """Note what was declared, and what follows from it."""
-    settings["value_goal"], settings["learns"] = task.value_goal, task.learns
-    settings["told"] = task.rewards != "unknown"
-    settings["fixed_rewards"] = task.rewards == "deterministic"
-    settings["known_rewards"] = task.rewards == "known"
+    settings["value_goal"], settings["guided"] = planner.goal == "value", planner.policy is not None
+    settings["told"] = planner.rewards != "unknown"
+    settings["fixed_rewards"] = fixed = planner.rewards == "deterministic"
+    settings["known_rewards"] = planner.rewards == "known"
     # A range that returns lie in need not hold for sums of means.
-    settings["pays_means"] = task.rewards == "known" and task.value_range == ANYTHING
-    settings["known_transitions"] = task.transitions == "known"
-    settings["most_value"] = task.value_range[1]
-    unknown = math.isinf(task.successors)
-    settings["least_count"], settings["shares"] = unknown, task.random_next and unknown
+    settings["pays_means"] = means = planner.rewards == "known" and planner.value_range is None
+    settings["known_transitions"] = planner.transitions == "known"
+    settings["cut"] = constants.CUT if gap > 0.0 else constants.ANYTIME_CUT
+    settings["go_on"] = go_on = planner.gamma**constants.ROULETTE_POWER
+    called = horizon - int(fixed or means)
+    rounds = (max(h + 1 - constants.ROULETTE_DEPTH, 0) for h in range(called))
+    cost = constants.EXPLOIT_COST if planner.goal == "value" else constants.JOINT_EXPLOIT_COST
+    settings["exploit_cost"] = cost * math.fsum(go_on**k for k in rounds)
+
+
+def _predict(settings: NDArray[Any], successors: float, learns: bool) -> None:
+    """How outcomes are predicted: as one out of B, or as one seen before or new."""
+    unknown = math.isinf(successors)
+    settings["least_count"], settings["shares"] = unknown, learns and unknown
     if unknown:
         settings["discount"] = settings["fresher"] = constants.DISCOUNT
         settings["strength"] = settings["fresh"] = constants.STRENGTH
     else:
-        # One out of B.
-        settings["discount"], settings["fresh"] = -0.5, 0.5
-        settings["strength"] = 0.5 * task.successors
-    settings["cut"] = constants.CUT if task.epsilon > 0.0 else constants.ANYTIME_CUT
-    settings["go_on"] = go_on = task.gamma**constants.ROULETTE_POWER
-    revealed = settings["fixed_rewards"][0] or settings["pays_means"][0]
-    called = task.horizon - int(revealed)
-    rounds = (max(h + 1 - constants.ROULETTE_DEPTH, 0) for h in range(called))
-    cost = constants.EXPLOIT_COST if task.value_goal else constants.JOINT_EXPLOIT_COST
-    settings["exploit_cost"] = cost * math.fsum(go_on**k for k in rounds)
+        settings["discount"], settings["fresh"], settings["strength"] = -0.5, 0.5, 0.5 * successors
 
 
-def _levels(task: Task, delta_ball: float, resolution: float) -> NDArray[Any]:
-    """Records of `LEVEL`; the set of transitions has the share `delta_ball`."""
-    horizon = task.horizon
-    discount = powers(task.gamma, horizon)
+def _levels(gamma: float, horizon: int, resolution: float) -> NDArray[Any]:
+    """Records of `LEVEL`, without the prices of sets of transitions."""
+    discount = powers(gamma, horizon)
     levels = np.zeros(horizon, LEVEL)
     levels["span"] = np.cumsum(discount)[::-1]
     tolerance = min(constants.SOLVER_LEAST, constants.SOLVER_OPEN / horizon) * resolution
@@ -198,35 +178,16 @@ def _levels(task: Task, delta_ball: float, resolution: float) -> NDArray[Any]:
     levels["weight"] = 1.0 / discount
     kept = [-math.log(cash) for cash in levels["cash"][::-1]]
     levels["excess"] = np.cumsum(kept)[::-1] / discount
-    if task.random_next:
-        # Where the last step leads does not matter.
-        levels["price"] = -math.log(delta_ball) + math.log(horizon - 1)
-        if not math.isinf(task.successors):
-            # How many states an optimal policy can reach in h steps.
-            levels["price"] += np.arange(horizon) * math.log(task.successors)
     return levels
 
 
-def _stakes(
-    task: Task, levels: NDArray[Any], least: float, resolution: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The stakes a_j by depth, and what each S_j starts from."""
-    span = levels["span"]
-    # The range of what is bet on is at most this; lambda ends below SETTLED times its least.
-    reach = span + constants.SETTLED * least * task.gamma * np.append(levels["excess"][1:], 0.0)
-    left_open = constants.STAKES_OPEN * resolution
-    chosen = scales(_largest_scale(span, reach, powers(task.gamma, task.horizon), left_open))
-    return 1.0 + span[:, np.newaxis] * chosen, opening(chosen)
-
-
-def _largest_scale(
-    span: NDArray[Any], reach: NDArray[Any], discount: NDArray[Any], left_open: float
-) -> float:
+def _largest_scale(span: NDArray[Any], more: NDArray[Any], gamma: float, left_open: float) -> float:
     """The scale of the last stake, such that all pairs of a path together leave at most this much open.
 
-    A mean of numbers with range R is found to within R^2 / 4 (a - 1), if that is at most R / 4.
+    A mean of numbers with range R = span + more is found to within R^2 / 4 (a - 1), if that is at most
+    R / 4.
     """
-    scale = 1.0
+    reach, discount, scale = span + more, powers(gamma, len(span)), 1.0
     while True:
         room = scale * span
         found = np.where(room >= reach, reach**2 / (4.0 * room), reach)

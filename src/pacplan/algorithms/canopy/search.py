@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from pacplan.algorithms.betting.bets import first_moments
 from pacplan.algorithms.betting.plans import RootReader
 from pacplan.algorithms.betting.returns import check_returns, open_accounts
-from pacplan.algorithms.betting.settings import ANYTHING
 from pacplan.algorithms.canopy.constants import (
     CELLS,
     MOST_COORDINATES,
@@ -58,15 +57,7 @@ class CanopySearch(KernelSearch):
         attach(session, planner.value_bounds, planner.policy, planner.value)
         self._value_range = planner.value_range
         self.target = planner.gap_for(model, horizon)
-        setup = setup_of(
-            epsilon=self.target,
-            delta=planner.delta,
-            gamma=planner.gamma,
-            horizon=horizon,
-            reward_range=model.reward_range,
-            value_range=planner.value_range or ANYTHING,
-            may_end=model.may_end,
-        )
+        setup = setup_of(planner, model, horizon, self.target)
         scale, grid = setup.scale, setup.grid
         self.units = scale.in_units(0.0), scale.width
         self.root, task = np.zeros(actions, ARM), np.zeros(1, TASK)
@@ -74,9 +65,9 @@ class CanopySearch(KernelSearch):
         task["policy"] = planner.policy is not None
         moments = first_moments(actions, scale.span)
         arrays: dict[str, Any] = {
-            "settings": setup.settings.copy(),
+            "settings": setup.settings,
             "task": task,
-            "levels": setup.levels.copy(),
+            "levels": setup.levels,
             "root": self.root,
             "widths": np.zeros((actions, horizon), np.int64),
             "kept": np.zeros((actions, horizon), np.int64),

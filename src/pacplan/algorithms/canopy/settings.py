@@ -1,14 +1,19 @@
 """What a Canopy search starts from, before its first call: units, shares of delta, first statistics."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.betting.grid import Grid
-from pacplan.algorithms.betting.settings import Scale, betting_settings, return_range, scale_of
+from pacplan.algorithms.betting.settings import (
+    ANYTHING,
+    Scale,
+    betting_settings,
+    return_range,
+    scale_of,
+)
 from pacplan.algorithms.canopy.constants import (
     BELOW_SHARE,
     FIRST_CURVE,
@@ -18,11 +23,12 @@ from pacplan.algorithms.canopy.constants import (
     ORDINARY_SHARE,
 )
 from pacplan.algorithms.canopy.records import LEVEL, SETTINGS
+from pacplan.models.protocol import Model
 
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """What searches of one problem start from. A search copies what it writes to.
+    """What a search starts from.
 
     Attributes:
         scale: the units.
@@ -37,32 +43,19 @@ class Setup:
     grid: Grid
 
 
-@lru_cache(maxsize=64)
-def setup_of(
-    *,
-    epsilon: float,
-    delta: float,
-    gamma: float,
-    horizon: int,
-    reward_range: tuple[float, float],
-    value_range: tuple[float, float],
-    may_end: bool,
-) -> Setup:
-    """The setup for the planner's settings and the model's promises, in the user's units.
+def setup_of(planner: Any, model: Model, horizon: int, gap: float) -> Setup:
+    """The setup for H steps and a gap to stop at.
 
     Raises:
         ValueError: epsilon is too small beside the range of values.
     """
-    scale = scale_of(reward_range, may_end, gamma, horizon)
+    gamma, value_range = planner.gamma, planner.value_range or ANYTHING
+    scale = scale_of(model.reward_range, model.may_end, gamma, horizon)
+    floor = return_range(value_range, scale)[0]
     settings, grid = betting_settings(
-        SETTINGS,
-        scale,
-        reward_range,
-        gamma=gamma,
-        epsilon=epsilon,
-        span=scale.span,
-        floor=return_range(value_range, scale)[0],
+        SETTINGS, scale, model.reward_range, gamma=gamma, epsilon=gap, span=scale.span, floor=floor
     )
+    delta, may_end = planner.delta, model.may_end
     below, above = BELOW_SHARE * delta, (1.0 - BELOW_SHARE) * delta
     settings["delta_tree"], settings["delta_exploit"] = ORDINARY_SHARE * above, ORDINARY_SHARE * below
     settings["delta_forced_tree"] = (1.0 - ORDINARY_SHARE) * above
