@@ -190,7 +190,7 @@ class _SparseSearch(RecursiveSearch):
         self._width, horizon = planner.shape(query.model)
         super().__init__(planner, query, session, horizon=horizon)
         self._gamma = planner.gamma
-        self._pairs = max(1, BLOCK // self._width)  # whose draws fit into a block
+        self._pairs = max(1, BLOCK // self._width)  # of which the draws fit into a block
 
     def recurse(self) -> Recursion:
         root = np.array([self.root_state])
@@ -199,18 +199,13 @@ class _SparseSearch(RecursiveSearch):
 
     def _q(self, states: Ints, actions: Ints, h: int, first: int) -> Recursion:
         """Q_h of pairs: the mean of their rewards and of gamma V_{h+1}."""
-        last, earned, parts = h + 1 == self.horizon, np.zeros(len(states)), []
-        for done in range(0, self._width, BLOCK):
-            draws = min(BLOCK, self._width - done)
-            drawn = yield Draws(states, actions, draws, h, first, offered=not last)
-            successors, rewards, offered = drawn
-            earned += rewards.sum(axis=1)
-            if not last:
-                parts.append(_distinct(successors, offered))
-        q = earned / self._width
+        last = h + 1 == self.horizon
+        drawn = yield Draws(states, actions, self._width, h, first, offered=not last)
+        successors, rewards, offered = drawn
+        q = rewards.mean(axis=1)
         if last:
             return q
-        pairs, children, offered, counts = parts[0] if len(parts) == 1 else _together(parts)
+        pairs, children, offered, counts = _distinct(successors, offered)
         seen = np.bincount(pairs, minlength=len(states))
         most = int(seen.argmax())
         self.check_successors(int(seen[most]), int(states[most]), int(actions[most]), h)
@@ -221,20 +216,15 @@ class _SparseSearch(RecursiveSearch):
         return q
 
     def _v(self, states: Ints, offered: Ints, h: int, first: int) -> Recursion:
-        """V_h of states that offer so many actions: the largest Q_h, of some states at a time."""
-        values = np.empty(len(states))
-        at_once = max(1, self._pairs // int(offered.max()))
-        for begin in range(0, len(states), at_once):
-            some = slice(begin, begin + at_once)
-            ends = np.cumsum(offered[some])
-            begins = ends - offered[some]
-            of, q = np.repeat(states[some], offered[some]), np.empty(ends[-1])
-            actions = np.arange(ends[-1]) - np.repeat(begins, offered[some])
-            for at in range(0, len(q), self._pairs):
-                part = slice(at, at + self._pairs)
-                q[part] = yield self._q(of[part], actions[part], h, first)
-            values[some] = np.maximum.reduceat(q, begins)
-        return values
+        """V_h of states that offer so many actions: the largest Q_h, of a block of pairs at a time."""
+        ends = np.cumsum(offered)
+        begins = ends - offered
+        of, q = np.repeat(states, offered), np.empty(ends[-1])
+        actions = np.arange(ends[-1]) - np.repeat(begins, offered)
+        for at in range(0, len(q), self._pairs):
+            part = slice(at, at + self._pairs)
+            q[part] = yield self._q(of[part], actions[part], h, first)
+        return np.maximum.reduceat(q, begins)
 
 
 def _distinct(successors: Ints, offered: Ints) -> tuple[Ints, Ints, Ints, Ints]:
@@ -254,12 +244,3 @@ def _distinct(successors: Ints, offered: Ints) -> tuple[Ints, Ints, Ints, Ints]:
     goes_on = successors.flat[draws] != END
     draws, counts = draws[goes_on], counts[goes_on]
     return draws // states.shape[1], successors.flat[draws], offered.flat[draws], counts
-
-
-def _together(parts: list[tuple[Ints, Ints, Ints, Ints]]) -> tuple[Ints, Ints, Ints, Ints]:
-    """The distinct successors of one pair, drawn in several parts."""
-    rows, states, offered, counts = map(np.concatenate, zip(*parts, strict=True))
-    _, places, which = np.unique(states, return_index=True, return_inverse=True)
-    found = np.argsort(places)
-    total, places = np.bincount(which, counts).astype(np.int64)[found], places[found]
-    return rows[places], states[places], offered[places], total
