@@ -167,7 +167,7 @@ class Agent:
             self.model,
             state,
             self._seeds.spawn(1)[0],
-            Limits.checked(self.budget, self.time_limit, None),
+            Limits.checked(self.budget, self.time_limit),
             crew=self._crew,
             tree=kept,
         )

@@ -188,7 +188,7 @@ class Auto(Planner):
     ) -> Choice:
         """The planner that `plan` would use with these arguments, and why. It calls the model."""
         check_model(model)
-        limits = Limits.checked(budget, time_limit, None)
+        limits = Limits.checked(budget, time_limit)
         state = model.initial_state() if state is None else state
         return self._choice(Task(model, state, seed_sequence(seed), limits), None)
 

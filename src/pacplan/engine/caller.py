@@ -27,19 +27,7 @@ _count, _call = interpreted(count_actions), interpreted(call_model)
 class Caller:
     """Draws from a model, as a search of `steps` steps would. States are integers, as in kernels.
 
-    Use it in a `with` statement: it holds a session.
-
-    Args:
-        model: the problem.
-        start: where episodes begin.
-        seed: of the draws.
-        steps: most steps of an episode.
-        deterministic: whether the user declared that every pair has one successor.
-
-    Attributes:
-        session: the model's.
-        problem: the record of what the model promised.
-        report: the record of the last broken promise.
+    Use it in a `with` statement: it holds a session of the model. Episodes begin at `start`.
     """
 
     def __init__(

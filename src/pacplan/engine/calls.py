@@ -134,7 +134,7 @@ def follow(
 ) -> tuple[int, bool, int]:
     """The node of an outcome of pair `link` of node `at`: (node, whether it is new, status).
 
-    A new node gets the given bounds, unless the episode ended: then it is worth nothing.
+    A new node gets the given bounds, but after an end it is worth nothing.
     """
     tree = search.tree
     child, seen = find_child(tree, link, successor, ended)

@@ -29,13 +29,7 @@ _DIGEST = hashlib.sha256().digest_size
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A search as it stood between two chunks.
-
-    Attributes:
-        header: what was planned, in types that JSON has: `version`, `planner`, `model`, `state`, the
-            seed's `entropy` and `spawn_key`, `budget`, and the `seconds` that the search has taken.
-        arrays: its arrays by name.
-    """
+    """A search as it stood between two chunks: its arrays by name, and what was planned, for JSON."""
 
     header: dict[str, Any]
     arrays: Mapping[str, NDArray[Any]]
@@ -130,14 +124,7 @@ def check_place(path: Path) -> None:
 
 
 class CheckpointKeeper:
-    """Writes the checkpoints of one plan, and restores the one that it resumes from.
-
-    Args:
-        path: the file.
-        every: seconds between two checkpoints.
-        header: what the plan is.
-        saved: the checkpoint to resume from; None: a new plan.
-    """
+    """Writes the checkpoints of one plan, `every` so many seconds, and begins from a `saved` one."""
 
     def __init__(
         self, path: Path, every: float, header: dict[str, Any], saved: Checkpoint | None

@@ -19,18 +19,11 @@ _MOST_POINTS = 48
 
 
 class Points(NamedTuple):
-    """Points, in the order of time.
-
-    Attributes:
-        calls: to the model.
-        gaps: how much worse than the best one the recommended action can be at most.
-        lower: bounds of the root's actions, a row for each point.
-        upper: the same from above.
-    """
+    """Points, in the order of time."""
 
     calls: NDArray[np.float64]
-    gaps: NDArray[np.float64]
-    lower: NDArray[np.float64]
+    gaps: NDArray[np.float64]  # how much worse than the best the recommended action can be
+    lower: NDArray[np.float64]  # bounds of the root's actions, a row for each point
     upper: NDArray[np.float64]
 
     @property

@@ -99,7 +99,6 @@ class Limits:
         cls,
         budget: int | None,
         time_limit: float | None,
-        chunk: int | None,
         callback: Callback | None = None,
         memory_limit: int | None = None,
         on_interrupt: str = "return",
@@ -116,29 +115,22 @@ class Limits:
             raise TypeError(f"callback must be a function, got {callback!r}")
         if memory_limit is not None:
             memory_limit = checks.integer("memory_limit", memory_limit, least=1)
+        raises = checks.choice("on_interrupt", on_interrupt, ("return", "raise")) == "raise"
         return cls(
             budget=None if budget is None else checks.integer("budget", budget, least=1),
             time_limit=None if time_limit is None else float(time_limit),
             memory_limit=memory_limit,
             callback=callback,
-            chunk=chunk,
-            raise_interrupts=checks.choice("on_interrupt", on_interrupt, ("return", "raise"))
-            == "raise",
+            raise_interrupts=raises,
         )
 
 
 class Ending(NamedTuple):
-    """How a search ended.
+    """How a search ended."""
 
-    Attributes:
-        reason: "rule", "budget", "deadline", "memory", "callback" or "interrupt".
-        seconds: time that it took.
-        interrupted: whether Ctrl-C was pressed while it ran, whatever ended it.
-    """
-
-    reason: str
+    reason: str  # "rule", "budget", "deadline", "memory", "callback" or "interrupt"
     seconds: float
-    interrupted: bool
+    interrupted: bool  # whether Ctrl-C was pressed while it ran, whatever ended it
 
 
 def drive(search: "KernelSearch", limits: Limits, began: float, display: Display) -> Ending:

@@ -10,20 +10,12 @@ status, path, counters and the meaning of a cut-off episode:
 The functions below are generic (`pacplan.compiled.dispatch`): a planner registers methods for the class
 of its tuple. It needs one of `select`; the defaults of the others suit most planners.
 
-**Cut-off episodes.** An episode is *whole* if it took all the steps of its horizon, came to a state
-that ends it, or was concluded by a planner that knows what stands for the rest of it. It is *cut off*
-if the budget, a deadline, an interrupt, the model or the planner itself stopped it before that. For
-every planner:
-
-* The calls of a cut-off episode are counted, in `report` and for the first action.
-* Its transitions may enter statistics of single transitions, such as mean rewards, numbers of
-  successors, and the bounds made of them: `update` sees every episode that made a call.
-* Its return lacks a tail, so it enters no mean of returns, no bet on one and no count of them:
-  `backup` sees whole episodes only. A pair that it made on its way counts as untried.
-
-A search that is stopped cuts off its last episode only. So the estimates are those of a search that
-stopped before it, and bounds that hold at all times hold without it, whatever its return would have
-been.
+An episode is *whole* if it took all the steps of its horizon, came to a state that ends it, or was
+concluded by a planner that knows what stands for the rest of it. It is *cut off* if anything stopped it
+before that. The calls of a cut-off episode are counted, and its transitions may enter statistics of
+single transitions: `update` sees every episode that made a call. Its return lacks a tail, so it enters
+no mean of returns and no bet on one: `backup` sees whole episodes only. Only the last episode of a
+search is cut off, so bounds that hold at all times hold without it, whatever its return had been.
 """
 
 from typing import Any
@@ -199,8 +191,8 @@ def _descend(search: Any, model: Any, most: int, rng: Any, ties: Any) -> tuple[i
     """Walk down the tree, with at most `most` calls.
 
     Returns:
-        The steps taken and the calls made; the state reached; and CHUNK_DONE at the end of the
-        episode, LEAVE, or why it was cut off.
+        The steps taken, the calls made, the state reached, and CHUNK_DONE at the end of the episode,
+        LEAVE, or why it was cut off.
     """
     tree = search.tree
     at = 0
@@ -269,14 +261,8 @@ def play(
 ) -> int:
     """Play episodes from `state` until one of the reasons in `pacplan.engine.calls` to return.
 
-    Args:
-        search: the planner's named tuple.
-        model: the handle.
-        state: of the root.
-        most_episodes: most episodes of this chunk; 0 only makes the root.
-        most_calls: most calls of the whole search.
-        rng: feeds the model.
-        ties: feeds the planner.
+    At most `most_episodes` in this chunk (0 only makes the root), and `most_calls` in the whole search.
+    `rng` feeds the model, `ties` the planner.
     """
     search, model = refer(search), refer(model)
     report = search.report[0]

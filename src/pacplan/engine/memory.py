@@ -28,7 +28,7 @@ class MemoryBudget:
 
     Attributes:
         limit: most bytes; None: what the machine has left.
-        deadline: reading of `time.perf_counter` by which room must be made; None: there is none.
+        deadline: reading of `time.perf_counter` by which memory must be filled, if there is one.
         used: bytes granted so far.
     """
 

@@ -43,14 +43,7 @@ PROBLEM = np.dtype(
 def broken_promise(
     report: Any, problem: Any, session: Session, deterministic: bool
 ) -> BrokenPromiseError:
-    """The error for a model that broke a promise.
-
-    Args:
-        report: the record in which a kernel noted the call.
-        problem: the record of what was promised.
-        session: the model.
-        deterministic: whether the user declared that every pair has one successor.
-    """
+    """The error for a model that broke a promise, from the records of the call and of the promises."""
     promise, key, action, h = (int(report[name]) for name in ("promise", "state", "action", "h"))
     seen = key if session.states is None else session.states[key]
     state = shown(seen)

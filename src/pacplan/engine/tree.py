@@ -90,8 +90,8 @@ class TreeArrays(NamedTuple):
 
 def _begin_bounds(node: Any, upper: Any, lower: Any) -> None:
     """Set the bounds of a new node, if its nodes have bounds."""
-    begin = _set_bounds if "upper" in node.dtype.names else _set_nothing
-    begin(node, upper, lower)
+    if "upper" in node.dtype.names:
+        _set_bounds(node, upper, lower)
 
 
 @overload(_begin_bounds, jit_options=PART)  # type: ignore[untyped-decorator]

@@ -103,7 +103,7 @@ class Planner(ABC):
             OSError: the first checkpoint, at the start, cannot be written.
         """
         check_model(model)
-        limits = Limits.checked(budget, time_limit, None, callback, memory_limit, on_interrupt)
+        limits = Limits.checked(budget, time_limit, callback, memory_limit, on_interrupt)
         if checkpoint is not None:
             checkpoint = Path(checkpoint)
             check_place(checkpoint)
@@ -152,7 +152,7 @@ class Planner(ABC):
         """
         check_model(model)
         saved = Checkpoint.read(path)
-        limits = Limits.checked(saved.budget, time_limit, None, callback, memory_limit, on_interrupt)
+        limits = Limits.checked(saved.budget, time_limit, callback, memory_limit, on_interrupt)
         task = Task(
             model,
             saved.state(model),
@@ -217,7 +217,7 @@ class Planner(ABC):
             TypeError: an argument of the wrong type, or states without the length that is needed.
         """
         check_model(model)
-        Limits.checked(budget, time_limit, None, None, memory_limit)
+        Limits.checked(budget, time_limit, None, memory_limit)
         planner = self
         if spread != "none":
             delta = getattr(self, "delta", None)
