@@ -486,7 +486,11 @@ def test_derivatives(horizon):
         ({"tolerance": 0.0}, ValueError, "tolerance"),
         ({"state": 9}, ValueError, "state must be one of"),
         ({"horizon": 8}, ValueError, "more than 1000 pairs"),
-        ({"model": pacplan.Simulator(lambda s, a, rng: (s, 0.0), actions=2)}, TypeError, "must be a TabularMDP"),
+        (
+            {"model": pacplan.Simulator(lambda s, a, rng: (s, 0.0), actions=2)},
+            TypeError,
+            "must be a TabularMDP",
+        ),
     ],
     ids=str,
 )
