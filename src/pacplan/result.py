@@ -50,7 +50,7 @@ class ActionSummary:
     ruled_out: bool | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Plan:
     """The answer of a planner, with its evidence. All values are in the user's reward units.
 
@@ -103,22 +103,24 @@ class Plan:
 
     action: Any
     actions: tuple[Any, ...]
-    lower: NDArray[np.float64] | None
-    upper: NDArray[np.float64] | None
     values: NDArray[np.float64]
     calls: NDArray[np.int64]
-    gap: float | None
     value: float
-    certified: bool
     stopped_by: str
     guarantee: str
-    assumptions: tuple[str, ...]
     samples: int
     episodes: int
     seconds: float
     horizon: int | None
     planner: str
-    tree: SearchTree | None
+    lower: NDArray[np.float64] | None = None
+    upper: NDArray[np.float64] | None = None
+    gap: float | None = None
+    gaps: NDArray[np.float64] | None = None
+    ruled_out: NDArray[np.bool_] | None = None
+    certified: bool = False
+    assumptions: tuple[str, ...] = ()
+    tree: SearchTree | None = None
     sequence: tuple[Any, ...] = ()
     memory: int = 0
     interrupted: bool = False
@@ -126,8 +128,6 @@ class Plan:
     curve: Curve | None = None
     calls_made: int = 0
     origin: Origin | None = None
-    gaps: NDArray[np.float64] | None = None
-    ruled_out: NDArray[np.bool_] | None = None
     gamma: float | None = None
     epsilon: float | None = None
     delta: float | None = None

@@ -21,22 +21,16 @@ class Answer:
             **{
                 "action": actions[seed % len(actions)],
                 "actions": actions,
-                "lower": None,
-                "upper": None,
                 "values": none,
                 "calls": np.zeros(len(actions), np.int64),
-                "gap": None,
                 "value": 0.0,
-                "certified": False,
                 "stopped_by": "budget",
                 "guarantee": "",
-                "assumptions": (),
                 "samples": 1,
                 "episodes": 1,
                 "seconds": 0.0,
                 "horizon": 1,
                 "planner": "",
-                "tree": None,
             }
             | self.claim
         )

@@ -13,7 +13,7 @@ from pacplan.algorithms.common.base import Planner, check_stationary
 from pacplan.algorithms.common.certainty import tails_of
 from pacplan.algorithms.common.confidence import check_accuracy, check_stops
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
-from pacplan.algorithms.common.plans import bounded_plan
+from pacplan.algorithms.common.plans import bounded_plan, value_said
 from pacplan.algorithms.value_iteration.chart import TableChart
 from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
@@ -141,13 +141,8 @@ class Atlas(Planner):
         proven = f"Action {snapshot.action!r} is within {at_most(snapshot.gap)} of optimal {problem}"
         value = None
         if self.goal == "value":
-            low, high = float(search.lower.max()), float(search.upper.max())
-            value = 0.5 * (low + high)
-            apart = at_most(0.5 * (high - low))
-            proven += (
-                f", and the optimal value lies in [{at_least(low)}, {at_most(high)}], within {apart} "
-                "of its middle"
-            )
+            value = 0.5 * float(search.lower.max() + search.upper.max())
+            proven += f", and {value_said(snapshot)}"
         if policy is not None and policy.value > least:
             given = policy.given and f", {policy.given}"
             proven += f", and the policy earns at least {at_least(policy.value)}{given}"

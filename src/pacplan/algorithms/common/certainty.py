@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.common.horizons import check_steps
-from pacplan.algorithms.common.plans import bounded_plan
-from pacplan.core.words import at_least, at_most
+from pacplan.algorithms.common.plans import bounded_plan, value_said
+from pacplan.core.words import at_most
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.tree import Evidence
@@ -95,15 +95,10 @@ def certain_plan(
     proven = f"Action {snapshot.action!r} is {quality} {problem}"
     if rest > 0.0:
         proven += f" and within {at_most(loss + rest)} over an infinite horizon"
-    low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
-    value = low
+    value = float(snapshot.lower.max())
     if getattr(planner, "goal", "action") == "value":
-        value = 0.5 * (low + high)
-        apart = at_most(0.5 * (high - low))
-        proven += (
-            f", and the optimal value lies in [{at_least(low)}, {at_most(high)}], within {apart} of "
-            "its middle"
-        )
+        value = 0.5 * (value + float(snapshot.upper.max()))
+        proven += f", and {value_said(snapshot)}"
     return bounded_plan(
         planner,
         query,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.core.words import exactly
+from pacplan.core.words import at_least, at_most, exactly
 from pacplan.diagnosis import diagnosis_of, vacuity
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
@@ -60,28 +60,41 @@ def estimates_plan(
     search.tree.close(search.reader(), search.acting_nodes())
     action = query.actions[best]
     proof = f"{type(planner).__name__} gives no guarantee." if guarantee is None else guarantee
-    return Plan(
+    return _plan(
+        planner,
+        query,
+        search,
         action=action,
-        actions=query.actions,
-        lower=None,
-        upper=None,
         values=values,
-        calls=search.calls.copy(),
-        gap=None,
         value=float(values[best]) if value is None else value,
-        certified=False,
         stopped_by=stopped_by,
         guarantee=f"Action {action!r} is the best guess. {proof}",
-        assumptions=(),
         samples=int(search.report["calls"]),
         episodes=int(search.report["episodes"]),
         seconds=seconds,
+        sequence=sequence,
+    )
+
+
+def _plan(planner: "Planner", query: Query, search: Any, **fields: Any) -> Plan:
+    """A plan with what every search has."""
+    return Plan(
+        actions=query.actions,
+        calls=search.calls.copy(),
         horizon=search.horizon,
         planner=repr(planner),
         tree=search.tree if len(search.tree) else None,
-        sequence=sequence,
         memory=search.memory.used,
+        **fields,
     )
+
+
+def value_said(snapshot: Snapshot) -> str:
+    """Where the state's value lies, in words."""
+    assert snapshot.lower is not None and snapshot.upper is not None
+    low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
+    half = at_most(0.5 * (high - low))
+    return f"the optimal value lies in [{at_least(low)}, {at_most(high)}], within {half} of its middle"
 
 
 def bounded_plan(
@@ -132,13 +145,14 @@ def bounded_plan(
     if diagnosis is not None:
         asked = f"Not certified: you asked for epsilon = {exactly(diagnosis.asked)}, but "
         guarantee = asked + guarantee[0].lower() + guarantee[1:]
-    return Plan(
+    return _plan(
+        planner,
+        query,
+        search,
         action=snapshot.action,
-        actions=query.actions,
         lower=snapshot.lower,
         upper=snapshot.upper,
         values=values,
-        calls=search.calls.copy(),
         gap=snapshot.gap,
         value=value,
         certified=stopped_by == "certified",
@@ -148,10 +162,6 @@ def bounded_plan(
         samples=snapshot.samples,
         episodes=snapshot.episodes,
         seconds=snapshot.seconds,
-        horizon=search.horizon,
-        planner=repr(planner),
-        tree=search.tree if len(search.tree) else None,
-        memory=search.memory.used,
         diagnosis=diagnosis,
         curve=_curve(search, snapshot),
         gaps=gaps if proven else None,
@@ -164,9 +174,8 @@ def _curve(search: Any, snapshot: Snapshot) -> Curve:
     assert snapshot.lower is not None and snapshot.upper is not None
     curve = search.curve()
     points = int(np.searchsorted(curve.calls, snapshot.samples))  # What was noted now is not repeated.
-    samples = np.empty(points + 1, np.int64)
-    lower, upper = np.empty((2, points + 1, len(snapshot.lower)))
-    samples[:-1], samples[-1] = curve.calls[:points], snapshot.samples
-    lower[:-1], lower[-1] = curve.lower[:points], snapshot.lower
-    upper[:-1], upper[-1] = curve.upper[:points], snapshot.upper
-    return Curve(samples=samples, lower=lower, upper=upper)
+    return Curve(
+        samples=np.append(curve.calls[:points], snapshot.samples),
+        lower=np.vstack([curve.lower[:points], snapshot.lower]),
+        upper=np.vstack([curve.upper[:points], snapshot.upper]),
+    )
