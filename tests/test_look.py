@@ -229,7 +229,7 @@ def test_what_is_wrong_is_said_as_a_plan_says_it(kind):
 
 
 def test_promises_of_the_user_are_checked():
-    with pytest.raises(BrokenPromiseError, match="declared deterministic, but a second successor"):
+    with pytest.raises(BrokenPromiseError, match="='deterministic', but a second successor"):
         look(pacplan.Simulator(drift, actions=2), 0.0, 8, seed(), deterministic=True)
     with pytest.raises(BrokenPromiseError, match="more than the promised 2 successors"):
         look(pacplan.Simulator(drift, actions=2, successors=2), 0.0, 8, seed())

@@ -355,7 +355,7 @@ def test_no_model():
 @pytest.mark.parametrize("settings", [{}, {"rewards": "deterministic"}])
 def test_what_is_declared_wrongly(settings):
     """The look calls pairs again, which the search may never do."""
-    with pytest.raises(BrokenPromiseError, match="declared deterministic, but a second successor"):
+    with pytest.raises(BrokenPromiseError, match="='deterministic', but a second successor"):
         pacplan.plan(simulator(drift), 0.0, seed=0, transitions="deterministic", **settings, **ASKED)
 
 

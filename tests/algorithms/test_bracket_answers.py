@@ -116,7 +116,7 @@ def test_broken_promises_are_noticed():
         return int(rng.integers(2)), float(rng.integers(2)), False
 
     noisy = pacplan.Simulator(step, actions=2, reward_range=(0, 1))
-    with pytest.raises(BrokenPromiseError, match="declared deterministic"):
+    with pytest.raises(BrokenPromiseError, match="='deterministic', but"):
         pacplan.Bracket(**settings_, rewards="deterministic").plan(noisy, 0, seed=0, budget=1000)
     with pytest.raises(BrokenPromiseError, match="second successor"):
         pacplan.Bracket(**settings_, transitions="deterministic").plan(noisy, 0, seed=0, budget=1000)

@@ -52,28 +52,25 @@ def broken_promise(
         where = f"state {state}, action {shown(session.label(key, action))}, step {h}"
     excess = f"more than the promised {problem['successors']} successors were seen; raise successors="
     if deterministic:
-        excess = "transitions were declared deterministic, but a second successor was seen"
+        excess = "transitions='deterministic', but a second successor was seen"
     low, high = float(problem["lowest"]), float(problem["lowest"] + problem["width"])
     reward, most = report["reward"], problem["most_actions"] or checks.LARGEST
     said = {
         BAD_REWARD: f"the reward {reward} lies outside the promised reward_range=({low}, {high})",
         TOO_MANY_SUCCESSORS: f"{excess}, or {advice(seen)}",
-        REWARD_VARIES: f"rewards were declared deterministic, but this pair paid {reward} after having "
-        "paid another reward",
-        ENDED_EARLY: "the episode ended, though may_end=False promised that it never does",
+        REWARD_VARIES: f"rewards='deterministic', but this pair paid {reward} after another reward",
+        ENDED_EARLY: "the episode ended, but the model promises may_end=False",
         MOVE_PAYS: f"a move that did not end the game paid {reward}; only the last move of a game pays",
-        OUTSIDE: f"this led to a state outside of the {reward:.0f} that states= promised; correct "
-        "states=",
+        OUTSIDE: f"this led to a state outside the {reward:.0f} states of states=; correct states=",
         ENDLESS_GAME: f"the game is not over after {problem['horizon']} moves; raise the planner's "
         "horizon=",
-        FALSE_BOUND: f"its value is bounded by {reward}, which what was found below it contradicts; "
-        "correct value_bounds= or value_range=",
+        FALSE_BOUND: f"the search contradicts the bound {reward} on its value; correct value_bounds= "
+        "or value_range=",
     }
     if promise in said:
         return BrokenPromiseError(f"{where}: {said[promise]}")
     return BrokenPromiseError(
-        f"the successor {state} offers no action; a state in which nothing can be done must be reached "
-        "by a transition that terminates"
+        f"the successor {state} offers no action; a transition to such a state must terminate"
         if promise == NO_ACTIONS
         else f"state {state} offers {action} actions, more than the promised {most}"
     )

@@ -29,7 +29,7 @@ def actions_of(env: Any, given: Any, mask: Callable[[Any], Any] | None = None) -
     """
     if callable(given):
         if mask is not None:
-            raise ValueError("actions= is a function already; let it leave out what mask= would")
+            raise ValueError("pass actions= as a function, or mask=, but not both")
         return given  # type: ignore[no-any-return]
     space, base = env.action_space, env.unwrapped
     if given is not None:

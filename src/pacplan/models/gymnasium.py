@@ -136,7 +136,7 @@ def from_gymnasium(
     if promised is None:
         low, high = report.rewards if report is not None else (0.0, 0.0)
         raise ValueError(
-            "pass reward_range=(lowest, highest), the range that rewards are known to have. Some draws "
+            "pass reward_range=(lowest, highest), the known range of rewards. Some draws "
             f"paid from {low:g} to {high:g}"
         )
     if report is not None and report.problems:
@@ -168,7 +168,7 @@ def _made(
     except UncopiedError as error:
         if not recorded:
             raise ValueError(
-                f"{error}. To have it replayed from its seed and actions, wrap it before you reset it: "
+                f"{error}. To replay it from its seed and actions, wrap it before you reset it: "
                 "env = pacplan.recorded(env)"
             ) from error
         if given:

@@ -68,8 +68,8 @@ class JittedSession(Session):
 def _compare_counts(state: Any, before: int, now: Any) -> None:
     if before != now:
         raise BrokenPromiseError(
-            f"actions({state!r}) has answered {before} and then {now}; a state must offer the same "
-            "number of actions whenever it is asked"
+            f"actions({state!r}) returned {before} and then {now}; it must always return the same "
+            "number of actions of a state"
         )
 
 

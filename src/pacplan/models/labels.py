@@ -24,8 +24,7 @@ def labels_of(given: Any, state: Any, most: int | None) -> tuple[Any, ...]:
     count = int(given) if counted else len(given)
     if count < 1:
         raise BrokenPromiseError(
-            f"{asked} offers no action; a state in which nothing can be done must be reached by a "
-            "transition that terminates"
+            f"{asked} offers no action; a transition to such a state must terminate"
         )
     if count > (checks.LARGEST if most is None else most):
         raise BrokenPromiseError(

@@ -101,8 +101,8 @@ def past_of(env: Any) -> Any:
     recorder = all_layers(env)[0]
     if type(recorder).__name__ != RECORDER:
         raise ValueError(
-            f"{type(env.unwrapped).__name__} cannot be copied, so it must be known how it got where it "
-            "is: wrap it before you reset it, env = pacplan.recorded(env), and use that"
+            f"{type(env.unwrapped).__name__} cannot be copied; wrap it before you reset it, env = "
+            "pacplan.recorded(env), so that it can be replayed"
         )
     if recorder.past is None:
         raise ValueError("the environment has no state; call env.reset() before planning")

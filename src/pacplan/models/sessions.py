@@ -156,9 +156,8 @@ class PythonSession(Session):
             for a, b in zip(before, now, strict=True)
         ):
             raise BrokenPromiseError(
-                f"actions({shown(self.states[key])}) has answered {list(before)!r} and then "
-                f"{list(now)!r}; the actions of a state must be the same, in the same order, whenever "
-                "they are asked for"
+                f"actions({shown(self.states[key])}) returned {list(before)!r} and then "
+                f"{list(now)!r}; it must always return the same actions of a state, in the same order"
             )
 
     # Calls.
@@ -246,8 +245,8 @@ class PythonSession(Session):
         if found == key and (held is None or held == states.content(state)):
             return
         raise BrokenPromiseError(
-            f"a state has changed since it was first seen, and is now {shown(state)}: the model must "
-            "leave states as they are and return new ones, whose hash stays the same"
+            f"a state has changed and is now {shown(state)}; step must not change states, but "
+            "return new ones, whose hash stays the same"
         )
 
     # Checkpoints.
