@@ -12,7 +12,7 @@ from pacplan.algorithms.common.running import Task
 from pacplan.core import checks
 from pacplan.core.keys import place
 from pacplan.engine.driver import Limits
-from pacplan.engine.tree import SearchTree
+from pacplan.engine.search_tree import SearchTree
 from pacplan.models.protocol import Model, check_model
 from pacplan.result import Plan
 from pacplan.views.html import history_html

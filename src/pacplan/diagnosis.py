@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from pacplan.core.keys import place
 from pacplan.core.words import at_most, estimated, exactly
 from pacplan.engine.driver import Snapshot
-from pacplan.engine.tree import NONE, SearchTree
+from pacplan.engine.search_tree import SearchTree
+from pacplan.engine.tree import NONE
 from pacplan.engine.values import discounted_steps, step_width
 from pacplan.models.protocol import Model
 from pacplan.views.evidence import challenger

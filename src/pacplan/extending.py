@@ -50,11 +50,11 @@ from pacplan.engine.episodes import update as update
 from pacplan.engine.query import Query as Query
 from pacplan.engine.search import KernelSearch as KernelSearch
 from pacplan.engine.search import kernel_arrays as kernel_arrays
+from pacplan.engine.search_tree import Evidence as Evidence
 from pacplan.engine.tree import LINKS as LINKS
 from pacplan.engine.tree import NODE as NODE
 from pacplan.engine.tree import NODE_FIELDS as NODE_FIELDS
 from pacplan.engine.tree import NONE as NONE
-from pacplan.engine.tree import Evidence as Evidence
 from pacplan.engine.tree import TreeArrays as TreeArrays
 from pacplan.engine.tree import add_node as add_node
 from pacplan.engine.tree import add_pair as add_pair

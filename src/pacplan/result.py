@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pacplan.core.keys import place, same
 from pacplan.core.words import at_least, at_most, exactly, printable, risk
 from pacplan.diagnosis import Diagnosis
-from pacplan.engine.tree import SearchTree
+from pacplan.engine.search_tree import SearchTree
 from pacplan.origin import Origin
 from pacplan.policy import NONE, Policy
 

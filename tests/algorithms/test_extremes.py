@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pacplan
-from pacplan.engine.tree import SearchTree
+from pacplan.engine.search_tree import SearchTree
 from refusals import refused
 
 SMALL = pacplan.envs.garnet(states=6, actions=3, seed=0, noise="bernoulli")

@@ -14,7 +14,8 @@ from pacplan.compiled.jit import inlined
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
-from pacplan.engine.tree import BARE_NODE, LINKS, NONE, Evidence, Reader, TreeArrays
+from pacplan.engine.search_tree import Evidence, Reader
+from pacplan.engine.tree import BARE_NODE, LINKS, NONE, TreeArrays
 from pacplan.models.protocol import Session
 
 # What the search knows of an action that was tried.

@@ -21,17 +21,8 @@ from pacplan.engine.calls import CHUNK_DONE
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch, kernel_arrays
-from pacplan.engine.tree import (
-    LINKS,
-    NODE_FIELDS,
-    NONE,
-    Evidence,
-    Reader,
-    add_node,
-    add_pair,
-    link_child,
-    untried_action,
-)
+from pacplan.engine.search_tree import Evidence, Reader
+from pacplan.engine.tree import LINKS, NODE_FIELDS, NONE, add_node, add_pair, link_child, untried_action
 from pacplan.engine.values import step_range
 from pacplan.models.protocol import Session
 from pacplan.result import Plan

@@ -16,15 +16,8 @@ from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, SPENT
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch, kernel_arrays
-from pacplan.engine.tree import (
-    LINKS,
-    NODE_FIELDS,
-    NONE,
-    Reader,
-    add_node,
-    add_pair,
-    link_child,
-)
+from pacplan.engine.search_tree import Reader
+from pacplan.engine.tree import LINKS, NODE_FIELDS, NONE, add_node, add_pair, link_child
 from pacplan.models.protocol import Session
 from pacplan.result import Plan
 

@@ -27,17 +27,8 @@ from pacplan.engine.promises import ENDLESS_GAME, MOVE_PAYS, TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
 from pacplan.engine.root_rules import argmax_at_random, best_and_challenger, gap_of, wider
 from pacplan.engine.search import KernelSearch, kernel_arrays
-from pacplan.engine.tree import (
-    LINKS,
-    NONE,
-    Evidence,
-    Reader,
-    TreeArrays,
-    add_node,
-    add_pair,
-    link_child,
-    untried_action,
-)
+from pacplan.engine.search_tree import Evidence, Reader
+from pacplan.engine.tree import LINKS, NONE, TreeArrays, add_node, add_pair, link_child, untried_action
 from pacplan.models.protocol import Session
 from pacplan.result import Plan
 

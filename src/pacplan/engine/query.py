@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from pacplan.compiled.streams import Stream
-from pacplan.engine.tree import SearchTree
+from pacplan.engine.search_tree import SearchTree
 from pacplan.models.protocol import Model
 
 

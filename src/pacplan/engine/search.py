@@ -17,15 +17,8 @@ from pacplan.engine.graph import grown_graph
 from pacplan.engine.memory import MemoryBudget, OutOfTimeError
 from pacplan.engine.promises import NO_ACTIONS, PROBLEM, broken_promise
 from pacplan.engine.query import Query
-from pacplan.engine.tree import (
-    BLOCK,
-    FIRST_ROOM,
-    MOST_COUNTED,
-    NODE,
-    Reader,
-    SearchTree,
-    read_nothing,
-)
+from pacplan.engine.search_tree import Reader, SearchTree, read_nothing
+from pacplan.engine.tree import BLOCK, FIRST_ROOM, MOST_COUNTED, NODE
 from pacplan.models.protocol import Session
 
 # Arrays that are not kept: the ground rules, and an episode that is over.

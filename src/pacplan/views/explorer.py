@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from pacplan.compiled.jit import kernel
 from pacplan.core.words import at_least, at_most, estimated, short
-from pacplan.engine.tree import NONE, SearchTree
+from pacplan.engine.search_tree import SearchTree
+from pacplan.engine.tree import NONE
 from pacplan.views.evidence import Intervals
 
 if TYPE_CHECKING:

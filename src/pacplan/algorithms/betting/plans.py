@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pacplan.algorithms.common.confidence import certificate
 from pacplan.algorithms.common.plans import bounded_plan
 from pacplan.engine.query import Query
-from pacplan.engine.tree import Evidence
+from pacplan.engine.search_tree import Evidence
 from pacplan.result import Plan
 
 

@@ -28,7 +28,7 @@ from pacplan.algorithms.common.plans import within
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
-from pacplan.engine.tree import Evidence, Reader
+from pacplan.engine.search_tree import Evidence, Reader
 from pacplan.models.knowledge import attach
 from pacplan.models.protocol import Session
 

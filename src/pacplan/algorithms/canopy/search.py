@@ -35,7 +35,8 @@ from pacplan.engine import steps
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
-from pacplan.engine.tree import MOST_COUNTED, Reader
+from pacplan.engine.search_tree import Reader
+from pacplan.engine.tree import MOST_COUNTED
 from pacplan.models.knowledge import attach
 from pacplan.models.protocol import Session
 

@@ -12,7 +12,7 @@ from pacplan.algorithms.common.plans import bounded_plan, value_said
 from pacplan.core.words import at_most
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
-from pacplan.engine.tree import Evidence
+from pacplan.engine.search_tree import Evidence
 from pacplan.engine.values import value_range
 from pacplan.models.protocol import Model
 from pacplan.result import Plan
@@ -151,6 +151,6 @@ def tails_of(
 
 
 def read_certain(pair: Any, offered: Sequence[int]) -> Evidence:
-    """Reads pairs that hold their reward, and bounds (`pacplan.engine.tree.Reader`)."""
+    """Reads pairs that hold their reward, and bounds (`pacplan.engine.search_tree.Reader`)."""
     reward = float(pair["reward"])
     return Evidence(reward, (reward, reward), lower=float(pair["lower"]), upper=float(pair["upper"]))

@@ -14,7 +14,8 @@ from pacplan.core.version import __version__
 from pacplan.engine.checkpoint import Checkpoint, CheckpointKeeper, plain_state
 from pacplan.engine.driver import Limits, drive
 from pacplan.engine.query import Query
-from pacplan.engine.tree import NoRoomError, SearchTree
+from pacplan.engine.search_tree import SearchTree
+from pacplan.engine.tree import NoRoomError
 from pacplan.models.protocol import Model
 from pacplan.models.simulator import Simulator
 from pacplan.origin import origin_of

@@ -19,7 +19,8 @@ from pacplan.engine.calls import STEP_FIELDS
 from pacplan.engine.graph import empty_graph
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
-from pacplan.engine.tree import LINKS, MOST_COUNTED, Evidence, Reader
+from pacplan.engine.search_tree import Evidence, Reader
+from pacplan.engine.tree import LINKS, MOST_COUNTED
 from pacplan.engine.values import value_range
 from pacplan.models.knowledge import attach
 from pacplan.models.protocol import Session

@@ -14,7 +14,8 @@ from pacplan.engine.driver import Snapshot
 from pacplan.engine.graph import empty_table, grown
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch, losses
-from pacplan.engine.tree import NONE, Reader
+from pacplan.engine.search_tree import Reader
+from pacplan.engine.tree import NONE
 from pacplan.models.knowledge import attach
 from pacplan.models.protocol import Session
 
