@@ -68,7 +68,7 @@ def test_paragraphs_are_lines_in_a_pipe(command):
     assert all(line == line.rstrip() for line in lines)
     words = [line for line in lines if line and line not in table_of(piped(*command))]
     assert all(line[0].isupper() for line in words), "each begins a sentence"
-    assert max(map(len, words)) > 140, "none is broken"
+    assert max(map(len, words)) > 100, "none is broken"
 
 
 def test_long_names_of_actions_give_way(folder):
