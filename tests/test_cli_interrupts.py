@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
@@ -72,43 +70,3 @@ def test_interrupted_before_any_problem_is_compared(folder):
     assert outcome.code == 130
     assert outcome.stdout == ""
     assert "Traceback" not in outcome.stderr
-
-
-AGENT = """
-import os, signal, sys
-import pacplan
-
-presses = int(sys.argv[1])
-table = pacplan.envs.garnet(states=20, seed=0)
-
-def step(state, action, rng):
-    global presses
-    if presses:
-        presses -= 1
-        os.kill(os.getpid(), signal.SIGINT)
-    return table.step(state, action, rng)
-
-model = pacplan.Simulator(step, actions=5, successors=2, initial=0)
-agent = pacplan.Agent(pacplan.UCT(gamma=0.7), model, budget=100, seed=0)
-try:
-    for _ in range(3):
-        agent.act(0)
-finally:
-    print([decision.plan.interrupted for decision in agent.history])
-"""
-
-
-@pytest.mark.parametrize(
-    ("presses", "decisions", "code"), [(1, [True, False, False], 0), (2, [True], -signal.SIGINT)]
-)
-def test_interrupted_agents_follow_the_rule_of_plans(presses, decisions, code):
-    """One press ends a decision; a second one during the next decision leaves the loop."""
-    done = subprocess.run(
-        [sys.executable, "-c", AGENT, str(presses)],
-        capture_output=True,
-        text=True,
-        timeout=600,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    assert done.stdout == f"{decisions}\n"
-    assert done.returncode == code

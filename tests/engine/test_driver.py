@@ -1,20 +1,17 @@
 """The driver and the tree: limits, interrupts, determinism, growth, reading."""
 
-import io
 import json
-import pickle
 import signal
 import threading
 import tracemalloc
 
-import numba
 import numpy as np
 import pytest
 
 import pacplan
 from every_planner import answer
 from pacplan.compiled.streams import streams
-from pacplan.core.words import at_least, at_most
+from pacplan.core.words import at_most
 from pacplan.engine.interrupts import _ctrl_c
 from pacplan.engine.memory import MemoryBudget, OutOfTimeError
 
@@ -35,11 +32,6 @@ def test_same_seed_same_plan_whatever_the_chunks():
     assert answer(PLANNER.plan(MODEL, 0, seed=np.random.SeedSequence(7))) == answer(first)
 
 
-def test_a_seed_sequence_can_be_used_twice():
-    seed = np.random.SeedSequence(3)
-    assert answer(PLANNER.plan(MODEL, 0, seed=seed)) == answer(PLANNER.plan(MODEL, 0, seed=seed))
-
-
 def recording(model, calls, seed=None):
     """A Python model of a table; with a seed, it draws what kernels draw in a plan of that seed."""
     stream = None if seed is None else streams(np.random.SeedSequence(seed), 2)[0]
@@ -50,35 +42,6 @@ def recording(model, calls, seed=None):
         return drawn
 
     return pacplan.Simulator(step, actions=5, successors=2)
-
-
-def test_compiled_python_and_jitted_models_agree_call_by_call():
-    compiled = PLANNER.plan(MODEL, 0, seed=2)
-    calls = []
-    python = PLANNER.plan(recording(MODEL, calls, seed=2), 0, seed=2)
-    assert answer(python) == answer(compiled)
-    assert (python.tree.pairs == compiled.tree.pairs).all()
-    assert len(calls) == compiled.samples
-    p, r, to = (table[0] for table in (MODEL._probabilities, MODEL._rewards, MODEL._to))
-
-    @numba.njit
-    def step(state, action, rng):
-        k = 0 if rng.random() < p[state, action, 0] else 1
-        reward = 1.0 if rng.random() < r[state, action, k] else 0.0
-        return to[state, action, k], reward, False
-
-    jitted = PLANNER.plan(pacplan.Simulator(step, actions=5, successors=2), 0, seed=2)
-    assert answer(jitted) == answer(compiled)
-
-
-def test_budget_is_spent_to_the_last_call_and_never_exceeded():
-    calls = []
-    model = recording(MODEL, calls)
-    for budget in (1, 5, 6, 7, 100, 1001):
-        calls.clear()
-        plan = ANYTIME.plan(model, 0, seed=0, budget=budget)
-        assert len(calls) == plan.samples == budget
-        assert plan.stopped_by == "budget"
 
 
 def test_deadline(clock):
@@ -298,25 +261,6 @@ def test_planning_from_several_threads():
     assert [found[i] for i in range(6)] == expected
 
 
-def test_planning_inside_a_simulator():
-    inner = pacplan.Simulator(MODEL.step, actions=5, successors=2)
-
-    def step(state, action, rng):
-        value = PLANNER.plan(inner, state, seed=0, budget=60).value
-        return state, min(1.0, value / 4), False
-
-    plan = ANYTIME.plan(pacplan.Simulator(step, actions=2, successors=1), 0, seed=0, budget=12)
-    assert plan.samples == 12
-
-
-@pytest.mark.parametrize("model", [MODEL, pacplan.Simulator(MODEL.step, actions=5, successors=2)])
-def test_pickling(model):
-    plan = pickle.loads(pickle.dumps(PLANNER)).plan(pickle.loads(pickle.dumps(model)), 0, seed=1)
-    copy = pickle.loads(pickle.dumps(plan))
-    assert answer(copy) == answer(plan) == answer(PLANNER.plan(model, 0, seed=1))
-    assert copy.tree.state(0) == 0
-
-
 def test_plan_is_frozen_printable_and_json():
     plan = PLANNER.plan(MODEL, 0, seed=1)
     with pytest.raises(AttributeError):
@@ -394,19 +338,3 @@ def test_memory_stays_below_150_bytes_a_call_and_growth_below_twice_the_tree():
     tracemalloc.stop()
     assert plan.tree.nbytes / plan.samples < 150
     assert peak < 2 * plan.tree.nbytes
-
-
-def test_progress_table_shows_every_action():
-    from rich.console import Console
-
-    from pacplan.views.progress import progress_table
-
-    seen = []
-    plan = PLANNER.plan(MODEL, 0, seed=0, callback=seen.append)
-    console = Console(width=100, record=True, file=io.StringIO())
-    console.print(progress_table(seen[-1], 1.0, None, console))
-    text = console.export_text()
-    for lower, upper in zip(plan.lower, plan.upper, strict=True):
-        assert at_least(lower) in text
-        assert at_most(upper) in text
-    assert f"{plan.samples:,} calls" in text
