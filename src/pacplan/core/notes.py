@@ -1,4 +1,4 @@
-"""Notes on exceptions, and words for objects, of the user's: their own code may raise, or be lost."""
+"""What users' objects raise, and words for them; the error for work that was lost."""
 
 import signal
 from functools import partial
@@ -27,14 +27,6 @@ def _code(handler: Any) -> Any:
     if not hasattr(function, "__code__"):
         function = type(handler).__call__
     return getattr(function, "__code__", None)
-
-
-def add_note(error: BaseException, note: str) -> None:
-    """Add a note to an exception if it takes one: the exception matters more than the note."""
-    try:
-        error.add_note(note)
-    except Exception as other:
-        pass_on(other)
 
 
 def shown(thing: Any) -> str:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.core.notes import add_note
 from pacplan.models import layers
 from pacplan.models.actions import Actions, most_of
 from pacplan.models.consistency import Preflight, examine
@@ -373,7 +372,7 @@ class _WatchedSession(PythonSession):
         answer = super().call(key, action, h)
         # The first state is the one to plan from. Not every environment tells by itself.
         if key == 0 and isinstance(self.error, Exception):
-            add_note(self.error, "if the environment was not reset, call env.reset() before planning")
+            self.error.add_note("if the environment was not reset, call env.reset() before planning")
         return answer
 
     def _answer_reseed(self, high: int, low: int, _: int) -> None:

@@ -12,7 +12,6 @@ from numba.core.errors import NumbaError
 
 from pacplan.compiled.jit import address_of
 from pacplan.compiled.streams import streams
-from pacplan.core.notes import add_note
 from pacplan.models import handles
 from pacplan.models.handles import COUNT, STEP, CompiledHandle, handle_of
 from pacplan.models.protocol import BrokenPromiseError, Session
@@ -56,7 +55,7 @@ class JittedSession(Session):
             self.error = error
         except Exception as error:
             who, what = ("'s actions", "") if action is None else ("", f", action {action}")
-            add_note(error, f"raised by the model{who} in state {key}{what}")
+            error.add_note(f"raised by the model{who} in state {key}{what}")
             self.error = error
         if action is not None and self.error is None:
             self.error = RuntimeError(

@@ -13,7 +13,7 @@ import numpy as np
 
 from pacplan.core import checks
 from pacplan.core.keys import place
-from pacplan.core.notes import add_note, shown
+from pacplan.core.notes import shown
 from pacplan.models import handles
 from pacplan.models.protocol import BrokenPromiseError, Session
 
@@ -65,7 +65,7 @@ class UserKnowledge:
                 self._answer[0] = self._guidance(key, state, h, what)
         except BaseException as error:
             where = f"in state {shown(state)} after {h} steps"
-            add_note(error, f"raised by {_NAMES.get(what, 'policy')} {where}")
+            error.add_note(f"raised by {_NAMES.get(what, 'policy')} {where}")
             self._session.error = error
             self._answer[:] = np.nan
 

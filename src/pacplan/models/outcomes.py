@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from pacplan.core import checks
 from pacplan.core.identity import described
-from pacplan.core.notes import add_note, shown
+from pacplan.core.notes import shown
 from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.simulator import Simulator
 
@@ -74,7 +74,7 @@ class Outcomes(Simulator):
         try:
             listed = [self._checked(outcome) for outcome in self._outcomes(state, action)]
         except Exception as error:
-            add_note(error, f"raised by outcomes({shown(state)}, {shown(action)})")
+            error.add_note(f"raised by outcomes({shown(state)}, {shown(action)})")
             raise
         total = math.fsum(outcome.probability for outcome in listed)
         if abs(total - 1.0) > _ROUNDING:

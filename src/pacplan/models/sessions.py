@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.core.keys import same, signs, told_apart
-from pacplan.core.notes import add_note, pass_on, shown
+from pacplan.core.notes import pass_on, shown
 from pacplan.models import handles, states
 from pacplan.models.labels import labels_of
 from pacplan.models.protocol import BrokenPromiseError, Session
@@ -134,7 +134,7 @@ class PythonSession(Session):
         try:
             return labels_of(self._actions(state), state, self._max_actions)
         except BaseException as error:
-            add_note(error, f"raised by the model's actions in state {shown(state)}")
+            error.add_note(f"raised by the model's actions in state {shown(state)}")
             raise
 
     def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
@@ -175,7 +175,7 @@ class PythonSession(Session):
                 drawn = self._draw(key, action, label, h)
             except BaseException as error:
                 where = f"state {shown(self.states[key])}, action {shown(label)}"
-                add_note(error, f"raised by the model in {where}")
+                error.add_note(f"raised by the model in {where}")
                 raise
             self._calls += 1
             if self._calls <= _CLOSELY or not self._calls & _NOW_AND_THEN:

@@ -9,7 +9,7 @@ from numba.extending import is_jitted
 from pacplan.core import checks
 from pacplan.core.identity import described
 from pacplan.core.keys import all_distinct
-from pacplan.core.notes import add_note, shown
+from pacplan.core.notes import shown
 from pacplan.models.jitted import JittedSession
 from pacplan.models.labels import is_list, labels_of, numbered
 from pacplan.models.protocol import Model, Session
@@ -160,7 +160,7 @@ class Simulator(Model):
         try:
             given = self.offered(state)
         except Exception as error:
-            add_note(error, f"raised by the model's actions in state {shown(state)}")
+            error.add_note(f"raised by the model's actions in state {shown(state)}")
             raise
         return labels_of(given, state, self.max_actions)
 

@@ -25,7 +25,6 @@ import numpy as np
 from loky import ProcessPoolExecutor
 
 from pacplan.core import checks
-from pacplan.core.notes import add_note
 from pacplan.engine.interrupts import Interrupt, enclosed_by
 
 # Bytes of freed memory that a process of many plans may keep, half of it in one piece.
@@ -320,7 +319,7 @@ def portable(error: BaseException) -> Exception:
     told = "".join(traceback.format_exception(error))
     try:
         assert isinstance(error, Exception)
-        add_note(error, f"in another process:\n{told}")
+        error.add_note(f"in another process:\n{told}")
         cloudpickle.loads(cloudpickle.dumps(error))
     except Exception:
         return RuntimeError(f"the model raised what cannot be sent from its process:\n{told}")

@@ -14,7 +14,7 @@ from weakref import WeakSet
 import numpy as np
 
 from pacplan.core import checks
-from pacplan.core.notes import add_note, lost, shown
+from pacplan.core.notes import lost, shown
 from pacplan.engine.interrupts import Interrupt, enclosing, interrupts, remember
 from pacplan.engine.seeds import Seed, seed_sequence
 from pacplan.parallel.batches import as_computed
@@ -197,7 +197,7 @@ class _Job:
         try:
             plan = self.decide(state, seed=seed)
         except Exception as error:
-            add_note(error, f"raised by the plan from state {shown(state)}")
+            error.add_note(f"raised by the plan from state {shown(state)}")
             return error if os.getpid() == self.home else portable(error)
         return plan if self.trees else replace(plan, tree=None, policy=None)
 
