@@ -3,7 +3,6 @@
 import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from functools import cache
 from typing import Any
 
 import numba
@@ -13,6 +12,12 @@ from pacplan.core.notes import pass_on
 from pacplan.core.version import __version__
 from pacplan.core.words import short
 
+_VERSIONS = {
+    "pacplan": __version__,
+    "Python": platform.python_version(),
+    "NumPy": np.__version__,
+    "Numba": numba.__version__,
+}
 # A state or model of the user's may have an endless repr.
 _MOST_LETTERS = 400
 
@@ -80,11 +85,7 @@ class Origin:
 
     def code(self, planner: str) -> str:
         """Lines of Python that make the plan again, for someone who has the model."""
-        maker, limits = (
-            planner.partition("(")[0],
-            {"budget": self.budget, "time_limit": self.time_limit},
-        )
-        limits["memory_limit"] = self.memory_limit
+        limits = {name: getattr(self, name) for name in ("budget", "time_limit", "memory_limit")}
         limits["workers"] = 1 if self.side_by_side else None
         given = "".join(f", {name}={value!r}" for name, value in limits.items() if value is not None)
         imports, seed = "", repr(self.seed)
@@ -92,7 +93,7 @@ class Origin:
             imports = "import numpy\n"
             seed = f"numpy.random.SeedSequence({self.seed!r}, spawn_key={self.spawn_key!r})"
         return (
-            f"{imports}from {self.package} import {maker}\n\n"
+            f"{imports}from {self.package} import {planner.partition('(')[0]}\n\n"
             f"model = ...  # {self.model}\n"
             f"state = {self.state}\n"
             f"planner = {planner}\n"
@@ -115,8 +116,8 @@ def origin_of(planner: Any, task: Any) -> Origin:
         memory_limit=limits.memory_limit,
         reused=task.tree is not None,
         side_by_side=task.crew is not None,
-        versions=_versions(),
-        machine=_machine(),
+        versions=_VERSIONS,
+        machine=f"{platform.system()} {platform.machine()}",
     )
 
 
@@ -134,18 +135,3 @@ def _told(thing: Any) -> str:
     except Exception as error:  # A user's repr may do anything.
         pass_on(error)
         return f"<{type(thing).__name__}>"
-
-
-@cache
-def _machine() -> str:
-    return f"{platform.system()} {platform.machine()}"
-
-
-@cache
-def _versions() -> dict[str, str]:
-    return {
-        "pacplan": __version__,
-        "Python": platform.python_version(),
-        "NumPy": np.__version__,
-        "Numba": numba.__version__,
-    }

@@ -18,9 +18,8 @@ from pacplan.bounds.thresholds import NAMED, for_a_budget
 from pacplan.models import gymnasium
 from pacplan.models.protocol import Model, check_model, instead
 
-# Defaults for what a planner takes and was not given; and what replaces some of them.
+# Defaults for what a planner takes and was not given.
 _DEFAULTS: dict[str, Any] = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7}
-_INSTEAD = {"width": ("epsilon", "delta")}
 # Settings that may be functions, which a text can only name.
 _FUNCTIONS = ("thresholds", "value_bounds", "policy", "value")
 
@@ -45,14 +44,12 @@ def planner_of(name: str, settings: Mapping[str, Any]) -> Planner:
     """
     planner = _planner_class(name)
     accepted = signature(planner).parameters
-    for key in settings:
-        if key not in accepted:
-            known = ", ".join(f"{taken}=" for taken in accepted)
-            raise ValueError(f"{name} takes no {key}=; it takes {known}")
-    replaced = {key for given in settings for key in _INSTEAD.get(given, ())}
-    defaults = {
-        key: value for key, value in _DEFAULTS.items() if key in accepted and key not in replaced
-    }
+    for key in settings.keys() - accepted:
+        known = ", ".join(f"{taken}=" for taken in accepted)
+        raise ValueError(f"{name} takes no {key}=; it takes {known}")
+    defaults = {key: value for key, value in _DEFAULTS.items() if key in accepted}
+    if "width" in settings:  # Of SparseSampling, in place of an accuracy.
+        defaults = {key: value for key, value in defaults.items() if key == "gamma"}
     return planner(**(defaults | _with_functions(settings)))
 
 
@@ -76,10 +73,9 @@ def auto_for(problem: str, settings: Mapping[str, Any], model: Model) -> Auto:
     sampling goes, so their tables are not looked up.
     """
     check_model(model)
-    defaults = {
-        key: value for key, value in _DEFAULTS.items() if key != "gamma" or not model.two_player
-    }
-    defaults["sample"] = not problem_imports(problem)
+    defaults = _DEFAULTS | {"sample": not problem_imports(problem)}
+    if model.two_player:
+        del defaults["gamma"]
     return Auto(**(defaults | _with_functions(settings)))
 
 
