@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numba
@@ -98,14 +99,6 @@ def _misled(rng: Generator, delta: float, low: float, high: float) -> Case:
     """One action whose first reward alone can be a large deviation."""
     arm = _arms([rng.uniform(low, high)])
     return _case(arm, delta, 0.0, budget=10, adversary="truth", settings={"goal": "value"})
-
-
-def _lucky(rng: Generator, delta: float) -> Case:
-    return _misled(rng, delta, 0.37, 0.4)
-
-
-def _unlucky(rng: Generator, delta: float) -> Case:
-    return _misled(rng, delta, 0.6, 0.63)
 
 
 def _deep(rng: Generator, delta: float) -> Case:
@@ -273,14 +266,6 @@ def _single(rng: Generator, delta: float, *, ends: bool) -> Case:
     return _case(table, delta, epsilon, 2, gamma=0.2, budget=_AMPLE)
 
 
-def _lotteries(rng: Generator, delta: float) -> Case:
-    return _single(rng, delta, ends=False)
-
-
-def _exits(rng: Generator, delta: float) -> Case:
-    return _single(rng, delta, ends=True)
-
-
 def _promised(rng: Generator, delta: float) -> Case:
     case = _single(rng, delta, ends=rng.random() < 0.5)
     return replace(case, model=Hidden(case.model, 1))
@@ -367,14 +352,15 @@ def _minimax(node: Any, *, maximises: bool) -> float:
 
 _TOLD, _BOUNDS = frozenset({"rewards", "transitions"}), frozenset({"value_bounds"})
 _TARGET, _GOAL = frozenset({"target"}), frozenset({"goal"})
+_LUCKY, _UNLUCKY = partial(_misled, low=0.37, high=0.4), partial(_misled, low=0.6, high=0.63)
 _ALL = (
     Family("ties", "actions differ by epsilon, or a little more", 0.3, _tied, one_step=True),
     Family("identical", "all actions are the same", 0.3, _identical),
     Family("anytime", "epsilon is 0, a budget ends it", 0.2, _anytime, one_step=True, weight=4.0),
     Family("strict", "the same, with a small delta", 0.02, _anytime, one_step=True, weight=4.0),
     Family("deep", "the same, with two steps", 0.2, _deep, weight=2.0),
-    Family("lucky", "a first reward too good", 0.9, _lucky, _GOAL, one_step=True, weight=4.0),
-    Family("unlucky", "a first reward too bad", 0.9, _unlucky, _GOAL, one_step=True, weight=4.0),
+    Family("lucky", "a first reward too good", 0.9, _LUCKY, _GOAL, one_step=True, weight=4.0),
+    Family("unlucky", "a first reward too bad", 0.9, _UNLUCKY, _GOAL, one_step=True, weight=4.0),
     Family("rare", "successors of probability 0.001 decide", 0.3, _rare),
     Family("joint", "the reward is tied to the successor", 0.3, _joint),
     Family("ends", "episodes end, rewards may be negative", 0.3, _ending),
@@ -391,8 +377,8 @@ _ALL = (
     Family("continuous", "a jitted simulator, all successors new", 0.3, _continuous, untold=True),
     Family("coarse", "small discounts, rough accuracies", 0.5, _coarse, weight=0.5),
     Family("strict-coarse", "the same, with a small delta", _STRICT, _coarse, weight=0.5),
-    Family("lotteries", "one successor, and random rewards", _STRICT, _lotteries),
-    Family("exits", "one successor, and random ends", _STRICT, _exits),
+    Family("lotteries", "one successor, and random rewards", _STRICT, partial(_single, ends=False)),
+    Family("exits", "one successor, and random ends", _STRICT, partial(_single, ends=True)),
     Family("promised", "the same, and no table shows it", _STRICT, _promised),
     Family("certain", "nothing is random", 0.5, _certain, weight=0.5),
     Family("games", "two players", 0.5, _game, game=True, weight=2.0),
