@@ -20,8 +20,7 @@ from pacplan.algorithms import (
     UGapEMCTS,
 )
 from pacplan.algorithms.bracket.constants import JOINT_ABOVE, JOINT_BELOW, JOINT_SHARE
-from pacplan.planning import plan
-from pacplan.result import Plan
+from pacplan.auto import Auto
 from pacplan.testing.checks import Promise
 from pacplan.testing.problems import Case, Family
 
@@ -87,17 +86,6 @@ class PlannerEntry:
         return self.make(**common, **self.settings, **case.settings)
 
 
-class _Chosen:
-    """`pacplan.plan`, asked as planners are."""
-
-    def __init__(self, **settings: Any) -> None:
-        self._settings = settings
-
-    def plan(self, model: Any, state: Any, **options: Any) -> Plan:
-        """The plan of the planner that is chosen."""
-        return plan(model, state, sample=True, **self._settings, **options)
-
-
 def _always(**shares: Any) -> Callable[[Family], Promise]:
     """The same promise for all families."""
     given = Promise(**shares)
@@ -148,7 +136,7 @@ _ARMS = frozenset({"ties", "anytime", "lucky", "unlucky", "stopped"})
 PLANNERS: dict[str, PlannerEntry] = {
     entry.name: entry
     for entry in (
-        PlannerEntry("plan", _Chosen, _chosen, needs_chance=True),
+        PlannerEntry("plan", Auto, _chosen, {"sample": True}, needs_chance=True),
         PlannerEntry("bracket", Bracket, _bracket, needs_chance=True),
         PlannerEntry("atlas", Atlas, _atlas, endless=True, stationary=True),
         PlannerEntry("canopy", Canopy, _always(below=0.5, above=0.5, upper="best")),
