@@ -121,6 +121,8 @@ def outlook(points: NDArray[np.float64], asked: float, apart: float = 0.0) -> tu
     recent = points[(points[:, 0] >= _RECENT * now) & (points[:, 1] > -apart)]
     if len(recent) < _LEAST_POINTS or recent[0, 0] * 2.0 > now:
         return None, "too few calls to tell; raise the budget"
+    if len(np.unique(points[:, 1])) == 1:
+        return None, "nothing is proven yet; raise the budget"
     slope = float(np.polyfit(np.log(recent[:, 0]), np.log(recent[:, 1] + apart), 1)[0])
     growth = math.log(gap / (asked + apart)) / -slope if slope < -_FLAT else math.inf
     if growth > _HOPELESS:
