@@ -20,9 +20,7 @@ GAMMA, DELTA = 0.7, 0.1
 EPSILONS = (1.0, 0.5, 0.2)
 DECLARED = {
     "nothing": {},
-    'transitions="known"': {"transitions": "known"},
     'rewards="deterministic"': {"rewards": "deterministic"},
-    'rewards="known"': {"rewards": "known"},
 }
 
 

@@ -324,7 +324,7 @@ def test_slow_simulators_within_a_time_limit(monkeypatch, clock):
         ({"gamma": None}, "plan.. needs gamma"),
         ({"gamma": 1.0, "horizon": None}, "horizon"),
         ({"horizon": 10**6}, "horizon"),
-        ({"rewards": "known"}, "publishes"),
+        ({"rewards": "known"}, "rewards"),
         (
             {"thresholds": "paper"},
             r"takes no thresholds= .*\(mdp-gape would take it\); it takes .*goal",

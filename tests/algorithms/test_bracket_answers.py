@@ -89,8 +89,10 @@ def test_forced_grid_is_fine_enough(lens, epsilon):
 # What was declared.
 
 
-@pytest.mark.parametrize("rewards", ["unknown", "deterministic", "known"])
-@pytest.mark.parametrize("transitions", ["unknown", "deterministic", "known"])
+@pytest.mark.parametrize(
+    ("rewards", "transitions"),
+    [("unknown", "unknown"), ("deterministic", "unknown"), ("unknown", "deterministic")],
+)
 @pytest.mark.parametrize("ends", [False, True])
 def test_what_is_declared_agrees_with_dynamic_programming(rewards, transitions, ends):
     if "unknown" not in (rewards, transitions):

@@ -26,7 +26,7 @@ def defined(search, model, h, at, link):
     """W of a pair before it is cut: gamma max f + max_y [...] + max_p p.(mean d - d)."""
     tree, arrays, gamma = search.tree, search.arrays, search.arrays["settings"][0]["gamma"]
     rules, level, pair = arrays["settings"][0], arrays["levels"][h], tree.pairs[link]
-    state, action, n = tree.state(at), int(pair["action"]), int(pair["n"])
+    action, n = int(pair["action"]), int(pair["n"])
     penalty = search.root["penalty"][action if h == 0 else tree.nodes[at]["branch"]]
     value, last = (float(pair["reward"]) if rules["told"] else 0.0), h + 1 == search.horizon
     if not rules["told"] or (rules["learns"] and not last):
@@ -45,15 +45,9 @@ def defined(search, model, h, at, link):
         return value
     unknown = arrays["levels"][h + 1]["span"]
     outcomes = {None if o.ended else o.state: tree.nodes[o.node] for o in tree.outcomes(link)}
-    if rules["learns"]:
-        return value + learnt(
-            list(outcomes.values()), pair, unknown, level["price"], model.successors, gamma
-        )
-    _, p, to = model.sparse()
-    after = [outcomes[int(s)]["upper"] if int(s) in outcomes else unknown for s in to[state, action]]
-    end = outcomes[None]["upper"] if None in outcomes else unknown
-    rest = p[state, action]
-    return value + gamma * (rest @ after + (1.0 - rest.sum()) * end)
+    return value + learnt(
+        list(outcomes.values()), pair, unknown, level["price"], model.successors, gamma
+    )
 
 
 def learnt(nodes, pair, unknown, price, b, gamma):
@@ -88,8 +82,6 @@ def ball_by_dual(p, f, radius):
         (Kind(5, 3, 3), {"gamma": 1.0}),
         (ENDS, {}),
         (FIXED, {"rewards": "deterministic"}),
-        (ENDS, {"rewards": "known"}),
-        (ENDS, {"transitions": "known"}),
     ],
     ids=str,
 )

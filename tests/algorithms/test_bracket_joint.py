@@ -102,8 +102,6 @@ def joint_process(search, model, kind, lower):
 
 UNTOLD = [*BANDITS, Kind(2, 2, 2), Kind(4, 2, 1), Kind(5, 3, 2)]
 TOLD = [
-    (Kind(3, 2, 2), "known"),
-    (Kind(5, 3, 2), "known"),
     (Kind(4, 3, 2, noise="none", correlated=False), "deterministic"),
     (Kind(4, 2, 2, noise="none", correlated=False, reward_range=(-2.0, -1.0)), "deterministic"),
 ]
@@ -173,7 +171,7 @@ def test_what_is_joint_and_what_is_not(lens):
         )
         return bool(lens.last[0].arrays["settings"][0]["joint"])
 
-    assert joint() and joint(rewards="known") and joint(transitions="known")
+    assert joint()
     assert not joint(goal="value")
 
 

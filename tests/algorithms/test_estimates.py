@@ -30,7 +30,6 @@ def bounded_game():
 CAPPED = {"value_bounds": (lambda state, h: 0.0, lambda state, h: 1.0), "transitions": "deterministic"}
 CASES = {
     "bracket": (pacplan.Bracket(epsilon=0, **COMMON), KNOWN, 0),
-    "bracket known": (pacplan.Bracket(epsilon=0, rewards="known", **COMMON), KNOWN, 0),
     "bracket value": (pacplan.Bracket(epsilon=0.1, goal="value", **COMMON), KNOWN, 0),
     "bracket capped": (pacplan.Bracket(epsilon=0, **(COMMON | {"gamma": 1}), **CAPPED), None, ()),
     "mdp-gape": (pacplan.MDPGapE(epsilon=0, **COMMON), KNOWN, 0),

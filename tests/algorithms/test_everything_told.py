@@ -8,7 +8,6 @@ import pytest
 import pacplan
 from hard_problems import GAMMA, Kind, lens_on_searches, most
 from pacplan import BrokenPromiseError, exact
-from pacplan.algorithms.bracket.search import BracketSearch
 
 lens = pytest.fixture(lens_on_searches)
 DECLARED = {"rewards": "deterministic", "transitions": "deterministic"}
@@ -33,13 +32,12 @@ def values(model, gamma, horizon):
     return np.nanmax(q, axis=2), q[0, 0]
 
 
-@pytest.mark.parametrize("told", [DECLARED, {"rewards": "known", "transitions": "known"}])
-def test_where_nothing_is_left_to_chance_there_is_nothing_to_bet_on(told):
+def test_where_nothing_is_left_to_chance_there_is_nothing_to_bet_on():
     model = table(np.random.default_rng(0), 1, "none")
     settings = {"epsilon": 0.1, "delta": 0.1, "gamma": 0.9}
     for more in ({"horizon": 2}, {"horizon": 1, "transitions": "unknown"}):
         with pytest.raises(ValueError, match="nothing is random"):
-            pacplan.Bracket(**settings, **(told | more)).plan(model, 0, seed=0)
+            pacplan.Bracket(**settings, **(DECLARED | more)).plan(model, 0, seed=0)
 
 
 @pytest.mark.parametrize(
@@ -121,40 +119,10 @@ def test_a_declaration_that_a_table_contradicts():
             model, 0, seed=0
         )
     with pytest.raises(ValueError, match="more than one successor"):
-        pacplan.Bracket(
-            epsilon=0.1,
-            delta=0.1,
-            gamma=0.9,
-            horizon=2,
-            rewards="known",
-            transitions="deterministic",
-        ).plan(model, 0, seed=0)
+        pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.9, transitions="deterministic").plan(model, 0)
 
 
 # Rewards alone.
-
-
-@pytest.mark.parametrize("known", [None, (0.0, 3.0)])
-def test_means_stand_for_known_rewards_in_returns(lens, known):
-    model = pacplan.TabularMDP(
-        np.full((4, 2, 4), 0.25), np.tile([[0.3], [0.6]], (4, 1, 1)).reshape(4, 2), noise="bernoulli"
-    )
-    # Roulette is not played before the fourth step.
-    planner = pacplan.Bracket(
-        epsilon=0.2, delta=0.1, gamma=1.0, horizon=3, rewards="known", value_range=known
-    )
-    planner.plan(model, 0, seed=0, budget=2000)
-    search = lens.last[0]
-    assert isinstance(search, BracketSearch)
-    arm = search.root[1]
-    assert arm["exploits"] > 5
-    returns, spread = arm["returns"] / arm["exploits"], search.kernel_state().moments[1, 0]["spread"]
-    if known is None:
-        # The first step may be followed by one that seemed as good.
-        assert returns == pytest.approx(1.8, abs=0.1) and spread < 0.01
-    else:
-        # Returns that lie in a range are those that were paid.
-        assert spread > 0.1
 
 
 def test_a_last_step_whose_reward_is_known_is_not_taken():
@@ -175,14 +143,13 @@ def test_a_last_step_whose_reward_is_known_is_not_taken():
     assert calls[(0, 0), 1] > 10
 
 
-@pytest.mark.parametrize("rewards", ["known", "deterministic"])
 @pytest.mark.parametrize("horizon", [2, 4])
-def test_bounds_hold_with_rewards_told(rewards, horizon):
-    kind = Kind(horizon, 2, 2, "none", correlated=rewards == "known")
+def test_bounds_hold_with_rewards_told(horizon):
+    kind = Kind(horizon, 2, 2, "none", correlated=False)
     rng = np.random.default_rng(11)
     runs, delta, failures = 300, 0.5, 0
     planner = pacplan.Bracket(
-        epsilon=0.02, delta=delta, gamma=GAMMA, horizon=kind.horizon, rewards=rewards
+        epsilon=0.02, delta=delta, gamma=GAMMA, horizon=kind.horizon, rewards="deterministic"
     )
     for run in range(runs):
         model = kind.draw(rng)

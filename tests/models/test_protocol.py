@@ -33,7 +33,7 @@ BARE = delegate(hidden=("states", "known", "sparse", "compiled"))
     "planner",
     [
         pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, merge="depth"),
-        pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7, rewards="known"),
+        pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, rewards="known"),
         pacplan.OPMDP(gamma=0.7),
     ],
     ids=lambda planner: planner.name,

@@ -176,8 +176,8 @@ def _telling(rng: Generator, delta: float, choices: Sequence[tuple[str, str]], n
 
 
 def _declared(rng: Generator, delta: float) -> Case:
-    one = [(said, "unknown") for said in ("deterministic", "known")]
-    return _telling(rng, delta, [*one, *((b, a) for a, b in one)], "bernoulli")
+    choices = (("deterministic", "unknown"), ("unknown", "deterministic"))
+    return _telling(rng, delta, choices, "bernoulli")
 
 
 def _told(rng: Generator, delta: float) -> Case:

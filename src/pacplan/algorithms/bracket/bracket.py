@@ -33,8 +33,6 @@ from pacplan.algorithms.bracket.upper_bound import (
 )
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.confidence import (
-    KNOWLEDGE,
-    Knowledge,
     Targeted,
     check_accuracy,
     check_known,
@@ -86,10 +84,9 @@ class Bracket(Targeted, Planner):
         goal: "action", or "value": stops when the interval of the state's value is at most 2 epsilon
             wide, so that its middle, `plan.value`, is within epsilon.
         rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit reveals it
-            (checked on every visit); "known": taken from the model's table.
-        transitions: "unknown"; "deterministic": every pair has one successor (checked); "known": taken
-            from the model's table. If both are declared, nothing is left to chance: that is for `OPD`
-            or `ValueIteration`.
+            (checked on every visit).
+        transitions: "unknown"; "deterministic": every pair has one successor (checked). If both are
+            declared, nothing is left to chance: that is for `OPD`.
         target: "horizon": epsilon-optimal in the problem of H steps; "infinite": in the
             infinite-horizon discounted problem.
         value_bounds: (lower, upper), functions of a state and the number h of steps taken, or numbers,
@@ -116,8 +113,8 @@ class Bracket(Targeted, Planner):
         gamma: float,
         horizon: int | None = None,
         goal: Literal["action", "value"] = "action",
-        rewards: Knowledge = "unknown",
-        transitions: Knowledge = "unknown",
+        rewards: Literal["unknown", "deterministic"] = "unknown",
+        transitions: Literal["unknown", "deterministic"] = "unknown",
         target: Literal["horizon", "infinite"] = "horizon",
         value_bounds: Bounds | None = None,
         value_range: tuple[float, float] | None = None,
@@ -130,8 +127,8 @@ class Bracket(Targeted, Planner):
         self.delta = checks.probability("delta", delta)
         self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
         self.goal = checks.choice("goal", goal, ("action", "value"))
-        self.rewards = checks.choice("rewards", rewards, KNOWLEDGE)
-        self.transitions = checks.choice("transitions", transitions, KNOWLEDGE)
+        self.rewards = checks.choice("rewards", rewards, ("unknown", "deterministic"))
+        self.transitions = checks.choice("transitions", transitions, ("unknown", "deterministic"))
         self.target = checks.choice("target", target, ("horizon", "infinite"))
         self.value_bounds = check_bounds(value_bounds)
         self.value_range = (
@@ -261,9 +258,8 @@ def _transition(
             return NONE, status
     bet(search, link, h, (1.0 if settings.told else x) - drift)
     pair.n += 1
-    paid = pair.reward if settings.told else x
-    note_in_pool(search, at, pair.action, h, successor, ended, child, paid)
-    earn(search, pair.reward if settings.pays_means else x, h)
+    note_in_pool(search, at, pair.action, h, successor, ended, child, x)
+    earn(search, x, h)
     if cut:
         return child, episodes.BREAK_OFF
     if ended or h + 1 == settings.horizon:

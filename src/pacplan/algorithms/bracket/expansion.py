@@ -7,8 +7,7 @@ import numpy as np
 
 from pacplan.algorithms.betting.returns import raise_floor
 from pacplan.algorithms.bracket.constants import PRIOR
-from pacplan.algorithms.bracket.state_model import ENDED, find_place, refresh, tell
-from pacplan.algorithms.bracket.upper_bound import refresh_node
+from pacplan.algorithms.bracket.state_model import ENDED, find_place, refresh
 from pacplan.compiled.jit import called, inlined
 from pacplan.engine.calls import CHUNK_DONE, break_promise
 from pacplan.engine.promises import BAD_ANSWER
@@ -35,16 +34,6 @@ def plant_root(search: Any, model: Any, state: int) -> int:
         arm.penalty = settings.least
         arm.asked = settings.log_share
         arm.pair = NONE
-    if settings.known_rewards:
-        _expand_known(search, model, 0, 0)
-        for link in range(actions):
-            pair = tree.pairs[link]
-            arm = search.root[pair.action]
-            arm.pair = link
-            arm.upper = min(root.cap, pair.upper)
-            arm.estimate = pair.estimate
-            if settings.pays_means:
-                raise_floor(arm, pair.reward)
     return status
 
 
@@ -76,25 +65,6 @@ def _guess(search: Any, model: Any, at: int, h: int) -> int:
     pool.guesses[node.place, k] = min(max(guess, 0.0), steps.sigma[k])
     refresh(search, node.place, k)
     return CHUNK_DONE
-
-
-@called
-def _expand_known(search: Any, model: Any, at: int, h: int) -> None:
-    """Give every action of a new node its pair: if rewards are known, each has its own."""
-    tree, settings, problem = search.tree, search.settings[0], search.problem[0]
-    node = tree.nodes[at]
-    after = search.levels[h + 1].span if h + 1 < settings.horizon else 0.0
-    node.estimate = -np.inf
-    for action in range(node.actions):
-        raw = handles.mean_reward(model, node.state, action, h)
-        reward = settings.offset + settings.slope * (raw - problem.lowest) / problem.width
-        pair = tree.pairs[_open_pair(search, at, action)]
-        pair.reward = reward
-        tell(search.pool, node.place, action, reward)
-        pair.estimate = reward + settings.gamma * search.steps.prior[settings.horizon - h - 1]
-        node.estimate = max(node.estimate, pair.estimate)
-        pair.upper = min(reward + settings.gamma * after, node.cap)
-    refresh_node(search, at)
 
 
 @called
@@ -149,6 +119,4 @@ def settle(
     if node.place != NONE:
         node.estimate = search.pool.values[node.place, left]
     node.estimate = min(node.cap, node.estimate)
-    if settings.known_rewards:
-        _expand_known(search, model, child, h + 1)
     return status

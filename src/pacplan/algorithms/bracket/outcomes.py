@@ -20,14 +20,13 @@ def note_reward(search: Any, at: int, link: int, h: int, reward: float, x: float
     settings, problem, pair = search.settings[0], search.problem[0], search.tree.pairs[link]
     if not settings.told:
         pair.reward += x
-    if settings.fixed_rewards:
-        if pair.n > 0 and abs(pair.reward - x) > 1e-9:
-            state, paid = search.tree.nodes[at].state, problem.lowest + problem.width * reward
-            return break_promise(search, REWARD_VARIES, state, pair.action, h, paid)
-        if pair.n == 0:
-            pair.reward = x
-            if at == 0:
-                raise_floor(search.root[pair.action], x)
+    elif pair.n == 0:
+        pair.reward = x
+        if at == 0:
+            raise_floor(search.root[pair.action], x)
+    elif abs(pair.reward - x) > 1e-9:
+        state, paid = search.tree.nodes[at].state, problem.lowest + problem.width * reward
+        return break_promise(search, REWARD_VARIES, state, pair.action, h, paid)
     return CHUNK_DONE
 
 

@@ -93,13 +93,9 @@ SETTINGS = np.dtype(
         ("widest", np.int64),  # most outcomes seen of a pair
         ("cut", np.int64),  # an exploring episode ends after a pair with fewer visits
         ("most_actions", np.int64),  # of a state; if that is not known, what there is room for
-        ("told", np.bool_),  # whether rewards are revealed, by the model or by one visit
-        ("fixed_rewards", np.bool_),  # by one visit
-        ("known_rewards", np.bool_),  # by the model
-        ("pays_means", np.bool_),  # whether their means stand for them in returns
+        ("told", np.bool_),  # whether one visit reveals a pair's reward
         ("learns", np.bool_),  # whether transitions must be learnt
         ("shares", np.bool_),  # whether nodes have shares by the order in which they are found
-        ("known_transitions", np.bool_),
         ("same_actions", np.bool_),
         ("value_goal", np.bool_),
         ("guided", np.bool_),  # whether the user gave a policy

@@ -83,7 +83,6 @@ class BracketSearch(KernelSearch):
             gamma=planner.gamma,
             horizon=horizon,
             deterministic=planner.transitions == "deterministic",
-            pairs_a_step=model.max_actions or 1 if planner.rewards == "known" else 1,
         )
 
     def make_room(self, episodes: int) -> None:
@@ -142,8 +141,7 @@ class BracketSearch(KernelSearch):
         return _Reader(
             root=RootReader(lower, upper, within(self.estimates(), lower, upper)),
             scale=self._scale,
-            known=bool(settings["known_rewards"]),
-            fixed=bool(settings["fixed_rewards"]),
+            told=bool(settings["told"]),
         )
 
 
@@ -160,20 +158,17 @@ class _Reader:
     Attributes:
         root: reads those.
         scale: the units.
-        known: whether the model revealed the mean reward.
-        fixed: whether one visit reveals it.
+        told: whether one visit reveals a reward.
     """
 
     root: RootReader
     scale: Scale
-    known: bool
-    fixed: bool
+    told: bool
 
     def __call__(self, pair: Any, offered: Sequence[int]) -> Evidence:
         scale, n, total = self.scale, int(pair["n"]), float(pair["reward"])
-        told = self.known or (self.fixed and n > 0)
-        reward = scale.low + scale.width * (total if told else total / n) if told or n > 0 else None
-        interval = (reward, reward) if told and reward is not None else None
+        reward = None if n == 0 else scale.low + scale.width * (total if self.told else total / n)
+        interval = (reward, reward) if self.told and reward is not None else None
         value = None
         if n > 0:
             rest = scale.low * float(scale.sigma[-len(offered)])

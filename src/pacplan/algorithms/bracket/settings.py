@@ -59,7 +59,7 @@ def setup_of(planner: Any, model: Model, horizon: int, gap: float, actions: int)
     """
     gamma, value_range = planner.gamma, planner.value_range or ANYTHING
     successors = 1 if planner.transitions == "deterministic" else model.successors or math.inf
-    learns = successors > 1 and planner.transitions == "unknown"
+    learns = successors > 1
     # Where the last step leads does not matter.
     depths = horizon - 1 if learns else 0
     scale = scale_of(model.reward_range, model.may_end, gamma, horizon)
@@ -141,15 +141,10 @@ def _share_below(settings: NDArray[Any], shares: Shares, actions: int) -> None:
 def _declare(settings: NDArray[Any], planner: Any, gap: float, horizon: int) -> None:
     """Note what was declared, and what follows from it."""
     settings["value_goal"], settings["guided"] = planner.goal == "value", planner.policy is not None
-    settings["told"] = planner.rewards != "unknown"
-    settings["fixed_rewards"] = fixed = planner.rewards == "deterministic"
-    settings["known_rewards"] = planner.rewards == "known"
-    # A range that returns lie in need not hold for sums of means.
-    settings["pays_means"] = means = planner.rewards == "known" and planner.value_range is None
-    settings["known_transitions"] = planner.transitions == "known"
+    settings["told"] = told = planner.rewards == "deterministic"
     settings["cut"] = constants.CUT if gap > 0.0 else constants.ANYTIME_CUT
     settings["go_on"] = go_on = planner.gamma**constants.ROULETTE_POWER
-    called = horizon - int(fixed or means)
+    called = horizon - int(told)
     rounds = (max(h + 1 - constants.ROULETTE_DEPTH, 0) for h in range(called))
     cost = constants.EXPLOIT_COST if planner.goal == "value" else constants.JOINT_EXPLOIT_COST
     settings["exploit_cost"] = cost * math.fsum(go_on**k for k in rounds)

@@ -33,7 +33,6 @@ STATE = np.dtype(
     [
         ("first", np.int64),
         ("actions", np.int64),
-        ("told", np.bool_),  # whether the rewards of its actions are known
     ],
     align=True,
 )
@@ -135,16 +134,6 @@ def find_place(search: Any, state: int, actions: int) -> int:
 
 
 @inlined
-def tell(pool: Pool, place: int, action: int, reward: float) -> None:
-    """Let the pool know the mean reward of an action; all of a state are told together."""
-    if place != NONE:
-        pool.states[place].told = True
-        pair = pool.pairs[pool.states[place].first + action]
-        if pair.n == 0:
-            pair.reward = reward
-
-
-@inlined
 def record(pool: Pool, place: int, action: int, reward: float, after: int) -> None:
     """Count a draw of a state and action; `after` is a place, ENDED, or NONE if it is not pooled."""
     if place == NONE:
@@ -179,8 +168,6 @@ def pooled_value(search: Any, place: int, action: int, k: int) -> float:
     pair = pool.pairs[pool.states[place].first + action]
     if pair.n == 0:
         value = steps.prior[k]
-        if pool.states[place].told:
-            value = pair.reward + gamma * steps.prior[k - 1]
         return float(value if pool.guesses.shape[1] == 0 else min(value, pool.guesses[place, k]))
     after = 0.0
     at = pair.outcome

@@ -9,14 +9,13 @@ from pacplan.bounds.product import log_stake, penalised_max
 from pacplan.bounds.simplex import ball_max
 from pacplan.compiled.jit import called, inlined
 from pacplan.engine.tree import NONE, TreeArrays
-from pacplan.models import handles
 
 
 @inlined
 def says_nothing(search: Any, link: int) -> bool:
     """Whether a call of a pair at the last step would tell nothing, since its reward is revealed."""
     settings = search.settings[0]
-    return bool(settings.pays_means or (settings.fixed_rewards and search.tree.pairs[link].n > 0))
+    return bool(settings.told and search.tree.pairs[link].n > 0)
 
 
 @inlined
@@ -140,23 +139,6 @@ def _second_maximum(search: Any, at: int, link: int, h: int, top: float, seen: i
 
 
 @inlined
-def _known_expectation(search: Any, model: Any, at: int, link: int, h: int) -> float:
-    """p.f by the model's own probabilities."""
-    tree = search.tree
-    state, action = tree.nodes[at].state, tree.pairs[link].action
-    expected = 0.0
-    left = 1.0
-    outcome = tree.pairs[link].child
-    while outcome != NONE:
-        node = tree.nodes[outcome]
-        p = handles.probability(model, state, action, h, node.state, node.actions == 0)
-        expected += p * node.upper
-        left -= p
-        outcome = node.sibling
-    return float(expected + max(left, 0.0) * search.levels[h + 1].span)
-
-
-@inlined
 def _with_evidence_below(tree: TreeArrays, link: int, evidence: float) -> float:
     """The evidence on a pair, plus the average evidence below it."""
     pair = tree.pairs[link]
@@ -186,9 +168,7 @@ def refresh_pair(
         found, evidence = _first_maximum(search, link, h, penalty, renewed)
         # If the reward is told, the bets are on 1 - d.
         value += found - (1.0 if settings.told else 0.0)
-    if next_matters and settings.known_transitions:
-        value += settings.gamma * _known_expectation(search, model, at, link, h)
-    elif next_matters:
+    if next_matters:
         top, seen = best_outcome(search, link, h, np.inf)
         value += settings.gamma * top
         if random_next:
