@@ -187,6 +187,33 @@ def test_references_into_what_changes_late_are_kept():
             assert (observation, ended) == (expected, over)
 
 
+class Turning(Memory):
+    """Refers to one of two things that stay the same, and asks which one it is."""
+
+    def __init__(self):
+        self.red, self.blue = {"name": "red"}, {"name": "blue"}
+
+    def reset(self, **options):
+        self.turn = self.red
+        return super().reset(**options)
+
+    def step(self, action):
+        paid = float(self.turn is self.red)
+        self.turn = self.blue if self.turn is self.red else self.red
+        _, _, over, cut, info = super().step(action)
+        return 0, paid, over, cut, info
+
+
+def test_references_to_what_stays_the_same_are_kept():
+    env = started(Turning())
+    model = pacplan.from_gymnasium(env, **PROMISES)
+    rng = np.random.default_rng(0)
+    state, paid, _ = model.step(model.initial_state(), 0, rng)
+    env.step(0)
+    assert (paid, model.step(state, 0, rng)[1]) == (1.0, 0.0)
+    assert model.initial_state() == state and model.step(model.initial_state(), 0, rng)[1] == 0.0
+
+
 class Clocked(Memory):
     """Carries a count that matters to nobody."""
 

@@ -271,7 +271,9 @@ class EnvCopy:
         saved = [part.saved(part.layer.__dict__, same) for part, same in self._parts_and_tests]
         if without:
             named = by_name(saved, self.names)
-            saved = [{n: v for n, v in own.items() if n not in without} for own in named]
+            missing = [[] if isinstance(found, tuple) else found[1] for found in saved]
+            kept = [{n: v for n, v in own.items() if n not in without} for own in named]
+            saved = list(zip(kept, missing, strict=True))
         if self._save is not None:
             saved.append(self._save(self.layers[-1]))
         return self._dumped(saved)
@@ -282,12 +284,17 @@ class EnvCopy:
         saved: list[Any] = []
         live = layers_of(env, time_limit=self._time_limit)
         for i, (layer, part) in enumerate(zip(live, self._parts, strict=False)):
-            found = without_windows(vars(layer))
+            found, theirs = without_windows(vars(layer)), {}
             for name, value in part.fixed.items():
                 ours = isinstance(value, GENERATORS) or name in ("env", "render_mode")
                 if ours or (name == "_np_random_seed" and name not in found):
                     found[name] = value
-            saved.append(part.saved(found, partial(self._same, i, also=also)))
+                elif name in found and self._same(i, name, found[name], also):
+                    if type(value) not in ATOMIC:
+                        theirs[id(found[name])] = self._pickles.number_of(value)
+                    found[name] = value
+            also |= theirs  # What refers to theirs is to refer to ours.
+            saved.append(part.saved(found, lambda name, value, own=part.fixed: value is own[name]))
         if self._save is not None:
             saved.append(self._save(live[-1]))
         return self._dumped(saved, also)

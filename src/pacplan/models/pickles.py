@@ -78,7 +78,6 @@ class Pickles:
         self._numbers = {id(thing): i for i, thing in enumerate(self._objects)}
         self._numbers |= {id(_generator): 2, id(_referred): 3}
         self._found: dict[int, Any] = {}
-        self.sorted_sets: dict[int, _Sorted] = {}  # of the pickle under way
         self.generators: dict[type, Any] = {} if generators is None else generators
 
     def number_of(self, reference: Any) -> int:
@@ -102,8 +101,6 @@ class Pickles:
         except Exception as error:
             pass_on(error)
             raise UnpicklableError(f"{type(error).__name__}: {error}") from error
-        finally:
-            self.sorted_sets.clear()
         return file.getvalue()
 
     def loads(self, data: bytes) -> Any:
@@ -134,6 +131,8 @@ class _Readable:
 
 
 class _Pickler(pickle.Pickler):
+    _sets: "dict[int, _Sorted] | None" = None
+
     def __init__(
         self, file: io.BytesIO, numbers: dict[int, int], values_only: bool, pickles: Pickles
     ) -> None:
@@ -146,7 +145,8 @@ class _Pickler(pickle.Pickler):
         if kind is str:
             return sys.intern(thing)
         if kind in _SETS:
-            return (self._pickles.sorted_sets.setdefault(id(thing), _Sorted(thing)),)
+            self._sets = {} if self._sets is None else self._sets
+            return (self._sets.setdefault(id(thing), _Sorted(thing)),)
         return self._numbers.get(id(thing))
 
     def reducer_override(self, thing: Any) -> Any:
