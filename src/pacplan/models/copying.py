@@ -116,6 +116,10 @@ class _Part(NamedTuple):
             return tuple(map(now.__getitem__, self.changing))
         return [differing, missing]
 
+    def is_ours(self, name: str, value: Any) -> bool:
+        """Whether this is the very thing that an attribute always holds."""
+        return value is self.fixed[name]
+
     def restore(self, saved: Any) -> None:
         """Put back what was saved: the whole dictionary, so that what a step has added is gone."""
         if isinstance(saved, tuple):
@@ -294,7 +298,7 @@ class EnvCopy:
                         theirs[id(found[name])] = self._pickles.number_of(value)
                     found[name] = value
             also |= theirs  # What refers to theirs is to refer to ours.
-            saved.append(part.saved(found, lambda name, value, own=part.fixed: value is own[name]))
+            saved.append(part.saved(found, part.is_ours))
         if self._save is not None:
             saved.append(self._save(live[-1]))
         return self._dumped(saved, also)
