@@ -1,11 +1,10 @@
 """Single calls on a Dask cluster, by an actor at each worker.
 
 A task for each call would cost Dask's scheduler up to a millisecond, and tens of them until the outcome
-is there. An actor takes the calls of the same moment in one message, and its scheduler but passes them
-on; not even that if the client was made with `direct_to_workers=True`.
+is there. An actor takes the calls of the same moment in one message.
 
-A worker that is lost takes the calls with it that it had in hand: their futures say so. What comes
-later finds its way to the others, and to workers that have joined meanwhile.
+If a worker is lost, the futures of the calls that it had in hand say so. What comes later goes to the
+others, and to workers that have joined meanwhile.
 """
 
 import asyncio
@@ -57,20 +56,13 @@ class Caller:
 
 
 class _Worker:
-    """A worker, as it is seen from here.
-
-    Attributes:
-        threads: how many calls it makes at a time.
-        actor: its `Caller`, once it is there.
-        in_hand: the calls that it was given, by number, and when.
-        asked: how often it is being asked for outcomes.
-    """
+    """A worker, as it is seen from here."""
 
     def __init__(self, threads: int) -> None:
-        self.threads = max(1, threads)
-        self.actor: Any = None
-        self.in_hand: dict[int, tuple[Future[Any], float]] = {}
-        self.asked = 0
+        self.threads = max(1, threads)  # calls that it makes at a time
+        self.actor: Any = None  # its `Caller`, once it is there
+        self.in_hand: dict[int, tuple[Future[Any], float]] = {}  # its calls by number, and since when
+        self.asked = 0  # how often it is being asked for outcomes
 
     @property
     def load(self) -> float:
@@ -82,11 +74,7 @@ class Actors(Executor):
     """The workers of a Dask cluster, as an executor of one function's calls.
 
     Use it in a `with` statement. `submit` may come from one thread; all else happens in the thread of
-    the client's event loop.
-
-    Args:
-        client: of the cluster.
-        job: what is called; it travels to each worker once.
+    the client's event loop. The `job`, which is called, travels to each worker once.
     """
 
     def __init__(self, client: Any, job: bytes) -> None:

@@ -46,12 +46,7 @@ class InProcess(Executor):
 
 @contextmanager
 def thread_pool(workers: int, interrupt: Interrupt) -> Iterator[Executor]:
-    """A pool of threads that do not outlive the context, however it is left.
-
-    Args:
-        workers: how many.
-        interrupt: end the plans of the threads.
-    """
+    """A pool of threads that do not outlive the context. `interrupt` ends their plans."""
     pool = ThreadPoolExecutor(workers, "pacplan", initializer=enclosed_by, initargs=(interrupt,))
     # The C library then keeps the memory that a plan gives back for the next one. Otherwise the system
     # clears every page anew: a fifth of the time of a plan with a tree of some megabytes.
@@ -77,9 +72,8 @@ def process_pool(
 
     Args:
         workers: how many.
-        interrupt: end the plans of the processes; None: nothing does.
-        job: what `sendable` has made of a function; it travels to each process once, and what is
-            submitted calls it by `run_installed`.
+        interrupt: ends their plans.
+        job: a function, pickled by `sendable`, that each process gets once: see `run_installed`.
     """
     # Nothing is written to either of them: all processes see when our end is closed.
     lifeline, ours = Pipe(duplex=False)
@@ -203,8 +197,7 @@ class Workers(NamedTuple):
     """Who does the work.
 
     Attributes:
-        at_once: how much of it is done at a time; None: what the executor has workers for, if it says
-            so, or one per core.
+        at_once: how much at a time; None: what the executor has workers for, or one per core.
         executor: the user's own executor, or Dask client; None: threads or processes of ours.
     """
 
@@ -250,38 +243,27 @@ class Workers(NamedTuple):
         return getattr(self.executor, "_max_workers", None)
 
 
-class Team(NamedTuple):
-    """Who does a job, ready.
+class Pool(NamedTuple):
+    """An executor, and what it is to call with the arguments of a job."""
 
-    Attributes:
-        pool: what computes.
-        call: what it is to call with the arguments of the job: a function, and arguments before them.
-        hears: whether what is under way ends when Ctrl-C is pressed.
-    """
-
-    pool: Any
-    call: tuple[Any, ...]
-    hears: bool = True
+    executor: Any
+    call: tuple[Any, ...]  # a function, and arguments before those of the job
+    hears: bool = True  # whether what is under way ends when Ctrl-C is pressed
 
 
-def user_executor(executor: Any, job: Callable[..., Any]) -> Team:
+def user_executor(executor: Any, job: Callable[..., Any]) -> Pool:
     """The user's own executor, or Dask client, to which the job travels once."""
     if not hasattr(executor, "get_executor"):
-        return Team(executor, (job,), hears=False)
+        return Pool(executor, (job,), hears=False)
     sent = executor.scatter(job, broadcast=True, hash=False)
-    return Team(executor.get_executor(pure=False), (operator.call, sent), hears=False)
+    return Pool(executor.get_executor(pure=False), (operator.call, sent), hears=False)
 
 
 def sendable(job: Any, what: str, other: str = "") -> bytes:
     """What can be sent to other processes: functions that cannot be imported there go by value.
 
-    Args:
-        job: what is to be sent.
-        what: it consists of, in words.
-        other: what else the user may do if it cannot.
-
     Raises:
-        TypeError: it cannot.
+        TypeError: it cannot; `what` it consists of, and what `other` way there is, are in words.
     """
     try:
         sent: bytes = cloudpickle.dumps(job)
@@ -301,11 +283,7 @@ def sent_model(job: Any) -> bytes:
 
 @contextmanager
 def here_or_in_processes(workers: int, job: Any, what: str) -> Iterator[Executor]:
-    """Processes to which a job can be sent, or this one if one is enough.
-
-    Raises:
-        TypeError: it cannot be sent; `what` says in words what it consists of.
-    """
+    """Processes to which a job can be sent, or this one if one is enough. Raises as `sendable`."""
     if workers == 1:
         yield InProcess()
         return

@@ -20,7 +20,7 @@ from pacplan.engine.seeds import Seed, seed_sequence
 from pacplan.parallel.batches import as_computed
 from pacplan.parallel.pools import (
     InProcess,
-    Team,
+    Pool,
     Workers,
     portable,
     process_pool,
@@ -217,20 +217,20 @@ def _outcomes(
     """
     interrupt, failures = Interrupt(), list[Exception]()
     with (
-        _team(job, workers, compiled, raises, interrupt) as team,
+        _pool(job, workers, compiled, raises, interrupt) as pool,
         bar(total or 0, 0, "plans", show=total is not None) as advance,
         closing(
             as_computed(
-                team.pool,
-                team.call,
+                pool.executor,
+                pool.call,
                 _read(tasks, interrupt, failures),
                 _AHEAD * workers.number,
                 in_order=True,
-                given_up=lambda: interrupt.requested and not team.hears,
+                given_up=lambda: interrupt.requested and not pool.hears,
             )
         ) as futures,
     ):
-        _end_before(type(team.pool).__name__)
+        _end_before(type(pool.executor).__name__)
         while True:
             with interrupts(raises, interrupt.request):
                 future = next(futures, None)
@@ -262,9 +262,9 @@ def _read(tasks: Iterator[_Task], interrupt: Interrupt, failures: list[Exception
 
 
 @contextmanager
-def _team(
+def _pool(
     job: _Job, workers: Workers, compiled: bool, raises: bool, interrupt: Interrupt
-) -> Iterator[Team]:
+) -> Iterator[Pool]:
     """Who does the job: the user's executor, this thread, or threads or processes of our own."""
     count = workers.number
     if workers.executor is not None:
@@ -272,13 +272,13 @@ def _team(
     elif count == 1:
         if raises:
             job = replace(job, decide=partial(job.decide, on_interrupt="raise"))
-        yield Team(InProcess(), (job,))
+        yield Pool(InProcess(), (job,))
     elif compiled:
         with thread_pool(count, interrupt) as threads:
-            yield Team(threads, (job,))
+            yield Pool(threads, (job,))
     else:
         with process_pool(count, interrupt, sent_model(job)) as processes:
-            yield Team(processes, (run_installed,))
+            yield Pool(processes, (run_installed,))
 
 
 def _result(future: Future[Plan | Exception | None]) -> Plan | Exception | None:
