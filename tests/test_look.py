@@ -71,18 +71,12 @@ def test_continuous_noise():
     assert not (seen.successors_recur or seen.states_recur)
 
 
-def test_nothing_random():
+def test_nothing_random_and_only_rewards():
     seen = look(pacplan.Simulator(count, actions=2), 0, 8, seed())
-    assert seen.varied == 0
-    assert seen.recurred == seen.again > 0
+    assert seen.varied == 0 and seen.recurred == seen.again > 0
     assert 1 < seen.states <= 9 and seen.states_recur
-
-
-def test_only_rewards_vary():
-    def step(state, action, rng):
-        return state, rng.random(), False
-
-    seen = look(pacplan.Simulator(step, actions=1), 0, 8, seed())
+    model = pacplan.Simulator(lambda s, a, rng: (s, rng.random(), False), actions=1)
+    seen = look(model, 0, 8, seed())
     assert seen.varied == seen.recurred == seen.again == seen.calls - 1
 
 
@@ -139,22 +133,17 @@ def test_its_calls_are_bounded(actions, horizon):
 
 
 def test_a_seed_decides_everything():
-    model = pacplan.Simulator(drift, actions=2)
     drawn = []
 
     def step(state, action, rng):
         drawn.append(drift(state, action, rng))
         return drawn[-1]
 
-    watched = pacplan.Simulator(step, actions=2)
-    assert look(watched, 0.0, 8, seed(1)) == look(model, 0.0, 8, seed(1))
-    first = list(drawn)
-    drawn.clear()
-    look(watched, 0.0, 8, seed(1))
-    assert drawn == first
-    drawn.clear()
-    look(watched, 0.0, 8, seed(2))
-    assert drawn != first
+    model, made = pacplan.Simulator(step, actions=2), []
+    for number in (1, 1, 2):
+        drawn.clear()
+        made.append((look(model, 0.0, 8, seed(number)), list(drawn)))
+    assert made[0] == made[1] and made[0][1] != made[2][1]
 
 
 @pytest.mark.parametrize(("seconds", "calls"), [(2.5, 4), (0.5, 2), (0.0, 2), (None, 88)])

@@ -28,7 +28,6 @@ class Decision:
         plan: the plan, without its tree.
         delta: probability with which the plan's guarantee may fail; None for planners without one.
         age: number of earlier decisions that the tree was grown for; 0: it was new.
-        reused_nodes: number of nodes that the search began with.
         reused_samples: number of earlier calls to the model that it began with.
     """
 
@@ -37,7 +36,6 @@ class Decision:
     plan: Plan
     delta: float | None
     age: int
-    reused_nodes: int
     reused_samples: int
 
     def _repr_html_(self) -> str:
@@ -179,7 +177,6 @@ class Agent:
                 plan=replace(plan, tree=None, policy=None),
                 delta=delta,
                 age=0 if kept is None else self.history[-1].age + 1,
-                reused_nodes=0 if kept is None else len(kept),
                 reused_samples=0 if kept is None else int(kept.pairs["n"].sum()),
             )
         )

@@ -34,7 +34,7 @@ def plan(
         delta: probability with which the guarantee may fail.
         gamma: discount; games have none.
         options: settings of `Auto`: `horizon=`, `value_range=`, `value_bounds=`, `policy=`, `value=`,
-            `rewards=`, `transitions=`, `merge=`, `sample=` and those of the planner; and arguments of
+            `rewards=`, `transitions=`, `sample=` and those of the planner; and arguments of
             `Planner.plan`: `seed=`, `budget=`, `time_limit=`, `progress=`, `callback=`,
             `memory_limit=`, `on_interrupt=`, `checkpoint=`, `every=`, `workers=`, `executor=`.
 

@@ -141,7 +141,7 @@ def test_what_no_code_repeats_is_said(tmp_path):
     agent.act(0)
     reached = next(agent._tree.outcomes(next(agent._tree.tried(0)))).state
     agent.act(reached)
-    if agent.history[-1].reused_nodes:
+    if agent.history[-1].reused_samples:
         text = agent.history[-1].plan.to_html(tmp_path / "plan.html").read_text("utf-8")
         assert "tree of an earlier decision" in text
 
