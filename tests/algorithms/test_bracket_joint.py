@@ -37,7 +37,7 @@ def gaps_too_small(kind, runs, lens, *, delta, budget=1000, seed=0):
                 loss = search.losses(b)[best]
                 failed |= loss < q[best] - q[b] - 1e-9
                 apart = search.root["upper"][best] - arm["lower"]
-                helped |= loss < search._scale.width * apart - 1e-9
+                helped |= loss < search.units[1] * apart - 1e-9
         wrong += failed
         counts += helped
     return wrong, counts
@@ -66,8 +66,8 @@ def test_joint_bounds_hold_in_thousands_of_runs(lens, kind, delta):
 
 def wealth_at(search, arm, q, lower):
     """X_b and E_b: what both accounts have at the lowest point above Q(b), or so many below it."""
-    rules, scale = search.arrays["settings"][0], search._scale
-    value = (q - scale.in_units(0.0)) / scale.width - arm["floor"]
+    rules, (low, width) = search.arrays["settings"][0], search.units
+    value = (q - low) / width - arm["floor"]
     assert value >= -1e-9, "no account bets below what its action is worth"
     exploit, forced = rules["given"], 1.0
     # (Rounded, the last point may be the largest value.)

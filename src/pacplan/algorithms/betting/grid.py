@@ -1,7 +1,7 @@
 """The grid of values on which bets prove bounds, in units in which a step pays between 0 and 1."""
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,25 +19,15 @@ _FINE = 1.0 / 64.0  # part of the range of values that stands for epsilon = 0
 _FINEST = 1e5  # largest range of values relative to epsilon: the grid must fit into memory
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Points at equal distances.
+class Grid(NamedTuple):
+    """Points at equal distances."""
 
-    Attributes:
-        resolution: epsilon, or what stands for it.
-        step: from point to point.
-        stride: steps of it in one step of the coarser grid of forced bets.
-        points: how many there are.
-        forced_points: how many there are of the coarser grid.
-        fractions: how many fractions of the wealth forced bets stake.
-    """
-
-    resolution: float
-    step: float
-    stride: int
+    resolution: float  # epsilon, or what stands for it
+    step: float  # from point to point
+    stride: int  # steps of it in one step of the coarser grid of forced bets
     points: int
-    forced_points: int
-    fractions: int
+    forced_points: int  # of the coarser grid
+    fractions: int  # of the wealth that forced bets stake
 
     def accounts(self, rows: int) -> NDArray[np.float64]:
         """Room for the wealth of so many accounts, by point and bettor."""

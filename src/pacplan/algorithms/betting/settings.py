@@ -1,8 +1,7 @@
 """What bets depend on, and the units in which they are made: a step pays between 0 and 1."""
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,28 +37,22 @@ ANYTHING = (-math.inf, math.inf)
 """The range of returns of which nothing is known."""
 
 
-@dataclass(frozen=True, eq=False)
-class Scale:
-    """Units in which a step pays between 0 and 1 (docs/bracket.md, "Units").
+class Scale(NamedTuple):
+    """Units in which a step pays between 0 and 1 (docs/bracket.md, "Units")."""
 
-    Attributes:
-        low: what 0 stands for, in the user's units.
-        width: what 1 stands for, minus that.
-        sigma: 1 + gamma + ... + gamma^(k-1), by k, up to the horizon.
-    """
-
-    low: float
-    width: float
-    sigma: NDArray[np.float64]
+    low: float  # what 0 stands for, in the user's units
+    width: float  # what 1 stands for, minus that
+    sigma: NDArray[np.float64]  # 1 + gamma + ... + gamma^(k-1), by k, up to the horizon
 
     @property
     def span(self) -> float:
         """The largest value of all steps."""
         return float(self.sigma[-1])
 
-    def in_units(self, scaled: Any) -> Any:
-        """Values of all steps in the user's units."""
-        return self.low * self.sigma[-1] + self.width * scaled
+    @property
+    def units(self) -> tuple[float, float]:
+        """What values of all steps are made of, in the user's units: that of 0, and the width."""
+        return self.low * self.span, self.width
 
 
 def scale_of(reward_range: tuple[float, float], may_end: bool, gamma: float, horizon: int) -> Scale:

@@ -109,7 +109,7 @@ def settle(
         node.estimate = node.upper = steps.ended[left]
         return CHUNK_DONE
     node.place = find_place(search, node.state, node.actions)
-    if settings.shares:
+    if settings.least_count > 0:
         # log(1/w), w = w(at) / (rank (rank + 1)).
         node.price = tree.nodes[at].price + log(rank * (rank + 1.0))
     status = _cap(search, model, child, h + 1)

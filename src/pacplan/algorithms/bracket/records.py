@@ -95,7 +95,6 @@ SETTINGS = np.dtype(
         ("most_actions", np.int64),  # of a state; if that is not known, what there is room for
         ("told", np.bool_),  # whether one visit reveals a pair's reward
         ("learns", np.bool_),  # whether transitions must be learnt
-        ("shares", np.bool_),  # whether nodes have shares by the order in which they are found
         ("same_actions", np.bool_),
         ("value_goal", np.bool_),
         ("guided", np.bool_),  # whether the user gave a policy

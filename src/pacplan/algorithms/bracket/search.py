@@ -52,7 +52,7 @@ class BracketSearch(KernelSearch):
         self.target = gap if planner.goal == "action" else None
         setup = setup_of(planner, model, horizon, gap, actions)
         self._scale = setup.scale
-        self.units = setup.scale.in_units(0.0), setup.scale.width
+        self.units = setup.scale.units
         settings, self.root = setup.settings, np.zeros(actions, ARM)
         most = max(actions, model.max_actions or EXPECTED_ACTIONS)
         settings["most_actions"], settings["same_actions"] = most, model.same_actions

@@ -4,7 +4,6 @@ In units in which a step pays between 0 and 1 (docs/bracket.md, "Units").
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,29 +25,17 @@ from pacplan.bounds.product import opening, scales
 from pacplan.models.protocol import Model
 
 
-@dataclass(frozen=True, eq=False)
-class Setup:
-    """What a search starts from.
+class Setup(NamedTuple):
+    """What a search starts from."""
 
-    Attributes:
-        scale: the units.
-        grid: of the bounds from below.
-        settings: one record of `SETTINGS`.
-        levels: records of `LEVEL`.
-        steps: records of `STEPS`.
-        stakes: stakes[h, j] is a_j.
-        opening: what each S_j starts from.
-        moments: moments[action, q], records of `MOMENTS`.
-    """
-
-    scale: Scale
-    grid: Grid
-    settings: NDArray[Any]
-    levels: NDArray[Any]
-    steps: NDArray[Any]
-    stakes: NDArray[np.float64]
-    opening: NDArray[np.float64]
-    moments: NDArray[Any]
+    scale: Scale  # the units
+    grid: Grid  # of the bounds from below
+    settings: NDArray[Any]  # one record of SETTINGS
+    levels: NDArray[Any]  # records of LEVEL
+    steps: NDArray[Any]  # records of STEPS
+    stakes: NDArray[np.float64]  # stakes[h, j]: a_j
+    opening: NDArray[np.float64]  # what each S_j starts from
+    moments: NDArray[Any]  # moments[action, q], records of MOMENTS
 
 
 def setup_of(planner: Any, model: Model, horizon: int, gap: float, actions: int) -> Setup:
@@ -70,7 +57,7 @@ def setup_of(planner: Any, model: Model, horizon: int, gap: float, actions: int)
     )
     settings["learns"], settings["most_value"] = learns, value_range[1]
     _declare(settings, planner, gap, horizon)
-    _predict(settings, successors, depths > 0)
+    _predict(settings, successors)
     shares = shares_of(planner, depths > 0)
     _share_below(settings, shares, actions)
     levels = _levels(gamma, horizon, grid.resolution)
@@ -150,10 +137,10 @@ def _declare(settings: NDArray[Any], planner: Any, gap: float, horizon: int) -> 
     settings["exploit_cost"] = cost * math.fsum(go_on**k for k in rounds)
 
 
-def _predict(settings: NDArray[Any], successors: float, learns: bool) -> None:
+def _predict(settings: NDArray[Any], successors: float) -> None:
     """How outcomes are predicted: as one out of B, or as one seen before or new."""
     unknown = math.isinf(successors)
-    settings["least_count"], settings["shares"] = unknown, learns and unknown
+    settings["least_count"] = unknown
     if unknown:
         settings["discount"] = settings["fresher"] = constants.DISCOUNT
         settings["strength"] = settings["fresh"] = constants.STRENGTH

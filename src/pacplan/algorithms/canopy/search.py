@@ -60,7 +60,7 @@ class CanopySearch(KernelSearch):
         self.target = planner.gap_for(model, horizon)
         setup = setup_of(planner, model, horizon, self.target)
         scale, grid = setup.scale, setup.grid
-        self.units = scale.in_units(0.0), scale.width
+        self.units = scale.units
         self.root, task = np.zeros(actions, ARM), np.zeros(1, TASK)
         self.root["upper"] = scale.span
         task["policy"] = planner.policy is not None

@@ -1,7 +1,6 @@
 """What a Canopy search starts from, before its first call: units, shares of delta, first statistics."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,21 +25,13 @@ from pacplan.algorithms.canopy.records import LEVEL, SETTINGS
 from pacplan.models.protocol import Model
 
 
-@dataclass(frozen=True, eq=False)
-class Setup:
-    """What a search starts from.
+class Setup(NamedTuple):
+    """What a search starts from."""
 
-    Attributes:
-        scale: the units.
-        settings: one record of `SETTINGS`.
-        levels: records of `LEVEL`.
-        grid: of the bounds.
-    """
-
-    scale: Scale
-    settings: NDArray[Any]
-    levels: NDArray[Any]
-    grid: Grid
+    scale: Scale  # the units
+    settings: NDArray[Any]  # one record of SETTINGS
+    levels: NDArray[Any]  # records of LEVEL
+    grid: Grid  # of the bounds
 
 
 def setup_of(planner: Any, model: Model, horizon: int, gap: float) -> Setup:
