@@ -3,6 +3,7 @@
 import math
 import time
 from collections import defaultdict
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,8 @@ class PythonSession(Session):
         labels: dict[int, tuple[Any, ...]] | None = {}
         if not callable(self._actions):
             everywhere = self._actions
-            labels = defaultdict(lambda: everywhere) if isinstance(everywhere, tuple) else None
+            # The tree of a plan keeps them, and is pickled.
+            labels = defaultdict(partial(tuple, everywhere)) if isinstance(everywhere, tuple) else None
         super().__init__(handles.handle_of(python=python), labels)
 
     # What kernels ask.
