@@ -1,6 +1,5 @@
 """Every finite space of actions is listed, and a plan's action is what the environment takes."""
 
-import itertools
 
 import gymnasium
 import numpy as np
@@ -72,24 +71,6 @@ def test_plans_in_a_space_of_dictionaries():
     assert env.place == 3
     # What the environment did with it has not changed the model.
     assert len(model.actions(model.initial_state())[7]) == 2
-
-
-def test_an_agent_keeps_its_tree_in_a_space_of_arrays():
-    class Switches(Walk):
-        action_space = spaces.MultiBinary(2)
-
-        def move(self, action):
-            return int(action[0]) - int(action[1])
-
-    env = started(Switches())
-    model = pacplan.from_gymnasium(env, successors=1, reward_range=(0, 1))
-    planner = pacplan.UCT(gamma=0.9, horizon=4)
-    agent = pacplan.Agent(planner, model, budget=400, reuse=True, seed=0)
-    for _ in range(3):
-        action = agent.act()
-        assert isinstance(action, np.ndarray) and action.dtype == np.int8
-        env.step(action)
-    assert env.place == 5 and agent.history[-1].age > 0
 
 
 def test_actions_of_a_continuous_space_are_listed():
@@ -182,19 +163,6 @@ def test_a_key_must_tell_apart_states_with_other_actions():
     offered = lambda env: ["a", "b"] if env.steps % 2 else ["c", "d"]  # noqa: E731
     with pytest.raises(pacplan.BrokenPromiseError, match=r"they offer the actions \['c', 'd'\] and"):
         pacplan.from_gymnasium(started(Shifting()), actions=offered, key="observation", **WALK)
-
-
-def test_simulators_take_any_objects_as_actions():
-    moves = [np.array([0, 1]), {"stay": True}, [1, 0]]
-
-    def step(state, action, rng):
-        return state + 1, float(isinstance(action, dict)), state >= 3
-
-    model = pacplan.Simulator(step, actions=moves, successors=1, initial=0)
-    plan = pacplan.UCT(gamma=0.9, horizon=3).plan(model, seed=0, budget=300)
-    assert plan.action is moves[1]
-    for one, other in itertools.combinations(range(3), 2):
-        assert plan.actions[one] is not plan.actions[other]
 
 
 def test_classic_environments():

@@ -226,14 +226,6 @@ def test_ends_of_the_reward_range(ends):
         refused(lambda r=reward: TabularMDP(P, np.full((2, 3), r), reward_range=ends), "reward_range")
 
 
-@pytest.mark.parametrize("ends", EDGES, ids=str)
-def test_bernoulli_rewards_stay_in_their_range(ends):
-    model = TabularMDP(P, np.full((2, 3), ends[1]), noise="bernoulli", reward_range=ends)
-    rng = np.random.default_rng(0)
-    paid = [model.step(0, 0, rng)[1] for _ in range(50)]
-    assert paid == pytest.approx([ends[1]] * 50, abs=1e-9 * (ends[1] - ends[0]))
-
-
 RAISED = [
     OwnError("what", 7),
     TypeError("type"),
@@ -274,19 +266,3 @@ def test_what_a_simulator_raises_comes_through(error, where):
     first = planner.plan(model, 0, seed=0, budget=300)
     fresh = MDPGapE(**SETTINGS, transitions="deterministic")
     assert first.action == fresh.plan(model, 0, seed=0, budget=300).action
-
-
-def test_step_of_the_wrong_arity():
-    with pytest.raises(TypeError, match="positional argument"):
-        plan_drawn(lambda s, a: (s, 0.5, False))
-
-
-def test_callback_that_raises():
-    error = OwnError("callback", 1)
-
-    def callback(snapshot):
-        raise error
-
-    with pytest.raises(OwnError) as caught:
-        PLANNER.plan(Counting().model, seed=0, callback=callback)
-    assert caught.value is error

@@ -244,16 +244,6 @@ def test_deterministic_steps_lead_to_the_same_state():
     assert agent.history[-1].age == 1
 
 
-def test_same_seed_same_plan():
-    model = pacplan.from_gymnasium(recorded(LockedLake), **LAKE)
-
-    def answer(seed):
-        plan = pacplan.UCT(gamma=0.9, horizon=6).plan(model, seed=seed, budget=500)
-        return plan.episodes, len(plan.tree), plan.calls.tolist()
-
-    assert answer(1) == answer(1) != answer(2)
-
-
 def test_a_plan_can_be_resumed(tmp_path):
     env = recorded(LockedLake)
     model = pacplan.from_gymnasium(env, **LAKE)
