@@ -1,6 +1,5 @@
 """Every finite space of actions is listed, and a plan's action is what the environment takes."""
 
-
 import gymnasium
 import numpy as np
 import pytest
