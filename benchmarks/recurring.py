@@ -292,9 +292,7 @@ def plans(case: Case, epsilon: float, told: bool, options: Any) -> str:
     exact = pacplan.ValueIteration(epsilon=0.0, gamma=case.gamma, horizon=horizon)
     truth = exact.plan(problem.exact(), problem.root).values
     model = problem.sampled(told)
-    make = {"atlas": pacplan.Atlas, "bracket": pacplan.Bracket}[options.planner]
-    settings: dict[str, Any] = dict(epsilon=epsilon, delta=DELTA, gamma=case.gamma, **case.settings)
-    planner = make(**settings)
+    planner = pacplan.Atlas(epsilon=epsilon, delta=DELTA, gamma=case.gamma, **case.settings)
     planner.plan(model, problem.root, seed=0, budget=1000)  # Compiles.
     calls, seconds, certified, wrong = [], [], 0, 0
     for seed in range(options.plans):
@@ -327,12 +325,9 @@ def main() -> None:
     parser.add_argument("--only", default="", help="problems whose names begin so, with commas")
     parser.add_argument("--budget", type=int, default=5_000_000)
     parser.add_argument("--seconds", type=float, default=None, help="most seconds of a plan")
-    parser.add_argument("--planner", choices=("atlas", "bracket"), default="atlas")
     options = parser.parse_args()
     chosen = tuple(options.only.split(","))
-    table = Table(
-        title=f"{options.planner}, median calls of {options.plans} plans, delta {DELTA:g}", box=None
-    )
+    table = Table(title=f"Median calls of {options.plans} plans, delta {DELTA:g}", box=None)
     for header in ("problem", "epsilon", "told", "not told"):
         table.add_column(header, justify="left" if header == "problem" else "right")
     for part in (TUNED, HELD_OUT):
