@@ -214,8 +214,8 @@ def looks_ahead(self, todo):
     """Batches that lost were not bet on."""
     if len(self.claims):
         now = self.claims["wealth"]
-        now[:] = np.maximum(now, self.kept if now.any() else now)
-        self.kept = now.copy()
+        now[:] = np.maximum(now, KEPT.get("wealth", now) if now.any() else now)
+        KEPT["wealth"] = now.copy()
     ORDER(self, todo)
 
 
@@ -224,6 +224,7 @@ def does_not_share(self, found, evidence):
     return PROVE(self, found, -math.log(self._delta))
 
 
+KEPT = {}
 BEGIN, ORDER, PROVE = records.Records.begin, records.Records.order, search.AtlasSearch._prove
 EVIDENCE = {
     "calls before the round count": (records.Records, "begin", counts_what_was_before),

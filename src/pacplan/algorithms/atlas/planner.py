@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from pacplan.algorithms.atlas.problem import Problem
+from pacplan.algorithms.atlas.records import Records
 from pacplan.algorithms.atlas.search import AtlasSearch
 from pacplan.algorithms.common.base import Planner, check_stationary
 from pacplan.algorithms.common.certainty import tails_of
@@ -77,7 +78,7 @@ class Atlas(Planner):
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
         self.goal = checks.choice("goal", goal, ("action", "value"))
         self.value_bounds = value_bounds
-        self._bounds = check_bounds(value_bounds)
+        self.bounds = check_bounds(value_bounds)
         self.value_range = (
             None if value_range is None else checks.interval("value_range", value_range, "return")
         )
@@ -99,16 +100,16 @@ class Atlas(Planner):
         if known is not None and query.state not in known:
             raise ValueError(f"the state {query.state!r} is not among states=")
 
-    def _problem(self, model: Model) -> tuple[Problem, float]:
-        """The question in numbers, and what every policy earns at least."""
+    def _problem(self, model: Model) -> Problem:
+        """The question in numbers."""
         range_ = (-math.inf, math.inf) if self.value_range is None else self.value_range
         tails = tails_of(self.gamma, self.horizon, model, range_)
         least = float(tails["lower"][0])
-        if self._bounds is not None and all(isinstance(bound, Constant) for bound in self._bounds):
-            low, high = bounds_of(self._bounds, "any", 0)
+        if self.bounds is not None and all(isinstance(bound, Constant) for bound in self.bounds):
+            low, high = bounds_of(self.bounds, "any", 0)
             range_ = max(range_[0], low), min(range_[1], high)
             tails = tails_of(self.gamma, self.horizon, model, range_, "value_bounds")
-        problem = Problem(
+        return Problem(
             gamma=self.gamma,
             horizon=self.horizon,
             by_value=self.goal == "value",
@@ -116,8 +117,8 @@ class Atlas(Planner):
             may_end=model.may_end,
             top=tails["upper"].copy(),
             bottom=tails["lower"].copy(),
+            least=least,
         )
-        return problem, least
 
     def start(self, query: Query, session: Session) -> AtlasSearch:
         model = query.model
@@ -126,24 +127,19 @@ class Atlas(Planner):
         else:
             keys = np.array([session.encode(state) for state in model.listed or ()], np.int64)
         most = len(keys) or model.states or checks.LARGEST
-        problem, least = self._problem(model)
-        return AtlasSearch(self, query, session, problem, keys, most, self._bounds, least)
+        return AtlasSearch(self, query, session, self._problem(model), Records(keys, most))
 
     def finish(self, query: Query, search: AtlasSearch, stopped_by: str, seconds: float) -> Plan:
-        least = self._problem(query.model)[1]
-        snapshot, policy = search.snapshot(seconds), self._policy(query.model, search, least)
+        snapshot, policy = search.snapshot(seconds), self._policy(query.model, search)
         assert snapshot.gap is not None
-        problem = (
-            "over an infinite horizon"
-            if self.horizon is None
-            else f"in the {self.horizon}-step problem"
-        )
+        steps = self.horizon
+        problem = "over an infinite horizon" if steps is None else f"in the {steps}-step problem"
         proven = f"Action {snapshot.action!r} is within {at_most(snapshot.gap)} of optimal {problem}"
         value = None
         if self.goal == "value":
             value = 0.5 * float(search.lower.max() + search.upper.max())
             proven += f", and {value_said(snapshot)}"
-        if policy is not None and policy.value > least:
+        if policy is not None and policy.value > self._problem(query.model).least:
             given = policy.given and f", {policy.given}"
             proven += f", and the policy earns at least {at_least(policy.value)}{given}"
         guarantee = f"{proven}, with probability at least {complement(self.delta)}."
@@ -151,11 +147,7 @@ class Atlas(Planner):
             guarantee = f"{proven}: nothing is proven yet but the range of values."
         search.horizon = self.horizon or 1
         plan = bounded_plan(
-            self,
-            query,
-            search,
-            snapshot,
-            stopped_by,
+            *(self, query, search, snapshot, stopped_by),
             guarantee=guarantee,
             assumptions=tuple(self._assumed(query.model)),
             values=search.values,
@@ -163,7 +155,7 @@ class Atlas(Planner):
         )
         return replace(plan, horizon=self.horizon, policy=policy)
 
-    def _policy(self, model: Model, search: AtlasSearch, least: float) -> Policy | None:
+    def _policy(self, model: Model, search: AtlasSearch) -> Policy | None:
         """The policy of the last accepted round, with what that round proves; None: there was none."""
         design, session = search.proven, search.session
         if design is None:
@@ -185,7 +177,7 @@ class Atlas(Planner):
         functions, last = design.functions.values[:, 1:], steps + (self.horizon is not None)
         above, below = functions[:steps].copy(), functions[last : last + steps].copy()
         value, given = design.lower, ""
-        if self._bounds is not None:
+        if self.bounds is not None:
             # Where a bound of the user's stood for the rest, the policy itself need not earn what was
             # proven around a reference state.
             given = _GIVEN
@@ -216,7 +208,7 @@ class Atlas(Planner):
         if self.value_range is not None:
             least, most = self.value_range
             assumed.append(f"returns lie in [{exactly(least)}, {exactly(most)}]")
-        if self._bounds is not None:
+        if self.bounds is not None:
             assumed.append("optimal values lie within value_bounds")
         if model.states is not None and not model.known:
             assumed.append(f"there are no more than {model.states} states")

@@ -18,6 +18,7 @@ class Problem:
         may_end: whether episodes may end.
         top: what a state that was never seen is worth at most, by steps taken.
         bottom: what it is worth at least.
+        least: what every policy earns at least.
     """
 
     gamma: float
@@ -27,6 +28,7 @@ class Problem:
     may_end: bool
     top: Values
     bottom: Values
+    least: float
 
     @property
     def steps(self) -> range:

@@ -1,10 +1,8 @@
 """The arrays of a chart: made, grown, filled with what a round claims, and read."""
 
-from typing import Any
-
 import numpy as np
 
-from pacplan.algorithms.atlas.chart import CLAIM, LINK, PAIR, STATE, Chart
+from pacplan.algorithms.atlas.chart import CLAIM, LINK, PAIR, STATE
 from pacplan.algorithms.atlas.estimate import Estimate, Numbers, Values, estimate
 from pacplan.algorithms.atlas.problem import Design
 from pacplan.engine.graph import empty_table, grown
@@ -15,7 +13,7 @@ _ROOM = 256
 
 
 class Records:
-    """A chart's arrays.
+    """A chart's arrays: its attributes are those of a `Chart`, but for the engine's.
 
     Args:
         listed: states to chart at once, as the session has them.
@@ -23,100 +21,78 @@ class Records:
     """
 
     def __init__(self, listed: Numbers, most: int) -> None:
-        self._listed, self._most = listed, np.array([most])
-        self._states, self._pairs, self._links = (np.zeros(0, kind) for kind in (STATE, PAIR, LINK))
+        self.listed, self.most = listed, np.array([most])
+        self.states, self.pairs, self.links = (np.zeros(0, kind) for kind in (STATE, PAIR, LINK))
         self.claims = np.zeros(0, CLAIM)
-        self._used, self._cursor = np.zeros(3, np.int64), np.zeros(1, np.int64)
-        self._state_table, self._link_table = empty_table(16), empty_table(16)
-        self.functions, self._outside = np.zeros((1, 0)), np.zeros(0)
-
-    def chart(self, **fields: Any) -> Chart:
-        """What the kernel works on; the engine's fields are given."""
-        return Chart(
-            states=self._states,
-            pairs=self._pairs,
-            links=self._links,
-            claims=self.claims,
-            used=self._used,
-            listed=self._listed,
-            most=self._most,
-            cursor=self._cursor,
-            state_table=self._state_table,
-            link_table=self._link_table,
-            functions=self.functions,
-            outside=self._outside,
-            **fields,
-        )
+        self.used, self.cursor = np.zeros(3, np.int64), np.zeros(1, np.int64)
+        self.state_table, self.link_table = empty_table(16), empty_table(16)
+        self.functions, self.outside = np.zeros((1, 0)), np.zeros(0)
 
     def reserve(self, room: MemoryBudget, actions: int) -> None:
         """Make room for half as many again of all; the last state may have so many actions."""
-        states, pairs, links = (int(used) for used in self._used)
-        more = max(_ROOM, len(self._listed) + 1 - states)
-        self._states = room.extend(self._states, states + max(more, states // 2))
-        self._pairs = room.extend(self._pairs, pairs + max(_ROOM, actions, pairs // 2))
-        self._links = room.extend(self._links, links + max(_ROOM, links // 2))
-        self._state_table = grown(self._state_table, len(self._states) - states, room)
-        self._link_table = grown(self._link_table, len(self._links) - links, room)
-        self._widen(room)
-
-    def _widen(self, room: MemoryBudget) -> None:
-        """Give the functions a row for each state that there is room for."""
-        rows, (before, columns) = len(self._states) + 1, self.functions.shape
+        states, pairs, links = map(int, self.used)
+        more = max(_ROOM, len(self.listed) + 1 - states)
+        self.states = room.extend(self.states, states + max(more, states // 2))
+        self.pairs = room.extend(self.pairs, pairs + max(_ROOM, actions, pairs // 2))
+        self.links = room.extend(self.links, links + max(_ROOM, links // 2))
+        self.state_table = grown(self.state_table, len(self.states) - states, room)
+        self.link_table = grown(self.link_table, len(self.links) - links, room)
+        rows, (before, columns) = len(self.states) + 1, self.functions.shape
         if rows > before:
             room.request((rows - before) * columns * 8)
             wider = np.empty((rows, columns))
-            wider[:before], wider[before:] = self.functions, self._outside
+            wider[:before], wider[before:] = self.functions, self.outside
             self.functions = wider
 
     @property
     def calls(self) -> Numbers:
         """Calls of each pair."""
-        return np.asarray(self._pairs["calls"][: self._used[1]])
+        return np.asarray(self.pairs["calls"][: self.used[1]])
 
     @property
     def keys(self) -> Numbers:
         """The states, as the session has them."""
-        return np.asarray(self._states["key"][: self._used[0]])
+        return np.asarray(self.states["key"][: self.used[0]])
 
     @property
     def closed(self) -> bool:
         """Whether all states that there can be are charted."""
-        return bool(self._used[0] == self._most[0])
+        return bool(self.used[0] == self.most[0])
 
     @property
     def called(self) -> bool:
         """Whether all calls that were to do are made."""
-        return bool(self._used[0] > 0 and self._cursor[0] == self._used[1])
+        return bool(self.used[0] > 0 and self.cursor[0] == self.used[1])
 
     def order(self, todo: Values) -> None:
         """Have the first pairs called so often, rounded up, and the others not."""
-        pairs = self._pairs[: self._used[1]]
+        pairs = self.pairs[: self.used[1]]
         pairs["todo"] = 0
         pairs["todo"][: len(todo)] = np.ceil(todo)
-        self._cursor[0] = 0
+        self.cursor[0] = 0
 
     def estimate(self, lowest: float, width: float) -> Estimate:
         """What the calls so far suggest."""
-        states, pairs, links = (int(used) for used in self._used)
-        return estimate(self._pairs[:pairs], self._links[:links], states, lowest, width)
+        states, pairs, links = map(int, self.used)
+        return estimate(self.pairs[:pairs], self.links[:links], states, lowest, width)
 
     def begin(self, design: Design, room: MemoryBudget) -> None:
         """Have the calls from now on count for the claims of a design."""
         claims, functions = design.claims, design.functions
-        rows, columns = len(self._states) + 1, len(functions.outside)
+        rows, columns = len(self.states) + 1, len(functions.outside)
         room.request(max(0, rows * columns - self.functions.size) * 8)
-        self._outside = functions.outside
+        self.outside = functions.outside
         self.functions = np.empty((rows, columns))
         self.functions[: functions.values.shape[1]] = functions.values.T
         self.functions[functions.values.shape[1] :] = functions.outside
         self.claims = np.zeros(len(claims.pair), CLAIM)
         self.claims["column"], self.claims["theta"] = claims.function, claims.theta
         self.claims["product"] = 1.0
-        pairs = self._pairs[: self._used[1]]
+        pairs = self.pairs[: self.used[1]]
         first = np.searchsorted(claims.pair, np.arange(len(pairs) + 1))
         pairs["claim"], pairs["claims"] = first[:-1], np.diff(first)
 
     def end(self) -> None:
         """The round is over: calls count for no claims."""
-        self._pairs["claims"] = 0
+        self.pairs["claims"] = 0
         self.claims = np.zeros(0, CLAIM)

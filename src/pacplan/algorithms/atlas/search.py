@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pacplan.algorithms.atlas.chart import Chart, make_calls
 from pacplan.algorithms.atlas.claims import by_pair, stakes
 from pacplan.algorithms.atlas.design import Designer
-from pacplan.algorithms.atlas.estimate import Numbers, Values
+from pacplan.algorithms.atlas.estimate import Values
 from pacplan.algorithms.atlas.problem import Design, Problem
 from pacplan.algorithms.atlas.records import Records
 from pacplan.algorithms.common.plans import best_estimate
@@ -21,7 +21,7 @@ from pacplan.engine.memory import OutOfTimeError
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import LINKS
-from pacplan.models.knowledge import Bounds, bounds_of
+from pacplan.models.knowledge import bounds_of
 from pacplan.models.protocol import Session
 
 # First calls of each pair.
@@ -80,33 +80,21 @@ class AtlasSearch(KernelSearch):
         query: what is asked.
         session: the model.
         problem: the same in numbers.
-        listed: the states there are, as the session has them; empty: not known.
-        most: how many states there can be.
-        bounds: what the user knows of values.
-        least: what every policy earns at least.
+        records: the chart, empty.
     """
 
     def __init__(
-        self,
-        planner: Any,
-        query: Query,
-        session: Session,
-        problem: Problem,
-        listed: Numbers,
-        most: int,
-        bounds: Bounds | None,
-        least: float,
+        self, planner: Any, query: Query, session: Session, problem: Problem, records: Records
     ) -> None:
         super().__init__(
             query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1, run=make_calls
         )
         self.target, self._epsilon, self._delta = planner.epsilon, planner.epsilon, planner.delta
-        self._problem, self._bounds, self._least = problem, bounds, least
+        self._problem, self._bounds, self.records = problem, planner.bounds, records
         self._order = query.ties.permutation(len(query.actions))
-        self.records = Records(listed, most)
         actions = len(query.actions)
         self.values = np.full(actions, np.nan)
-        self.lower = np.full(actions, least)
+        self.lower = np.full(actions, problem.least)
         self.upper = np.full(actions, problem.top[0])
         self.losses = self.upper - self.lower
         self.proven: Design | None = None
@@ -142,9 +130,7 @@ class AtlasSearch(KernelSearch):
                         continue
                     left *= 1.0 - _TAKEN
                     accepted = yield from self._prove(design, evidence)
-                    if accepted:
-                        self._accept(design)
-                    else:
+                    if not accepted:
                         learn *= _MORE
                     continue
                 references = [design.reference]
@@ -177,9 +163,7 @@ class AtlasSearch(KernelSearch):
                 break
             found, accuracy = design, 0.5 * accuracy
         if found is not None:
-            accepted = yield from self._prove(found, evidence)
-            if accepted:
-                self._accept(found)
+            yield from self._prove(found, evidence)
 
     def _chart(self) -> Work:
         """Explore states until those outside hardly matter; returns a designer of rounds."""
@@ -201,7 +185,7 @@ class AtlasSearch(KernelSearch):
         return designer
 
     def _prove(self, design: Design, evidence: float) -> Work:
-        """Bet on the claims of a design until all are accepted, or give up; returns which it was."""
+        """Bet on the claims of a design until all are accepted, or give up; returns whether so."""
         evidence += _ADDED
         chart, claims, gamma = self.records, design.claims, self._problem.gamma
         chart.begin(design, self.memory)
@@ -231,15 +215,15 @@ class AtlasSearch(KernelSearch):
             chart.order(np.where(rest > 0.0, np.maximum(batch, _LEAST), 0.0))
             yield
         chart.end()
+        self._accept(design)
         return True
 
     def _accept(self, design: Design) -> None:
         """Take over what follows from claims that were all accepted."""
-        best = design.best
         self.proven, self.losses = design, design.losses
         self.upper = np.minimum(self.upper, design.highest)
         self.lower = self.lower.copy()
-        self.lower[best] = max(self.lower[best], design.lower)
+        self.lower[design.best] = max(self.lower[design.best], design.lower)
 
     def _call(self, todo: Values) -> Work:
         """Have the first pairs called so often, rounded up."""
@@ -262,7 +246,7 @@ class AtlasSearch(KernelSearch):
                     bottom[h, number] = max(bottom[h, number], low)
                     top[h, number] = min(top[h, number], high)
         # What is known of the optimal value is not known of our action.
-        bottom[0, 0] = self._least
+        bottom[0, 0] = problem.least
         return top, bottom
 
     # What the engine asks.
@@ -281,7 +265,7 @@ class AtlasSearch(KernelSearch):
         return best_estimate(self.values, self._order)
 
     def kernel_state(self) -> Chart:
-        return self.records.chart(problem=self.problem, report=self.reports, calls=self.calls)
+        return Chart(problem=self.problem, report=self.reports, calls=self.calls, **vars(self.records))
 
     def reserve(self) -> int:
         """Make room for more of everything; returns for how many calls."""
