@@ -241,9 +241,9 @@ class Designer:
             kinds += [(over, loss, problem.top + loss), (under, -gain, problem.bottom - gain)]
         functions = self._functions(kinds)
         size = len(self.values)  # functions of a kind: with H steps, one for what follows the last
-        parts = [self._above(above, 0, 0.0, None), self._below(below, size, 0.0, None)]
+        parts = [self._part(above, 0, 0.0, ABOVE, None), self._part(below, size, 0.0, BELOW, None)]
         if z is not None:
-            parts += [self._above(over, 2, loss, z), self._below(under, 3, gain, z)]
+            parts += [self._part(over, 2, loss, ABOVE, z), self._part(under, 3, gain, BELOW, z)]
         if problem.by_value:
             high, low = float(above[0, 0]), float(below[0, 0])
             highest = np.full(len(self._root), high)
@@ -334,39 +334,18 @@ class Designer:
             largest, smallest = np.maximum(largest, outer), np.minimum(smallest, outer)
         return Functions(stacked, outer, largest, smallest)
 
-    def _above(self, function: Values, first: int, loss: float, z: int | None) -> Part:
-        """That no pair lifts a function, where it is below its cap."""
-        state, lift = self.found.state, (1.0 - self.problem.gamma) * loss
-        claimed = [
-            self._claimed_at(h, function[h] < self._ceiling[h] + loss, z) for h in self.problem.steps
-        ]
-        pairs = [np.flatnonzero(states[state]) for states in claimed]
-        theta = [function[h, state[chosen]] - lift for h, chosen in enumerate(pairs)]
-        return np.concatenate(pairs), self._after(first, pairs), np.concatenate(theta), ABOVE
+    def _part(self, function: Values, first: int, shift: float, sign: float, z: int | None) -> Part:
+        """That no pair lifts a function, or our policy lowers it nowhere, where it is within its cap.
 
-    def _below(self, function: Values, first: int, gain: float, z: int | None) -> Part:
-        """That our policy lowers a function nowhere, where it is above its cap."""
-        lift = (1.0 - self.problem.gamma) * gain
-        claimed = [
-            self._claimed_at(h, function[h] > self._ground[h] - gain, z) for h in self.problem.steps
-        ]
-        pairs = [self.policy[h, states] for h, states in enumerate(claimed)]
-        for chosen, states in zip(pairs, claimed, strict=True):
-            assert np.array_equal(self.found.state[chosen], np.flatnonzero(states))
-        theta = [function[h, states] + lift for h, states in enumerate(claimed)]
-        return np.concatenate(pairs), self._after(first, pairs), np.concatenate(theta), BELOW
-
-    def _claimed_at(self, h: int, exempt: Flags, z: int | None) -> Flags:
-        """The states about which there is a claim at a step, but for those that need none."""
-        states = self._system.asked(h) & exempt
-        if z is not None:
-            states[z] = False
-        return states
-
-    def _after(self, first: int, pairs: list[Numbers]) -> Numbers:
-        """By pair: the function after its step, of those that begin with the first."""
-        after = [np.full(len(chosen), first + self.problem.after(h)) for h, chosen in enumerate(pairs)]
-        return np.concatenate(after)
+        `first` is the number of the function of the first step, `shift` the reference state's c.
+        """
+        h, pairs = self._system.rows(sign, z)
+        value = function[h, self.found.state[pairs]]
+        cap = (self._ceiling if sign == ABOVE else self._ground)[h, self.found.state[pairs]]
+        claimed = sign * (cap + sign * shift - value) > 0.0
+        after = h[claimed] + 1 if self.problem.horizon is not None else h[claimed]
+        theta = value[claimed] - sign * (1.0 - self.problem.gamma) * shift
+        return pairs[claimed], first + after, theta, sign
 
 
 def _columns(values: Values, end: float = 0.0) -> Values:

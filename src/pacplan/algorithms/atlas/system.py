@@ -86,7 +86,6 @@ class System:
         arange, ones = np.arange(self._pairs), np.ones(self._pairs)
         own = sparse.csr_array((ones, (arange, found.state)), shape=(self._pairs, self._states))
         self._after = sparse.csr_array(problem.gamma * found.transitions)
-        self._one = own - self._after
         # One step from every pair at every step.
         link = sparse.eye_array(steps, k=problem.after(0))
         self._all = sparse.csr_array(
@@ -117,6 +116,18 @@ class System:
         # The first of H steps matters to the state planned from alone, if its value is asked for.
         return np.asarray((np.arange(self._states) == 0) & self._problem.by_value)
 
+    def rows(self, sign: float, z: int | None) -> tuple[Numbers, Numbers]:
+        """What claims are about, of F or f, or of those that count from z on: steps, and pairs."""
+        asked, state = np.array([self.asked(h) for h in self._problem.steps]), self._found.state
+        if z is not None:
+            asked[0, z] = False
+        if sign == ABOVE:
+            return np.nonzero(asked[:, state])
+        h, states = np.nonzero(asked)
+        pairs = self._policy[h, states]
+        assert np.array_equal(state[pairs], states)
+        return h, pairs
+
     def free(self, z: int | None) -> Flags:
         """Which entries of the vector are unknowns."""
         asked = np.concatenate([self.asked(h) for h in self._problem.steps])
@@ -130,7 +141,7 @@ class System:
         v = 0.0 if z is None else float(fixed[self._over + z])
         parts = [self._lifts(ABOVE), self._lifts(BELOW)]
         if z is not None:
-            parts += [self._beside(z, v, ABOVE), self._beside(z, v, BELOW)]
+            parts += [self._lifts(ABOVE, z, v), self._lifts(BELOW, z, v)]
         if self._problem.by_value:
             parts.append(self._width(2.0 * accuracy))
         else:
@@ -181,31 +192,19 @@ class System:
             np.full(len(pairs), function),
         )
 
-    def _lifts(self, sign: float) -> Margins:
-        """That no pair lifts F, and the policy does not lower f."""
-        asked = [self.asked(h) for h in self._problem.steps]
-        if sign == ABOVE:
-            rows = np.flatnonzero(np.concatenate([each[self._found.state] for each in asked]))
+    def _lifts(self, sign: float, z: int | None = None, v: float = 0.0) -> Margins:
+        """That no pair lifts F, and the policy does not lower f; with z the same of F' and f'."""
+        h, pairs = self.rows(sign, z)
+        if z is None:
+            place = 0 if sign == ABOVE else self._below
         else:
-            taken = zip(self._policy, asked, strict=True)
-            rows = np.concatenate([h * self._pairs + p[a] for h, (p, a) in enumerate(taken)])
-        h, pairs = np.divmod(rows, self._pairs)
-        place = 0 if sign == ABOVE else self._below
-        return self._claims(
-            self._at(place, self._all[rows]), -self._reward[pairs], pairs, h, sign, False
-        )
-
-    def _beside(self, z: int, v: float, sign: float) -> Margins:
-        """The same of F' and f', which count from the reference state on."""
-        inside, state = self._found.inside, self._found.state
-        if sign == ABOVE:
-            pairs = np.flatnonzero(inside[state] & (state != z))
-        else:
-            pairs = self._policy[0, inside & (np.arange(self._states) != z)]
-        matrix = self._at(self._over if sign == ABOVE else self._under, self._one[pairs])
-        lost = self.lost[pairs]
-        matrix = matrix + self._cross(lost, z, sign)
-        return self._claims(matrix, -self._reward[pairs] - lost * v, pairs, 0, sign, True)
+            place = self._over if sign == ABOVE else self._under
+        matrix = self._at(place, self._all[h * self._pairs + pairs])
+        constant = -self._reward[pairs]
+        if z is not None:
+            matrix = matrix + self._cross(self.lost[pairs], z, sign)
+            constant = constant - self.lost[pairs] * v
+        return self._claims(matrix, constant, pairs, h, sign, z is not None)
 
     def _at_root(self, pairs: Numbers, z: int | None, v: float, beyond: float, sign: float) -> Margins:
         """That other actions earn at most l + beyond, and ours at least l."""
