@@ -58,12 +58,8 @@ class Designer:
         self._solve(self._reward, self.values, self.policy)
         after = [self.values[problem.after(h)] for h in problem.steps]
         self.worth = np.array([self._solver.worth(self._reward, values) for values in after])
-        every, gamma = np.arange(len(found.state)), problem.gamma
-        self._variance = np.array([found.moments(_columns(v), gamma, every)[1] for v in after])
         self.best = int(self.policy[0, 0] - self._root[0])
-        self._system = System(
-            problem, found, self.values, self.policy, self.worth, self._variance, closed
-        )
+        self._system = System(problem, found, self.values, self.policy, self.worth, closed)
 
     def _solve(self, reward: Values, values: Values, policy: Numbers) -> None:
         """Write the optimal values of the states inside, and a policy that has them."""
@@ -161,19 +157,18 @@ class Designer:
         accuracy: float,
     ) -> Design:
         """The cheapest design that was found from some functions on."""
-        vector = sides.vector()
-        best = None
+        vector, best = sides.vector(), None
         for _ in range(_ROUNDS):
-            vector[free] = cheapest(margins, vector[free])
-            sides = sides.replaced(vector)
-            design = self._claimed(sides, evidence, z, accuracy)
-            if best is None or design.cost < best.cost:
-                best = design
             gain = loss = 0.0
             if z is not None:
                 v = self.values[0, z]
                 gain, loss = sides.above[0, z] - v, v - sides.below[0, z]
             margins = replace(margins, variance=self._system.variance(margins, sides, gain, loss))
+            vector[free] = cheapest(margins, vector[free])
+            sides = sides.replaced(vector)
+            design = self._claimed(sides, evidence, z, accuracy)
+            if best is None or design.cost < best.cost:
+                best = design
         assert best is not None
         return best
 

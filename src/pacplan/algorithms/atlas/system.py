@@ -62,7 +62,6 @@ class System:
         values: of the estimated model, [step, state].
         policy: the pair that is taken, [step, state].
         worth: what pairs are worth, [step, pair].
-        variance: of reward + gamma V(successor), likewise.
         closed: whether there are no states but those charted.
     """
 
@@ -73,12 +72,11 @@ class System:
         values: Values,
         policy: Numbers,
         worth: Values,
-        variance: Values,
         closed: bool,
     ) -> None:
         self._problem, self._found, self._policy = problem, found, policy
         self._least_risk = _LEAST_RISK * float((problem.top - problem.bottom).max())
-        self._variance, self._risk = variance, self._risks(values, worth, closed)
+        self._risk = self._risks(values, worth, closed)
         self._reward = found.mean(found.reward)
         self._pairs, self._states, steps = len(found.state), found.states, len(problem.steps)
         self._below, self._over = steps * self._states, 2 * steps * self._states
@@ -122,10 +120,11 @@ class System:
         if z is not None:
             asked[0, z] = False
         if sign == ABOVE:
-            return np.nonzero(asked[:, state])
-        h, states = np.nonzero(asked)
-        pairs = self._policy[h, states]
-        assert np.array_equal(state[pairs], states)
+            h, pairs = np.nonzero(asked[:, state])
+        else:
+            h, states = np.nonzero(asked)
+            pairs = self._policy[h, states]
+            assert np.array_equal(state[pairs], states)
         return h, pairs
 
     def free(self, z: int | None) -> Flags:
@@ -137,7 +136,10 @@ class System:
         return np.concatenate([asked, asked, beside, beside, [not self._problem.by_value]])
 
     def margins(self, z: int | None, accuracy: float, fixed: Values) -> Margins:
-        """The claims of a design, as they depend on the unknowns; `fixed` has the rest."""
+        """The claims of a design, as they depend on the unknowns, but their variances.
+
+        `fixed` has the rest.
+        """
         v = 0.0 if z is None else float(fixed[self._over + z])
         parts = [self._lifts(ABOVE), self._lifts(BELOW)]
         if z is not None:
@@ -187,7 +189,7 @@ class System:
             sign * matrix,
             sign * constant,
             pairs,
-            self._variance[h, pairs],
+            np.zeros(len(pairs)),
             _WORST * self._risk[sign][h, pairs],
             np.full(len(pairs), function),
         )
