@@ -66,6 +66,9 @@ class Bracket(Targeted, Planner):
     bound, for all a != b, is at most epsilon for some b, which it returns. The documentation has the
     proof.
 
+    Where states recur at many steps, `Atlas` mostly needs fewer calls; where every successor is new,
+    `Canopy` does.
+
     **What is guaranteed.** With probability at least 1 - delta, at all times, L(a) <= Q(a) for every
     action of the state, and Q(a*) <= U(a*) for an optimal one (the upper bound of another action may
     lie below its value). So max L <= V <= max U, and whenever the search ends, the action returned is
