@@ -1,7 +1,6 @@
 """The step loop: one for the planners that do not play episodes from the root.
 
-They recurse, on a stack of frames that they keep themselves, or expand leaves. The search is a named
-tuple of arrays here too, of which the engine needs `problem`, `calls` and `report` (see
+They expand leaves. The search is a named tuple of arrays here too, of which the engine needs `problem`, `calls` and `report` (see
 `pacplan.engine.episodes`), and the planner registers methods for the class of its tuple.
 
 Work and calls are kept apart: `compute` goes on until it needs a call, and only `call` makes one. By
