@@ -4,10 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pacplan.bounds import bernoulli
 from pacplan.bounds.intervals import kl_lower, kl_upper
+from pacplan.compiled.interpreted import interpreted
 from references import (
     ACCURACY,
     PROPERTY,
@@ -18,6 +20,9 @@ from references import (
     random_mean,
     random_radius,
 )
+
+kl_upper_from = interpreted(bernoulli.kl_upper_from)
+warm_start = interpreted(bernoulli.warm_start)
 
 
 def test_kl_interval_agrees_with_a_root_finder():
@@ -104,3 +109,44 @@ def test_kl_interval_shrinks_to_the_mean_as_fast_as_pinsker_says(p, beta, digits
     width = math.sqrt(c / 2) + ACCURACY
     assert kl_upper(p, c) - p <= width
     assert p - kl_lower(p, c) <= width
+
+
+@settings(PROPERTY, max_examples=1000)
+@given(
+    means,
+    radii,
+    st.one_of(
+        st.floats(0, 1),
+        st.floats(allow_nan=True, allow_infinity=True),
+        st.floats(-300, 0).map(lambda x: 10.0**x),
+        st.floats(-16, 0).map(lambda x: 1.0 - 10.0**x),
+    ),
+)
+def test_upper_end_does_not_depend_on_the_guess(p, c, guess):
+    upper = kl_upper_from(p, c, guess)
+    assert upper == pytest.approx(kl_upper(p, c), rel=0, abs=ACCURACY)
+    assert_outer_and_tight(p, c, upper)
+
+
+def test_upper_end_from_guesses_close_to_the_mean_the_root_and_one():
+    rng = np.random.default_rng(4)
+    for _ in range(4000):
+        p, c = random_mean(rng), random_radius(rng, 1e-18)
+        root = kl_upper(p, c)
+        near = 10 ** -rng.uniform(0, 17)
+        guesses = (p + (1 - p) * near, root * (1 + near), root * (1 - near), 1 - (1 - p) * near, root)
+        assert_outer_and_tight(p, c, kl_upper_from(p, c, float(rng.choice(guesses))))
+
+
+def test_upper_end_from_the_guesses_of_a_run():
+    # Each solution is the guess of the next one, as in a search.
+    rng = np.random.default_rng(5)
+    for truth in (0.01, 0.3, 0.9, 0.999):
+        total, last, before, radius_before = 0.0, 0.0, 0.0, 1.0
+        for n in range(1, 800):
+            total += rng.random() < truth
+            p, c = total / n, (3.0 + math.log(n)) / n
+            bend = 1.0 / (p * (1 - p)) if 0 < p < 1 else 0.0
+            guess = warm_start(p, last, p - before, math.sqrt(c / radius_before), bend)
+            last, before, radius_before = kl_upper_from(p, c, guess), p, c
+            assert_outer_and_tight(p, c, last)

@@ -1,6 +1,7 @@
 """Exploration functions: formulas, users' own, their tables, and the coverage that they promise."""
 
 import functools
+import itertools
 import math
 
 import numpy as np
@@ -251,7 +252,9 @@ def test_table_holds_beta_over_n_however_it_is_extended(name, plan):
     for column, function in ((Radii().reward, beta.reward), (Radii().transition, beta.transition)):
         c = [at(function, n) / n for n in range(1, len(rows.rows))]
         assert rows.rows[1:, column] == pytest.approx(c, rel=1e-14)
-        assert rows.rows[1:, column + 1] == pytest.approx(np.exp(-np.array(c)), rel=1e-14)
+        assert rows.rows[1:, column + 2] == pytest.approx(np.exp(-np.array(c)), rel=1e-14)
+        shrinks = [math.sqrt(now / last) for last, now in itertools.pairwise(c)]
+        assert rows.rows[2:, column + 1] == pytest.approx(shrinks, rel=1e-14)
 
 
 def test_table_of_zeros_has_no_nan():

@@ -23,7 +23,7 @@ _SMALL = 1e-5
 
 
 @inlined
-def _first_guess(p: float, c: float) -> float:
+def _cold_start(p: float, c: float) -> float:
     """A first guess of the upper end, in (p, 1)."""
     if c < 0.5 * (1.0 - p):
         # Two terms of the expansion around c = 0.
@@ -39,8 +39,25 @@ def _first_guess(p: float, c: float) -> float:
 
 
 @inlined
-def kl_upper(p: float, c: float) -> float:
-    """max{ q : kl(p, q) <= c } for p in [0, 1] and c >= 0, to about 1e-10 and never too small."""
+def warm_start(p: float, last: float, drift: float, shrink: float, bend: float) -> float:
+    """A guess of the upper end from the last one, or 0 for no guess.
+
+    Args:
+        p: the mean now.
+        last: the last solution; 0 if there is none.
+        drift: how much p has grown since.
+        shrink: square root of c now over c then.
+        bend: 1 / (p (1 - p)).
+    """
+    if 1.0 - last < 0.1 * (1.0 - p) or last == 0.0:
+        return 0.0  # This far out the cold start is better.
+    # The half-width is about proportional to the square root of c p (1 - p).
+    return p + (last - p + drift) * shrink * (1.0 + 0.5 * drift * (1.0 - 2.0 * p) * bend)
+
+
+@inlined
+def kl_upper_from(p: float, c: float, guess: float) -> float:
+    """Upper end of the interval, starting from a guess of it (anything outside (p, 1): no guess)."""
     if c <= 0.0:
         return p
     if p >= 1.0:
@@ -50,7 +67,7 @@ def kl_upper(p: float, c: float) -> float:
     if c >= _SATURATION * (1.0 - p):
         return 1.0
     low, high = p, 1.0
-    q = _first_guess(p, c)
+    q = guess if p < guess < 1.0 else _cold_start(p, c)
     for _ in range(100):
         if not low < q < high:
             q = 0.5 * (low + high)
@@ -96,6 +113,12 @@ def kl_upper(p: float, c: float) -> float:
 
 
 @inlined
+def kl_upper(p: float, c: float) -> float:
+    """max{ q : kl(p, q) <= c } for p in [0, 1] and c >= 0, to about 1e-10 and never too small."""
+    return kl_upper_from(p, c, 0.0)
+
+
+@inlined
 def kl_lower(p: float, c: float) -> float:
     """min{ q : kl(p, q) <= c } for p in [0, 1] and c >= 0, to about 1e-10 and never too large."""
-    return min(p, 1.0 - kl_upper(1.0 - p, c))
+    return min(p, 1.0 - kl_upper_from(1.0 - p, c, 0.0))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pacplan.bounds.bernoulli import kl_upper
 from pacplan.compiled.jit import inlined
 
-# Intervals of more visits than this are not kept.
+# Intervals of more visits than this are not kept: then the last solution is a good start.
 MOST_VISITS = 128
 _MEANS = 2048
 

@@ -218,9 +218,11 @@ class Radii(NamedTuple):
     """Columns of a `ThresholdTable`."""
 
     reward: int = 0
-    reward_decay: int = 1
-    transition: int = 2
-    transition_decay: int = 3
+    reward_shrink: int = 1
+    reward_decay: int = 2
+    transition: int = 3
+    transition_shrink: int = 4
+    transition_decay: int = 5
 
 
 class _Tables(threading.local):
@@ -263,8 +265,9 @@ def forget_large_tables() -> None:
 class ThresholdTable:
     """Radii c = beta(n) / n for n = 1, 2, ..., tabulated as far as a search needs them.
 
-    Row n holds, for rewards and for transitions (columns as in `Radii`), c itself and its *decay*
-    e^(-c), in which some bounds are closed. Row 0 is not used.
+    Row n holds, for rewards and for transitions (columns as in `Radii`): c itself; its *shrink*, the
+    square root of its ratio to the c before, by which an interval shrinks (a good guess of the next
+    solution); and its *decay* e^(-c), in which some bounds are closed. Row 0 is not used.
 
     `memo` keeps solutions for these radii.
     """
@@ -294,6 +297,10 @@ class ThresholdTable:
                     "thresholds must return a finite number >= 0 for every n >= 1; those named "
                     f"{self.thresholds.name!r} do not"
                 )
-            rows[old:, column] = beta / counts
-            rows[old:, column + 1] = elementary.exp(-rows[old:, column])
+            radius = rows[:, column]
+            radius[old:] = beta / counts
+            before = radius[old - 1 : -1]
+            ratio = np.divide(radius[old:], before, out=np.ones_like(counts), where=before > 0)
+            rows[old:, column + 1] = np.sqrt(ratio)
+            rows[old:, column + 2] = elementary.exp(-radius[old:])
         self.rows = rows

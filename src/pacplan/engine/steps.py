@@ -1,7 +1,8 @@
 """The step loop: one for the planners that do not play episodes from the root.
 
-They expand leaves. The search is a named tuple of arrays here too, of which the engine needs `problem`, `calls` and `report` (see
-`pacplan.engine.episodes`), and the planner registers methods for the class of its tuple.
+They expand leaves. The search is a named tuple of arrays here too, of which the engine needs `problem`,
+`calls` and `report` (see `pacplan.engine.episodes`), and the planner registers methods for the class of
+its tuple.
 
 Work and calls are kept apart: `compute` goes on until it needs a call, and only `call` makes one. By
 then the arrays hold what `compute` found, and `call` changes nothing before it has the outcome. So a

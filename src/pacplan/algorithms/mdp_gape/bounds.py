@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.bounds.bernoulli import kl_upper
+from pacplan.bounds.bernoulli import kl_upper_from, warm_start
 from pacplan.bounds.memo import MOST_VISITS, mean_bounds, share_upper
 from pacplan.bounds.simplex import ball_max, ball_min, one_seen_max
 from pacplan.bounds.thresholds import Radii
@@ -15,7 +15,7 @@ from pacplan.engine.tree import NONE, TreeArrays
 from pacplan.models import handles
 
 # Columns of the table of radii.
-_REWARD, _REWARD_DECAY, _TRANSITION, _TRANSITION_DECAY = Radii()
+_REWARD, _REWARD_SHRINK, _REWARD_DECAY, _TRANSITION, _TRANSITION_SHRINK, _TRANSITION_DECAY = Radii()
 
 
 @inlined
@@ -59,7 +59,16 @@ def _reward_bounds(search: Any, h: int, price: float, discount: float) -> tuple[
         return 1.0, decay
     if pair.n <= MOST_VISITS and not search.per_path:
         return mean_bounds(search.memo, mean, pair.n, radius)
-    return kl_upper(mean, radius), 1.0 - kl_upper(1.0 - mean, radius)
+    shrink = row[_REWARD_SHRINK]
+    drift = (step.reward - mean) * share
+    bend = 1.0 / (mean * (1.0 - mean))
+    guess = warm_start(mean, pair.reward_up, drift, shrink, bend)
+    up = kl_upper_from(mean, radius, guess)
+    pair.reward_up = up
+    guess = warm_start(1.0 - mean, pair.reward_down, -drift, shrink, bend)
+    far = kl_upper_from(1.0 - mean, radius, guess)
+    pair.reward_down = far
+    return up, 1.0 - far
 
 
 @inlined
@@ -99,7 +108,7 @@ def _known_transitions(search: Any, model: Any, h: int) -> tuple[float, float]:
 
 
 @inlined
-def _two_outcomes(search: Any, h: int, radius: float) -> tuple[float, float]:
+def _two_outcomes(search: Any, h: int, radius: float, shrink: float) -> tuple[float, float]:
     """The KL ball of two outcomes that were both seen is an interval for the share of the first."""
     tree = search.tree
     pair = tree.pairs[search.path[h].pair]
@@ -114,7 +123,18 @@ def _two_outcomes(search: Any, h: int, radius: float) -> tuple[float, float]:
         above = share_upper(search.memo, k, pair.n, radius)
         below = share_upper(search.memo, j, pair.n, radius)
     else:
-        above, below = kl_upper(k / pair.n, radius), kl_upper(j / pair.n, radius)
+        # How much the last draw moved the shares, and how much that bends their intervals.
+        share = 1.0 / pair.n
+        latest = search.path[h].child
+        bend = pair.n / (child.count * (1.0 - child.count * share))
+        x = k * share
+        drift = ((1.0 if (latest == pair.child) == (rise >= 0.0) else 0.0) - x) * share
+        above = kl_upper_from(x, radius, warm_start(x, pair.next_up, drift, shrink, bend))
+        pair.next_up = above
+        x = j * share
+        drift = ((1.0 if (latest == pair.child) == (fall < 0.0) else 0.0) - x) * share
+        below = kl_upper_from(x, radius, warm_start(x, pair.next_down, drift, shrink, bend))
+        pair.next_down = below
     up = other.upper + rise * above if rise >= 0.0 else child.upper - rise * above
     down = child.lower - fall * below if fall >= 0.0 else other.lower + fall * below
     return up, down
@@ -164,7 +184,7 @@ def _next_bounds(search: Any, model: Any, h: int, price: float, discount: float)
         )
     radius = row[_TRANSITION] + price
     if problem.successors == 2:
-        return _two_outcomes(search, h, radius)
+        return _two_outcomes(search, h, radius, row[_TRANSITION_SHRINK])
     return _many_outcomes(search, h, radius)
 
 

@@ -41,6 +41,11 @@ PAIR = np.dtype(
         ("reward", np.float64),
         ("upper", np.float64),
         ("lower", np.float64),
+        # Where the last solutions lay, for warm_start: of the reward's and of the transitions' sets.
+        ("reward_up", np.float32),
+        ("reward_down", np.float32),
+        ("next_up", np.float32),
+        ("next_down", np.float32),
         *LINKS,
     ],
     align=True,
