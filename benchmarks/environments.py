@@ -60,12 +60,12 @@ def row(name, env, promises, epsilon, horizon):
         plan = planner.plan(model, seed=0, budget=2000, time_limit=MINUTE)
     else:
         settings = {"epsilon": epsilon, "delta": 0.1, "gamma": 0.95, "horizon": horizon}
+        goal = f"{epsilon:g}"
         if promises.get("successors") == 1:
             planner = pacplan.MDPGapE(**settings, rewards="deterministic")
+            plan = planner.plan(model, seed=0, time_limit=MINUTE)
         else:
-            planner = pacplan.Bracket(**settings)
-        goal = f"{epsilon:g}"
-        plan = planner.plan(model, seed=0, time_limit=MINUTE)
+            plan = pacplan.plan(model, **settings, seed=0, time_limit=MINUTE)
     outcome = "no bounds" if plan.gap is None else f"{plan.gap:.2g}"
     outcome += ", certified" * plan.certified
     cells = (name, way, len(plan.actions), goal, horizon, f"{plan.samples:,}", f"{plan.seconds:.2f}")

@@ -195,7 +195,7 @@ class EnvCopy:
 
     def find_generators(self) -> None:
         """Look for the generators that are in use, after something else than `put`."""
-        self.generators: list[Any] = list(generators_in(map(vars, self.layers)))
+        self.generators: Iterable[Any] = list(generators_in(map(vars, self.layers)))
 
     # What changes and what does not.
 
@@ -323,7 +323,7 @@ class EnvCopy:
         if self._restore is not None:
             self._restore(self.layers[-1], saved[-1])
         else:
-            self.generators = list(self._own.values())
+            self.generators = self._own.values()
 
     def differences(self, one: bytes, other: bytes) -> set[str]:
         """Names of that in which two states differ."""

@@ -18,6 +18,7 @@ import random
 import sys
 from collections.abc import Iterable
 from hashlib import blake2b
+from sys import intern
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -138,16 +139,16 @@ class _Pickler(pickle.Pickler):
     ) -> None:
         super().__init__(file, 5)
         self.fast = values_only
-        self._numbers, self._pickles = numbers, pickles
+        self._number, self._pickles = numbers.get, pickles
 
     def persistent_id(self, thing: Any) -> Any:
         kind = type(thing)
         if kind is str:
-            return sys.intern(thing)
+            return intern(thing)
         if kind in _SETS:
             self._sets = {} if self._sets is None else self._sets
             return (self._sets.setdefault(id(thing), _Sorted(thing)),)
-        return self._numbers.get(id(thing))
+        return self._number(id(thing))
 
     def reducer_override(self, thing: Any) -> Any:
         kind = type(thing)
