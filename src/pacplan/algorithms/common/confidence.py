@@ -1,7 +1,7 @@
 """What planners of fixed confidence share: settings, refusals, and the certificate in words."""
 
 import math
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pacplan.algorithms.common.horizons import (
     check_endless,
@@ -21,23 +21,6 @@ KNOWLEDGE = ("unknown", "deterministic", "known")
 
 # A tail of so many times epsilon says nothing of an infinite horizon.
 _DWARFS = 10.0
-
-
-class Declaring(Protocol):
-    """The settings by which a user declares what is random."""
-
-    rewards: str
-    transitions: str
-
-
-class Certifying(Declaring, Protocol):
-    """The settings of a planner that certifies actions or values of a problem of H steps."""
-
-    epsilon: float
-    delta: float
-    gamma: float
-    goal: str
-    value_bounds: Any
 
 
 def check_accuracy(epsilon: Any) -> float:
@@ -74,7 +57,7 @@ def check_stops(epsilon: float, limits: Limits) -> None:
         raise ValueError("epsilon=0 may never stop by itself; pass budget= or time_limit=")
 
 
-def check_successors(planner: Certifying, model: Model) -> None:
+def check_successors(planner: Any, model: Model) -> None:
     """Refuse a model that does not say how many successors a pair can have."""
     if model.successors is None and planner.transitions != "deterministic":
         raise ValueError(
@@ -85,7 +68,7 @@ def check_successors(planner: Certifying, model: Model) -> None:
         )
 
 
-def check_known(planner: Declaring, model: Model) -> None:
+def check_known(planner: Any, model: Model) -> None:
     """Refuse to take from a model what it does not publish, or the opposite of what it says."""
     if planner.rewards == "deterministic" and model.random_rewards:
         raise ValueError(
@@ -193,16 +176,7 @@ def tail(model: Model, gamma: float, horizon: int) -> float:
     return step_width(model.reward_range, model.may_end) * gamma**horizon / (1.0 - gamma)
 
 
-class Deciding(Protocol):
-    """The settings of a planner that a certificate in words speaks of."""
-
-    epsilon: float
-    delta: float
-    gamma: float
-    goal: str
-
-
-def certificate(planner: Deciding, model: Model, horizon: int, snapshot: Snapshot) -> str:
+def certificate(planner: Any, model: Model, horizon: int, snapshot: Snapshot) -> str:
     """What is proven when the search stands as the snapshot says."""
     assert snapshot.gap is not None and snapshot.lower is not None and snapshot.upper is not None
     loss = max(0.0, snapshot.gap)
@@ -226,7 +200,7 @@ def certificate(planner: Deciding, model: Model, horizon: int, snapshot: Snapsho
     return f"{proven} and {ever}, {surely}."
 
 
-def _only(planner: Deciding, model: Model, horizon: int, rest: float) -> str:
+def _only(planner: Any, model: Model, horizon: int, rest: float) -> str:
     """That a certificate says nothing of an infinite horizon, and which horizon it would take."""
     words = f"The certificate covers {horizon} step{'s' * (horizon > 1)} only: later rewards can add"
     if planner.epsilon == 0.0 or planner.gamma == 0.0:
@@ -249,7 +223,7 @@ def ranges_assumed(planner: Any, model: Model) -> list[str]:
     return said
 
 
-def declared(planner: Certifying, model: Model) -> tuple[str, ...]:
+def declared(planner: Any, model: Model) -> tuple[str, ...]:
     """What the certificate assumes, in words."""
     successors = 1 if planner.transitions == "deterministic" else model.successors
     said = ranges_assumed(planner, model)
