@@ -273,10 +273,10 @@ def followed(problem, budget, **settings):
 
 @pytest.mark.parametrize("problem", ["gates", "wards", "shop"])
 def test_where_states_recur_the_planner_is_advised_that_charts_them(problem):
-    plan, advice = followed(problem, 30_000)
+    plan, advice = followed(problem, 60_000)
     assert not plan.certified and advice["planner"] == "atlas"
     model, state, asked = question(problem)
-    assert pacplan.Atlas(delta=0.1, **asked).plan(model, state, seed=0, budget=30_000).certified
+    assert pacplan.Atlas(delta=0.1, **asked).plan(model, state, seed=0, budget=60_000).certified
 
 
 def test_of_a_table_that_it_can_be_solved_comes_first():
