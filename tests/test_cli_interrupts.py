@@ -29,15 +29,6 @@ def test_interrupt_prints_the_plan_so_far(folder, extra):
     assert ": interrupted." in outcome.words
 
 
-def test_interrupt_with_json(folder):
-    outcome = interrupt("plan", f"{folder}:slow", *ENDLESS, "--json")
-    assert outcome.code == 130
-    record = json.loads(outcome.stdout)
-    assert record["stopped_by"] == "interrupt"
-    assert record["certified"] is False
-    assert record["interrupted"] is True
-
-
 def test_interrupt_before_the_search(folder):
     outcome = interrupt("plan", f"{folder}:slow_factory", *ENDLESS)
     assert outcome.code == 130
@@ -63,10 +54,3 @@ def test_interrupted_comparison_shows_what_is_done(folder):
     for name in ("uct", "brue"):
         assert name in outcome.stdout
     assert outcome.stderr.splitlines()[-1] == "pacplan: stopped after 2 of 9 problems"
-
-
-def test_interrupted_before_any_problem_is_compared(folder):
-    outcome = interrupt("compare", f"{folder}:slow_factory", "--planners", "uct", "--gamma", "0.7")
-    assert outcome.code == 130
-    assert outcome.stdout == ""
-    assert "Traceback" not in outcome.stderr
