@@ -20,9 +20,9 @@ def main():
         state, *_ = env.step({})
     down = [name for name, running in state.items() if not running]
 
-    # Each computer runs or not, so there are at most 2^10 next states; restarting costs 0.75.
-    model = pacplan.from_gymnasium(env, successors=2**10, reward_range=(-0.75, 10))
-    planner = pacplan.Bracket(epsilon=2.0, delta=0.1, gamma=0.95, horizon=3)
+    # Each computer runs or not: so many states may be next that Canopy suits it. Restarting costs 0.75.
+    model = pacplan.from_gymnasium(env, reward_range=(-0.75, 10))
+    planner = pacplan.Canopy(epsilon=2.0, delta=0.1, gamma=0.95, horizon=3)
     plan = planner.plan(model, seed=0, time_limit=60)
 
     print(f"{len(plan.actions)} actions: {plan.actions[0]}, {plan.actions[1]}, ...")
