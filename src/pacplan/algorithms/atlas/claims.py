@@ -113,11 +113,9 @@ def needs(
     least = _LEAST * (1.0 + np.abs(mean))
     margin = np.maximum(claims.sign * (claims.theta - mean), least)
     risk = np.maximum(claims.sign * (claims.worst - mean), _RISK * np.abs(functions.values).max())
-    learn, need = variance / margin**2, np.zeros(len(found.state))
-    np.maximum.at(need, claims.pair, evidence * (2.0 * learn + _WORST * risk / margin))
-    most = np.zeros(len(found.state))
-    np.maximum.at(most, claims.pair, learn)
-    return need, most
+    learn, pairs = variance / margin**2, len(found.state)
+    need = evidence * (2.0 * learn + _WORST * risk / margin)
+    return by_pair(need, claims, pairs), by_pair(learn, claims, pairs)
 
 
 def stakes(

@@ -14,7 +14,7 @@ import numpy as np
 from pacplan.algorithms.atlas.chart import NONE
 from pacplan.algorithms.atlas.claims import Functions, claims_of, needs
 from pacplan.algorithms.atlas.estimate import Estimate, Flags, Numbers, Values
-from pacplan.algorithms.atlas.newton import Margins, cheapest
+from pacplan.algorithms.atlas.newton import cheapest
 from pacplan.algorithms.atlas.problem import Design, Problem
 from pacplan.algorithms.atlas.solver import Solver
 from pacplan.algorithms.atlas.system import ABOVE, BELOW, Sides, System
@@ -110,12 +110,8 @@ class Designer:
         self, accuracy: float, evidence: float, references: Sequence[int | None]
     ) -> Design | None:
         """The design that proves an accuracy and seems to take the fewest calls; None: none does."""
-        found = (self._design(accuracy, evidence, z) for z in references)
-        return min(
-            (design for design in found if design is not None),
-            key=lambda design: design.cost,
-            default=None,
-        )
+        found = [self._design(accuracy, evidence, z) for z in references]
+        return min(filter(None, found), key=lambda design: design.cost, default=None)
 
     def references(self) -> list[int | None]:
         """The reference states that are worth trying, and None."""
@@ -135,29 +131,18 @@ class Designer:
             ahead = float(self.worth[0, self._root[self.best]] - others.max())
         steps = self.problem.horizon or 1.0 / (1.0 - self.problem.gamma)
         range_ = float((self.problem.top - self.problem.bottom).max())
+        free = np.flatnonzero(self._system.free(z))
         for part in _BEGINS:
             margin = part * (target + ahead) / steps
             if margin <= _WORTHLESS * range_:
                 return None
             sides = self._evenly(margin, z, target)
-            margins = self._system.margins(z, accuracy, sides.vector())
-            free = np.flatnonzero(self._system.free(z))
-            unknowns = sides.vector()[free]
-            if margins.at(unknowns).min() > 0.0:
-                return self._cheapest(sides, margins, free, evidence, z, accuracy)
-        return None
-
-    def _cheapest(
-        self,
-        sides: Sides,
-        margins: Margins,
-        free: Numbers,
-        evidence: float,
-        z: int | None,
-        accuracy: float,
-    ) -> Design:
-        """The cheapest design that was found from some functions on."""
-        vector, best = sides.vector(), None
+            margins, vector = self._system.margins(z, accuracy, sides.vector()), sides.vector()
+            if margins.at(vector[free]).min() > 0.0:
+                break
+        else:
+            return None
+        found: list[Design] = []
         for _ in range(_ROUNDS):
             gain = loss = 0.0
             if z is not None:
@@ -166,11 +151,8 @@ class Designer:
             margins = replace(margins, variance=self._system.variance(margins, sides, gain, loss))
             vector[free] = cheapest(margins, vector[free])
             sides = sides.replaced(vector)
-            design = self._claimed(sides, evidence, z, accuracy)
-            if best is None or design.cost < best.cost:
-                best = design
-        assert best is not None
-        return best
+            found.append(self._claimed(sides, evidence, z, accuracy))
+        return min(found, key=lambda design: design.cost)
 
     # -- functions -------------------------------------------------------------------------------
 
@@ -201,24 +183,14 @@ class Designer:
             solver.evaluate(down - lost * gain, under, self.policy[0], fixed)
         low = float(self.values[0, 0])
         if not problem.by_value:
-            after = problem.after(0)
-            high, low = self._at_root(
-                over if z is not None else above[after],
-                under if z is not None else below[after],
-                loss,
-                gain,
-            )
+            after, root = problem.after(0), self._root
+            lost = self._system.lost[root] - (1.0 - problem.gamma)
+            high = solver.worth(self._reward, above[after] if z is None else over)[root] + lost * loss
+            own = solver.worth(self._reward, below[after] if z is None else under)[root] - lost * gain
+            low = float(own[self.best])
             # What is left of the accuracy is shared by the two sides.
             low -= 0.5 * (target + low - float(np.delete(high, self.best).max()))
         return Sides(above[:steps], below[:steps], over, under, low)
-
-    def _at_root(self, over: Values, under: Values, loss: float, gain: float) -> tuple[Values, float]:
-        """What the actions are worth at most, and ours at least, by functions one step on."""
-        root = self._root
-        lost = self._system.lost[root] - (1.0 - self.problem.gamma)
-        high = self._solver.worth(self._reward, over)[root] + lost * loss
-        low = self._solver.worth(self._reward, under)[root] - lost * gain
-        return high, float(low[self.best])
 
     # -- claims ----------------------------------------------------------------------------------
     # What is proven follows from what is claimed here and from nothing above.
@@ -255,18 +227,8 @@ class Designer:
         claims = claims_of(parts, functions, problem.rewards, problem.gamma)
         need, learn = needs(claims, functions, found, problem.gamma, evidence)
         need[found.pairs] = np.maximum(need[found.pairs], _FEW * evidence)
-        return Design(
-            claims=claims,
-            functions=functions,
-            need=need,
-            learn=learn,
-            policy=np.where(self._out, NONE, self.policy),
-            best=self.best,
-            losses=losses,
-            highest=highest,
-            lower=low,
-            reference=z,
-        )
+        policy = np.where(self._out, NONE, self.policy)
+        return Design(claims, functions, need, learn, policy, self.best, losses, highest, low, z)
 
     def _rooted(
         self,
@@ -295,14 +257,11 @@ class Designer:
         theta = low + losses[claimed]
         # Values may be off by what the reference state's is, from the next step on.
         highest[claimed] = np.minimum(high, theta + gamma * gain)
-        return (
-            [
-                (root[claimed], np.full(len(claimed), first[0]), theta, ABOVE),
-                (root[[best]], np.array([first[1]]), np.array([low]), BELOW),
-            ],
-            losses,
-            highest,
-        )
+        parts = [
+            (root[claimed], np.full(len(claimed), first[0]), theta, ABOVE),
+            (root[[best]], np.array([first[1]]), np.array([low]), BELOW),
+        ]
+        return parts, losses, highest
 
     def _capped(self, above: Values, below: Values, loss: float, gain: float) -> tuple[Values, Values]:
         """Functions within what is known of values, and what is known for states outside."""

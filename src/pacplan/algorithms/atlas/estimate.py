@@ -67,11 +67,6 @@ class Estimate:
         entries = (self.weight[there], (self.pair[there], self.to[there] - 1))
         return sparse.csr_array(entries, shape=shape)
 
-    @cached_property
-    def ends(self) -> Values:
-        """Estimated probability of the end, by pair."""
-        return self.mean((self.to == END).astype(np.float64))
-
     def moments(self, function: Values, gamma: float, pairs: Numbers) -> tuple[Values, Values]:
         """Mean and variance of reward + gamma g(successor) after some pairs, g by column.
 
@@ -80,9 +75,8 @@ class Estimate:
         x = self.reward + gamma * function[self.to]
         mean = self.mean(x)
         variance = self.mean(self.spread + (x - mean[self.pair]) ** 2)
-        inside = self.pairs
-        typical = np.average(variance[inside], weights=self.calls[inside])
-        n = self.calls
+        inside, n = self.pairs, self.calls
+        typical = np.average(variance[inside], weights=n[inside])
         return mean[pairs], ((variance * n + _PRIOR * typical) / (n + _PRIOR))[pairs]
 
 
