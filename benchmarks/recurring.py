@@ -5,7 +5,8 @@
 
 "told": the planner knows which states there are (`states=`, or a table). A cell has the median number
 of calls; how many plans were certified, if not all; how many were wrong by exact values, if any; and
-the median time. The problems below the line were not looked at while constants were chosen.
+the median time. The problems below the line were not looked at while constants were chosen, but
+for two: the first calls of each pair, and when the search for margins stops.
 """
 
 import argparse
