@@ -260,9 +260,7 @@ class AtlasSearch(KernelSearch):
 
     def recommended(self) -> int:
         """Index of the action that was proven to be good; before that, the best by its estimate."""
-        if self.proven is not None:
-            return self.proven.best
-        return best_estimate(self.values, self._order)
+        return self.proven.best if self.proven else best_estimate(self.values, self._order)
 
     def kernel_state(self) -> Chart:
         return Chart(problem=self.problem, report=self.reports, calls=self.calls, **vars(self.records))

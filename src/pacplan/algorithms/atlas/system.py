@@ -94,13 +94,10 @@ class System:
 
     def _risks(self, values: Values, worth: Values, closed: bool) -> dict[float, Values]:
         """How far the best and the worst outcome of each pair are from its mean, [step, pair]."""
-        problem, inside = self._problem, self._found.inside
-        high, low = problem.top[1:].copy(), problem.bottom[1:].copy()
-        if problem.horizon is None:
-            high, low = problem.top[:1].copy(), problem.bottom[:1].copy()
-        if closed and inside.all():
-            after = values[problem.after(0) :]
-            high, low = after.max(1), after.min(1)
+        problem, after = self._problem, self._problem.after(0)
+        high, low = problem.top[after:][: len(worth)], problem.bottom[after:][: len(worth)]
+        if closed and self._found.inside.all():
+            high, low = values[after:].max(1), values[after:].min(1)
         if problem.may_end:
             high, low = np.maximum(high, 0.0), np.minimum(low, 0.0)
         best = problem.rewards[1] + problem.gamma * high[:, np.newaxis] - worth
