@@ -18,10 +18,7 @@ from pacplan import exact
 
 GAMMA, DELTA = 0.7, 0.1
 EPSILONS = (1.0, 0.5, 0.2)
-DECLARED = {
-    "nothing": {},
-    'rewards="deterministic"': {"rewards": "deterministic"},
-}
+DECLARED = {"nothing": {}, 'rewards="deterministic"': {"rewards": "deterministic"}}
 
 
 def main() -> None:

@@ -26,10 +26,7 @@ ENVIRONMENTS = {
     "CartPole-v1": (("state", "steps_beyond_terminated"), {"successors": 1, "reward_range": (0, 1)}),
     "MountainCar-v0": (("state",), {"successors": 1, "reward_range": (-1, 0)}),
     "Blackjack-v1": (("player", "dealer"), {"successors": 10, "reward_range": (-1, 1)}),
-    "FrozenLake-v1": (
-        ("s", "lastaction"),
-        {"table": False, "successors": 3, "reward_range": (0, 1)},
-    ),
+    "FrozenLake-v1": (("s", "lastaction"), {"table": False, "successors": 3, "reward_range": (0, 1)}),
     TAXI: (("s", "lastaction"), {"table": False, "successors": 1, "reward_range": (-10, 20)}),
 }
 

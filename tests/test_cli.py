@@ -315,12 +315,7 @@ def test_broken_promise(folder):
 
 
 @pytest.mark.parametrize(
-    ("kind", "runner"),
-    [
-        ("ZeroDivisionError", run),
-        ("ValueError", run),
-        ("KeyError", run_process),
-    ],
+    ("kind", "runner"), [("ZeroDivisionError", run), ("ValueError", run), ("KeyError", run_process)]
 )
 def test_simulator_that_raises(folder, kind, runner):
     # The message alone may say nothing ("'x'" for a KeyError), so the class is named as well.

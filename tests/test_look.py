@@ -190,10 +190,7 @@ def wrong(kind):
         return state + 1, 0.5, False
 
     return pacplan.Simulator(
-        leaving if kind == "actions" else step,
-        actions=actions,
-        successors=1,
-        may_end=kind != "ends",
+        leaving if kind == "actions" else step, actions=actions, successors=1, may_end=kind != "ends"
     )
 
 

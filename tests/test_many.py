@@ -90,10 +90,7 @@ def test_processes_find_the_same_plans():
 @pytest.mark.usefixtures("nothing_left")
 def test_executors_of_the_user_find_the_same_plans():
     expected = one_by_one(BRACKET, MODEL, STATES, 5, budget=500)
-    with (
-        ThreadPoolExecutor(3) as threads,
-        ProcessPoolExecutor(2, get_context("spawn")) as processes,
-    ):
+    with ThreadPoolExecutor(3) as threads, ProcessPoolExecutor(2, get_context("spawn")) as processes:
         for executor in (threads, processes):
             plans = BRACKET.plan_many(MODEL, STATES, seeds=5, executor=executor, budget=500)
             assert [content(plan) for plan in plans] == expected

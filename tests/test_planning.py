@@ -78,13 +78,7 @@ LISTED = pacplan.Outcomes(
     ("model", "state", "settings", "planner", "words"),
     [
         (random_small(np.random.default_rng(1)), 0, {}, "ValueIteration", "probability is known"),
-        (
-            random_small(np.random.default_rng(1)),
-            0,
-            {"sample": True},
-            "Atlas",
-            "states recur",
-        ),
+        (random_small(np.random.default_rng(1)), 0, {"sample": True}, "Atlas", "states recur"),
         (LISTED, 0, {}, "ValueIteration", "probability is known"),
         (LISTED, 0, {"sample": True}, "Atlas", "states recur"),
         (simulator(few_states), 3, {}, "Atlas", "states recur"),

@@ -7,16 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pacplan.algorithms import (
-    OPD,
-    Atlas,
-    Bracket,
-    Canopy,
-    Planner,
-    UGapEMCTS,
-    ValueIteration,
-    planners,
-)
+from pacplan.algorithms import OPD, Atlas, Bracket, Canopy, Planner, UGapEMCTS, ValueIteration, planners
 from pacplan.algorithms.atlas.search import GrowingError
 from pacplan.algorithms.common.certainty import left_to_chance
 from pacplan.algorithms.common.confidence import Knowledge, in_reward_units

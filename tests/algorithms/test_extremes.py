@@ -113,10 +113,7 @@ def test_recursions_deeper_than_the_room_at_first_go_on():
 def test_more_actions_bet_than_there_are_accounts_at_first():
     # All alike, so that many of them are exploited.
     model = pacplan.TabularMDP(
-        np.ones((1, 12, 1)),
-        [[0.5] * 12],
-        successors=np.zeros((1, 12, 1), int),
-        noise="bernoulli",
+        np.ones((1, 12, 1)), [[0.5] * 12], successors=np.zeros((1, 12, 1), int), noise="bernoulli"
     )
     planner = pacplan.Bracket(epsilon=0.0, delta=0.1, gamma=1.0, horizon=1)
     for chunk in (None, 1):

@@ -190,8 +190,7 @@ def test_a_merged_search_knows_what_the_tree_knows():
 
 @pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
 @pytest.mark.parametrize(
-    ("what", "words"),
-    [("state", "second successor"), ("end", "second successor"), ("reward", "paid")],
+    ("what", "words"), [("state", "second successor"), ("end", "second successor"), ("reward", "paid")]
 )
 def test_a_pair_that_does_something_else_is_noticed(merge, what, words):
     def step(state, action, rng):

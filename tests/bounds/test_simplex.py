@@ -16,13 +16,7 @@ from pacplan.bounds.intervals import ball_max as kl_ball_max
 from pacplan.bounds.intervals import ball_min as kl_ball_min
 from pacplan.bounds.intervals import kl_lower, kl_upper
 from pacplan.compiled.interpreted import interpreted
-from references import (
-    ACCURACY,
-    DIGITS,
-    PROPERTY,
-    REFERENCE_ERROR,
-    random_radius,
-)
+from references import ACCURACY, DIGITS, PROPERTY, REFERENCE_ERROR, random_radius
 
 one_seen_max = interpreted(simplex.one_seen_max)
 

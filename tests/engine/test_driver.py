@@ -166,11 +166,7 @@ def test_interrupt_returns_the_plan_so_far(how):
                 raise KeyboardInterrupt
 
     plan = ANYTIME.plan(
-        pacplan.Simulator(step, actions=5, successors=2),
-        0,
-        seed=0,
-        budget=10_000,
-        callback=callback,
+        pacplan.Simulator(step, actions=5, successors=2), 0, seed=0, budget=10_000, callback=callback
     )
     assert plan.stopped_by == "interrupt"
     assert not plan.certified

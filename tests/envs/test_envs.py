@@ -151,11 +151,7 @@ def test_sailing_by_hand():
 
 def test_gridworld_has_the_published_utilities():
     # Russell and Norvig, the 4x3 world with a reward of -0.04 a move and no discount.
-    published = [
-        [0.812, 0.868, 0.918, 0.0],
-        [0.762, 0.0, 0.660, 0.0],
-        [0.705, 0.655, 0.611, 0.388],
-    ]
+    published = [[0.812, 0.868, 0.918, 0.0], [0.762, 0.0, 0.660, 0.0], [0.705, 0.655, 0.611, 0.388]]
     model = envs.gridworld()
     values = finite_horizon(model, gamma=1.0, horizon=200)[0].max(-1)
     assert values.reshape(3, 4) == pytest.approx(np.array(published), abs=5e-4)

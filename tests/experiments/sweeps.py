@@ -10,10 +10,7 @@ from pathlib import Path
 import psutil
 
 import pacplan
-from pacplan.experiments import (
-    PlannerSpec,
-    ProblemSpec,
-)
+from pacplan.experiments import PlannerSpec, ProblemSpec
 
 COMMAND = Path(sys.executable).with_name("pacplan")
 SMALL = ProblemSpec("garnet", {"states": 20})

@@ -10,12 +10,7 @@ from pathlib import Path
 import pytest
 
 from command_line import run as command
-from pacplan.experiments import (
-    PlannerSpec,
-    Sweep,
-    read,
-    read_sweep,
-)
+from pacplan.experiments import PlannerSpec, Sweep, read, read_sweep
 from sweeps import COMMAND, SMALL, UCT
 
 WATCHED = """

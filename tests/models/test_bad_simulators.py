@@ -87,13 +87,7 @@ def test_reward_that_is_no_number(reward):
 
 @pytest.mark.parametrize(
     "drawn",
-    [
-        None,
-        "abc",
-        ("start", 0.5),
-        ("start", 0.5, False, False, {}),
-        (False, "start", 0.5),
-    ],
+    [None, "abc", ("start", 0.5), ("start", 0.5, False, False, {}), (False, "start", 0.5)],
     ids=short,
 )
 def test_step_that_returns_something_else(drawn):

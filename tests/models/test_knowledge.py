@@ -23,10 +23,7 @@ def solved(model):
 
 def around(model, slack):
     values = solved(model)
-    return (
-        lambda state, h: values[h, state] - slack,
-        lambda state, h: values[h, state] + slack,
-    )
+    return (lambda state, h: values[h, state] - slack, lambda state, h: values[h, state] + slack)
 
 
 def make(cls, model, slack=None, **settings):
@@ -86,10 +83,7 @@ def test_python_simulators_see_their_own_states(cls):
         return chr(65 + after), reward, ended
 
     model = pacplan.Simulator(step, actions=2, successors=2)
-    bounds = (
-        lambda s, h: values[h, ord(s) - 65] - 0.1,
-        lambda s, h: values[h, ord(s) - 65] + 0.1,
-    )
+    bounds = (lambda s, h: values[h, ord(s) - 65] - 0.1, lambda s, h: values[h, ord(s) - 65] + 0.1)
     settings = {"value_bounds": bounds, "epsilon": 0.0}
     with_names = make(cls, table, **settings).plan(model, "A", seed=2, budget=500)
     settings["value_bounds"] = around(table, 0.1)

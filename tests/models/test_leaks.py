@@ -5,21 +5,9 @@ import tracemalloc
 
 import pytest
 
-from faulty import (
-    FAITHFUL,
-    NO_LUCK,
-    TOO_HIGH,
-    NoHash,
-    OwnError,
-    P,
-    R,
-    jitted,
-)
+from faulty import FAITHFUL, NO_LUCK, TOO_HIGH, NoHash, OwnError, P, R, jitted
 from pacplan import Simulator, TabularMDP
-from refusals import (
-    PLANNER,
-    no_session_stays_open,
-)
+from refusals import PLANNER, no_session_stays_open
 
 _sessions = pytest.fixture(autouse=True)(no_session_stays_open)
 

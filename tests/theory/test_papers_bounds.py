@@ -185,10 +185,7 @@ BY_HAND = [
 
 @pytest.mark.parametrize(
     ("model", "epsilon"),
-    [
-        (pair_of_states([1.0, 0.5]), 0.25),
-        (pair_of_states([6.0, 1.0], reward_range=(-4.0, 6.0)), 2.5),
-    ],
+    [(pair_of_states([1.0, 0.5]), 0.25), (pair_of_states([6.0, 1.0], reward_range=(-4.0, 6.0)), 2.5)],
     ids=["rewards in [0, 1]", "rewards in [-4, 6]"],
 )
 def test_table_2_by_hand(model, epsilon):

@@ -215,13 +215,7 @@ def test_the_tree_on_the_page_is_the_tree():
     assert found["taken"] in places[0][-1] and found["challenger"] in places[0][-1]
 
 
-@pytest.mark.parametrize(
-    ("name", "merge"),
-    [
-        ("mdp-gape", "depth"),
-        ("opd", "depth"),
-    ],
-)
+@pytest.mark.parametrize(("name", "merge"), [("mdp-gape", "depth"), ("opd", "depth")])
 def test_merged_states_can_be_walked_through(name, merge):
     plan = make(name, merge=merge).plan(problem(name), 0, seed=1, budget=2000)
     found = data(plan, most=10**6)
@@ -427,10 +421,7 @@ def test_the_command_refuses_before_it_plans(tmp_path, monkeypatch):
         raise AssertionError("it planned")
 
     monkeypatch.setattr(pacplan.algorithms.common.base.Planner, "plan", never)
-    for path, message in (
-        (tmp_path, "is a folder"),
-        (tmp_path / "no" / "x.html", "no folder"),
-    ):
+    for path, message in ((tmp_path, "is a folder"), (tmp_path / "no" / "x.html", "no folder")):
         result = command("--planner", "uct", "--budget", 100, "--html", path)
         assert result.code == 2
         assert message in result.output

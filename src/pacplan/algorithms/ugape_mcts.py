@@ -16,11 +16,7 @@ from pacplan.compiled.jit import inlined
 from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
 from pacplan.engine import episodes
-from pacplan.engine.calls import (
-    CHUNK_DONE,
-    break_promise,
-    count_actions,
-)
+from pacplan.engine.calls import CHUNK_DONE, break_promise, count_actions
 from pacplan.engine.curve import add_point
 from pacplan.engine.driver import Limits
 from pacplan.engine.promises import ENDLESS_GAME, MOVE_PAYS, TOO_MANY_SUCCESSORS

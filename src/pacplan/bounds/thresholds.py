@@ -139,11 +139,7 @@ _FIXED_BUDGET = {
     "sharp": _within_budget("sharp", 0.2, 0.2),
 }
 
-NAMED: dict[str, Callable[[Setting], Thresholds]] = {
-    "lemma": _lemma,
-    "paper": _paper,
-    **_FIXED_BUDGET,
-}
+NAMED: dict[str, Callable[[Setting], Thresholds]] = {"lemma": _lemma, "paper": _paper, **_FIXED_BUDGET}
 
 
 def for_a_budget(thresholds: Any) -> bool:

@@ -44,14 +44,7 @@ _DAY = 24 * 3600.0
 # Sources that are edited a lot leave many kernels behind.
 _LONGEST_UNUSED = 30 * _DAY
 # What else changes the code that Numba makes, besides a function's own options.
-_SETTINGS = (
-    "BOUNDSCHECK",
-    "DEBUGINFO_DEFAULT",
-    "LOOP_VECTORIZE",
-    "OPT",
-    "SLP_VECTORIZE",
-    "USING_SVML",
-)
+_SETTINGS = ("BOUNDSCHECK", "DEBUGINFO_DEFAULT", "LOOP_VECTORIZE", "OPT", "SLP_VECTORIZE", "USING_SVML")
 # Functions of these are known by the version of the compiler or of Python.
 _LIBRARIES = {"llvmlite", "numba", "numpy", *sys.stdlib_module_names}
 # Kernels that are a planner's whole search: they are announced by the planner's name.

@@ -138,10 +138,7 @@ def grown(table: MergeTable, needed: int, room: MemoryBudget) -> MergeTable:
 def empty_graph(horizon: int) -> Graph:
     """A graph without nodes."""
     return Graph(
-        empty_table(16),
-        np.zeros(0, np.int32),
-        np.zeros(0, np.int32),
-        np.full(horizon, NONE, np.int32),
+        empty_table(16), np.zeros(0, np.int32), np.zeros(0, np.int32), np.full(horizon, NONE, np.int32)
     )
 
 

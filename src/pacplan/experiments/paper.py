@@ -125,10 +125,7 @@ def _variants(name: str, thresholds: Sequence[str]) -> list[tuple[str, dict[str,
     if name != "mdp-gape":
         return [(name, {"gamma": GAMMA})]
     return [
-        (
-            name if len(thresholds) == 1 else f"{name} ({given})",
-            {"gamma": GAMMA, "thresholds": given},
-        )
+        (name if len(thresholds) == 1 else f"{name} ({given})", {"gamma": GAMMA, "thresholds": given})
         for given in thresholds
     ]
 

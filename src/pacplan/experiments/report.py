@@ -145,8 +145,7 @@ def _figure1(page: Page, lines: Sequence[Accuracy], fits: dict[str, theory.Expon
     )
     means = [(line, np.mean(list(line.samples.values()))) for line in lines]
     page.table(
-        "planner | ε | mean n",
-        [[line.label, f"{line.epsilon:g}", f"{n:,.0f}"] for line, n in means],
+        "planner | ε | mean n", [[line.label, f"{line.epsilon:g}", f"{n:,.0f}"] for line, n in means]
     )
 
 

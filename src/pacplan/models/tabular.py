@@ -310,10 +310,7 @@ def _successor_table(
 
 
 def _possible(
-    p: NDArray[np.float64],
-    r: NDArray[np.float64],
-    to: NDArray[np.int64],
-    offered: NDArray[np.bool_],
+    p: NDArray[np.float64], r: NDArray[np.float64], to: NDArray[np.int64], offered: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """The tables with possible outcomes first, cut to the length of the longest row of these."""
     p = np.where(offered[np.newaxis, :, :, np.newaxis], p, 0.0)

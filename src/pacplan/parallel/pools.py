@@ -8,12 +8,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from concurrent.futures import (
-    BrokenExecutor,
-    Executor,
-    Future,
-    ThreadPoolExecutor,
-)
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
 from multiprocessing import Pipe

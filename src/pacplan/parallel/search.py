@@ -19,13 +19,7 @@ from pacplan.engine.calls import CHUNK_DONE
 from pacplan.engine.search import Kept, KernelSearch
 from pacplan.models.simulator import Simulator
 from pacplan.parallel.dask import Actors
-from pacplan.parallel.pools import (
-    InProcess,
-    Workers,
-    process_pool,
-    run_installed,
-    sent_model,
-)
+from pacplan.parallel.pools import InProcess, Workers, process_pool, run_installed, sent_model
 from pacplan.parallel.session import OneCall, SpeculativeSession
 
 # Episodes that are guessed, for each call that may be under way.

@@ -56,13 +56,7 @@ class BracketCalls:
 
 
 def bracket_calls(
-    model: Table,
-    state: int | None = None,
-    *,
-    gamma: float,
-    horizon: int,
-    epsilon: float,
-    delta: float,
+    model: Table, state: int | None = None, *, gamma: float, horizon: int, epsilon: float, delta: float
 ) -> BracketCalls:
     """The most calls that Bracket needs, by the theorem of docs/calls.md.
 

@@ -3,18 +3,9 @@
 from typing import Any, Literal
 
 from pacplan.algorithms.betting.plans import proven_plan
-from pacplan.algorithms.betting.returns import (
-    accounts_have_room,
-    bet_exploit,
-    bet_forced,
-    note_return,
-)
+from pacplan.algorithms.betting.returns import accounts_have_room, bet_exploit, bet_forced, note_return
 from pacplan.algorithms.bracket.constants import TIE
-from pacplan.algorithms.bracket.estimates import (
-    advice_stands,
-    refresh_estimates,
-    score_actions,
-)
+from pacplan.algorithms.bracket.estimates import advice_stands, refresh_estimates, score_actions
 from pacplan.algorithms.bracket.expansion import add_unvisited, plant_root
 from pacplan.algorithms.bracket.explore import imagine, optimistic
 from pacplan.algorithms.bracket.gap_bound import largest_gap, renew_gaps_of, renew_gaps_to

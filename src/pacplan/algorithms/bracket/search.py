@@ -14,14 +14,7 @@ from pacplan.algorithms.betting.plans import RootReader
 from pacplan.algorithms.betting.returns import check_returns, open_accounts
 from pacplan.algorithms.betting.settings import Scale
 from pacplan.algorithms.bracket.constants import EXPECTED_ACTIONS, SMALL_COUNTS
-from pacplan.algorithms.bracket.records import (
-    ARM,
-    DECISION,
-    NODE,
-    PAIR,
-    SCRATCH,
-    Search,
-)
+from pacplan.algorithms.bracket.records import ARM, DECISION, NODE, PAIR, SCRATCH, Search
 from pacplan.algorithms.bracket.settings import setup_of
 from pacplan.algorithms.bracket.state_model import empty_pool, grown_pool
 from pacplan.algorithms.common.plans import within

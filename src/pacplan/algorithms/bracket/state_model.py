@@ -29,13 +29,7 @@ from pacplan.engine.tree import NONE
 # In place of a successor: the end of the episode.
 ENDED = -2
 
-STATE = np.dtype(
-    [
-        ("first", np.int64),
-        ("actions", np.int64),
-    ],
-    align=True,
-)
+STATE = np.dtype([("first", np.int64), ("actions", np.int64)], align=True)
 # A state and action; its outcomes are a list, in the order in which they were first seen.
 PAIR = np.dtype(
     [

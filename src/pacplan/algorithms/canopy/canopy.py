@@ -17,15 +17,7 @@ from pacplan.algorithms.canopy.growth import (
     leaf_value,
     open_node,
 )
-from pacplan.algorithms.canopy.records import (
-    CHOOSE,
-    DECIDE,
-    FORCED_EPISODE,
-    GROW,
-    PLAY,
-    TREE,
-    Search,
-)
+from pacplan.algorithms.canopy.records import CHOOSE, DECIDE, FORCED_EPISODE, GROW, PLAY, TREE, Search
 from pacplan.algorithms.canopy.schedule import decide, finish_task, satisfied
 from pacplan.algorithms.canopy.search import CanopySearch
 from pacplan.algorithms.canopy.shape import first_shape, state_value

@@ -21,13 +21,7 @@ from pacplan.algorithms.canopy.sharing import share_value, shared_value
 from pacplan.algorithms.canopy.statistics import learn_node, learn_noise
 from pacplan.compiled.jit import inlined
 from pacplan.compiled.streams import draw_seed
-from pacplan.engine.calls import (
-    CHUNK_DONE,
-    NO_ROOM,
-    break_promise,
-    count_actions,
-    draw_counted,
-)
+from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, break_promise, count_actions, draw_counted
 from pacplan.engine.promises import BAD_ANSWER
 from pacplan.engine.tree import NONE
 from pacplan.models import handles

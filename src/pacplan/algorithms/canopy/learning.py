@@ -15,13 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.canopy.constants import (
-    KNOWN_FROM,
-    MOST_COUNT,
-    RESOLUTIONS,
-    SHRINK,
-    WAYS,
-)
+from pacplan.algorithms.canopy.constants import KNOWN_FROM, MOST_COUNT, RESOLUTIONS, SHRINK, WAYS
 from pacplan.compiled.jit import inlined
 from pacplan.engine.tree import NONE
 from pacplan.models import handles

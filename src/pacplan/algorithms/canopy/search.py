@@ -8,13 +8,7 @@ from numpy.typing import NDArray
 from pacplan.algorithms.betting.bets import first_moments
 from pacplan.algorithms.betting.plans import RootReader
 from pacplan.algorithms.betting.returns import check_returns, open_accounts
-from pacplan.algorithms.canopy.constants import (
-    CELLS,
-    MOST_COORDINATES,
-    NOTES,
-    RESOLUTIONS,
-    SHARED,
-)
+from pacplan.algorithms.canopy.constants import CELLS, MOST_COORDINATES, NOTES, RESOLUTIONS, SHARED
 from pacplan.algorithms.canopy.records import (
     ACTION_STATS,
     ARM,

@@ -3,12 +3,7 @@
 import math
 from typing import Any, Literal
 
-from pacplan.algorithms.common.horizons import (
-    check_endless,
-    check_steps,
-    default_horizon,
-    horizon_for,
-)
+from pacplan.algorithms.common.horizons import check_endless, check_steps, default_horizon, horizon_for
 from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
 from pacplan.engine.driver import Limits, Snapshot

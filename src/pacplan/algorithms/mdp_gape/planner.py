@@ -14,11 +14,7 @@ from pacplan.algorithms.common.confidence import (
     check_successors,
     declared,
 )
-from pacplan.algorithms.common.horizons import (
-    check_gamma_and_horizon,
-    check_steps,
-    default_horizon,
-)
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_steps, default_horizon
 from pacplan.algorithms.common.plans import bounded_plan
 from pacplan.algorithms.mdp_gape.search import GapSearch
 from pacplan.bounds import thresholds as exploration
