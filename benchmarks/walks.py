@@ -55,7 +55,8 @@ def episodes(model: Any) -> list[tuple[int, int, int, int]]:
         return ended[0]
 
     KernelSearch.advance = watched  # type: ignore[method-assign]
-    planner = pacplan.Bracket(epsilon=1, delta=0.1, gamma=0.7, chunk=1)
+    planner = pacplan.Bracket(epsilon=1, delta=0.1, gamma=0.7)
+    planner.chunk = 1
     planner.plan(model, 0, seed=0, budget=800)
     return walks
 

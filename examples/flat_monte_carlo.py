@@ -41,8 +41,7 @@ class FlatMonteCarlo(ext.Planner):
 
     name = "flat"
 
-    def __init__(self, *, gamma: float, horizon: int | None = None, chunk: int | None = None) -> None:
-        super().__init__(chunk=chunk)
+    def __init__(self, *, gamma: float, horizon: int | None = None) -> None:
         self.gamma, self.horizon = ext.check_gamma_and_horizon(gamma, horizon)
 
     def check_query(self, query: ext.Query, limits: ext.Limits) -> None:

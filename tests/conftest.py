@@ -42,6 +42,12 @@ def interpreted(script, folder):
     return done.stdout
 
 
+def in_chunks(planner, episodes):
+    """The planner, returning to Python after so many episodes; None: as it likes."""
+    planner.chunk = episodes
+    return planner
+
+
 def short(value):
     """A name for a test's parameter: the same in every process, so without addresses."""
     return re.sub(r" at 0x\w+", "", repr(value))[:60]

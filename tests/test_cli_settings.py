@@ -18,7 +18,6 @@ folder = pytest.fixture(folder_of_models)
         ("mdp-gape", ["--thresholds", "{m}:flat", "--epsilon", "4"], "thresholds="),
         ("bracket", ["--option", "goal=value", "--option", "epsilon=4"], "goal='value'"),
         ("smooth-cruiser", ["--option", "temperature=0.1"], "temperature=0.1"),
-        ("uct", ["--option", "chunk=7"], "chunk=7"),
     ],
 )
 def test_every_setting_of_a_planner(folder, planner, arguments, expected):

@@ -10,6 +10,7 @@ import pytest
 import everyday
 import pacplan
 from command_line import run
+from conftest import in_chunks
 from pacplan import Simulator
 from pacplan.cli.options import in_options
 from pacplan.diagnosis import Advice, outlook
@@ -99,7 +100,7 @@ def test_certified_plans_and_guesses_have_no_diagnosis():
 
 def test_the_diagnosis_does_not_depend_on_chunks():
     plans = [
-        pacplan.MDPGapE(epsilon=0.1, delta=0.1, gamma=0.7, chunk=chunk).plan(
+        in_chunks(pacplan.MDPGapE(epsilon=0.1, delta=0.1, gamma=0.7), chunk).plan(
             GARNET, 0, seed=0, budget=20_000
         )
         for chunk in (None, 1, 7, 1000)

@@ -107,8 +107,8 @@ import pacplan
 class Shallow(pacplan.UCT):
     name = "shallow"
 
-    def __init__(self, *, gamma, chunk=None):
-        super().__init__(gamma=gamma, horizon=2, chunk=chunk)
+    def __init__(self, *, gamma):
+        super().__init__(gamma=gamma, horizon=2)
 
 thing = 3
 """
@@ -198,7 +198,7 @@ class Particular(pacplan.UCT):
 
     def plan(self, model, state=None, **options):
         tables = isinstance(model, pacplan.TabularMDP)
-        planner = pacplan.UCT(gamma=self.gamma, horizon=5 if tables else 2, chunk=self.chunk)
+        planner = pacplan.UCT(gamma=self.gamma, horizon=5 if tables else 2)
         return planner.plan(model, state, **options)
 
 

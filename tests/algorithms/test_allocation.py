@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pacplan
+from conftest import in_chunks
 from hard_problems import GAMMA, Kind, lens_on_searches
 from pacplan.algorithms.betting import allocation
 from pacplan.compiled.interpreted import interpreted
@@ -53,8 +54,8 @@ def test_wealth_is_neither_made_nor_lost(lens, actions):
         seen.append(reserve + deposits.sum())
         assert reserve >= 0.0 and (deposits >= 0.0).all()
 
-    given_to = {"epsilon": 0.02, "delta": 0.1, "gamma": GAMMA, "horizon": 3, "chunk": 50}
-    pacplan.Bracket(**given_to).plan(model, 0, seed=0, budget=3000, callback=look)
+    planner = in_chunks(pacplan.Bracket(epsilon=0.02, delta=0.1, gamma=GAMMA, horizon=3), 50)
+    planner.plan(model, 0, seed=0, budget=3000, callback=look)
     # Each of two actions has a unit of its own.
     assert len(seen) > 5
     assert seen == pytest.approx([0.0 if actions == 2 else 1.0] * len(seen))

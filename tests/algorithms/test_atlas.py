@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import binom
 
 import pacplan
+from conftest import in_chunks
 from every_planner import answer
 from pacplan import Atlas, exact
 
@@ -351,8 +352,8 @@ def test_the_same_seed_gives_the_same_plan(horizon, chunk):
         (lambda: jitted(states=5), 0),
     ):
         one, other = (
-            answer(Atlas(**settings, **given).plan(make(), root, seed=5, budget=1000))
-            for given in ({}, {"chunk": chunk})
+            answer(in_chunks(Atlas(**settings), episodes).plan(make(), root, seed=5, budget=1000))
+            for episodes in (None, chunk)
         )
         assert one == other
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pacplan
+from conftest import in_chunks
 from hard_problems import GAMMA, Kind, lens_on_searches
 from pacplan.algorithms.bracket import records, upper_bound
 from pacplan.algorithms.bracket.explore import imagine
@@ -57,8 +58,8 @@ def explored(lens, monkeypatch):
         checks.extend(given)
         monkeypatch.setattr(BracketSearch, "advance", look)
         model = kind.draw(np.random.default_rng(0))
-        planner = pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=HORIZON, chunk=1)
-        planner.plan(model, 0, seed=0, budget=budget)
+        planner = pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=HORIZON)
+        in_chunks(planner, 1).plan(model, 0, seed=0, budget=budget)
         return seen
 
     return explore

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pacplan
+from conftest import in_chunks
 from hard_problems import BANDITS, GAMMA, TREES, Kind, evidence, lens_on_searches, most
 from pacplan import exact
 from pacplan.algorithms.betting.allocation import FIRST_BET
@@ -112,8 +113,9 @@ def test_the_process_does_not_grow(lens, kind, rewards):
     """Nor do stakes know their returns, nor is anything bet on twice: its mean is at most 1."""
     rng = np.random.default_rng(0)
     planner = pacplan.Bracket(
-        epsilon=0.2, delta=0.5, gamma=GAMMA, horizon=kind.horizon, rewards=rewards, chunk=250
+        epsilon=0.2, delta=0.5, gamma=GAMMA, horizon=kind.horizon, rewards=rewards
     )
+    planner.chunk = 250
     found = []
     for run in range(300):
         model = kind.draw(rng)
@@ -156,9 +158,8 @@ def test_gaps_are_what_the_proof_says(lens, monkeypatch, actions):
         return status
 
     monkeypatch.setattr(BracketSearch, "advance", look)
-    pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=1, chunk=1).plan(
-        model, 0, seed=0, budget=1500
-    )
+    planner = pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=1)
+    in_chunks(planner, 1).plan(model, 0, seed=0, budget=1500)
     assert checked > 50
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pacplan
+from conftest import in_chunks
 from hard_problems import lens_on_searches
 from pacplan import exact
 from pacplan.algorithms.betting import bets as returns
@@ -128,9 +129,8 @@ def test_bets_are_on_the_value_of_the_policy(lens, monkeypatch):
     """Against dynamic programming; 5.5 standard errors are exceeded once in 10^7 times."""
     model = chain(np.random.default_rng(3))
     truth = exact.finite_horizon(model, gamma=GAMMA, horizon=HORIZON)[0, 0, 0]
-    planner = pacplan.Bracket(
-        epsilon=0.3, delta=0.1, gamma=GAMMA, horizon=HORIZON, goal="value", chunk=1
-    )
+    settings = {"epsilon": 0.3, "delta": 0.1, "gamma": GAMMA, "horizon": HORIZON, "goal": "value"}
+    planner = in_chunks(pacplan.Bracket(**settings), 1)
     found = episodes_of(planner, model, 1, 12_000, monkeypatch)
     numbers = np.array([row[:4] for row in found])
     concluded, bet = numbers[:, 1] == 0.0, numbers[:, 3]
@@ -145,7 +145,7 @@ def test_bets_are_on_the_value_of_the_policy(lens, monkeypatch):
 def test_no_stake_depends_on_the_return_that_it_is_on(lens, monkeypatch):
     """The factors by which wealth grew, against those of stakes made of earlier returns alone."""
     model = pacplan.envs.garnet(seed=4, noise="bernoulli")
-    planner = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=0.7, horizon=8, chunk=1)
+    planner = in_chunks(pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=0.7, horizon=8), 1)
 
     def before(search):
         state = search.kernel_state()
@@ -224,9 +224,10 @@ def test_no_return_is_less_than_a_first_reward_that_is_told(lens, monkeypatch):
         return status
 
     monkeypatch.setattr(BracketSearch, "advance", look)
-    plan = pacplan.Bracket(
-        epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=HORIZON, rewards="deterministic", chunk=1
-    ).plan(model, 0, seed=0, budget=6000)
+    planner = pacplan.Bracket(
+        epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=HORIZON, rewards="deterministic"
+    )
+    plan = in_chunks(planner, 1).plan(model, 0, seed=0, budget=6000)
     assert lens.last[0].root["floor"] == pytest.approx(rewards_[0])
     assert (plan.lower >= rewards_[0] - 1e-9).all()
     left, concluded = np.transpose(above)

@@ -6,7 +6,7 @@ from scipy import stats
 
 import pacplan
 from canopy_trees import scores, searching, tree_means
-from conftest import interpreted, random_small
+from conftest import in_chunks, interpreted, random_small
 from every_planner import answer
 from gaussian import GAMMA, walk, walk_values
 from pacplan import exact
@@ -203,7 +203,7 @@ SCRIPT = """
 import pacplan
 from every_planner import answer
 from gaussian import walk
-plan = pacplan.Canopy(epsilon=0.0, delta=0.1, gamma=0.9, horizon=3{chunk}).plan(
+plan = pacplan.Canopy(epsilon=0.0, delta=0.1, gamma=0.9, horizon=3).plan(
     walk(jitted=False), seed=5, budget=120
 )
 print(answer(plan))
@@ -211,15 +211,14 @@ print(answer(plan))
 
 
 def test_interpreted_runs_and_chunks_agree(tmp_path):
-    plan = pacplan.Canopy(epsilon=0.0, delta=0.1, gamma=0.9, horizon=3, chunk=1).plan(
-        walk(jitted=False), seed=5, budget=120
-    )
-    assert interpreted(SCRIPT.format(chunk=""), tmp_path) == f"{answer(plan)}\n"
+    planner = in_chunks(pacplan.Canopy(epsilon=0.0, delta=0.1, gamma=0.9, horizon=3), 1)
+    plan = planner.plan(walk(jitted=False), seed=5, budget=120)
+    assert interpreted(SCRIPT, tmp_path) == f"{answer(plan)}\n"
 
 
 @pytest.mark.parametrize("jitted", [True, False], ids=["jitted", "python"])
 def test_a_tree_is_gone_on_with_after_a_checkpoint(tmp_path, jitted):
-    planner = pacplan.Canopy(epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=3, chunk=37)
+    planner = in_chunks(pacplan.Canopy(epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=3), 37)
     model, path = walk(jitted), tmp_path / "search"
     whole = planner.plan(model, seed=3, budget=2000)
     planner.plan(

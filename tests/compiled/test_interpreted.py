@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import pacplan
+from conftest import in_chunks
 from every_planner import FIXED_COST, KNOWN, NAMES, answer, make, problem, simulator
 from pacplan.compiled import tiered
 from pacplan.compiled.interpreted import interpreted
@@ -57,13 +58,13 @@ def same(plans):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_planner(name, monkeypatch):
-    planner = make(name, chunk=7, **({"width": 4} if name in FIXED_COST else {}))
+    planner = in_chunks(make(name, **({"width": 4} if name in FIXED_COST else {})), 7)
     same(plans_of(monkeypatch, lambda: planner.plan(problem(name), 0, seed=1, budget=600)))
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in KNOWN])
 def test_every_planner_on_a_python_simulator(name, monkeypatch):
-    planner = make(name, chunk=7, **({"width": 4} if name in FIXED_COST else {}))
+    planner = in_chunks(make(name, **({"width": 4} if name in FIXED_COST else {})), 7)
     model = simulator(problem(name).step, name)
     same(plans_of(monkeypatch, lambda: planner.plan(model, 0, seed=1, budget=300)))
 
@@ -78,7 +79,7 @@ def test_a_jitted_simulator(monkeypatch):
         return 2 + state % 2
 
     model = pacplan.Simulator(step, actions=actions)
-    planner = pacplan.UCT(gamma=0.7, horizon=5, chunk=7)
+    planner = in_chunks(pacplan.UCT(gamma=0.7, horizon=5), 7)
     same(plans_of(monkeypatch, lambda: planner.plan(model, 0, seed=1, budget=300)))
 
 

@@ -5,18 +5,21 @@ import os
 import random
 import signal
 import time
+from copy import copy
 
 import numba
 import numpy as np
 import pytest
 
 import pacplan
+from conftest import in_chunks
 from every_planner import FIXED_COST, NAMES, make, problem
 from pacplan.engine.checkpoint import Checkpoint, unfinished
 from pacplan.engine.interrupts import _ctrl_c
 
 MODEL = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
-PLANNER = pacplan.MDPGapE(epsilon=0.5, delta=0.1, gamma=0.7, thresholds="paper", chunk=5)
+GAPE = pacplan.MDPGapE(epsilon=0.5, delta=0.1, gamma=0.7, thresholds="paper")
+PLANNER = in_chunks(copy(GAPE), 5)
 
 
 @pytest.fixture(autouse=True)
@@ -115,7 +118,7 @@ def test_python_simulators_reach_their_states_again(tmp_path):
     model = pacplan.Simulator(
         walk, actions=lambda s: ["near", "far"][: 1 + (s.place != 3)], successors=4, initial=Place(0)
     )
-    planner = pacplan.Bracket(epsilon=0.0, delta=0.1, gamma=0.8, horizon=6, chunk=7)
+    planner = in_chunks(pacplan.Bracket(epsilon=0.0, delta=0.1, gamma=0.8, horizon=6), 7)
     whole = planner.plan(model, seed=3, budget=3000)
     again = interrupted_and_resumed(planner, model, None, tmp_path / "saved", 600, budget=3000)
     assert evidence(again) == evidence(whole)
@@ -135,7 +138,7 @@ def test_checkpoints_come_every_so_many_seconds(tmp_path, clock, monkeypatch):
         return MODEL.step(state, action, rng)
 
     model = pacplan.Simulator(step, actions=5, successors=2)
-    planner = pacplan.UCT(gamma=0.7, horizon=5, chunk=1)
+    planner = in_chunks(pacplan.UCT(gamma=0.7, horizon=5), 1)
     planner.plan(model, 0, seed=0, budget=1000, checkpoint=tmp_path / "saved", every=60.0)
     assert written[0] == 0.0
     assert len(written) == 1 + 1000 // 60
@@ -248,8 +251,7 @@ def test_what_differs_is_refused(saved):
     with pytest.raises(OSError, match="nowhere"):
         PLANNER.resume(saved.parent / "nowhere", MODEL)
     # How often Python looks up changes nothing, so it may differ.
-    chunks = pacplan.MDPGapE(epsilon=0.5, delta=0.1, gamma=0.7, thresholds="paper", chunk=9)
-    assert evidence(chunks.resume(saved, MODEL))[1] == evidence(PLANNER.plan(MODEL, 0, seed=3))[1]
+    assert evidence(GAPE.resume(saved, MODEL))[1] == evidence(PLANNER.plan(MODEL, 0, seed=3))[1]
 
 
 def test_another_version_is_refused(saved, monkeypatch):

@@ -4,11 +4,13 @@ import json
 import signal
 import threading
 import tracemalloc
+from copy import copy
 
 import numpy as np
 import pytest
 
 import pacplan
+from conftest import in_chunks
 from every_planner import answer
 from pacplan.compiled.streams import streams
 from pacplan.core.words import at_most
@@ -23,7 +25,7 @@ ANYTIME = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.7, horizon=6)
 def test_same_seed_same_plan_whatever_the_chunks():
     first = PLANNER.plan(MODEL, 0, seed=7)
     for chunk in (None, 1, 2, 7, 10_000):
-        planner = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, thresholds="paper", chunk=chunk)
+        planner = in_chunks(copy(PLANNER), chunk)
         again = planner.plan(MODEL, 0, seed=7, callback=None if chunk else lambda snapshot: False)
         assert answer(again) == answer(first)
         assert (again.tree.pairs == first.tree.pairs).all()

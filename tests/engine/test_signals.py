@@ -39,8 +39,8 @@ models = {
     "python": pacplan.Simulator(table.step, actions=5, successors=2),
     "jitted": pacplan.Simulator(hop, actions=3, successors=2),
 }
-gape = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.7, horizon=4, chunk=1)
-planners = pacplan.UCT(gamma=0.7, chunk=2), gape
+planners = pacplan.UCT(gamma=0.7), pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.7, horizon=4)
+planners[0].chunk, planners[1].chunk = 2, 1
 runs = [(planner, model) for planner in planners for model in models.values()]
 expected = [planner.plan(model, 0, seed=1, budget=2000).samples for planner, model in runs]
 when, rung = random.Random(0), 0

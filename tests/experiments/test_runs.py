@@ -80,7 +80,7 @@ def test_what_cannot_be_told_apart_needs_a_label():
     assert record.planner == json.loads(record.settings)["label"] == "flat"
     with pytest.raises(ValueError, match="label"):
         Sweep([UCT], [ProblemSpec(lambda seed: None)], budgets=[30]).runs()
-    same = PlannerSpec(pacplan.UCT(gamma=0.7, horizon=None, chunk=5), label="another name")
+    same = PlannerSpec(pacplan.UCT(gamma=0.7, horizon=None), label="another name")
     with pytest.raises(ValueError, match="given twice"):
         Sweep([UCT, same], [SMALL], budgets=[20]).runs()
 

@@ -96,13 +96,11 @@ class BRUE(Planner):
         gamma: discount in [0, 1]; 1 needs an explicit horizon.
         horizon: steps of an episode. By default a third of the H that section 5 of the MDP-GapE
             paper gives for the budget, since only one iteration in H informs the root.
-        chunk: see `Planner`.
     """
 
     name = "brue"
 
-    def __init__(self, *, gamma: float, horizon: int | None = None, chunk: int | None = None) -> None:
-        super().__init__(chunk=chunk)
+    def __init__(self, *, gamma: float, horizon: int | None = None) -> None:
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
 
     def check_query(self, query: Query, limits: Limits) -> None:

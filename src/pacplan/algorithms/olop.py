@@ -199,14 +199,12 @@ class OLOP(Planner):
     Args:
         gamma: discount in [0, 1).
         horizon: L, by default as above.
-        chunk: see `Planner`.
     """
 
     name = "olop"
     kl: ClassVar[bool] = False
 
-    def __init__(self, *, gamma: float, horizon: int | None = None, chunk: int | None = None) -> None:
-        super().__init__(chunk=chunk)
+    def __init__(self, *, gamma: float, horizon: int | None = None) -> None:
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
         if self.gamma == 1.0:
             raise ValueError(
@@ -240,7 +238,6 @@ class KLOLOP(OLOP):
         horizon: L, by default as in `OLOP`.
         threshold: f: "theory", 2 log M + 2 log log M, or "log", the log M of the MDP-GapE paper's
             experiments.
-        chunk: see `Planner`.
     """
 
     name = "kl-olop"
@@ -252,9 +249,8 @@ class KLOLOP(OLOP):
         gamma: float,
         horizon: int | None = None,
         threshold: Literal["theory", "log"] = "theory",
-        chunk: int | None = None,
     ) -> None:
-        super().__init__(gamma=gamma, horizon=horizon, chunk=chunk)
+        super().__init__(gamma=gamma, horizon=horizon)
         self.threshold = checks.choice("threshold", threshold, ("theory", "log"))
 
     def level(self, episodes: int) -> float:

@@ -268,14 +268,12 @@ class OPMDP(Planner):
     Args:
         gamma: discount in [0, 1); 1 with a horizon.
         horizon: steps after which nothing counts; None: the infinite-horizon problem.
-        chunk: see `Planner`; here in expansions.
     """
 
     name = "op-mdp"
     keeps_checkpoints = False
 
-    def __init__(self, *, gamma: float, horizon: int | None = None, chunk: int | None = None) -> None:
-        super().__init__(chunk=chunk)
+    def __init__(self, *, gamma: float, horizon: int | None = None) -> None:
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
 
     def check_query(self, query: Query, limits: Limits) -> None:

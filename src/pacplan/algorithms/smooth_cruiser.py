@@ -53,22 +53,12 @@ class SmoothCruiser(Planner):
         delta: probability with which it may be missed.
         gamma: discount in [0, 1).
         temperature: lambda, in the model's reward units.
-        chunk: see `Planner`; here in calls.
     """
 
     name = "smooth-cruiser"
     keeps_checkpoints = False
 
-    def __init__(
-        self,
-        *,
-        epsilon: float,
-        delta: float,
-        gamma: float,
-        temperature: float = 0.5,
-        chunk: int | None = None,
-    ) -> None:
-        super().__init__(chunk=chunk)
+    def __init__(self, *, epsilon: float, delta: float, gamma: float, temperature: float = 0.5) -> None:
         self.epsilon = checks.positive("epsilon", epsilon)
         self.delta = checks.probability("delta", delta)
         self.gamma = check_gamma_below_one(gamma)

@@ -47,7 +47,6 @@ class SparseSampling(Planner):
         width: draws of each action, C.
         epsilon: how far from optimal the action may be, in the model's reward units.
         delta: probability with which the guarantee may fail.
-        chunk: see `Planner`; here in calls.
     """
 
     name = "sparse-sampling"
@@ -61,9 +60,7 @@ class SparseSampling(Planner):
         width: int | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
-        chunk: int | None = None,
     ) -> None:
-        super().__init__(chunk=chunk)
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
         self.width, self.epsilon, self.delta = width, epsilon, delta
         if width is not None:

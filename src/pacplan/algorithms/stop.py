@@ -72,22 +72,14 @@ class StOP(Planner):
         delta: probability with which the guarantee may fail.
         gamma: discount in (0, 1).
         max_policies: most policies to hold.
-        chunk: see `Planner`; here in calls.
     """
 
     name = "stop"
     keeps_checkpoints = False
 
     def __init__(
-        self,
-        *,
-        epsilon: float,
-        delta: float,
-        gamma: float,
-        max_policies: int = 100_000,
-        chunk: int | None = None,
+        self, *, epsilon: float, delta: float, gamma: float, max_policies: int = 100_000
     ) -> None:
-        super().__init__(chunk=chunk)
         self.epsilon = checks.positive("epsilon", epsilon)
         self.delta = checks.probability("delta", delta)
         self.gamma = check_gamma_below_one(gamma)

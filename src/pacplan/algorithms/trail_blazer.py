@@ -67,14 +67,12 @@ class TrailBlazer(Planner):
         epsilon: accuracy of the value, in the model's reward units.
         delta: probability with which it may be missed.
         gamma: discount in (0, 1).
-        chunk: see `Planner`; here in calls.
     """
 
     name = "trailblazer"
     keeps_checkpoints = False
 
-    def __init__(self, *, epsilon: float, delta: float, gamma: float, chunk: int | None = None) -> None:
-        super().__init__(chunk=chunk)
+    def __init__(self, *, epsilon: float, delta: float, gamma: float) -> None:
         self.epsilon = checks.positive("epsilon", epsilon)
         self.delta = checks.probability("delta", delta)
         self.gamma = check_gamma_below_one(gamma)

@@ -61,7 +61,6 @@ class UCT(Planner):
         horizon: steps of an episode; by default that of section 5 of the MDP-GapE paper for the budget.
         exploration: C; the textbook's is 2**0.5, but 0.5 errs less (benchmarks/uct_constant.py).
         rollout: "random": play at random below the tree, which then grows by a node per episode.
-        chunk: see `Planner`.
     """
 
     name = "uct"
@@ -73,9 +72,7 @@ class UCT(Planner):
         horizon: int | None = None,
         exploration: float = 0.5,
         rollout: Literal["tree", "random"] = "tree",
-        chunk: int | None = None,
     ) -> None:
-        super().__init__(chunk=chunk)
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
         self.exploration = checks.real("exploration", exploration)
         if self.exploration < 0.0:

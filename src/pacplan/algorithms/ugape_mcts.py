@@ -265,7 +265,6 @@ class UGapEMCTS(Planner):
         delta: probability with which the guarantee may fail.
         rule: "ugape" or "lucb".
         horizon: most moves of a game; a longer one is an error.
-        chunk: see `Planner`; here in games.
     """
 
     name = "ugape-mcts"
@@ -278,9 +277,7 @@ class UGapEMCTS(Planner):
         delta: float,
         rule: Literal["ugape", "lucb"] = "ugape",
         horizon: int = 1000,
-        chunk: int | None = None,
     ) -> None:
-        super().__init__(chunk=chunk)
         self.epsilon = check_accuracy(epsilon)
         self.delta = checks.probability("delta", delta)
         self.rule = checks.choice("rule", rule, ("ugape", "lucb"))

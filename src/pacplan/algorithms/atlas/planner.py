@@ -51,7 +51,6 @@ class Atlas(Planner):
             know that optimal values lie between them. The guarantee then depends on them.
         value_range: (low, high), bounds on every discounted return from any state on, if you
             know them. The guarantee then depends on them.
-        chunk: see `Planner`; here in calls.
     """
 
     name = "atlas"
@@ -70,9 +69,7 @@ class Atlas(Planner):
         goal: Literal["action", "value"] = "action",
         value_bounds: Any = None,
         value_range: tuple[float, float] | None = None,
-        chunk: int | None = None,
     ) -> None:
-        super().__init__(chunk=chunk)
         self.epsilon = check_accuracy(epsilon)
         self.delta = checks.probability("delta", delta)
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)

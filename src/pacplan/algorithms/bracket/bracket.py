@@ -94,7 +94,6 @@ class Bracket(Targeted, Planner):
             earns more than the search's own choice. It only steers.
         value: guesses of optimal values over the H - h remaining steps, in the model's units, a
             function like `policy`, for what was never tried. They only steer.
-        chunk: see `Planner`.
     """
 
     name = "bracket"
@@ -114,9 +113,7 @@ class Bracket(Targeted, Planner):
         value_range: tuple[float, float] | None = None,
         policy: Function | None = None,
         value: Function | None = None,
-        chunk: int | None = None,
     ) -> None:
-        super().__init__(chunk=chunk)
         self.epsilon = check_accuracy(epsilon)
         self.delta = checks.probability("delta", delta)
         self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)

@@ -76,7 +76,6 @@ class Canopy(Targeted, Planner):
             steps taken, as for `Bracket`. It only steers.
         value: guesses of optimal values over the H - h remaining steps, a function like `policy`. The
             better they are, the smaller the trees. They only steer.
-        chunk: see `Planner`; here in calls.
     """
 
     name = "canopy"
@@ -95,9 +94,7 @@ class Canopy(Targeted, Planner):
         value_range: tuple[float, float] | None = None,
         policy: Function | None = None,
         value: Function | None = None,
-        chunk: int | None = None,
     ) -> None:
-        super().__init__(chunk=chunk)
         self.epsilon = check_accuracy(epsilon)
         self.delta = checks.probability("delta", delta)
         self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)

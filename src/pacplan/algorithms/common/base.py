@@ -29,10 +29,6 @@ class Planner(ABC):
 
     A planner holds no state between plans: it can be used again, from several threads, and pickled.
     Planners of one class with equal settings are equal.
-
-    Args:
-        chunk: episodes between two returns to Python; by default what takes about 50 ms. No
-            result depends on it.
     """
 
     name: ClassVar[str]
@@ -44,9 +40,8 @@ class Planner(ABC):
     """Whether it reads probabilities instead of sampling, and so needs no range of rewards."""
     kind_matters: ClassVar[bool] = False
     """Whether plans differ between kinds of models, because their generators and states do."""
-
-    def __init__(self, *, chunk: int | None = None) -> None:
-        self.chunk = None if chunk is None else checks.integer("chunk", chunk, least=1)
+    chunk: int | None = None
+    """Episodes between two returns to Python; by default what takes 50 ms. No result depends on it."""
 
     def plan(
         self,
@@ -261,12 +256,12 @@ class Planner(ABC):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What the planner was made with, without defaults and `chunk`, on which nothing depends."""
+        """What the planner was made with, without defaults."""
         defaults = _parameters(type(self))
         return {
             name: value
             for name, value in self.get_params().items()
-            if name != "chunk" and value is not defaults.get(name) and value != defaults.get(name)
+            if value is not defaults.get(name) and value != defaults.get(name)
         }
 
     @property
@@ -305,9 +300,7 @@ class Planner(ABC):
 
     def __repr__(self) -> str:
         """The call that makes this planner, without settings at their defaults."""
-        listed = [f"{name}={value!r}" for name, value in self.settings.items()]
-        if self.chunk is not None:
-            listed.append(f"chunk={self.chunk}")
+        listed = (f"{name}={value!r}" for name, value in self.settings.items())
         return f"{type(self).__name__}({', '.join(listed)})"
 
 

@@ -81,7 +81,6 @@ class MDPGapE(DefaultHorizon, Planner):
         value_bounds: (lower, upper), functions of a state and the number h of steps taken that bound
             its optimal value over the H - h remaining steps, in the model's units. The guarantee
             depends on them.
-        chunk: see `Planner`.
     """
 
     name = "mdp-gape"
@@ -99,9 +98,7 @@ class MDPGapE(DefaultHorizon, Planner):
         rewards: Knowledge = "unknown",
         transitions: Knowledge = "unknown",
         value_bounds: Bounds | None = None,
-        chunk: int | None = None,
     ) -> None:
-        super().__init__(chunk=chunk)
         self.epsilon = check_accuracy(epsilon)
         self.delta = checks.probability("delta", delta)
         self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)

@@ -62,7 +62,6 @@ class OPD(Planner):
             contradicts end the plan with an error.
         value_range: (low, high), bounds on every discounted return from any state on, if you
             know them. The answer depends on them, too.
-        chunk: see `Planner`; here in expansions.
     """
 
     name = "opd"
@@ -79,9 +78,7 @@ class OPD(Planner):
         transitions: Literal["unknown", "deterministic"] = "unknown",
         value_bounds: Bounds | None = None,
         value_range: tuple[float, float] | None = None,
-        chunk: int | None = None,
     ) -> None:
-        super().__init__(chunk=chunk)
         self.epsilon = None if epsilon is None else check_accuracy(epsilon)
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
         self.goal = checks.choice("goal", goal, ("action", "value"))

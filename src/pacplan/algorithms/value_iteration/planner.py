@@ -49,7 +49,6 @@ class ValueIteration(Planner):
         goal: "action", or "value": the state's value is within epsilon of `plan.value`.
         value_range: (low, high), bounds on every discounted return from any state on, if you
             know them. The answer depends on them.
-        chunk: see `Planner`.
     """
 
     name = "value-iteration"
@@ -65,9 +64,7 @@ class ValueIteration(Planner):
         horizon: int | None = None,
         goal: Literal["action", "value"] = "action",
         value_range: tuple[float, float] | None = None,
-        chunk: int | None = None,
     ) -> None:
-        super().__init__(chunk=chunk)
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
         self.epsilon = checks.real("epsilon", epsilon)
         if self.epsilon < 0.0:
