@@ -35,7 +35,7 @@ ROOMS = {
     "models": 4230,
     "parallel": 1200,
     "testing": 2260,
-    "theory": 1470,
+    "theory": 1240,
     "views": 1300,
 }
 TESTS_OF = {
@@ -49,7 +49,7 @@ TESTS_OF = {
     "experiments": 900,
     "models": 3270,
     "testing": 670,
-    "theory": 1720,
+    "theory": 1370,
     "views": 1250,
 }
 FILE, FUNCTION = 400, 60

@@ -7,18 +7,14 @@ are below its value, the one for which that is cheapest is raised to it. The che
 mean is known (`nearest_below`). So what is searched for is v.
 """
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
-from operator import mul
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from pacplan.theory.divergence import divergence, nearest_below
-from pacplan.theory.histories import Graph
+from pacplan.theory.histories import Floats, Graph
 
 # How near to the farthest value that any law could give: beyond, divergences are infinite.
 _FARTHEST = 1e-7
@@ -26,16 +22,78 @@ _FARTHEST = 1e-7
 _BEYOND = 1e-7
 # Other places at which a thorough search starts.
 _STARTS = 4
+# Newton's method doubles its digits; halving alone would take 60 steps.
+_STEPS = 100
 
-Floats = NDArray[np.float64]
+
+class Nearest(NamedTuple):
+    """Laws, their divergences from given ones, and the derivatives of these by minus the targets."""
+
+    laws: Floats
+    divergences: Floats
+    slopes: Floats
 
 
 class Change(NamedTuple):
-    """Other laws of some pairs, what they cost, and the derivatives of that by the values of nodes."""
+    """Laws of all pairs, their divergences, the cost, and its derivatives by the values of nodes."""
 
-    laws: dict[int, list[float]]
+    laws: Floats
+    divergences: Floats
     cost: float
     slopes: Floats
+
+
+def nearest_below(chances: Floats, scores: Floats, targets: Floats) -> Nearest:
+    """In every row the P' nearest to P, by KL(P, P'), whose mean score is at most the target.
+
+    In its dual form, with the target t above the lowest score,
+
+        min KL(P, P') = max over 0 <= eta <= 1 / (t - min s) of  sum_j P_j log(1 + eta (s_j - t))
+
+    and P'_j = P_j / (1 + eta (s_j - t)) for all but the lowest scores, which share what is missing to 1
+    as they share their probability under P. Targets too near the lowest score, or below, are raised.
+    """
+    floor = scores.min(1)
+    target = np.maximum(targets, floor + _FARTHEST * (scores.max(1) - floor))
+    width = target - floor
+    x = (scores - target[:, None]) / width[:, None]
+    u = _steepest(chances, np.where(chances > 0.0, x, 0.0))
+    lowest = x <= -1.0
+    laws = np.where(lowest, 0.0, chances / np.where(lowest, 1.0, 1.0 + u[:, None] * x))
+    # What is missing to 1 is better known than a quotient near 0/0.
+    before = np.where(lowest, chances, 0.0)
+    never = before.sum(1) <= 0.0
+    before[never, lowest[never].argmax(1)] = 1.0
+    rest = np.maximum(0.0, 1.0 - laws.sum(1)) / before.sum(1)
+    laws += rest[:, None] * before
+    laws = np.where(u[:, None] > 0.0, laws / laws.sum(1, keepdims=True), chances)
+    ratios = np.divide(chances, laws, out=np.ones_like(laws), where=chances > 0.0)
+    return Nearest(laws, (chances * np.log(ratios)).sum(1), u / width)
+
+
+def _steepest(p: Floats, x: Floats) -> Floats:
+    """In every row the u in [0, 1] at which sum p log(1 + u x) is largest; x >= -1.
+
+    It is eta as a part of the largest one. The derivative has a pole at 1 if P ever gives the lowest
+    score. Times 1 - u it has none, and is nearly a straight line for Newton's method.
+    """
+    with np.errstate(divide="ignore"):
+        one = (p * x / (1.0 + x)).sum(1) >= 0.0
+    inside = ((p * x).sum(1) > 0.0) & ~one
+    low, high = np.zeros(len(p)), np.ones(len(p))
+    u = np.where(inside, 0.5, 0.0)
+    for _ in range(_STEPS):
+        y = x / (1.0 + u[:, None] * x)
+        slope, curvature = (p * y).sum(1), (p * y * y).sum(1)
+        low, high = np.where(slope > 0.0, u, low), np.where(slope > 0.0, high, u)
+        bent = curvature * (1.0 - u) + slope
+        following = u + slope * (1.0 - u) / np.where(bent == 0.0, 1.0, bent)
+        following = np.where((low < following) & (following < high), following, 0.5 * (low + high))
+        done = ~inside | (abs(following - u) <= 1e-12 * u)
+        u = np.where(done, u, following)
+        if done.all():
+            break
+    return np.where(one & ((p * x).sum(1) > 0.0), 1.0, u)
 
 
 class Search:
@@ -47,7 +105,7 @@ class Search:
     def __init__(self, graph: Graph, epsilon: float) -> None:
         self.graph = graph
         self.epsilon = epsilon
-        self._truth = self._nodes({})
+        self._truth = graph.best(graph.solve(graph.chances))
         self._known: dict[tuple[int, tuple[int, ...]], list[Floats]] = {}
         self._rng = np.random.default_rng(0)
 
@@ -66,44 +124,29 @@ class Search:
             others = min(_STARTS, len(self._truth) - 1)
             fresh = [self._truth, *(self._elsewhere() for _ in range(others))]
         found: list[Change] = []
+        prices = _Prices(self.graph, rival, denied, visits, self.epsilon * (1.0 + _BEYOND))
         for i, start in enumerate([*known, *fresh]):
-            prices = _Prices(self.graph, rival, denied, visits, self.epsilon * (1.0 + _BEYOND))
             values = prices.minimise(start)
             change = prices.at(values)
             least = min((other.cost for other in found), default=math.inf)
             if i >= old and change.cost >= (1.0 - 1e-6) * least:
                 continue
-            worth = self.graph.values(change.laws, values.tolist())
-            if worth[rival] - max(worth[a] for a in denied) > self.epsilon:
+            worth = self.graph.solve(change.laws, values)
+            if worth[rival] - worth[list(denied)].max() > self.epsilon:
                 found.append(change)
                 if i >= old:
                     known.append(values)
         return found
 
-    def _nodes(self, laws: dict[int, list[float]]) -> Floats:
-        """The values of all nodes."""
-        values = self.graph.values(laws)
-        return np.array([max(values[e] for e in node.pairs) for node in self.graph.nodes])
-
     def _elsewhere(self) -> Floats:
         """Values of a problem in which every node is moved some way up or down."""
-        laws = {}
-        for node in self.graph.nodes:
-            part, side = self._rng.uniform(0.0, 0.7), self._rng.choice([-1.0, 1.0])
-            for e in node.pairs:
-                farthest = int(np.argmax(side * np.array(self.graph.scores(e, list(self._truth)))))
-                laws[e] = [(1.0 - part) * p for p in self.graph.pairs[e].chances]
-                laws[e][farthest] += part
-        return self._nodes(laws)
-
-
-class _Tilt(NamedTuple):
-    """Another law of a pair and its cost. The derivative of that by the scores is slope times law."""
-
-    pair: int
-    law: list[float]
-    cost: float
-    slope: float
+        graph, nodes = self.graph, len(self._truth)
+        part = self._rng.uniform(0.0, 0.7, nodes)[graph.nodes]
+        side = self._rng.choice([-1.0, 1.0], nodes)[graph.nodes]
+        farthest = (side[:, None] * graph.scores(self._truth)).argmax(1)
+        laws = (1.0 - part[:, None]) * graph.chances
+        laws[np.arange(len(laws)), farthest] += part
+        return graph.best(graph.solve(laws))
 
 
 class _Prices:
@@ -113,81 +156,60 @@ class _Prices:
         self, graph: Graph, rival: int, denied: tuple[int, ...], visits: Floats, wanted: float
     ) -> None:
         self.graph = graph
-        self.rivals = [(rival,), *(node.pairs for node in graph.nodes[1:])]
-        self.below = {e: wanted if e in denied else 0.0 for node in graph.nodes for e in node.pairs}
+        # Which pairs may be as good as their nodes, and by how much the others must be worse.
+        self.able = (graph.nodes > 0) | (np.arange(len(graph.nodes)) == rival)
+        self.below = np.where(np.isin(np.arange(len(graph.nodes)), denied), wanted, 0.0)
         self.visits = visits
         self.unit = wanted
-        self._last: tuple[bytes, Change] | None = None
+
+    def _one_each(self, *keys: Floats) -> NDArray[np.int64]:
+        """Of each node's pairs that are able, the one where the last key is smallest."""
+        keys = (*keys[:-1], np.where(self.able, keys[-1], np.inf))
+        return np.lexsort((*keys, self.graph.nodes))[self.graph.first]
 
     def at(self, values: Floats) -> Change:
-        """The last answer is kept: costs and their derivatives are asked apart."""
-        asked = values.tobytes()
-        if self._last is None or self._last[0] != asked:
-            self._last = asked, self._price(values)
-        return self._last[1]
-
-    def _price(self, values: Floats) -> Change:
-        cost, slopes, laws = 0.0, np.zeros(len(values)), {}
-        for k in range(len(values)):
-            for tilt in self._tilts(k, values.tolist()):
-                cost += tilt.cost
-                laws[tilt.pair] = tilt.law
-                slopes[k] -= tilt.slope
-                for p, after in zip(tilt.law, self.graph.pairs[tilt.pair].nodes, strict=True):
-                    if after >= 0:
-                        slopes[after] += self.graph.gamma * tilt.slope * p
-        return Change(laws, cost, slopes)
-
-    def _tilts(self, k: int, values: list[float]) -> Iterator[_Tilt]:
-        """Lower the pairs of a node that are worth too much; raise one if none is worth enough."""
-        scores = {e: self.graph.scores(e, values) for e in self.graph.nodes[k].pairs}
-        means = {e: sum(map(mul, self.graph.pairs[e].chances, found)) for e, found in scores.items()}
-        for e, found in scores.items():
-            if means[e] > values[k] - self.below[e]:
-                yield self._tilt(e, found, values[k] - self.below[e], 1.0)
-        if all(means[e] < values[k] for e in self.rivals[k]):
-            raised = (self._tilt(e, scores[e], values[k], -1.0) for e in self.rivals[k])
-            yield min(raised, key=lambda tilt: tilt.cost)
-
-    def _tilt(self, e: int, scores: list[float], target: float, sign: float) -> _Tilt:
-        """To the target from above, or with sign -1 from below."""
-        signed = [sign * score for score in scores]
-        floor = min(signed)
-        within = max(sign * target, floor + _FARTHEST * (max(signed) - floor))
-        chances = self.graph.pairs[e].chances
-        slope, law = nearest_below(chances, signed, within)
-        weight = float(self.visits[e])
-        return _Tilt(e, law, weight * divergence(chances, law), weight * sign * slope)
+        """The laws that the values ask for, and what they cost."""
+        graph, scores = self.graph, self.graph.scores(values)
+        wanted = values[graph.nodes]
+        laws, divergences, slopes = nearest_below(graph.chances, scores, wanted - self.below)
+        up = nearest_below(graph.chances, -scores, -wanted)
+        # A pair that is good enough need not be raised, however little its calls cost.
+        chosen = self._one_each(up.divergences, self.visits * up.divergences)
+        chosen = chosen[up.divergences[chosen] > 0.0]
+        laws[chosen], divergences[chosen] = up.laws[chosen], up.divergences[chosen]
+        slopes[chosen] = -up.slopes[chosen]
+        slopes *= self.visits
+        later = (graph.gamma * slopes[:, None] * laws).ravel()
+        by_node = np.bincount(graph.successors.ravel(), later, len(values) + 1)[:-1]
+        slopes = np.asarray(by_node - np.bincount(graph.nodes, slopes))
+        return Change(laws, divergences, float(self.visits @ divergences), slopes)
 
     def _room(self, values: Floats) -> tuple[Floats, Floats]:
         """How far values are within what laws could give, and the derivatives of that."""
-        given, room, slopes = values.tolist(), [], []
-
-        def within(k: int, sign: float, score: float, after: int, target: float) -> None:
-            slope = np.zeros(len(values))
-            slope[k] = sign
-            if after >= 0:
-                slope[after] -= sign * self.graph.gamma
-            room.append(sign * (target - score))
-            slopes.append(slope)
-
-        for k, node in enumerate(self.graph.nodes):
-            outcomes = {
-                e: list(zip(self.graph.scores(e, given), self.graph.pairs[e].nodes, strict=True))
-                for e in node.pairs
-            }
-            for e, found in outcomes.items():
-                within(k, 1.0, *min(found), given[k] - self.below[e])
-            within(k, -1.0, *max(max(outcomes[e]) for e in self.rivals[k]), given[k])
-        return np.array(room), np.array(slopes)
+        graph, scores = self.graph, self.graph.scores(values)
+        unit = np.eye(len(values) + 1)
+        pairs, worst = np.arange(len(scores)), scores.argmin(1)
+        best = self._one_each(-scores.max(1))
+        first = scores[best].argmax(1)
+        room = values[graph.nodes] - self.below - scores[pairs, worst], scores[best, first] - values
+        slopes = (
+            unit[graph.nodes] - graph.gamma * unit[graph.successors[pairs, worst]],
+            graph.gamma * unit[graph.successors[best, first]] - unit[:-1],
+        )
+        return np.concatenate(room), np.concatenate(slopes)[:, :-1]
 
     def minimise(self, start: Floats) -> Floats:
         """Values of least cost, near the start."""
         scale = self.at(start).cost or 1.0
+
+        def cost(x: Floats) -> tuple[float, Floats]:
+            change = self.at(x * self.unit)
+            return change.cost / scale, change.slopes * self.unit / scale
+
         found = optimize.minimize(
-            lambda x: self.at(x * self.unit).cost / scale,
+            cost,
             start / self.unit,
-            jac=lambda x: self.at(x * self.unit).slopes * self.unit / scale,
+            jac=True,
             method="SLSQP",
             constraints={
                 "type": "ineq",
@@ -197,9 +219,3 @@ class _Prices:
             options={"ftol": 1e-7, "maxiter": 50},
         )
         return np.asarray(found.x * self.unit)
-
-
-def subsets(actions: Sequence[int]) -> list[tuple[int, ...]]:
-    """All sets of actions but the empty one; if they are many, each action, and all of them."""
-    sizes = range(1, len(actions) + 1) if len(actions) <= 4 else (1, len(actions))
-    return [chosen for size in sizes for chosen in itertools.combinations(actions, size)]

@@ -5,7 +5,6 @@ Names are those of that page. In units in which a step pays between 0 and 1.
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +33,8 @@ TAU_QUICK = 0.125
 
 # Gaps along a path are rounded down to this part of epsilon, so that paths can be counted together.
 _ROUNDING = 1.0 / 64.0
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -79,16 +80,15 @@ def bracket_calls(
     root = model.initial_state() if state is None else state
     actions = len(model.actions(root))
     setup = _setup(model, discount, steps, accuracy, chance)
-    problem = _problem(setup, discount, actions, chance / 4.0)
-    if actions == 1 or problem.epsilon >= problem.sigma[0]:
+    theorem = _Theorem(setup, discount, actions, chance / 4.0)
+    if actions == 1 or theorem.epsilon >= theorem.sigma[0]:
         return BracketCalls(0.0, 0.0, 0.0, 0.0, 0.0)
-    every = constants.FORCED_EVERY
     gaps = exact.gaps(model, gamma=discount, horizon=steps) / setup.scale.width
-    tree = _tree_episodes(problem, _path_gaps(model, root, gaps, problem), every)
-    account = _account_episodes(problem) * actions / SPARED
-    settling = actions * _settling(problem) / (SPARED * problem.room * problem.epsilon)
+    tree, _ = theorem.tree_episodes(_path_gaps(model, root, gaps, discount, theorem.epsilon))
+    account = theorem.account_episodes() * actions / SPARED
+    settling = theorem.settling() * actions / (SPARED * theorem.room * theorem.epsilon)
     forced = math.floor(max(tree, account, settling)) + 1.0
-    return BracketCalls(every * steps * forced, forced, tree, account, settling)
+    return BracketCalls(constants.FORCED_EVERY * steps * forced, forced, tree, account, settling)
 
 
 def _setup(model: Table, gamma: float, horizon: int, epsilon: float, delta: float) -> Setup:
@@ -98,87 +98,25 @@ def _setup(model: Table, gamma: float, horizon: int, epsilon: float, delta: floa
     return setup_of(planner, model, horizon, epsilon, model.max_actions)
 
 
-class _Problem(NamedTuple):
-    """The numbers of the theorem that depend on the setup. Arrays are by depth."""
-
-    epsilon: float
-    chance: float  # nu
-    actions: int  # K, of the root
-    penalty: float  # varpi: lambda_0 Lambda = varpi epsilon
-    least: float  # lambda_0
-    evidence: float  # Lambda = log(1/delta_s) + C_0
-    room: float  # xi
-    proof: float  # log(q/alpha), of the wealth that proves a point of a forced account
-    successors: int  # B
-    discount: NDArray[np.float64]  # gamma^h
-    sigma: NDArray[np.float64]  # sigma_(H-h)
-    excess: NDArray[np.float64]  # C_(h+1)
-    stake: NDArray[np.float64]  # kappa_h
-    price: NDArray[np.float64]  # of the ball
-    reach: NDArray[np.float64]  # gamma^h rho_h, of what is bet on
-    swing: NDArray[np.float64]  # O_h, of mean d - d now; 0 where there is no ball
-    most: NDArray[np.float64]  # V_h
-
-
-def _problem(setup: Setup, gamma: float, actions: int, chance: float) -> _Problem:
-    levels, settings = setup.levels, setup.settings[0]
-    horizon = len(levels)
-    epsilon = float(setup.grid.resolution)
-    discount = np.power(gamma, np.arange(horizon))
-    sigma = setup.scale.sigma[:0:-1]
-    excess = np.append(levels["excess"][1:] * discount[1:], 0.0)
-    settled = constants.SETTLED * float(settings["least"])
-    evidence = float(settings["log_share"]) + float(levels["excess"][0])
-    learns = bool(settings["learns"])
-    ball = learns & (np.arange(horizon) < horizon - 1)
-    weight = float(np.exp(setup.opening.min())) / len(setup.opening)
-    penalty = float(settings["kappa"]) * evidence
-    open_ = constants.SETTLED * penalty + constants.STAKES_OPEN + constants.SOLVER_OPEN
-    return _Problem(
-        epsilon=epsilon,
-        chance=chance,
-        actions=actions,
-        penalty=penalty,
-        least=float(settings["least"]),
-        evidence=evidence,
-        room=1.0 - open_ - FORCED_GRID - 2.0 * FORCED_MARGIN,
-        proof=math.log(setup.grid.fractions * actions / float(settings["delta_forced"])),
-        successors=int(settings["strength"] * 2.0),
-        discount=discount,
-        sigma=sigma,
-        excess=excess,
-        stake=-np.log((1.0 - levels["cash"]) * weight),
-        price=levels["price"],
-        reach=discount * (sigma if learns else 1.0),
-        swing=np.where(ball, discount * (sigma - 1.0) + 0.5 * settled * excess, 0.0),
-        most=discount * sigma + settled * excess,
-    )
-
-
-class _Paths(NamedTuple):
-    """Pairs of the tree at one depth, by the gaps D_e along the way to them."""
-
-    gaps: NDArray[np.float64]
-    counts: NDArray[np.float64]
-
-
-def _path_gaps(model: Table, root: int, gaps: NDArray[np.float64], problem: _Problem) -> list[_Paths]:
-    """All pairs of the tree of histories.
+def _path_gaps(
+    model: Table, root: int, gaps: Floats, gamma: float, epsilon: float
+) -> list[tuple[Floats, Floats]]:
+    """All pairs of the tree of histories by depth: the gaps D_e along the way to them, and how many.
 
     Histories that reach the same state with the same D, rounded down, are counted together. Rounding
     down makes the bound larger.
     """
     _, probabilities, successors = model.sparse()
-    grain = _ROUNDING * problem.epsilon
+    grain = _ROUNDING * epsilon
     states = np.array([root])
     behind, counts = np.zeros(1), np.ones(1)
     found = []
     for h in range(len(gaps)):
         at = ... if model.steps is None else h
-        along = behind[:, np.newaxis] + problem.discount[h] * gaps[h, states]
+        along = behind[:, np.newaxis] + gamma**h * gaps[h, states]
         offered = np.isfinite(along)
         many = np.broadcast_to(counts[:, np.newaxis], along.shape)
-        found.append(_Paths(along[offered], many[offered]))
+        found.append((along[offered], many[offered]))
         leads = offered[..., np.newaxis] & (probabilities[at][states] > 0.0)
         rows, columns, _ = np.nonzero(leads)
         bins = np.floor(along[rows, columns] / grain + 1e-9).astype(np.int64)
@@ -189,85 +127,94 @@ def _path_gaps(model: Table, root: int, gaps: NDArray[np.float64], problem: _Pro
     return found
 
 
-def _account_episodes(problem: _Problem) -> float:
-    """T_L: after this many forced episodes an account has proven what its returns are worth."""
-    wealth = max(27.0, 6.0 / problem.room) * 4.0 / FORCED_MARGIN * problem.proof
-    chance = math.log(problem.actions / problem.chance) / (2.0 * (problem.room / 15.0) ** 2)
-    return float((problem.sigma[0] / problem.epsilon) ** 2 * max(wealth, chance))
+class _Theorem:
+    """The numbers of the theorem that depend on the setup. Arrays are by depth."""
 
+    def __init__(self, setup: Setup, gamma: float, actions: int, chance: float) -> None:
+        levels, settings = setup.levels, setup.settings[0]
+        depths = np.arange(len(levels))
+        discount = np.power(gamma, depths)
+        self.epsilon = float(setup.grid.resolution)
+        self.chance, self.actions = chance, actions  # nu, and K of the root
+        self.sigma = setup.scale.sigma[:0:-1]  # sigma_(H-h)
+        self.excess = np.append(levels["excess"][1:] * discount[1:], 0.0)  # C_(h+1)
+        self.evidence = float(settings["log_share"]) + float(levels["excess"][0])  # Lambda
+        self.penalty = float(settings["kappa"]) * self.evidence  # varpi: lambda_0 Lambda / epsilon
+        open_ = constants.SETTLED * self.penalty + constants.STAKES_OPEN + constants.SOLVER_OPEN
+        self.room = 1.0 - open_ - FORCED_GRID - 2.0 * FORCED_MARGIN  # xi
+        # log(q/alpha), of the wealth that proves a point of a forced account
+        self.proof = math.log(setup.grid.fractions * actions / float(settings["delta_forced"]))
+        successors = int(settings["strength"] * 2.0)  # B
+        weight = float(np.exp(setup.opening.min())) / len(setup.opening)
+        stake = -np.log((1.0 - levels["cash"]) * weight)  # kappa_h
+        least = float(settings["least"])  # lambda_0
+        learns, settled = bool(settings["learns"]), constants.SETTLED * least
+        self.most = discount * self.sigma + settled * self.excess  # V_h
+        self.reach = discount * (self.sigma if learns else 1.0)  # gamma^h rho_h, of what is bet on
+        # O_h, of mean d - d now; 0 where there is no ball
+        ball = learns & (depths < len(depths) - 1)
+        self.swing = np.where(ball, discount * (self.sigma - 1.0) + 0.5 * settled * self.excess, 0.0)
+        self.quick = discount * self.sigma * (SLOW * self.reach / least + QUICK * stake)  # x_h
+        # What 8/7 Y_e^2 is on average over e: a constant, and the factor of log(1 + N).
+        first, second = self.reach**2 / (1.0 - TAU_QUICK), 8.0 * self.swing**2 / (1.0 - TAU_QUICK)
+        self.constant = first * (ROOT**2 * stake + 4.0 * EACH)
+        self.constant += second * (levels["price"] + 2.0 * math.log(successors) + EACH)
+        self.slope = 2.0 * first + (successors - 1.0) * second
 
-def _settling(problem: _Problem) -> float:
-    """A / K: what an action's lambda adds to its surplus until it has settled."""
-    sigma, epsilon = float(problem.sigma[0]), problem.epsilon
-    growth, scale = constants.REBUILD_GROWTH, constants.SETTLING_CALLS
-    largest = constants.LARGEST
-    settled = growth * scale * (largest * sigma / epsilon) ** 2
-    changes = 2.0 + math.log(settled) / math.log(growth)
-    total = largest * (1.0 + 2.0 * scale * math.sqrt(growth) * largest)
-    total *= constants.NEAR * problem.penalty
-    below = float(problem.excess.sum())
-    return total * (1.0 + below / problem.evidence) * sigma**2 / epsilon + changes * sigma
+    def account_episodes(self) -> float:
+        """T_L: after this many forced episodes an account has proven what its returns are worth."""
+        wealth = max(27.0, 6.0 / self.room) * 4.0 / FORCED_MARGIN * self.proof
+        chance = math.log(self.actions / self.chance) / (2.0 * (self.room / 15.0) ** 2)
+        return float((self.sigma[0] / self.epsilon) ** 2 * max(wealth, chance))
 
+    def settling(self) -> float:
+        """A / K: what an action's lambda adds to its surplus until it has settled."""
+        sigma, epsilon = float(self.sigma[0]), self.epsilon
+        growth, scale = constants.REBUILD_GROWTH, constants.SETTLING_CALLS
+        largest = constants.LARGEST
+        settled = growth * scale * (largest * sigma / epsilon) ** 2
+        changes = 2.0 + math.log(settled) / math.log(growth)
+        total = largest * (1.0 + 2.0 * scale * math.sqrt(growth) * largest)
+        total *= constants.NEAR * self.penalty * (1.0 + float(self.excess.sum()) / self.evidence)
+        return total * sigma**2 / epsilon + changes * sigma
 
-def _tree_episodes(problem: _Problem, paths: list[_Paths], every: int) -> float:
-    """The largest T with T <= 4.6 / (xi epsilon) [ Psi(T) + Vb log(1/nu) ], at the best omega.
+    def tree_episodes(self, paths: list[tuple[Floats, Floats]]) -> tuple[float, Floats]:
+        """The largest T with T <= 4.6 / (xi epsilon) [ Psi(T) + Vb log(1/nu) ], and the best omega.
 
-    The right side grows as log T; omega is chosen for the last T, some times over.
-    """
-    forced = 1e6
-    for _ in range(4):
-        at = _evaluate(problem, paths, _best_omega(problem, paths, every * forced))
-        forced = at.constant
-        for _ in range(200):
-            before, forced = forced, at.constant + at.slope * math.log1p(every * forced)
-            if forced <= before * (1.0 + 1e-12):
-                break
-    return forced
+        The right side grows as log T; omega, which makes its largest terms smallest, is chosen for the
+        last T, some times over.
+        """
+        forced = 1e6
+        sums = np.array([(counts / (self.epsilon + gaps)).sum() for gaps, counts in paths])
+        for _ in range(4):
+            calls = math.log1p(constants.FORCED_EVERY * forced)
+            root = np.sqrt(sums * (self.constant + self.slope * calls))
+            omega = root / root.sum()
+            constant, slope = self.right_side(paths, omega)
+            forced = constant
+            for _ in range(200):
+                before = forced
+                forced = constant + slope * math.log1p(constants.FORCED_EVERY * before)
+                if forced <= before * (1.0 + 1e-12):
+                    break
+        return forced, omega
 
-
-def _evidence(problem: _Problem) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What 8/7 Y_e^2 is on average over e, by depth: a constant, and the factor of log(1 + N)."""
-    root = 1.0 / (1.0 - TAU_QUICK)
-    first = problem.reach**2 * root
-    second = problem.swing**2 * root
-    constant = first * (ROOT**2 * problem.stake + 4.0 * EACH)
-    constant += 8.0 * second * (problem.price + 2.0 * math.log(problem.successors) + EACH)
-    return constant, 2.0 * first + 8.0 * (problem.successors - 1.0) * second
-
-
-def _best_omega(problem: _Problem, paths: list[_Paths], calls: float) -> NDArray[np.float64]:
-    """The weights of the depths that make the largest terms smallest."""
-    constant, slope = _evidence(problem)
-    sums = np.array([(each.counts / (problem.epsilon + each.gaps)).sum() for each in paths])
-    root = np.sqrt(sums * (constant + slope * math.log1p(calls)))
-    return np.asarray(root / root.sum())
-
-
-class _Line(NamedTuple):
-    """constant + slope log(1 + N)."""
-
-    constant: float
-    slope: float
-
-
-def _evaluate(problem: _Problem, paths: list[_Paths], omega: NDArray[np.float64]) -> _Line:
-    """The right side for given omega."""
-    p, log_chance = problem, -math.log(problem.chance)
-    constant, slope = _evidence(problem)
-    quick = SLOW * p.discount * p.sigma * p.reach / p.least + QUICK * p.discount * p.sigma * p.stake
-    tau = p.room / (2.0 * OVERALL) * omega
-    total, growth = float(p.most.sum()) * log_chance, 0.0
-    for h, (gaps, counts) in enumerate(paths):
-        threshold = tau[h] * (p.epsilon + gaps)
-        left = threshold < p.most[h]
-        threshold, counts = threshold[left], counts[left]
-        total += p.most[h] * float(counts.sum())
-        total += quick[h] * float(counts @ np.log(p.most[h] / (TAU_QUICK * threshold)))
-        inverse = float((counts / threshold).sum())
-        total += constant[h] * inverse
-        growth += slope[h] * inverse
-    # Lemma B's second term: the largest weights have D = 0.
-    root = log_chance * ALL / (1.0 - TAU_QUICK) / (tau * p.epsilon)
-    total += 4.0 * (root * p.reach**2).max() + 8.0 * (root * p.swing**2).max()
-    scale = 2.0 * TYPICAL / LEAST_SURPLUS / (p.room * p.epsilon)
-    return _Line(float(scale * total), float(scale * growth))
+    def right_side(self, paths: list[tuple[Floats, Floats]], omega: Floats) -> tuple[float, float]:
+        """It is the first number plus the second times log(1 + N)."""
+        log_chance = -math.log(self.chance)
+        tau = self.room / (2.0 * OVERALL) * omega
+        total, growth = float(self.most.sum()) * log_chance, 0.0
+        for h, (gaps, counts) in enumerate(paths):
+            threshold = tau[h] * (self.epsilon + gaps)
+            left = threshold < self.most[h]
+            threshold, counts = threshold[left], counts[left]
+            total += self.most[h] * float(counts.sum())
+            total += self.quick[h] * float(counts @ np.log(self.most[h] / (TAU_QUICK * threshold)))
+            inverse = float((counts / threshold).sum())
+            total += self.constant[h] * inverse
+            growth += self.slope[h] * inverse
+        # Lemma B's second term: the largest weights have D = 0.
+        root = log_chance * ALL / (1.0 - TAU_QUICK) / (tau * self.epsilon)
+        total += 4.0 * (root * self.reach**2).max() + 8.0 * (root * self.swing**2).max()
+        scale = 2.0 * TYPICAL / LEAST_SURPLUS / (self.room * self.epsilon)
+        return float(scale * total), float(scale * growth)

@@ -1,26 +1,24 @@
 """What any rule needs that is right with probability 1 - delta: a lower bound on its expected calls."""
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import optimize
+from scipy import optimize, special
 
 from pacplan import exact
 from pacplan.core import checks
 from pacplan.models.protocol import Table
-from pacplan.theory.alternatives import Change, Search, subsets
-from pacplan.theory.divergence import bernoulli, divergence
-from pacplan.theory.histories import Graph, History, histories, recurring
+from pacplan.theory.alternatives import Change, Search
+from pacplan.theory.histories import Floats, Graph, History, histories, recurring
 
 _ROUNDS = 200
 # Of values: closer than this to epsilon counts as epsilon-optimal.
 _ROUNDING = 1e-12
-
-Floats = NDArray[np.float64]
+# All sets of so many answers are denied; of more, only single ones and all together.
+_MANY = 4
 
 
 class Outcome(NamedTuple):
@@ -96,26 +94,13 @@ def lower_bound(
     the class is all problems with these states and actions: a pair may have any joint law of rewards in
     `reward_range` and of all the states, and of the end if the model may end.
 
-    *Why.* N_e is the expected number of calls of pair e, q(A) the probability of an answer in A, both
-    in the true problem. In an alternative in which no action of A is epsilon-optimal, an answer in A
-    has probability at most delta. By the chain rule and the data-processing inequality
-
-        sum_e N_e KL(P_e, P'_e) >= kl(q(A), delta)    if q(A) >= delta
-
-    and with a horizon, as a node is visited at most once for each call of its parent that led to it,
-
-        sum over pairs e' of a child of N_e' <= p(child | e) N_e
-
-    Together with q(answers) >= 1 - delta this is a convex problem in N and q. Its least sum of all N_e
-    is the bound. If one action alone is epsilon-optimal, q(A) is at least 1 - delta, and the bound is
-    T* kl(delta, 1 - delta) with the characteristic time T* of Garivier and Kaufmann (2016). If there
-    are several, it is at most that with the T* of the answer that is easiest to prove, which is known
-    to be a bound only in the limit of small delta (Degenne and Koolen 2019, for bandits).
-
-    *How.* By cutting planes: linear programs over N and q, with the alternatives found so far and
-    tangents of kl. Fewer constraints give a smaller minimum, so each of these programs gives a valid
-    bound, up to the solver's rounding of about 1e-7, whatever alternatives were missed. Where H > 1 or
-    more than four actions are epsilon-optimal, some may be.
+    docs/limit.md has the theorem. If one action alone is epsilon-optimal, the bound is
+    T* kl(delta, 1 - delta) with the characteristic time T* of Garivier and Kaufmann (2016). It is
+    computed by cutting planes: linear programs over the expected calls N and the probabilities q of the
+    answers, with the alternatives found so far and tangents of kl. Fewer constraints give a smaller
+    minimum, so each of these programs gives a valid bound, up to the solver's rounding of about 1e-7,
+    whatever alternatives were missed. Where H > 1 or more than four actions are epsilon-optimal, some
+    may be.
 
     Args:
         model: the problem.
@@ -146,7 +131,6 @@ class _Cut(NamedTuple):
     rival: int
     denied: tuple[int, ...]
     change: Change
-    divergences: Floats
 
 
 class _Program:
@@ -154,30 +138,24 @@ class _Program:
 
     def __init__(self, graph: Graph, epsilon: float, delta: float) -> None:
         self.graph = graph
-        self.pairs = len(graph.pairs)
+        self.pairs = len(graph.nodes)
         self.delta = delta
-        values = graph.values({})
-        self.actions = graph.nodes[0].pairs
-        best = max(values[a] for a in self.actions)
-        self.answers = [a for a in self.actions if best - values[a] <= epsilon + _ROUNDING]
+        self.actions = np.flatnonzero(graph.nodes == 0).tolist()
+        values = graph.solve(graph.chances)[self.actions]
+        self.answers = np.flatnonzero(values.max() - values <= epsilon + _ROUNDING).tolist()
         self.search = Search(graph, epsilon)
         self.cuts: list[_Cut] = []
         self.rows: list[Floats] = []
         self.sides: list[float] = []
-        self._flow()
-
-    def _flow(self) -> None:
-        """No node is visited more often than its parent leads to it; an answer is likely right."""
+        # No node is visited more often than its parent leads to it; an answer is likely right.
         width = self.pairs + len(self.answers)
-        for node in self.graph.nodes:
-            if node.parent >= 0:
+        for node, (parent, p) in enumerate(graph.parents):
+            if parent >= 0:
                 row = np.zeros(width)
-                row[list(node.pairs)] = 1.0
-                row[node.parent] = -node.chance
+                row[: self.pairs] = graph.nodes == node
+                row[parent] = -p
                 self._add(row, 0.0)
-        row = np.zeros(width)
-        row[self.pairs :] = -1.0
-        self._add(row, self.delta - 1.0)
+        self._add(np.repeat([0.0, -1.0], [self.pairs, len(self.answers)]), delta - 1.0)
 
     def _add(self, row: Floats, side: float) -> None:
         self.rows.append(row)
@@ -204,54 +182,54 @@ class _Program:
                 break
             # A thorough search may find what is cheaper, and then the point inside was not feasible.
             thorough = close
-        return self._result(inside, calls, max(at_most, calls))
+        price = kl(1.0 - self.delta, self.delta)
+        return LowerBound(
+            calls=calls,
+            time=calls / price if price > 0.0 else math.nan,
+            answers=tuple(self._action(a) for a in self.answers),
+            alternatives=tuple(self._alternative(cut) for cut in self.cuts),
+            at_most=max(at_most, calls),
+            visits=dict(zip(self.graph.histories, inside.tolist(), strict=False)),
+        )
 
     def _even(self) -> Floats:
         """Every action of a node as often as the others, every answer as likely."""
         visits = np.zeros(self.pairs)
-        for node in self.graph.nodes:
-            arrivals = 1.0 if node.parent < 0 else node.chance * visits[node.parent]
-            visits[list(node.pairs)] = arrivals / len(node.pairs)
-        likely = np.full(len(self.answers), (1.0 - self.delta) / len(self.answers))
-        return np.concatenate([visits, likely])
+        for node, (parent, p) in enumerate(self.graph.parents):
+            pairs = self.graph.nodes == node
+            visits[pairs] = (1.0 if parent < 0 else p * visits[parent]) / pairs.sum()
+        answers = len(self.answers)
+        return np.append(visits, np.full(answers, (1.0 - self.delta) / answers))
 
     def _cut(self, point: Floats, *, thorough: bool) -> float:
         """Add alternatives that are cheap for N and q; N must be multiplied by the result for them."""
-        visits = point[: self.pairs]
-        needed = 0.0
-        for denied, rival in self._questions():
+        visits, needed = point[: self.pairs], 0.0
+        # All sets of answers; if these are many, each answer, and all of them.
+        many = len(self.answers)
+        sizes = range(1, many + 1) if many <= _MANY else (1, many)
+        sets = itertools.chain.from_iterable(itertools.combinations(self.answers, k) for k in sizes)
+        for denied, rival in itertools.product(sets, self.actions):
+            if rival in denied:
+                continue
             places = [self.pairs + self.answers.index(a) for a in denied]
             # No more than 1 - delta is ever needed of q.
             at = max(self.delta, min(1.0 - self.delta, float(point[places].sum())))
-            price, slope = bernoulli(at, self.delta), _slope(at, self.delta)
+            price = kl(at, self.delta)
+            slope = math.log(at / self.delta) - math.log((1.0 - at) / (1.0 - self.delta))
             for change in self.search.cheap(rival, denied, visits, thorough=thorough):
-                cut = _Cut(rival, denied, change, self._divergences(change))
-                self.cuts.append(cut)
-                row = np.zeros(len(point))
-                row[: self.pairs] = -cut.divergences
+                self.cuts.append(_Cut(rival, denied, change))
+                row = np.append(-change.divergences, np.zeros(many))
                 row[places] = slope
                 self._add(row, slope * at - price)
                 if price > 0.0:
                     needed = max(needed, price / change.cost)
         return needed
 
-    def _divergences(self, change: Change) -> Floats:
-        divergences = np.zeros(self.pairs)
-        for e, law in change.laws.items():
-            divergences[e] = divergence(self.graph.pairs[e].chances, law)
-        return divergences
-
-    def _questions(self) -> Iterator[tuple[tuple[int, ...], int]]:
-        for denied in subsets(self.answers):
-            for rival in self.actions:
-                if rival not in denied:
-                    yield denied, rival
-
     def _least(self) -> tuple[Floats, float]:
         """The N and q of least calls, and these."""
         pairs, answers = self.pairs, len(self.answers)
         found = optimize.linprog(
-            np.concatenate([np.ones(pairs), np.zeros(answers)]),
+            np.repeat([1.0, 0.0], [pairs, answers]),
             A_ub=np.array(self.rows),
             b_ub=np.array(self.sides),
             bounds=[(0.0, None)] * pairs + [(0.0, 1.0)] * answers,
@@ -261,44 +239,32 @@ class _Program:
             raise ArithmeticError(f"the linear program of the lower bound failed: {found.message}")
         return np.maximum(found.x, 0.0), float(found.fun)
 
-    def _result(self, point: Floats, calls: float, at_most: float) -> LowerBound:
-        pairs = self.graph.pairs
-        price = bernoulli(1.0 - self.delta, self.delta)
-        return LowerBound(
-            calls=calls,
-            time=calls / price if price > 0.0 else math.nan,
-            answers=tuple(self._action(a) for a in self.answers),
-            alternatives=tuple(self._alternative(cut) for cut in self.cuts),
-            at_most=at_most,
-            visits={pair.history: float(n) for pair, n in zip(pairs, point, strict=False)},
-        )
-
     def _action(self, pair: int) -> int:
         """The action of a pair."""
-        return self.graph.pairs[pair].history[-1]
+        return self.graph.histories[pair][-1]
 
     def _alternative(self, cut: _Cut) -> Alternative:
-        pairs = self.graph.pairs
+        graph, change = self.graph, cut.change
+        states = [graph.histories[e][-2:-1] for e in graph.first]
+        changed = np.flatnonzero((change.laws != graph.chances).any(1)).tolist()
+        laws = {
+            graph.histories[e]: tuple(
+                Outcome(p, reward, states[after][0] if after < len(states) else None)
+                for p, reward, after in zip(
+                    change.laws[e].tolist(), graph.rewards[e].tolist(), graph.successors[e], strict=True
+                )
+                if p > 0.0
+            )
+            for e in changed
+        }
         return Alternative(
             rival=self._action(cut.rival),
             denied=tuple(self._action(a) for a in cut.denied),
-            laws={pairs[e].history: self._outcomes(e, law) for e, law in cut.change.laws.items()},
-            divergences={pairs[e].history: float(cut.divergences[e]) for e in cut.change.laws},
+            laws=laws,
+            divergences={graph.histories[e]: float(change.divergences[e]) for e in changed},
         )
 
-    def _outcomes(self, e: int, law: Sequence[float]) -> tuple[Outcome, ...]:
-        pair = self.graph.pairs[e]
-        return tuple(
-            Outcome(p, reward, self._state(node))
-            for p, reward, node in zip(law, pair.rewards, pair.nodes, strict=True)
-            if p > 0.0
-        )
 
-    def _state(self, node: int) -> int | None:
-        """The state of a node: what any of its pairs has before the action."""
-        return self.graph.pairs[self.graph.nodes[node].pairs[0]].history[-2] if node >= 0 else None
-
-
-def _slope(p: float, q: float) -> float:
-    """The derivative of kl(p, q) by p."""
-    return math.log(p / q) - math.log((1.0 - p) / (1.0 - q))
+def kl(p: float, q: float) -> float:
+    """The divergence of two coins, p log(p/q) + (1-p) log((1-p)/(1-q))."""
+    return float(special.rel_entr(p, q) + special.rel_entr(1.0 - p, 1.0 - q))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from pacplan import exact
 from pacplan.core import checks
@@ -42,10 +43,7 @@ class Exponent:
 
 
 def sparse_sampling_calls(*, epsilon: float, horizon: int, actions: int, successors: int) -> float:
-    """n_SS = H^5 (BK)^H / epsilon^2, the calls of Sparse Sampling (Lemma 1, and Table 4's column).
-
-    The lemma gives an order, without constants or logarithms; the paper's table takes it as it is.
-    """
+    """n_SS = H^5 (BK)^H / epsilon^2, the order of Sparse Sampling's calls (Lemma 1 and Table 4)."""
     accuracy = checks.positive("epsilon", epsilon)
     steps = checks.integer("horizon", horizon, least=1)
     return steps**5 * _power(_branches(actions, successors), steps) / accuracy / accuracy
@@ -83,55 +81,45 @@ def table_2(
 ) -> tuple[Complexity, ...]:
     """The paper's Table 2 (sample complexities in the literature) evaluated on a known MDP.
 
-    Everything is an order as the paper prints it, in calls: constants, logarithms and o(1) in exponents
-    are left out, so only the growth of a line is meaningful; lines can be compared neither with each
-    other nor with calls that were counted. kappa, a branching factor of nearly optimal nodes that each
-    planner's paper defines in its own way, is not computed; both ends of its range are evaluated.
-    Infinite for BRUE if the two best actions tie, or there is only one action.
+    Everything is an order, in calls: constants, logarithms and o(1) in exponents are left out, so lines
+    can be compared neither with each other nor with counted calls. kappa, a branching factor of nearly
+    optimal nodes that each planner's paper defines in its own way, is not computed; both ends of its
+    range are evaluated. Infinite for BRUE if the two best actions tie, or there is only one.
     """
     question = _question(model, state, gamma, horizon, epsilon)
-    rate = _log_inverse(gamma)
-    root, b, k = question.root, question.successors, question.actions
-    first = _unit_gaps(model, question)[0, root]
-    low, high = model.reward_range
-    unit = question.epsilon / (high - low)
-    raw = exact.gaps(model, gamma=gamma, horizon=horizon)[0, root] / (high - low)
-    smallest = _second_gap(raw)
+    rate, b, k = _log_inverse(gamma), question.successors, question.actions
+    first = question.gaps[0, question.root] / question.width
+    unit = question.epsilon / question.width
+    smallest = _second_gap(question.raw[0, question.root]) / question.width
     tree = _power(b * k, horizon)
-    brue = horizon**4 * tree / smallest**2 if smallest > 0.0 else math.inf
 
-    def power(*exponents: float) -> tuple[float, float]:
-        """The ends of a power of 1/epsilon, kappa at its smallest and at its largest."""
-        return _power(unit, -exponents[0]), _power(unit, -exponents[-1])
-
-    def line(
-        planner: str, setting: str, formula: str, ends: Sequence[float], remark: str
-    ) -> Complexity:
-        return Complexity(planner, setting, formula, ends[0], ends[-1], remark)
+    def power(least: float, most: float) -> tuple[float, float]:
+        """The ends of a power of 1/epsilon."""
+        return _power(unit, -least), _power(unit, -most)
 
     ss = sparse_sampling_calls(epsilon=unit, horizon=horizon, actions=k, successors=b)
+    brue = horizon**4 * tree / smallest**2 if smallest > 0.0 else math.inf
     gape = horizon**2 * tree / k * float((1.0 / first**2).sum())
     wide, narrow = math.log(b * k) / rate, math.log(k) / rate
-    return (
-        line("sparse-sampling", "action, value", "H^5 (BK)^H / ε^2", [ss], "Lemma 1"),
-        line("sparse-sampling", "action, value", "ε^-(2 + log K / log(1/γ))", power(2.0 + narrow), ""),
-        line(
-            "olop", "budget", "ε^-max(2, log κ / log(1/γ))", power(2.0, max(2.0, narrow)),
-            "open loop, κ from 1 to K",
-        ),
-        line("op-mdp", "anytime", "ε^-(log κ / log(1/γ))", power(0.0, wide), "known MDP, κ up to BK"),
-        line("brue", "anytime", "H^4 (BK)^H / Δ^2", [brue], "smallest gap Δ"),
-        line(
-            "stop", "action", "ε^-(2 + log κ / log(1/γ) + o(1))", power(2.0, 2.0 + wide),
-            "κ up to BK",
-        ),
-        line(
-            "trailblazer", "value", "ε^-max(2, log(Bκ) / log(1/γ) + o(1))",
-            power(max(2.0, math.log(b) / rate), max(2.0, wide)), "κ from 1 to K",
-        ),
-        line("smooth-cruiser", "value", "ε^-4", power(4.0), "regularised MDPs only"),
-        line("mdp-gape", "action", "Σ_a H^2 (BK)^(H-1) B / (Δ(a) ∨ Δ ∨ ε)^2", [gape], "Corollary 1"),
+    few, many = max(2.0, math.log(b) / rate), max(2.0, wide)
+    lines: tuple[tuple[str, str, str, tuple[float, float], str], ...] = (
+        ("sparse-sampling", "action, value", "H^5 (BK)^H / ε^2", (ss, ss), "Lemma 1"),
+        ("sparse-sampling", "action, value", "ε^-(2 + log K / log(1/γ))",
+         power(2.0 + narrow, 2.0 + narrow), ""),
+        ("olop", "budget", "ε^-max(2, log κ / log(1/γ))", power(2.0, max(2.0, narrow)),
+         "open loop, κ from 1 to K"),
+        ("op-mdp", "anytime", "ε^-(log κ / log(1/γ))", power(0.0, wide), "known MDP, κ up to BK"),
+        ("brue", "anytime", "H^4 (BK)^H / Δ^2", (brue, brue), "smallest gap Δ"),
+        ("stop", "action", "ε^-(2 + log κ / log(1/γ) + o(1))", power(2.0, 2.0 + wide), "κ up to BK"),
+        ("trailblazer", "value", "ε^-max(2, log(Bκ) / log(1/γ) + o(1))", power(few, many),
+         "κ from 1 to K"),
+        ("smooth-cruiser", "value", "ε^-4", power(4.0, 4.0), "regularised MDPs only"),
+        ("mdp-gape", "action", "Σ_a H^2 (BK)^(H-1) B / (Δ(a) ∨ Δ ∨ ε)^2", (gape, gape), "Corollary 1"),
     )  # fmt: skip
+    return tuple(
+        Complexity(planner, setting, formula, *ends, remark)
+        for planner, setting, formula, ends, remark in lines
+    )
 
 
 def exponent(epsilons: Sequence[float], samples: ArrayLike) -> Exponent:
@@ -145,27 +133,22 @@ def exponent(epsilons: Sequence[float], samples: ArrayLike) -> Exponent:
         The slope and its 95 % interval, by the bootstrap over problems: how much it would vary with
         the choice of problems, not how straight the line is.
     """
-    accuracies = [checks.positive("epsilons", epsilon) for epsilon in epsilons]
+    x = -np.log([checks.positive("epsilons", epsilon) for epsilon in epsilons])
     try:
         n = np.asarray(samples, np.float64)
     except (TypeError, ValueError) as error:
         raise TypeError(f"samples must be an array of numbers: {error}") from None
-    if n.ndim != 2 or len(n) == 0 or n.shape[1] != len(accuracies) or len(set(accuracies)) < 2:
+    if n.ndim != 2 or len(n) == 0 or n.shape[1] != len(x) or len(set(x)) < 2:
         raise ValueError(
             f"samples must have a row for every problem and a column for each of two or more "
-            f"epsilons; got shape {n.shape} and the epsilons {accuracies}"
+            f"epsilons; got shape {n.shape} and the epsilons {list(epsilons)}"
         )
     if not (np.isfinite(n) & (n > 0.0)).all():
         raise ValueError("samples must be positive and finite")
-    x = -np.log(accuracies)
     weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
-
-    def slope(means: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(np.log(means) @ weights)
-
     draws = np.random.default_rng(0).integers(len(n), size=(2000, len(n)))
-    low, high = np.quantile(slope(n[draws].mean(1)), [0.025, 0.975])
-    return Exponent(float(slope(n.mean(0))), float(low), float(high))
+    low, high = np.quantile(np.log(n[draws].mean(1)) @ weights, [0.025, 0.975])
+    return Exponent(float(np.log(n.mean(0)) @ weights), float(low), float(high))
 
 
 def gaps(
@@ -177,19 +160,10 @@ def gaps(
     of the second best action; elsewhere it is Delta_h(s, a). In entry 0 other states have NaN, and
     actions that are not offered have infinite gaps.
     """
-    return _gaps(model, _question(model, state, gamma, horizon, epsilon))
+    return _question(model, state, gamma, horizon, epsilon).gaps
 
 
-def _gaps(model: Table, question: "_Question") -> NDArray[np.float64]:
-    root, epsilon = question.root, question.epsilon
-    found = exact.gaps(model, gamma=question.gamma, horizon=question.horizon)
-    first = found[0, root].copy()
-    found[0] = np.nan
-    found[0, root] = np.maximum(first, max(_second_gap(first), epsilon))
-    return found
-
-
-def _visits(question: "_Question", c: float, gap: float) -> float:
+def _visits(question: "_Question", gap: float) -> float:
     """How often MDP-GapE is expected to take an action of the root at most, given its D = Delta~_1.
 
     With m = C0 (BK)^(H-1) / D^2 and c = log(3 (BK)^H / delta), section 4 derives from Theorem 1
@@ -199,7 +173,7 @@ def _visits(question: "_Question", c: float, gap: float) -> float:
     At B = 1 the terms with B - 1 vanish, and the bound is only as good as the paper's threshold there,
     which then lacks the reward's log(e (1 + n)): use `deterministic_theorem`.
     """
-    more = question.successors - 1
+    more, c = question.successors - 1, question.price
     m = C0 * _power(question.successors * question.actions, question.horizon - 1) / gap**2
     if more == 0:
         return m * c
@@ -217,14 +191,12 @@ def corollary_1(
     `proven` is the sum of the bounds on the visits of the root's actions, from which the paper derives
     it.
     """
-    question = _question(model, state, gamma, horizon, epsilon)
-    c = _price(question, delta)
+    question = _question(model, state, gamma, horizon, epsilon, delta)
     b, k, steps = question.successors, question.actions, question.horizon
-    widths = _unit_gaps(model, question)
-    first = widths[0, question.root]
+    first = question.gaps[0, question.root] / question.width
     weight = math.log(1.0 / delta) + b * steps * math.log(b * k)
     order = _power(b * k, steps - 1) * (1.0 / first**2).sum() * weight
-    return Bound(float(order), sum(_visits(question, c, gap) for gap in first[np.isfinite(first)]))
+    return Bound(float(order), float(sum(_visits(question, gap) for gap in first[np.isfinite(first)])))
 
 
 def deterministic_theorem(
@@ -241,26 +213,28 @@ def deterministic_theorem(
     appendix D.1): so with f_1 = 2 and f_h = 1 below the root, n is at most 1 more than the largest m
     with
 
-        m max_h ( Delta~_h / (f_h sigma_(H-h+1)) )^2 <= 2 beta(m),  beta the lemma's reward threshold
+        m max_h ( Delta~_h / (f_h sigma_(H-h+1)) )^2 <= 2 beta(m) = 2 ( c + 1 + log(1 + m) )
+
+    the largest root of which has a closed form, by Lambert's W.
     """
-    question = _question(model, state, gamma, horizon, epsilon)
+    question = _question(model, state, gamma, horizon, epsilon, delta)
     if question.successors != 1:
         raise ValueError(
             f"the theorem is about B = 1; this model has up to {question.successors} successors"
         )
-    price = _price(question, delta)
-    root, steps = question.root, question.horizon
-    widths = _unit_gaps(model, question)
+    steps, widths = question.horizon, question.gaps / question.width
     sigma = np.cumsum(question.gamma ** np.arange(steps))[::-1]
     weight = math.log(1.0 / delta) + steps * math.log(question.actions)
     order = sum(
-        count / steepest**2 * weight for steepest, count in _steepest(model, root, widths, sigma)
+        count / steepest**2 * weight
+        for steepest, count in _steepest(model, question.root, widths, sigma)
     )
     doubled = sigma * np.where(np.arange(steps) == 0, 2.0, 1.0)
-    proven = sum(
-        count * (1.0 + _most_visits(steepest**2, price))
-        for steepest, count in _steepest(model, root, widths, doubled)
-    )
+    proven = 0.0
+    for steepest, count in _steepest(model, question.root, widths, doubled):
+        half = 0.5 * steepest**2
+        root = special.lambertw(-half * math.exp(-half - question.price - 1.0), -1).real
+        proven += count * (1.0 + math.floor(-root / half - 1.0))
     return Bound(float(order), float(proven))
 
 
@@ -289,27 +263,6 @@ def _steepest(
     return list(ended.items())
 
 
-def _most_visits(slope: float, price: float) -> float:
-    """The largest m with m slope <= 2 (price + 1 + log(1 + m)): the two sides cross once."""
-    low, high = 0.0, 1.0
-    while high * slope <= 2.0 * (price + 1.0 + math.log1p(high)):
-        high *= 2.0
-    while high - low > 1e-9 * high:
-        middle = 0.5 * (low + high)
-        if middle * slope <= 2.0 * (price + 1.0 + math.log1p(middle)):
-            low = middle
-        else:
-            high = middle
-    return math.floor(high)
-
-
-def _price(question: "_Question", delta: float) -> float:
-    """c_delta = log(3 (BK)^H / delta)."""
-    branches = question.successors * question.actions
-    chance = checks.probability("delta", delta)
-    return math.log(3.0) + question.horizon * math.log(branches) - math.log(chance)
-
-
 def _second_gap(found: NDArray[np.float64]) -> float:
     """Delta, the gap of the second best action; 0 if there is one action, and nothing to decide."""
     offered = np.sort(found[np.isfinite(found)])
@@ -330,27 +283,30 @@ class _Question(NamedTuple):
     epsilon: float
     successors: int  # B
     actions: int  # K
+    price: float  # c_delta = log(3 (BK)^H / delta)
+    width: float  # of the rewards
+    raw: NDArray[np.float64]  # Delta_h(s, a)
+    gaps: NDArray[np.float64]  # Delta~_h(s, a)
 
 
-def _question(model: Table, state: int | None, gamma: float, horizon: int, epsilon: float) -> _Question:
+def _question(
+    model: Table, state: int | None, gamma: float, horizon: int, epsilon: float, delta: float = 0.5
+) -> _Question:
     exact.check_tables(model)
     root = model.initial_state() if state is None else state
     model.actions(root)  # Raises if there is no such state, or nothing to decide in it.
-    assert model.successors is not None and model.max_actions is not None
-    return _Question(
-        root=int(root),
-        gamma=exact.check_discount(gamma),
-        horizon=checks.integer("horizon", horizon, least=1),
-        epsilon=checks.positive("epsilon", epsilon),
-        successors=model.successors,
-        actions=model.max_actions,
-    )
-
-
-def _unit_gaps(model: Table, question: _Question) -> NDArray[np.float64]:
-    """The gaps as fractions of the width of the rewards."""
+    discount = exact.check_discount(gamma)
+    steps = checks.integer("horizon", horizon, least=1)
+    accuracy = checks.positive("epsilon", epsilon)
+    b, k = model.successors, model.max_actions
+    assert b is not None and k is not None
+    price = math.log(3.0) + steps * math.log(b * k) - math.log(checks.probability("delta", delta))
+    raw = exact.gaps(model, gamma=discount, horizon=steps)
+    gaps = raw.copy()
+    gaps[0] = np.nan
+    gaps[0, root] = np.maximum(raw[0, root], max(_second_gap(raw[0, root]), accuracy))
     low, high = model.reward_range
-    return np.asarray(_gaps(model, question) / (high - low))
+    return _Question(int(root), discount, steps, accuracy, b, k, price, high - low, raw, gaps)
 
 
 def _branches(actions: int, successors: int) -> int:
