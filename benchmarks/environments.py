@@ -82,7 +82,8 @@ def main():
     for name, settings in CLASSIC.items():
         missing = name == "LunarLander-v3" and importlib.util.find_spec("Box2D") is None
         if not missing and any(part in name for part in wanted):
-            row(name, pacplan.recorded(gymnasium.make(name)), *settings)
+            env = gymnasium.make(name)
+            row(name, pacplan.recorded(env) if name == "LunarLander-v3" else env, *settings)
     if importlib.util.find_spec("rddlrepository") is None:
         return
     import pyRDDLGym

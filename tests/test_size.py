@@ -32,7 +32,7 @@ ROOMS = {
     "engine": 2820,
     "envs": 570,
     "experiments": 1700,
-    "models": 4230,
+    "models": 3990,
     "parallel": 1200,
     "testing": 2260,
     "theory": 1240,

@@ -88,10 +88,10 @@ def test_actions_of_a_continuous_space_are_listed():
 @pytest.mark.parametrize(
     ("space", "words"),
     [
-        (spaces.Discrete(MOST_ACTIONS + 1), f"{MOST_ACTIONS + 1:,} actions"),
-        (spaces.MultiBinary(30), "1,073,741,824 actions"),
-        (spaces.MultiBinary(2000), r"more than 10\^12 actions"),
-        (spaces.Tuple([spaces.MultiBinary(2000), spaces.Box(0, 1)]), "infinitely many actions"),
+        (spaces.Discrete(MOST_ACTIONS + 1), "more than 5,000 actions"),
+        (spaces.MultiBinary(2000), "more than 5,000 actions"),
+        (spaces.Tuple([spaces.Discrete(10**9)] * 2), "more than 5,000 actions"),
+        (spaces.Tuple([spaces.Discrete(2), spaces.Box(0, 1)]), "infinitely many actions"),
         (spaces.Text(3), "infinitely many actions"),
     ],
     ids=str,

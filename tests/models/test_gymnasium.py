@@ -13,7 +13,7 @@ import pytest
 import pacplan
 from command_line import run
 from pacplan.exact import finite_horizon
-from pacplan.models.copying import observation_key
+from pacplan.models.environments import observation_key
 from worlds import CLIFF, KNOWN, TAXI, Walk, made, recent_taxi, sampled, steps_of
 
 # --------------------------------------------------------------------------------------- Tables

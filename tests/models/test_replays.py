@@ -166,12 +166,12 @@ def test_going_on_costs_one_step_and_going_back_the_whole_past():
     model = pacplan.from_gymnasium(env, **WALK)
     rng = np.random.default_rng(0)
     path = [model.initial_state()]
-    model.top.steps_taken = 0
+    model._held.top.steps_taken = 0
     for _ in range(4):
         path.append(model.step(path[-1], 0, rng)[0])
-    assert model.top.steps_taken == 4
+    assert model._held.top.steps_taken == 4
     model.step(path[2], 1, rng)  # three steps of the live past, two since, and the new one
-    assert model.top.steps_taken == 4 + 6
+    assert model._held.top.steps_taken == 4 + 6
     assert "costs up to n + 1 steps" in str(model.check(50))
 
 

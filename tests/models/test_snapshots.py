@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import pacplan
-from pacplan.models.copying import observation_key
-from worlds import WALK, Walk, held, made, started, steps_of
+from pacplan.models.environments import observation_key
+from worlds import WALK, Walk, made, started, steps_of
 
 
 class OwnGenerators(Walk):
@@ -116,7 +116,7 @@ def test_time_limits():
     state = limited.initial_state()
     ended = [end for _, _, end in steps_of(limited, state, [0, 1, 0, 1])]
     assert ended == [False, False, True]
-    assert held(limited.step(state, 0, np.random.default_rng(0))[0])["_elapsed_steps"] == 2
+    assert limited.step(state, 0, np.random.default_rng(0))[0].attributes()["_elapsed_steps"] == 2
 
 
 def test_wrappers_apply():

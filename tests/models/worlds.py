@@ -8,8 +8,7 @@ import pytest
 from gymnasium import spaces
 
 import pacplan
-from pacplan.models.copying import by_name, observation_key
-from pacplan.models.pickles import readable
+from pacplan.models.environments import observation_key
 
 TAXI = max(name for name in gymnasium.registry if name.startswith("Taxi-"))
 CLIFF = max(name for name in gymnasium.registry if name.startswith("CliffWalking-"))
@@ -42,12 +41,6 @@ def steps_of(model, state, actions, seed=0):
         if ended:
             break
     return found
-
-
-def held(state):
-    """The attributes that a state saves, by name."""
-    saved = by_name(readable(state.saved), state.names)
-    return {name: value for attributes in saved for name, value in attributes.items()}
 
 
 class Walk(gymnasium.Env):

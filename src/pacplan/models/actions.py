@@ -2,7 +2,6 @@
 
 import copy
 import itertools
-import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -32,19 +31,16 @@ def actions_of(env: Any, given: Any, mask: Callable[[Any], Any] | None = None) -
             raise ValueError("pass actions= as a function, or mask=, but not both")
         return given  # type: ignore[no-any-return]
     space, base = env.action_space, env.unwrapped
+    is_rddl = rddl.recognised(base)
     if given is not None:
         listed = tuple(_converted(space, action) for action in given)
         if not listed:
             raise ValueError("actions=[] leaves nothing to choose from")
-    elif rddl.recognised(base) and type(space).__name__ == "Dict":
-        listed = tuple(_of_rddl(base, space))
     else:
-        listed = tuple(_all_of(space))
-    if mask is not None:
-        return Filtered(listed, mask)
-    if given is None and rddl.recognised(base) and base.model.preconditions:
-        return Filtered(listed, partial(rddl.admissible, actions=listed))
-    return listed
+        listed = _listed(space, base if is_rddl and type(space).__name__ == "Dict" else None)
+        if is_rddl and mask is None and base.model.preconditions:
+            mask = partial(rddl.admissible, actions=listed)
+    return listed if mask is None else Filtered(listed, mask)
 
 
 class Filtered:
@@ -74,74 +70,47 @@ def _converted(space: Any, action: Any) -> Any:
     return array if space.contains(array) else action
 
 
-def _all_of(space: Any) -> Iterable[Any]:
-    """The elements of a space, if they are few enough."""
-    _check_few(space, _size(space))
-    return _elements(space)
-
-
-def _check_few(space: Any, count: float) -> None:
-    if count > MOST_ACTIONS:
-        how_many = f"{count:,}" if count < 10**12 else "more than 10^12"
-        how_many = "infinitely many" if count == math.inf else how_many
+def _listed(space: Any, base: Any) -> tuple[Any, ...]:
+    """The elements of a space, if they are few enough; those that RDDL admits if `base` is given."""
+    try:
+        if base is None:
+            return _some(_elements(space))
+        values = {name: list(_some(_elements(part))) for name, part in space.spaces.items()}
+        return _some(rddl.combinations(base, values))
+    except OverflowError as error:
         own = copy.deepcopy(space)  # The user's has a generator, which is left alone.
         own.seed(0)
         raise ValueError(
-            f"the action space {space!s:.200} has {how_many} actions, and at most {MOST_ACTIONS:,} "
-            "are listed; pass those to choose from: actions=["
-            f"{' '.join(repr(own.sample()).split()):.80}, ...], or a function of the unwrapped "
-            "environment that lists those of its state"
-        )
+            f"the action space {space!s:.200} has {error} actions, and at most {MOST_ACTIONS:,} are "
+            f"listed; pass those to choose from: actions=[{' '.join(repr(own.sample()).split()):.80}, "
+            "...], or a function of the unwrapped environment that lists those of its state"
+        ) from None
 
 
-def _of_rddl(base: Any, space: Any) -> Iterable[Any]:
-    if max(map(_size, space.spaces.values())) > MOST_ACTIONS:
-        return _all_of(space)
-    values = {name: list(_elements(part)) for name, part in space.spaces.items()}
-    kinds = base.sampler.grounded_action_ranges
-    values = {n: [False, True] if kinds[n] == "bool" else found for n, found in values.items()}
-    count, make = rddl.combinations(base, values)
-    _check_few(space, count)
-    elements: Iterable[Any] = make()
-    return elements
-
-
-def _ranges(space: Any) -> list[range]:
-    """The values of each part of an array of whole numbers."""
-    counts = np.asarray(space.nvec) if hasattr(space, "nvec") else np.full(space.shape, 2)
-    starts = np.asarray(getattr(space, "start", np.zeros_like(counts))).ravel().tolist()
-    return [range(a, a + n) for a, n in zip(starts, counts.ravel().tolist(), strict=True)]
-
-
-def _parts(space: Any) -> list[Any]:
-    return list(space.spaces.values()) if hasattr(space.spaces, "values") else list(space.spaces)
-
-
-def _size(space: Any) -> float:
-    """How many elements a space has."""
-    kind = type(space).__name__
-    if kind == "Discrete":
-        return int(space.n)
-    if kind in ("MultiDiscrete", "MultiBinary"):
-        return math.prod(map(len, _ranges(space)))
-    if kind in ("Dict", "Tuple"):
-        sizes = list(map(_size, _parts(space)))
-        return math.inf if math.inf in sizes else math.prod(sizes)
-    return math.inf
+def _some(elements: Iterable[Any]) -> tuple[Any, ...]:
+    """The elements, if they are few enough."""
+    found = tuple(itertools.islice(elements, MOST_ACTIONS + 1))
+    if len(found) > MOST_ACTIONS:
+        raise OverflowError(f"more than {MOST_ACTIONS:,}")
+    return found
 
 
 def _elements(space: Any) -> Iterable[Any]:
-    """The elements of a finite space."""
+    """The elements of a space; raises OverflowError if they are not finitely many."""
     kind = type(space).__name__
     if kind == "Discrete":
         return range(int(space.start), int(space.start) + int(space.n))
     if kind in ("MultiDiscrete", "MultiBinary"):
-        rows = itertools.product(*_ranges(space))
-        return (np.array(values, space.dtype).reshape(space.shape) for values in rows)
-    rows = itertools.product(*map(_elements, _parts(space)))
+        counts = np.asarray(space.nvec) if kind == "MultiDiscrete" else np.full(space.shape, 2)
+        starts = np.asarray(getattr(space, "start", np.zeros_like(counts))).ravel().tolist()
+        ranges = [range(a, a + n) for a, n in zip(starts, counts.ravel().tolist(), strict=True)]
+        return (np.array(v, space.dtype).reshape(space.shape) for v in itertools.product(*ranges))
     if kind == "Tuple":
-        return rows
-    return (dict(zip(space.spaces, row, strict=True)) for row in rows)
+        return itertools.product(*(_some(_elements(part)) for part in space.spaces))
+    if kind == "Dict":
+        rows = itertools.product(*(_some(_elements(part)) for part in space.spaces.values()))
+        return (dict(zip(space.spaces, row, strict=True)) for row in rows)
+    raise OverflowError("infinitely many")
 
 
 def mask_of(env: Any) -> Callable[[Any], Any]:

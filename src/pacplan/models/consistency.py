@@ -3,33 +3,42 @@
 import sys
 import time
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pacplan.core import checks
 from pacplan.core.keys import same
-from pacplan.models.copying import EnvState
 from pacplan.models.pickles import content_or_none
+from pacplan.models.states import EnvState
 
 if TYPE_CHECKING:
     from pacplan.models.environments import GymnasiumSimulator
 
-_STATES_A_WALK = 8
-_REPEATS = 4
-_STEPS_BETWEEN = 2
+_STATES_A_WALK, _REPEATS, _STEPS_BETWEEN = 8, 4, 2
 # States of one key: how many are kept, pairs that are compared, and actions that are tried.
 _TWINS, _MOST_COMPARED, _MOST_TRIED = 4, 32, 8
 # How many outcomes are drawn of two states with the same key, and how much the frequencies of one of
-# them must differ. With the same law they do so with probability at most 2 exp(-256 * 0.3^2) = 2e-10
-# in the second look, and 4^-16 = 2e-10 in the first.
-_LOOKS = ((16, 1.0), (256, 0.3))
+# them must differ. With the same law they do so with probability at most 2 exp(-64 * 0.6^2) = 2e-10.
+_SAMPLES, _APART = 64, 0.6
 _UNSEEN = (
     "The environment has state or randomness that copies do not see (a module's own random generator, "
-    "an object outside Python, an array that is a view of another): pass save= and restore=, or "
-    "check=False if only its randomness is its own"
+    "an object outside Python, an array that is a view of another): pass save= and restore=, wrap it "
+    "in pacplan.recorded, or pass check=False if only its randomness is its own"
+)
+_RESETS = 4
+_OWN_LUCK = (
+    "although the same was shown first, what follows depends on the seed that was given to reset. So "
+    "there is randomness of its own, or luck that is drawn in advance, and every replay would have the "
+    "same luck, which nobody can know. Pass save= and restore=, or check=False to plan for someone who "
+    "knows that luck"
+)
+_REPLAYED = (
+    "states are replayed: a call n steps after the reset costs up to n + 1 steps of the environment, "
+    "and only states with the same past are the same, unless key= says otherwise"
 )
 
 
@@ -44,7 +53,6 @@ class Preflight:
         rewards: lowest and highest reward seen.
         problems: broken promises, in words; none if all is well.
         notes: what is good to know but breaks no promise, in words.
-        restored: whether states that were brought back went on as they had before, as far as was seen.
     """
 
     draws: int
@@ -52,7 +60,6 @@ class Preflight:
     rewards: tuple[float, float]
     problems: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    restored: bool = True
 
     def __str__(self) -> str:
         low, high = self.rewards
@@ -66,7 +73,6 @@ class Preflight:
 
 def examine(
     env: "GymnasiumSimulator",
-    successors: int | None,
     reward_range: tuple[float, float] | None,
     *,
     draws: int,
@@ -75,18 +81,14 @@ def examine(
 ) -> Preflight:
     """Play random walks, in one go and by bringing back states, and draw from each state repeatedly.
 
-    It ends after a number of draws or seconds, whichever comes first, with at least one whole walk.
+    It ends with a walk after a number of draws or seconds, whichever comes first.
     """
-    look = _Look(env, successors, reward_range, np.random.default_rng(seed))
-    look.until(draws, time.perf_counter() + seconds)
-    return Preflight(
-        look.drawn,
-        look.most,
-        (float(look.lowest), float(look.highest)),
-        tuple(look.problems.values()),
-        env.notes,
-        look.problems.keys().isdisjoint(("shared", "hidden", "restored")),
-    )
+    look = _Look(env, reward_range, np.random.default_rng(seed), time.perf_counter() + seconds)
+    while not look.drawn or (look.drawn < draws and not look.late()):
+        look.walk()
+    rewards = float(look.lowest), float(look.highest)
+    notes = (_REPLAYED,) if env.replayed else ()
+    return Preflight(look.drawn, look.most, rewards, tuple(look.problems.values()), notes)
 
 
 class _Look:
@@ -95,99 +97,91 @@ class _Look:
     def __init__(
         self,
         env: "GymnasiumSimulator",
-        successors: int | None,
         reward_range: tuple[float, float] | None,
         rng: np.random.Generator,
+        deadline: float,
     ) -> None:
-        self._env, self._rng = env, rng
-        self._successors, self._range = successors, reward_range
+        self._env, self._rng, self._deadline = env, rng, deadline
+        self._range = reward_range or (-sys.float_info.max, sys.float_info.max)
+        self._rounding = 0.0
+        if reward_range is not None:
+            self._rounding = checks.REWARD_ROUNDING * (reward_range[1] - reward_range[0])
         self._alike: dict[Hashable, list[EnvState]] = {}
         self._compared = 0
         self.problems: dict[str, str] = {}
         self.lowest, self.highest, self.most, self.drawn = np.inf, -np.inf, 1, 0
 
-    def until(self, draws: int, deadline: float) -> None:
-        """Walk until there were so many draws, or it is late."""
-        self._draws, self._deadline = draws, deadline
-        while not self.drawn or not self._enough():
-            self._walk(whole=not self.drawn)
-        changed = self._env.changed()
-        if changed is not None:
-            self.problems["shared"] = changed
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return time.perf_counter() >= self._deadline
 
-    def _enough(self) -> bool:
-        return self.drawn >= self._draws or time.perf_counter() >= self._deadline
-
-    def _walk(self, whole: bool) -> None:
+    def walk(self) -> None:
         """A random walk, in one go; and again, bringing back each state on the way."""
         env, rng = self._env, self._rng
-        seed = int(rng.integers(2**32))
-        lucks = rng.random(_STATES_A_WALK).tolist()
+        seed, lucks = int(rng.integers(2**32)), rng.random(_STATES_A_WALK).tolist()
         streams = [(luck, np.random.default_rng([seed, k])) for k, luck in enumerate(lucks)]
         played = env.play(np.random.default_rng(seed), streams)
-        hidden = env.hidden_randomness(rng, lucks)
-        if hidden is not None:
-            self.problems["hidden"] = hidden
-        _, state = env.reset(np.random.default_rng(seed))
-        self._meet(state)
-        for k, (action, *expected) in enumerate(played):
+        if env.replayed:
+            self._compare_resets(seed, lucks)
+        state: EnvState | None = env.reset(np.random.default_rng(seed))[1]
+        for k, (action, *expected) in enumerate(played[1:]):
+            assert state is not None
+            self._meet(state)
             self._draw(state, action)
-            found: list[Any] = []
-            for _ in range(2):
-                # What is played in between must make no difference.
-                self.drawn += len(env.play(rng, [(luck, rng) for luck in rng.random(_STEPS_BETWEEN)]))
-                found.append(env.observe(state, action, np.random.default_rng([seed, k])))
-                self.drawn += 1
-            self._compare(state, [action for action, *_ in played[: k + 1]], expected, found)
-            successor = found[0][1]
-            if successor is None:
+            # What is played in between must make no difference.
+            self.drawn += 1 + len(env.play(rng, [(luck, rng) for luck in rng.random(_STEPS_BETWEEN)]))
+            observation, successor, *rest = env.observe(state, action, np.random.default_rng([seed, k]))
+            # The same random numbers have the same outcome, if the state is brought back in full.
+            if rest != expected[1:] or content_or_none(observation) != content_or_none(expected[0]):
+                self.problems["restored"] = (
+                    f"after a reset and the actions {[one[0] for one in played[1 : k + 2]]}, with the "
+                    f"same random numbers, the environment gave {expected} and then "
+                    f"{[observation, *rest]}, brought back to {state!r}. {_UNSEEN}"
+                )
                 return
-            self._meet(successor)
             state = successor
-            if not whole and self._enough():
-                return
 
-    def _compare(self, state: EnvState, actions: list[Any], expected: Any, found: list[Any]) -> None:
-        """Is a state brought back in full? Then the same random numbers have the same outcome."""
-        one, other = found
-        here, there, differ = (one[0], *one[2:]), (other[0], *other[2:]), ""
-        if _alike(here, there) and one[1] != other[1]:
-            here, there, differ = one[1], other[1], self._apart([one[1], other[1]])
-        elif _alike(here, there):
-            here, there = tuple(expected), here
-            if _alike(here, there):
-                return
-        self.problems["restored"] = (
-            f"after a reset and the actions {actions}, with the same random numbers, the environment "
-            f"gave {here} and then {there}, brought back to {state!r}{differ}. {_UNSEEN}"
-        )
+    def _compare_resets(self, seed: int, lucks: list[float]) -> None:
+        """Play again after other resets: if the same is shown first, all must be the same.
+
+        It need not be, if a part of the state is drawn by the reset and not shown. But that cannot be
+        told from luck to come.
+        """
+        walks = []
+        for start in self._rng.integers(2**32, size=_RESETS):
+            streams = [(luck, np.random.default_rng([seed, k])) for k, luck in enumerate(lucks)]
+            played = self._env.play(np.random.default_rng(start), streams)
+            walks.append([content_or_none(one[1:]) for one in played])
+        if any(one[0] == other[0] and one != other for one, other in pairwise(walks)):
+            self.problems["hidden"] = _OWN_LUCK
 
     def _draw(self, state: EnvState, action: Any) -> None:
         """Draw several times from a state: rewards and successors."""
-        where = f"action {action!r} in state {state!r}"
-        low, high = self._range or (-sys.float_info.max, sys.float_info.max)
-        rounding = 0.0 if self._range is None else checks.REWARD_ROUNDING * (high - low)
+        env, where = self._env, f"action {action!r} in state {state!r}"
+        low, high = self._range
         seen: dict[EnvState | None, EnvState | None] = {}
         for _ in range(_REPEATS):
-            successor, reward, _ = self._env.draw(state, action, self._rng)
+            successor, reward, _ = env.draw(state, action, self._rng)
             self.drawn += 1
             self.lowest, self.highest = min(self.lowest, reward), max(self.highest, reward)
-            if not low - rounding <= reward <= high + rounding:
+            if not low - self._rounding <= reward <= high + self._rounding:
                 self.problems["reward"] = f"{where} paid {reward}, outside reward_range={self._range}"
             seen.setdefault(successor, successor)
         self.most = max(self.most, len(seen))
-        if self._successors is not None and len(seen) > self._successors:
+        if env.successors is not None and len(seen) > env.successors:
             self.problems["successors"] = (
-                f"{where} has led to {len(seen)} different states, but successors={self._successors}"
-                + self._apart([found for found in seen.values() if found is not None])
+                f"{where} has led to {len(seen)} different states, but successors={env.successors}"
             )
-
-    def _apart(self, found: Sequence[EnvState]) -> str:
-        """What some states differ in, in words."""
-        if self._env.needs_observations or len(found) < 2:
-            return ""
-        names = self._env.differences(found[0], found[1])
-        return f". They differ in {names}; {self._env.if_too_many}"
+            alone = [found for found in seen.values() if found is not None]
+            if env.replayed:
+                self.problems["successors"] += (
+                    "; leave out successors=, or pass key=, since replayed states are known by it alone"
+                )
+            elif not env.needs_observations and len(alone) > 1:
+                self.problems["successors"] += (
+                    f". They differ in {_differences(*alone[:2])}; name in ignore= what the future "
+                    "does not depend on"
+                )
 
     def _meet(self, state: EnvState) -> None:
         """Compare a state with others of the same key, which promises that the same follows them."""
@@ -197,16 +191,14 @@ class _Look:
         if len(others) >= _TWINS or any(state.saved == other.saved for other in others):
             return
         for other in others:
-            late = time.perf_counter() >= self._deadline
-            if self._compared >= _MOST_COMPARED or (self._compared and late):
+            if self._compared >= _MOST_COMPARED or (self._compared and self.late()):
                 break
             self._compared += 1
-            difference = self._difference(other, state)
-            if difference is not None:
+            if difference := self._difference(other, state):
+                apart = "what led to them" if self._env.replayed else _differences(other, state)
                 self.problems["alike"] = (
                     f"states with the same key have different futures: {other!r} and {state!r} differ "
-                    f"in {self._env.differences(other, state)}, and {difference}. Leave key= out, or "
-                    "make it tell them apart"
+                    f"in {apart}, and {difference}. Leave key= out, or make it tell them apart"
                 )
                 break
         others.append(state)
@@ -217,20 +209,12 @@ class _Look:
         if not same(*offered):
             return f"they offer the actions {offered[0]} and {offered[1]}"
         for i in self._rng.permutation(len(offered[0]))[:_MOST_TRIED]:
-            for samples, apart in _LOOKS:
-                seeds = self._rng.integers(2**32, size=samples).tolist()
-                seen = [
-                    [self._outcome(state, actions[i], seed) for seed in seeds]
-                    for state, actions in zip((one, other), offered, strict=True)
-                ]
-                if seen[0] == seen[1]:
-                    break
-                # Perhaps they only use random numbers in a different way.
-                counts = list(map(Counter, seen))
-                if any(
-                    abs(counts[0][x] - counts[1][x]) >= apart * samples for x in {*seen[0], *seen[1]}
-                ):
-                    return f"the action {offered[0][i]} has different outcomes"
+            here, there = (
+                Counter(self._outcome(state, actions[i], seed) for seed in range(_SAMPLES))
+                for state, actions in zip((one, other), offered, strict=True)
+            )
+            if any(abs(here[x] - there[x]) >= _APART * _SAMPLES for x in here | there):
+                return f"the action {offered[0][i]} has different outcomes"
         return None
 
     def _outcome(self, state: EnvState, action: Any, seed: int) -> tuple[Hashable, float]:
@@ -238,6 +222,9 @@ class _Look:
         return None if successor is None else successor.key, float(reward)
 
 
-def _alike(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    """Whether (observation, reward, ended) are the same, as far as can be seen."""
-    return one[1:] == other[1:] and content_or_none(one[0]) == content_or_none(other[0])
+def _differences(one: EnvState, other: EnvState) -> str:
+    """Names of the attributes in which two states differ."""
+    here, there = one.attributes(), other.attributes()
+    both = here.keys() & there.keys()
+    differing = {n for n in both if content_or_none(here[n]) != content_or_none(there[n])}
+    return ", ".join(sorted(differing | (here.keys() ^ there.keys())))

@@ -7,18 +7,18 @@ are equal states, and to restore one is to load it. Invariants:
 * Attributes that stay the same from reset to reset and from step to step are held once, by the copy.
 * Random generators are not saved. The copy has one of its own of each class, which takes the place of
   all others and whose stream never goes back, so draws from one state differ.
+* Attributes to ignore have the same values in all states.
 
 What pickles cannot hold is saved by functions of the user's.
 """
 
 import marshal
-from collections.abc import Callable, Hashable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any
 
-from pacplan.core.keys import key_of
-from pacplan.core.notes import pass_on
+import numpy as np
+
 from pacplan.models import rddl
 from pacplan.models.layers import (
     ATOMIC,
@@ -29,12 +29,14 @@ from pacplan.models.layers import (
     generators_in,
     layers_of,
     relinked,
+    seed,
     without_windows,
 )
-from pacplan.models.pickles import GENERATORS, Pickles, UnpicklableError, readable
+from pacplan.models.pickles import GENERATORS, Pickles, UnpicklableError
 
 Save = Callable[[Any], Any]
 Restore = Callable[[Any, Any], None]
+Redraw = Callable[[Any, np.random.Generator], None]
 
 _HOW = (
     "Pass save= and restore=, functions of the unwrapped environment: save(env) returns its state, "
@@ -42,83 +44,37 @@ _HOW = (
 )
 
 
-def observation_key(observation: Any) -> Hashable:
-    """A hashable key of an observation, the same for equal observations, in any process."""
-    try:
-        return key_of(observation)
-    except TypeError:
-        raise TypeError(
-            f"cannot tell observations such as {observation!r} ({type(observation).__name__}) apart; "
-            "pass key=, a function that makes something hashable of an observation"
-        ) from None
-
-
-class EnvState:
-    """A state of an environment. States are equal if their keys are, whatever else they hold.
-
-    Attributes:
-        key: what was saved, or the user's key of the observation.
-        saved: what brings it back: a pickle, or the past that is played again.
-        names: of the attributes in the pickle, a tuple for each layer.
-    """
-
-    __slots__ = ("key", "names", "saved")
-
-    def __init__(self, key: Hashable, saved: Any, names: tuple[tuple[str, ...], ...] = ()) -> None:
-        self.key, self.saved, self.names = key, saved, names
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, EnvState) and self.key == other.key
-
-    def __repr__(self) -> str:
-        try:
-            parts = described(readable(self.saved), self.names)
-            words = [f"{n}={_shortly(repr(v))}" for part in parts for n, v in part.items()]
-        except Exception as error:
-            pass_on(error)
-            words = [repr(self.saved)]
-        return f"EnvState({_shortly(', '.join(words))})"
-
-
-def _shortly(text: str) -> str:
-    text = text.replace("\n", " ")
-    return text if len(text) <= 100 else text[:97] + "..."
-
-
-class _Part(NamedTuple):
+class _Part:
     """A layer of which attributes are saved.
 
-    What is saved is a tuple of the values that change. If others have changed, or are there, or not, it
-    is a list: a dictionary of all that differ, and the names of those that are missing.
+    What is saved is a tuple of the values that change. If others were bound anew, or are there, or not,
+    it is a list: a dictionary of all that differ, and the names of those that are missing.
+
+    Args:
+        layer: the layer.
+        fixed: the attributes that stay the same.
+        ignored: attributes that do not tell states apart, with the values that they have in all states.
     """
 
-    layer: Any
-    fixed: dict[str, Any]  # what stays the same
-    values: tuple[Any, ...]  # of these
-    changing: tuple[str, ...]
-    names: tuple[str, ...]  # of all, fixed ones first
+    def __init__(self, layer: Any, fixed: dict[str, Any], ignored: dict[str, Any]) -> None:
+        self.layer, self.fixed, self._held = layer, fixed, tuple(fixed.values())
+        self.changing = tuple(name for name in vars(layer) if name not in fixed)
+        self._names = (*fixed, *self.changing)
+        self._ignored = {name: v for name, v in ignored.items() if name in self.changing}
 
-    def saved(self, now: dict[str, Any], same: Callable[[str, Any], bool]) -> Any:
-        """What is to be saved of some attributes; `same` says whether one holds what it always does."""
-        if len(now) == len(self.names):
+    def saved(self, now: dict[str, Any]) -> Any:
+        """What is to be saved of the attributes that a layer has now."""
+        if self._ignored:
+            now = now | self._ignored
+        if len(now) == len(self._names):
             try:
-                found = tuple(map(now.__getitem__, self.names))
-                if all(map(is_, self.values, found)):
-                    return found[len(self.values) :]
+                found = tuple(map(now.__getitem__, self._names))
+                if all(map(is_, self._held, found)):
+                    return found[len(self._held) :]
             except KeyError:
                 pass
-        differing = {n: v for n, v in now.items() if n not in self.fixed or not same(n, v)}
-        missing = [name for name in self.names if name not in now]
-        if not missing and differing.keys() == set(self.changing):
-            return tuple(map(now.__getitem__, self.changing))
-        return [differing, missing]
-
-    def is_ours(self, name: str, value: Any) -> bool:
-        """Whether this is the very thing that an attribute always holds."""
-        return value is self.fixed[name]
+        differing = {n: v for n, v in now.items() if n not in self.fixed or v is not self.fixed[n]}
+        return [differing, [name for name in self._names if name not in now]]
 
     def restore(self, saved: Any) -> None:
         """Put back what was saved: the whole dictionary, so that what a step has added is gone."""
@@ -134,6 +90,8 @@ class EnvCopy:
 
     Args:
         env: the environment, with its wrappers.
+        ignore: names of attributes that do not tell states apart: all states have the values of now.
+        redraw: function of the unwrapped environment and a generator, called before every step.
         save: function of the unwrapped environment that returns what `restore` needs; by default its
             attributes are pickled.
         restore: function of the unwrapped environment and of what `save` returned.
@@ -142,18 +100,29 @@ class EnvCopy:
     Attributes:
         layers: the copies of its wrappers from the outside in, and of itself.
         names: of the attributes that change, a tuple for each layer.
-        generators: those that are in use.
-        saves_generators: whether their states may be a part of what is saved.
     """
 
     def __init__(
-        self, env: Any, *, save: Save | None, restore: Restore | None, time_limit: bool
+        self,
+        env: Any,
+        *,
+        ignore: frozenset[str] = frozenset(),
+        redraw: Redraw | None = None,
+        save: Save | None = None,
+        restore: Restore | None = None,
+        time_limit: bool = False,
     ) -> None:
+        # Whether the states of generators may be a part of what is saved.
+        self._saves_generators = save is not None
         if save is None and rddl.recognised(env.unwrapped):
             save, restore = rddl.save, rddl.restore
+        self._redraw = redraw
         self._save, self._restore, self._time_limit = save, restore, time_limit
-        self.saves_generators = save not in (None, rddl.save)
         self._own: dict[type, Any] = {}  # generators
+        self._parts: list[_Part] = []
+        self._generators: Iterable[Any] = ()
+        self._stream: Any = None
+        self._quiet = np.random.default_rng(0), np.random.default_rng(0).bit_generator.state
         if save is None:
             self.layers = self._pickled_copy(env)
         else:
@@ -161,21 +130,21 @@ class EnvCopy:
             check_same_kind(twin, env, time_limit=time_limit)
             self.layers = relinked(layers_of(twin, time_limit=time_limit))
         _ = getattr(self.layers[-1], "np_random", None)  # Made on first use.
-        self.find_generators()
+        self._find_generators()
         self._plain = self._pickles = Pickles(self.layers, self._own)
-        self._parts: list[_Part] = []
-        self._contents: dict[tuple[int, str], bytes] = {}
+        found = [{n: v for n, v in vars(layer).items() if n in ignore} for layer in self.layers]
+        self._ignored: list[dict[str, Any]] = self._plain.loads(self._dumped(found))
 
     def _pickled_copy(self, env: Any) -> list[Any]:
         live = layers_of(env, time_limit=self._time_limit)
         # Made without a constructor: many environments define a copy as a fresh start.
-        fresh = [object.__new__(type(layer)) for layer in live]
-        self._plain, self.layers = Pickles(fresh, self._own), fresh
+        self.layers = fresh = [object.__new__(type(layer)) for layer in live]
+        self._plain = Pickles(fresh, self._own)
         also = self._counterparts(env)
         attributes = [without_windows(vars(layer)) for layer in live]
         for layer, held in zip(live, attributes, strict=True):
             for name, value in held.items():
-                self._content(value, type(layer).__name__, name, also)
+                self._content(layer, name, value, also)
         copied = self._plain.loads(self._plain.dumps(attributes, also))
         for layer, held in zip(fresh, copied, strict=True):
             vars(layer).update(held)
@@ -193,115 +162,119 @@ class EnvCopy:
             found[id(layer)] = self._plain.number_of(following)
         return found
 
-    def find_generators(self) -> None:
-        """Look for the generators that are in use, after something else than `put`."""
-        self.generators: Iterable[Any] = list(generators_in(map(vars, self.layers)))
-
-    # What changes and what does not.
-
-    def divide(self, moments: Iterable[None]) -> None:
-        """Tell what changes from what does not, by looking at some moments while it is played."""
-        copied = self.layers if self._save is None else self.layers[:-1]
-        changing: set[tuple[int, str]] = set()
-        first: dict[tuple[int, str], bytes] = {}
-        for _ in moments:
-            for i, layer in enumerate(copied):
-                for name, value in vars(layer).items():
-                    if (i, name) in changing or name == "env" or isinstance(value, GENERATORS):
-                        continue
-                    found = self._content(value, type(layer).__name__, name)
-                    if first.setdefault((i, name), found) != found:
-                        changing.add((i, name))
-        for i, layer in enumerate(copied):
-            fixed = {name: v for name, v in vars(layer).items() if (i, name) not in changing}
-            for name, value in fixed.items():
-                if isinstance(value, GENERATORS):
-                    fixed[name] = self._own.setdefault(type(value), value)
-            rest = tuple(name for name in vars(layer) if name not in fixed)
-            self._parts.append(_Part(layer, fixed, tuple(fixed.values()), rest, (*fixed, *rest)))
-        self._parts_and_tests = [(p, partial(self._same, i)) for i, p in enumerate(self._parts)]
-        self.names = tuple(part.changing for part in self._parts)
-        held = [v for part in self._parts for v in part.values if type(v) not in ATOMIC]
-        self._pickles = Pickles([*self.layers, *held], self._own)
-        self._contents = {
-            (i, name): self._content(value, type(part.layer).__name__, name)
-            for i, part in enumerate(self._parts)
-            for name, value in part.fixed.items()
-            if not isinstance(value, GENERATORS)
-        }
-        self._glances = self._glanced()
-
-    def _content(self, value: Any, owner: str, name: str, also: dict[int, int] | None = None) -> bytes:
+    def _content(self, layer: Any, name: str, value: Any, also: dict[int, int] | None = None) -> bytes:
         """What an attribute holds."""
         try:
             return self._plain.dumps(value, also)
         except UnpicklableError as error:
             raise UncopiedError(
-                f"{type(self.layers[-1]).__name__} cannot be copied: {owner}.{name}, a "
+                f"{type(self.layers[-1]).__name__} cannot be copied: {type(layer).__name__}.{name}, a "
                 f"{type(value).__name__}, raises {error}. {_HOW}"
             ) from error
 
-    def _same(self, i: int, name: str, value: Any, also: dict[int, int] | None = None) -> bool:
-        """Whether an attribute holds what it always does."""
-        if value is self._parts[i].fixed[name]:
-            return True
-        found = self._content(value, type(self._parts[i].layer).__name__, name, also)
-        return self._contents.get((i, name)) == found
+    # What changes and what does not.
 
-    def _glanced(self) -> dict[tuple[int, str], bytes]:
-        """What the attributes that stay the same hold, as far as a quick look tells."""
-        found = {}
-        for i, name in self._contents:
-            value = self._parts[i].fixed[name]
-            try:
-                found[i, name] = marshal.dumps(value, 2)
-            except ValueError:
-                found[i, name] = self._content(value, type(self._parts[i].layer).__name__, name)
-        return found
+    def divide(self, moments: Iterable[int]) -> None:
+        """Tell what changes from what does not.
+
+        Args:
+            moments: plays the environment, and stops after some numbers of steps since a reset.
+        """
+        copied = self.layers if self._save is None else self.layers[:-1]
+        changing: set[tuple[int, str]] = set()
+        first: dict[tuple[int, str], bytes] = {}
+        held: dict[tuple[int, str], Any] = {}
+        for steps in moments:
+            for i, layer in enumerate(copied):
+                for name, value in vars(layer).items():
+                    at = i, name
+                    if at in changing or name == "env" or isinstance(value, GENERATORS):
+                        continue
+                    # One that steps bind anew counts as changing, too: then all states save it.
+                    bound = steps > 0 and held.setdefault(at, value) is not value
+                    held[at] = value
+                    found = self._content(layer, name, value)
+                    if bound or first.setdefault(at, found) != found:
+                        changing.add(at)
+        for i, layer in enumerate(copied):
+            fixed = {name: v for name, v in vars(layer).items() if (i, name) not in changing}
+            for name, value in fixed.items():
+                if isinstance(value, GENERATORS):
+                    fixed[name] = self._own.setdefault(type(value), value)
+            self._parts.append(_Part(layer, fixed, self._ignored[i]))
+        self.names = tuple(part.changing for part in self._parts)
+        shared = [
+            (part.layer, name, value)
+            for part in self._parts
+            for name, value in part.fixed.items()
+            if not isinstance(value, GENERATORS)
+        ]
+        self._pickles = Pickles(
+            [*self.layers, *(v for _, _, v in shared if type(v) not in ATOMIC)], self._own
+        )
+        self._contents = [(*one, self._content(*one)) for one in shared]
+        self._glances = [(*one, self._glance(*one)) for one in shared]
+
+    def _glance(self, layer: Any, name: str, value: Any) -> bytes:
+        """What an attribute holds, as far as a quick look tells."""
+        try:
+            return marshal.dumps(value, 2)
+        except ValueError:
+            return self._content(layer, name, value)
 
     def changed(self) -> list[str]:
         """What all states share and has changed after all."""
-        now = self._glanced()
         return [
-            f"{type(self._parts[i].layer).__name__}.{name}"
-            for (i, name), found in self._glances.items()
-            if now[i, name] != found
+            f"{type(layer).__name__}.{name}"
+            for layer, name, value, found in self._glances
+            if self._glance(layer, name, value) != found
         ]
 
     # Saving and restoring.
 
-    def saved(self, without: frozenset[str] = frozenset()) -> bytes:
-        """What brings back the state that the copy is in, except for some attributes."""
-        saved = [part.saved(part.layer.__dict__, same) for part, same in self._parts_and_tests]
-        if without:
-            named = by_name(saved, self.names)
-            missing = [[] if isinstance(found, tuple) else found[1] for found in saved]
-            kept = [{n: v for n, v in own.items() if n not in without} for own in named]
-            saved = list(zip(kept, missing, strict=True))
+    def saved(self) -> bytes:
+        """What brings back the state that the copy is in."""
+        if self._redraw is not None or self._saves_generators:
+            self._settle()
+        saved = [part.saved(part.layer.__dict__) for part in self._parts]
         if self._save is not None:
             saved.append(self._save(self.layers[-1]))
         return self._dumped(saved)
 
-    def saved_of(self, env: Any) -> bytes:
-        """What brings the copy to the state that an environment of the same kind is in."""
-        also = self._counterparts(env)
-        saved: list[Any] = []
-        live = layers_of(env, time_limit=self._time_limit)
-        for i, (layer, part) in enumerate(zip(live, self._parts, strict=False)):
-            found, theirs = without_windows(vars(layer)), {}
+    def _settle(self) -> None:
+        """Put what is drawn anew before every step into a fixed state."""
+        if self._saves_generators:
+            for generator in self._generators:
+                seed(generator, 0)
+        if self._redraw is not None:
+            generator, state = self._quiet
+            generator.bit_generator.state = state
+            self._redraw(self.layers[-1], generator)
+
+    def take(self, env: Any) -> None:
+        """Bring the copy to the state that an environment of the same kind is in."""
+        live, also = layers_of(env, time_limit=self._time_limit), self._counterparts(env)
+        found = [without_windows(vars(layer)) for layer in live[: len(self._parts)]]
+        theirs: dict[int, int] = {}
+        for part, now in zip(self._parts, found, strict=True):
             for name, value in part.fixed.items():
-                ours = isinstance(value, GENERATORS) or name in ("env", "render_mode")
-                if ours or (name == "_np_random_seed" and name not in found):
-                    found[name] = value
-                elif name in found and self._same(i, name, found[name], also):
-                    if type(value) not in ATOMIC:
-                        theirs[id(found[name])] = self._pickles.number_of(value)
-                    found[name] = value
-            also |= theirs  # What refers to theirs is to refer to ours.
-            saved.append(part.saved(found, part.is_ours))
+                own = isinstance(value, GENERATORS)
+                if own or name in ("env", "render_mode", "_np_random_seed"):
+                    now[name] = value
+        at = {id(part.layer): now for part, now in zip(self._parts, found, strict=True)}
+        for layer, name, value, held in self._contents:
+            now = at[id(layer)]
+            if name in now and (
+                now[name] is value or self._content(layer, name, now[name], also) == held
+            ):
+                if type(value) not in ATOMIC:
+                    theirs[id(now[name])] = self._pickles.number_of(value)
+                now[name] = value
+        saved = [part.saved(now) for part, now in zip(self._parts, found, strict=True)]
         if self._save is not None:
             saved.append(self._save(live[-1]))
-        return self._dumped(saved, also)
+        # What refers to theirs is to refer to ours.
+        self.put(self._dumped(saved, also | theirs))
 
     def _dumped(self, saved: list[Any], also: dict[int, int] | None = None) -> bytes:
         try:
@@ -309,7 +282,7 @@ class EnvCopy:
         except UnpicklableError as error:
             for part in self._parts:
                 for name, value in vars(part.layer).items():
-                    self._content(value, type(part.layer).__name__, name)
+                    self._content(part.layer, name, value)
             raise ValueError(
                 f"what save= returned cannot be pickled ({error}); return numbers, strings, arrays, or "
                 "lists and dictionaries of them"
@@ -323,27 +296,38 @@ class EnvCopy:
         if self._restore is not None:
             self._restore(self.layers[-1], saved[-1])
         else:
-            self.generators = self._own.values()
+            self._generators = self._own.values()
 
-    def differences(self, one: bytes, other: bytes) -> set[str]:
-        """Names of that in which two states differ."""
-        here, there = (described(self._pickles.loads(data), self.names) for data in (one, other))
-        return {
-            name
-            for a, b in zip(here, there, strict=True)
-            for name in a.keys() | b.keys()
-            if not (name in a and name in b and self._dumped(a[name]) == self._dumped(b[name]))
-        }
+    # Playing.
 
+    def _find_generators(self) -> None:
+        """Look for the generators that are in use, after something else than `put`."""
+        self._generators = list(generators_in(map(vars, self.layers)))
 
-def by_name(saved: list[Any], names: tuple[tuple[str, ...], ...]) -> list[dict[str, Any]]:
-    """What was saved of each layer, by the names of the attributes."""
-    return [
-        dict(zip(own, found, strict=True)) if isinstance(found, tuple) else found[0]
-        for own, found in zip(names, saved, strict=False)
-    ]
+    def forget_stream(self) -> None:
+        """Let the next draw depend on its generator alone, not on draws before."""
+        self._stream = None
 
+    def _seed(self, rng: np.random.Generator) -> None:
+        """Give every generator of the environment a state of its own, drawn from `rng`."""
+        number = int(rng.integers(2**32))
+        kinds: list[type] = []
+        for generator in self._generators:
+            seed(generator, (number + kinds.count(type(generator))) % 2**32)
+            kinds.append(type(generator))
+        self._stream = rng
 
-def described(saved: list[Any], names: tuple[tuple[str, ...], ...]) -> list[dict[str, Any]]:
-    """All that was saved, by names: also what the user's function gave."""
-    return by_name(saved, names) + [{"saved": end} for end in saved[len(names) :]]
+    def reset(self, rng: np.random.Generator) -> Any:
+        """Reset the environment; returns the observation."""
+        self._seed(rng)
+        observation, _ = self.layers[0].reset()
+        self._find_generators()
+        return observation
+
+    def step(self, action: Any, rng: np.random.Generator) -> Any:
+        """One step of the environment, drawn from `rng`."""
+        if rng is not self._stream or self._saves_generators:
+            self._seed(rng)
+        if self._redraw is not None:
+            self._redraw(self.layers[-1], rng)
+        return self.layers[0].step(action)

@@ -1,35 +1,37 @@
 """Environments of Gymnasium that are brought back to earlier states, as simulators."""
 
 import copy
-import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from pacplan.core.keys import key_of
 from pacplan.models import layers
 from pacplan.models.actions import Actions, most_of
 from pacplan.models.consistency import Preflight, examine
-from pacplan.models.copying import EnvCopy, EnvState, Restore, Save
+from pacplan.models.copying import EnvCopy
 from pacplan.models.labels import numbered
 from pacplan.models.pickles import content
 from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.sessions import PythonSession
 from pacplan.models.simulator import Simulator
-
-Redraw = Callable[[Any, np.random.Generator], None]
+from pacplan.models.states import EnvState
 
 # To find out what changes: so many walks, when to look, and after how many seconds to do with one.
 _WALKS, _MOMENTS, _SECONDS = 3, (0, 1, 3, 8, 16, 32), 0.5
-_REPLAYED = (
-    "states are replayed: a call n steps after the reset costs up to n + 1 steps of the environment, "
-    "and only states with the same past are the same, unless key= says otherwise"
-)
-_IF_TOO_MANY = (
-    "name in ignore= what the future does not depend on",
-    "leave out successors=, or pass key=, since replayed states are known by it alone",
-)
+
+
+def observation_key(observation: Any) -> Hashable:
+    """A hashable key of an observation, the same for equal observations, in any process."""
+    try:
+        return key_of(observation)
+    except TypeError:
+        raise TypeError(
+            f"cannot tell observations such as {observation!r} ({type(observation).__name__}) apart; "
+            "pass key=, a function that makes something hashable of an observation"
+        ) from None
 
 
 class GymnasiumSimulator(Simulator):
@@ -39,56 +41,32 @@ class GymnasiumSimulator(Simulator):
 
     Args:
         env: the environment, with its wrappers.
+        held: the detached environment, which is brought back: `EnvCopy` or `EnvReplay`.
         actions: the actions, or a function of the unwrapped environment that returns those it takes.
         successors: as for `Simulator`.
         reward_range: as for `Simulator`.
         key: makes something hashable of an observation, which then identifies the state; None: what is
             saved does.
-        ignore: names of attributes that do not distinguish states.
-        redraw: function of the unwrapped environment and a generator, called before every step.
-        save: as for `EnvCopy`.
-        restore: as for `EnvCopy`.
         time_limit: whether `TimeLimit` wrappers are a part of the problem.
-        replayed: whether states are brought back by playing the recorded past again.
     """
 
     def __init__(
         self,
         env: Any,
+        held: Any,
         *,
         actions: Actions,
         successors: int | None = None,
         reward_range: tuple[float, float] = (0.0, 1.0),
         key: Callable[[Any], Hashable] | None = None,
-        ignore: frozenset[str] = frozenset(),
-        redraw: Redraw | None = None,
-        save: Save | None = None,
-        restore: Restore | None = None,
         time_limit: bool = False,
-        replayed: bool = False,
     ) -> None:
-        self._env, self._choices = env, actions
-        self._key, self._ignore, self._redraw = key, ignore, redraw
-        self._time_limit, self.replayed = time_limit, replayed
-        self.notes, self.if_too_many = (_REPLAYED,) if replayed else (), _IF_TOO_MANY[replayed]
-        self._lock = threading.RLock()
-        self._stream: Any = None
-        self._quiet = np.random.default_rng(0), np.random.default_rng(0).bit_generator.state
-        if replayed:
-            from pacplan.models.recording import ActionRecorder
-
-            twin = layers.another(env, copied=False)
-            layers.check_same_kind(twin, env, time_limit=time_limit)
-            self.layers = layers.relinked(layers.layers_of(twin, time_limit=time_limit))
-            self.top: Any = ActionRecorder(self.layers[0])
-        else:
-            self._copy = EnvCopy(env, save=save, restore=restore, time_limit=time_limit)
-            self.layers = self._copy.layers
-            self.top = self.layers[0]
-        self.base = self.layers[-1]
-        self._counters = [one for one in self.layers if type(one).__name__ == layers.TIME_LIMIT]
-        if not replayed:
-            self._copy.divide(self._moments())
+        self._env, self._held, self._choices = env, held, actions
+        self._key, self._time_limit = key, time_limit
+        self.base, self.replayed = held.layers[-1], not isinstance(held, EnvCopy)
+        self._counters = [one for one in held.layers if type(one).__name__ == layers.TIME_LIMIT]
+        if isinstance(held, EnvCopy):
+            held.divide(self._moments())
         offered: Any = self._offered_in
         if not callable(actions):
             offered = len(actions) if numbered(actions) else list(actions)
@@ -102,15 +80,18 @@ class GymnasiumSimulator(Simulator):
         self.anywhere = False  # There is one environment.
         self.needs_observations = key is not None
 
-    def _moments(self) -> Iterator[None]:
-        """Play a little, and stop now and then."""
+    def __reduce__(self) -> Any:
+        raise TypeError("the model of an environment cannot be copied or pickled; make it anew")
+
+    def _moments(self) -> Iterator[int]:
+        """Play a little, and stop now and then: after so many steps."""
         rng, deadline = np.random.default_rng(0), time.perf_counter() + _SECONDS
         for walk in range(_WALKS):
-            self._reset(rng)
+            self._held.reset(rng)
             for step in range(_MOMENTS[-1] + 1):
                 ended = step and self._stepped(chosen(self._offered(), rng.random()), rng)[2]
                 if ended or step in _MOMENTS:
-                    yield
+                    yield step
                 late = time.perf_counter() > deadline
                 if ended or (late and step >= _MOMENTS[3]):
                     break
@@ -119,29 +100,13 @@ class GymnasiumSimulator(Simulator):
 
     # States.
 
-    def put(self, state: EnvState) -> None:
-        """Bring the environment to a state."""
-        if self.replayed:
-            self.top.go_to(state.saved)
-        else:
-            self._copy.put(state.saved)
-
     def _taken(self, observation: Any, unknown: bool = False) -> EnvState:
         """The state that the environment is in, after a reset or a step that showed something."""
-        names: tuple[tuple[str, ...], ...] = ()
-        if self.replayed:
-            saved: Any = self.top.past
-            key: Hashable = saved.mark
-        else:
-            if self._key is None:
-                self._settle()
-            key = saved = self._copy.saved()
-            if self._ignore:
-                key = self._copy.saved(without=self._ignore)
-            names = self._copy.names
+        saved = self._held.saved()
+        key: Hashable = saved.mark if self.replayed else saved
         if self._key is not None:
             key = object() if unknown else self._keyed(observation)
-        return EnvState(key, saved, names)
+        return EnvState(key, saved, self._held.names)
 
     def _keyed(self, observation: Any) -> Hashable:
         """What the user's key makes of an observation, and the time if that is limited."""
@@ -155,16 +120,6 @@ class GymnasiumSimulator(Simulator):
             ) from None
         return (key, *(one._elapsed_steps for one in self._counters)) if self._counters else key
 
-    def _settle(self) -> None:
-        """Put what is drawn anew before every step into a fixed state."""
-        if self._copy.saves_generators:
-            for generator in self._copy.generators:
-                layers.seed(generator, 0)
-        if self._redraw is not None:
-            generator, state = self._quiet
-            generator.bit_generator.state = state
-            self._redraw(self.base, generator)
-
     def initial_state(self) -> EnvState:
         """The state that the environment is in now."""
         return self.state_of(self._env)
@@ -177,16 +132,12 @@ class GymnasiumSimulator(Simulator):
             observation: what it showed last, for a model with a `key`. Without it, the state of such a
                 model is taken for one that was never seen.
         """
-        layers.check_same_kind(env, self.top, time_limit=self._time_limit)
+        layers.check_same_kind(env, self._held.layers[0], time_limit=self._time_limit)
         if any(vars(layer).get("_has_reset") is False for layer in layers.all_layers(env)):
             raise ValueError("the environment has no state yet; call env.reset() before planning")
-        with self._lock:
-            # By way of our own, so that it looks just like a state that a step has led to.
-            if self.replayed:
-                self.top.go_to(layers.past_of(env))
-            else:
-                self._copy.put(self._copy.saved_of(env))
-            return self._taken(observation, self._key is not None and observation is None)
+        # By way of our own, so that it looks just like a state that a step has led to.
+        self._held.take(env)
+        return self._taken(observation, self._key is not None and observation is None)
 
     def _check_state(self, state: Any, name: str) -> None:
         if not isinstance(state, EnvState):
@@ -199,26 +150,13 @@ class GymnasiumSimulator(Simulator):
     def _mark(self, state: EnvState) -> bytes:
         return content(state.saved.mark if self.replayed else state.saved)
 
-    def differences(self, one: EnvState, other: EnvState) -> str:
-        """That in which two states differ, except for what is ignored."""
-        if self.replayed:
-            return "what led to them"
-        return ", ".join(sorted(self._copy.differences(one.saved, other.saved) - self._ignore))
-
-    def changed(self) -> str | None:
-        """What all states share and has changed after all, in words."""
-        with self._lock:
-            names = [] if self.replayed else self._copy.changed()
-        if not names:
-            return None
-        return (
-            f"{', '.join(names)} changed, which all states share, because it had not changed when the "
-            "environment was tried; let reset begin it anew, or pass save= and restore="
-        )
-
     def _verify(self) -> None:
-        if changed := self.changed():
-            raise BrokenPromiseError(f"during the plan, {changed}")
+        if changed := self._held.changed():
+            raise BrokenPromiseError(
+                f"during the plan, {', '.join(changed)} changed, which all states share, because it "
+                "had not changed when the environment was tried; let reset begin it anew, or pass "
+                "save= and restore="
+            )
 
     # Draws.
 
@@ -235,46 +173,17 @@ class GymnasiumSimulator(Simulator):
         return offered
 
     def _offered_in(self, state: EnvState) -> Sequence[Any]:
-        with self._lock:
-            self.put(state)
-            return self._offered()
+        self._held.put(state.saved)
+        return self._offered()
 
     def actions(self, state: EnvState) -> tuple[Any, ...]:
         """The actions available in a state: copies, with which the user may do what he likes."""
         return tuple(map(own_copy, super().actions(state)))
 
-    def _seed(self, rng: np.random.Generator) -> None:
-        """Give every generator of the environment a state of its own, drawn from `rng`."""
-        number = int(rng.integers(2**32))
-        kinds: list[type] = []
-        for generator in self._copy.generators:
-            layers.seed(generator, (number + kinds.count(type(generator))) % 2**32)
-            kinds.append(type(generator))
-        self._stream = rng
-
-    def forget_stream(self) -> None:
-        """Let the next draw depend on its generator alone, not on draws before."""
-        self._stream = None
-
-    def _reset(self, rng: np.random.Generator) -> Any:
-        """Reset the environment; returns the observation."""
-        if self.replayed:
-            return self.top.reset(seed=int(rng.integers(2**31)))[0]
-        self._seed(rng)
-        observation, _ = self.top.reset()
-        self._copy.find_generators()
-        return observation
-
     def _stepped(self, action: Any, rng: np.random.Generator) -> tuple[Any, Any, bool]:
         """One step: (observation, reward, whether the episode ended)."""
-        if self.replayed:
-            self.top.noise = int(rng.integers(2**63))
-        elif rng is not self._stream or self._copy.saves_generators:
-            self._seed(rng)
-        if self._redraw is not None:
-            self._redraw(self.base, rng)
         # The action is the environment's own: it may do with it what it likes.
-        observation, reward, terminated, truncated, _ = self.top.step(own_copy(action))
+        observation, reward, terminated, truncated, _ = self._held.step(own_copy(action), rng)
         return observation, reward, bool(terminated or truncated)
 
     def draw(
@@ -287,10 +196,9 @@ class GymnasiumSimulator(Simulator):
         self, state: EnvState, action: Any, rng: np.random.Generator
     ) -> tuple[Any, EnvState | None, Any, bool]:
         """One transition: (observation, next state, reward, whether the episode ended)."""
-        with self._lock:
-            self.put(state)
-            observation, reward, ended = self._stepped(action, rng)
-            return observation, None if ended else self._taken(observation), reward, ended
+        self._held.put(state.saved)
+        observation, reward, ended = self._stepped(action, rng)
+        return observation, None if ended else self._taken(observation), reward, ended
 
     def play(
         self, start: np.random.Generator, steps: Iterable[tuple[float, np.random.Generator]]
@@ -302,43 +210,29 @@ class GymnasiumSimulator(Simulator):
             steps: where in the list of actions the next one stands, from 0 to 1, and a generator for
                 its step.
         """
-        played: list[tuple[Any, Any, Any, bool]] = []
-        with self._lock:
-            self._reset(start)
-            for luck, rng in steps:
-                action = chosen(self._offered(), luck)
-                observation, reward, ended = self._stepped(action, rng)
-                # A copy: the next step may change the very same object.
-                played.append((action, copy.deepcopy(observation), reward, ended))
-                if ended:
-                    break
+        played: list[tuple[Any, Any, Any, bool]] = [(None, self._held.reset(start), 0.0, False)]
+        for luck, rng in steps:
+            action = chosen(self._offered(), luck)
+            observation, reward, ended = self._stepped(action, rng)
+            # Copies: the next step may change the very same objects.
+            played.append(copy.deepcopy((action, observation, reward, ended)))
+            if ended:
+                break
         return played
 
     def reset(self, rng: np.random.Generator) -> tuple[Any, EnvState]:
         """A first observation and state, drawn by the environment's own `reset`."""
-        with self._lock:
-            observation = self._reset(rng)
-            return observation, self._taken(observation)
+        observation = self._held.reset(rng)
+        return observation, self._taken(observation)
 
     def query(self, state: EnvState, question: Callable[[Any], Any]) -> Any:
         """The answer of the unwrapped environment in a state."""
-        with self._lock:
-            self.put(state)
-            return question(self.base)
-
-    def hidden_randomness(self, rng: np.random.Generator, lucks: Sequence[float]) -> str | None:
-        """What shows that replays would all have the same luck, in words."""
-        if not self.replayed:
-            return None
-        with self._lock:
-            found: str | None = self.top.hidden_randomness(
-                rng, lucks, lambda luck: chosen(self._offered(), luck)
-            )
-            return found
+        self._held.put(state.saved)
+        return question(self.base)
 
     def check(self, draws: int = 2000, seed: int = 0) -> Preflight:
         """Draw from random states and report what was seen, and which promises were broken."""
-        return examine(self, self.successors, self.reward_range, draws=draws, seed=seed)
+        return examine(self, self.reward_range, draws=draws, seed=seed)
 
     def open(self, seed: np.random.SeedSequence) -> "_WatchedSession":
         """Start a session for one plan."""
@@ -350,7 +244,7 @@ class GymnasiumSimulator(Simulator):
 
     def __repr__(self) -> str:
         spec = getattr(self.base, "spec", None)
-        name = layers.names_of(self.layers) + ("" if spec is None else f" of {spec.id}")
+        name = layers.names_of(self._held.layers) + ("" if spec is None else f" of {spec.id}")
         return (
             f"GymnasiumSimulator({name}, max_actions={self.max_actions}, "
             f"successors={self.successors}, reward_range={self.reward_range})"
@@ -368,7 +262,7 @@ class _WatchedSession(PythonSession):
         """One call to the environment."""
         if self._log is not None:
             # So that draws depend only on the generator, which a checkpoint can save.
-            self._model.forget_stream()
+            self._model._held.forget_stream()
         answer = super().call(key, action, h)
         # The first state is the one to plan from. Not every environment tells by itself.
         if key == 0 and isinstance(self.error, Exception):
@@ -378,7 +272,7 @@ class _WatchedSession(PythonSession):
     def _answer_reseed(self, high: int, low: int, _: int) -> None:
         super()._answer_reseed(high, low, _)
         # The environment has generators of its own, which follow at the next draw.
-        self._model.forget_stream()
+        self._model._held.forget_stream()
 
     def _inspect(self, key: int) -> None:
         super()._inspect(key)

@@ -9,9 +9,9 @@ import numpy as np
 
 from pacplan.core import checks
 from pacplan.models.actions import actions_of, mask_of
-from pacplan.models.consistency import Preflight, examine
-from pacplan.models.copying import observation_key
-from pacplan.models.environments import GymnasiumSimulator
+from pacplan.models.consistency import examine
+from pacplan.models.copying import EnvCopy
+from pacplan.models.environments import GymnasiumSimulator, observation_key
 from pacplan.models.layers import RECORDER, UncopiedError, all_layers
 from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.published import (
@@ -86,8 +86,8 @@ def from_gymnasium(
             environment that returns the mask. Tables are not used then.
         key: a function of the observation whose result identifies states: hashable, and equal only
             for states with the same future. "observation": its content. By default all that is saved.
-        ignore: names of changing attributes that do not matter for the future: states that differ in
-            nothing else are one.
+        ignore: names of changing attributes that do not matter for the future. All states of the model
+            have the values that they have now.
         time_limit: whether the limit of a `TimeLimit` wrapper is a part of the problem.
         table: False: do not use the table that the environment publishes.
         save: function of the unwrapped environment that returns all that `restore` needs, in numbers,
@@ -122,62 +122,51 @@ def from_gymnasium(
     unknown = set(ignore).difference(*(vars(layer) for layer in all_layers(env)))
     if unknown:
         raise ValueError(f"ignore={sorted(unknown)}: {_name(env)} has no such attribute")
-    offered = actions_of(env, actions, mask_of(env) if mask is True else mask or None)
-    settings = {
-        "actions": offered,
-        "successors": successors,
-        "reward_range": promised or (0.0, 1.0),
-        "key": observation_key if key == "observation" else key,
-        "time_limit": checks.flag("time_limit", time_limit),
-    }
-    own = {"ignore": frozenset(ignore), "save": save, "restore": restore, "redraw": redraw}
-    promises = (successors, promised) if check or promised is None else None
-    model, report = _made(env, settings, own, promises)
-    if promised is None:
-        low, high = report.rewards if report is not None else (0.0, 0.0)
-        raise ValueError(
-            "pass reward_range=(lowest, highest), the known range of rewards. Some draws "
-            f"paid from {low:g} to {high:g}"
-        )
-    if report is not None and report.problems:
-        raise BrokenPromiseError(
-            f"{_name(env)} does not do what the model promises:\n"
-            + "\n".join(f"- {words}" for words in (*report.problems, *report.notes))
-        )
+    own = {"ignore": frozenset(ignore), "redraw": redraw, "save": save, "restore": restore}
+    model = GymnasiumSimulator(
+        env,
+        _held(env, own, checks.flag("time_limit", time_limit)),
+        actions=actions_of(env, actions, mask_of(env) if mask is True else mask or None),
+        successors=successors,
+        reward_range=promised or (0.0, 1.0),
+        key=observation_key if key == "observation" else key,
+        time_limit=time_limit,
+    )
+    if check or promised is None:
+        draws = _KEYED_DRAWS if key is not None else _DRAWS
+        report = examine(model, promised, draws=draws, seconds=_SECONDS)
+        if promised is None:
+            raise ValueError(
+                "pass reward_range=(lowest, highest), the known range of rewards. Some draws paid from "
+                f"{report.rewards[0]:g} to {report.rewards[1]:g}"
+            )
+        if report.problems:
+            raise BrokenPromiseError(
+                f"{_name(env)} does not do what the model promises:\n"
+                + "\n".join(f"- {words}" for words in (*report.problems, *report.notes))
+            )
     model.assumptions = _assumptions(env, model, key, ignore, redraw, time_limit)
     return model
 
 
-def _made(
-    env: Any, settings: dict[str, Any], own: dict[str, Any], promises: Any
-) -> tuple[GymnasiumSimulator, Preflight | None]:
-    """A copy of the environment or, if that is impossible or wrong, one that is replayed."""
-    recorded = type(env).__name__ == RECORDER
+def _held(env: Any, own: dict[str, Any], time_limit: bool) -> EnvCopy | Any:
+    """A copy of the environment; or, if it is recorded, another one to be replayed."""
+    if type(env).__name__ == RECORDER:
+        from pacplan.models.recording import EnvReplay
 
-    def tried(**kind: Any) -> tuple[GymnasiumSimulator, Preflight | None]:
-        made = GymnasiumSimulator(env, **settings, **kind)
-        draws = _KEYED_DRAWS if made.needs_observations else _DRAWS
-        return made, promises and examine(made, *promises, draws=draws, seconds=_SECONDS)
-
-    given = [name for name, value in own.items() if value]
-    made: GymnasiumSimulator | None = None
+        if given := [name for name, value in own.items() if value]:
+            raise ValueError(
+                f"{', '.join(given)}: only for environments that are copied, not for those that are "
+                "replayed, which pacplan.recorded makes"
+            )
+        return EnvReplay(env, time_limit=time_limit)
     try:
-        made, report = tried(**own)
-        if report is None or report.restored or given or not recorded:
-            return made, report
+        return EnvCopy(env, **own, time_limit=time_limit)
     except UncopiedError as error:
-        if not recorded:
-            raise ValueError(
-                f"{error}. To replay it from its seed and actions, wrap it before you reset it: "
-                "env = pacplan.recorded(env)"
-            ) from error
-        if given:
-            raise ValueError(
-                f"{error}. {', '.join(given)}: only for environments that are copied, not for those "
-                "that are replayed"
-            ) from error
-    again, seen = tried(replayed=True)
-    return (again, seen) if made is None or seen is None or seen.restored else (made, report)
+        raise UncopiedError(
+            f"{error}. To replay it from its seed and actions, wrap it before you reset it: "
+            "env = pacplan.recorded(env)"
+        ) from error
 
 
 def _assumptions(
@@ -217,9 +206,14 @@ def make(name: str, seed: int | None = 0, **settings: Any) -> GymnasiumTable | G
         env: Any = gymnasium.make(name, **{k: v for k, v in settings.items() if k not in own})
     except gymnasium.error.Error as error:
         raise ValueError(f"cannot make {name!r}: {error}") from error
-    env = recorded(env)
-    env.reset(seed=seed)
-    return from_gymnasium(env, **{k: v for k, v in settings.items() if k in own})
+    own = {name: value for name, value in settings.items() if name in own}
+    try:
+        env.reset(seed=seed)
+        return from_gymnasium(env, **own)
+    except UncopiedError:
+        env = recorded(env)
+        env.reset(seed=seed)
+        return from_gymnasium(env, **own)
 
 
 def check_name(name: str) -> None:
@@ -252,8 +246,9 @@ def recorded(env: Any) -> Any:
         env.reset(seed=0)
         model = pacplan.from_gymnasium(env, reward_range=(-200, 200))
 
-    For environments that cannot be copied. It must be the outermost wrapper, and be reset before use. A
-    reset without a seed gets one, drawn from the last that was given.
+    For environments that cannot be copied, or whose copies share what they must not. It must be the
+    outermost wrapper, and be reset before use. A reset without a seed gets one, drawn from the last
+    that was given.
     """
     _library(_name(env))
     from pacplan.models.recording import ActionRecorder

@@ -59,11 +59,10 @@ def all_layers(env: Any) -> list[Any]:
 
 def check_same_kind(env: Any, other: Any, *, time_limit: bool) -> None:
     """Raise unless two environments have the same layers."""
-    kinds = [list(map(type, layers_of(one, time_limit=time_limit))) for one in (env, other)]
-    if kinds[0] != kinds[1]:
+    here, there = (layers_of(one, time_limit=time_limit) for one in (env, other))
+    if list(map(type, here)) != list(map(type, there)):
         raise ValueError(
-            f"the model is one of {names_of(layers_of(other, time_limit=time_limit))}, but this "
-            f"environment is {names_of(layers_of(env, time_limit=time_limit))}"
+            f"the model is one of {names_of(there)}, but this environment is {names_of(here)}"
         )
 
 

@@ -46,11 +46,11 @@ def content(thing: Any) -> bytes:
     kinds = set(map(type, thing)) if type(thing) is tuple else {type(thing)}
     try:
         # Version 2 of this format depends on values alone.
-        found = marshal.dumps(thing, 2) if kinds <= _PLAIN else _CONTENTS.dumps(thing, values_only=True)
+        found = marshal.dumps(thing, 2) if kinds <= _PLAIN else Pickles().dumps(thing, values_only=True)
     except UnpicklableError as error:
         if not isinstance(error.__cause__, ValueError):
             raise
-        found = _CONTENTS.dumps(thing)  # It contains itself.
+        found = Pickles().dumps(thing)  # It contains itself.
     return found if len(found) <= _LONG else blake2b(found, digest_size=20).digest()
 
 
@@ -67,19 +67,18 @@ class Pickles:
 
     Args:
         references: these things. They must outlive the pickles.
-
-    Attributes:
         generators: by class, the random generator that takes the place of all others when restored.
     """
 
     def __init__(
         self, references: Iterable[Any] = (), generators: dict[type, Any] | None = None
     ) -> None:
-        self._objects = [_array, _scalar, self._generator, self._referred, *references]
+        self.generators = {} if generators is None else generators
+        self._found: dict[int, Any] = {}  # References that were met, by address.
+        own = _array, _scalar, self.generators.__getitem__, self._found.__getitem__
+        self._objects = [*own, *references]
         self._numbers = {id(thing): i for i, thing in enumerate(self._objects)}
         self._numbers |= {id(_generator): 2, id(_referred): 3}
-        self._found: dict[int, Any] = {}
-        self.generators: dict[type, Any] = {} if generators is None else generators
 
     def number_of(self, reference: Any) -> int:
         """The number that stands for a reference."""
@@ -98,7 +97,7 @@ class Pickles:
         """
         file, numbers = io.BytesIO(), self._numbers | also if also else self._numbers
         try:
-            _Pickler(file, numbers, values_only, self).dump(thing)
+            _Pickler(file, numbers, values_only, self.generators, self._found).dump(thing)
         except Exception as error:
             pass_on(error)
             raise UnpicklableError(f"{type(error).__name__}: {error}") from error
@@ -108,18 +107,6 @@ class Pickles:
         """The object that was pickled."""
         return _Unpickler(data, self._objects).load()
 
-    def refer(self, thing: Any) -> tuple[Any, ...]:
-        """Make a reference of a thing that has nothing but an address."""
-        if self is not _CONTENTS:
-            self._found[id(thing)] = thing
-        return _referred, (id(thing),)
-
-    def _referred(self, address: int) -> Any:
-        return self._found[address]
-
-    def _generator(self, kind: type) -> Any:
-        return self.generators[kind]
-
 
 def readable(data: bytes) -> Any:
     """What was pickled, to be shown: `...` stands for references."""
@@ -128,18 +115,23 @@ def readable(data: bytes) -> Any:
 
 class _Readable:
     def __getitem__(self, number: int) -> Any:
-        return (_array, _scalar)[number] if number < 2 else lambda *_: ...
+        return (_array, _scalar, _generator, _referred)[number] if number < 4 else ...
 
 
 class _Pickler(pickle.Pickler):
     _sets: "dict[int, _Sorted] | None" = None
 
     def __init__(
-        self, file: io.BytesIO, numbers: dict[int, int], values_only: bool, pickles: Pickles
+        self,
+        file: io.BytesIO,
+        numbers: dict[int, int],
+        values_only: bool,
+        generators: dict[type, Any],
+        found: dict[int, Any],
     ) -> None:
         super().__init__(file, 5)
         self.fast = values_only
-        self._number, self._pickles = numbers.get, pickles
+        self._number, self._generators, self._found = numbers.get, generators, found
 
     def persistent_id(self, thing: Any) -> Any:
         kind = type(thing)
@@ -157,13 +149,13 @@ class _Pickler(pickle.Pickler):
         if isinstance(thing, np.generic) and not isinstance(thing, np.void | np.object_):
             return _scalar, (thing.tobytes(), thing.dtype.str)
         if isinstance(thing, GENERATORS):
-            if kind not in self._pickles.generators:
-                self._pickles.generators[kind] = copy.deepcopy(thing)
+            if kind not in self._generators:
+                self._generators[kind] = copy.deepcopy(thing)
             return _generator, (kind,)
-        if isinstance(thing, FunctionType | type | ModuleType) and not _importable(thing):
-            return self._pickles.refer(thing)
-        if kind is object:
-            return self._pickles.refer(thing)
+        nameless = isinstance(thing, FunctionType | type | ModuleType) and not _importable(thing)
+        if nameless or kind is object:
+            self._found[id(thing)] = thing
+            return _referred, (id(thing),)
         return NotImplemented
 
 
@@ -196,12 +188,13 @@ def _scalar(data: bytes, dtype: str) -> Any:
     return np.ndarray((), dtype, data)[()]
 
 
+# The numbers of these two stand for the generators and references of whoever restores.
 def _generator(kind: type) -> Any:
-    """Stands for `Pickles._generator` of whoever restores."""
+    return ...
 
 
 def _referred(address: int) -> Any:
-    """Stands for `Pickles._referred` of whoever restores."""
+    return ...
 
 
 def _importable(thing: Any) -> bool:
@@ -210,6 +203,3 @@ def _importable(thing: Any) -> bool:
     for name in getattr(thing, "__qualname__", "?").split("."):
         found = getattr(found, name, None)
     return found is thing
-
-
-_CONTENTS = Pickles()

@@ -5,7 +5,7 @@ stays the same. So far less is copied than of an environment that nothing is kno
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 
@@ -45,46 +45,24 @@ def _changing(model: Any) -> list[str]:
     return names
 
 
-def default(base: Any) -> dict[str, Any]:
-    """The action that does nothing, in full."""
-    return dict(base.sampler.grounded_noop_actions)
-
-
-def combinations(base: Any, values: dict[str, list[Any]]) -> tuple[int, Callable[[], Any]]:
-    """How many actions there are, and a function that yields them.
+def combinations(base: Any, values: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    """The actions, given the values that each action fluent can have.
 
     At most `max_allowed_actions` fluents differ from their defaults (of those that are counted), and
     only these are named: {} does nothing.
-
-    Args:
-        base: the unwrapped environment.
-        values: the values that each action fluent can have.
     """
-    noop = default(base)
-    ranges = base.sampler.grounded_action_ranges
+    noop, ranges = base.sampler.grounded_noop_actions, base.sampler.grounded_action_ranges
+    values = {name: [False, True] if ranges[name] == "bool" else v for name, v in values.items()}
     counted = [name for name in values if base.enforce_count_non_bool or ranges[name] == "bool"]
     free = [name for name in values if name not in counted]
     others = {name: [v for v in values[name] if v != noop[name]] for name in values}
-    most = min(int(base.max_allowed_actions), len(counted))
-
-    ways = [1] + [0] * most  # ways[k]: to choose k fluents of those seen so far, and their values
-    for name in counted:
-        for k in range(most, 0, -1):
-            ways[k] += ways[k - 1] * len(others[name])
-    count = sum(ways)
-    for name in free:
-        count *= 1 + len(others[name])
-
-    def listed() -> Any:
-        for k in range(most + 1):
-            for names in itertools.combinations(counted, k):
-                for chosen in itertools.product(*(others[name] for name in names)):
-                    for rest in itertools.product(*([noop[name], *others[name]] for name in free)):
-                        action = dict(zip(names, chosen, strict=True))
-                        given = zip(free, rest, strict=True)
-                        yield action | {name: v for name, v in given if v != noop[name]}
-
-    return count, listed
+    for k in range(min(int(base.max_allowed_actions), len(counted)) + 1):
+        for names in itertools.combinations(counted, k):
+            for chosen in itertools.product(*(others[name] for name in names)):
+                for rest in itertools.product(*([noop[name], *others[name]] for name in free)):
+                    action = dict(zip(names, chosen, strict=True))
+                    given = zip(free, rest, strict=True)
+                    yield action | {name: v for name, v in given if v != noop[name]}
 
 
 def admissible(base: Any, actions: Sequence[dict[str, Any]]) -> list[bool]:

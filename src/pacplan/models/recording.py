@@ -15,7 +15,7 @@ the seed and takes the actions. Invariants:
 import copy
 import itertools
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import gymnasium
@@ -25,12 +25,6 @@ from pacplan.models import layers
 from pacplan.models.pickles import content_or_none
 from pacplan.models.protocol import BrokenPromiseError
 
-_RESETS = 4
-_OWN_LUCK = (
-    "what follows depends on the seed that was given to reset. So there is randomness of its own, or "
-    "luck that is drawn in advance, and every replay would have the same luck, which nobody can know. "
-    "Pass save= and restore=, or check=False to plan for someone who knows that luck"
-)
 _counter = itertools.count()
 
 
@@ -43,16 +37,14 @@ class Past:
         noise: seed of the random numbers of the step; None: the generators went on as they were.
         shown: the content of the observation and the reward.
         mark: what identifies it.
-        certain: what was shown after steps from here that used no random numbers, by their marks.
     """
 
-    __slots__ = ("action", "before", "certain", "mark", "noise", "shown")
+    __slots__ = ("action", "before", "mark", "noise", "shown")
 
     def __init__(self, before: "Past | None", action: Any, noise: int | None, shown: Any) -> None:
         self.before, self.action, self.noise, self.shown = before, action, noise, content_or_none(shown)
         content = (None if before is None else before.mark, action, noise)
         self.mark: bytes = content_or_none(content) or b"%d" % next(_counter)
-        self.certain: dict[bytes, bytes | None] = {}
 
     def steps(self) -> Iterator["Past"]:
         """From this one back to the reset."""
@@ -95,9 +87,7 @@ class ActionRecorder(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
         self.past, self.noise, own = None, None, copy.deepcopy(options)
         observation, info = self.env.reset(seed=seed, options=options)
         self.past = Past(None, (seed, own), None, (observation, 0.0))
-        self._generators = list(
-            layers.generators_in([vars(one) for one in layers.all_layers(self.env)])
-        )
+        self._generators = list(layers.generators_in(map(vars, layers.all_layers(self.env))))
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
@@ -105,25 +95,17 @@ class ActionRecorder(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
         own, before, noise = copy.deepcopy(action), self.past, self.noise
         self.past = self.noise = None  # If the step raises, nobody knows where it led to.
         self.steps_taken += 1
-        positions = [] if noise is None else self._seeded(noise)
+        if noise is not None:
+            numbers = np.random.default_rng(noise)
+            for generator in self._generators:
+                layers.seed(generator, int(numbers.integers(2**32)))
+        positions = [pickle.dumps(generator) for generator in self._generators]
         observation, reward, terminated, truncated, info = self.env.step(action)
-        unused = noise is not None and positions == self._positions()
+        if positions == [pickle.dumps(generator) for generator in self._generators]:
+            noise = None  # It used none.
         if before is not None and not (terminated or truncated):
-            past = Past(before, own, None if unused else noise, (observation, reward))
-            if unused and before.certain.setdefault(past.mark, past.shown) != past.shown:
-                raise self._irreproducible(past)
-            self.past = past
+            self.past = Past(before, own, noise, (observation, reward))
         return observation, reward, terminated, truncated, info
-
-    def _seeded(self, noise: int) -> list[bytes]:
-        """Where the generators stand, once they are in the states that a seed leads to."""
-        numbers = np.random.default_rng(noise)
-        for generator in self._generators:
-            layers.seed(generator, int(numbers.integers(2**32)))
-        return self._positions()
-
-    def _positions(self) -> list[bytes]:
-        return [pickle.dumps(generator) for generator in self._generators]
 
     def go_to(self, goal: Past) -> None:
         """Play what leads to a state.
@@ -131,9 +113,10 @@ class ActionRecorder(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
         Raises:
             BrokenPromiseError: it does not do again what it did.
         """
-        at, missing = self.past, []
+        missing = []
         for past in goal.steps():
-            if at is not None and past.mark == at.mark:
+            if self.past is not None and past.mark == self.past.mark:
+                self._compare(past)
                 break
             missing.append(past)
         for past in reversed(missing):
@@ -143,57 +126,52 @@ class ActionRecorder(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
             else:
                 self.noise = past.noise
                 self.step(copy.deepcopy(past.action))
-            if self.past is None or self.past.shown != past.shown:
-                raise self._irreproducible(past)
+            self._compare(past)
         self.past = goal
 
-    def _irreproducible(self, past: Past) -> BrokenPromiseError:
-        return BrokenPromiseError(
-            f"{type(self.unwrapped).__name__} cannot be replayed: {past!r} led to something else the "
-            "second time, with the same random numbers. There is randomness that does not come from "
-            "its own generators, or it keeps something from one episode to the next; pass save= and "
-            "restore="
-        )
-
-    def hidden_randomness(
-        self, rng: np.random.Generator, lucks: Sequence[float], choose: Callable[[float], Any]
-    ) -> str | None:
-        """What shows that random numbers do not come from the generators that are seen, in words.
-
-        What comes after a reset is played several times. After resets with the same seed it must be the
-        same, whatever the generators did before. With other seeds of resets and the same random numbers
-        in all steps, it must be the same if these generators had the same states before the reset; and
-        if the first observation is the same. (It need not be, if a part of the state is drawn by the
-        reset and not shown. But that cannot be told from luck to come.)
-        """
-        noises, start = rng.integers(2**63, size=len(lucks)).tolist(), int(rng.integers(2**63))
-        seeds = rng.integers(2**31, size=_RESETS).tolist()
-
-        def follow(seed: int, noises: list[Any], start: int | None = None) -> list[bytes | None]:
-            self._seeded(int(rng.integers(2**63)))
-            observation, _ = self.reset(seed=seed)
-            if start is not None:
-                self._seeded(start)
-                observation, _ = self.env.reset()
-            shown = [content_or_none(observation)]
-            for luck, noise in zip(lucks, noises, strict=True):
-                self.noise = noise
-                found = self.step(choose(luck))[:4]
-                shown.append(content_or_none(found))
-                if found[2] or found[3]:
-                    break
-            self.past = None
-            return shown
-
-        alone = [None] * len(lucks)
-        if follow(seeds[0], alone) != follow(seeds[0], alone):
-            return (
-                "what follows reset(seed=...) is not always the same, so that its past cannot be "
-                "played again; let reset seed all of its generators, or pass save= and restore="
+    def _compare(self, past: Past) -> None:
+        """Raise unless it was shown the same as the first time."""
+        if self.past is None or self.past.shown != past.shown:
+            raise BrokenPromiseError(
+                f"{type(self.unwrapped).__name__} cannot be replayed: {past!r} led to something else "
+                "the second time, with the same random numbers. There is randomness that does not come "
+                "from its own generators, or it keeps something from one episode to the next; pass "
+                "save= and restore="
             )
-        if follow(seeds[0], noises, start) != follow(seeds[1], noises, start):
-            return f"even with the same numbers in the generators that are seen, {_OWN_LUCK}"
-        free = [follow(seed, noises) for seed in seeds]
-        if any(one[0] == other[0] and one != other for one, other in itertools.pairwise(free)):
-            return f"although the same was shown first, {_OWN_LUCK}"
-        return None
+
+
+class EnvReplay:
+    """Another environment of the same kind, brought to states by playing their past. As `EnvCopy`."""
+
+    names: tuple[tuple[str, ...], ...] = ()
+
+    def __init__(self, env: Any, *, time_limit: bool) -> None:
+        twin = layers.another(env, copied=False)
+        layers.check_same_kind(twin, env, time_limit=time_limit)
+        self.layers = layers.relinked(layers.layers_of(twin, time_limit=time_limit))
+        self.top = ActionRecorder(self.layers[0])
+        self.put = self.top.go_to
+
+    def take(self, env: Any) -> None:
+        """Bring it to the state that a recorded environment of the same kind is in."""
+        self.put(layers.past_of(env))
+
+    def saved(self) -> Past | None:
+        """What brings back the state that it is in."""
+        return self.top.past
+
+    def changed(self) -> list[str]:
+        """Nothing: states share nothing."""
+        return []
+
+    def forget_stream(self) -> None:
+        """Nothing to do: every step has a seed of its own."""
+
+    def reset(self, rng: np.random.Generator) -> Any:
+        """Reset the environment; returns the observation."""
+        return self.top.reset(seed=int(rng.integers(2**31)))[0]
+
+    def step(self, action: Any, rng: np.random.Generator) -> Any:
+        """One step of the environment, drawn from `rng`."""
+        self.top.noise = int(rng.integers(2**63))
+        return self.top.step(action)

@@ -1,9 +1,53 @@
-"""What a search requires of a user's states: that equal ones are recognised, and none is changed."""
+"""States of environments; and what a search requires of a user's states: that none is changed."""
 
+from collections.abc import Hashable
 from typing import Any
 
-from pacplan.models.copying import EnvState
-from pacplan.models.pickles import content_or_none
+from pacplan.core.notes import pass_on
+from pacplan.models.pickles import content_or_none, readable
+
+
+class EnvState:
+    """A state of an environment. States are equal if their keys are, whatever else they hold.
+
+    Attributes:
+        key: what was saved, or the user's key of the observation.
+        saved: what brings it back: a pickle, or the past that is played again.
+        names: of the attributes in the pickle, a tuple for each layer.
+    """
+
+    __slots__ = ("key", "names", "saved")
+
+    def __init__(self, key: Hashable, saved: Any, names: tuple[tuple[str, ...], ...] = ()) -> None:
+        self.key, self.saved, self.names = key, saved, names
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EnvState) and self.key == other.key
+
+    def attributes(self) -> dict[str, Any]:
+        """What a pickle holds, by name; `saved` is what the user's own function gave."""
+        found: dict[str, Any] = {}
+        saved = readable(self.saved)
+        for names, held in zip(self.names, saved, strict=False):
+            found |= dict(zip(names, held, strict=True)) if isinstance(held, tuple) else held[0]
+        own = saved[len(self.names) :]
+        return found | {"saved": own[0]} if own else found
+
+    def __repr__(self) -> str:
+        try:
+            words = [f"{name}={_shortly(repr(v))}" for name, v in self.attributes().items()]
+        except Exception as error:
+            pass_on(error)
+            words = [repr(self.saved)]
+        return f"EnvState({_shortly(', '.join(words))})"
+
+
+def _shortly(text: str) -> str:
+    text = text.replace("\n", " ")
+    return text if len(text) <= 100 else text[:97] + "..."
 
 
 def by_identity(thing: Any) -> bool:
