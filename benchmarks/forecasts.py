@@ -25,11 +25,11 @@ def main():
         ratios, calls = [], []
         for seed in range(20):
             model, asked = make(seed=seed), settings | COMMON | {"seed": seed, "sample": True}
-            forecast = pacplan.forecast(model, 0, budget=trial, **asked)
+            short = pacplan.plan(model, 0, budget=trial, **asked)
             plan = pacplan.plan(model, 0, budget=3_000_000, **asked)
             calls.append(plan.samples)
-            if forecast.samples is not None and not forecast.trial.certified:
-                ratios.append(forecast.samples / plan.samples)
+            if short.diagnosis is not None and short.diagnosis.samples_needed is not None:
+                ratios.append(short.diagnosis.samples_needed / plan.samples)
         spread = ", ".join(f"{ratio:.2g}" for ratio in np.quantile(ratios, [0.1, 0.5, 0.9, 1.0]))
         print(f"| {name} | {settings['epsilon']} | {trial:,} | {np.median(calls):,.0f} | {spread} |")
 

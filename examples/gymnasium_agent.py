@@ -25,7 +25,7 @@ def main():
 
     angles = " ".join("<" if decision.action == 0 else ">" for decision in agent.history)
     calls = sum(decision.plan.samples for decision in agent.history)
-    kept = sum(decision.age > 0 for decision in agent.history)
+    kept = sum(decision.reused_samples > 0 for decision in agent.history)
     print(angles)
     print(f"\nThe pole {'fell' if terminated else 'stood'} after {total:.0f} of 100 steps.")
     print(f"{calls:,} calls to copies of the environment; {kept} decisions began with a tree kept.")

@@ -126,27 +126,20 @@ def test_without_reuse_each_decision_is_the_planners_own():
         assert decision.action == plan.action == decision.plan.action
         assert decision.plan.samples == plan.samples
         assert (decision.plan.lower == plan.lower).all()
-        assert (decision.delta, decision.age) == (0.1, 0)
-        assert decision.reused_samples == 0
+        assert (decision.delta, decision.reused_samples) == (0.1, 0)
         assert decision.plan.tree is None
 
 
 def test_history_tells_what_was_reused():
     agent = pacplan.Agent(UCT, GARNET, 2000, reuse=True, seed=0)
     history = episode(agent, GARNET, 6)
-    assert history[0].age == 0
-    kept = [decision for decision in history if decision.age]
-    assert kept
+    assert history[0].reused_samples == 0
     for before, decision in pairwise(history):
-        if decision.age:
-            assert decision.age == before.age + 1
-            assert 1 < decision.reused_samples < before.reused_samples + before.plan.samples
-        else:
-            assert decision.reused_samples == 0
+        assert 1 < decision.reused_samples < before.reused_samples + before.plan.samples
     agent.reset()
     assert agent.history == []
     again = episode(agent, GARNET, 1)
-    assert again[0].age == 0
+    assert again[0].reused_samples == 0
     assert (again[0].plan.values != history[0].plan.values).any()  # The seeds went on.
 
 
@@ -160,13 +153,12 @@ def test_a_plan_that_raises_changes_nothing():
     (taken,) = (i for i in tree.tried(0) if tree.pairs[i]["action"] == first.action)
     outcomes = list(tree.outcomes(taken))
     agent.act(max(outcomes, key=lambda outcome: outcome.count).state)
-    assert agent.history[1].age == 1
+    assert agent.history[1].reused_samples > 0
 
 
 def test_uct_keeps_its_counts():
     agent = pacplan.Agent(pacplan.UCT(gamma=0.7, horizon=5), GARNET, 1000, reuse=True, seed=0)
     history = episode(agent, GARNET, 5)
-    assert [decision.age for decision in history] == list(range(5))
     assert all(decision.delta is None for decision in history)
     last = history[-1]
     assert last.plan.samples == 1000
@@ -202,10 +194,10 @@ def test_environments_behind_snapshots():
     agents = [pacplan.Agent(planner, known, budget=200, reuse=True, seed=0) for known in (model, keyed)]
     with pytest.raises(ValueError, match=r"act\(env, observation\)"):
         agents[1].act(env)
-    for age in range(3):
+    for number in range(3):
         action = agents[0].act(env)
         assert action in (0, 1) and action == agents[1].act(env, observation)
-        assert all(agent.history[-1].age == age for agent in agents)
+        assert all((agent.history[-1].reused_samples > 0) == (number > 0) for agent in agents)
         observation, _, _, _, _ = env.step(action)
     # Without reuse nothing has to be recognised; and the model's own environment is the default.
     plain = pacplan.Agent(planner, model, budget=100, seed=0)

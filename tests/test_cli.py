@@ -24,9 +24,7 @@ GAPE = ("--planner", "mdp-gape")
 ASKED = {"epsilon": 1, "delta": 0.1, "gamma": 0.7}
 
 
-@pytest.mark.parametrize(
-    ("runner", "planner"), [(run, "auto"), (run_process, "auto"), (run, "mdp-gape")]
-)
+@pytest.mark.parametrize(("runner", "planner"), [(run_process, "auto"), (run, "mdp-gape")])
 def test_garnet(runner, planner):
     outcome = runner("plan", "garnet", *FAST, "--planner", planner)
     plan = pacplan.plan(pacplan.envs.garnet(), sample=True, seed=0, **ASKED)
@@ -38,28 +36,18 @@ def test_garnet(runner, planner):
         f"Certified: action {plan.action}, worth at least {at_least(plan.lower[plan.action])} "
         f"(estimate {plan.values[plan.action]:.4g}), after {plan.samples:,} calls"
     )
-    assert lines[1].endswith("with probability at least 0.9.") and plan.guarantee.startswith(lines[1])
-    assert lines[2] == plan.warning
+    assert lines[1:3] == [plan.guarantee, plan.warning]
     table = lines[lines.index("") + 1 :]
     assert table[0].split() == ["action", "lower", "interval", "upper", "estimate", "calls"]
-    for action, line in zip(plan.actions, table[1:6], strict=True):
+    for row, line in zip(plan.rows, table[1:6], strict=True):
+        taken = [">"] * (row.action == plan.action)
+        first, last = [*taken, str(row.action), at_least(row.lower)], f"{row.value:.4g} {row.calls:,}"
         cells = line.split()
-        assert (cells[0] == ">") == (action == plan.action)
-        if cells[0] == ">":
-            cells = cells[1:]
-        assert cells[0] == str(action)
-        assert cells[1] == at_least(plan.lower[action])
-        assert cells[3:] == [
-            at_most(plan.upper[action]),
-            f"{plan.values[action]:.4g}",
-            f"{plan.calls[action]:,}",
-        ]
-    assert plan.guarantee.removeprefix(lines[1]).strip() in outcome.stdout
-    for assumption in plan.assumptions:
-        assert assumption in outcome.words
-    assert f"Stopped after {plan.samples:,} calls" in outcome.words
+        assert cells[: len(first)] == first
+        assert cells[len(first) + 1 :] == [at_most(row.upper), *last.split()]
+    for words in (*plan.assumptions, f"Stopped after {plan.samples:,} calls", *plan.sentences[1:2]):
+        assert words in outcome.words
     assert "Settings: gamma 0.7, horizon 6, epsilon 1, delta 0.1." in lines
-    assert plan.found in lines
 
 
 @pytest.mark.parametrize(
@@ -92,9 +80,8 @@ def test_certified_is_said_of_what_is_proven_and_nothing_else(arguments, headlin
     assert sure.get(arguments[0], "within") in lines[1]
 
 
-@pytest.mark.parametrize("runner", [run, run_process])
-def test_json(runner):
-    outcome = runner("plan", "garnet", *FAST, "--json")
+def test_json():
+    outcome = run("plan", "garnet", *FAST, "--json")
     assert outcome.code == 0
     assert outcome.stderr == ""
     record = json.loads(outcome.stdout)
@@ -103,7 +90,7 @@ def test_json(runner):
     expected = pacplan.plan(pacplan.envs.garnet(), sample=True, seed=0, **ASKED).to_dict()
     for name in ("seconds", "memory"):  # These depend on what was planned before.
         expected[name] = record[name]
-    assert record == expected
+    assert record == json.loads(json.dumps(expected))
     assert record["certified"] is True and record["stopped_by"] == "certified"
 
 

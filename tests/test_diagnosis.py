@@ -1,7 +1,6 @@
 """What a plan says that was not certified, and what a certificate says that means little."""
 
 import json
-import math
 import re
 
 import numpy as np
@@ -9,11 +8,8 @@ import pytest
 
 import everyday
 import pacplan
-from command_line import run
-from conftest import in_chunks
 from pacplan import Simulator
-from pacplan.cli.options import in_options
-from pacplan.diagnosis import Advice, outlook
+from pacplan.diagnosis import outlook
 
 GARNET = pacplan.envs.garnet(seed=0)
 
@@ -51,18 +47,6 @@ def test_the_outlook_says_so_if_it_cannot_tell():
         assert "too few" in words
 
 
-def test_forecasts_are_of_the_right_size():
-    ratios = []
-    for seed in range(12):
-        model = pacplan.envs.garnet(seed=seed)
-        asked = {"epsilon": 0.1, "delta": 0.1, "gamma": 0.7, "seed": seed, "sample": True}
-        forecast = pacplan.forecast(model, 0, budget=2000, **asked)
-        if not forecast.trial.certified:
-            ratios.append(forecast.samples / pacplan.plan(model, 0, **asked).samples)
-    assert len(ratios) >= 8
-    assert 1 / 3 < np.median(ratios) < 3
-
-
 def test_a_plan_that_is_not_certified_says_so_first():
     plan = pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=0.7).plan(GARNET, 0, seed=0, budget=1000)
     assert not plan.certified
@@ -72,9 +56,8 @@ def test_a_plan_that_is_not_certified_says_so_first():
     assert told.reached == plan.gap > 0.2
     assert str(told).startswith("Not certified: you asked for epsilon = 0.2, but the action is ")
     text = str(plan)
-    assert told.explanation() in text
+    assert all(line in text for line in told.explanation())
     assert text.index("Not certified") < text.index("Stopped after") < text.index("Outlook")
-    assert len(str(told).splitlines()) <= 6
     assert 1000 < told.samples_needed < 100_000
     proven = next(advice for advice in told.advice if advice.setting == "epsilon")
     assert proven.value >= told.reached
@@ -98,17 +81,6 @@ def test_certified_plans_and_guesses_have_no_diagnosis():
         assert "Not certified" not in plan.guarantee
 
 
-def test_the_diagnosis_does_not_depend_on_chunks():
-    plans = [
-        in_chunks(pacplan.MDPGapE(epsilon=0.1, delta=0.1, gamma=0.7), chunk).plan(
-            GARNET, 0, seed=0, budget=20_000
-        )
-        for chunk in (None, 1, 7, 1000)
-    ]
-    assert len({plan.diagnosis for plan in plans}) == 1
-    assert plans[0].diagnosis.samples_needed is not None
-
-
 def test_merging_is_advised_where_states_recur_and_only_there():
     def settings(planner, model, state, budget=20_000):
         plan = planner.plan(model, state, seed=0, budget=budget)
@@ -125,43 +97,12 @@ def test_merging_is_advised_where_states_recur_and_only_there():
 
     tree = pacplan.Simulator(grow, actions=2, successors=2, reward_range=(0, 1))
     assert "planner" not in settings(pacplan.Bracket(**asked), tree, ())
-    told = pacplan.Bracket(**asked).plan(tree, (), seed=0, budget=5000).diagnosis
-    assert "no state was reached by two paths" in told.causes
-    told = pacplan.MDPGapE(merge="depth", **asked).plan(grid, seed=0, budget=1000).diagnosis
-    assert any("distinct states were visited" in cause for cause in told.causes)
 
     def certain(state, action, rng):
         return (*state, action), rng.random(), False
 
     line = pacplan.Simulator(certain, actions=2, successors=5, reward_range=(0, 1))
     assert settings(pacplan.Bracket(**asked), line, ())["transitions"] == "deterministic"
-
-
-def test_advice_is_given_in_the_words_of_the_caller():
-    merge, bounds = Advice("merge", "depth", "why"), Advice("value_bounds", None, "why")
-    epsilon, steps = Advice("epsilon", 0.5, "why"), Advice("horizon", None, "why")
-    each = (merge, bounds, epsilon, steps)
-    assert [advice.text() for advice in each] == [
-        'merge="depth" (why)',
-        "value_bounds=... (why)",
-        "epsilon=0.5 (why)",
-        "horizon=... (why)",
-    ]
-    assert [in_options(advice.text()) for advice in each] == [
-        '--merge "depth" (why)',
-        "--option value_bounds=... (why)",
-        "--epsilon 0.5 (why)",
-        "--horizon ... (why)",
-    ]
-
-
-def test_the_command_says_what_to_try():
-    done = run("plan", "gridworld", "--planner", "bracket", "--gamma", "0.9", "--epsilon", "0.1",
-               "--horizon", "8", "--budget", "20000", "--seed", "0", "--quiet")  # fmt: skip
-    assert done.code == 3
-    assert done.stdout.startswith("Not certified: action ")
-    assert "You asked for epsilon = 0.1, but action" in done.words
-    assert "Try --planner" in done.words
 
 
 def test_the_goal_and_the_tail_are_taken_into_account():
@@ -208,22 +149,6 @@ def test_a_tail_that_dwarfs_the_problem_is_not_taken_for_a_guarantee():
     assert 0.99**needed / 0.01 <= 0.1 < 0.99 ** (needed - 1) / 0.01
     long = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7).plan(GARNET, 0, seed=0)
     assert "over an infinite horizon" in long.guarantee
-
-
-def test_a_forecast_says_what_it_knows():
-    asked = {"delta": 0.1, "gamma": 0.7, "seed": 0, "sample": True}
-    done = pacplan.forecast(GARNET, 0, epsilon=1, **asked)
-    assert done.trial.certified
-    assert done.samples == done.trial.samples
-    assert "Certified already" in str(done)
-    forecast = pacplan.forecast(GARNET, 0, epsilon=0.05, budget=1000, **asked)
-    assert forecast.samples == forecast.trial.diagnosis.samples_needed > 1000
-    assert math.isclose(forecast.seconds, forecast.trial.seconds * forecast.samples / 1000)
-    assert f"about {forecast.samples:,} calls" in str(forecast)
-    short = pacplan.forecast(GARNET, 0, epsilon=0.05, budget=10, **asked)
-    assert short.samples is None
-    assert short.seconds is None
-    assert "too few calls to tell" in str(short)
 
 
 @pytest.mark.parametrize("calls", [81_000, 10_040, 19_990, 999_999, 4_321])

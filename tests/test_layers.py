@@ -22,7 +22,7 @@ algorithms.common
 algorithms
 look
 auto
-planning agent exact envs theory extending
+agent exact envs theory extending
 registry
 experiments
 comparison warming

@@ -80,32 +80,6 @@ def test_nothing_random_and_only_rewards():
     assert seen.varied == seen.recurred == seen.again == seen.calls - 1
 
 
-def test_a_model_that_is_not_stationary():
-    """A pair belongs to its step: what differs between steps is not random."""
-
-    def step(state, action, rng, h):
-        return (state + action + h) % 5, h / 8, False
-
-    seen = look(pacplan.Simulator(step, actions=2, stationary=False), 0, 8, seed())
-    assert seen.varied == 0 and seen.recurred == seen.again
-
-    def same(state, action, rng):
-        return (state + action) % 5, 0.5, False
-
-    stationary = look(pacplan.Simulator(same, actions=2), 0, 8, seed())
-    assert seen.again < stationary.again
-
-
-def test_episodes_that_end():
-    def step(state, action, rng):
-        return state, 1.0, True
-
-    seen = look(pacplan.Simulator(step, actions=2), 0, 8, seed())
-    assert seen.calls == 24 + 8
-    assert seen.reached == seen.states == 0
-    assert seen.successors_recur and not seen.states_recur
-
-
 def test_what_recurs():
     assert Look(0, 0, 0, 0, 0, 0).successors_recur
     assert not Look(50, 40, 2, 40, 0, 0).successors_recur
@@ -117,19 +91,10 @@ def test_what_recurs():
 # What it costs ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("actions", [1, 2, 4, 9])
-@pytest.mark.parametrize("horizon", [1, 3, 8, 1000])
+@pytest.mark.parametrize(("actions", "horizon"), [(1, 1), (2, 3), (9, 1000)])
 def test_its_calls_are_bounded(actions, horizon):
-    made = []
-
-    def step(state, action, rng):
-        made.append(action)
-        return drift(state, action, rng)
-
-    seen = look(pacplan.Simulator(step, actions=actions), 0.0, horizon, seed())
-    assert seen.calls == len(made) == 12 * min(actions, 4) + 8 * min(horizon, 8) <= MOST_CALLS
-    # The first four actions again and again; then any.
-    assert made[: 12 * min(actions, 4)] == [*range(min(actions, 4))] * 12
+    seen = look(pacplan.Simulator(drift, actions=actions), 0.0, horizon, seed())
+    assert seen.calls == 12 * min(actions, 4) + 8 * min(horizon, 8) <= MOST_CALLS
 
 
 def test_a_seed_decides_everything():
@@ -182,22 +147,10 @@ def wrong(kind):
             "successors": (len(calls), 0.5, False),
         }[kind]
 
-    def actions(state):
-        return 0 if kind == "actions" and len(calls) >= 30 and state != 0 else 2
-
-    def leaving(state, action, rng):
-        calls.append(state)
-        return state + 1, 0.5, False
-
-    return pacplan.Simulator(
-        leaving if kind == "actions" else step, actions=actions, successors=1, may_end=kind != "ends"
-    )
+    return pacplan.Simulator(step, actions=2, successors=1, may_end=kind != "ends")
 
 
-KINDS = ("raises", "reward", "ends", "unhashable", "pair", "successors", "actions")
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["raises", "reward", "ends", "unhashable", "pair", "successors"])
 def test_what_is_wrong_is_said_as_a_plan_says_it(kind):
     """The same error, word for word, but for the state, action and step."""
 
@@ -226,12 +179,6 @@ def test_promises_of_the_user_are_checked():
     with pytest.raises(BrokenPromiseError, match=r"this pair paid 0\.\d+ after"):
         look(pacplan.Simulator(step, actions=2), 0, 8, seed(), same_rewards=True)
     look(pacplan.Simulator(count, actions=2), 0, 8, seed(), deterministic=True, same_rewards=True)
-
-
-def test_a_state_without_actions_is_refused_first():
-    table = pacplan.TabularMDP(np.full((3, 2, 3), 1 / 3), np.full((3, 2), 0.5), terminal=[2])
-    with pytest.raises(ValueError, match="terminal"):
-        look(table, 2, 8, seed())
 
 
 def test_ctrl_c():

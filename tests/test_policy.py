@@ -188,4 +188,4 @@ def test_states_that_are_numbers():
     river = pacplan.envs.riverswim()
     plan = pacplan.Atlas(epsilon=1.0, delta=1e-8, gamma=0.9).plan(river, 1, seed=0)
     assert plan.policy[1] == plan.action and set(plan.policy) == set(range(6))
-    assert "horizon" not in plan.question and "episodes" not in plan.effort
+    assert "horizon" not in plan.sentences[-1] and "episodes" not in plan.effort

@@ -36,7 +36,7 @@ ONE_AT_A_TIME = [name for name in NAMES if not pacplan.planners[name].parallel_c
 
 def said(plan):
     """All of a plan that must not depend on who made its calls."""
-    return content(replace(plan, calls_made=0, origin=replace(plan.origin, _model="")))
+    return content(replace(plan, calls_made=0, origin=replace(plan.origin, model="")))
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def test_agents_have_their_calls_made():
         agent = pacplan.Agent(UCT, MODEL, budget=60, reuse=True, seed=3, **crew)
         for state in (0, 1, 2, 1):
             agent.act(state)
-        return [(said(decision.plan), decision.age) for decision in agent.history]
+        return [(said(decision.plan), decision.reused_samples) for decision in agent.history]
 
     with ThreadPoolExecutor(4) as threads:
         assert decisions(executor=threads) == decisions(workers=1)

@@ -13,9 +13,9 @@ from pacplan.core import checks
 from pacplan.core.keys import place
 from pacplan.engine.driver import Limits
 from pacplan.engine.search_tree import SearchTree
+from pacplan.engine.seeds import seed_sequence
 from pacplan.models.protocol import Model, check_model
 from pacplan.result import Plan
-from pacplan.views.html import history_html
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,6 @@ class Decision:
         action: what was chosen.
         plan: the plan, without its tree.
         delta: probability with which the plan's guarantee may fail; None for planners without one.
-        age: number of earlier decisions that the tree was grown for; 0: it was new.
         reused_samples: number of earlier calls to the model that it began with.
     """
 
@@ -35,18 +34,7 @@ class Decision:
     action: Any
     plan: Plan
     delta: float | None
-    age: int
     reused_samples: int
-
-    def _repr_html_(self) -> str:
-        return self.plan._repr_html_()
-
-
-class History(list[Decision]):
-    """Decisions in their order; a table in notebooks."""
-
-    def _repr_html_(self) -> str:
-        return history_html(f"{len(self):,} decision{'s' * (len(self) != 1)}", self)
 
 
 class Agent:
@@ -111,10 +99,8 @@ class Agent:
             raise TypeError(f"planner must be a planner such as MDPGapE(...), got {planner!r}")
         check_model(model)
         self._crew = planner.crew(model, workers, executor)
-        self.planner = planner
-        self.model = model
-        self.budget = budget
-        self.time_limit = time_limit
+        self.planner, self.model = planner, model
+        self.budget, self.time_limit = budget, time_limit
         self.reuse = checks.flag("reuse", reuse)
         self.spread = checks.choice("spread", spread, ("none", "union"))
         self.steps = None if steps is None else checks.integer("steps", steps, least=1)
@@ -125,15 +111,14 @@ class Agent:
             raise ValueError(f"spread='union' shares delta among decisions, but {planner!r} has none")
         if self.steps is not None and self.spread == "none":
             raise ValueError("steps= needs spread='union'; remove it, or pass both")
-        if not isinstance(seed, np.random.SeedSequence):
-            entropy = None if seed is None else checks.integer("seed", seed, least=0)
-            seed = np.random.SeedSequence(entropy)
-        self._seeds = copy.deepcopy(seed)
+        # A copy, so that two agents with one sequence decide alike; children that were spawned stay so.
+        own = copy.deepcopy(seed) if isinstance(seed, np.random.SeedSequence) else seed_sequence(seed)
+        self._seeds = own
         self.reset()
 
     def reset(self) -> None:
         """Begin a new episode: forget the tree and the history. The seeds go on."""
-        self.history = History()
+        self.history: list[Decision] = []
         self._tree: SearchTree | None = None
 
     def act(self, state: Any = None, observation: Any = None) -> Any:
@@ -159,27 +144,12 @@ class Agent:
         if delta is not None and self.spread == "union":
             delta *= self._part(len(self.history) + 1)
             planner = planner.with_delta(delta)
-        # Alone, and not among `plan_many`'s: where the next decision is made, and with which delta and
-        # tree, follows from this one.
-        task = Task(
-            self.model,
-            state,
-            self._seeds.spawn(1)[0],
-            Limits.checked(self.budget, self.time_limit),
-            crew=self._crew,
-            tree=kept,
-        )
-        plan = planner.run(task)
-        self.history.append(
-            Decision(
-                state=state,
-                action=plan.action,
-                plan=replace(plan, tree=None, policy=None),
-                delta=delta,
-                age=0 if kept is None else self.history[-1].age + 1,
-                reused_samples=0 if kept is None else int(kept.pairs["n"].sum()),
-            )
-        )
+        limits = Limits.checked(self.budget, self.time_limit)
+        (seed,) = self._seeds.spawn(1)
+        plan = planner.run(Task(self.model, state, seed, limits, crew=self._crew, tree=kept))
+        reused = 0 if kept is None else int(kept.pairs["n"].sum())
+        bare = replace(plan, tree=None, policy=None)
+        self.history.append(Decision(state, plan.action, bare, delta, reused))
         # Not before the plan has succeeded: if it raises, nothing changes.
         self._tree = plan.tree if self.reuse else None
         return plan.action
@@ -215,11 +185,6 @@ class Agent:
     def _part(self, number: int) -> float:
         """The part of delta for a plan; those of all plans that an episode can have sum to one."""
         return 6.0 / (math.pi * number) ** 2 if self.steps is None else 1.0 / self.steps
-
-    def _repr_html_(self) -> str:
-        count = len(self.history)
-        words = f"Agent: {self.planner!r}, {count:,} decision{'s' * (count != 1)}"
-        return history_html(words, self.history)
 
     def __repr__(self) -> str:
         return f"<Agent: {self.planner!r}, {len(self.history)} decisions>"

@@ -1,27 +1,27 @@
-"""Auto: the planner that chooses a planner for the model, and says which and why."""
+"""`plan` and `plan_many`, and Auto: the planner that chooses a planner, and says which and why."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from difflib import get_close_matches
 from inspect import signature
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from pacplan.algorithms import OPD, Atlas, Bracket, Canopy, Planner, UGapEMCTS, ValueIteration, planners
 from pacplan.algorithms.atlas.search import GrowingError
 from pacplan.algorithms.common.certainty import left_to_chance
-from pacplan.algorithms.common.confidence import Knowledge, in_reward_units
+from pacplan.algorithms.common.confidence import in_reward_units
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
+from pacplan.algorithms.common.many import Plans
 from pacplan.algorithms.common.running import Task
 from pacplan.core import checks
 from pacplan.core.words import exactly
 from pacplan.engine.driver import Limits
 from pacplan.engine.interrupts import Interrupt, interrupts
 from pacplan.engine.query import Query
-from pacplan.engine.seeds import Seed, seed_sequence
 from pacplan.engine.values import discounted_steps, step_width
 from pacplan.look import MOST_CALLS, Look, look
-from pacplan.models.knowledge import Bounds, Function
 from pacplan.models.outcomes import Outcomes
 from pacplan.models.protocol import Model, check_model
 from pacplan.result import Plan
@@ -40,25 +40,83 @@ _PATIENCE, _PATIENT_PART = 10_000, 0.25
 _LONG = 9.0
 
 
-P = TypeVar("P", bound=Planner)
+def plan(
+    model: Model,
+    state: Any = None,
+    *,
+    epsilon: float | str,
+    delta: float,
+    gamma: float | None = None,
+    **options: Any,
+) -> Plan:
+    """Choose an action in a state and prove how good it is, with few calls to the model.
 
+    `Auto` chooses the planner and documents its settings. `plan.guarantee` names the planner and says
+    why it was chosen.
 
-@dataclass(frozen=True)
-class Choice:
-    """A planner, and why it was chosen.
+    Args:
+        model: the problem.
+        state: where to plan from; by default the model's own initial state.
+        epsilon: how far from optimal the action may be, in the model's reward units; or "5%" of the
+            range of values.
+        delta: probability with which the guarantee may fail.
+        gamma: discount; games have none.
+        options: settings of `Auto`: `horizon=`, `value_range=`, `value_bounds=`, `policy=`, `value=`,
+            `rewards=`, `transitions=`, `sample=` and those of the planner; and arguments of
+            `Planner.plan`: `seed=`, `budget=`, `time_limit=`, `progress=`, `callback=`,
+            `memory_limit=`, `on_interrupt=`, `checkpoint=`, `every=`, `workers=`, `executor=`.
 
-    Attributes:
-        planner: the planner, ready to plan.
-        why: the reason, to follow its name.
-        look: what was seen of the model first; None if nothing was.
+    Raises:
+        ValueError: a setting out of range, or a problem that cannot be handled.
+        TypeError: a setting of the wrong type, or one that no planner for this model has.
     """
+    arguments = _taken(Planner.plan, options)
+    auto = Auto(epsilon=epsilon, delta=delta, gamma=gamma, **options)
+    return auto.plan(model, state, **arguments)
+
+
+def plan_many(
+    model: Model,
+    states: Iterable[Any],
+    *,
+    epsilon: float | str,
+    delta: float,
+    gamma: float | None = None,
+    **options: Any,
+) -> Plans:
+    """Choose an action in each of many states, with several plans in parallel.
+
+    The plans are those of `plan`. Each state gets its own look at the model and its own planner.
+
+    Args:
+        model: the problem.
+        states: where to plan from, as for `Planner.plan_many`.
+        epsilon: how far from optimal the actions may be, as for `plan`.
+        delta: probability with which a guarantee may fail: each one, or with `spread="union"` any.
+        gamma: discount; games have none.
+        options: settings of `Auto`, as for `plan`, and arguments of `Planner.plan_many`.
+
+    Returns:
+        The plans, an iterator. Its `outcomes()` yield the error of a plan that raises, and continue.
+    """
+    arguments = _taken(Planner.plan_many, options)
+    auto = Auto(epsilon=epsilon, delta=delta, gamma=gamma, **options)
+    check_model(model)
+    auto.candidates(model)  # Raises what is wrong for all.
+    return auto.plan_many(model, states, **arguments)
+
+
+def _taken(method: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a method, taken out of the options."""
+    return {name: options.pop(name) for name in signature(method).parameters.keys() & options.keys()}
+
+
+class _Choice(NamedTuple):
+    """A planner, why it was chosen, and the look at the model that this rests on, if there was one."""
 
     planner: Planner
     why: str
     look: Look | None = None
-
-    def __str__(self) -> str:
-        return f"Planned by {type(self.planner).__name__}{self.why}."
 
 
 class Auto(Planner):
@@ -78,18 +136,15 @@ class Auto(Planner):
             per cent of the range of values, which is `value_range` or follows from the rewards.
         delta: probability with which the guarantee may fail.
         gamma: discount in [0, 1]; 1 needs a horizon. Games have none.
-        horizon: number of steps; later rewards do not count. By default the planner's own.
-        value_range: (low, high), bounds on every discounted return from any state on, if you
-            know them.
-        value_bounds: (lower, upper), numbers or functions of the state and the number of steps taken,
-            if you know that optimal values lie between them.
-        policy: a policy that may be good, for `Bracket`: a function of the state. It only steers.
-        value: guesses of optimal values, for `Bracket`: a function of the state. They only steer.
-        rewards: "deterministic" if a state and action always pay the same.
-        transitions: "deterministic" if a state and action always lead to the same state.
         sample: sample even if every probability is known. Any setting of sampling planners does this
             too.
-        settings: further settings of the planner, such as `goal=`.
+        settings: settings of the planner: `horizon=`, the number of steps, after which rewards do not
+            count; `value_range=(low, high)`, bounds on every discounted return from any state on;
+            `value_bounds=(lower, upper)`, numbers or functions of the state and the number of steps
+            taken, between which optimal values lie; `rewards="deterministic"` if a state and action
+            always pay the same; `transitions="deterministic"` if they always lead to the same state;
+            `policy=` and `value=`, functions of the state, guesses that only steer `Bracket`; and
+            others, such as `goal=`.
     """
 
     name = "auto"
@@ -100,13 +155,6 @@ class Auto(Planner):
         epsilon: float | str,
         delta: float,
         gamma: float | None = None,
-        horizon: int | None = None,
-        value_range: tuple[float, float] | None = None,
-        value_bounds: Bounds | None = None,
-        policy: Function | None = None,
-        value: Function | None = None,
-        rewards: Knowledge | None = None,
-        transitions: Knowledge | None = None,
         sample: bool = False,
         **settings: Any,
     ) -> None:
@@ -114,16 +162,7 @@ class Auto(Planner):
         self.epsilon, self.gamma = epsilon, gamma
         self.delta = checks.probability("delta", delta)
         self.sample = checks.flag("sample", sample)
-        named = {
-            "horizon": horizon,
-            "value_range": value_range,
-            "value_bounds": value_bounds,
-            "policy": policy,
-            "value": value,
-            "rewards": rewards,
-            "transitions": transitions,
-        }
-        self._given = {name: given for name, given in named.items() if given is not None} | settings
+        self._given = {name: given for name, given in settings.items() if given is not None}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """All settings by name that were given."""
@@ -144,44 +183,27 @@ class Auto(Planner):
         if task.checkpoint is not None:
             task.model.fingerprint()  # Before the look, which may leave something in what it holds.
         with interrupts(limits.raise_interrupts) as interrupt:
-            choice = self._choice(task, None if limits.raise_interrupts else interrupt)
-            spent, unused = (
-                (0.0, 0) if choice.look is None else (choice.look.seconds, choice.look.calls)
-            )
+            planner, why, seen = self._choice(task, None if limits.raise_interrupts else interrupt)
+            unused, spent = (0, 0.0) if seen is None else (seen.calls, seen.seconds)
             try:
-                found = choice.planner.run(_rest(task, spent))
+                found = planner.run(_rest(task, spent))
             except GrowingError as growing:
                 unused += growing.calls
+                planner = self._made(Bracket, task.model)
                 why = (
                     f", because new states kept coming when Atlas had found {growing.states:,} in "
                     f"{growing.calls:,} calls"
                 )
-                choice = Choice(_bracket(self.candidates(task.model)), why)
-                found = choice.planner.run(_rest(task, spent + growing.seconds, growing.calls))
+                found = planner.run(_rest(task, spent + growing.seconds, growing.calls))
         assert found.origin is not None
         # The time limit is that of the look and the plan.
         return replace(
             found,
-            guarantee=f"{found.guarantee} ({choice})",
+            guarantee=f"{found.guarantee} (Planned by {type(planner).__name__}{why}.)",
             interrupted=found.interrupted or interrupt.requested,
             origin=replace(found.origin, time_limit=limits.time_limit),
             calls_made=found.calls_made + unused,
         )
-
-    def choose(
-        self,
-        model: Model,
-        state: Any = None,
-        *,
-        seed: Seed = None,
-        budget: int | None = None,
-        time_limit: float | None = None,
-    ) -> Choice:
-        """The planner that `plan` would use with these arguments, and why. It calls the model."""
-        check_model(model)
-        limits = Limits.checked(budget, time_limit)
-        state = model.initial_state() if state is None else state
-        return self._choice(Task(model, state, seed_sequence(seed), limits), None)
 
     def candidates(self, model: Model) -> list[Planner]:
         """The planners that it chooses among, the most likely one first.
@@ -190,95 +212,96 @@ class Auto(Planner):
             ValueError: a setting out of range.
             TypeError: a setting of the wrong type, or one that no planner for this model has.
         """
-        given, gamma = self._given, self.gamma
-        sampled: dict[str, Any] = {"epsilon": self._accuracy(model), "delta": self.delta}
+        given = self._given.keys()
         if model.two_player:
-            if gamma is not None:
+            if self.gamma is not None:
                 raise ValueError("a game of two players has no discount; remove gamma=")
             _check_names(UGapEMCTS, given)
-            return [UGapEMCTS(**sampled, **given)]
-        if gamma is None:
+            return [self._made(UGapEMCTS, model)]
+        if self.gamma is None:
             raise TypeError(
                 "plan() needs gamma, the discount; for no discount pass gamma=1 and horizon="
             )
         _check_names(Bracket, given)
-        certain = {"epsilon": sampled["epsilon"], "gamma": gamma}
-        sampled["gamma"] = gamma
         known = model.known or isinstance(model, Outcomes)
         if known and not self.sample and _takes(ValueIteration, given):
-            return [ValueIteration(**certain, **given)]
-        found: list[Planner] = [Bracket(**sampled, **given)]
+            return [self._made(ValueIteration, model)]
+        found = [self._made(Bracket, model)]
         if _takes(Canopy, given):
-            found.append(Canopy(**sampled, **given))
+            found.append(self._made(Canopy, model))
         # Where nothing is random, there is no need for guidance.
-        plain = _without(given, "policy", "value")
-        if _nothing_random(model, given) and _takes(OPD, plain):
-            merge: Any = "stationary" if model.stationary else "depth"
-            found.insert(0, OPD(merge=merge, **certain, **plain))
+        declared = [self._given.get(name, "unknown") for name in ("transitions", "rewards")]
+        certain = "known" not in declared and not left_to_chance(model, *declared)
+        if certain and _takes(OPD, given - {"policy", "value"}):
+            merge = "stationary" if model.stationary else "depth"
+            found.insert(0, self._made(OPD, model, "policy", "value", merge=merge))
         # Atlas needs no declarations either, and without a horizon plans for an infinite one.
-        charted = _without(plain, "rewards", "transitions", *([] if "horizon" in given else ["target"]))
-        if model.stationary and _takes(Atlas, charted):
-            found.append(Atlas(**sampled, **charted))
+        spared = ["policy", "value", "rewards", "transitions"]
+        spared += [] if "horizon" in given else ["target"]
+        if model.stationary and _takes(Atlas, given - set(spared)):
+            found.append(self._made(Atlas, model, *spared))
         return found
 
-    def _choice(self, task: Task, interrupt: Interrupt | None) -> Choice:
+    def _made(self, planner: type[Planner], model: Model, *spared: str, **more: Any) -> Planner:
+        """A planner with all settings except those it is spared."""
+        own: Any = {"epsilon": self._accuracy(model), "delta": self.delta, "gamma": self.gamma}
+        own = {name: value for name, value in own.items() if name in signature(planner).parameters}
+        return planner(
+            **own, **more, **{name: v for name, v in self._given.items() if name not in spared}
+        )
+
+    def _choice(self, task: Task, interrupt: Interrupt | None) -> _Choice:
         """The planner for a task, and why; nothing is looked at if a checkpoint says which."""
         candidates = self.candidates(task.model)
         if task.saved is not None:
             written = task.saved.header["planner"]
             for planner in candidates:
                 if planner.identity == written:
-                    return Choice(planner, ", as chosen before")
+                    return _Choice(planner, ", as chosen before")
             raise ValueError(
                 f"the checkpoint belongs to another planner: it was written for {written}, but these "
                 f"settings choose one such as {candidates[0]!r}"
             )
         candidates[0].check_query(task.query(), task.limits)  # Before the first call.
-        choice = self._chosen(task, candidates, interrupt)
+        choice = self._chosen(task, {type(each): each for each in candidates}, interrupt)
         if not isinstance(self.epsilon, str):
             return choice
         accuracy = exactly(self._accuracy(task.model))
         said = f"{choice.why}; epsilon={self.epsilon} of the range of values is {accuracy}"
-        return replace(choice, why=said)
+        return choice._replace(why=said)
 
-    def _chosen(self, task: Task, candidates: list[Planner], interrupt: Interrupt | None) -> Choice:
-        first, model = candidates[0], task.model
+    def _chosen(
+        self, task: Task, candidates: dict[type[Planner], Planner], interrupt: Interrupt | None
+    ) -> _Choice:
+        model, limits, first = task.model, task.limits, next(iter(candidates.values()))
         if isinstance(first, UGapEMCTS):
-            return Choice(first, ", because the model is a game of two players")
+            return _Choice(first, ", because the model is a game of two players")
         if isinstance(first, ValueIteration):
-            return Choice(first, ", because every probability is known")
-        seen = self._seen(task, candidates, interrupt)
+            return _Choice(first, ", because every probability is known")
+        seen = self._seen(task, cast(Bracket, candidates[Bracket]), interrupt)
         if isinstance(first, OPD):
-            return Choice(first, f", because nothing is random: {self._declared()}", seen)
+            return _Choice(first, f", because nothing is random: {self._declared()}", seen)
         if seen is None:
-            return Choice(first, "")
-        canopy, atlas = _of(candidates, Canopy), _of(candidates, Atlas)
-        if canopy is not None and not seen.successors_recur:
+            return _Choice(first, "")
+        if Canopy in candidates and not seen.successors_recur:
             why = (
                 f", because every successor may be new: of {seen.again} repeated calls, "
                 f"{seen.recurred or 'none'} led to a known state"
             )
-            return Choice(canopy, why, seen)
+            return _Choice(candidates[Canopy], why, seen)
         long = self._steps() >= _LONG
-        if atlas is None or not (seen.states_recur or (long and seen.states < seen.reached)):
-            why = f", because {_counted(model, seen)}" if seen.reached > 0 else ""
-            return Choice(first, why, seen)
-        for wish, answer, setting in (
-            (task.crew, "makes its calls one by one", "workers="),
-            (task.checkpoint, "writes no checkpoints", "checkpoint="),
-        ):
-            if wish is not None:
-                why = (
-                    f"; states recur, but Atlas {answer}: without {setting} it may need far fewer calls"
-                )
-                return Choice(first, why, seen)
-        limits = task.limits
+        if Atlas not in candidates or not (seen.states_recur or (long and seen.states < seen.reached)):
+            return _Choice(first, f", because {_counted(model, seen)}" if seen.reached else "", seen)
+        if task.crew is not None or task.checkpoint is not None:
+            setting = "checkpoint=" if task.crew is None else "workers="
+            why = f"; states recur, but Atlas takes no {setting}: without, it may need far fewer calls"
+            return _Choice(first, why, seen)
         calls = min(_PATIENCE, int(_PATIENT_PART * (limits.budget or checks.LARGEST)))
         seconds = None if limits.time_limit is None else _PATIENT_PART * limits.time_limit
-        why = f", because states recur: only {_counted(model, seen)}"
-        return Choice(atlas.giving_up(calls, seconds), why, seen)
+        atlas = cast(Atlas, candidates[Atlas]).giving_up(calls, seconds)
+        return _Choice(atlas, f", because states recur: only {_counted(model, seen)}", seen)
 
-    def _seen(self, task: Task, candidates: list[Planner], interrupt: Interrupt | None) -> Look | None:
+    def _seen(self, task: Task, bracket: Bracket, interrupt: Interrupt | None) -> Look | None:
         """What a look shows; None if the budget is too small for one."""
         limits, model = task.limits, task.model
         if limits.budget is not None and _LOOK_PART * limits.budget < MOST_CALLS:
@@ -286,7 +309,7 @@ class Auto(Planner):
         return look(
             model,
             task.state,
-            min(model.steps or checks.LARGEST, _bracket(candidates).horizon_for(model, limits.budget)),
+            min(model.steps or checks.LARGEST, bracket.horizon_for(model, limits.budget)),
             _child(task.seed, _LOOK_STREAM),
             seconds=None if limits.time_limit is None else _LOOK_PART * limits.time_limit,
             deterministic=self._given.get("transitions") == "deterministic",
@@ -305,19 +328,13 @@ class Auto(Planner):
 
     def _accuracy(self, model: Model) -> float:
         """Epsilon in the model's reward units."""
-        if isinstance(self.epsilon, str):
-            return in_reward_units(self.epsilon, self._range(model))
-        return self.epsilon
-
-    def _range(self, model: Model) -> float:
-        """By how much values can differ."""
+        if not isinstance(self.epsilon, str):
+            return self.epsilon
         if "value_range" in self._given:
             low, high = checks.interval("value_range", self._given["value_range"], "return")
-            return high - low
-        width = step_width(model.reward_range, model.may_end)
-        if self.gamma is None or model.two_player:
-            return width
-        return width * self._steps()
+            return in_reward_units(self.epsilon, high - low)
+        steps = 1.0 if model.two_player else self._steps()
+        return in_reward_units(self.epsilon, step_width(model.reward_range, model.may_end) * steps)
 
     def _steps(self) -> float:
         """How many steps count."""
@@ -351,41 +368,19 @@ def _child(seed: np.random.SeedSequence, stream: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, stream))
 
 
-def _of(candidates: list[Planner], kind: type[P]) -> P | None:
-    """The first planner of a kind."""
-    return next((planner for planner in candidates if isinstance(planner, kind)), None)
-
-
-def _bracket(candidates: list[Planner]) -> Bracket:
-    found = _of(candidates, Bracket)
-    assert found is not None
-    return found
-
-
-def _without(settings: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if name not in names}
-
-
-def _takes(planner: type[Planner], settings: dict[str, Any]) -> bool:
+def _takes(planner: type[Planner], names: Iterable[str]) -> bool:
     """Whether a planner has all these settings."""
-    return set(settings) <= set(signature(planner).parameters)
+    return set(names) <= signature(planner).parameters.keys()
 
 
-def _check_names(planner: type[Planner], settings: dict[str, Any]) -> None:
+def _check_names(planner: type[Planner], given: Iterable[str]) -> None:
     """Raise TypeError for a setting that the planner does not have."""
-    takes = set(signature(planner).parameters)
-    for name in settings.keys() - takes:
-        others = [other for other, cls in planners.items() if name in signature(cls).parameters]
-        own = set(signature(Planner.plan).parameters) - {"self", "model", "state"}
-        near = get_close_matches(name, sorted(own | takes), 1)
+    takes = signature(planner).parameters
+    for name in set(given) - takes.keys():
+        others = [other for other, cls in planners.items() if _takes(cls, [name])]
+        near = get_close_matches(name, {*signature(Planner.plan).parameters, *takes}, 1)
         hint = f" (did you mean {near[0]}=?)" if near else ""
         if others:
             hint = f" ({', '.join(others)} would take it)"
-        known = ", ".join(f"{taken}=" for taken in signature(planner).parameters)
+        known = ", ".join(f"{taken}=" for taken in takes)
         raise TypeError(f"plan takes no {name}= for this model{hint}; it takes {known}")
-
-
-def _nothing_random(model: Model, settings: dict[str, Any]) -> bool:
-    """Whether the model's table or what was declared leaves nothing to chance."""
-    declared = [settings.get(name, "unknown") for name in ("transitions", "rewards")]
-    return "known" not in declared and not left_to_chance(model, *declared)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from pacplan.core.keys import place
 from pacplan.core.words import at_most, estimated, exactly
 from pacplan.engine.driver import Snapshot
-from pacplan.engine.search_tree import SearchTree
 from pacplan.engine.tree import NONE
 from pacplan.engine.values import discounted_steps, step_width
 from pacplan.models.protocol import Model
@@ -28,8 +27,6 @@ _FAR = math.log(50.0)
 _HOPELESS = math.log(1e6)
 # Records of a tree that are looked at.
 _LOOKED_AT = 100_000
-# Nodes, all of different states, from which on it is said that no state recurs.
-_NONE_RECUR = 8
 # Nodes for every state and step from which on merging them saves calls; with fewer it may cost some.
 _RECURRENCE = 4
 # Pairs seen twice with one successor, before it is said that there may be no more.
@@ -54,8 +51,7 @@ class Advice:
     value: str | float | None
     why: str
 
-    def text(self) -> str:
-        """In words, as an argument of Python."""
+    def __str__(self) -> str:
         value = f'"{self.value}"' if isinstance(self.value, str) else "..."
         if isinstance(self.value, float):
             value = exactly(self.value)
@@ -86,24 +82,17 @@ class Diagnosis:
     outlook: str
     advice: tuple[Advice, ...]
 
-    @property
-    def headline(self) -> str:
-        """What was asked for, and what is proven."""
+    def explanation(self) -> list[str]:
+        """Causes, outlook and advice, a sentence each."""
+        lines = [f"Why: {'; '.join(self.causes)}."] if self.causes else []
+        return [*lines, f"Outlook: {self.outlook}.", f"Try: {'; '.join(map(str, self.advice))}."]
+
+    def __str__(self) -> str:
         known = f"the action is only known to be within {at_most(self.reached)} of optimal"
         if self.goal == "value":
             known = f"the value is only known within {at_most(self.reached)}"
-        return f"Not certified: you asked for epsilon = {exactly(self.asked)}, but {known}."
-
-    def explanation(self) -> str:
-        """The rest: causes, outlook, advice."""
-        lines = [f"Why: {'; '.join(self.causes)}."] if self.causes else []
-        lines.append(f"Outlook: {self.outlook}.")
-        if self.advice:
-            lines.append(f"Try: {'; '.join(each.text() for each in self.advice)}.")
-        return "\n".join(lines)
-
-    def __str__(self) -> str:
-        return f"{self.headline}\n{self.explanation()}"
+        asked = f"Not certified: you asked for epsilon = {exactly(self.asked)}, but {known}."
+        return "\n".join([asked, *self.explanation()])
 
 
 def outlook(points: NDArray[np.float64], asked: float, apart: float = 0.0) -> tuple[int | None, str]:
@@ -180,33 +169,26 @@ def diagnosis_of(
     gap = snapshot.gap if by_action else half
     if gap + taken <= asked:
         return None
-    span, seen = _span(planner, model, search.horizon), _look(search.tree, search.horizon)
-    apart, causes = 0.0, list[str]()
+    span, apart, causes = _span(planner, model, search.horizon), 0.0, list[str]()
     if by_action:
         apart, causes = _causes(snapshot, values, ruled_out, gap, span)
     if taken > 0.0:
         causes.append(f"the horizon cuts off {at_most(taken)} of epsilon")
-    merge = "tree" if planner.name == "bracket" else getattr(planner, "merge", None)
-    if merge == "tree" and seen.nodes == seen.states >= _NONE_RECUR:
-        causes.append("no state was reached by two paths")
-    elif merge == "depth":
-        causes.append(f"{seen.states:,} distinct states were visited")
     curve = search.curve()
     points = np.column_stack([curve.calls, curve.gaps if by_action else curve.halves])
     now = np.array([[float(snapshot.samples), gap]])
     needed, words = outlook(np.concatenate([points, now]), asked - taken, apart)
-    advice = list(_advice(planner, model, search.horizon, span, seen))[: _MOST_ADVICE - 1]
-    proven = Advice("epsilon", float(at_most(gap + taken)), _ENOUGH)
+    advice = list(_advice(planner, model, search, span))[: _MOST_ADVICE - 1]
+    advice.append(Advice("epsilon", float(at_most(gap + taken)), _ENOUGH))
     return Diagnosis(
-        asked, gap + taken, goal, snapshot.samples, tuple(causes), needed, words, (*advice, proven)
+        asked, gap + taken, goal, snapshot.samples, tuple(causes), needed, words, tuple(advice)
     )
 
 
 def _span(planner: Any, model: Model, horizon: int) -> float:
     """By how much values can differ before anything is known."""
-    low, high = model.reward_range
     if model.two_player:
-        return high - low
+        return model.reward_range[1] - model.reward_range[0]
     known = getattr(planner, "horizon", None) is not None
     steps = discounted_steps(float(planner.gamma), horizon if known else None)
     return step_width(model.reward_range, model.may_end) * steps
@@ -244,59 +226,36 @@ def _causes(
     return apart, found
 
 
-class _Seen(NamedTuple):
-    """What was seen in a part of a tree."""
-
-    nodes: int
-    states: int  # different ones
-    places: int  # different ones at each step; at most so many, if the search does not note steps
-    single: int  # pairs seen twice or more, always with the same successor
-    several: int  # pairs with several
-
-
-def _look(tree: SearchTree, horizon: int) -> _Seen:
-    """Look at the first records of a tree: do states recur, do pairs have one successor?"""
-    nodes, pairs = tree.nodes[:_LOOKED_AT], tree.pairs[:_LOOKED_AT]
-    alive = nodes[nodes["actions"] > 0]
-    numbers, number = np.unique(alive["state"], return_inverse=True)
-    states, places = len(numbers), len(numbers) * horizon
-    if "depth" in (nodes.dtype.names or ()):
-        places = len(np.unique(number * (horizon + 1) + alive["depth"]))
-    outcomes = pairs["child"][(pairs["n"] > 1) & (pairs["child"] != NONE)]
-    several = int((tree.nodes["sibling"][outcomes] != NONE).sum())
-    return _Seen(len(alive), states, places, len(outcomes) - several, several)
-
-
-def _advice(planner: Any, model: Model, horizon: int, span: float, seen: _Seen) -> Iterator[Advice]:
+def _advice(planner: Any, model: Model, search: Any, span: float) -> Iterator[Advice]:
     """What to try, the most promising first."""
-    offered = signature(type(planner)).parameters
-    published = model.known
-    if published and hasattr(planner, "delta"):
+    offered, horizon = signature(type(planner)).parameters, search.horizon
+    declared = {name: getattr(planner, name, None) for name in ("transitions", "rewards")}
+    # A planner without delta takes nothing to be random as it is.
+    learns = hasattr(planner, "delta") and not model.known
+    if model.known and hasattr(planner, "delta"):
         yield Advice("planner", "value-iteration", "it solves the model's table without sampling")
-    if _RECURRENCE * seen.places <= seen.nodes:
-        recur = f"states recur: {seen.states:,} distinct ones in {seen.nodes:,} nodes"
-        if planner.name == "bracket" and model.stationary and not published:
+    nodes = search.tree.nodes[:_LOOKED_AT]
+    nodes = nodes[nodes["actions"] > 0]
+    states = len(np.unique(nodes["state"]))
+    if _RECURRENCE * states * horizon <= len(nodes):
+        recur = f"states recur: {states:,} distinct ones in {len(nodes):,} nodes"
+        if planner.name == "bracket" and model.stationary and learns:
             yield Advice("planner", "atlas", recur)
         elif getattr(planner, "merge", None) == "tree":
             yield Advice("merge", "depth", recur)
-    # A planner without delta takes nothing to be random as it is.
-    learns = hasattr(planner, "delta") and not published
-    if (
-        learns
-        and getattr(planner, "transitions", None) == "unknown"
-        and model.successors != 1
-        and not model.known
-        and seen.several == 0
-        and seen.single >= _PAIRS
-    ):
-        why = f"if true: {seen.single:,} pairs showed no second successor"
-        yield Advice("transitions", "deterministic", why)
-    if learns and getattr(planner, "rewards", None) == "unknown" and not model.random_rewards:
+    fixed = declared["transitions"] == "deterministic" or model.successors == 1
+    if learns and declared["transitions"] == "unknown" and not fixed:
+        pairs = search.tree.pairs[:_LOOKED_AT]
+        outcomes = pairs["child"][(pairs["n"] > 1) & (pairs["child"] != NONE)]
+        if len(outcomes) >= _PAIRS and (search.tree.nodes["sibling"][outcomes] == NONE).all():
+            why = f"if true: {len(outcomes):,} pairs showed no second successor"
+            yield Advice("transitions", "deterministic", why)
+    if learns and declared["rewards"] == "unknown" and not model.random_rewards:
         why = (
             "if a state and action always pay the same; if you can, return the expected reward of a "
             "step instead of a drawn one"
         )
-        if model.successors == 1 or getattr(planner, "transitions", None) == "deterministic":
+        if fixed:
             yield Advice("planner", "opd", f"{why}; then say rewards='deterministic'")
         else:
             yield Advice("rewards", "deterministic", why)

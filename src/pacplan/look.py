@@ -5,12 +5,13 @@ delta is spent on them.
 """
 
 import time
-from dataclasses import dataclass, field, replace
+from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from pacplan.compiled.streams import Stream, streams
+from pacplan.compiled.streams import streams
 from pacplan.engine.caller import Caller
 from pacplan.engine.interrupts import Interrupt
 from pacplan.engine.promises import REWARD_VARIES, TOO_MANY_SUCCESSORS
@@ -23,7 +24,7 @@ MOST_CALLS = _DRAWS * _ACTIONS + _EPISODES * _STEPS
 _SAME_REWARD = 1e-9
 
 
-@dataclass(frozen=True)
+@dataclass
 class Look:
     """What was seen.
 
@@ -34,15 +35,15 @@ class Look:
         varied: of those, how many differed from the first, in reward or successor.
         reached: states reached in random episodes.
         states: different ones among them.
-        seconds: time that it took, without the first call.
+        seconds: time that it took, without the first call, which may compile.
     """
 
-    calls: int
-    again: int
-    recurred: int
-    varied: int
-    reached: int
-    states: int
+    calls: int = 0
+    again: int = 0
+    recurred: int = 0
+    varied: int = 0
+    reached: int = 0
+    states: int = 0
     seconds: float = field(default=0.0, compare=False)
 
     @property
@@ -54,6 +55,10 @@ class Look:
     def states_recur(self) -> bool:
         """Whether at least half of the states that were reached had been reached before."""
         return self.states > 0 and 2 * self.states <= self.reached
+
+
+class _OverError(Exception):
+    """There is no time left, or Ctrl-C was pressed."""
 
 
 def look(
@@ -82,78 +87,51 @@ def look(
     Raises:
         BrokenPromiseError: the model broke a promise, or what was declared of it is wrong.
     """
+    seen, began, reached = Look(), 0.0, set[int]()
+    first, after = dict[Any, Any](), defaultdict[Any, set[int | None]](set)
     (ties,) = streams(seed, 1)
+
+    def call(at: int, action: int, h: int) -> int | None:
+        """The state that a call leads to, None after an end."""
+        nonlocal began
+        late = seconds is not None and seen.seconds > seconds
+        if late or (interrupt is not None and interrupt.requested):
+            raise _OverError
+        pair = caller.pair(at, action, h)
+        successor, reward = drawn = caller.call(at, action, h)
+        began = began if seen.calls else time.perf_counter()
+        seen.seconds = time.perf_counter() - began
+        seen.calls += 1
+        seen.again += pair in first
+        seen.varied += drawn != first.setdefault(pair, drawn)
+        seen.recurred += successor in after[pair]
+        after[pair].add(successor)
+        if len(after[pair]) > caller.problem["successors"]:
+            raise caller.broken(TOO_MANY_SUCCESSORS, at, action, h)
+        rounding = _SAME_REWARD * float(caller.problem["width"])
+        if same_rewards and abs(reward - first[pair][1]) > rounding:
+            raise caller.broken(REWARD_VARIES, at, action, h, reward)
+        return successor
+
     with Caller(model, state, seed, horizon, deterministic=deterministic) as caller:
-        seen = _Seen(caller, same_rewards, seconds, interrupt)
+        root = caller.start()
+        tried = min(caller.actions(root, 0), _ACTIONS)
         try:
-            seen.call_and_play(horizon, ties)
+            for draw in range(_DRAWS * tried):
+                call(root, draw % tried, 0)
+            for _ in range(_EPISODES):
+                at = root
+                for h in range(min(horizon, _STEPS)):
+                    below = call(at, int(ties.random() * caller.actions(at, h)), h)
+                    if below is None:
+                        break
+                    at = below
+                    reached.add(at)
+                    seen.reached, seen.states = seen.reached + 1, len(reached)
+        except _OverError:
+            pass
         except KeyboardInterrupt:
             if interrupt is None or interrupt.forced:
                 raise
             interrupt.requested = True
-    return seen.look
-
-
-@dataclass
-class _Seen:
-    """Calls a model, and keeps count of what is seen."""
-
-    caller: Caller
-    same_rewards: bool
-    seconds: float | None
-    interrupt: Interrupt | None
-    look: Look = Look(0, 0, 0, 0, 0, 0)
-    began: float = 0.0
-    first: dict[Any, Any] = field(default_factory=dict)
-    after: dict[Any, set[int | None]] = field(default_factory=dict)
-    reached: set[int] = field(default_factory=set)
-
-    def call_and_play(self, horizon: int, ties: Stream) -> None:
-        """Make the calls, until there is no time left or Ctrl-C is pressed."""
-        root = self.caller.start()
-        tried = min(self.caller.actions(root, 0), _ACTIONS)
-        for draw in range(_DRAWS * tried):
-            if self.over():
-                return
-            self.call(root, draw % tried, 0)
-        for _ in range(_EPISODES):
-            at: int | None = root
-            for h in range(min(horizon, _STEPS)):
-                if at is None or self.over():
-                    break
-                at = self.call(at, int(ties.random() * self.caller.actions(at, h)), h)
-                if at is not None:
-                    self.reached.add(at)
-                    count, states = self.look.reached + 1, len(self.reached)
-                    self.look = replace(self.look, reached=count, states=states)
-
-    def over(self) -> bool:
-        """Whether there is no time left, or Ctrl-C was pressed."""
-        if self.interrupt is not None and self.interrupt.requested:
-            return True
-        return self.seconds is not None and self.look.seconds > self.seconds
-
-    def call(self, at: int, action: int, h: int) -> int | None:
-        """The state that a call leads to, None after an end."""
-        look, pair = self.look, self.caller.pair(at, action, h)
-        successor, reward = drawn = self.caller.call(at, action, h)
-        now = time.perf_counter()
-        if look.calls == 0:  # Compilation, if the first call needs it, does not count.
-            self.began = now
-        first, after = self.first.setdefault(pair, drawn), self.after.setdefault(pair, set())
-        again = bool(after)
-        self.look = replace(
-            look,
-            calls=look.calls + 1,
-            again=look.again + again,
-            recurred=look.recurred + (successor in after),
-            varied=look.varied + (again and drawn != first),
-            seconds=now - self.began,
-        )
-        after.add(successor)
-        if len(after) > self.caller.problem["successors"]:
-            raise self.caller.broken(TOO_MANY_SUCCESSORS, at, action, h)
-        rounding = _SAME_REWARD * float(self.caller.problem["width"])
-        if self.same_rewards and abs(reward - first[1]) > rounding:
-            raise self.caller.broken(REWARD_VARIES, at, action, h, reward)
-        return successor
+    return seen

@@ -2,13 +2,13 @@
 
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numba
 import numpy as np
 
-from pacplan.core.notes import pass_on
+from pacplan.core.notes import shown
 from pacplan.core.version import __version__
 from pacplan.core.words import short
 
@@ -22,14 +22,13 @@ _VERSIONS = {
 _MOST_LETTERS = 400
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Origin:
     """What a plan was made from: with the same model, it can be made again.
 
-    Model and state are described when somebody asks, not while a plan is made: their own code may do
-    anything.
-
     Attributes:
+        model: the model, as its repr.
+        state: the state planned from, as its repr.
         package: where to import the planner's class from; `Plan.planner` is the call that makes it.
         seed: of all random numbers, drawn if the user gave none.
         spawn_key: what tells this plan's numbers from those of others of the same seed; empty unless a
@@ -44,8 +43,8 @@ class Origin:
         machine: operating system and processor.
     """
 
-    _model: Any
-    _state: Any
+    model: str
+    state: str
     package: str
     seed: int | tuple[int, ...]
     spawn_key: tuple[int, ...]
@@ -56,32 +55,6 @@ class Origin:
     side_by_side: bool
     versions: dict[str, str]
     machine: str
-
-    @property
-    def model(self) -> str:
-        """The model, as its repr."""
-        return _told(self._model)
-
-    @property
-    def state(self) -> str:
-        """The state planned from, as its repr."""
-        return _told(self._state)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Pickled are what model and state say they are, and not they themselves."""
-        return self.__dict__ | {"_model": _Told(self.model), "_state": _Told(self.state)}
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it, in types that `json.dumps` takes."""
-        record: dict[str, Any] = {"model": self.model, "state": self.state}
-        record |= {f.name: getattr(self, f.name) for f in fields(self) if f.name[0] != "_"}
-        record["spawn_key"] = list(self.spawn_key)
-        record["seed"] = self.seed if isinstance(self.seed, int) else list(self.seed)
-        return record
-
-    def __repr__(self) -> str:
-        listed = (f"{name}={value!r}" for name, value in self.to_dict().items())
-        return f"Origin({', '.join(listed)})"
 
     def code(self, planner: str) -> str:
         """Lines of Python that make the plan again, for someone who has the model."""
@@ -106,8 +79,8 @@ def origin_of(planner: Any, task: Any) -> Origin:
     module, limits = type(planner).__module__, task.limits
     entropy: Any = task.seed.entropy
     return Origin(
-        _model=task.model,
-        _state=task.state,
+        model=short(shown(task.model), _MOST_LETTERS),
+        state=short(shown(task.state), _MOST_LETTERS),
         package="pacplan" if module.startswith("pacplan.") else module,
         seed=tuple(map(int, entropy)) if isinstance(entropy, Sequence) else int(entropy),
         spawn_key=tuple(map(int, task.seed.spawn_key)),
@@ -119,19 +92,3 @@ def origin_of(planner: Any, task: Any) -> Origin:
         versions=_VERSIONS,
         machine=f"{platform.system()} {platform.machine()}",
     )
-
-
-class _Told(str):
-    """What something has said it is: its own repr."""
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-def _told(thing: Any) -> str:
-    """What a thing says it is, on one line."""
-    try:
-        return short(repr(thing), _MOST_LETTERS)
-    except Exception as error:  # A user's repr may do anything.
-        pass_on(error)
-        return f"<{type(thing).__name__}>"

@@ -40,22 +40,19 @@ class Charted(Mapping[Any, Any]):
         return {key_of(state): number for number, state in enumerate(self.states)}
 
     def __getitem__(self, key: Any) -> Any:
-        state, h = (key, 0) if self.horizon is None else self._split(key)
+        state, h = key, 0
+        if self.horizon is not None:
+            if not (isinstance(key, tuple) and len(key) == 2 and key[1] in range(len(self.chosen))):
+                raise KeyError(
+                    f"{key!r}: with a horizon the action depends on the steps taken; ask for (state, "
+                    f"steps), with steps in 0, ..., {len(self.chosen) - 1}"
+                )
+            state, h = key
         number = self._numbers.get(key_of(state), NONE)
         if number == NONE or self.chosen[h, number] == NONE:
             after = "" if self.horizon is None else f" after {h} steps (keys are: state, steps)"
             raise KeyError(f"the policy does not know the state {state!r}{after}; plan from there")
         return self._told(h, number)
-
-    def _split(self, key: Any) -> tuple[Any, int]:
-        if isinstance(key, tuple) and len(key) == 2 and isinstance(key[1], int | np.integer):
-            state, h = key
-            if 0 <= h < len(self.chosen):
-                return state, int(h)
-        raise KeyError(
-            f"{key!r}: with a horizon the action depends on the steps taken; ask for (state, steps), "
-            f"with steps in 0, ..., {len(self.chosen) - 1}"
-        )
 
     def _told(self, h: int, number: int) -> Any:
         return float(self.content[h, number])
@@ -90,9 +87,6 @@ class Policy(Charted):
             there, under the same condition.
         upper: upper bounds on the optimal value of each state.
         calls: calls to the model of each pair.
-        spent: calls of all actions of each state.
-        transitions: estimated probabilities of the states after each pair, as a sparse matrix.
-        gamma: discount.
     """
 
     value: float
@@ -100,9 +94,6 @@ class Policy(Charted):
     lower: Charted
     upper: Charted
     calls: NDArray[np.int64]
-    spent: NDArray[np.int64]
-    transitions: Any
-    gamma: float
 
     def _told(self, h: int, number: int) -> Any:
         return self.content[self.chosen[h, number]]

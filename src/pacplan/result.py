@@ -1,7 +1,7 @@
 """Plan: a planner's answer."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
 from io import StringIO
 from pathlib import Path
@@ -19,7 +19,6 @@ from pacplan.policy import NONE, Policy
 
 # What is left out of dictionaries.
 _LARGE = ("tree", "curve")
-STOPS = ("certified", "rule", "budget", "deadline", "memory", "callback", "interrupt")
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,17 +182,15 @@ class Plan:
         for name, value in record.items():
             if isinstance(value, np.ndarray):
                 record[name] = value.tolist()
-        record["action"] = _plain(self.action)
-        record["safest"] = _plain(self.safest)
-        record["actions"] = [_plain(action) for action in self.actions]
-        record["sequence"] = [_plain(action) for action in self.sequence]
-        record["assumptions"] = list(self.assumptions)
         # JSON has no NaN, which stands for no estimate.
         record["values"] = [None if np.isnan(value) else value for value in record["values"]]
-        record["diagnosis"] = None if self.diagnosis is None else asdict(self.diagnosis)
-        record["origin"] = None if self.origin is None else self.origin.to_dict()
-        record["policy"] = None if self.policy is None else _plain_policy(self.policy)
         record["value"] = None if np.isnan(self.value) else self.value
+        for name in ("actions", "sequence"):
+            record[name] = [_plain(action) for action in record[name]]
+        record |= {"action": _plain(self.action), "safest": _plain(self.safest)}
+        for name in ("diagnosis", "origin"):
+            record[name] = None if record[name] is None else asdict(record[name])
+        record["policy"] = None if self.policy is None else _plain_policy(self.policy)
         return record
 
     def plot(self, ax: Any = None) -> Any:
@@ -217,25 +214,19 @@ class Plan:
         path: str | os.PathLike[str],
         *,
         render: Callable[[Any], str] | None = None,
-        title: str | None = None,
         command: str | None = None,
-        most: int | None = None,
     ) -> Path:
         """Write the plan as one page that you can hand on. It needs no network and no Python.
 
         The page shows the decision and its guarantee, the intervals and how they closed in, the
-        assumptions, how to repeat the plan, why it is this action and not its challenger, and the
-        search tree to walk through.
+        assumptions, how to repeat the plan, why it is this action and not its challenger, and what
+        was visited most: of the search tree, to walk through, or of the states that a policy covers.
 
         Args:
             path: the file to write, such as "plan.html".
             render: draws a state in the tree: a function from a state to text, shown as it is, or to
                 SVG, shown as a picture. (Scripts in it are not run.)
-            title: heading of the page; by default the decision.
             command: the shell command that makes the plan again, if there is one.
-            most: most states and actions of the tree on the page; by default 4,000, or fewer if their
-                names are long, so that the page stays below 1.5 MB. Of the states of a policy, 60 are
-                drawn at most. Those visited most often are kept, and the page says how many are not.
 
         Returns:
             The path.
@@ -246,7 +237,7 @@ class Plan:
         """
         from pacplan.views.page import write_page
 
-        return write_page(self, path, render=render, title=title, command=command, most=most)
+        return write_page(self, path, render=render, command=command)
 
     def _repr_html_(self) -> str:
         """The plan in a notebook."""
@@ -258,12 +249,21 @@ class Plan:
         from pacplan.views.terminal import console, intervals, text_of
 
         table = text_of(intervals(self, console(StringIO()), bars=False))
-        warned = [self.warning, ""] if self.warning else []
-        told = (self.guarantee, self.found, self.effort, self.question)
-        lines = [*warned, table, "", *(printable(line) for line in told if line)]
-        if self.diagnosis is not None:
-            lines.append(printable(self.diagnosis.explanation()))
-        return "\n".join(lines)
+        lines = [self.warning, ""] if self.warning else []
+        return "\n".join([*lines, table, "", *map(printable, self.sentences)])
+
+    @property
+    def sentences(self) -> list[str]:
+        """The plan in words: guarantee, what is ruled out, effort, settings, diagnosis."""
+        numbers = {
+            "gamma": None if self.gamma is None else exactly(self.gamma),
+            "horizon": self.horizon,
+            "epsilon": None if self.epsilon is None else exactly(self.epsilon),
+            "delta": None if self.delta is None else risk(self.delta),
+        }
+        asked = ", ".join(f"{name} {value}" for name, value in numbers.items() if value is not None)
+        told = [self.guarantee, *self._ruled_out(), self.effort, f"Settings: {asked}."]
+        return told if self.diagnosis is None else [*told, *self.diagnosis.explanation()]
 
     @property
     def verdict(self) -> str:
@@ -284,33 +284,6 @@ class Plan:
         )
 
     @property
-    def found(self) -> str:
-        """How many actions are ruled out and, if not certified, which is best guaranteed, or ""."""
-        if self.ruled_out is None or self.gaps is None or len(self.actions) == 1:
-            return ""
-        words = f"Ruled out: {self.ruled_out.sum():,} of {len(self.actions):,} actions."
-        if self.certified or same(self.safest, self.action):
-            return words
-        least = at_most(max(0.0, float(self.gaps.min())))
-        guess = at_most(max(0.0, float(self.gaps[place(self.action, self.actions)])))
-        return (
-            f"{words} The safest action, {self.safest!r}, is within {least} of optimal. The best "
-            f"guess, {self.action!r}, is within {guess}."
-        )
-
-    @property
-    def question(self) -> str:
-        """What was asked, in words."""
-        asked = {
-            "gamma": None if self.gamma is None else exactly(self.gamma),
-            "horizon": None if self.horizon is None else f"{self.horizon}",
-            "epsilon": None if self.epsilon is None else exactly(self.epsilon),
-            "delta": None if self.delta is None else risk(self.delta),
-        }
-        told = (f"{name} {value}" for name, value in asked.items() if value is not None)
-        return f"Settings: {', '.join(told)}."
-
-    @property
     def effort(self) -> str:
         """What the plan cost and why it stopped, in words."""
         why = {
@@ -322,13 +295,22 @@ class Plan:
             "callback": "the callback stopped it",
             "interrupt": "interrupted",
         }[self.stopped_by]
-        return f"Stopped after {self.spent}, {self.seconds:.3g} s: {why}."
-
-    @property
-    def spent(self) -> str:
-        """The calls and, where they are not the same, the episodes, in words."""
         played = "" if self.episodes == self.samples else f" in {self.episodes:,} episodes"
-        return f"{self.samples:,} calls{played}"
+        return f"Stopped after {self.samples:,} calls{played}, {self.seconds:.3g} s: {why}."
+
+    def _ruled_out(self) -> Iterator[str]:
+        """How many actions are ruled out and, if not certified, which is best guaranteed."""
+        if self.ruled_out is None or self.gaps is None or len(self.actions) == 1:
+            return
+        words = f"Ruled out: {self.ruled_out.sum():,} of {len(self.actions):,} actions."
+        if not self.certified and not same(self.safest, self.action):
+            least = at_most(max(0.0, float(self.gaps.min())))
+            guess = at_most(max(0.0, float(self.gaps[place(self.action, self.actions)])))
+            words += (
+                f" The safest action, {self.safest!r}, is within {least} of optimal. The best guess, "
+                f"{self.action!r}, is within {guess}."
+            )
+        yield words
 
     def __repr__(self) -> str:
         gap = "None" if self.gap is None else at_most(self.gap)

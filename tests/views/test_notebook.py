@@ -87,11 +87,6 @@ def test_no_name_is_markup():
         found = shown(plan)
         assert "h1" not in found.tags
         assert all(name in found.text for name in names)
-    agent = pacplan.Agent(make("uct"), model, budget=50, seed=0)
-    agent.act(ATTACK)
-    for thing in (agent, agent.history, agent.history[0]):
-        assert "h1" not in shown(thing).tags
-    assert ATTACK in shown(agent.history).text
 
 
 def test_odd_plans_are_shown():
@@ -107,25 +102,11 @@ def test_odd_plans_are_shown():
         assert "nan%" not in odd._repr_html_()
 
 
-def test_the_history_of_an_agent_has_a_row_for_each_decision():
-    agent = pacplan.Agent(make("mdp-gape"), problem("mdp-gape"), budget=60, seed=0)
-    assert "0 decisions" in shown(agent).text
-    for state in (3, 1, 4):
-        agent.act(state)
-    found = shown(agent.history)
-    assert found.tags.count("tr") == 4
-    assert re.search(r"1 3 \d no [\d.]+ 60", found.text)
-    agent.reset()
-    assert agent.history == [] and "0 decisions" in shown(agent.history).text
-
-
 CELLS = [
     "import sys, pacplan\nmodel = pacplan.envs.garnet(seed=0)\nmodel",
     "planner = pacplan.MDPGapE(epsilon=0.5, delta=0.1, gamma=0.7)\nplanner",
     "plan = planner.plan(model, 0, seed=0, budget=20_000, progress=True)\nplan",
     "pacplan.UCT(gamma=0.7).plan(model, 0, seed=0, budget=500, progress=True).action",
-    "agent = pacplan.Agent(pacplan.UCT(gamma=0.7), model, budget=50, seed=0)\n"
-    "agent.act(0)\nagent.history",
     "from pacplan.views.progress import bar\n"
     "with bar(10, 0, 'runs', show=True) as advance:\n    [advance(1) for _ in range(10)]",
     "'ipywidgets' in sys.modules",
@@ -164,11 +145,11 @@ def test_a_notebook_for_real(notebook):
     ]
     html = [data.get("text/html") for data in results]
     assert html[:2] == [None, None] and "Not certified" in html[2]
-    assert results[3]["text/plain"].isdigit() and "1 decision" in html[4]
+    assert results[3]["text/plain"].isdigit()
     assert results[-1]["text/plain"] == "False"
     assert not any(output.output_type == "error" for cell in made.cells for output in cell.outputs)
     # The progress was shown in one place, and is gone.
-    for cell, words in ((2, "of 20,000 calls"), (3, "of 500 calls"), (5, "0/10 runs")):
+    for cell, words in ((2, "of 20,000 calls"), (3, "of 500 calls"), (4, "0/10 runs")):
         shown_here = [text for index, text in seen if index == cell]
         assert any(words in re.sub("<.*?>", "", text) for text in shown_here)
         assert shown_here[-1] == ""

@@ -1,6 +1,5 @@
 """A plan on the terminal: what to do and how sure that is, then the evidence, then the rest."""
 
-import re
 from typing import TYPE_CHECKING
 
 from pacplan.cli.options import in_options
@@ -11,28 +10,15 @@ from pacplan.views import terminal
 if TYPE_CHECKING:
     from pacplan.result import Plan
 
-# Where the part of a guarantee begins that can wait until the bounds were seen.
-_LATER = re.compile(r"\s+(?=Only the best action's|\(Planned by )")
-
 
 def show(plan: "Plan") -> None:
     """Print a plan."""
-    sure, *later = _LATER.split(in_options(plan.guarantee))
-    lines = [" ".join(later), plan.found]
+    guarantee, *rest = map(in_options, plan.sentences)
     if plan.assumptions:
-        lines.append(in_options(f"Given that {', '.join(plan.assumptions)}."))
-    lines += [plan.effort, plan.question]
-    if plan.diagnosis is not None:
-        sure = sure.removeprefix("Not certified: ")
-        sure = sure[:1].upper() + sure[1:]
-        found = plan.diagnosis
-        lines += [f"Why: {'; '.join(found.causes)}."] if found.causes else []
-        lines.append(f"Outlook: {found.outlook}.")
-        lines += [f"Try {in_options(advice.text())}." for advice in found.advice]
+        rest.insert(0, in_options(f"Given that {', '.join(plan.assumptions)}."))
     terminal.show(headline(plan), bold=True)
     table = terminal.intervals(plan, terminal.console())
-    terminal.show(*filter(None, (sure, plan.warning)), "", table, "")
-    terminal.show(*filter(None, lines))
+    terminal.show(*filter(None, (guarantee, plan.warning)), "", table, "", *rest)
 
 
 def headline(plan: "Plan") -> str:

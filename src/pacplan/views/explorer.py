@@ -115,9 +115,7 @@ def _sum_up(
         reached[at] = max(visits[at], total)
 
 
-def explorer(
-    plan: "Plan", render: Callable[[Any], str] | None, most: int | None
-) -> tuple[str, str] | None:
+def explorer(plan: "Plan", render: Callable[[Any], str] | None) -> tuple[str, str] | None:
     """The most visited part of a plan's tree, and what is left out, in words; None without a tree.
 
     It consists of places (states, or sequences of actions) and the actions tried there, as JSON that is
@@ -126,15 +124,14 @@ def explorer(
     Args:
         plan: the plan.
         render: draws a state; None: states are not drawn.
-        most: maximum number of states and actions; None: as many as make a page of moderate size.
     """
     if plan.tree is None:
         return None
-    size = _FIRST_MOST if most is None else most
+    size = _FIRST_MOST
     while True:
         boxes, total = outline(plan.tree, size)
         records = _Records(plan, boxes)
-        if most is not None or len(_json(records.data).encode()) <= _MOST_BYTES or size == 1:
+        if len(_json(records.data).encode()) <= _MOST_BYTES or size == 1:
             break
         size //= 2
     drawings, undrawn = _drawings(render, records.states)

@@ -1,6 +1,5 @@
 """HTML from the templates in `assets`, which escape what users have named; fragments for notebooks."""
 
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,8 +11,6 @@ if TYPE_CHECKING:
     from pacplan.result import Plan
 
 _ASSETS = Path(__file__).with_name("assets")
-# Decisions of an agent that are listed, the last ones.
-_MOST_DECISIONS = 100
 
 
 @cache
@@ -45,10 +42,3 @@ def asset(name: str) -> str:
 def plan_html(plan: "Plan") -> str:
     """The decision, whether it is certified, the intervals, and what it rests on."""
     return rendered("notebook_plan.html", plan=plan, known=Intervals(plan))
-
-
-def history_html(heading: str, decisions: Sequence[Any]) -> str:
-    """The decisions of an agent, a row for each."""
-    shown = list(enumerate(decisions, 1))[-_MOST_DECISIONS:]
-    hidden = len(decisions) - len(shown)
-    return rendered("notebook_history.html", heading=heading, decisions=shown, hidden=hidden)

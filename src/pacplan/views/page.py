@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pacplan.core import checks
+import numpy as np
+
 from pacplan.core.words import at_least, at_most, estimated, short
-from pacplan.views.chart import chart
+from pacplan.policy import NONE, Policy
 from pacplan.views.evidence import Intervals
 from pacplan.views.explorer import explorer
 from pacplan.views.html import asset, rendered
@@ -26,6 +27,8 @@ _ENDED_BY = {
     "callback": "The callback",
     "interrupt": "Ctrl-C",
 }
+# Entries of a policy that are listed, those called most.
+_MOST_ENTRIES = 500
 
 
 def check_page(path: str | os.PathLike[str]) -> Path:
@@ -38,14 +41,10 @@ def write_page(
     path: str | os.PathLike[str],
     *,
     render: Callable[[Any], str] | None = None,
-    title: str | None = None,
     command: str | None = None,
-    most: int | None = None,
 ) -> Path:
     """Write the page of a plan; `Plan.to_html` has the arguments."""
     target = check_page(path)
-    if most is not None:
-        checks.integer("most", most, least=1)
     if render is not None and not callable(render):
         raise TypeError(f"render must be a function from a state to text or SVG, got {render!r}")
     try:
@@ -55,7 +54,6 @@ def write_page(
     page = rendered(
         "page.html",
         plan=plan,
-        title=title,
         command=command,
         style=asset("page.css"),
         grounds=_grounds(plan),
@@ -65,8 +63,8 @@ def write_page(
         ended_by=_ENDED_BY.get(plan.stopped_by),
         origin=None if plan.origin is None else _origin(plan, plan.origin),
         reasons=reasons(plan),
-        chart=None if plan.policy is None else chart(plan.policy, most),
-        tree=None if plan.policy is not None else explorer(plan, render, most),
+        entries=None if plan.policy is None else _entries(plan.policy),
+        tree=None if plan.policy is not None else explorer(plan, render),
         script=asset("explorer.js"),
         planner=re.split(r"\W", plan.planner, maxsplit=1)[0],
     )
@@ -92,10 +90,26 @@ def _facts(plan: "Plan") -> dict[str, str]:
     facts = {"The state is worth": worth}
     if plan.gap is not None:
         facts["Maximum loss (if the bounds hold)"] = at_most(max(plan.gap, 0.0))
-    facts["Calls to the model"] = plan.spent.replace(" calls", "", 1)
     if plan.sequence:
         facts["Sequence"] = short(", ".join(map(str, plan.sequence)), 200)
     return facts
+
+
+def _entries(policy: Policy) -> list[tuple[str, ...]]:
+    """What a policy does in each state, and what that is worth; the state planned from comes first."""
+    known = np.argwhere(policy.chosen != NONE)
+    calls = policy.calls[policy.chosen[*known.T]]
+    order = np.lexsort((-calls, known.any(1)))[:_MOST_ENTRIES]
+    return [
+        (
+            short(policy.states[number]) + ("" if policy.horizon is None else f" after {h} steps"),
+            short(policy.content[policy.chosen[h, number]]),
+            at_least(float(policy.lower.content[h, number])),
+            at_most(float(policy.upper.content[h, number])),
+            f"{calls[i]:,}",
+        )
+        for i, (h, number) in zip(order, known[order].tolist(), strict=True)
+    ]
 
 
 def _origin(plan: "Plan", origin: "Origin") -> dict[str, str]:
