@@ -96,7 +96,7 @@ def _lemma(rewards: float, transitions: float) -> Iterator[None]:
     # Tables of thresholds are cached; none of the honest ones may be left, nor afterwards of these.
     with (
         mock.patch.dict(thresholds.NAMED, lemma=cut),
-        mock.patch.object(thresholds._tables, "known", {}),
+        mock.patch.object(thresholds, "_shared", thresholds._Shared()),
     ):
         yield
 

@@ -25,7 +25,7 @@ ROOMS = {
     "algorithms/mdp_gape": 1050,
     "algorithms/opd": 780,
     "algorithms/value_iteration": 600,
-    "bounds": 920,
+    "bounds": 870,
     "cli": 840,
     "compiled": 1540,
     "core": 500,
@@ -41,7 +41,7 @@ ROOMS = {
 TESTS_OF = {
     ".": 5150,
     "algorithms": 6200,
-    "bounds": 1210,
+    "bounds": 830,
     "compiled": 1210,
     "core": 400,
     "engine": 1470,

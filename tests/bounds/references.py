@@ -6,7 +6,6 @@ from decimal import Decimal, localcontext
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
-from scipy.optimize import brentq
 
 ACCURACY = 1e-9
 # Digits of the high-precision references, and what they may be wrong by.
@@ -50,21 +49,6 @@ def assert_outer_and_tight(p: float, c: float, upper: float, lower: float | None
                 assert exact_kl(centre, end) >= radius
             if end - slack > centre:
                 assert exact_kl(centre, end - slack) <= radius
-
-
-def float_upper(p: float, c: float) -> float:
-    """Upper end by SciPy's root finder."""
-    last = 1.0 - 2.0**-53
-
-    def excess(q: float) -> float:
-        one = p * math.log(p / q) if p > 0 else 0.0
-        return one + (1 - p) * math.log((1 - p) / (1 - q)) - c
-
-    if p >= last or excess(last) <= 0:
-        return 1.0
-    if excess(p) >= 0:
-        return p
-    return float(brentq(excess, p, last, xtol=1e-15, rtol=1e-14))
 
 
 def random_mean(rng: np.random.Generator) -> float:

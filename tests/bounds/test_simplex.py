@@ -7,16 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
-from scipy.optimize import brentq
 
 from pacplan.bounds import simplex
 from pacplan.bounds.intervals import ball_max as kl_ball_max
 from pacplan.bounds.intervals import ball_min as kl_ball_min
-from pacplan.bounds.intervals import kl_lower, kl_upper
 from pacplan.compiled.interpreted import interpreted
-from references import ACCURACY, DIGITS, PROPERTY, REFERENCE_ERROR, random_radius
+from references import ACCURACY, DIGITS, REFERENCE_ERROR, random_radius
 
 one_seen_max = interpreted(simplex.one_seen_max)
 
@@ -67,35 +63,8 @@ def ball_min(ball: Ball) -> float:
 _LEAST_T, _LARGEST_T = 1e-30, 1e12
 
 
-def float_max(ball: Ball) -> tuple[float, float | None]:
-    """Maximum by SciPy's root finder, and its log t (None where there is nothing to search for)."""
-    p = np.array(ball.counts) / sum(ball.counts)
-    f = np.array(ball.values)
-    best = f.max()
-    mixing = ball.unseen is not None and ball.unseen > best
-    top = ball.unseen if mixing else best
-    if ball.c == 0 or top == f.min():
-        return float(p @ f), None
-
-    def primal(t: float) -> tuple[float, float]:
-        q = p / ((top - f) + t)
-        q /= q.sum()
-        return float(p @ np.log(p / q)), float(top - q @ (top - f))
-
-    if mixing:
-        distance, value = primal(0.0)
-        if distance <= ball.c:
-            kept = math.exp(distance - ball.c)
-            return top - kept * (top - value), None
-    low, high = (math.log(x * (top - f.min())) for x in (_LEAST_T, _LARGEST_T))
-    if primal(math.exp(low))[0] <= ball.c:
-        return primal(math.exp(low))[1], None
-    z = brentq(lambda z: primal(math.exp(z))[0] - ball.c, low, high, xtol=1e-13, rtol=1e-14)
-    return primal(math.exp(z))[1], float(z)
-
-
 def exact_max(ball: Ball) -> Decimal:
-    """The same in high precision with the exact p_hat, from the root that floats give."""
+    """The maximum in high precision, with the exact p_hat."""
     n = sum(ball.counts)
     p = [Decimal(k) / n for k in ball.counts]
     f = [Decimal(x) for x in ball.values]
@@ -116,20 +85,13 @@ def exact_max(ball: Ball) -> Decimal:
         if distance <= c:
             kept = (distance - c).exp()
             return kept * value + (1 - kept) * top
-    # Regula falsi (with Illinois' trick, and some bisection) for log KL, nearly straight in log t.
-    near = float_max(ball)[1]
-    least, largest = ((Decimal(x) * (top - min(f))).ln() for x in (_LEAST_T, _LARGEST_T))
-    low, high = least, largest
-    if near is not None:
-        low, high = Decimal(near - 1e-6), Decimal(near + 1e-6)
 
+    # Regula falsi (with Illinois' trick, and some bisection) for log KL, nearly straight in log t.
     def excess(z: Decimal) -> Decimal:
         return primal(z.exp())[0].ln() - c.ln()
 
+    low, high = ((Decimal(x) * (top - min(f))).ln() for x in (_LEAST_T, _LARGEST_T))
     below, above = excess(low), excess(high)
-    if not below > 0 > above:
-        low, high = least, largest
-        below, above = excess(low), excess(high)
     if below <= 0:
         return primal(low.exp())[1]  # Even the least t is feasible, and it is the best.
     side = 0
@@ -198,12 +160,6 @@ def corners() -> Iterator[Ball]:
                     yield Ball(counts, f, unseen, c)
 
 
-def assert_near(ball: Ball) -> None:
-    assert ball_max(ball) == pytest.approx(float_max(ball)[0], rel=0, abs=ball.slack), ball
-    expected = -float_max(ball.mirrored())[0]
-    assert ball_min(ball) == pytest.approx(expected, rel=0, abs=ball.slack), ball
-
-
 def assert_outer(ball: Ball) -> None:
     """Exactly: not inside the true interval, and outside it by the slack at most."""
     with localcontext(prec=DIGITS):
@@ -218,16 +174,9 @@ def assert_outer(ball: Ball) -> None:
             assert -inward <= excess <= Decimal(ball.slack), ball
 
 
-def test_ball_agrees_with_a_root_finder():
-    rng = np.random.default_rng(6)
-    for _ in range(4000):
-        # Smaller radii are beyond this reference, which computes KL in plain floats.
-        assert_near(random_ball(rng, least=1e-9)._replace(c=random_radius(rng, 1e-9) or 1e-9))
-
-
 def test_ball_errs_outwards_in_exact_arithmetic():
     rng = np.random.default_rng(7)
-    for _ in range(800):
+    for _ in range(400):
         assert_outer(random_ball(rng, least=1e-14))
 
 
@@ -236,21 +185,16 @@ def test_ball_errs_outwards_at_the_corners():
         assert_outer(ball)
 
 
-def balls_with_an_unseen_value_just_beyond_the_best() -> Iterator[Ball]:
+def test_ball_with_an_unseen_value_just_beyond_the_best_one():
+    # As early in a search, when bounds of values are close to the largest value possible. The
+    # stationarity condition is then flat near v = unseen, and steep just after.
     rng = np.random.default_rng(8)
-    for _ in range(3000):
+    for _ in range(200):
         seen = int(rng.integers(2, 6))
         counts = (1 + rng.multinomial(int(rng.integers(0, 60)), np.full(seen, 1 / seen))).tolist()
         f = rng.random(seen)
         f[rng.integers(seen)] = 1 - 10 ** -rng.uniform(1, 6)
-        yield Ball(counts, f.tolist(), 1.0, float(2 * rng.random()))
-
-
-def test_ball_with_an_unseen_value_just_beyond_the_best_one():
-    # As early in a search, when bounds of values are close to the largest value possible. The
-    # stationarity condition is then flat near v = unseen, and steep just after.
-    for ball in balls_with_an_unseen_value_just_beyond_the_best():
-        assert_near(ball)
+        assert_outer(Ball(counts, f.tolist(), 1.0, float(2 * rng.random())))
 
 
 @pytest.mark.parametrize(
@@ -284,19 +228,6 @@ def test_ball_at_the_switch_to_the_unseen_outcome():
             assert_outer(Ball(counts, f.tolist(), unseen, float(c)))
 
 
-def test_ball_of_radius_zero_is_the_mean():
-    ball = Ball([1, 2, 5], [0.5, -1.0, 0.25], 7.0, 0.0)
-    assert ball_max(ball) == pytest.approx((0.5 - 2 + 1.25) / 8, rel=1e-15)
-    assert ball_min(ball) == pytest.approx((0.5 - 2 + 1.25) / 8, rel=1e-15)
-
-
-@pytest.mark.parametrize("c", [0.0, 1e-12, 0.3, 50.0])
-def test_ball_with_a_single_possible_outcome_is_a_point(c):
-    ball = Ball([17], [0.3], None, c)
-    assert ball_max(ball) == 0.3
-    assert ball_min(ball) == 0.3
-
-
 @pytest.mark.parametrize("c", [1e-12, 1e-3, 0.3, 2.0, 50.0])
 def test_ball_with_one_outcome_seen_puts_the_rest_on_the_unseen(c):
     # KL(p_hat, p) = -log p(seen), so p(seen) >= e^-c.
@@ -308,29 +239,6 @@ def test_ball_with_one_outcome_seen_puts_the_rest_on_the_unseen(c):
     worse = ball._replace(unseen=-1.0)
     assert ball_max(worse) == 0.25
     assert ball_min(worse) == pytest.approx(0.25 - 1.25 * moved, rel=1e-14)
-
-
-def test_ball_of_a_huge_radius_reaches_the_best_and_the_worst_value():
-    ball = Ball([3, 4, 9], [0.1, 0.2, 0.9], 1.5, 700.0)
-    assert ball_max(ball) == pytest.approx(1.5, rel=1e-12)
-    assert ball_min(ball) == pytest.approx(0.1, rel=1e-9)
-    seen = ball._replace(unseen=None)
-    assert ball_max(seen) == pytest.approx(0.9, rel=1e-9)
-    assert ball_max(seen) <= 0.9
-
-
-@PROPERTY
-@given(st.integers(1, 10**4), st.integers(1, 10**4), st.floats(-11, 1.7).map(lambda x: 10.0**x))
-@example(1, 1, 1e-12)
-@example(1, 10**7, 50.0)
-def test_ball_of_two_outcomes_is_the_bernoulli_interval(zeros, ones, c):
-    ball = Ball([zeros, ones], [0.0, 1.0], None, c)
-    mean = ones / (zeros + ones)
-    assert ball_max(ball) == pytest.approx(kl_upper(mean, c), rel=0, abs=2 * ACCURACY)
-    assert ball_min(ball) == pytest.approx(kl_lower(mean, c), rel=0, abs=2 * ACCURACY)
-    only_zeros = Ball([zeros], [0.0], 1.0, c)
-    assert ball_max(only_zeros) == pytest.approx(kl_upper(0.0, c), rel=0, abs=ACCURACY)
-    assert ball_min(only_zeros) == 0.0
 
 
 def test_ball_reads_only_the_outcomes_seen():

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from pacplan.compiled.jit import kernel
 from pacplan.compiled.tiered import ready
 
-_FUNCTIONS = (math.log, math.log1p, math.exp)
-_LOG, _LOG1P, _EXP = range(3)
 # Fewer numbers do not pay for a kernel. No search waits for it.
 _MANY = 20_000
 
@@ -26,36 +24,36 @@ def powers(base: float, count: int) -> NDArray[np.float64]:
 
 def log(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """The natural logarithm of each number, which must be positive."""
-    return _of_each(_LOG, x)
+    return _of_each(0, x)
 
 
 def log1p(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """log(1 + x) of each number, which must exceed -1."""
-    return _of_each(_LOG1P, x)
+    return _of_each(1, x)
 
 
 def exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
     """The exponential of each number."""
-    return _of_each(_EXP, x)
+    return _of_each(2, x)
 
 
-def _of_each(function: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _of_each(which: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
     numbers = np.array(x, np.float64)
     flat = numbers.reshape(-1)
-    if numbers.size > _MANY and ready(_replace, (function, flat), late=True):
-        _replace(function, flat)
-        return numbers
-    results = map(_FUNCTIONS[function], numbers.ravel().tolist())
-    return np.fromiter(results, np.float64, numbers.size).reshape(numbers.shape)
+    if numbers.size > _MANY and ready(_replace, (which, flat), late=True):
+        _replace(which, flat)
+    else:
+        flat[:] = list(map((math.log, math.log1p, math.exp)[which], flat.tolist()))
+    return numbers
 
 
 @kernel
-def _replace(function: int, numbers: Any) -> None:
-    """Replace each number by a function of it."""
+def _replace(which: int, numbers: Any) -> None:
+    """Replace each number by its log, log1p or exp."""
     for i in range(numbers.size):
-        if function == _LOG:
+        if which == 0:
             numbers[i] = math.log(numbers[i])
-        elif function == _LOG1P:
+        elif which == 1:
             numbers[i] = math.log1p(numbers[i])
         else:
             numbers[i] = math.exp(numbers[i])

@@ -18,6 +18,7 @@ import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
@@ -90,56 +91,49 @@ def _lemma(setting: Setting) -> Thresholds:
             size = min(size, math.log(3.0 * setting.pairs))
     price = size - math.log(setting.delta)
 
-    def reward(n: NDArray[np.float64]) -> NDArray[np.float64]:
-        return price + 1.0 + elementary.log1p(n)
-
     def transition(n: NDArray[np.float64]) -> NDArray[np.float64]:
         if b == 1:
             return np.zeros_like(n)
         return price + (b - 1) * (1.0 + elementary.log1p(n / (b - 1)))
 
-    return Thresholds(reward, transition, proven=True, name="lemma", per_path=k is None)
+    return Thresholds(
+        lambda n: price + 1.0 + elementary.log1p(n),
+        transition,
+        proven=True,
+        name="lemma",
+        per_path=k is None,
+    )
 
 
 def _paper(setting: Setting) -> Thresholds:
     """The paper's section 5. log log n is read as log(max(log n, 1)): it is undefined at n = 1."""
     price = -math.log(setting.delta)
-
-    def reward(n: NDArray[np.float64]) -> NDArray[np.float64]:
-        return price + elementary.log(np.maximum(elementary.log(n), 1.0))
-
-    def transition(n: NDArray[np.float64]) -> NDArray[np.float64]:
-        return price + elementary.log(n)
-
-    return Thresholds(reward, transition, proven=False, name="paper")
+    return Thresholds(
+        lambda n: price + elementary.log(np.maximum(elementary.log(n), 1.0)),
+        lambda n: price + elementary.log(n),
+        proven=False,
+        name="paper",
+    )
 
 
-def _within_budget(name: str, reward: float, transition: float) -> Callable[[Setting], Thresholds]:
-    """Multiples of log tau, tau the number of episodes that the budget affords."""
-
-    def thresholds(setting: Setting) -> Thresholds:
-        if setting.episodes is None:
-            raise ValueError(f"thresholds={name!r} needs a budget: plan(..., budget=n)")
-        level = math.log(setting.episodes)
-
-        def of_rewards(n: NDArray[np.float64]) -> NDArray[np.float64]:
-            return np.full_like(n, reward * level)
-
-        def of_transitions(n: NDArray[np.float64]) -> NDArray[np.float64]:
-            return np.full_like(n, transition * level)
-
-        return Thresholds(of_rewards, of_transitions, proven=False, name=name)
-
-    return thresholds
+# Multiples of log tau, tau the number of episodes that the budget affords.
+_FIXED_BUDGET = {"budget": (1.0, 1.0), "published": (1.0, 0.1), "sharp": (0.2, 0.2)}
 
 
-_FIXED_BUDGET = {
-    "budget": _within_budget("budget", 1.0, 1.0),
-    "published": _within_budget("published", 1.0, 0.1),
-    "sharp": _within_budget("sharp", 0.2, 0.2),
-}
+def _within_budget(name: str, setting: Setting) -> Thresholds:
+    if setting.episodes is None:
+        raise ValueError(f"thresholds={name!r} needs a budget: plan(..., budget=n)")
+    reward, transition = (part * math.log(setting.episodes) for part in _FIXED_BUDGET[name])
+    return Thresholds(
+        lambda n: np.full_like(n, reward),
+        lambda n: np.full_like(n, transition),
+        proven=False,
+        name=name,
+    )
 
-NAMED: dict[str, Callable[[Setting], Thresholds]] = {"lemma": _lemma, "paper": _paper, **_FIXED_BUDGET}
+
+NAMED: dict[str, Callable[[Setting], Thresholds]] = {"lemma": _lemma, "paper": _paper}
+NAMED |= {name: partial(_within_budget, name) for name in _FIXED_BUDGET}
 
 
 def for_a_budget(thresholds: Any) -> bool:
@@ -157,8 +151,6 @@ def check(thresholds: Any) -> None:
             raise ValueError(f"thresholds must be one of {words}, or your own; got {thresholds!r}")
         return
     if isinstance(thresholds, tuple) and len(thresholds) == 2 and all(map(callable, thresholds)):
-        for function in thresholds:
-            _takes_delta(function)
         return
     raise TypeError(
         "thresholds must be a name, a pair of functions (reward, transition) of n or of (n, delta), "
@@ -172,36 +164,22 @@ def resolve(thresholds: Any, setting: Setting) -> Thresholds:
         return thresholds
     if isinstance(thresholds, str):
         return NAMED[thresholds](setting)
-    reward, transition = thresholds
-    return Thresholds(
-        _of_scalars(reward, setting.delta),
-        _of_scalars(transition, setting.delta),
-        proven=False,
-        name="custom",
-    )
-
-
-def _takes_delta(function: Callable[..., float]) -> bool:
-    """Whether a user's threshold is a function of (n, delta) rather than of n."""
-    try:
-        parameters = signature(function).parameters.values()
-    except ValueError:
-        return False  # A built-in such as math.log does not say.
-    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    names = [p for p in parameters if p.kind in positional]
-    required = sum(p.default is Parameter.empty for p in names)
-    flexible = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
-    if required > 2 or not (names or flexible):
-        raise TypeError(f"thresholds must be functions of n or of (n, delta), got {function!r}")
-    return required == 2 or any(p.name == "delta" for p in names)
+    reward, transition = (_of_scalars(function, setting.delta) for function in thresholds)
+    return Thresholds(reward, transition, proven=False, name="custom")
 
 
 def _of_scalars(function: Callable[..., float], delta: float) -> Threshold:
     """A user's function of n, or of (n, delta), made to work on arrays."""
-    takes_delta = _takes_delta(function)
+    try:
+        known = list(signature(function).parameters.values())
+    except ValueError:
+        known = []  # A built-in such as math.log does not say.
+    kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [p for p in known if p.kind in kinds and (p.default is p.empty or p.name == "delta")]
+    rest = (delta,) * (len(needed) == 2)
 
     def vectorised(n: NDArray[np.float64]) -> NDArray[np.float64]:
-        levels = [function(int(x), delta) if takes_delta else function(int(x)) for x in n]
+        levels = [function(int(x), *rest) for x in n]
         for level in levels:
             if not isinstance(level, int | float | np.number):
                 raise ValueError(f"thresholds must return a finite number >= 0, got {level!r}")
@@ -210,58 +188,14 @@ def _of_scalars(function: Callable[..., float], delta: float) -> Threshold:
     return vectorised
 
 
-class Radii(NamedTuple):
-    """Columns of a `ThresholdTable`."""
-
-    reward: int = 0
-    reward_shrink: int = 1
-    reward_decay: int = 2
-    transition: int = 3
-    transition_shrink: int = 4
-    transition_decay: int = 5
-
-
-class _Tables(threading.local):
-    """Tables of named thresholds, which depend only on their setting.
-
-    Only small ones are kept, so that nothing large outlives the plan that needed it. Each thread has
-    its own, since searches write to their memos.
-    """
-
-    def __init__(self) -> None:
-        self.known: dict[tuple[str, Setting], ThresholdTable] = {}
-
-
-_tables = _Tables()
-_MOST_TABLES = 8
-_SMALL_TABLE = 1 << 16
-
-
-def table(thresholds: Any, setting: Setting) -> "ThresholdTable":
-    """The table of the user's `thresholds` in a setting; plans with the same share small ones."""
-    if not isinstance(thresholds, str):
-        return ThresholdTable(resolve(thresholds, setting))
-    tables = _tables.known
-    known = tables.get((thresholds, setting))
-    if known is None or len(known.rows) > _SMALL_TABLE:
-        known = ThresholdTable(resolve(thresholds, setting))
-        while len(tables) >= _MOST_TABLES:
-            tables.pop(next(iter(tables)))
-        tables[thresholds, setting] = known
-    return known
-
-
-def forget_large_tables() -> None:
-    """Let go of tables that have grown large."""
-    tables = _tables.known
-    for key in [key for key, known in tables.items() if len(known.rows) > _SMALL_TABLE]:
-        tables.pop(key, None)
+# Columns of a table, see there.
+REWARD, REWARD_SHRINK, REWARD_DECAY, TRANSITION, TRANSITION_SHRINK, TRANSITION_DECAY = range(6)
 
 
 class ThresholdTable:
     """Radii c = beta(n) / n for n = 1, 2, ..., tabulated as far as a search needs them.
 
-    Row n holds, for rewards and for transitions (columns as in `Radii`): c itself; its *shrink*, the
+    Row n holds, for rewards and for transitions: c itself; its *shrink*, the
     square root of its ratio to the c before, by which an interval shrinks (a good guess of the next
     solution); and its *decay* e^(-c), in which some bounds are closed. Row 0 is not used.
 
@@ -270,7 +204,7 @@ class ThresholdTable:
 
     def __init__(self, thresholds: Thresholds) -> None:
         self.thresholds = thresholds
-        self.rows = np.zeros((1, len(Radii())))
+        self.rows = np.zeros((1, 6))
         self.memo = new_memo()
 
     def extend(self, n: int) -> None:
@@ -280,12 +214,12 @@ class ThresholdTable:
             return
         # A user's functions are called once for every n, so fewer rows are made in advance.
         least = 1024 if self.thresholds.name in NAMED else 256
-        rows = np.zeros((max(n + 1, old * 3 // 2, least), len(Radii())))
+        rows = np.zeros((max(n + 1, old * 3 // 2, least), 6))
         rows[:old] = self.rows
         counts = np.arange(old, len(rows), dtype=np.float64)
         for column, function in (
-            (Radii().reward, self.thresholds.reward),
-            (Radii().transition, self.thresholds.transition),
+            (REWARD, self.thresholds.reward),
+            (TRANSITION, self.thresholds.transition),
         ):
             beta = np.asarray(function(counts), np.float64)
             if beta.shape != counts.shape or not (beta >= 0.0).all() or np.isinf(beta).any():
@@ -300,3 +234,30 @@ class ThresholdTable:
             rows[old:, column + 1] = np.sqrt(ratio)
             rows[old:, column + 2] = elementary.exp(-radius[old:])
         self.rows = rows
+
+
+class _Shared(threading.local):
+    """Tables of named thresholds, which depend only on their setting.
+
+    Each thread has its own, since searches write to their memos.
+    """
+
+    def __init__(self) -> None:
+        self.table = lru_cache(maxsize=8)(lambda name, at: ThresholdTable(NAMED[name](at)))
+
+
+_shared = _Shared()
+_SMALL_TABLE = 1 << 16
+
+
+def table(thresholds: Any, setting: Setting) -> ThresholdTable:
+    """The table of the user's `thresholds` in a setting; plans with the same share it."""
+    if isinstance(thresholds, str):
+        return _shared.table(thresholds, setting)
+    return ThresholdTable(resolve(thresholds, setting))
+
+
+def done_with(used: ThresholdTable) -> None:
+    """Let go of a table that has grown large, so that it does not outlive the plan that needed it."""
+    if len(used.rows) > _SMALL_TABLE:
+        _shared.table.cache_clear()

@@ -8,14 +8,18 @@ import numpy as np
 from pacplan.bounds.bernoulli import kl_upper_from, warm_start
 from pacplan.bounds.memo import MOST_VISITS, mean_bounds, share_upper
 from pacplan.bounds.simplex import ball_max, ball_min, one_seen_max
-from pacplan.bounds.thresholds import Radii
+from pacplan.bounds.thresholds import (
+    REWARD,
+    REWARD_DECAY,
+    REWARD_SHRINK,
+    TRANSITION,
+    TRANSITION_DECAY,
+    TRANSITION_SHRINK,
+)
 from pacplan.compiled.jit import inlined
 from pacplan.engine.graph import Graph
 from pacplan.engine.tree import NONE, TreeArrays
 from pacplan.models import handles
-
-# Columns of the table of radii.
-_REWARD, _REWARD_SHRINK, _REWARD_DECAY, _TRANSITION, _TRANSITION_SHRINK, _TRANSITION_DECAY = Radii()
 
 
 @inlined
@@ -51,15 +55,15 @@ def _reward_bounds(search: Any, h: int, price: float, discount: float) -> tuple[
     share = 1.0 / pair.n
     # Exact at both ends, where the bounds are closed.
     mean = 1.0 if pair.reward >= pair.n else pair.reward * share
-    radius = row[_REWARD] + price
-    decay = row[_REWARD_DECAY] * discount
+    radius = row[REWARD] + price
+    decay = row[REWARD_DECAY] * discount
     if mean == 0.0:
         return 1.0 - decay, 0.0
     if mean == 1.0:
         return 1.0, decay
     if pair.n <= MOST_VISITS and not search.per_path:
         return mean_bounds(search.memo, mean, pair.n, radius)
-    shrink = row[_REWARD_SHRINK]
+    shrink = row[REWARD_SHRINK]
     drift = (step.reward - mean) * share
     bend = 1.0 / (mean * (1.0 - mean))
     guess = warm_start(mean, pair.reward_up, drift, shrink, bend)
@@ -177,14 +181,14 @@ def _next_bounds(search: Any, model: Any, h: int, price: float, discount: float)
         if problem.successors == 1:
             return child.upper, child.lower
         after = search.values[problem.horizon - h - 1]
-        decay = row[_TRANSITION_DECAY] * discount
+        decay = row[TRANSITION_DECAY] * discount
         return (
             one_seen_max(child.upper, after.outcome_upper, decay),
             -one_seen_max(-child.lower, -after.outcome_lower, decay),
         )
-    radius = row[_TRANSITION] + price
+    radius = row[TRANSITION] + price
     if problem.successors == 2:
-        return _two_outcomes(search, h, radius, row[_TRANSITION_SHRINK])
+        return _two_outcomes(search, h, radius, row[TRANSITION_SHRINK])
     return _many_outcomes(search, h, radius)
 
 

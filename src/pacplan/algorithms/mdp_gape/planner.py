@@ -145,7 +145,7 @@ class MDPGapE(DefaultHorizon, Planner):
         snapshot = search.snapshot(seconds)
         assert snapshot.lower is not None and snapshot.upper is not None
         middle = 0.5 * float(snapshot.lower.max() + snapshot.upper.max())
-        exploration.forget_large_tables()
+        exploration.done_with(search.table)
         return bounded_plan(
             self,
             query,

@@ -106,11 +106,11 @@ class GapSearch(KernelSearch):
         states, pairs = model.states, None
         if merged and states is not None and model.max_actions is not None:
             pairs = _merged_pairs(states, model.max_actions, successors, horizon)
-        self._table = exploration.table(
+        self.table = exploration.table(
             planner.thresholds,
             Setting(planner.delta, successors, model.max_actions, horizon, episodes, pairs),
         )
-        self.thresholds = self._table.thresholds
+        self.thresholds = self.table.thresholds
         values = value_range(model.reward_range, model.may_end, planner.gamma, horizon)
         last = values[-1].tolist()  # node_upper, node_lower, outcome_upper, outcome_lower
         arrays: dict[str, Any] = {
@@ -155,8 +155,8 @@ class GapSearch(KernelSearch):
 
     def make_room(self, episodes: int) -> None:
         """Make room, in the table of radii, for as many more visits to a pair."""
-        self._table.extend(int(self.report["episodes"]) + episodes + 2)
-        self.arrays["radii"], self.arrays["memo"] = self._table.rows, self._table.memo
+        self.table.extend(int(self.report["episodes"]) + episodes + 2)
+        self.arrays["radii"], self.arrays["memo"] = self.table.rows, self.table.memo
         if self.report["episodes"] > 0:
             # So that estimates need not wait for it when the search is over.
             ready(plug_in, (self._merged_state(), np.empty(0)), late=True)
@@ -179,7 +179,7 @@ class GapSearch(KernelSearch):
         # B, if the actions met on the way add to the radius.
         successors = self.successors if self.thresholds.per_path else None
         most = int(self.tree.pairs["n"].max(initial=0))
-        radii = self._table.rows[: most + 1, exploration.Radii().reward].copy()
+        radii = self.table.rows[: most + 1, exploration.REWARD].copy()
         return partial(_read, low, width, known, fixed, radii, successors)
 
 
