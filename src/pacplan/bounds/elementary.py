@@ -4,7 +4,11 @@ NumPy's own differ in the last bit from one of its versions to another, where pr
 vectors. What a search goes by is made with these instead, so that its plans do not depend on that.
 """
 
-import math
+# Under names that are not those of the functions below: a kernel's place in the cache depends on all
+# that its names can mean here.
+from math import exp as _exp
+from math import log as _log
+from math import log1p as _log1p
 from typing import Any
 
 import numpy as np
@@ -14,7 +18,7 @@ from pacplan.compiled.jit import kernel
 from pacplan.compiled.tiered import ready
 
 # Fewer numbers do not pay for a kernel. No search waits for it.
-_MANY = 20_000
+_MANY = 2_000
 
 
 def powers(base: float, count: int) -> NDArray[np.float64]:
@@ -43,7 +47,7 @@ def _of_each(which: int, x: NDArray[np.float64]) -> NDArray[np.float64]:
     if numbers.size > _MANY and ready(_replace, (which, flat), late=True):
         _replace(which, flat)
     else:
-        flat[:] = list(map((math.log, math.log1p, math.exp)[which], flat.tolist()))
+        flat[:] = list(map((_log, _log1p, _exp)[which], flat.tolist()))
     return numbers
 
 
@@ -52,8 +56,8 @@ def _replace(which: int, numbers: Any) -> None:
     """Replace each number by its log, log1p or exp."""
     for i in range(numbers.size):
         if which == 0:
-            numbers[i] = math.log(numbers[i])
+            numbers[i] = _log(numbers[i])
         elif which == 1:
-            numbers[i] = math.log1p(numbers[i])
+            numbers[i] = _log1p(numbers[i])
         else:
-            numbers[i] = math.exp(numbers[i])
+            numbers[i] = _exp(numbers[i])
