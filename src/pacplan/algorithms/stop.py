@@ -215,7 +215,7 @@ class _PolicySearch(RecursiveSearch):
     def _draw(self, node: Node, draws: int, steps: int, choice: _Choice | None) -> Recursion:
         """Draw all that the policies below a node need for these visits and steps."""
         for pair in self._options(node, choice):
-            yield self.draw(pair, draws)
+            yield self.draw([pair], draws)
             if steps > 1:
                 for i, child, visits in pair.visits(draws):
                     yield self._draw(child, visits, steps - 1, _after(choice, i))

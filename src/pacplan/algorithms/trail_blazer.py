@@ -18,6 +18,8 @@ from pacplan.result import Plan
 
 # More samples than this cannot be counted.
 _MOST_SAMPLES = 2.0**61
+# Rounds between two comparisons, as a part of those before.
+_GROWTH = 0.02
 
 
 def _root(level: float, stage: int) -> float:
@@ -53,8 +55,9 @@ class TrailBlazer(Planner):
         lambda = 2 (log(epsilon (1-gamma)))^2 log( log(K) / (1-eta) ) / log(eta / gamma)
 
     (not below 0), and the root is called with m = (log(1/delta) + lambda) / ((1-gamma)^2 epsilon^2) and
-    epsilon / 2. All this for rewards in [0, 1]; others are scaled. Rounds that cannot drop anything are
-    left out where the samples and the result are the same without them.
+    epsilon / 2. All this for rewards in [0, 1]; others are scaled. Of the rounds that can drop something,
+    it takes the first, the last, and others 2 % apart, so that what is known is not compared anew after
+    every single sample. The intervals hold for all l at once, and so for those.
 
     The paper's Theorem 1 says that the value is within epsilon with probability at least 1 - delta. The
     number of calls is polynomial in 1/epsilon and nevertheless very large: expect an answer for rough
@@ -148,19 +151,23 @@ class _TrailSearch(RecursiveSearch):
     def _max(self, node: Node, samples: int, accuracy: float) -> Recursion:
         """A MAX node."""
         self.deepest = max(self.deepest, node.h + 1)
-        candidates, best, spread, stage = node.pairs, math.nan, math.inf, 1
+        level = self._level - math.log(accuracy)
+        last = self._first_round((1.0 - self._eta) * accuracy, level)
+        candidates, stage = node.pairs, 0
         while len(candidates) > 1:
-            if spread < (1.0 - self._eta) * accuracy:
+            if stage == last:
                 return best
-            stage = self._next_round(stage, accuracy, node is self.root)
-            spread = self._spread(stage, accuracy)
+            stage = self._next_round(stage, last, level, node is self.root)
+            spread = 2.0 * self._units.rest * _root(level, stage)
+            below = spread * self._eta / (1.0 - self._eta)
             values = []
+            if below < self._units.rest:
+                yield self.draw(candidates, stage)
             for pair in candidates:
-                values.append((yield self._avg(pair, stage, spread * self._eta / (1.0 - self._eta))))
+                values.append((yield self._avg(pair, stage, below)))
             best = max(values)
             least = best - 4.0 * spread / (1.0 - self._eta)
             candidates = [p for p, v in zip(candidates, values, strict=True) if v >= least]
-            stage += 1
             if node is self.root:
                 self._candidates = candidates
         return (yield self._avg(candidates[0], samples, self._eta * accuracy))
@@ -170,7 +177,7 @@ class _TrailSearch(RecursiveSearch):
         if accuracy >= self._units.rest:
             return 0.0
         if len(pair) < samples:
-            yield self.draw(pair, samples)
+            yield self.draw([pair], samples)
         total, left, below = 0.0, samples, accuracy / self._gamma
         worthless = self._worthless(below)
         for _, child, count in pair.visits(samples):
@@ -184,29 +191,27 @@ class _TrailSearch(RecursiveSearch):
             self.values[pair.action] = self._units.value(value)
         return value
 
-    def _spread(self, stage: int, accuracy: float) -> float:
-        """U of a round."""
-        return 2.0 * self._units.rest * _root(self._level - math.log(accuracy), stage)
+    def _first_round(self, limit: float, level: float) -> int:
+        """The first round with U < limit."""
+        return _first_below(limit / (2.0 * self._units.rest), level)
 
-    def _first_round(self, limit: float, accuracy: float) -> int:
-        """The first round with U < (1 - eta) limit."""
-        below = (1.0 - self._eta) * limit / (2.0 * self._units.rest)
-        return _first_below(below, self._level - math.log(accuracy))
-
-    def _next_round(self, stage: int, accuracy: float, is_root: bool) -> int:
-        """The next round that can matter: the first that could drop a candidate, or the last.
+    def _next_round(self, stage: int, last: int, level: float, is_root: bool) -> int:
+        """The next round to compare in, at most the last.
 
         Estimates lie in [0, 1/(1-gamma)], and a candidate is dropped if it is 4 U / (1 - eta) below the
-        best. The samples of a round are among those of the rounds after it, and its estimates are
-        replaced, so rounds that cannot drop anything may be left out. At the root every round at least
-        doubles the last, so that there are estimates to show.
+        best: none is in earlier rounds than the first here. But the root's rounds double until then, so
+        that there are estimates to show.
         """
-        found = max(stage, self._first_round(max(0.25 * self._units.rest, accuracy), accuracy))
-        return min(found, max(stage, 2 * stage - 1)) if is_root else found
+        first = self._first_round(0.25 * (1.0 - self._eta) * self._units.rest, level)
+        if stage < first:
+            return min(first, last, 2 * stage + 1 if is_root else first)
+        return min(last, stage + max(1, int(_GROWTH * stage)))
 
     def _worthless(self, accuracy: float) -> bool:
         """Whether MAX nodes return 0 at this accuracy, since their AVG nodes do in the last round."""
-        spread = self._spread(self._first_round(accuracy, accuracy), accuracy)
+        level = self._level - math.log(accuracy)
+        last = self._first_round((1.0 - self._eta) * accuracy, level)
+        spread = 2.0 * self._units.rest * _root(level, last)
         return spread * self._eta / (1.0 - self._eta) >= self._units.rest
 
     def recommended(self) -> int:

@@ -220,15 +220,19 @@ class RecursiveSearch(KernelSearch):
             report["state"], report["action"], report["h"] = state, action, h
             raise self.broken_promise()
 
-    def draw(self, pair: "Pair", count: int) -> Recursion:
-        """Let a pair have at least so many draws."""
-        node = pair.node
-        while len(pair) < count:
-            more = min(count - len(pair), BLOCK)
-            self.memory.request(16 * more)
-            drawn = yield Draws([node.state], [pair.action], more, node.h, pair.first)
-            pair.append(*(row[0] for row in drawn))
-            self.check_successors(len(pair.children), node.state, pair.action, node.h)
+    def draw(self, pairs: list["Pair"], count: int) -> Recursion:
+        """Let each of some pairs of a node have at least so many draws."""
+        node = pairs[0].node
+        while (least := min(map(len, pairs))) < count:
+            first = next(pair.first for pair in pairs if len(pair) == least)
+            behind = [pair for pair in pairs if len(pair) == least and pair.first == first]
+            more = min(count - least, max(1, BLOCK // len(behind)))
+            self.memory.request(16 * more * len(behind))
+            actions = [pair.action for pair in behind]
+            drawn = yield Draws([node.state] * len(behind), actions, more, node.h, first)
+            for pair, *rows in zip(behind, *drawn, strict=True):
+                pair.append(*rows)
+                self.check_successors(len(pair.children), node.state, pair.action, node.h)
 
     def recommended(self) -> int:
         """Index of the largest estimate; ties are broken at random, as is the lack of any estimate."""
