@@ -90,28 +90,6 @@ def test_a_range_of_returns_saves_calls():
     assert plans[1].upper.max() <= 1.0 and "returns lie in [0, 1]" in plans[1].assumptions
 
 
-def test_an_impossible_range_is_refused():
-    model = table(np.random.default_rng(0), 1, "none")
-    with pytest.raises(ValueError, match="contradicts the model's reward_range"):
-        pacplan.OPD(gamma=0.9, epsilon=0.1, horizon=4, value_range=(10.0, 20.0)).plan(model, 0)
-
-
-def test_what_bounds_raise_comes_through():
-    def upper(state, h):
-        raise ZeroDivisionError("no")
-
-    model = table(np.random.default_rng(0), 1, "none")
-    with pytest.raises(ZeroDivisionError, match="no"):
-        pacplan.OPD(gamma=0.9, epsilon=0.1, horizon=4, value_bounds=(lambda s, h: 0.0, upper)).plan(
-            model, 0, seed=0
-        )
-
-
-def test_a_value_needs_an_accuracy():
-    with pytest.raises(ValueError, match="accuracy of the value"):
-        pacplan.OPD(gamma=0.9, goal="value")
-
-
 def test_a_declaration_that_a_table_contradicts():
     model = table(np.random.default_rng(0))
     with pytest.raises(ValueError, match="='deterministic', but"):

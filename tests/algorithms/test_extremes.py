@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import pacplan
-from pacplan.engine.search_tree import SearchTree
 from refusals import refused
 
 SMALL = pacplan.envs.garnet(states=6, actions=3, seed=0, noise="bernoulli")
@@ -85,42 +84,6 @@ def test_tables_of_many_actions_ask_for_no_more_than_a_few_of_their_states():
         plan = partial(planner.plan, model, 0, seed=0, budget=budget)
         assert peak_of(plan) < 60
     refused(partial(pacplan.OPMDP(gamma=0.7).plan, model, 0, budget=999), "budget=999", "1000 actions")
-
-
-def test_tables_that_grow_as_successors_are_seen_lose_none():
-    # More distinct successors than there is room for at first; each is worth its number.
-    states = 60
-
-    def step(state, action, rng):
-        if state < 0:
-            return int(rng.random() * states), 0.0, False
-        return state, state / states, True
-
-    model = pacplan.Simulator(step, actions=1, successors=states)
-    plan = pacplan.SparseSampling(gamma=1.0, horizon=2, width=20_000).plan(model, -1, seed=0)
-    assert plan.samples > 20_000 * states
-    # The mean of numbers spread by .29, over 20 000 draws: six standard errors.
-    assert plan.value == pytest.approx((states - 1) / (2 * states), abs=6 * 0.29 / math.sqrt(20_000))
-
-
-def test_recursions_deeper_than_the_room_at_first_go_on():
-    model = pacplan.TabularMDP(np.ones((1, 1, 1)), [[0.5]], successors=[[[0]]])
-    cruise = pacplan.SmoothCruiser(epsilon=0.5, delta=0.1, gamma=0.99)
-    plan = cruise.plan(model, 0, seed=0, budget=5000)
-    assert plan.samples == 5000
-
-
-def test_more_actions_bet_than_there_are_accounts_at_first():
-    # All alike, so that many of them are exploited.
-    model = pacplan.TabularMDP(
-        np.ones((1, 12, 1)), [[0.5] * 12], successors=np.zeros((1, 12, 1), int), noise="bernoulli"
-    )
-    planner = pacplan.Bracket(epsilon=0.0, delta=0.1, gamma=1.0, horizon=1)
-    for chunk in (None, 1):
-        planner.chunk = chunk
-        plan = planner.plan(model, 0, seed=0, budget=20_000)
-        assert (plan.lower > 0.0).sum() > 4
-        assert (plan.lower <= 0.5).all()
 
 
 # Numbers.
@@ -231,30 +194,6 @@ def test_horizons_out_of_reach_are_refused(name):
             continue
         with pytest.raises(ValueError, match=r"pass (a horizon|horizon=)"):
             pacplan.planners[name](gamma=ALMOST_ONE).plan(SMALL, 0, seed=0, **limits)
-
-
-def test_merged_pairs_of_a_long_horizon_are_counted_at_once():
-    from pacplan.algorithms.mdp_gape.search import _merged_pairs
-
-    for horizon in (1, 2, 3, 4, 30):
-        states, expected = 1, 0
-        for _ in range(horizon):
-            expected += 3 * states
-            states = min(6 * states, 6)
-        assert _merged_pairs(SMALL.states, SMALL.max_actions, 2, horizon) == expected
-    assert _merged_pairs(SMALL.states, SMALL.max_actions, 2, 10**15) == 3 * (1 + 6 * (10**15 - 1))
-
-
-def test_a_plan_of_a_long_sequence_walks_it_once_for_each_action(monkeypatch):
-    walks = []
-    tried = SearchTree.tried
-    monkeypatch.setattr(
-        SearchTree, "tried", lambda self, node: (walks.append(node), tried(self, node))[1]
-    )
-    planner = pacplan.OLOP(gamma=0.9999, horizon=20_000)
-    plan = planner.plan(SMALL, 0, seed=0, budget=100_000)
-    assert len(plan.sequence) == 20_000
-    assert len(walks) < 20
 
 
 def test_stop_looks_at_the_clock_where_there_is_nothing_to_draw():

@@ -7,7 +7,6 @@ import pacplan
 from bandits import bandit
 from conftest import random_small
 from pacplan import exact
-from pacplan.compiled.streams import streams
 
 MDPGapE = pacplan.MDPGapE
 
@@ -139,32 +138,3 @@ def test_states_with_different_actions():
         assert plan.certified
         assert (plan.lower <= [0.24, 0.72]).all()
         assert (plan.upper >= [0.24, 0.72]).all()
-
-
-def test_a_list_of_actions_for_all_states():
-    def step(state, action, rng):
-        return state, {"left": 0.2, "right": 0.8}[action], False
-
-    model = pacplan.Simulator(step, actions=["left", "right"], successors=1)
-    assert model.max_actions == 2
-    plan = MDPGapE(epsilon=0.3, delta=0.1, gamma=0.5, horizon=2).plan(model, 0, seed=0)
-    assert plan.action == "right"
-    assert plan.actions == ("left", "right")
-    # An open-loop planner can use it too: every state offers the same.
-    plan = pacplan.KLOLOP(gamma=0.5, horizon=2).plan(model, 0, seed=0, budget=200)
-    assert plan.sequence == ("right", "right")
-    with pytest.raises(ValueError, match="twice"):
-        pacplan.Simulator(step, actions=["left", "left"], successors=1)
-
-
-def test_simulators_of_every_step_make_the_plans_of_their_tables():
-    model = by_step("bernoulli")
-    planner = MDPGapE(epsilon=0.5, delta=0.1, gamma=0.9, horizon=3)
-    plan = planner.plan(model, 0, seed=0)
-    stream, _ = streams(np.random.SeedSequence(0), 2)  # what kernels draw from the same seed
-    simulator = pacplan.Simulator(
-        lambda s, a, rng, h: model.step(s, a, stream, h), actions=2, successors=2, stationary=False
-    )
-    same = planner.plan(simulator, 0, seed=0)
-    assert same.samples == plan.samples
-    assert (same.upper == plan.upper).all()

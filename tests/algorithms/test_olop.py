@@ -9,9 +9,7 @@ import pytest
 from scipy.optimize import brentq
 
 import pacplan
-from bandits import bandit, pairs_of_root
-from pacplan import exact
-from pacplan.algorithms.common.horizons import allocation
+from bandits import pairs_of_root
 
 
 def kl_upper(mean, level):
@@ -136,58 +134,6 @@ def test_equal_b_values_are_tied_at_random(planner):
     assert 0 < repeats < 42
 
 
-@pytest.mark.parametrize("planner", ["olop", "kl-olop"])
-@pytest.mark.parametrize("gamma", [0.7, 0.9])
-def test_the_best_of_five_is_found(planner, gamma):
-    model = bandit(0.7, 0.75, 0.8, 0.9, 1.0)
-    made = pacplan.planners[planner](gamma=gamma)
-    assert all(made.plan(model, 0, seed=seed, budget=1000).action == 4 for seed in range(100))
-
-
-def olop_by_definition(model, gamma, budget, rng):
-    """The first action that plain OLOP recommends: arrays over all sequences, no tree."""
-    episodes, horizon = allocation(budget, gamma)
-    k = len(model.actions(0))
-    counts = [np.zeros((k,) * h) for h in range(1, horizon + 1)]
-    sums = [np.zeros((k,) * h) for h in range(1, horizon + 1)]
-    for _ in range(episodes):
-        b_values = np.full((k,) * horizon, np.inf)
-        total = np.zeros(())
-        for h in range(1, horizon + 1):
-            n, reward = counts[h - 1], sums[h - 1]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                upper = np.where(n > 0, reward / n + np.sqrt(2 * math.log(episodes) / n), np.inf)
-            total = total[..., np.newaxis] + gamma ** (h - 1) * upper
-            bound = total + gamma**h / (1 - gamma)
-            b_values = np.minimum(b_values, bound.reshape(bound.shape + (1,) * (horizon - h)))
-        best = np.argwhere(b_values >= b_values.max() - 1e-9 if counts[0].all() else np.isinf(b_values))
-        sequence = tuple(best[rng.integers(len(best))])
-        state = 0
-        for h, action in enumerate(sequence, 1):
-            state, reward, _ = model.step(state, int(action), rng)
-            counts[h - 1][sequence[:h]] += 1
-            sums[h - 1][sequence[:h]] += reward
-    ties = np.flatnonzero(counts[0] == counts[0].max())
-    earned = [sums[0][action] / counts[0][action] for action in ties]
-    return int(ties[int(np.argmax(earned))])
-
-
-def test_regret_is_that_of_the_definition():
-    planner, gamma, budget = pacplan.OLOP(gamma=0.7), 0.7, 100
-    regrets = []
-    for seed in range(200):
-        model = pacplan.envs.garnet(seed=seed)
-        values = exact.discounted(model, gamma=gamma)[0]
-        ours = planner.plan(model, 0, seed=seed, budget=budget).action
-        plain = olop_by_definition(model, gamma, budget, np.random.default_rng(seed))
-        regrets.append(values.max() - values[[ours, plain]])
-    regrets = np.array(regrets)
-    difference = regrets[:, 0] - regrets[:, 1]
-    # Five standard errors; without its first plays of every action the difference was 0.18.
-    assert difference.mean() < 5 * difference.std() / math.sqrt(len(difference))
-    assert regrets[:, 0].mean() < 0.08
-
-
 def test_open_loop_planners_cannot_use_what_they_observe():
     # The second action must match a coin seen on the way: worth 1 closed-loop, 1/2 open-loop.
     def step(state, action, rng):
@@ -203,11 +149,3 @@ def test_open_loop_planners_cannot_use_what_they_observe():
     assert closed.values[1] == pytest.approx(0.9, abs=0.05)
     assert opened.values[1] == pytest.approx(0.45, abs=0.05)
     assert closed.action == opened.action == 1
-
-
-def test_the_default_split_of_a_budget():
-    model = pacplan.envs.garnet(seed=0)
-    plan = pacplan.KLOLOP(gamma=0.7).plan(model, 0, seed=0, budget=1000)
-    # The largest M with M L <= 1000, L = ceil(log M / (2 log 1/.7)), is 142 with L = 7.
-    assert plan.horizon == 7
-    assert plan.episodes in (142, 143)

@@ -48,29 +48,6 @@ def test_bounds_are_certain_and_close(seed):
     assert widths[-1] < 0.05
 
 
-def test_a_finite_horizon_is_solved_exactly():
-    model = pacplan.envs.garnet(states=30, actions=3, successors=1, seed=0)
-    plan = pacplan.OPD(gamma=1.0, horizon=4).plan(model, 0, seed=0, budget=10_000)
-    truth = exact.finite_horizon(model, gamma=1.0, horizon=4)[0, 0]
-    assert plan.certified
-    assert plan.samples <= 3 + 9 + 27 + 81
-    np.testing.assert_allclose(plan.lower, truth)
-    np.testing.assert_allclose(plan.upper, truth)
-
-
-def test_terminal_states_and_costs():
-    # Paying .5 and ending beats paying .1 for ever.
-    def step(state, action, rng):
-        return (state, -0.5, True) if action == 0 else (state, -0.1, False)
-
-    model = pacplan.Simulator(step, actions=2, successors=1, reward_range=(-1.0, 0.0))
-    plan = pacplan.OPD(gamma=0.95, rewards="deterministic").plan(model, "here", seed=0, budget=2000)
-    # Waiting and then ending costs .1 + .95 * .5.
-    assert plan.action == 0
-    assert plan.lower[0] == plan.upper[0] == pytest.approx(-0.5)
-    assert plan.lower[1] <= -0.575 + 1e-9 <= plan.upper[1] + 2e-9
-
-
 FIXED = {"transitions": "deterministic", "rewards": "deterministic"}
 
 
@@ -106,14 +83,6 @@ def test_certified_answers_are_right(merge, horizon):
         assert truth.max() - truth[plan.action] <= epsilon + 1e-9
         assert (plan.lower <= truth + 1e-9).all()
         assert (truth <= plan.upper + 1e-9).all()
-
-
-def test_the_action_with_the_least_gap_is_returned():
-    for seed in range(20):
-        model = pacplan.envs.garnet(states=30, actions=3, successors=1, seed=seed)
-        plan = pacplan.OPD(gamma=0.9, epsilon=0.1).plan(model, 0, seed=0, budget=100 + seed)
-        gaps = [np.delete(plan.upper, a).max() - plan.lower[a] for a in plan.actions]
-        assert plan.gap == min(gaps) == gaps[plan.action]
 
 
 def test_one_sequence_is_enough_if_nothing_better_is_possible():
@@ -176,18 +145,6 @@ def test_what_is_known_of_a_state_ends_long_sequences(horizon):
     assert nodes["stationary"] < 0.1 * nodes["depth"]
 
 
-def test_a_merged_search_knows_what_the_tree_knows():
-    """Expanded to the end, both have the same bounds."""
-    model = pacplan.envs.garnet(states=8, actions=2, successors=1, seed=4)
-    plans = [
-        pacplan.OPD(gamma=0.9, horizon=7, merge=merge).plan(model, 0, seed=0, budget=10_000)
-        for merge in ("tree", "depth", "stationary")
-    ]
-    for plan in plans:
-        np.testing.assert_allclose(plan.lower, plans[0].lower)
-        np.testing.assert_allclose(plan.upper, plans[0].lower)
-
-
 @pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
 @pytest.mark.parametrize(
     ("what", "words"), [("state", "second successor"), ("end", "second successor"), ("reward", "paid")]
@@ -223,16 +180,6 @@ def test_a_model_that_depends_on_the_step_is_no_broken_promise():
         assert truth.max() - truth[plan.action] <= 0.05
     with pytest.raises(ValueError, match="depth"):
         pacplan.OPD(gamma=1.0, horizon=steps, merge="stationary").plan(model, 0, budget=10)
-
-
-def test_what_it_says():
-    model = pacplan.envs.garnet(states=30, actions=3, successors=1, seed=0)
-    plan = pacplan.OPD(gamma=0.7, epsilon=0.5).plan(model, 0, seed=0)
-    assert "over an infinite horizon. That is certain, given that nothing is random." in plan.guarantee
-    assert plan.horizon > 1
-    plan = pacplan.OPD(gamma=0.7, epsilon=0.5, horizon=3).plan(model, 0, seed=0)
-    assert "in the 3-step problem." in plan.guarantee
-    assert plan.horizon == 3
 
 
 def test_refusals():
@@ -280,8 +227,3 @@ def test_of_a_simulator_both_must_be_declared(successors, declared, missing):
         planner.plan(model, 0, seed=0)
     said = [word for word in ("transitions=", "rewards=") if word in str(refusal.value)]
     assert said == missing
-
-
-def test_a_horizon_is_needed_without_a_discount():
-    with pytest.raises(ValueError, match="horizon"):
-        pacplan.OPD(gamma=1.0)

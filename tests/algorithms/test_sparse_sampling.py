@@ -41,15 +41,6 @@ def test_the_predicted_number_of_calls_is_reached_and_never_exceeded():
             assert max(taken) == bound
 
 
-def test_estimates_come_close_with_width():
-    model = small(1)
-    truth = exact.finite_horizon(model, gamma=0.7, horizon=3)[0, 0]
-    plan = pacplan.SparseSampling(gamma=0.7, horizon=3, width=4000).plan(model, 0, seed=0)
-    # The error of one mean is below .5 / sqrt(4000) = .008 in standard deviations; three levels.
-    np.testing.assert_allclose(plan.values, truth, atol=0.05)
-    assert not plan.certified
-
-
 def test_width_that_epsilon_and_delta_need():
     model = small(0)
     planner = pacplan.SparseSampling(gamma=0.5, horizon=2, epsilon=1.0, delta=0.1)

@@ -9,7 +9,6 @@ import pytest
 import pacplan
 from conftest import random_small
 from pacplan import exact
-from pacplan.compiled.streams import streams
 
 
 def test_bounds_hold_and_the_action_is_good():
@@ -54,54 +53,6 @@ def test_bounds_where_nothing_is_random():
     assert plan.horizon <= planner.depth(model)
 
 
-def test_policies_share_draws_and_their_values_are_means_over_trajectories():
-    """The value of a policy is the mean return of trajectories that visit the stacks in turn."""
-    model = random_small(np.random.default_rng(5))
-    planner = pacplan.StOP(epsilon=0.5, delta=0.1, gamma=0.4)
-    root = np.random.SeedSequence(0)
-    rng, ties = streams(root, 2)
-    session = model.open(root)
-    from pacplan.algorithms.stop import _PolicySearch
-    from pacplan.engine.query import Query
-
-    query = Query(model, 0, model.actions(0), None, rng, ties)
-    search = _PolicySearch(planner, query, session)
-    search.prepare()
-    roots = set()
-    while search.advance(10_000, 10**9) == 0:
-        pass
-    for heap in search._policies:
-        for _, _, policy in heap:
-            if policy.depth < 2 or policy.lower == 0.0:
-                continue
-            draws = planner.trajectories(model, policy.depth)
-            value = replay(search, policy, draws, 0.4)
-            error = 0.4**policy.depth / 0.6
-            assert policy.lower == pytest.approx(value - error) or policy.lower > value - error
-            assert policy.upper <= value + 2 * error + 1e-9
-            roots.add(policy.choice.action)
-    assert roots
-
-
-def replay(search, policy, draws, gamma):
-    """Mean return of the policy's trajectories, one after the other, over the stacks of draws."""
-    positions = {}
-    total = 0.0
-    for _ in range(draws):
-        node, choice, discount = search.root, policy.choice, 1.0
-        for _ in range(policy.depth):
-            pair = node.pairs[choice.action]
-            place = positions.get(id(pair), 0)
-            positions[id(pair)] = place + 1
-            total += discount * (pair.earned[place + 1] - pair.earned[place])
-            child = int(pair._outcomes[place])
-            node, discount = pair.children[child], discount * gamma
-            choice = choice.after.get(child)
-            if choice is None:
-                break
-    return total / draws
-
-
 def test_too_many_policies():
     model = pacplan.envs.garnet(states=20, actions=4, seed=0)
     planner = pacplan.StOP(epsilon=0.2, delta=0.1, gamma=0.5, max_policies=1000)
@@ -128,17 +79,6 @@ def test_the_end_earns_nothing_more():
     assert plan.action == 0
     assert plan.lower[0] <= -0.5 <= plan.upper[0]
     assert plan.lower[1] <= -0.55 <= plan.upper[1]
-
-
-def test_bounds_of_an_action_do_not_come_from_another():
-    model = pacplan.TabularMDP(
-        np.ones((1, 3, 1)), [[1.0, 0.0, 0.3]], successors=np.zeros((1, 3, 1), int)
-    )
-    values = exact.discounted(model, gamma=0.2)[0]
-    for seed in range(6):  # The actions are tried in another order.
-        plan = pacplan.StOP(epsilon=0.1, delta=0.001, gamma=0.2).plan(model, 0, seed=seed)
-        assert plan.certified and plan.action == 0
-        assert np.all((plan.lower <= values) & (values <= plan.upper))
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.5, 1.0), (-1.0, -0.5)])

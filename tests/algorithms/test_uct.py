@@ -23,12 +23,6 @@ def test_uct_visits_on_a_bandit_follow_ucb1():
         np.testing.assert_allclose(plan.values, means)
 
 
-def test_ucts_constant():
-    assert repr(pacplan.UCT(gamma=0.5, exploration=0.25)) == "UCT(gamma=0.5, exploration=0.25)"
-    with pytest.raises(ValueError, match="at least 0"):
-        pacplan.UCT(gamma=0.5, exploration=-1)
-
-
 def test_uct_backs_up_discounted_returns():
     # One action, rewards 1 from the second step on: the return is gamma + gamma^2.
     def step(state, action, rng):

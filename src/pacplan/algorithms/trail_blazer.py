@@ -55,9 +55,9 @@ class TrailBlazer(Planner):
         lambda = 2 (log(epsilon (1-gamma)))^2 log( log(K) / (1-eta) ) / log(eta / gamma)
 
     (not below 0), and the root is called with m = (log(1/delta) + lambda) / ((1-gamma)^2 epsilon^2) and
-    epsilon / 2. All this for rewards in [0, 1]; others are scaled. Of the rounds that can drop something,
-    it takes the first, the last, and others 2 % apart, so that what is known is not compared anew after
-    every single sample. The intervals hold for all l at once, and so for those.
+    epsilon / 2. All this for rewards in [0, 1]; others are scaled. Of the rounds that can drop one
+    it takes the first, the last, and others 2 % apart, so that actions are not compared anew after each
+    single sample. The intervals hold for all l at once, and so for those.
 
     The paper's Theorem 1 says that the value is within epsilon with probability at least 1 - delta. The
     number of calls is polynomial in 1/epsilon and nevertheless very large: expect an answer for rough
@@ -153,7 +153,7 @@ class _TrailSearch(RecursiveSearch):
         self.deepest = max(self.deepest, node.h + 1)
         level = self._level - math.log(accuracy)
         last = self._first_round((1.0 - self._eta) * accuracy, level)
-        candidates, stage = node.pairs, 0
+        candidates, best, stage = node.pairs, math.nan, 0
         while len(candidates) > 1:
             if stage == last:
                 return best
