@@ -36,12 +36,7 @@ def make(successors=1, initial=None, word=None):
 
 
 def odd_names():
-    names = ["[red]", "[/up]", "[bold]x", "two words"]
-    return pacplan.Simulator(stay, actions=lambda state: names, successors=1, initial=0)
-
-
-def tuples():
-    names = [(0, 1), (1, 0)]
+    names = ["[red]", "[/up]", "two words", (0, 1)]
     return pacplan.Simulator(stay, actions=lambda state: names, successors=1, initial=0)
 
 
@@ -52,13 +47,11 @@ def too_rich(state, action, rng):
 broken = pacplan.Simulator(too_rich, actions=2, successors=1, initial="vault")
 
 
-def raising(kind="ZeroDivisionError"):
-    import builtins
+def raises(state, action, rng):
+    raise ZeroDivisionError("own words")
 
-    def step(state, action, rng):
-        raise getattr(builtins, kind)("own words")
 
-    return pacplan.Simulator(step, actions=2, successors=1, initial=0)
+raising = pacplan.Simulator(raises, actions=2, successors=1, initial=0)
 
 
 def broken_factory():
@@ -77,13 +70,6 @@ slow = pacplan.Simulator(slow_step, actions=2, successors=1, initial=0)
 def slow_factory():
     Path("started").touch()
     time.sleep(3600)
-
-
-def slow_third(seed=0):
-    """A table for two problems; the third takes long to make."""
-    if seed == 2:
-        slow_factory()
-    return pacplan.envs.garnet(states=20, seed=seed)
 
 
 def ctrl_c(calls, last):

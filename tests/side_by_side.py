@@ -24,23 +24,10 @@ def fixed_step(state, action, rng):
     return after, after / 10.0, False
 
 
-def moving_step(state, action, rng, h):
-    """The walk, in which later steps pay less."""
-    after, reward, ended = step(state, action, rng)
-    return after, reward / (1 + h), ended
-
-
 def noisy_step(state, action, rng):
     """A point that drifts: no state is met twice."""
     after = 0.5 * state + 0.2 * action + 0.1 * rng.normal()
     return after, float(np.clip(after, 0.0, 1.0)), False
-
-
-def named_step(state, action, rng):
-    """The walk, with states that have names and actions that have labels; some ends."""
-    name, place = state
-    after, reward, _ = step(place, "abc".index(action), rng)
-    return (name, after), reward, bool(rng.random() < 0.1)
 
 
 def game_step(state, action, rng):

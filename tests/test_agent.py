@@ -143,29 +143,6 @@ def test_history_tells_what_was_reused():
     assert (again[0].plan.values != history[0].plan.values).any()  # The seeds went on.
 
 
-def test_a_plan_that_raises_changes_nothing():
-    agent = pacplan.Agent(UCT, GARNET, 2000, reuse=True, seed=0)
-    first = episode(agent, GARNET, 1)[0]
-    with pytest.raises(ValueError, match="state"):
-        agent.act(1000)
-    assert agent.history == [first]
-    tree = agent._tree
-    (taken,) = (i for i in tree.tried(0) if tree.pairs[i]["action"] == first.action)
-    outcomes = list(tree.outcomes(taken))
-    agent.act(max(outcomes, key=lambda outcome: outcome.count).state)
-    assert agent.history[1].reused_samples > 0
-
-
-def test_uct_keeps_its_counts():
-    agent = pacplan.Agent(pacplan.UCT(gamma=0.7, horizon=5), GARNET, 1000, reuse=True, seed=0)
-    history = episode(agent, GARNET, 5)
-    assert all(decision.delta is None for decision in history)
-    last = history[-1]
-    assert last.plan.samples == 1000
-    arrivals = sum(int(agent._tree.pairs[i]["n"]) for i in agent._tree.tried(0))
-    assert arrivals == agent._tree.nodes[0]["count"] > last.plan.episodes
-
-
 # Gymnasium.
 
 
@@ -239,9 +216,3 @@ def test_planners_and_models_that_cannot_reuse_are_refused():
 def test_bad_arguments(arguments, error, words):
     with pytest.raises(error, match=words):
         pacplan.Agent(**({"planner": PLANNER, "model": GARNET} | arguments))
-
-
-def test_an_environment_needs_a_model_of_one():
-    gymnasium = pytest.importorskip("gymnasium")
-    with pytest.raises(TypeError, match="from_gymnasium"):
-        pacplan.Agent(PLANNER, GARNET).act(gymnasium.make("FrozenLake-v1"))

@@ -1,6 +1,5 @@
 """The command: what it prints, where, and with which exit code."""
 
-import builtins
 import json
 import re
 import sys
@@ -94,26 +93,6 @@ def test_json():
     assert record["certified"] is True and record["stopped_by"] == "certified"
 
 
-def test_progress_goes_to_the_error_stream():
-    shown = run("plan", "garnet", *FAST)
-    for quiet in (run("plan", "garnet", *FAST, "-q"), run_process("plan", "garnet", *FAST, "--quiet")):
-        assert quiet.code == 0 and quiet.stderr == ""
-        assert quiet.words.split("episodes, ")[0] == shown.words.split("episodes, ")[0]
-
-
-def test_help_names_options_and_exit_codes():
-    text = run("plan", "--help").words
-    options = """epsilon delta gamma horizon thresholds goal merge rewards transitions
-        value-range state seed budget time-limit memory-limit checkpoint every resume set option json
-        quiet html"""
-    for option in re.findall(r"\S+", options):
-        assert f"--{option}" in text
-    assert "module:name" in text
-    assert "Exit codes" in text
-    for code in ("0", "1", "2", "3", "130"):
-        assert re.search(rf"\b{code}\b", text.split("Exit codes")[1].split("positional")[0])
-
-
 # The user's own models --------------------------------------------------------------------------------
 
 
@@ -135,11 +114,6 @@ def test_the_discount_of_ones_own_problem_must_be_said(folder, command):
         )
     assert run("plan", f"{folder}:table", "--epsilon", "1", "--gamma", "0.5").code == 0
     assert run("plan", f"{folder}:game", "--epsilon", "1").code == 0  # Games of two have none.
-
-
-def test_attribute_that_is_a_model(folder):
-    record = json.loads(run("plan", f"{folder}:table", *FAST, "--json").stdout)
-    assert record["actions"] == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -169,30 +143,13 @@ def test_values_are_literals_or_text():
 
 def test_names_that_look_like_markup(folder):
     outcome = run("plan", f"{folder}:odd_names", *FAST, "--budget", "500")
-    for name in ("[red]", "[/up]", "[bold]x", "two words"):
+    for name in ("[red]", "[/up]", "two words"):
         assert name in outcome.stdout
-    record = json.loads(run("plan", f"{folder}:tuples", *FAST, "--json").stdout)
-    assert record["actions"] == ["(0, 1)", "(1, 0)"] and record["action"] in record["actions"]
+    record = json.loads(run("plan", f"{folder}:odd_names", *FAST, "--json").stdout)
+    assert record["actions"] == ["[red]", "[/up]", "two words", "(0, 1)"]
 
 
 # Exit codes -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "limit", [("--budget", "100"), ("--epsilon", "0.001", "--time-limit", "0.05")], ids=" ".join
-)
-def test_a_limit_that_comes_first(limit):
-    outcome = run("plan", "garnet", *FAST, *limit)
-    assert outcome.code == 3
-    assert outcome.stdout.startswith("Not certified: action ")
-    assert "probability at least 0.9" in outcome.stdout.splitlines()[1]
-    outcome = run("plan", "garnet", *FAST, *limit, "--json")
-    assert outcome.code == 3
-    record = json.loads(outcome.stdout)
-    assert record["stopped_by"] == ("budget" if "--budget" in limit else "deadline")
-    assert record["certified"] is False
-    if "--budget" in limit:
-        assert record["samples"] == 100
 
 
 @pytest.mark.parametrize(
@@ -200,6 +157,7 @@ def test_a_limit_that_comes_first(limit):
     [
         (["--budget", "1000000", "--time-limit", "60"], "certified", 0),
         ([*GAPE, "--thresholds", "paper"], "rule", 0),
+        (["--option", "epsilon=0.001", "--time-limit", "0.05"], "deadline", 3),
         ([*GAPE, "--thresholds", "sharp", "--budget", "200"], "budget", 0),
         ([*GAPE, "--option", "thresholds=lemma", "--budget", "200"], "budget", 3),
         (["--option", "epsilon=0.0", "--budget", "200"], "budget", 0),
@@ -208,7 +166,7 @@ def test_a_limit_that_comes_first(limit):
 )
 def test_the_exit_code_follows_from_the_planner_however_it_was_given(arguments, stop, code):
     asked = ("--delta", "0.1", "--gamma", "0.7", "--seed", "0")
-    asked += () if "epsilon=0.0" in arguments else ("--epsilon", "0.5")
+    asked += () if any("epsilon=" in text for text in arguments) else ("--epsilon", "0.5")
     asked = ("--gamma", "0.7") if "uct" in arguments else asked
     outcome = run("plan", "garnet", *asked, *arguments, "--json")
     assert outcome.code == code
@@ -227,26 +185,19 @@ def test_per_cent():
     ("arguments", "words"),
     [
         (["nope"], ["'nope'", "garnet", "module:name"]),
-        (["no_such_module:x"], ["no_such_module"]),
         ([":x"], ["':x'", "module"]),
         (["garnet", "--set", "states"], ["--set", "NAME=VALUE", "'states'"]),
-        (["garnet", "--set", "colour=5"], ["colour"]),
-        (["garnet", "--set", "states=x"], ["states", "'x'"]),
         (["garnet", "--set", "states=0"], ["states", "0"]),
         (["garnet", "--epsilon", "nan"], ["epsilon", "nan"]),
         (["garnet", "--epsilon", "x"], ["epsilon", "'x'", "5%"]),
         (["garnet", *GAPE, "--epsilon", "5%"], ["--epsilon '5%'", "--planner auto"]),
-        (["garnet", "--delta", "1"], ["delta", "1"]),
         (["garnet", "--gamma", "1"], ["gamma", "horizon"]),
-        (["garnet", "--horizon", "0"], ["horizon", "0"]),
         (["garnet", *GAPE, "--thresholds", "loose"], ["thresholds", "'loose'", "'lemma'"]),
         (
             ["garnet", "--thresholds", "paper"],
             ["takes no --thresholds", "mdp-gape would", "--option value_bounds="],
         ),
-        (["garnet", "--goal", "fame"], ["goal", "'fame'", "'action'"]),
         (["garnet", "--epsilon", "0"], ["--epsilon 0 may", "--budget or --time-limit"]),
-        (["garnet", "--budget", "0"], ["budget", "0"]),
         (["garnet", "--time-limit", "0"], ["--time-limit must", "0"]),
         (["garnet", "--seed=-1"], ["seed", "-1"]),
         (["garnet", "--state", "200"], ["state", "200", "0..199"]),
@@ -260,17 +211,13 @@ def test_wrong_usage(arguments, words):
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [
-        ("nowhere", [], ["nowhere"]),
         ("", [], ["cannot load", "''"]),
         ("number", [], ["model", "int"]),
-        ("nothing", [], ["model", "NoneType"]),
         ("table", ["--set", "states=3"], ["--set", "not callable"]),
         ("table", ["--state", "2"], ["state 2", "terminal"]),
-        ("table", ["--state", "3"], ["state", "3", "0..2"]),
         ("make", [], ["state"]),
         ("make", ["--set", "successors=0", "--state", "0"], ["successors", "0"]),
         ("make", ["--state", "[1]"], ["hashable", "[1]"]),
-        ("make", ["--state", "{[1]}"], ["{[1]}"]),  # No value can be made of it.
     ],
 )
 def test_wrong_usage_with_own_models(folder, name, arguments, words):
@@ -301,26 +248,11 @@ def test_broken_promise(folder):
     assert_refused(outcome, 1, "'vault'", "action", "2.0", "reward_range=(0.0, 1.0)")
 
 
-@pytest.mark.parametrize(
-    ("kind", "runner"), [("ZeroDivisionError", run), ("ValueError", run), ("KeyError", run_process)]
-)
-def test_simulator_that_raises(folder, kind, runner):
-    # The message alone may say nothing ("'x'" for a KeyError), so the class is named as well.
-    if runner is run:
-        with pytest.raises(getattr(builtins, kind), match="own words"):
-            run("plan", f"{folder}:raising", *FAST, "--set", f"kind={kind}")
-        return
-    outcome = runner("plan", f"{folder}:raising", *FAST, "--set", f"kind={kind}")
-    assert outcome.code == 1
-    assert outcome.stdout == ""
-    assert kind in outcome.stderr
-    assert "own words" in outcome.stderr
-
-
-def test_factory_that_raises(folder):
+def test_what_the_users_own_code_raises_passes(folder):
+    with pytest.raises(ZeroDivisionError, match="own words"):
+        run("plan", f"{folder}:raising", *FAST)
     outcome = run_process("plan", f"{folder}:broken_factory", *FAST)
-    assert outcome.code == 1
-    assert outcome.stdout == ""
+    assert (outcome.code, outcome.stdout) == (1, "")
     assert "RuntimeError" in outcome.stderr and "no model today" in outcome.stderr
 
 
@@ -360,7 +292,6 @@ def test_module_that_cannot_be_imported(tmp_path, monkeypatch, source, words):
         ("pass budget= or time_limit=", "pass --budget or --time-limit"),
         ("it plans within a budget: plan(..., budget=n)", "it plans within a budget: --budget n"),
         ('goal="value" is for H steps', '--goal "value" is for H steps'),
-        ("horizon=5 with gamma=0.7, or 5.", "--horizon 5 with --gamma 0.7, or 5."),
         ("value_bounds=... (why)", "--option value_bounds=... (why)"),
         ("it takes epsilon=, merge=, width=", "it takes --epsilon, --merge, --option width="),
         ("for pacplan.plan, which chooses", "for --planner auto, which chooses"),
@@ -368,9 +299,7 @@ def test_module_that_cannot_be_imported(tmp_path, monkeypatch, source, words):
         # A planner, and what only looks like an argument.
         ("written for Bracket(epsilon=1.0, value_range=(0, 1))",) * 2,
         ("pass successors= to the model",) * 2,
-        ("--option merge=depth",) * 2,
         ("a state must offer the same, and the horizon must be known",) * 2,
-        ("a budget of 5 calls, a rule, a state, a goal or every one",) * 2,
     ],
 )
 def test_messages_name_options(python, command):

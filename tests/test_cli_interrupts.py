@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 
 import pytest
 
@@ -20,9 +19,8 @@ def interrupt(*arguments):
     return interrupted([COMMAND, *arguments], lambda: os.path.exists("started"))
 
 
-@pytest.mark.parametrize("extra", [(), ("--quiet",)], ids=["progress", "quiet"])
-def test_interrupt_prints_the_plan_so_far(folder, extra):
-    outcome = interrupt("plan", f"{folder}:slow", *ENDLESS, *extra)
+def test_interrupt_prints_the_plan_so_far(folder):
+    outcome = interrupt("plan", f"{folder}:slow", *ENDLESS)
     assert outcome.code == 130
     assert "Traceback" not in outcome.stderr
     assert "estimate" in outcome.stdout and outcome.stdout.startswith("Not certified: action 0, ")
@@ -31,26 +29,13 @@ def test_interrupt_prints_the_plan_so_far(folder, extra):
 
 def test_interrupt_before_the_search(folder):
     outcome = interrupt("plan", f"{folder}:slow_factory", *ENDLESS)
-    assert outcome.code == 130
-    assert outcome.stdout == ""
+    assert (outcome.code, outcome.stdout) == (130, "")
     assert "Traceback" not in outcome.stderr
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals between processes")
 def test_interrupt_during_the_last_call_of_a_plan(folder, tmp_path):
     command = ["plan", f"{folder}:pressing", "--planner", "uct", "--budget", "200", "--json"]
-    command += ["--gamma", "0.7"]
-    outcome = run_process(*command, cwd=tmp_path)
+    outcome = run_process(*command, "--gamma", "0.7", cwd=tmp_path)
     record = json.loads(outcome.stdout)
     assert (record["samples"], record["interrupted"]) == (200, True)
     assert outcome.code == 130
-
-
-def test_interrupted_comparison_shows_what_is_done(folder):
-    command = ["compare", f"{folder}:slow_third", "--planners", "uct,brue", "--budget", "50"]
-    outcome = interrupt(*command, "--runs", "9", "--gamma", "0.7")
-    assert outcome.code == 130
-    assert "2 problems, 50 calls each" in outcome.stdout
-    for name in ("uct", "brue"):
-        assert name in outcome.stdout
-    assert outcome.stderr.splitlines()[-1] == "pacplan: stopped after 2 of 9 problems"

@@ -1,7 +1,6 @@
 """The command on terminals and in pipes: lines that fit, and lines that are left alone."""
 
 import json
-import os
 import subprocess
 import sys
 from functools import cache
@@ -39,7 +38,7 @@ def table_of(text):
     return lines[start : lines.index("", start)]
 
 
-@pytest.mark.parametrize("columns", [40, 80, 140])
+@pytest.mark.parametrize("columns", [40, 140])
 @pytest.mark.parametrize(
     ("command", "code", "verdict"),
     [(CERTIFIED, 0, "Certified: action "), (NOT_CERTIFIED, 3, "Not certified: action ")],
@@ -54,21 +53,9 @@ def test_lines_fit_the_terminal(columns, command, code, verdict):
     assert all(len(line) < columns for line in lines if line not in table_of(plain(shown)))
     assert max(map(len, table_of(plain(shown)))) < max(columns, 60)
     assert any(len(line) > 0.7 * columns for line in lines), "the width is used"
-    cut = "episodes, "  # The seconds differ.
-    assert (
-        " ".join(plain(shown).replace("━", "").replace("·", "").split()).split(cut)[0]
-        == " ".join(piped(*command).replace("━", "").replace("·", "").split()).split(cut)[0]
-    )
-
-
-@pytest.mark.parametrize("command", [CERTIFIED, NOT_CERTIFIED], ids=["certified", "not certified"])
-def test_paragraphs_are_lines_in_a_pipe(command):
-    assert "\x1b" not in piped(*command)
-    lines = piped(*command).splitlines()
-    assert all(line == line.rstrip() for line in lines)
-    words = [line for line in lines if line and line not in table_of(piped(*command))]
-    assert all(line[0].isupper() for line in words), "each begins a sentence"
-    assert max(map(len, words)) > 100, "none is broken"
+    # In a pipe, no line is broken.
+    words = [line for line in piped(*command).splitlines() if line not in table_of(piped(*command))]
+    assert "\x1b" not in piped(*command) and max(map(len, words)) > 100
 
 
 def test_long_names_of_actions_give_way(folder):
@@ -81,37 +68,12 @@ def test_long_names_of_actions_give_way(folder):
     assert "x" * 90 in run_process(*command).stdout
 
 
-def test_bars_in_plain_letters_where_there_are_no_others():
-    done = subprocess.run(
-        [COMMAND, *CERTIFIED],
-        env=os.environ | {"PYTHONIOENCODING": "ascii"},
-        capture_output=True,
-        timeout=600,
-    )
-    assert done.returncode == 0
-    assert b"=====" in done.stdout and b"....." in done.stdout
-
-
 @pytest.mark.processes
 def test_a_reader_who_has_seen_enough():
     script = f"{COMMAND} {' '.join(CERTIFIED)} | head -c 1; exit ${{PIPESTATUS[0]}}"
-    for unbuffered in ("", "1"):
-        done = subprocess.run(
-            ["bash", "-c", script],
-            env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        assert done.returncode in (0, 1) and done.stdout == "C"
-        assert "Traceback" not in done.stderr and "Exception" not in done.stderr
-
-
-def test_help_fits_the_terminal():
-    code, shown = on_terminal(60, "plan", "--help")
-    assert code == 0
-    assert max(map(len, shown.splitlines())) < 60
-    assert " ".join(shown.split()) == " ".join(piped("plan", "--help").split())
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=600)
+    assert done.returncode in (0, 1) and done.stdout == "C"
+    assert "Traceback" not in done.stderr and "Exception" not in done.stderr
 
 
 def test_help_has_every_planner_and_problem():
@@ -122,7 +84,6 @@ def test_help_has_every_planner_and_problem():
         assert any(line.split() == [name, *words.split()] for line in lines)
     for command in ("compare", "reproduce", "sweep", "verify", "warm"):
         assert "Exit codes" in piped(command, "--help")
-    assert "(needs pacplan[viz])" in piped("compare", "--help")
 
 
 def test_version():

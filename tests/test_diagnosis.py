@@ -205,14 +205,6 @@ def test_where_states_recur_the_planner_is_advised_that_charts_them(problem):
     assert pacplan.Atlas(delta=0.1, **asked).plan(model, state, seed=0, budget=60_000).certified
 
 
-def test_of_a_table_that_it_can_be_solved_comes_first():
-    plan, advice = followed("shop's table", 5_000)
-    assert next(iter(advice.items())) == ("planner", "value-iteration")
-    model, state, asked = question("shop's table")
-    assert not plan.certified
-    assert pacplan.plan(model, state, delta=0.1, seed=0, budget=5_000, **asked).certified
-
-
 def test_rewards_that_are_expected_instead_of_drawn_save_calls():
     asked = {"horizon": 3, "epsilon": 5}
     drawn, advice = followed("shop", 30_000, **asked)
@@ -221,24 +213,6 @@ def test_rewards_that_are_expected_instead_of_drawn_save_calls():
     assert "return the expected reward of a step" in str(drawn.diagnosis)
     expected, _ = followed("counted shop", 30_000, rewards="deterministic", **asked)
     assert expected.certified
-
-
-def test_rewards_that_do_not_vary_save_calls_if_that_is_declared():
-    # Nothing is in reach, and a reward that was seen is not hoped to be more.
-    unsure, advice = followed("gates", 6000, horizon=3)
-    assert not unsure.certified
-    told, _ = followed("gates", 6000, horizon=3, rewards=advice["rewards"])
-    assert told.certified
-
-
-def test_what_was_seen_to_have_one_successor_may_be_declared():
-    unsure, advice = followed("gates", 20_000, horizon=4)
-    assert not unsure.certified and advice["transitions"] == "deterministic"
-    one, _ = followed("gates", 20_000, horizon=4, transitions="deterministic")
-    assert one.certified
-    _, advice = followed("gates", 2_000, horizon=4, transitions="deterministic")
-    # Then little is missing for an answer that is certain.
-    assert advice["planner"] == "opd"
 
 
 def test_what_an_episode_can_earn_is_asked_for():

@@ -1,6 +1,5 @@
 """Every Python block of README and documentation runs, and prints what the page shows after it."""
 
-import json
 import os
 import re
 import subprocess
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import pacplan
-from command_line import run as run_command
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -83,11 +81,6 @@ def test_readme_shows_the_plan_that_it_prints(capsys):
     assert untimed(str(names["plan"])).split() == untimed(shown).split()
 
 
-def test_outputs_are_shown_and_compared():
-    pages = ("index", "guarantees", "glossary", "not_certified")
-    assert all(any(shown for _, shown in steps(ROOT / "docs" / f"{page}.md")) for page in pages)
-
-
 def test_a_type_checker_accepts_the_first_example(tmp_path):
     """As a user has it: no settings, and the types of all that is installed."""
     pytest.importorskip("mypy")
@@ -102,21 +95,6 @@ def test_a_type_checker_accepts_the_first_example(tmp_path):
         text=True,
     )
     assert checked.returncode == 0, checked.stdout + checked.stderr
-
-
-def test_readme_begins_with_the_two_commands():
-    commands = blocks(ROOT / "README.md", "sh")[0].splitlines()
-    assert commands[0].startswith("python3 dev.py pacplan plan garnet")
-    assert commands[1] == "python3 dev.py test"
-    assert commands[1] in (ROOT / ".ci" / "run").read_text("utf-8")
-
-
-def test_the_caption_of_the_picture_says_what_the_command_does():
-    first = blocks(ROOT / "README.md", "sh")[0].splitlines()[0]
-    done = run_command(*first.removeprefix("python3 dev.py pacplan ").split(), "--seed", "0", "--json")
-    said = re.search(r"`--seed 0` this takes ([\d,]+) calls", (ROOT / "README.md").read_text("utf-8"))
-    assert said is not None
-    assert int(said[1].replace(",", "")) == json.loads(done.output)["samples"]
 
 
 def test_the_file_of_a_page_is_an_example():

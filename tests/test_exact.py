@@ -153,33 +153,6 @@ def test_finite_horizon_with_all_features_of_models(options):
         assert found == pytest.approx(tables.best_values(0.8, 3), rel=1e-12, abs=1e-15)
 
 
-def test_finite_horizon_worked_by_hand():
-    # State 0: action 0 pays 0.2 and stays; action 1 pays 0 and goes to state 1 or to the end, with
-    # equal chances, where entering the end pays 1. State 1 pays 0.5 and stays.
-    p = np.zeros((3, 2, 3))
-    r = np.zeros((3, 2, 3))
-    p[0, 0, 0], r[0, 0, 0] = 1.0, 0.2
-    p[0, 1, 1], p[0, 1, 2], r[0, 1, 2] = 0.5, 0.5, 1.0
-    p[1, :, 1], r[1, :, 1] = 1.0, 0.5
-    p[2, :, 0], r[2, :, 0] = 1.0, 1.0  # Never used: state 2 is terminal.
-    found = finite_horizon(TabularMDP(p, r, terminal=[2]), gamma=0.5, horizon=2)
-    # Last step: 0.2; 0.5 * 1; 0.5. First: 0.2 + 0.5 * 0.5; 0.5 + 0.5 * 0.5 * 0.5; 0.5 + 0.5 * 0.5.
-    assert found[1] == pytest.approx(np.array([[0.2, 0.5], [0.5, 0.5], [0.0, 0.0]]), abs=1e-15)
-    assert found[0] == pytest.approx(np.array([[0.45, 0.625], [0.75, 0.75], [0.0, 0.0]]), abs=1e-15)
-
-
-def test_actions_that_are_not_offered_are_minus_infinity_and_never_used():
-    # The action masked in state 1 would pay most, and its row is no distribution.
-    p = np.full((2, 2, 2), 0.5)
-    p[1, 1] = 0.0
-    r = np.array([[0.1, 0.2], [0.3, 1.0]])
-    model = TabularMDP(p, r, available=[[True, True], [True, False]])
-    found = finite_horizon(model, gamma=1.0, horizon=2)
-    assert (found[:, 1, 1] == -np.inf).all()
-    assert found[0, 0] == pytest.approx([0.1 + 0.25, 0.2 + 0.25])
-    assert discounted(model, gamma=0.5)[1, 1] == -np.inf
-
-
 # ------------------------------------------------------------------------------------- Discounted
 
 
@@ -235,35 +208,7 @@ def test_discounted_is_within_the_tolerance(tolerance):
         assert np.abs(found - best).max() <= tolerance * (1 + 1e-9)
 
 
-def test_discounted_ends_when_the_tolerance_is_below_the_rounding():
-    model = garnet(10, 3, 2, seed=7)
-    rewards, p = model.dense()
-    expected = linear_program(rewards, p, 0.99, np.ones(rewards.shape, bool))
-    assert discounted(model, gamma=0.99, tolerance=0.0) == pytest.approx(expected, rel=1e-11)
-
-
 # -------------------------------------------------------------------------------------------- Gaps
-
-
-def test_gaps_are_the_distances_to_the_best_action():
-    for seed, options in enumerate([{}, {"terminal": (1,)}, {"steps": 2}, {"by_successor": True}]):
-        tables = random_tables(seed + 30, actions=3, states=2, **options)
-        q = tables.best_values(0.9, 2)
-        expected = np.array(
-            [[[max(row) - value for value in row] for row in step] for step in q.tolist()]
-        )
-        found = gaps(tables.model(), gamma=0.9, horizon=2)
-        assert found == pytest.approx(expected, rel=1e-9, abs=1e-14)
-        assert (found >= 0).all()
-        assert (found.min(-1) == 0).all()
-
-
-def test_gaps_of_actions_that_are_not_offered_are_infinite():
-    model = random_tables(40, masked=True, actions=3).model()
-    found = gaps(model, gamma=0.9, horizon=2)
-    offered = np.array([[a in model.actions(s) for a in range(3)] for s in range(3)])
-    assert np.isinf(found[:, ~offered]).all()
-    assert np.isfinite(found[:, offered]).all()
 
 
 # --------------------------------------------------------------------------------- Bad arguments
@@ -291,13 +236,6 @@ def test_wrong_arguments_are_refused(change, kind):
         given = ({"gamma": 0.5} if solve is discounted else {"gamma": 0.5, "horizon": 2}) | change
         with pytest.raises(kind, match=next(iter(change))):
             solve(garnet(5, 2, 2), **given)
-
-
-def test_horizon_beyond_the_steps_of_a_model_raises():
-    model = random_tables(50, steps=3).model()
-    for function in (finite_horizon, gaps):
-        with pytest.raises(ValueError, match="3 steps"):
-            function(model, gamma=0.5, horizon=4)
 
 
 def test_discounted_needs_a_discount_and_a_stationary_model():

@@ -1,6 +1,5 @@
 """Planners outside the package: stable names, registration, room, and checks that find faults."""
 
-import threading
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -40,10 +39,6 @@ class Greedy(pacplan.UCT):
         )
 
 
-class Modest(Greedy):
-    pairs_a_step = 3
-
-
 # Every step leads to a new state, so that every step adds pairs.
 def new_state(state, action, rng):
     return rng.integers(2**40).item(), 0.5, False
@@ -63,12 +58,6 @@ def test_more_pairs_than_were_said_are_refused():
         Greedy(gamma=0.7).plan(ENDLESS, 0, seed=0, budget=50_000)
 
 
-def test_as_many_pairs_as_were_said_are_fine():
-    plan = Modest(gamma=0.7).plan(ENDLESS, 0, seed=0, budget=5000)
-    assert plan.samples == 5000
-    assert len(plan.tree.pairs) > 4096, "it has outgrown its first room"
-
-
 @pytest.fixture
 def known(monkeypatch):
     """The planners that are known, which are the same again afterwards."""
@@ -83,7 +72,7 @@ def test_registration(known):
     assert known["greedy"] is Greedy
     pacplan.register(Greedy)
     with pytest.raises(ValueError, match=r"'greedy' is taken by test_extending\.Greedy"):
-        pacplan.register(Modest)
+        pacplan.register(type("Modest", (Greedy,), {}))
     again = type("Greedy", (pacplan.UCT,), {"name": "greedy", "__module__": Greedy.__module__})
     pacplan.register(again)
     assert known["greedy"] is again
@@ -93,12 +82,6 @@ def test_registration(known):
 def test_what_is_no_planner_is_not_registered(wrong):
     with pytest.raises(TypeError, match=r"pacplan\.extending\.Planner"):
         pacplan.register(wrong)
-
-
-@pytest.mark.parametrize("name", [None, "", 3, "two words", "module:name", "a,b"])
-def test_what_has_no_name_is_not_registered(name):
-    with pytest.raises(TypeError, match="needs a name"):
-        pacplan.register(type("Mine", (pacplan.UCT,), {"name": name}))
 
 
 OWN = """
@@ -147,25 +130,6 @@ class Miscounts(pacplan.UCT):
         return replace(plan, samples=plan.samples - 1)
 
 
-class Overspends(pacplan.UCT):
-    def start(self, query, session):
-        search = super().start(query, session)
-        advance = search.advance
-        search.advance = lambda episodes, calls: advance(episodes, calls + 1)
-        return search
-
-
-class Locked(pacplan.UCT):
-    def __init__(self, **settings):
-        super().__init__(**settings)
-        self.lock = threading.Lock()
-
-
-class Nameless(pacplan.UCT):
-    def __repr__(self):
-        return "<a planner>"
-
-
 class Boasts(pacplan.UCT):
     def finish(self, *args):
         plan = super().finish(*args)
@@ -207,9 +171,6 @@ class Particular(pacplan.UCT):
     [
         (Learns, ["settings", "same seed"]),
         (Miscounts, ["budget", "callback"]),
-        (Overspends, ["budget"]),
-        (Locked, ["settings"]),
-        (Nameless, ["settings"]),
         (Boasts, ["bounds"]),
         (Unlucky, ["other seeds"]),
         (Fickle, ["same seed"]),
@@ -223,11 +184,6 @@ def test_what_is_wrong_with_a_planner_is_found(planner, checks):
     for check in checks:
         assert f"- {check}: " in str(caught.value)
     assert "- ends: " not in str(caught.value)
-
-
-def test_how_plans_differ_is_said():
-    with pytest.raises(ConformanceError, match=r"a different plan.* \(.*horizon 2 instead of 5"):
-        check_planner(Particular(gamma=0.7, horizon=5), only=["python model"])
 
 
 def test_wrong_arguments_of_check_planner():

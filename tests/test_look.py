@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import pacplan
-from conftest import random_small
 from pacplan.engine.interrupts import Interrupt
-from pacplan.look import MOST_CALLS, Look, look
+from pacplan.look import MOST_CALLS, look
 from pacplan.models.protocol import BrokenPromiseError
 
 
@@ -39,17 +38,6 @@ def count(state, action, rng):
 # What is seen -----------------------------------------------------------------------------------------
 
 
-def test_a_table():
-    seen = look(random_small(np.random.default_rng(1)), 0, 8, seed())
-    assert seen.calls == 2 * 12 + 8 * 8 == 88
-    # Pairs of 4 states and 2 actions; each has two successors and rewards of 0 and 1.
-    assert seen.again >= seen.calls - 8
-    assert seen.recurred >= 0.8 * seen.again
-    assert 0 < seen.varied < seen.again
-    assert seen.reached == 64 and 1 < seen.states <= 4
-    assert seen.successors_recur and seen.states_recur
-
-
 @pytest.mark.parametrize("step", [walk, jitted_walk], ids=["python", "jitted"])
 def test_a_simulator(step):
     seen = look(pacplan.Simulator(step, actions=2), 5, 8, seed())
@@ -69,23 +57,6 @@ def test_continuous_noise():
     assert seen.recurred == 0
     assert seen.states == seen.reached == 64
     assert not (seen.successors_recur or seen.states_recur)
-
-
-def test_nothing_random_and_only_rewards():
-    seen = look(pacplan.Simulator(count, actions=2), 0, 8, seed())
-    assert seen.varied == 0 and seen.recurred == seen.again > 0
-    assert 1 < seen.states <= 9 and seen.states_recur
-    model = pacplan.Simulator(lambda s, a, rng: (s, rng.random(), False), actions=1)
-    seen = look(model, 0, 8, seed())
-    assert seen.varied == seen.recurred == seen.again == seen.calls - 1
-
-
-def test_what_recurs():
-    assert Look(0, 0, 0, 0, 0, 0).successors_recur
-    assert not Look(50, 40, 2, 40, 0, 0).successors_recur
-    assert Look(50, 40, 3, 40, 0, 0).successors_recur
-    for states, half in ((10, True), (11, False)):
-        assert Look(50, 40, 3, 40, 20, states).states_recur == half
 
 
 # What it costs ----------------------------------------------------------------------------------------

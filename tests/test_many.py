@@ -2,9 +2,7 @@
 
 import contextlib
 import threading
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import count, islice
-from multiprocessing import get_context
 
 import numba
 import numpy as np
@@ -87,18 +85,6 @@ def test_processes_find_the_same_plans():
 
 
 @pytest.mark.processes
-@pytest.mark.usefixtures("nothing_left")
-def test_executors_of_the_user_find_the_same_plans():
-    expected = one_by_one(BRACKET, MODEL, STATES, 5, budget=500)
-    with ThreadPoolExecutor(3) as threads, ProcessPoolExecutor(2, get_context("spawn")) as processes:
-        for executor in (threads, processes):
-            plans = BRACKET.plan_many(MODEL, STATES, seeds=5, executor=executor, budget=500)
-            assert [content(plan) for plan in plans] == expected
-        # They are still the user's.
-        assert threads.submit(len, "abc").result() == processes.submit(len, "abc").result() == 3
-
-
-@pytest.mark.processes
 def test_a_dask_client_finds_the_same_plans():
     distributed = pytest.importorskip("distributed")
     expected = one_by_one(BRACKET, MODEL, STATES, 5, budget=500)
@@ -123,19 +109,6 @@ def test_every_planner_has_it(name):
     expected = one_by_one(planner, model, states, 3, budget=300)
     plans = planner.plan_many(model, states, seeds=3, workers=2, budget=300)
     assert [content(plan) for plan in plans] == expected
-
-
-def test_one_call_chooses_a_planner_for_each_state():
-    settings = {"epsilon": "20%", "delta": 0.1, "gamma": 0.7, "sample": True}
-    for model in (TABLE, MODEL):
-        plans = pacplan.plan_many(model, STATES[:3], seeds=2, workers=2, **settings)
-        expected = [
-            content(pacplan.plan(model, state, seed=child(2, i), **settings))
-            for i, state in enumerate(STATES[:3])
-        ]
-        found = [content(plan) for plan in plans]
-        assert found == expected
-        assert all("Planned by" in record["guarantee"] for record, _, _ in found)
 
 
 def test_seeds():
@@ -212,33 +185,6 @@ def test_an_error_is_its_own_state_s_alone(workers):
         assert "deciding.py" in str(odd)
 
 
-def test_an_error_is_raised_in_its_turn_and_the_next_goes_on():
-    plans = UCT.plan_many(TABLE, [0, 99, 1], seeds=0, workers=2, budget=50)
-    assert content(next(plans)) == one_by_one(UCT, TABLE, [0], 0, budget=50)[0]
-    with pytest.raises(ValueError, match="99"):
-        next(plans)
-    (last,) = plans
-    assert content(last) == one_by_one(UCT, TABLE, [0, 0, 1], 0, budget=50)[2]
-
-
-@pytest.mark.usefixtures("nothing_left")
-@pytest.mark.parametrize("workers", [1, 2])
-def test_what_the_states_raise_comes_after_the_plans_before(workers):
-    def states():
-        yield from range(6)
-        raise ZeroDivisionError("no more states")
-
-    plans = UCT.plan_many(TABLE, states(), seeds=0, workers=workers, budget=50)
-    found = [content(next(plans)) for _ in range(6)]
-    assert found == one_by_one(UCT, TABLE, range(6), 0, budget=50)
-    with pytest.raises(ZeroDivisionError, match="no more states"):
-        next(plans)
-    plans = UCT.plan_many(TABLE, iter([1, 2, 3]), seeds=[0, 1], workers=workers, budget=50)
-    assert [next(plans).origin.seed for _ in range(2)] == [0, 1]
-    with pytest.raises(ValueError, match="shorter"):
-        next(plans)
-
-
 @pytest.mark.processes
 @pytest.mark.usefixtures("nothing_left")
 @pytest.mark.parametrize("states", [[102, 1], [1, 2, 3, 102, *range(100)]])
@@ -280,20 +226,6 @@ def test_delta_is_shared_among_all():
 def test_what_is_wrong_is_said_at_once(states, arguments, error, message):
     with pytest.raises(error, match=message):
         BRACKET.plan_many(TABLE, states, **arguments)
-
-
-def test_more_refusals():
-    with pytest.raises(ValueError, match="has none"):
-        UCT.plan_many(TABLE, [0], spread="union", budget=50)
-    with pytest.raises(ValueError, match="epsilon"):
-        pacplan.plan_many(TABLE, [0], epsilon="much", delta=0.1, gamma=0.7)
-    with pytest.raises(TypeError, match="no colour"):
-        pacplan.plan_many(TABLE, [0], epsilon=1.0, delta=0.1, gamma=0.7, colour="red")
-    lock = threading.Lock()
-    local = pacplan.Simulator(lambda s, a, rng: (s, float(lock.locked()), False), actions=2)
-    with pytest.raises(TypeError, match="Create locks, connections and open files in your function"):
-        next(UCT.plan_many(local, [0, 1], workers=2, budget=50))
-    assert next(UCT.plan_many(local, [0], workers=1, budget=50)).samples == 50
 
 
 def test_progress(capsys):

@@ -220,18 +220,6 @@ def test_the_answer_is_right():
     assert plan.certified and q.max() - q[plan.action] <= 0.3
 
 
-def test_the_same_seed_gives_the_same_plan():
-    model = simulator(few_states)
-    asked = ASKED | {"horizon": 4}
-    one, same, other = (pacplan.plan(model, 3, seed=seed, **asked) for seed in (1, 1, 2))
-    assert one.samples == same.samples and one.guarantee == same.guarantee
-    np.testing.assert_array_equal(one.values, same.values)
-    assert not np.array_equal(one.values, other.values)
-    sequence = np.random.SeedSequence(1)
-    assert pacplan.plan(model, 3, seed=sequence, **asked).guarantee == one.guarantee
-    assert sequence.n_children_spawned == 0
-
-
 # Limits -----------------------------------------------------------------------------------------------
 
 
@@ -310,11 +298,6 @@ def test_what_is_wrong_is_said_before_the_first_call(wrong, words):
         pacplan.plan(simulator(step), **asked)
 
 
-def test_no_model():
-    with pytest.raises(TypeError, match="model"):
-        pacplan.plan("model", 0, **ASKED)
-
-
 @pytest.mark.parametrize("settings", [{}, {"rewards": "deterministic"}])
 def test_what_is_declared_wrongly(settings):
     """The look calls pairs again, which the search may never do."""
@@ -359,16 +342,6 @@ def test_ctrl_c_during_the_look_returns_what_is_known(when, fresh):
     assert len(calls) == 5
 
 
-def test_ctrl_c_during_the_search(fresh):
-    model, calls = pressing(60)
-    plan = pacplan.plan(model, 3, seed=0, **ASKED | {"epsilon": 0.01})
-    assert len(calls) == 60 and plan.samples == 60 - 40
-    assert plan.interrupted and plan.stopped_by == "interrupt"
-    assert not pacplan.plan(simulator(few_states), 3, seed=0, **ASKED).interrupted
-    model, calls = pressing(30, 31)
-    assert pacplan.plan(model, 3, seed=0, **ASKED).interrupted and len(calls) == 30
-
-
 def test_ctrl_c_may_raise(fresh):
     for when in (1, 20, 60):
         model, calls = pressing(when)
@@ -407,11 +380,6 @@ def test_per_cent_of_the_range_of_values(settings, promises, epsilon):
     assert f"epsilon=5% of the range of values is {plan.epsilon:g}.)" in plan.guarantee
 
 
-def test_a_time_limit_is_told_as_it_was_given():
-    plan = pacplan.plan(simulator(few_states), 3, seed=0, time_limit=60, **ASKED)
-    assert plan.origin.time_limit == 60.0 and "time_limit=60.0" in plan.origin.code(plan.planner)
-
-
 def test_per_cent_is_for_plan_alone():
     plan = pacplan.plan(simulator(few_states), 3, seed=0, **ASKED | {"epsilon": "20%"})
     same = pacplan.plan(simulator(few_states), 3, seed=0, **ASKED | {"epsilon": 0.2 * 1.7})
@@ -422,16 +390,3 @@ def test_per_cent_is_for_plan_alone():
 
 
 # Planners by name -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("cls", [pacplan.Bracket, pacplan.MDPGapE])
-@pytest.mark.parametrize("goal", ["action", "value"])
-def test_the_certificate_names_the_action_as_the_user_does(cls, goal):
-    def step(state, action, rng):
-        return state, float(action == "Right"), True
-
-    model = pacplan.Simulator(step, actions=["Left", "Right"], successors=1)
-    planner = cls(epsilon=0.4, delta=0.1, gamma=0.7, horizon=1, goal=goal)
-    plan = planner.plan(model, 0, seed=0)
-    assert plan.action == "Right"
-    assert "'Right'" in plan.guarantee

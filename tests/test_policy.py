@@ -147,12 +147,6 @@ def test_before_anything_is_proven_there_is_none():
     assert pacplan.UCT(gamma=0.8, horizon=3).plan(clinic(), (1, 1), seed=0, budget=50).policy is None
 
 
-def test_a_plan_that_is_stopped_has_that_of_its_gap():
-    plan = planned(epsilon=0.01, goal="value", budget=60_000)
-    assert plan.stopped_by == "budget" and plan.policy[2, 2] == plan.action
-    assert plan.policy.value <= worth(lambda state, h: plan.policy[state])[0][2, 2]
-
-
 @pytest.mark.usefixtures("reference")
 def test_what_bounds_on_optimal_values_leave_open_is_said():
     bounds = (lambda state, h: -15.0), (lambda state, h: 0.0)
@@ -170,22 +164,3 @@ def test_it_goes_where_plans_go():
     assert told["actions"] == [[plan.policy[state] for state in plan.policy.states]]
     assert told["upper"] == [[plan.policy.upper[state] for state in plan.policy.states]]
     assert (told["lower"] is None) == (plan.policy.lower is None)
-
-
-def test_many_plans_need_not_keep_theirs():
-    planner = pacplan.Atlas(**SETTINGS)
-    kept, left = (
-        next(iter(planner.plan_many(clinic(), [(2, 2)], seeds=0, trees=trees))).policy
-        for trees in (True, False)
-    )
-    assert len(kept) == len(STATES) and left is None
-    agent = pacplan.Agent(planner, clinic(), seed=0)
-    agent.act((2, 2))
-    assert agent.history[0].plan.policy is None
-
-
-def test_states_that_are_numbers():
-    river = pacplan.envs.riverswim()
-    plan = pacplan.Atlas(epsilon=1.0, delta=1e-8, gamma=0.9).plan(river, 1, seed=0)
-    assert plan.policy[1] == plan.action and set(plan.policy) == set(range(6))
-    assert "horizon" not in plan.sentences[-1] and "episodes" not in plan.effort

@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 import pacplan
-from command_line import run
 from conftest import random_small
 from every_planner import make, problem
 
@@ -80,15 +79,6 @@ def test_the_best_guess_and_the_best_guaranteed_action_are_both_told(tmp_path):
         assert "Settings: gamma 0.7, horizon 5, epsilon 0.5, delta 0.1." in text
 
 
-def test_nothing_is_said_of_bounds_that_are_not_proven():
-    unproven = make("mdp-gape", epsilon=1.0, thresholds="paper").plan(problem("mdp-gape"), 0, seed=0)
-    guess = make("uct").plan(problem("uct"), 0, seed=0, budget=100)
-    for plan in (unproven, guess):
-        assert plan.gaps is plan.ruled_out is plan.safest is None
-        assert "Ruled out" not in str(plan)
-        assert plan.to_dict()["safest"] is None
-
-
 def test_a_gap_beyond_the_spread_of_the_estimates_is_the_first_thing_said(tmp_path):
     plan = make("bracket", epsilon=1.0).plan(pacplan.envs.garnet(seed=0), 0, seed=0)
     spread = np.ptp(plan.values)
@@ -104,11 +94,6 @@ def test_a_gap_beyond_the_spread_of_the_estimates_is_the_first_thing_said(tmp_pa
         assert "was decided" not in str(replace(plan, gap=float(gap)))
     alone = pacplan.Simulator(lambda s, a, rng: (s, 0.5, False), actions=1)
     assert make("bracket").plan(alone, 0, seed=0, budget=50).warning == ""
-
-
-def test_the_command_says_it_in_its_third_line():
-    lines = run("plan", "garnet", "--seed", "0", "--epsilon", "1", "-q").stdout.splitlines()
-    assert lines[2].startswith("Nothing was decided: the gap of ") and lines[3] == ""
 
 
 def test_bounds_by_the_name_of_an_action():

@@ -1,6 +1,5 @@
 """Calls of one plan made side by side: the plan is that of one call at a time."""
 
-import json
 import os
 import subprocess
 import sys
@@ -18,7 +17,6 @@ import pytest
 
 import pacplan
 import side_by_side as models
-from conftest import interpreted
 from deciding import content
 from every_planner import NAMES, SAMPLING, make
 from interrupting import interrupted_script
@@ -29,7 +27,6 @@ BRACKET = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=0.7)
 GAPE = pacplan.MDPGapE(epsilon=1.5, delta=0.1, gamma=0.7)
 UCT = pacplan.UCT(gamma=0.7)
 NOISY = over(models.noisy_step, successors=None, initial=0.0)
-NAMED = pacplan.Simulator(models.named_step, actions=["a", "b", "c"], initial=("x", 0))
 GAME = over(models.game_step, successors=1, initial=(), two_player=True)
 ONE_AT_A_TIME = [name for name in NAMES if not pacplan.planners[name].parallel_calls]
 
@@ -64,47 +61,6 @@ def test_every_planner_finds_the_plan_of_one_call_at_a_time(name):
         plan = make(name).plan(model, seed=3, workers=6, executor=Shuffled(rng), budget=400)
         assert said(plan) == said(alone)
         assert plan.calls_made >= plan.samples
-
-
-GUIDANCE = {"policy": lambda state: "c", "value": lambda state, h: 0.5}
-
-
-@pytest.mark.usefixtures("rounds")
-@pytest.mark.parametrize(
-    ("model", "settings"),
-    [(NAMED, {}), (NAMED, GUIDANCE), (over(models.moving_step, stationary=False), {}), (NOISY, {})],
-)
-def test_states_and_actions_of_any_kind(model, settings):
-    planner = pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7, **settings)
-    alone = planner.plan(model, seed=1, workers=1, budget=300)
-    shuffled = Shuffled(np.random.default_rng(1))
-    assert said(planner.plan(model, seed=1, workers=4, executor=shuffled, budget=300)) == said(alone)
-
-
-INTERPRETED = """
-import json
-from concurrent.futures import ThreadPoolExecutor
-from test_side_by_side import MODEL, UCT
-import pacplan
-
-with ThreadPoolExecutor(3) as threads:
-    for planner in (UCT, pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7, horizon=3)):
-        plan = planner.plan(MODEL, seed=4, executor=threads, workers=3, budget=90)
-        print(json.dumps([plan.samples, plan.episodes, plan.values.tolist(), plan.calls.tolist()]))
-"""
-
-
-@pytest.mark.processes
-def test_interpreted_searches_are_put_back_as_compiled_ones(tmp_path):
-    printed = interpreted(INTERPRETED, tmp_path)
-    for planner, line in zip(
-        (UCT, pacplan.Bracket(epsilon=1.0, delta=0.1, gamma=0.7, horizon=3)),
-        printed.splitlines(),
-        strict=True,
-    ):
-        plan = planner.plan(MODEL, seed=4, workers=1, budget=90)
-        found = [plan.samples, plan.episodes, plan.values.tolist(), plan.calls.tolist()]
-        assert json.loads(line) == found
 
 
 @pytest.mark.processes
@@ -175,30 +131,6 @@ def test_one_call_chooses_the_planner():
         )
 
 
-def test_the_origin_says_how_to_make_the_plan_again():
-    with ThreadPoolExecutor(3) as threads:
-        plan = UCT.plan(MODEL, executor=threads, budget=50)
-    code = plan.origin.code(plan.planner).replace("model = ...", "")
-    assert code.endswith("budget=50, workers=1)")
-    names = {"model": MODEL}
-    exec(code, names)
-    assert said(names["plan"]) == said(plan)
-    assert "workers" not in UCT.plan(MODEL, budget=50).origin.code(plan.planner)
-
-
-def test_agents_have_their_calls_made():
-    def decisions(**crew):
-        agent = pacplan.Agent(UCT, MODEL, budget=60, reuse=True, seed=3, **crew)
-        for state in (0, 1, 2, 1):
-            agent.act(state)
-        return [(said(decision.plan), decision.reused_samples) for decision in agent.history]
-
-    with ThreadPoolExecutor(4) as threads:
-        assert decisions(executor=threads) == decisions(workers=1)
-    with pytest.raises(ValueError, match="compiled"):
-        pacplan.Agent(UCT, models.GARNET, budget=60, workers=2)
-
-
 @contextmanager
 def local_cluster(workers, **options):
     """A Dask cluster, as processes unless the options say otherwise, and its client."""
@@ -253,16 +185,6 @@ def test_a_dask_cluster_that_is_gone_ends_the_plan():
 
         with pytest.raises(RuntimeError, match="calls to the model were lost"):
             UCT.plan(MODEL, seed=1, executor=client, budget=20_000, callback=close)
-
-
-@pytest.mark.processes
-def test_a_dask_client_that_is_closed_is_named():
-    with local_cluster(1, processes=False) as (_, client):
-        with pytest.raises(RuntimeError, match="Dask client was closed"):
-            UCT.plan(MODEL, seed=1, executor=client, budget=20_000, callback=lambda _: client.close())
-        for ask in (UCT.plan, lambda *given, **crew: UCT.plan_many(given[0], [0], **crew)):
-            with pytest.raises(ValueError, match="Dask client, but it is closed; open a new one"):
-                ask(MODEL, executor=client)
 
 
 @pytest.mark.parametrize("workers", [1, 4])
@@ -392,20 +314,3 @@ def test_ctrl_c(rule, end, tmp_path):
 def test_refusals(planner, model, arguments, error, message):
     with pytest.raises(error, match=message):
         planner.plan(model, seed=0, budget=50, **arguments)
-
-
-def test_environments_are_refused():
-    gymnasium = pytest.importorskip("gymnasium")
-    env = gymnasium.make("CartPole-v1")
-    env.reset(seed=0)
-    model = pacplan.from_gymnasium(env, reward_range=(0, 1))
-    with pytest.raises(ValueError, match=r"need a pacplan\.Simulator"):
-        UCT.plan(model, workers=2, budget=50)
-    with pytest.raises(ValueError, match="compiled"):
-        pacplan.plan(models.GARNET, epsilon=1.0, delta=0.1, gamma=0.7, workers=2)
-
-
-def test_states_must_be_seen_through():
-    opaque = pacplan.Simulator(lambda s, a, rng: (s, 0.0, False), actions=2, initial=threading.Lock())
-    with pytest.raises(TypeError, match="whose content is visible"):
-        UCT.plan(opaque, workers=1, budget=50)

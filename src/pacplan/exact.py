@@ -40,15 +40,12 @@ def finite_horizon(model: Table, *, gamma: float, horizon: int) -> NDArray[np.fl
 
 
 def discounted(model: Table, *, gamma: float, tolerance: float = 1e-12) -> NDArray[np.float64]:
-    """Optimal action values of the infinite-horizon discounted problem, by value iteration.
+    """Optimal action values of the infinite-horizon discounted problem, (S, A), by value iteration.
 
     Args:
         model: a stationary model.
         gamma: discount, in [0, 1).
         tolerance: largest error of the result, up to rounding.
-
-    Returns:
-        Array of shape (S, A).
     """
     return _iterate(model, gamma, tolerance, lambda values: np.asarray(values.max(-1)))
 
@@ -56,7 +53,7 @@ def discounted(model: Table, *, gamma: float, tolerance: float = 1e-12) -> NDArr
 def entropy_regularised(
     model: Table, *, gamma: float, temperature: float, tolerance: float = 1e-12
 ) -> NDArray[np.float64]:
-    """Action values of the discounted problem with an entropy bonus, by soft value iteration.
+    """Action values of the discounted problem with an entropy bonus, (S, A), by soft value iteration.
 
         Q(s, a) = r(s, a) + gamma sum_s' p(s' | s, a) V(s')
         V(s) = lambda log sum_a exp(Q(s, a) / lambda)
@@ -68,9 +65,6 @@ def entropy_regularised(
         gamma: discount, in [0, 1).
         temperature: lambda, in the model's reward units.
         tolerance: largest error of the result, up to rounding.
-
-    Returns:
-        Array of shape (S, A); V is `temperature * logsumexp(Q / temperature)` of a row.
     """
     scale = checks.positive("temperature", temperature)
 

@@ -8,7 +8,7 @@ import importlib
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
-from inspect import Parameter, signature
+from inspect import signature
 from typing import Any
 
 from pacplan import envs
@@ -69,8 +69,7 @@ def check_discount(problem: str, planner: str, settings: Mapping[str, Any]) -> N
 def auto_for(problem: str, settings: Mapping[str, Any], model: Model) -> Auto:
     """`Auto` with these settings, and defaults for what else it needs in a model.
 
-    Functions among them can be given as text, module:name. The problems of pacplan show how planning by
-    sampling goes, so their tables are not looked up.
+    The problems of pacplan show how planning by sampling goes, so their tables are not looked up.
     """
     check_model(model)
     defaults = _DEFAULTS | {"sample": not problem_imports(problem)}
@@ -80,9 +79,13 @@ def auto_for(problem: str, settings: Mapping[str, Any], model: Model) -> Auto:
 
 
 def _with_functions(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: named(value) if _names_functions(key, value) else value for key, value in settings.items()
-    }
+    """The settings; functions can be given as text, module:name."""
+    return {key: named(text) if _foreign(key, text) else text for key, text in settings.items()}
+
+
+def _foreign(key: str, value: Any) -> bool:
+    """Whether a setting names a function of the user's."""
+    return key in _FUNCTIONS and isinstance(value, str) and value not in NAMED and ":" in value
 
 
 def _planner_class(name: str) -> type[Planner]:
@@ -97,11 +100,7 @@ def _planner_class(name: str) -> type[Planner]:
 
 def planner_imports(name: str, settings: Mapping[str, Any]) -> bool:
     """Whether a planner of this name with these settings needs a module of the user's."""
-    return ":" in name or any(_names_functions(key, value) for key, value in settings.items())
-
-
-def _names_functions(key: str, value: Any) -> bool:
-    return key in _FUNCTIONS and isinstance(value, str) and value not in NAMED and ":" in value
+    return ":" in name or any(_foreign(key, value) for key, value in settings.items())
 
 
 def has_rule(planner: Planner) -> bool:
@@ -137,8 +136,8 @@ def problem_maker(
     module, separator, attribute = name.partition(":")
     if module == "gym" and separator:
         gymnasium.check_name(attribute)
-        return partial(_made, partial(gymnasium.make, attribute), settings, True)
-    if separator:
+        found: Any = partial(gymnasium.make, attribute)
+    elif separator:
         found = named(name)
     elif name in envs.__all__:
         found = getattr(envs, name)
@@ -146,53 +145,36 @@ def problem_maker(
         known = ", ".join(envs.__all__)
         raise ValueError(f"unknown problem {name!r}; choose one of {known}, or your own module:name")
     # A class has the attributes of its instances, but is not one.
-    if isinstance(found, Model) and not isinstance(found, type):
-        if settings:
-            raise ValueError(
-                f"{name!r} is a model and not callable, so settings (--set) have nothing to set"
-            )
-        return partial(_as_it_is, found)
-    if not callable(found):
+    is_model = isinstance(found, Model) and not isinstance(found, type)
+    if is_model and settings:
+        raise ValueError(
+            f"{name!r} is a model and not callable, so settings (--set) have nothing to set"
+        )
+    if not (is_model or callable(found)):
         raise TypeError(
             f"{name!r} is {type(found).__name__} {found!r:.60}: neither a model nor a function that "
             f"makes one{instead(found)}"
         )
-    takes_seed = _check_arguments(name, found, settings, seeded)
+    takes_seed = False
+    if not is_model:
+        try:
+            takes = signature(found)
+            takes_seed = "seed" in takes.parameters
+            takes.bind(**({"seed": 0} if seeded and takes_seed else {}) | dict(settings))
+        except ValueError:
+            pass  # Functions of extension modules do not say what they take.
+        except TypeError as error:
+            raise ValueError(
+                f"cannot make a model by calling {name!r}: {error}; it takes {takes}{instead(found)}"
+            ) from None
     return partial(_made, found, settings, takes_seed)
 
 
 # At the top of the module, so that makers of problems can be sent to other processes.
-def _made(
-    function: Callable[..., Any], settings: Mapping[str, Any], takes_seed: bool, seed: int | None
-) -> Any:
-    return function(**_with_seed(seed if takes_seed else None, settings))
-
-
-def _as_it_is(model: Model, seed: int | None) -> Model:
-    return model
-
-
-def _check_arguments(
-    name: str, function: Callable[..., Any], settings: Mapping[str, Any], seeded: bool
-) -> bool:
-    """Raise ValueError unless a function takes these settings; returns whether it takes a seed."""
-    try:
-        takes = signature(function)
-    except ValueError:
-        return False  # Functions of extension modules do not say what they take.
-    seed = takes.parameters.get("seed")
-    takes_seed = seed is not None and seed.kind is not Parameter.POSITIONAL_ONLY
-    try:
-        takes.bind(**_with_seed(0 if seeded and takes_seed else None, settings))
-    except TypeError as error:
-        raise ValueError(
-            f"cannot make a model by calling {name!r}: {error}; it takes {takes}{instead(function)}"
-        ) from None
-    return takes_seed
-
-
-def _with_seed(seed: int | None, settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {**({} if seed is None else {"seed": seed}), **settings}
+def _made(found: Any, settings: Mapping[str, Any], takes_seed: bool, seed: int | None) -> Any:
+    if isinstance(found, Model) and not isinstance(found, type):
+        return found
+    return found(**({"seed": seed} if takes_seed and seed is not None else {}) | dict(settings))
 
 
 def named(name: str) -> Any:

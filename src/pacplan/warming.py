@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import as_completed
 from inspect import signature
-from typing import Any, get_args
+from typing import Any
 
 from pacplan.agent import Agent
 from pacplan.algorithms import planners
@@ -17,16 +17,16 @@ from pacplan.registry import planner_of
 
 # Calls of a plan: enough for the arrays of a search to grow, which has kernels of its own.
 _CALLS = 3000
+# Settings with which a plan is small; and others where it would take long, or be refused.
 _USUAL = {"epsilon": 0.0, "delta": 0.1, "gamma": 0.7, "horizon": 4}
-# Other settings where a plan with the usual ones takes long, or is refused.
-_SHORT = {"epsilon": 0.5, "gamma": 0.3, "horizon": None}
+_SHORT = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.3}
 _INSTEAD: dict[str, dict[str, Any]] = {
-    "sparse-sampling": {"gamma": 0.5, "horizon": 2, "width": 2, "epsilon": None, "delta": None},
-    "opd": {"rewards": "deterministic"},
+    "sparse-sampling": {"gamma": 0.5, "horizon": 2, "width": 2},
+    "opd": _USUAL | {"rewards": "deterministic"},
     "stop": _SHORT,
     "trailblazer": _SHORT,
     "smooth-cruiser": _SHORT,
-    "atlas": {"epsilon": 0.5, "horizon": None},
+    "atlas": {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7},
 }
 
 
@@ -63,11 +63,9 @@ def _compiled(names: list[str], workers: int) -> Iterator[list[Compilation]]:
 def compile_kernels(name: str) -> list[Compilation]:
     """Make small plans with a planner, in this process; returns the kernels that were compiled."""
     before, settings = len(compilations), _settings(name)
-    annotation = signature(planners[name]).parameters.get("merge") if name in planners else None
-    merges = () if annotation is None else get_args(annotation.annotation)
     model: Any = game_tree([[0.2, 0.8], [0.4, 0.6]])
     with waiting():
-        for merge in [{"merge": merge} for merge in merges if merge != "stationary"] or [{}]:
+        for merge in [{"merge": "tree"}, {"merge": "depth"}] if name in ("mdp-gape", "opd") else [{}]:
             planner = planner_of(name, settings | merge)
             if not planner.two_player:
                 model = garnet(15, 2, 1 if name == "opd" else 2)
@@ -82,5 +80,5 @@ def compile_kernels(name: str) -> list[Compilation]:
 def _settings(name: str) -> dict[str, Any]:
     """Settings with which a plan is small."""
     takes = signature(planners[name]).parameters if name in planners else {}
-    settings = {key: value for key, value in _USUAL.items() if key in takes} | _INSTEAD.get(name, {})
-    return {key: value for key, value in settings.items() if value is not None}
+    usual = {key: value for key, value in _USUAL.items() if key in takes}
+    return _INSTEAD.get(name, usual)

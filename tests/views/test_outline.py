@@ -2,7 +2,6 @@
 
 import pytest
 
-import pacplan
 from every_planner import make, problem
 from pacplan.views.explorer import outline
 from trees import WITH_TREE
@@ -33,16 +32,3 @@ def test_the_most_visited_boxes_are_shown(name):
         boxes, total = outline(tree, most)
         assert sorted((box.visits for box in boxes), reverse=True) == visited[:most]
         assert total == len(visited)
-
-
-def test_a_large_tree_is_cut_to_a_page(tmp_path):
-    model = pacplan.envs.garnet(states=1000, actions=10, successors=10, seed=0)
-    planner = pacplan.UCT(gamma=0.7, horizon=12, exploration=2**0.5)
-    plan = planner.plan(model, 0, seed=0, budget=700_000)
-    assert len(plan.tree) + len(plan.tree.pairs) > 1_000_000
-    page = plan.to_html(tmp_path / "plan.html")
-    assert page.stat().st_size < 1_500_000
-    boxes, total = outline(plan.tree, 4000)
-    text = page.read_text("utf-8")
-    assert f"4,000 of {total:,} states and actions" in text
-    assert f"down to {boxes[-1].visits:,} visits" in text

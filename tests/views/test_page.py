@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from browser import Page, browser  # noqa: F401  (a fixture)
 from command_line import run
 from every_planner import NAMES, make, problem
 from pacplan.core.words import at_least, at_most
-from pacplan.views.evidence import Intervals, Scale
+from pacplan.views.evidence import Intervals
 from pacplan.views.explorer import explorer
 from pacplan.views.reasons import reasons
 from trees import Recorder
@@ -79,24 +78,6 @@ def test_every_planner_has_a_page(name, tmp_path):
     assert "http" not in text.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
 
 
-@pytest.mark.parametrize("name", ["mdp-gape", "bracket", "canopy", "ugape-mcts", "opd"])
-def test_the_curve_ends_where_the_plan_stands(name):
-    plan = make(name).plan(problem(name), 0, seed=1, budget=2000)
-    curve = plan.curve
-    assert len(curve.samples) > 3 and (np.diff(curve.samples) > 0).all()
-    assert curve.samples[-1] == plan.samples
-    assert np.array_equal(curve.lower[-1], plan.lower)
-    assert np.array_equal(curve.upper[-1], plan.upper)
-    assert curve.lower.shape == curve.upper.shape == (len(curve.samples), len(plan.actions))
-    # It is what a callback would have seen.
-    seen = []
-    make(name).plan(problem(name), 0, seed=1, budget=2000, callback=seen.append)
-    lower = {snapshot.samples: snapshot.lower.tolist() for snapshot in seen}
-    shared = [i for i, calls in enumerate(curve.samples.tolist()) if calls in lower]
-    assert len(shared) >= 2
-    assert all(lower[int(curve.samples[i])] == curve.lower[i].tolist() for i in shared)
-
-
 def test_the_gap_is_the_sum_of_its_parts():
     joint = make("bracket", epsilon=0.5).plan(problem("bracket"), 0, seed=0)
     for plan in (
@@ -110,8 +91,8 @@ def test_the_gap_is_the_sum_of_its_parts():
         assert sum(amount for _, amount in found.parts) == pytest.approx(plan.gap)
         assert ("Nothing, if the bounds hold" in found.change) == (plan.gap <= 0)
     # Bracket's gap may be less than the distance of bounds, and then that is said.
-    assert len(reasons(joint).parts) == 4 and "together" in reasons(joint).change
-    assert len(found.parts) == 3 and "together" not in found.change
+    assert len(reasons(joint).parts) == 4
+    assert len(found.parts) == 3
     guess = reasons(make("uct").plan(problem("uct"), 0, seed=0, budget=400))
     assert "no proof" in guess.against and not guess.parts and not guess.change
     alone = pacplan.Simulator(line_walk, actions=["right"])
@@ -133,19 +114,6 @@ def test_the_code_on_the_page_makes_the_plan_again(tmp_path):
     assert place["plan"].samples == plan.samples
 
 
-def test_what_no_code_repeats_is_said(tmp_path):
-    plan = make("mdp-gape").plan(problem("mdp-gape"), 0, seed=0, callback=lambda snapshot: True)
-    text = plan.to_html(tmp_path / "plan.html").read_text("utf-8")
-    assert f"budget={plan.samples} comes close" in text
-    agent = pacplan.Agent(pacplan.UCT(gamma=0.7), GARNET, budget=300, reuse=True, seed=5)
-    agent.act(0)
-    reached = next(agent._tree.outcomes(next(agent._tree.tried(0)))).state
-    agent.act(reached)
-    if agent.history[-1].reused_samples:
-        text = agent.history[-1].plan.to_html(tmp_path / "plan.html").read_text("utf-8")
-        assert "tree of an earlier decision" in text
-
-
 def test_a_model_whose_repr_fails_can_be_planned_in(tmp_path):
     class State(int):
         def __repr__(self):
@@ -158,13 +126,6 @@ def test_a_model_whose_repr_fails_can_be_planned_in(tmp_path):
     plan = pacplan.UCT(gamma=0.5, horizon=2).plan(model, State(0), budget=50, seed=0)
     assert plan.origin.state == "<State without a repr>"
     plan.to_html(tmp_path / "plan.html")
-
-
-def test_ticks_are_round_and_inside():
-    for low, high in ((0.0, 3.3), (-1.0, 1.0), (1e-9, 2e-9), (12345.0, 12346.5), (5.0, 5.0)):
-        ticks = Scale(np.array([low, high])).ticks()
-        assert 1 <= len(ticks) <= 5
-        assert all(0.0 <= float(at.removesuffix("%")) <= 100.0 for at, _ in ticks)
 
 
 def test_of_many_actions_the_strongest_are_listed(tmp_path):
@@ -258,7 +219,7 @@ def test_drawings_and_long_names_leave_room_for_the_page(tmp_path):
     page = plan.to_html(tmp_path / "plan.html", render=lambda state: f"{state}" + "." * 10_000)
     assert 500_000 < page.stat().st_size < 1_500_000
     text = page.read_text("utf-8")
-    assert re.search(r"For lack of room [\d,]+ states are not drawn", text)
+    assert re.search(r"For lack of room, [\d,]+ states are not drawn", text)
     assert int(re.search(r"([\d,]+) of [\d,]+ states and actions", text)[1].replace(",", "")) < 4000
 
 
@@ -346,19 +307,6 @@ def test_a_person_walks_the_tree(browser, tmp_path):  # noqa: F811
     assert page.requests() == [(tmp_path / "plan.html").as_uri()]
 
 
-def test_the_tree_needs_no_mouse(browser, tmp_path):  # noqa: F811
-    from selenium.webdriver import Keys
-
-    page = Page(browser, walk().to_html(tmp_path / "plan.html"))
-    page.run("document.querySelector('#explorer summary').focus()")
-    page.press(Keys.ENTER)
-    page.wait(lambda: page.find("#explorer .led button"))
-    page.press(Keys.TAB, Keys.ENTER)
-    page.wait(lambda: page.find("#explorer .crumbs button"))
-    assert page.text("#explorer h3") != "State 7"
-    assert page.run("document.activeElement.tagName") == "H3"
-
-
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_it_fits_and_can_be_read(browser, tmp_path, width, dark):  # noqa: F811
@@ -444,9 +392,3 @@ def test_the_command_refuses_before_it_plans(tmp_path, monkeypatch):
         locked = tmp_path / "locked"
         locked.mkdir(mode=0o500)
         assert "permission" in command("--html", locked / "x.html").output
-
-
-def test_a_page_needs_no_matplotlib(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    text = walk().to_html(tmp_path / "plan.html").read_text("utf-8")
-    assert "pip install pacplan[viz]" in text and 'id="explorer"' in text

@@ -41,17 +41,6 @@ def test_intervals():
     assert [label.get_text() for label in axes.get_yticklabels()] == ["0", "1", "2"]
 
 
-def test_intervals_without_bounds_go_into_the_axes_given():
-    import matplotlib.pyplot as plt
-
-    figure, given = plt.subplots()
-    plan = make("uct").plan(problem("uct"), 0, seed=0, budget=400)
-    assert plan.plot(ax=given) is given
-    assert plt.get_fignums() == [figure.number]
-    assert given.collections[-1].get_offsets()[:, 0].tolist() == plan.values.tolist()
-    assert "no bounds" in given.get_title()
-
-
 def test_odd_and_many_actions_can_be_drawn():
     names = [r"$\nonsense{$", "two\nlines", "x" * 200, *range(97)]
     model = pacplan.Simulator(lambda s, a, rng: (s, 0.5, False), actions=names, successors=1)
@@ -61,19 +50,6 @@ def test_odd_and_many_actions_can_be_drawn():
     assert len(axes.get_yticks()) <= 40
     boxes = [label.get_window_extent() for label in axes.get_yticklabels()]
     assert not any(a.overlaps(b) for a, b in pairwise(boxes))
-
-
-@pytest.mark.parametrize("name", ["mdp-gape", "uct"])
-def test_a_single_action_and_actions_never_tried_can_be_drawn(name):
-    def step(state, action, rng):
-        return state, 0.5, False
-
-    for actions, budget in ((1, 50), (8, 5)):
-        model = pacplan.Simulator(step, actions=actions, successors=1)
-        plan = make(name).plan(model, 0, seed=0, budget=budget)
-        plan.plot().figure.canvas.draw()
-        if plan.lower is not None and len(plan.curve.samples) > 1:
-            views.convergence(plan).figure.canvas.draw()
 
 
 def test_convergence_draws_the_bounds_up_to_the_stop():

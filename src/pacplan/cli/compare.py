@@ -4,15 +4,14 @@ import json
 from argparse import Namespace
 from typing import Any
 
-from pacplan.cli.endings import interrupted, reported
+from pacplan.cli.endings import reported
 from pacplan.cli.options import QUIET, SET, add_command, problem_of
 
 _ABOUT = """compare planners within a budget
 
 Compare planners within a budget, on the same problems and seeds: regret, calls, time.
 
-Exit codes: 0 every planner has finished; 130 Ctrl-C ended it (the problems that every planner has
-finished are shown); 1 the picture could not be written; 2 wrong usage."""
+Exit codes: 0 every planner has finished; 2 wrong usage; 130 you pressed Ctrl-C."""
 
 _OPTIONS = f"""
 PROBLEM  a problem as for 'plan'; one that takes a seed is drawn anew each run
@@ -22,7 +21,6 @@ PROBLEM  a problem as for 'plan'; one that takes a seed is drawn anew each run
 --gamma G  discount factor; 0.7 by default. You must give it for your own model and for gym:
 --seed N  first of the seeds of problems and plans; by default %(default)s
 --workers N  processes; by default %(default)s, so that nothing disturbs the times
---plot FILE  picture to write, e.g. regret.png (needs pacplan[viz])
 {SET}
 {QUIET}
 --json  print the comparison as JSON, and no progress"""
@@ -38,7 +36,6 @@ def run(asked: Namespace) -> None:
     """Compare as the command says."""
     from pacplan import comparison
     from pacplan.registry import FIXED_BUDGET, check_discount, planner_of
-    from pacplan.views.pictures import check_picture
 
     with reported():
         make = problem_of(asked, seeded=True)
@@ -46,18 +43,9 @@ def run(asked: Namespace) -> None:
         for name in asked.planners:
             check_discount(asked.problem, name, discount)
         chosen = [planner_of(name, discount | FIXED_BUDGET.get(name, {})) for name in asked.planners]
-        if asked.plot is not None:
-            check_picture(asked.plot)
         limits = {name: getattr(asked, name) for name in ("budget", "runs", "seed", "workers")}
-        shown = not (asked.json or asked.quiet)
-        rows = comparison.compare(make, chosen, on_interrupt="return", progress=shown, **limits)
-    done = len(rows[0].regrets)
+        rows = comparison.compare(make, chosen, progress=not (asked.json or asked.quiet), **limits)
     if asked.json:
         print(json.dumps(comparison.to_dict(rows, asked.budget), indent=2))
     else:
-        comparison.show(rows, asked.budget, done)
-    if asked.plot is not None:
-        with reported():
-            comparison.plot(rows, asked.plot, asked.budget)
-    if done < asked.runs:
-        raise interrupted(f"stopped after {done} of {asked.runs} problems")
+        comparison.show(rows, asked.budget)

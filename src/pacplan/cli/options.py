@@ -3,7 +3,7 @@
 import argparse
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import fill, wrap
 from typing import Any, NoReturn
@@ -128,16 +128,6 @@ def add_options(parser: Any, listed: str) -> None:
         parser.add_argument(*(flags or [left.lower()]), help=" ".join(about.split()), **given)
 
 
-def settings(flag: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Settings by name, each of which may be given once."""
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"{flag} {name}= is given twice")
-        found[name] = value
-    return found
-
-
 def in_options(text: str) -> str:
     """A message to users of Python, its arguments as options: budget=100 becomes --budget 100.
 
@@ -158,15 +148,11 @@ def in_options(text: str) -> str:
 
 
 def problem_of(asked: argparse.Namespace, *, seeded: bool = False) -> Any:
-    """The problem; or, if it is to be drawn anew in each run, the function that makes it of a seed.
-
-    Errors name its settings as --set takes them.
-    """
+    """The problem; or, if it is to be drawn anew in each run, the function that makes it of a seed."""
     from pacplan.registry import problem_maker
 
     try:
-        make = problem_maker(asked.problem, settings("--set", asked.set), seeded=seeded)
+        make = problem_maker(asked.problem, dict(asked.set), seeded=seeded)
         return make if seeded else make(None)
     except (TypeError, ValueError, ImportError) as error:
-        names = "|".join(re.escape(name) for name, _ in asked.set) or "(?!)"
-        raise ValueError(re.sub(rf"\A({names})(?= must\b)", r"--set \1", str(error))) from error
+        raise ValueError(str(error)) from error

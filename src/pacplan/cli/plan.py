@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pacplan.cli.catalogue import PLANNERS, PROBLEMS
 from pacplan.cli.endings import EndedError, Exit, interrupted, reported
-from pacplan.cli.options import QUIET, SET, SETTINGS, add_command, add_options, problem_of, settings
+from pacplan.cli.options import QUIET, SET, SETTINGS, add_command, add_options, problem_of
 
 if TYPE_CHECKING:
     from pacplan.algorithms import Planner
@@ -101,12 +101,13 @@ def _planned(asked: Namespace) -> "tuple[Planner, Plan]":
     from pacplan.registry import auto_for, check_discount, planner_of
     from pacplan.views.page import check_page
 
-    given = _settings(asked)
+    given = {name: getattr(asked, name) for name in SETTINGS if getattr(asked, name) is not None}
+    given |= dict(asked.option)
+    if "value_range" in given:
+        given["value_range"] = tuple(given["value_range"])
     planner = None if asked.planner == "auto" else planner_of(asked.planner, given)
     if asked.checkpoint is None and (asked.resume or asked.every is not None):
         raise ValueError("--resume and --every need a checkpoint: --checkpoint FILE")
-    if asked.resume:
-        _check_checkpoint(asked)
     if asked.html is not None:
         check_page(asked.html)
     model = problem_of(asked)
@@ -119,37 +120,22 @@ def _planned(asked: Namespace) -> "tuple[Planner, Plan]":
     limits |= {"progress": not (asked.json or asked.quiet)}
     limits |= {} if asked.every is None else {"every": asked.every}
     if asked.resume:
+        _check_checkpoint(asked)
         return planner, planner.resume(asked.checkpoint, model, **limits)
     limits |= {name: getattr(asked, name) for name in ("seed", "budget", "checkpoint")}
     return planner, planner.plan(model, asked.state, **limits)
 
 
-def _settings(asked: Namespace) -> dict[str, Any]:
-    """The settings of the planner."""
-    values = {name: getattr(asked, name) for name in SETTINGS}
-    given = {name: value for name, value in values.items() if value is not None}
-    options = settings("--option", asked.option)
-    for name in given.keys() & options.keys():
-        raise ValueError(f"{name} is given twice, by an option of its own and by --option {name}=")
-    if "value_range" in given:
-        given["value_range"] = tuple(given["value_range"])
-    return given | options
-
-
 def _check_checkpoint(asked: Namespace) -> None:
-    """Raise unless the checkpoint is of a plan from this state, with this seed and budget."""
-    from pacplan.engine.checkpoint import Checkpoint, plain_state
+    """Raise unless the checkpoint is of a plan with this seed and budget."""
+    from pacplan.engine.checkpoint import Checkpoint
 
     try:
         saved = Checkpoint.read(asked.checkpoint)
     except OSError as error:
         raise ValueError(f"cannot read the checkpoint {asked.checkpoint}: {error.strerror}") from None
-    written = saved.header["state"]
-    state = written if asked.state is None else plain_state(asked.state)
-    for name, wanted, kept in (
-        ("seed", asked.seed, saved.seed.entropy),
-        ("budget", asked.budget, saved.budget),
-        ("state", state, written),
-    ):
-        if wanted is not None and wanted != kept:
-            raise ValueError(f"--{name} {wanted}: the plan of the checkpoint has {name} {kept}")
+    for name, kept in (("seed", saved.seed.entropy), ("budget", saved.budget)):
+        if getattr(asked, name) not in (None, kept):
+            raise ValueError(
+                f"--{name} {getattr(asked, name)}: the plan of the checkpoint has {name} {kept}"
+            )

@@ -134,15 +134,12 @@ def explorer(plan: "Plan", render: Callable[[Any], str] | None) -> tuple[str, st
         if len(_json(records.data).encode()) <= _MOST_BYTES or size == 1:
             break
         size //= 2
-    drawings, undrawn = _drawings(render, records.states)
+    drawings = _drawings(render, records.states)
     words = f"All {total:,} states and actions that were visited are here."
     if total > len(boxes):
-        least = min(box.visits for box in boxes)
-        words = (
-            f"{len(boxes):,} of {total:,} states and actions are here, the most visited ones, down to "
-            f"{least:,} visit{'s' * (least != 1)}; left out: {total - len(boxes):,}."
-        )
-    words += f" For lack of room {undrawn:,} states are not drawn." if undrawn else ""
+        words = f"{len(boxes):,} of {total:,} states and actions are here, the most visited ones."
+    if render is not None and len(drawings) < len(records.states):
+        words += f" For lack of room, {len(records.states) - len(drawings):,} states are not drawn."
     return _json(records.data | {"drawings": drawings}), words
 
 
@@ -256,20 +253,16 @@ def _number(value: float | None, rounded: Callable[[float], str]) -> float | Non
     return None if value is None or not math.isfinite(value) else float(rounded(value))
 
 
-def _drawings(
-    render: Callable[[Any], str] | None, states: dict[int, Any]
-) -> tuple[dict[str, str], int]:
-    """Drawings of states by number, as many as a page has room for, and how many go without."""
+def _drawings(render: Callable[[Any], str] | None, states: dict[int, Any]) -> dict[str, str]:
+    """Drawings of states by number, as many as a page has room for."""
     found: dict[str, str] = {}
-    room, left_out = _MOST_DRAWN, 0
+    room = _MOST_DRAWN
     for number, state in states.items() if render is not None else ():
-        made = _drawing(render, state) if room > 0 else ""  # type: ignore[arg-type]
-        room -= len(made.encode())
-        if room <= 0 and found:
-            left_out += 1
-        else:
-            found[str(number)] = made
-    return found, left_out
+        found[str(number)] = _drawing(render, state)  # type: ignore[arg-type]
+        room -= len(found[str(number)].encode())
+        if room <= 0:
+            break
+    return found
 
 
 def _drawing(render: Callable[[Any], str], state: Any) -> str:

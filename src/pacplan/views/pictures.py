@@ -44,16 +44,6 @@ def check_target(path: str | os.PathLike[str], what: str, example: str) -> Path:
     return target
 
 
-def check_picture(path: str | os.PathLike[str]) -> Path:
-    """Raise unless Matplotlib is there and can write a picture to this path."""
-    kinds = library("matplotlib.backend_bases").FigureCanvasBase.get_supported_filetypes()
-    target = check_target(path, "picture", "regret.png")
-    if target.suffix[1:].lower() not in kinds:
-        known = ", ".join(sorted(kinds))
-        raise ValueError(f"cannot write the picture: {target} ends in none of {known}")
-    return target
-
-
 def intervals(plan: "Plan", ax: Any = None) -> Any:
     """Draw what a plan knows of each action: [lower, upper] if there are bounds, and estimates.
 
