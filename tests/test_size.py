@@ -36,7 +36,7 @@ ROOMS = {
     "parallel": 1200,
     "testing": 2260,
     "theory": 1240,
-    "views": 1080,
+    "views": 1180,
 }
 TESTS_OF = {
     ".": 4430,
@@ -50,7 +50,7 @@ TESTS_OF = {
     "models": 3270,
     "testing": 670,
     "theory": 1370,
-    "views": 920,
+    "views": 1000,
 }
 FILE, FUNCTION = 400, 60
 

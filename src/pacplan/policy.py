@@ -87,6 +87,8 @@ class Policy(Charted):
             there, under the same condition.
         upper: upper bounds on the optimal value of each state.
         calls: calls to the model of each pair.
+        spent: calls of all actions of each state.
+        transitions: estimated probabilities of the states after each pair, as a sparse matrix.
     """
 
     value: float
@@ -94,6 +96,8 @@ class Policy(Charted):
     lower: Charted
     upper: Charted
     calls: NDArray[np.int64]
+    spent: NDArray[np.int64]
+    transitions: Any
 
     def _told(self, h: int, number: int) -> Any:
         return self.content[self.chosen[h, number]]

@@ -220,7 +220,7 @@ class Plan:
 
         The page shows the decision and its guarantee, the intervals and how they closed in, the
         assumptions, how to repeat the plan, why it is this action and not its challenger, and what
-        was visited most: of the search tree, to walk through, or of the states that a policy covers.
+        was visited most: of the search tree, to walk through, or a map of the states of a policy.
 
         Args:
             path: the file to write, such as "plan.html".

@@ -71,7 +71,7 @@ def test_every_planner_has_a_page(name, tmp_path):
     text = page.read_text("utf-8")
     assert page.stat().st_size < 500_000
     found = re.findall(r'<section id="(\w+)"', text)
-    last = "tree" if plan.policy is None else "policy"
+    last = "tree" if plan.policy is None else "chart"
     sections = [name for name in SECTIONS[:-1] if name != "closing" or plan.lower is not None]
     assert found == [*sections, last]
     assert ("keeps no search tree" in text) == (plan.tree is None and plan.policy is None)
@@ -240,31 +240,6 @@ def test_what_render_does_wrong_is_said(tmp_path):
         with pytest.raises(ValueError, match=message):
             plan.to_html(path)
     assert list(tmp_path.iterdir()) == []
-
-
-def shop(state, order, rng):
-    have = min(state + order, 20)
-    return have - min(have, rng.poisson(4)), 5.0 * (have - state) - 0.3 * have - 3.0 * order, False
-
-
-def test_a_policy_stands_where_the_tree_would(tmp_path):
-    model = pacplan.Simulator(shop, actions=[0, 4, 8], reward_range=(-30, 100))
-    asked = {"epsilon": 40, "delta": 0.1, "gamma": 0.8}
-    for horizon in (None, 3):
-        plan = pacplan.Atlas(horizon=horizon, **asked).plan(model, 3, seed=0)
-        text = plan.to_html(tmp_path / "plan.html").read_text("utf-8").partition('id="policy"')[2]
-        rows = [re.findall("<td>(.*?)</td>", row) for row in text.split("<tr>")[2:]]
-        assert rows[0][:2] == ["3" if horizon is None else "3 after 0 steps", str(plan.action)]
-        assert len(rows) == len(plan.policy)
-        policy = {
-            eval(state.replace(" after ", ",").removesuffix(" steps")): row for state, *row in rows
-        }
-        for key, (action, low, high, _) in policy.items():
-            assert int(action) == plan.policy[key]
-            assert float(low) <= plan.policy.lower[key] and float(high) >= plan.policy.upper[key]
-    stopped = pacplan.Atlas(**asked).plan(model, 3, seed=0, budget=20)
-    assert stopped.policy is None
-    assert "keeps no search tree" in stopped.to_html(tmp_path / "stopped.html").read_text("utf-8")
 
 
 # In a browser.

@@ -6,10 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pacplan.core.words import at_least, at_most, estimated, short
-from pacplan.policy import NONE, Policy
+from pacplan.views.chart import chart
 from pacplan.views.evidence import Intervals
 from pacplan.views.explorer import explorer
 from pacplan.views.html import asset, rendered
@@ -27,8 +25,6 @@ _ENDED_BY = {
     "callback": "The callback",
     "interrupt": "Ctrl-C",
 }
-# Entries of a policy that are listed, those called most.
-_MOST_ENTRIES = 500
 
 
 def check_page(path: str | os.PathLike[str]) -> Path:
@@ -63,7 +59,7 @@ def write_page(
         ended_by=_ENDED_BY.get(plan.stopped_by),
         origin=None if plan.origin is None else _origin(plan, plan.origin),
         reasons=reasons(plan),
-        entries=None if plan.policy is None else _entries(plan.policy),
+        chart=None if plan.policy is None else chart(plan.policy),
         tree=None if plan.policy is not None else explorer(plan, render),
         script=asset("explorer.js"),
         planner=re.split(r"\W", plan.planner, maxsplit=1)[0],
@@ -93,23 +89,6 @@ def _facts(plan: "Plan") -> dict[str, str]:
     if plan.sequence:
         facts["Sequence"] = short(", ".join(map(str, plan.sequence)), 200)
     return facts
-
-
-def _entries(policy: Policy) -> list[tuple[str, ...]]:
-    """What a policy does in each state, and what that is worth; the state planned from comes first."""
-    known = np.argwhere(policy.chosen != NONE)
-    calls = policy.calls[policy.chosen[*known.T]]
-    order = np.lexsort((-calls, known.any(1)))[:_MOST_ENTRIES]
-    return [
-        (
-            short(policy.states[number]) + ("" if policy.horizon is None else f" after {h} steps"),
-            short(policy.content[policy.chosen[h, number]]),
-            at_least(float(policy.lower.content[h, number])),
-            at_most(float(policy.upper.content[h, number])),
-            f"{calls[i]:,}",
-        )
-        for i, (h, number) in zip(order, known[order].tolist(), strict=True)
-    ]
 
 
 def _origin(plan: "Plan", origin: "Origin") -> dict[str, str]:

@@ -190,6 +190,8 @@ class Atlas(Planner):
             lower=Charted(*charted, below),
             upper=Charted(*charted, above),
             calls=found.calls[pairs],
+            spent=np.bincount(found.state, found.calls)[:size].astype(np.int64),
+            transitions=found.transitions[pairs][:, :size],
         )
 
     def _assumed(self, model: Model) -> list[str]:
