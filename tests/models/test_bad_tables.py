@@ -72,7 +72,7 @@ REFUSED = [
     ("transition", changed(P, (0, 0), [0.5, 0.5 + 1e-6]), ["state 0, action 0", "1.000001"]),
     ("rewards", R + 1j, ["numbers"]),
     ("rewards", R.T, ["shape", "(3, 2)", "(2, 3)"]),
-    ("rewards", changed(R, (1, 2), -INF), ["infinity", "state 1, action 2"]),
+    ("rewards", changed(R, (1, 2), -INF), ["-inf", "state 1, action 2"]),
     ("reward", changed(R, (1, 2), 1.5), ["1.5", "state 1, action 2", "reward_range=(0.0, 1.0)"]),
     ("reward", changed(R, (0, 0), -1e-8), ["-1e-08", "state 0, action 0", "reward_range"]),
     ("successors", TO.astype(float), ["integers", "float64"]),

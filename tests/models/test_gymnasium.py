@@ -196,10 +196,12 @@ def test_blackjack():
     seeing = pacplan.from_gymnasium(env, **settings)
     assert sampled(seeing, width=100)[0] == -1.0
 
-    def redraw(unwrapped, rng):
-        unwrapped.dealer[1] = min(int(rng.integers(1, 14)), 10)
+    class Redrawn(gymnasium.Wrapper):
+        def step(self, action):
+            self.unwrapped.dealer[1] = min(int(self.unwrapped.np_random.integers(1, 14)), 10)
+            return self.env.step(action)
 
-    model = pacplan.from_gymnasium(env, redraw=redraw, **settings)
+    model = pacplan.from_gymnasium(Redrawn(env), key="observation", **settings)
     exact = blackjack_values((10, 6), 10, 1)
     assert sampled(model) == pytest.approx(exact, abs=6 / math.sqrt(20_000))
     plan = pacplan.MDPGapE(epsilon=0.0, delta=1e-7, gamma=1.0, horizon=2).plan(

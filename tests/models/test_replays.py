@@ -97,25 +97,7 @@ class Forgetful(LockedWalk):
         return self.episodes % 3 - 1
 
 
-class Noted(LockedWalk):
-    """Where it starts is an option."""
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.place = 2 if options is None else options["place"]
-        return self.place, {}
-
-
-for kind in (
-    LockedWalk,
-    LockedLake,
-    LockedCart,
-    GlobalLuck,
-    SeededLibrary,
-    DrawnSeed,
-    Forgetful,
-    Noted,
-):
+for kind in (LockedWalk, LockedLake, LockedCart, GlobalLuck, SeededLibrary, DrawnSeed, Forgetful):
     gymnasium.register(f"pacplan/{kind.__name__}-v0", kind, max_episode_steps=100)
 
 
@@ -184,12 +166,6 @@ def test_a_reset_without_a_seed_can_be_played_again():
 
     assert np.array_equal(starts(3), starts(3)) and not np.array_equal(starts(3), starts(4))
     assert len(np.unique(starts(3), axis=0)) == 3
-
-
-def test_options_of_a_reset_are_given_again():
-    env = recorded(Noted, options={"place": 4})
-    model = pacplan.from_gymnasium(env, **WALK)
-    assert model.query(model.initial_state(), lambda base: base.place) == 4
 
 
 # ------------------------------------------------------------------------------- Luck is fresh
@@ -314,40 +290,8 @@ def test_states_that_are_none():
 
 
 def test_settings_that_only_copies_have():
-    for setting in ({"ignore": ["place"]}, {"redraw": lambda env, rng: None}):
-        with pytest.raises(ValueError, match="not for those that are replayed"):
-            pacplan.from_gymnasium(recorded(LockedWalk), **setting, **WALK)
-
-
-class Shared(Walk):
-    """Copies share a place that lies outside, though they can be made."""
-
-    outside = _Library()
-
-    def __init__(self, render_mode=None):
-        state = {}
-        self.keep = lambda place: state.update(place=place)
-        self.kept = lambda: state["place"]
-
-    def reset(self, *, seed=None, options=None):
-        gymnasium.Env.reset(self, seed=seed)
-        self.keep(2)
-        return 2, {}
-
-    def step(self, action):
-        self.keep(min(max(self.kept() + self.move(action), 0), 5))
-        return self.kept(), float(self.kept() == 5), self.kept() == 5, False, {}
-
-
-def test_environments_whose_copies_are_not_independent():
-    gymnasium.register("pacplan/Shared-v0", Shared)
-    with pytest.raises(pacplan.BrokenPromiseError):
-        pacplan.from_gymnasium(made("pacplan/Shared-v0"), **WALK)
-    env = pacplan.recorded(gymnasium.make("pacplan/Shared-v0"))
-    model = pacplan.from_gymnasium(env, **WALK)
-    env.reset(seed=0)
-    plan = pacplan.UCT(gamma=0.9, horizon=4).plan(model, seed=0, budget=300)
-    assert plan.action == 1 and env.unwrapped.kept() == 2
+    with pytest.raises(ValueError, match="not for those that are replayed"):
+        pacplan.from_gymnasium(recorded(LockedWalk), ignore=["place"], **WALK)
 
 
 # ------------------------------------------------------------------------------ A real one

@@ -157,12 +157,6 @@ def test_keys():
 # --------------------------------------------------------------------------- What is refused, how
 
 
-class Rich(Walk):
-    def step(self, action):
-        observation, _, *rest = super().step(action)
-        return observation, 2.0, *rest
-
-
 class Wild(Walk):
     def move(self, action):
         return int(self.np_random.integers(-2, 3))
@@ -180,7 +174,6 @@ class Elsewhere(Walk):
 @pytest.mark.parametrize(
     ("env", "message"),
     [
-        (Rich(), r"paid 2.0, outside reward_range=\(0.0, 1.0\)"),
         (Wild(), r"different states, but successors=2"),
         (Elsewhere(), r"with the same random numbers, the environment gave"),
     ],

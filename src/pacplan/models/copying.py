@@ -36,7 +36,6 @@ from pacplan.models.pickles import GENERATORS, Pickles, UnpicklableError
 
 Save = Callable[[Any], Any]
 Restore = Callable[[Any, Any], None]
-Redraw = Callable[[Any, np.random.Generator], None]
 
 _HOW = (
     "Pass save= and restore=, functions of the unwrapped environment: save(env) returns its state, "
@@ -91,7 +90,6 @@ class EnvCopy:
     Args:
         env: the environment, with its wrappers.
         ignore: names of attributes that do not tell states apart: all states have the values of now.
-        redraw: function of the unwrapped environment and a generator, called before every step.
         save: function of the unwrapped environment that returns what `restore` needs; by default its
             attributes are pickled.
         restore: function of the unwrapped environment and of what `save` returned.
@@ -107,7 +105,6 @@ class EnvCopy:
         env: Any,
         *,
         ignore: frozenset[str] = frozenset(),
-        redraw: Redraw | None = None,
         save: Save | None = None,
         restore: Restore | None = None,
         time_limit: bool = False,
@@ -116,13 +113,11 @@ class EnvCopy:
         self._saves_generators = save is not None
         if save is None and rddl.recognised(env.unwrapped):
             save, restore = rddl.save, rddl.restore
-        self._redraw = redraw
         self._save, self._restore, self._time_limit = save, restore, time_limit
         self._own: dict[type, Any] = {}  # generators
         self._parts: list[_Part] = []
         self._generators: Iterable[Any] = ()
         self._stream: Any = None
-        self._quiet = np.random.default_rng(0), np.random.default_rng(0).bit_generator.state
         if save is None:
             self.layers = self._pickled_copy(env)
         else:
@@ -234,22 +229,13 @@ class EnvCopy:
 
     def saved(self) -> bytes:
         """What brings back the state that the copy is in."""
-        if self._redraw is not None or self._saves_generators:
-            self._settle()
+        if self._saves_generators:  # They are seeded before every step.
+            for generator in self._generators:
+                seed(generator, 0)
         saved = [part.saved(part.layer.__dict__) for part in self._parts]
         if self._save is not None:
             saved.append(self._save(self.layers[-1]))
         return self._dumped(saved)
-
-    def _settle(self) -> None:
-        """Put what is drawn anew before every step into a fixed state."""
-        if self._saves_generators:
-            for generator in self._generators:
-                seed(generator, 0)
-        if self._redraw is not None:
-            generator, state = self._quiet
-            generator.bit_generator.state = state
-            self._redraw(self.layers[-1], generator)
 
     def take(self, env: Any) -> None:
         """Bring the copy to the state that an environment of the same kind is in."""
@@ -328,6 +314,4 @@ class EnvCopy:
         """One step of the environment, drawn from `rng`."""
         if rng is not self._stream or self._saves_generators:
             self._seed(rng)
-        if self._redraw is not None:
-            self._redraw(self.layers[-1], rng)
         return self.layers[0].step(action)

@@ -5,8 +5,6 @@ import re
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal
 
-import numpy as np
-
 from pacplan.core import checks
 from pacplan.models.actions import actions_of, mask_of
 from pacplan.models.consistency import examine
@@ -35,14 +33,13 @@ def from_gymnasium(
     successors: int | None = None,
     reward_range: tuple[float, float] | None = None,
     actions: Sequence[Any] | Callable[[Any], Sequence[Any]] | None = None,
-    mask: bool | Callable[[Any], Any] = False,
+    mask: bool = False,
     key: Callable[[Any], Hashable] | Literal["observation"] | None = None,
     ignore: Sequence[str] = (),
     time_limit: bool = False,
     table: bool = True,
     save: Callable[[Any], Any] | None = None,
     restore: Callable[[Any, Any], None] | None = None,
-    redraw: Callable[[Any, np.random.Generator], None] | None = None,
     check: bool = True,
 ) -> "GymnasiumTable | GymnasiumSimulator":
     """Make a model of a Gymnasium environment; the documentation has a page about them.
@@ -63,8 +60,7 @@ def from_gymnasium(
 
     States are the same if their saved content is the same, bit by bit, except for random generators:
     all draws come from one stream, which the plan's seed starts. So the plan is for a player who sees
-    what an observation hides, unless `redraw` draws it again. `plan.assumptions` lists what the plan
-    relies on.
+    what an observation hides. `plan.assumptions` lists what the plan relies on.
 
     An episode ends by `terminated`, and by `truncated` if the environment itself says so. The model
     leaves out the limit of a `TimeLimit` wrapper, unless `time_limit=True`.
@@ -81,9 +77,8 @@ def from_gymnasium(
             continuous space, list some actions: tuples and lists become arrays of the space's type. Or
             a function of the unwrapped environment that lists the actions of its current state.
             `plan.action` is what `env.step` takes.
-        mask: True: offer only the actions that the environment's mask allows (`action_mask` of Taxi,
-            `action_masks` or `get_available_actions` of others), or a function of the unwrapped
-            environment that returns the mask. Tables are not used then.
+        mask: offer only the actions that the environment's mask allows (`action_mask` of Taxi,
+            `action_masks` or `get_available_actions` of others). Tables are not used then.
         key: a function of the observation whose result identifies states: hashable, and equal only
             for states with the same future. "observation": its content. By default all that is saved.
         ignore: names of changing attributes that do not matter for the future. All states of the model
@@ -93,9 +88,6 @@ def from_gymnasium(
         save: function of the unwrapped environment that returns all that `restore` needs, in numbers,
             strings, arrays and the like, which can be pickled.
         restore: function of the unwrapped environment and of what `save` returned.
-        redraw: function of the unwrapped environment and a generator, called before every step, that
-            draws again what the observation hides, given what it shows. What was hidden before must
-            make no difference to it: sort a deck before you shuffle it.
         check: check the promises by a few hundred draws, within a second or so.
 
     Raises:
@@ -122,11 +114,11 @@ def from_gymnasium(
     unknown = set(ignore).difference(*(vars(layer) for layer in all_layers(env)))
     if unknown:
         raise ValueError(f"ignore={sorted(unknown)}: {_name(env)} has no such attribute")
-    own = {"ignore": frozenset(ignore), "redraw": redraw, "save": save, "restore": restore}
+    own = {"ignore": frozenset(ignore), "save": save, "restore": restore}
     model = GymnasiumSimulator(
         env,
         _held(env, own, checks.flag("time_limit", time_limit)),
-        actions=actions_of(env, actions, mask_of(env) if mask is True else mask or None),
+        actions=actions_of(env, actions, mask_of(env) if checks.flag("mask", mask) else None),
         successors=successors,
         reward_range=promised or (0.0, 1.0),
         key=observation_key if key == "observation" else key,
@@ -145,7 +137,7 @@ def from_gymnasium(
                 f"{_name(env)} does not do what the model promises:\n"
                 + "\n".join(f"- {words}" for words in (*report.problems, *report.notes))
             )
-    model.assumptions = _assumptions(env, model, key, ignore, redraw, time_limit)
+    model.assumptions = _assumptions(env, model, key, ignore, time_limit)
     return model
 
 
@@ -170,25 +162,22 @@ def _held(env: Any, own: dict[str, Any], time_limit: bool) -> EnvCopy | Any:
 
 
 def _assumptions(
-    env: Any, made: GymnasiumSimulator, key: Any, ignored: Sequence[str], redraw: Any, time_limit: bool
+    env: Any, made: GymnasiumSimulator, key: Any, ignored: Sequence[str], time_limit: bool
 ) -> tuple[str, ...]:
     """What everything said about the model depends on, in words."""
+    stated = ["the saved state of the environment is all that its future depends on"]
     if made.replayed:
         stated = [
             "the same seed, actions and random numbers lead the environment to the same state",
             "all that is random in a step comes from the environment's own generators",
         ]
-    else:
-        stated = ["the saved state of the environment is all that its future depends on"]
     if ignored:
         stated.append(f"its future does not depend on {', '.join(sorted(ignored))}")
-    if key is not None:
+    if key is None:
+        stated.append(ALL_SEEING)
+    else:
         what = "observation" if key == "observation" else "key"
         stated.append(f"states with the same {what} have the same future")
-    if redraw is not None:
-        stated.append("redraw draws what observations hide by its law given what they show")
-    elif key is None:
-        stated.append(ALL_SEEING)
     return (*stated, *(() if time_limit else unlimited(env)))
 
 

@@ -14,7 +14,7 @@ from pacplan.compiled.jit import address_of
 from pacplan.compiled.streams import streams
 from pacplan.models import handles
 from pacplan.models.handles import COUNT, STEP, CompiledHandle, handle_of
-from pacplan.models.protocol import BrokenPromiseError, Session
+from pacplan.models.protocol import Session
 
 # How often a function is called again to find out what it raised.
 _CALLED_AGAIN = 1000
@@ -23,36 +23,20 @@ _CALLED_AGAIN = 1000
 class JittedSession(Session):
     """A jitted simulator during one plan."""
 
-    def __init__(
-        self,
-        step: Callable[..., Any],
-        actions: int | Callable[[Any], Any],
-        stationary: bool,
-        seed: np.random.SeedSequence,
-    ) -> None:
-        super().__init__(_handle(step, actions, stationary))
-        self._step, self._actions = step, actions
-        self._stationary, self._seed = stationary, seed
-
-    def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
-        """Check that the user's function still says that the state offers as many actions."""
-        if callable(self._actions):
-            _compare_counts(state, len(actions), self._actions(int(state)))
+    def __init__(self, model: Any, seed: np.random.SeedSequence) -> None:
+        self._step, self._actions = model.step, model.offered
+        self._stationary, self._seed = model.stationary, seed
+        super().__init__(_handle(self._step, self._actions, self._stationary))
 
     def diagnose(self, key: int, action: int | None, h: int) -> None:
-        """Find out what was wrong with the user's function, by calling it again from here."""
+        """Find out what the user's function raised, by calling it again from here."""
         (rng,) = streams(self._seed.spawn(1)[0], 1)
         arguments = (key, action, rng) if self._stationary else (key, action, rng, h)
-        counts: list[int] = []
         try:
-            for _ in range(_CALLED_AGAIN):
-                if action is not None:
-                    self._step(*arguments)
-                elif callable(self._actions):
-                    counts.append(int(self._actions(key)))
-                    _compare_counts(key, counts[0], counts[-1])
-        except BrokenPromiseError as error:
-            self.error = error
+            if action is None and callable(self._actions):
+                self._actions(key)
+            for _ in range(_CALLED_AGAIN if action is not None else 0):
+                self._step(*arguments)
         except Exception as error:
             who, what = ("'s actions", "") if action is None else ("", f", action {action}")
             error.add_note(f"raised by the model{who} in state {key}{what}")
@@ -62,14 +46,6 @@ class JittedSession(Session):
                 f"the jitted step raised in state {key}, action {action}, but not again when it was "
                 f"called {_CALLED_AGAIN} times to find out what"
             )
-
-
-def _compare_counts(state: Any, before: int, now: Any) -> None:
-    if before != now:
-        raise BrokenPromiseError(
-            f"actions({state!r}) returned {before} and then {now}; it must always return the same "
-            "number of actions of a state"
-        )
 
 
 @cache
@@ -122,17 +98,12 @@ def _check_signature(step: Any, stationary: bool) -> None:
 
 @cache
 def _compiled_count(actions: int | Callable[[Any], Any]) -> Any:
-    """The number of actions as a compiled function of the state.
-
-    It is 0 if the user's function raised, or gave two different answers.
-    """
+    """The number of actions as a compiled function of the state; 0 if the user's function raised."""
 
     def asked(state):  # type: ignore[no-untyped-def]
         count = np.int64(0)
         try:
             count = np.int64(actions(state))  # type: ignore[operator]
-            if np.int64(actions(state)) != count:  # type: ignore[operator]
-                count = np.int64(0)  # See `diagnose`.
         except Exception:
             count = np.int64(0)
         return count

@@ -23,8 +23,6 @@ Bounds = tuple[Function, Function]
 # Answers of guidance that are kept, and how often a function is asked twice, to see that it agrees.
 _MOST_KEPT = 1 << 18
 _ASKED_TWICE = 64
-# Actions that an error lists.
-_MOST_SHOWN = 10
 _NAMES = {handles.ASK_BOUNDS: "value_bounds", handles.ASK_VALUE: "value"}
 
 
@@ -35,39 +33,37 @@ def attach(
     value: Function | None = None,
 ) -> None:
     """Hand user knowledge to the kernels, for one plan."""
-    if bounds is not None or policy is not None or value is not None:
-        session.knowledge = UserKnowledge(session, bounds, policy, value)
+    has = bounds is not None, policy is not None, value is not None
+    if any(has):
+        session.knowledge = known = UserKnowledge(session, bounds, policy, value)
+        knowledge = handles.KnowledgeHandle(*has, id(known.entry), known.answer)
+        session.handle = session.handle._replace(knowledge=knowledge)
 
 
 class UserKnowledge:
-    """The functions, during one plan. Kernels know it by an address; its session keeps it alive."""
+    """The functions, during one plan. Kernels know `entry` by its address."""
 
-    def __init__(
-        self, session: Session, bounds: Bounds | None, policy: Function | None, value: Function | None
-    ) -> None:
+    def __init__(self, session: Session, bounds: Any, policy: Any, value: Any) -> None:
         self._bounds, self._policy, self._value = bounds, policy, value
         self._session = session
-        self._answer = np.zeros(2)
-        self._entry = self._answer_ask
+        self.answer = np.zeros(2)
+        self.entry = self._answer_ask
         self._kept: dict[tuple[Any, int, int], float] = {}
         self._asked = 0
-        has = bounds is not None, policy is not None, value is not None
-        knowledge = handles.KnowledgeHandle(*has, id(self._entry), self._answer)
-        session.handle = session.handle._replace(knowledge=knowledge)
 
     def _answer_ask(self, key: int, h: int, what: int) -> None:
         states = self._session.states
         state = key if states is None else states[key]
         try:
-            if self._bounds is not None and what == handles.ASK_BOUNDS:
-                self._answer[:] = bounds_of(self._bounds, state, h)
+            if what == handles.ASK_BOUNDS:
+                self.answer[:] = bounds_of(self._bounds, state, h)
             else:
-                self._answer[0] = self._guidance(key, state, h, what)
+                self.answer[0] = self._guidance(key, state, h, what)
         except BaseException as error:
             where = f"in state {shown(state)} after {h} steps"
             error.add_note(f"raised by {_NAMES.get(what, 'policy')} {where}")
             self._session.error = error
-            self._answer[:] = np.nan
+            self.answer[:] = np.nan
 
     def _guidance(self, key: int, state: Any, h: int, what: int) -> float:
         """A value or the index of an action. Equal questions have equal answers: proofs need that."""
@@ -88,9 +84,7 @@ class UserKnowledge:
 
     def _ask(self, key: int, state: Any, h: int, what: int) -> float:
         if what == handles.ASK_VALUE:
-            assert self._value is not None
             return checks.real("the value", self._value(state, h) + 0.0)
-        assert self._policy is not None
         advised = self._policy(state, h)
         if advised is None:
             return handles.NO_ADVICE
@@ -98,10 +92,9 @@ class UserKnowledge:
         try:
             return place(advised, offered)
         except ValueError:
-            some = ", ".join(map(shown, offered[:_MOST_SHOWN]))
             raise ValueError(
-                f"policy gave {shown(advised)}, which is not among the actions: {some}"
-                f"{', ...' if what > _MOST_SHOWN else ''}; for no advice it may give None"
+                f"policy gave {shown(advised)}, which is not among the actions: "
+                f"{', '.join(map(shown, offered)):.200}; for no advice it may give None"
             ) from None
 
 
@@ -146,7 +139,7 @@ def check_bounds(bounds: Any) -> Bounds | None:
         return None
     if isinstance(bounds, tuple) and len(bounds) == 2:
         lower, upper = (
-            of_state_and_steps(bound)
+            _of_state_and_steps(bound)
             if callable(bound)
             else Constant(checks.real("each of value_bounds", bound))
             for bound in bounds
@@ -167,20 +160,18 @@ def check_guidance(name: str, function: Any) -> Function | None:
             f"{name} must be a function of the state, or of the state and the number of steps taken, "
             f"got {function!r}"
         )
-    return of_state_and_steps(function)
+    return _of_state_and_steps(function)
 
 
-def of_state_and_steps(function: Callable[..., Any]) -> Function:
+def _of_state_and_steps(function: Callable[..., Any]) -> Function:
     """The function itself if it takes the number of steps as well, or else made to."""
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return function
-    if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters):
-        return function
-    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    second = [parameter for parameter in parameters if parameter.kind in places][1:2]
+    places = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     # One with a default is meant for something else, unless its name says otherwise.
-    if any(p.default is inspect.Parameter.empty or p.name in ("h", "step", "steps") for p in second):
+    steps = any(p.default is p.empty or p.name in ("h", "step", "steps") for p in places[1:2])
+    if steps or any(p.kind is p.VAR_POSITIONAL for p in parameters):
         return function
     return OfState(function)

@@ -21,21 +21,24 @@ def labels_of(given: Any, state: Any, most: int | None) -> tuple[Any, ...]:
         raise BrokenPromiseError(
             f"{asked} must return a number of actions or a list of them, got {given!r}"
         )
-    count = int(given) if counted else len(given)
+    count, most = int(given) if counted else len(given), most or checks.LARGEST
     if count < 1:
         raise BrokenPromiseError(
             f"{asked} offers no action; a transition to such a state must terminate"
         )
-    if count > (checks.LARGEST if most is None else most):
-        raise BrokenPromiseError(
-            f"{asked} offers {count} actions, more than max_actions={most or checks.LARGEST}"
-        )
+    if count > most:
+        raise BrokenPromiseError(f"{asked} offers {count} actions, more than max_actions={most}")
     if counted:
         return tuple(range(count))
-    found = tuple(label.item() if isinstance(label, np.generic) else label for label in given)
+    found = plain(given)
     if not all_distinct(found):
         raise BrokenPromiseError(f"{asked} lists an action twice: {given!r}")
     return found
+
+
+def plain(listed: Any) -> tuple[Any, ...]:
+    """What is listed, numbers of NumPy as Python's."""
+    return tuple(one.item() if isinstance(one, np.generic) else one for one in listed)
 
 
 def is_list(given: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.core.keys import same, signs, told_apart
+from pacplan.core.keys import same
 from pacplan.core.notes import pass_on, shown
 from pacplan.models import handles, states
 from pacplan.models.labels import labels_of
@@ -19,6 +19,7 @@ from pacplan.models.protocol import BrokenPromiseError, Session
 _CLOSELY = 64
 _NOW_AND_THEN = 15
 _MOST_VERIFIED = 4096
+_TRUTH = int, np.bool_, np.integer
 
 # The state of NumPy's default generator, and the call by which a state was reached.
 _GENERATOR = np.dtype([(name, np.uint64) for name in ("high", "low", "half", "spare")])
@@ -45,14 +46,10 @@ class PythonSession(Session):
     def __init__(self, model: Any, seed: np.random.SeedSequence) -> None:
         self._model = model
         self._step, self._stationary = model.step, model.stationary
-        self._max_actions = model.max_actions
-        self._actions: Any = model.offered
-        count = 0 if callable(self._actions) else model.max_actions
+        self._max_actions, self._actions = model.max_actions, model.offered
         self._rng = np.random.default_rng(seed.spawn(1)[0])
         self.states = []
         self._keys: dict[Any, int] = {}
-        # Those of states that hold the number 0.0 or -0.0.
-        self._with_zeros: set[int] = set()
         # What some of the states held when they were new, by their numbers.
         self._contents: dict[int, bytes] = {}
         self._calls = 0
@@ -65,8 +62,8 @@ class PythonSession(Session):
         # Kernels know these by their addresses, so they must live as long as the session.
         asked = self._answer_call, self._answer_count, self._answer_locate, self._answer_reseed
         self._entries: tuple[Any, ...] = asked
-        addresses = map(id, asked)
-        python = handles.PythonHandle._make((*addresses, count, self._answer, self._point))
+        count = 0 if callable(self._actions) else model.max_actions
+        python = handles.PythonHandle._make((*map(id, asked), count, self._answer, self._point))
         labels: dict[int, tuple[Any, ...]] | None = {}
         if not callable(self._actions):
             everywhere = self._actions
@@ -80,7 +77,11 @@ class PythonSession(Session):
         self._answer[0] = (*self.call(key, action, h), 0)
 
     def _answer_count(self, key: int, _: int, __: int) -> None:
-        self._answer["actions"][0] = self.count_actions(key)
+        try:
+            self._answer["actions"][0] = len(self._labels_of(key))
+        except BaseException as error:
+            self.error = error
+            self._answer["actions"][0] = 0
 
     def _answer_locate(self, key: int, _: int, __: int) -> None:
         found = coordinates(self.states[key])
@@ -95,35 +96,18 @@ class PythonSession(Session):
 
     def encode(self, state: Any) -> int:
         """The number of a state, a new one if it was never seen."""
-        key = self._keys.get(state)
-        if key is not None and key not in self._with_zeros:
-            return key
-        # 0.0 and -0.0 are equal, and not the same.
-        apart = told_apart(state)
-        key = self._keys.get(apart)
-        if key is None:
-            key = self._keys[apart] = len(self.states)
+        key = self._keys.setdefault(state, len(self.states))
+        if key == len(self.states):
             self.states.append(state)
-            if signs(state):
-                self._with_zeros.add(key)
             if key < _CLOSELY or not key & _NOW_AND_THEN:
                 content = states.content(state)
                 if content is not None:
                     self._contents[key] = content
         return key
 
-    def _forget(self, key: int) -> None:
+    def _forget(self) -> None:
         """Forget the state that was seen last."""
-        del self._keys[told_apart(self.states.pop())]
-        self._with_zeros.discard(key)
-
-    def count_actions(self, key: int) -> int:
-        """Number of actions of a state, from one call to the user's function; 0 after an error."""
-        try:
-            return len(self._labels_of(key))
-        except BaseException as error:
-            self.error = error
-            return 0
+        del self._keys[self.states.pop()]
 
     def _labels_of(self, key: int) -> tuple[Any, ...]:
         if callable(self._actions) and key not in self.labels:
@@ -197,21 +181,18 @@ class PythonSession(Session):
         self, key: int, action: int, label: Any, h: int, drawn: Any, before: Any
     ) -> tuple[int, float, int]:
         """What was drawn, checked and in numbers."""
+        known = len(self.states)
         try:
             successor, reward, terminated = drawn
             # float("0.5") would pass silently, and so would bool("False").
             reward = float(reward + 0.0 if type(reward) is not float else reward)
-            if terminated is not False and _is_true(terminated):
+            if not isinstance(terminated, _TRUTH):
+                raise TypeError("terminated is no truth value")
+            if terminated:
                 return 0, reward, handles.ENDED
-        except (TypeError, ValueError, ArithmeticError):
-            raise _broken_step(self.states[key], label, drawn) from None
-        known = len(self.states)
-        try:
             number = self.encode(successor)
-        except TypeError as error:
-            if "unhashable" not in str(error):
-                raise
-            raise _broken_step(self.states[key], label, drawn) from None
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise _broken_step(self.states[key], label, drawn) from error
         if self._log is not None and number == known:
             self._log.append((key, action, h, reward, before))
         return number, reward, handles.CONTINUES
@@ -240,7 +221,7 @@ class PythonSession(Session):
     def _see_unchanged(self, key: int) -> None:
         state = self.states[key]
         try:
-            found = self._keys.get(told_apart(state))
+            found = self._keys.get(state)
         except TypeError:  # It can no longer be hashed. (What a signal handler raises comes through.)
             found = None
         held = self._contents.get(key)
@@ -325,27 +306,18 @@ def _set_words(rng: np.random.Generator, words: Any) -> None:
     rng.bit_generator.state = state
 
 
-def _is_true(terminated: Any) -> bool:
-    if isinstance(terminated, bool | np.bool_ | int | np.integer):
-        return bool(terminated)
-    raise TypeError
-
-
 def _broken_step(state: Any, action: Any, drawn: Any) -> BrokenPromiseError:
     """Say what is wrong with what a step returned."""
     where = f"step({shown(state)}, {shown(action)}, rng)"
-    if not isinstance(drawn, tuple) or len(drawn) != 3:
-        return BrokenPromiseError(
-            f"{where} must return (next_state, reward, terminated), got {shown(drawn)}"
-        )
-    try:
-        hash(drawn[0])
-    except Exception as error:
-        pass_on(error)
-        return BrokenPromiseError(
-            f"{where} returned the state {shown(drawn[0])} ({type(drawn[0]).__name__}), which is "
-            "not hashable; equal states must be recognised, so return a tuple, a string or a number"
-        )
+    if isinstance(drawn, tuple) and len(drawn) == 3:
+        try:
+            hash(drawn[0])
+        except Exception as error:
+            pass_on(error)
+            return BrokenPromiseError(
+                f"{where} returned the state {shown(drawn[0])} ({type(drawn[0]).__name__}), which is "
+                "not hashable; equal states must be recognised, so return a tuple, a string or a number"
+            )
     return BrokenPromiseError(
         f"{where} must return (next_state, reward, terminated) with a number as reward and a truth "
         f"value as terminated, got {shown(drawn)}"

@@ -11,7 +11,7 @@ from pacplan.core.identity import described
 from pacplan.core.keys import all_distinct
 from pacplan.core.notes import shown
 from pacplan.models.jitted import JittedSession
-from pacplan.models.labels import is_list, labels_of, numbered
+from pacplan.models.labels import is_list, labels_of, numbered, plain
 from pacplan.models.protocol import Model, Session
 from pacplan.models.sessions import PythonSession
 
@@ -24,7 +24,8 @@ class Simulator(Model):
 
     Args:
         step: `step(state, action, rng) -> (next_state, reward, terminated)`. A plain Python function
-            takes any hashable states, and must not change them. A function compiled with Numba
+            takes any hashable states, and must not change them; states that compare equal are one (so
+            0.0 and -0.0 are). A function compiled with Numba
             (`@numba.njit`) takes integer states and runs inside the compiled search. All randomness
             must come from `rng`: a `numpy.random.Generator`, or for a jitted step a `pacplan.Stream`,
             which has its methods `random`, `integers`, `normal` and others. The reward of a transition
@@ -104,13 +105,12 @@ class Simulator(Model):
                     "(@numba.njit) and return the number of actions of a state"
                 )
             return given, most
-        try:
-            count = checks.integer("actions", given, least=1, most=checks.LARGEST)
-        except TypeError:
-            raise TypeError(
-                "actions must be a whole number, a list, or a function of the state that returns "
-                f"one or the other; got {given!r}"
-            ) from None
+        count = checks.integer(
+            "actions (a number, a list, or a function of the state that returns either)",
+            given,
+            least=1,
+            most=checks.LARGEST,
+        )
         if most not in (None, count):
             raise ValueError(f"max_actions={most} contradicts actions={count}; leave it out")
         return count, count
@@ -120,19 +120,14 @@ class Simulator(Model):
         if given is None:
             return None, None
         if isinstance(given, Iterable) and not isinstance(given, str | bytes):
-            listed = tuple(state.item() if isinstance(state, np.generic) else state for state in given)
+            listed = plain(given)
             for state in listed:
                 self._check_state(state, "each of states")
             if not listed or not all_distinct(listed):
                 raise ValueError("states must list each state once, and at least one")
             return len(listed), listed
-        try:
-            return checks.integer("states", given, least=1, most=checks.LARGEST), None
-        except TypeError:
-            raise TypeError(
-                "states must be a list of the states, such as range(31), or their number; got "
-                f"{given!r}"
-            ) from None
+        name = "states (a list of the states, such as range(31), or their number)"
+        return checks.integer(name, given, least=1, most=checks.LARGEST), None
 
     def _check_state(self, state: Any, name: str) -> None:
         if self.compiled:
@@ -166,10 +161,7 @@ class Simulator(Model):
 
     def open(self, seed: np.random.SeedSequence) -> Session:
         """Start a session for one plan."""
-        if self.compiled:
-            assert not isinstance(self.offered, tuple)
-            return JittedSession(self.step, self.offered, self.stationary, seed)
-        return PythonSession(self, seed)
+        return JittedSession(self, seed) if self.compiled else PythonSession(self, seed)
 
     def _verify(self) -> None:
         """Raise BrokenPromiseError if calls were seen to share what they must not."""

@@ -50,82 +50,61 @@ class TabularMDP(Table):
     ) -> None:
         self.two_player = checks.flag("two_player", two_player)
         self.noise = checks.choice("noise", noise, ("none", "bernoulli"))
-        self.reward_range = checks.reward_range(reward_range)
-        p = _numbers("transitions", transitions)
+        self.reward_range = low, high = checks.reward_range(reward_range)
+        p = _array("transitions", transitions, "iuf", "of real numbers")
+        # Single numbers are rounded more.
+        tolerance = 1e-6 if np.asarray(transitions).dtype.itemsize < 8 else 1e-8
         if p.ndim not in (3, 4) or 0 in p.shape:
             raise ValueError(
                 "transitions must have shape (S, A, S), or (S, A, B) with successors, "
                 f"with an axis of steps before these if it has four; got shape {p.shape}"
             )
+        r = _full_rewards(rewards, p.shape)
         self.steps = p.shape[0] if p.ndim == 4 else None
         self.stationary = self.steps is None
-        p = p if p.ndim == 4 else p[np.newaxis]
-        states, actions = p.shape[1:3]
-        self.states = states
-        self._terminal = _terminal_mask(terminal, states)
+        p, r = (table.astype(np.float64).reshape(-1, *p.shape[-3:]) for table in (p, r))
+        self.states, actions = p.shape[1:3]
+        self._terminal = _terminal_mask(terminal, self.states)
         self.may_end = bool(self._terminal.any())
-        self._available = _available_mask(available, states, actions, self._terminal)
+        self._available = _available_mask(available, self.states, actions, self._terminal)
         self.max_actions = int(self._available.sum(-1).max())
         self.same_actions = bool(self._available[~self._terminal].all())
         offered = self._available & ~self._terminal[:, np.newaxis]
-        _check_finite("transitions", p, offered)
-        single = _array("transitions", transitions).dtype.itemsize < 8
-        _check_rows(p, offered, tolerance=1e-6 if single else 1e-8)
-        r = self._mean_rewards(rewards, p.shape, offered)
-        to = _successor_table(successors, p.shape, states)
+        _check_transitions(p, offered, tolerance)
+        rounding = checks.REWARD_ROUNDING * (high - low)
+        wrong = _first(~((r >= low - rounding) & (r <= high + rounding)), offered)
+        if wrong is not None:
+            raise ValueError(
+                f"the reward {r[wrong]} of state {wrong[1]}, action {wrong[2]} lies outside "
+                f"reward_range=({low}, {high}), or is a NaN; pass the range your rewards have"
+            )
+        r[:, ~offered] = low
+        to = _successor_table(successors, p.shape, self.states)
         self._probabilities, self._rewards, self._to = _possible(p, r, to, offered)
         self.successors = _most_successors(self._probabilities, self._to, self._terminal)
-        vary = _rewards_vary(self._probabilities, self._rewards, self.reward_range)
-        self.random_rewards = vary or self.noise != "none"
+        # Whether some pair has possible outcomes with different rewards, by more than rounding.
+        met = self._probabilities > 0
+        highest, lowest = np.where(met, self._rewards, -np.inf), np.where(met, self._rewards, np.inf)
+        vary = (highest.max(-1) - lowest.min(-1) > rounding).any()
+        self.random_rewards = bool(vary) or self.noise != "none"
         self._initial = self._check_state(initial, "initial")
         # A stable sort of "not available" lists the available actions first, in order.
         self._listed = np.argsort(~self._available, axis=-1, kind="stable")
         self._table = self._tables()
 
-    def _mean_rewards(
-        self, rewards: ArrayLike, shape: tuple[int, ...], offered: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        r = _numbers("rewards", rewards)
-        full = shape if self.steps is not None else shape[1:]
-        if r.shape not in (full, full[:-1]):
-            raise ValueError(
-                f"rewards must have shape {full[:-1]} or {full} to go with the transitions, "
-                f"got shape {r.shape}"
-            )
-        if r.shape == full[:-1]:
-            r = r[..., np.newaxis]
-        r = np.broadcast_to(r if self.steps is not None else r[np.newaxis], shape).copy()
-        _check_finite("rewards", r, offered)
-        r[:, ~offered] = self.reward_range[0]
-        low, high = self.reward_range
-        rounding = checks.REWARD_ROUNDING * (high - low)
-        wrong = ~((r >= low - rounding) & (r <= high + rounding))
-        if wrong.any():
-            step, s, a, k = (int(i) for i in np.argwhere(wrong)[0])
-            raise ValueError(
-                f"the reward {r[step, s, a, k]} of state {s}, action {a} lies outside "
-                f"reward_range=({low}, {high}); pass the range your rewards have"
-            )
-        return r
-
     def _tables(self) -> TableHandle:
         outcomes = np.zeros(self._probabilities.shape, OUTCOME)
-        cumulative = np.cumsum(self._probabilities, axis=-1)
         # Everything from the last possible outcome on gets probability 1, against rounding.
         possible = self._probabilities > 0
-        last = possible.shape[-1] - 1 - np.argmax(possible[..., ::-1], axis=-1)
-        outcomes["cumulative"] = np.where(
-            np.arange(possible.shape[-1]) >= last[..., np.newaxis], 1.0, cumulative
-        )
+        reached = np.cumsum(possible, axis=-1) == possible.sum(-1, keepdims=True)
+        outcomes["cumulative"] = np.where(reached, 1.0, np.cumsum(self._probabilities, axis=-1))
         outcomes["reward"] = self._rewards
         outcomes["state"] = self._to
         outcomes["ended"] = self._terminal[self._to]
-        counts = self._available.sum(-1).astype(np.int32)
         low, high = self.reward_range
-        listed = self._listed[np.newaxis, :, :, np.newaxis]
         return TableHandle(
-            np.take_along_axis(outcomes, listed, axis=2),
-            counts,
+            np.take_along_axis(outcomes, self._listed[np.newaxis, :, :, np.newaxis], axis=2),
+            self._available.sum(-1).astype(np.int32),
             self.steps is not None,
             self.noise == "bernoulli",
             low,
@@ -209,49 +188,45 @@ class TabularMDP(Table):
         )
 
 
-def _array(name: str, value: ArrayLike) -> NDArray[Any]:
+def _array(name: str, value: Any, kinds: str, what: str) -> NDArray[Any]:
+    """The value as an array of some kinds of numbers."""
     try:
-        return np.asarray(value)
+        array = np.asarray(value)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be an array: {error}") from None
+    if array.size and array.dtype.kind not in kinds:
+        raise TypeError(f"{name} must be an array {what}, got an array of {array.dtype}")
+    return array
 
 
-def _numbers(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    array = _array(name, value)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must be an array of real numbers, got an array of {array.dtype}")
-    return array.astype(np.float64)
+def _first(wrong: NDArray[np.bool_], offered: NDArray[np.bool_]) -> tuple[int, ...] | None:
+    """The first entry of an offered action, (step, state, action, ...), that is wrong, if any."""
+    where = np.argwhere(wrong & offered[..., np.newaxis])
+    return tuple(where[0].tolist()) if len(where) else None
 
 
-def _whole_numbers(name: str, value: ArrayLike) -> NDArray[np.int64]:
-    array = _array(name, value)
-    if array.size and array.dtype.kind not in "iu":
-        raise TypeError(f"{name} must hold integers, got an array of {array.dtype}")
-    return array.astype(np.int64)
-
-
-def _check_finite(name: str, table: NDArray[np.float64], offered: NDArray[np.bool_]) -> None:
-    """Raise for a NaN or an infinity in the rows of an offered action; table[step, s, a, ...]."""
-    wrong = ~np.isfinite(table) & offered.reshape(offered.shape + (1,) * (table.ndim - 3))
-    if wrong.any():
-        s, a = (int(i) for i in np.argwhere(wrong)[0][1:3])
-        raise ValueError(f"{name} has a NaN or an infinity at state {s}, action {a}")
+def _full_rewards(rewards: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Rewards of every transition."""
+    r = _array("rewards", rewards, "iuf", "of real numbers")
+    if r.shape not in (shape, shape[:-1]):
+        raise ValueError(
+            f"rewards must have shape {shape[:-1]} or {shape} to go with the transitions, "
+            f"got shape {r.shape}"
+        )
+    return np.broadcast_to(r if r.shape == shape else r[..., np.newaxis], shape)
 
 
 def _terminal_mask(terminal: ArrayLike | None, states: int) -> NDArray[np.bool_]:
-    mask = np.zeros(states, np.bool_)
-    if terminal is None:
-        return mask
-    given = _array("terminal", terminal)
-    if given.dtype == np.bool_:
-        if given.shape != (states,):
-            raise ValueError(f"the mask terminal must have shape ({states},), got {given.shape}")
+    given = _array("terminal", () if terminal is None else terminal, "iub", "of integers")
+    if given.dtype == np.bool_ and given.shape == (states,):
         return given.copy()
-    indices = _whole_numbers("terminal", terminal)
-    if indices.ndim != 1 or (indices < 0).any() or (indices >= states).any():
-        raise ValueError(f"terminal must be a list of states in 0..{states - 1}, got {terminal!r}")
-    mask[indices] = True
-    return mask
+    inside = given.ndim == 1 and ((given >= 0) & (given < states)).all()
+    if given.dtype == np.bool_ or not inside:
+        raise ValueError(
+            f"terminal must be a list of states in 0..{states - 1}, or a mask of shape ({states},); "
+            f"got {terminal!r} of shape {given.shape}"
+        )
+    return np.isin(np.arange(states), given)
 
 
 def _available_mask(
@@ -259,7 +234,7 @@ def _available_mask(
 ) -> NDArray[np.bool_]:
     if available is None:
         return np.ones((states, actions), np.bool_)
-    mask = _array("available", available)
+    mask = np.asarray(available)
     if mask.dtype != np.bool_ or mask.shape != (states, actions):
         raise ValueError(
             f"available must be a mask of booleans of shape ({states}, {actions}), "
@@ -273,21 +248,19 @@ def _available_mask(
     return mask.copy()
 
 
-def _check_rows(p: NDArray[np.float64], offered: NDArray[np.bool_], tolerance: float) -> None:
-    rows = p[:, offered]
-    if (rows < 0).any():
-        _, row, _ = (int(i) for i in np.argwhere(rows < 0)[0])
-        s, a = (int(i) for i in np.argwhere(offered)[row])
+def _check_transitions(p: NDArray[np.float64], offered: NDArray[np.bool_], tolerance: float) -> None:
+    wrong = _first(~((p >= 0) & np.isfinite(p)), offered)
+    if wrong is not None:
         raise ValueError(
-            f"transitions has a negative probability, {rows.min()}, at state {s}, action {a}"
+            f"transitions has a negative probability, a NaN or an infinity, {p[wrong]}, at state "
+            f"{wrong[1]}, action {wrong[2]}"
         )
-    sums = rows.sum(-1)
-    wrong = np.abs(sums - 1.0) > tolerance
-    if wrong.any():
-        step, row = (int(i) for i in np.argwhere(wrong)[0])
-        s, a = (int(i) for i in np.argwhere(offered)[row])
+    sums = p.sum(-1, keepdims=True)
+    wrong = _first(np.abs(sums - 1.0) > tolerance, offered)
+    if wrong is not None:
         raise ValueError(
-            f"the transition probabilities of state {s}, action {a} sum to {sums[step, row]}, not 1"
+            f"the transition probabilities of state {wrong[1]}, action {wrong[2]} sum to "
+            f"{sums[wrong]}, not 1"
         )
 
 
@@ -301,7 +274,7 @@ def _successor_table(
                 f"{states} states but {shape[-1]} columns. For sparse transitions pass successors"
             )
         return np.broadcast_to(np.arange(states), shape)
-    to = _whole_numbers("successors", successors)
+    to = _array("successors", successors, "iu", "of integers").astype(np.int64)
     if to.shape not in (shape, shape[1:]):
         raise ValueError(f"successors must have the shape of transitions, got shape {to.shape}")
     if (to < 0).any() or (to >= states).any():
@@ -332,11 +305,3 @@ def _most_successors(p: NDArray[np.float64], to: NDArray[np.int64], terminal: ND
     first = np.ones(outcome.shape, np.bool_)
     first[..., 1:] = outcome[..., 1:] != outcome[..., :-1]
     return max(1, int((first & (outcome != impossible)).sum(-1).max()))
-
-
-def _rewards_vary(
-    p: NDArray[np.float64], r: NDArray[np.float64], reward_range: tuple[float, float]
-) -> bool:
-    """Whether some pair has possible outcomes with different rewards, by more than rounding."""
-    spread = np.where(p > 0, r, -np.inf).max(-1) - np.where(p > 0, r, np.inf).min(-1)
-    return bool((spread > checks.REWARD_ROUNDING * (reward_range[1] - reward_range[0])).any())
