@@ -18,9 +18,9 @@ ROOMS = {
     ".": 2190,
     "algorithms": 2510,
     "algorithms/atlas": 2070,
-    "algorithms/betting": 670,
-    "algorithms/bracket": 2150,
-    "algorithms/canopy": 1930,
+    "algorithms/betting": 630,
+    "algorithms/bracket": 1810,
+    "algorithms/canopy": 1830,
     "algorithms/common": 1850,
     "algorithms/mdp_gape": 1030,
     "algorithms/opd": 770,
@@ -40,7 +40,7 @@ ROOMS = {
 }
 TESTS_OF = {
     ".": 4430,
-    "algorithms": 5660,
+    "algorithms": 5360,
     "bounds": 830,
     "compiled": 1210,
     "core": 360,

@@ -58,6 +58,11 @@ TREES = (
     Kind(3, 3, 3),
     Kind(3, 2, 2, ends=True, reward_range=(-2.0, -1.0)),
 )
+UNTOLD = (
+    Kind(2, 2, 3),
+    Kind(3, 2, 2, noise="none"),
+    Kind(3, 2, 4, ends=True, reward_range=(-1.0, 1.0)),
+)
 
 
 @dataclass

@@ -9,9 +9,7 @@ import pacplan
 from conftest import in_chunks
 from hard_problems import lens_on_searches
 from pacplan import exact
-from pacplan.algorithms.betting import bets as returns
-from pacplan.algorithms.betting.allocation import FIRST_BET
-from pacplan.algorithms.bracket import constants, roulette
+from pacplan.algorithms.bracket import constants, schedule
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED
 from pacplan.algorithms.bracket.search import BracketSearch
 from pacplan.engine.calls import CHUNK_DONE
@@ -36,7 +34,7 @@ def standing(kind=EXPLOIT, floor=0.0, paid=0.0, earned=0.0, discount=1.0, go_on=
 def played(before, h, estimate, number):
     """Whether the episode is concluded, and A and D after that."""
     search = standing(**before)
-    ended = roulette.concluded.py_func(search, h, estimate, coin(number))
+    ended = schedule.concluded.py_func(search, h, estimate, coin(number))
     return ended, search.decision[0].earned, search.decision[0].discount
 
 
@@ -103,26 +101,22 @@ def chain(rng, states=20):
     )
 
 
-def episodes_of(planner, model, seed, budget, monkeypatch, before=None):
-    """The exploit episodes of a plan: A and D at the end, the return so far, and the return bet on.
-
-    `before` is called with the search before each, and after it with the number bet on.
-    """
+def exploits_of(planner, model, budget, monkeypatch):
+    """The exploit episodes of a plan: action, number bet on, the return so far, D and whether whole."""
     advance, found = BracketSearch.advance, []
 
     def look(search, episodes, calls):
-        known = None if before is None else before(search)
-        total, count = search.root["returns"].sum(), search.root["exploits"].sum()
+        before = search.root.copy()
         status = advance(search, episodes, calls)
-        if search.root["exploits"].sum() > count and status == CHUNK_DONE:
+        for action in np.flatnonzero(search.root["exploits"] - before["exploits"]):
+            bet = (search.root["returns"] - before["returns"])[action]
             decision = search.arrays["decision"][0]
-            bet = search.root["returns"].sum() - total
-            found.append((decision["earned"], decision["discount"], decision["paid"], bet, known))
+            found.append((action, bet, decision["paid"], decision["discount"], status == CHUNK_DONE))
         return status
 
     monkeypatch.setattr(BracketSearch, "advance", look)
-    planner.plan(model, 0, seed=seed, budget=budget)
-    return found
+    plan = in_chunks(planner, 1).plan(model, 0, seed=1, budget=budget)
+    return plan, np.array(found)
 
 
 def test_bets_are_on_the_value_of_the_policy(lens, monkeypatch):
@@ -130,61 +124,15 @@ def test_bets_are_on_the_value_of_the_policy(lens, monkeypatch):
     model = chain(np.random.default_rng(3))
     truth = exact.finite_horizon(model, gamma=GAMMA, horizon=HORIZON)[0, 0, 0]
     settings = {"epsilon": 0.3, "delta": 0.1, "gamma": GAMMA, "horizon": HORIZON, "goal": "value"}
-    planner = in_chunks(pacplan.Bracket(**settings), 1)
-    found = episodes_of(planner, model, 1, 12_000, monkeypatch)
-    numbers = np.array([row[:4] for row in found])
-    concluded, bet = numbers[:, 1] == 0.0, numbers[:, 3]
+    _, found = exploits_of(pacplan.Bracket(**settings), model, 12_000, monkeypatch)
+    _, bet, paid, discount, whole = found.T
+    bet, paid, concluded = bet[whole > 0], paid[whole > 0], discount[whole > 0] == 0.0
     assert len(bet) > 1000 and 0.2 < concluded.mean() < 0.9
     assert bet.min() >= -1e-9
     error = bet.std() / np.sqrt(len(bet))
     assert abs(bet.mean() - truth) <= 5.5 * error
     # What was paid until then would not do.
-    assert abs(numbers[:, 2].mean() - truth) > 5.5 * error
-
-
-def test_no_stake_depends_on_the_return_that_it_is_on(lens, monkeypatch):
-    """The factors by which wealth grew, against those of stakes made of earlier returns alone."""
-    model = pacplan.envs.garnet(seed=4, noise="bernoulli")
-    planner = in_chunks(pacplan.Bracket(epsilon=0.2, delta=0.1, gamma=0.7, horizon=8), 1)
-
-    def before(search):
-        state = search.kernel_state()
-        return state.moments.copy(), state.wealth.copy(), search.root.copy()
-
-    def factors(moments, seen, points, earned):
-        """By point and bettor, if its moments are these."""
-        mean = moments["centre"] + returns.LEAN * np.sqrt(moments["spread"] * moments["newest"] / seen)
-        edge = mean - points[:, np.newaxis]
-        wide = moments["spread"] - edge * moments["skew"] / moments["spread"] - edge**2
-        stake = edge / np.maximum(wide, moments["spread"] + edge**2)
-        stake = np.minimum(np.maximum(stake, 0.0), returns.MOST_STAKE / points[:, np.newaxis])
-        return 1.0 + stake * (earned - points[:, np.newaxis])
-
-    found = episodes_of(planner, model, 1, 6000, monkeypatch, before)
-    search = lens.last[0]
-    last = search.kernel_state()
-    after = [row[4] for row in found[1:]] + [(last.moments, last.wealth, search.root)]
-    checked = learnt = 0
-    for (*_, earned, (moments, wealth, root)), (later, grown, now) in zip(found, after, strict=True):
-        action = int(np.flatnonzero(now["exploits"] - root["exploits"])[0])
-        seen, account = root["exploits"][action], root["account"][action]
-        if seen < FIRST_BET:
-            continue
-        points = (
-            np.arange(root["proven"][action] + 1, wealth.shape[1])
-            * search.arrays["settings"][0]["step"]
-        )
-        # Half of what was moved to the account before the episode, for each bettor.
-        moved = 0.5 * (now["deposit"] - root["deposit"])[action]
-        growth = grown[account][-len(points) :] / (wealth[account][-len(points) :] + moved)
-        used = (growth != 1.0).any(axis=1)
-        expected = factors(moments[action], seen, points[used], earned)
-        np.testing.assert_allclose(growth[used], expected, rtol=1e-6)
-        checked += used.any()
-        # Stakes of moments that know the return are others.
-        told = factors(later[action], seen + 1, points[used], earned)
-        learnt += not np.allclose(growth[used], told, rtol=1e-6)
-    assert checked > 200 and learnt > 0.9 * checked
+    assert abs(paid.mean() - truth) > 5.5 * error
 
 
 def test_only_real_returns_are_held_against_the_range_that_was_promised():
@@ -211,25 +159,12 @@ def test_no_return_is_less_than_a_first_reward_that_is_told(lens, monkeypatch):
     rewards_, p, to = pacplan.envs.garnet(30, 3, 2, reward_density=0.2, seed=5).sparse()
     rewards_[0] = (0.9, 0.8, 0.7)
     model = pacplan.TabularMDP(p, rewards_, successors=to, noise="none")
-    advance, above = BracketSearch.advance, []
-
-    def look(search, episodes, calls):
-        total, count = search.root["returns"].copy(), search.root["exploits"].copy()
-        status = advance(search, episodes, calls)
-        for action in np.flatnonzero(search.root["exploits"] - count):
-            bet = (search.root["returns"] - total)[action]
-            above.append(
-                (bet - search.root["floor"][action], search.arrays["decision"][0]["discount"] == 0.0)
-            )
-        return status
-
-    monkeypatch.setattr(BracketSearch, "advance", look)
-    planner = pacplan.Bracket(
-        epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=HORIZON, rewards="deterministic"
-    )
-    plan = in_chunks(planner, 1).plan(model, 0, seed=0, budget=6000)
+    settings = {"epsilon": 0.1, "delta": 0.1, "gamma": GAMMA, "horizon": HORIZON}
+    planner = pacplan.Bracket(rewards="deterministic", **settings)
+    plan, found = exploits_of(planner, model, 6000, monkeypatch)
     assert lens.last[0].root["floor"] == pytest.approx(rewards_[0])
     assert (plan.lower >= rewards_[0] - 1e-9).all()
-    left, concluded = np.transpose(above)
-    assert len(left) > 100 and concluded.any()
+    action, bet, _, discount, _ = found.T
+    left = bet - lens.last[0].root["floor"][action.astype(int)]
+    assert len(left) > 100 and (discount == 0.0).any()
     assert -1e-9 <= left.min() < 0.5

@@ -12,7 +12,7 @@ from scipy.stats import binom
 import pacplan
 from conftest import random_small
 from pacplan import exact, theory
-from pacplan.algorithms.betting import grid
+from pacplan.algorithms.betting import setup as grid
 from pacplan.algorithms.bracket import constants
 from pacplan.theory import calls
 
@@ -168,7 +168,8 @@ def as_on_the_page(model, *, gamma, horizon, epsilon, delta):
     Shares of delta are those of the planner.
     """
     setup = calls._setup(model, gamma, horizon, epsilon, delta)
-    settings, d, actions, many = setup.settings[0], delta / 4, len(model.actions(0)), model.successors
+    settings, levels = setup.arrays["settings"][0], setup.arrays["levels"]
+    d, actions, many = delta / 4, len(model.actions(0)), model.successors
     eps, depths = epsilon / setup.scale.width, range(horizon)
     sigma = [sum(gamma**i for i in range(k)) for k in range(horizon + 1)]
     cash = [1 - 0.8 * max(0.8**h, 1e-6) for h in depths]
@@ -176,7 +177,7 @@ def as_on_the_page(model, *, gamma, horizon, epsilon, delta):
     evidence, varpi = settings["log_share"] + excesses[0], constants.PENALTY
     least = varpi * eps / evidence
     xi = 1 - 1.1 * varpi - 0.3 - 1 / 8 - 1 / 6
-    further = setup.stakes.shape[1] - 5
+    further = setup.arrays["stakes"].shape[1] - 5
     w = (0.25 if further else 1.0) / (5 + 0.25 * further)
     kappa = [-math.log((1 - c) * w) for c in cash]
     reach = [gamma**h * (sigma[horizon - h] if many > 1 else 1.0) for h in depths]
@@ -206,14 +207,14 @@ def as_on_the_page(model, *, gamma, horizon, epsilon, delta):
             if tau < most[h]:
                 eta = 8 / (7 * tau)
                 y = reach[h] ** 2 * (6.25 * kappa[h] + 5.6 + 2 * math.log(1 + episodes))
-                y += 8 * ball[h] * swing[h] ** 2 * (setup.levels["price"][h] + 1.4 + 2 * kt)
+                y += 8 * ball[h] * swing[h] ** 2 * (levels["price"][h] + 1.4 + 2 * kt)
                 total += most[h] + x[h] * math.log(8 * most[h] / tau) + eta * y
                 first = max(first, eta * reach[h] ** 2)
                 second = max(second, eta * ball[h] * swing[h] ** 2)
         total += 8 * log_d * first + 16 * log_d * second
         return 1.6 / 0.35 / (xi * eps) * (total + log_d * sum(most))
 
-    squared, fractions = (sigma[horizon] / eps) ** 2, setup.grid.fractions
+    squared, fractions = (sigma[horizon] / eps) ** 2, setup.arrays["forced_wealth"].shape[2]
     smallest = 0.9 * 2.0 ** -(fractions - 1)
     assert eps / 48 < smallest * sigma[horizon] <= eps / 24 * (1 + 1e-9)
     proof = math.log(fractions * actions / settings["delta_forced"])

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan import exact
-from pacplan.algorithms.betting.grid import FORCED_GRID, FORCED_MARGIN
+from pacplan.algorithms.betting.setup import FORCED_GRID, FORCED_MARGIN
 from pacplan.algorithms.bracket import constants
 from pacplan.algorithms.bracket.bracket import Bracket
-from pacplan.algorithms.bracket.settings import Setup, setup_of
+from pacplan.algorithms.bracket.setup import Setup, setup_of
 from pacplan.core import checks
 from pacplan.models.protocol import Table
 
@@ -95,7 +95,7 @@ def _setup(model: Table, gamma: float, horizon: int, epsilon: float, delta: floa
     """Bracket's own setup: shares of delta, stakes, cash, grids."""
     assert model.max_actions is not None
     planner = Bracket(epsilon=epsilon, delta=delta, gamma=gamma, horizon=horizon)
-    return setup_of(planner, model, horizon, epsilon, model.max_actions)
+    return setup_of(planner, model, horizon, model.max_actions)
 
 
 def _path_gaps(
@@ -131,10 +131,11 @@ class _Theorem:
     """The numbers of the theorem that depend on the setup. Arrays are by depth."""
 
     def __init__(self, setup: Setup, gamma: float, actions: int, chance: float) -> None:
-        levels, settings = setup.levels, setup.settings[0]
+        arrays = setup.arrays
+        levels, settings = arrays["levels"][:-1], arrays["settings"][0]
         depths = np.arange(len(levels))
         discount = np.power(gamma, depths)
-        self.epsilon = float(setup.grid.resolution)
+        self.epsilon = float(settings["resolution"])
         self.chance, self.actions = chance, actions  # nu, and K of the root
         self.sigma = setup.scale.sigma[:0:-1]  # sigma_(H-h)
         self.excess = np.append(levels["excess"][1:] * discount[1:], 0.0)  # C_(h+1)
@@ -143,9 +144,11 @@ class _Theorem:
         open_ = constants.SETTLED * self.penalty + constants.STAKES_OPEN + constants.SOLVER_OPEN
         self.room = 1.0 - open_ - FORCED_GRID - 2.0 * FORCED_MARGIN  # xi
         # log(q/alpha), of the wealth that proves a point of a forced account
-        self.proof = math.log(setup.grid.fractions * actions / float(settings["delta_forced"]))
+        self.proof = math.log(
+            arrays["forced_wealth"].shape[2] * actions / float(settings["delta_forced"])
+        )
         successors = int(settings["strength"] * 2.0)  # B
-        weight = float(np.exp(setup.opening.min())) / len(setup.opening)
+        weight = float(np.exp(arrays["opening"].min())) / len(arrays["opening"])
         stake = -np.log((1.0 - levels["cash"]) * weight)  # kappa_h
         least = float(settings["least"])  # lambda_0
         learns, settled = bool(settings["learns"]), constants.SETTLED * least

@@ -4,7 +4,7 @@ docs/bracket.md, "Wealth". Bets on returns begin with a wealth of one (or, of tw
 of its own, `given`). It does most on the action that is exploited in the end, which is not known at
 first, and what was staked on another is hard to get back. So only the first to open an account is
 allocated much at once; after that, accounts get little until the end is near, and then what the others
-can spare. For what a search has that bets see `pacplan.algorithms.betting.returns`.
+can spare.
 """
 
 from typing import Any
@@ -12,15 +12,9 @@ from typing import Any
 import numpy as np
 
 from pacplan.algorithms.betting.bets import total
+from pacplan.algorithms.betting.returns import FIRST_BET, open_account
 from pacplan.compiled.jit import inlined
 
-ALLOCATION_FIELDS = [
-    ("account", np.int64),  # row of its wealth, once it is open
-    ("deposit", np.float64),  # wealth put into it, less what was taken out again
-    ("refill", np.int64),  # exploit episodes after which it may be given more; 0 if it is not open
-]
-
-FIRST_BET = 4  # episodes watched before the first bet
 MOST_ALLOCATED = 0.95  # part of all wealth that one account is given, at most ...
 FIRST_ALLOCATED = 0.5  # ... and at least, while it is the only one ...
 ANYTIME_ALLOCATED = 0.6  # ... and whichever it is, if there is no gap to stop at
@@ -42,15 +36,13 @@ def allocate(search: Any, action: int, gap: float) -> None:
     settings, root, arm = search.settings[0], search.root, search.root[action]
     if arm.exploits < max(FIRST_BET, arm.refill):
         return
-    if arm.refill == 0:
-        arm.account = settings.bettors
-        settings.bettors += 1
-        search.wealth[arm.account] = settings.given / search.wealth.shape[2]
+    open_account(search, arm)
     arm.refill = arm.exploits + 1 + int(REFILL * arm.exploits)
-    whole = settings.reserve
+    whole, only = settings.reserve, True
     for b in range(root.size):
         whole += root[b].deposit
-    wanted = _wanted_part(search, action, gap) * whole - arm.deposit
+        only = only and (b == action or root[b].refill == 0)
+    wanted = _wanted_part(search, action, gap, only) * whole - arm.deposit
     if wanted <= LEAST_MOVED * whole:
         return
     elsewhere = whole - arm.deposit - settings.reserve
@@ -61,13 +53,16 @@ def allocate(search: Any, action: int, gap: float) -> None:
         for b in range(root.size):
             if b != action and root[b].deposit > 0.0:
                 moved += _withdraw(search.wealth[root[b].account], root[b], part)
-    _deposit(search.wealth[arm.account], moved)
+    wealth = search.wealth[arm.account]
+    for i in range(wealth.shape[0]):
+        for q in range(wealth.shape[1]):
+            wealth[i, q] += moved / wealth.shape[1]
     arm.deposit += moved
 
 
 @inlined
-def _wanted_part(search: Any, action: int, gap: float) -> float:
-    """The part of all wealth that an action should have."""
+def _wanted_part(search: Any, action: int, gap: float, only: bool) -> float:
+    """The part of all wealth that an action should have; `only`: no other has been given any."""
     settings, root, arm = search.settings[0], search.root, search.root[action]
     if settings.epsilon == 0.0:
         return ANYTIME_ALLOCATED
@@ -80,16 +75,8 @@ def _wanted_part(search: Any, action: int, gap: float) -> float:
     edge = EDGE * settings.resolution
     # What bets at this distance below a mean can win, in nats, if returns spread as they did.
     ready = 0.5 * arm.exploits * edge * edge / max(search.moments[action, 0].spread, LEAST_SPREAD)
-    first = FIRST_ALLOCATED if settings.bettors == 1 else 0.0
+    first = FIRST_ALLOCATED if only else 0.0
     return float(min(max((progress / NEAR_END) ** CAUTION, ready, first), MOST_ALLOCATED))
-
-
-@inlined
-def _deposit(wealth: Any, amount: float) -> None:
-    """Put wealth into an account: the same amount at every point, in equal parts for its bettors."""
-    for i in range(wealth.shape[0]):
-        for q in range(wealth.shape[1]):
-            wealth[i, q] += amount / wealth.shape[1]
 
 
 @inlined

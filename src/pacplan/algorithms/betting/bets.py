@@ -50,35 +50,6 @@ def total(wealth: Any) -> float:
 
 
 @inlined
-def _trusted_mean(moment: Any, seen: int, side: int) -> float:
-    """The mean that a bettor assumes after `seen` numbers: a little luckier than what it saw."""
-    return float(moment.centre + side * LEAN * sqrt(moment.spread * moment.newest / seen))
-
-
-@inlined
-def reach_of(moments: Any, seen: int, side: int) -> float:
-    """The farthest mean that one of the bettors assumes."""
-    reach = -np.inf
-    for q in range(moments.size):
-        reach = max(reach, side * _trusted_mean(moments[q], seen, side))
-    return side * reach
-
-
-@inlined
-def _stake(moment: Any, seen: int, m: float, room: float, side: int) -> float:
-    """What a bettor stakes at a point; 0 if it sees no advantage.
-
-    The smaller of Kelly's stakes for a two-valued law with these moments and for one without skew: if
-    the numbers are skewed towards losses, these are rare but large.
-    """
-    edge = side * (_trusted_mean(moment, seen, side) - m)
-    if edge <= 0.0 or room <= 0.0:
-        return 0.0
-    wide = moment.spread - side * edge * moment.skew / moment.spread - edge * edge
-    return float(min(edge / max(wide, moment.spread + edge * edge), MOST_STAKE / room))
-
-
-@inlined
 def bet_on_grid(
     wealth: Any,
     moments: Any,
@@ -87,44 +58,38 @@ def bet_on_grid(
     worst: float,
     step: float,
     proven: int,
-    end: int,
     side: int,
     share: float,
 ) -> int:
-    """Bet on x at the points after `proven` and before `end`; returns the last point now proven.
+    """Bet on x, after `seen` numbers, at the points after `proven`; returns the last one now proven.
 
-    A point is proven when the wealth there has come to 1 over the `share` of delta.
+    A bettor assumes a mean a little luckier than what it saw, and stakes the smaller of Kelly's stakes
+    for a two-valued law with its moments and for one without skew: if the numbers are skewed towards
+    losses, these are rare but large. Without moments bets are *forced*: fixed fractions of the wealth,
+    each half of the one before. A point is proven when the wealth there is 1 over the `share` of delta.
     """
-    first = proven + side
-    for i in range(first, end, side):
-        m = i * step
-        for q in range(moments.size):
-            stake = _stake(moments[q], seen, m, side * (m - worst), side)
-            if stake > 0.0:
-                wealth[i, q] = min(wealth[i, q] * (1.0 + stake * (side * (x - m))), MOST_WEALTH)
-        if i == proven + side and total(wealth[i]) * share >= 1.0:
-            proven = i
-    return proven
-
-
-@inlined
-def bet_fractions_on_grid(
-    wealth: Any, x: float, worst: float, step: float, proven: int, end: int, side: int, share: float
-) -> int:
-    """The same for forced bets, whose stakes are fixed fractions of the wealth, averaged."""
-    count = wealth.shape[1]
-    first = proven + side
-    for i in range(first, end, side):
-        m = i * step
-        odds = side * (x - m) / (side * (m - worst))
-        held = 0.0
-        fraction = LARGEST_FRACTION
-        for j in range(count):
-            wealth[i, j] = min(wealth[i, j] * (1.0 + fraction * odds), MOST_WEALTH)
-            held += wealth[i, j]
-            fraction *= 0.5
-        if i == proven + side and held * share >= count:
-            proven = i
+    last = wealth.shape[0] - 1 if side == BELOW else 0
+    fraction = LARGEST_FRACTION
+    for q in range(wealth.shape[1]):
+        centre, spread, skew = 0.0, 0.0, 0.0
+        if moments.size > 0:
+            moment = moments[q]
+            spread, skew = moment.spread, moment.skew
+            centre = moment.centre + side * LEAN * sqrt(spread * moment.newest / seen)
+        for i in range(proven + side, last + side, side):
+            m = i * step
+            room = side * (m - worst)
+            stake = fraction / room
+            if moments.size > 0:
+                edge = side * (centre - m)
+                if not edge > 0.0:
+                    break  # It sees no advantage from here on.
+                wide = spread - side * edge * skew / spread - edge * edge
+                stake = min(edge / max(wide, spread + edge * edge), MOST_STAKE / room)
+            wealth[i, q] = min(wealth[i, q] * (1.0 + stake * (side * (x - m))), MOST_WEALTH)
+        fraction *= 0.5
+    while proven != last and total(wealth[proven + side]) * share >= 1.0:
+        proven += side
     return proven
 
 

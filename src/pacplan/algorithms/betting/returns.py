@@ -3,58 +3,50 @@
 docs/bracket.md, "Below". In units in which a step pays between 0 and 1. A search that bets has
 `settings` (one record with `BETTING_FIELDS`), `root` (records with `ACCOUNT_FIELDS`), `moments`,
 `wealth` and `forced_wealth`.
+
+Any rule that is fixed before an episode begins may choose its actions, so no bound depends on whose
+advice is taken. An action of the root keeps the mean returns of the episodes that followed the user's
+policy and of those that followed the planner's own estimates, and the next follows what promises more.
 """
 
-from collections.abc import Callable
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.betting.allocation import ALLOCATION_FIELDS, FIRST_BET
-from pacplan.algorithms.betting.bets import (
-    BELOW,
-    bet_fractions_on_grid,
-    bet_on_grid,
-    learn_moments,
-    reach_of,
-)
-from pacplan.algorithms.betting.guidance import GUIDANCE_FIELDS, compare
+from pacplan.algorithms.betting.bets import BELOW, bet_on_grid, learn_moments
 from pacplan.compiled.jit import inlined
-from pacplan.models.protocol import BrokenPromiseError
+from pacplan.engine.tree import NONE
 
 # The bets on the returns of an action of the root.
 ACCOUNT_FIELDS = [
     ("lower", np.float64),  # L
     ("floor", np.float64),  # no episode of it returns less; fixed before its first return is bet on
-    ("returns", np.float64),  # sum over its exploit episodes
+    ("account", np.int64),  # row of its wealth, or NONE
     ("exploits", np.int64),
+    ("returns", np.float64),  # sum over its exploit episodes
     ("proven", np.int64),  # grid points proven by exploit episodes ...
+    ("forces", np.int64),
     ("forced", np.int64),  # ... and, on a coarser grid, by forced ones
-    ("forces", np.int64),  # forced episodes
-    ("forced_account", np.int64),  # row of the wealth of its forced episodes
-    *ALLOCATION_FIELDS,
-    *GUIDANCE_FIELDS,
+    ("deposit", np.float64),  # wealth put into its account, less what was taken out again
+    ("refill", np.int64),  # exploit episodes after which it may be given more; 0 before the first
+    ("followed", np.int64),  # exploit episodes that followed the policy ...
+    ("follow_mean", np.float64),  # ... and the mean of their returns
+    ("unguided", np.int64),  # those that did not ...
+    ("own_mean", np.float64),  # ... and a mean of their returns, the newest more than the others
 ]
 
+FIRST_BET = 4  # episodes watched before the first bet
+_NEWEST = 2.0  # weight of the newest unguided return: estimates get better
 
-def check_returns(
-    settings: Any, in_units: Callable[[float], float], value_range: tuple[float, float] | None
-) -> None:
-    """Compare the returns that were bet on with the range that the user gave, if any.
 
-    Raises:
-        BrokenPromiseError: one lay outside.
-    """
-    if value_range is None:
-        return
-    low, high = value_range
-    least, most = (in_units(float(settings[name])) for name in ("least_return", "most_return"))
-    slack = 1e-9 * (1.0 + abs(low) + abs(high))
-    if least < low - slack or most > high + slack:
-        raise BrokenPromiseError(
-            f"an episode had a return of {least if least < low else most}, outside the promised "
-            f"value_range=({low}, {high})"
-        )
+@inlined
+def follows(arm: Any, spread: float) -> bool:
+    """Whether the next exploit episode follows the policy; `spread` is the variance of returns."""
+    if arm.followed == 0 or arm.unguided == 0:
+        return bool(arm.followed <= arm.unguided)
+    doubt = sqrt(spread * log(1.0 + arm.followed + arm.unguided))
+    return bool(arm.follow_mean >= arm.own_mean + doubt / sqrt(arm.unguided))
 
 
 @inlined
@@ -74,19 +66,19 @@ def note_return(settings: Any, earned: float) -> None:
 @inlined
 def accounts_have_room(search: Any) -> bool:
     """Whether another action can begin to bet on its returns."""
-    settings, actions = search.settings[0], search.root.size
-    return bool(
-        not search.wealth.shape[0] <= settings.bettors < actions
-        and not search.forced_wealth.shape[0] <= settings.forcers < actions
-    )
+    accounts = search.settings[0].accounts
+    return bool(accounts < search.wealth.shape[0] or accounts == search.root.size)
 
 
-def open_accounts(search: Any) -> None:
-    """Make room for another action of a search to begin to bet on its returns."""
-    arrays, settings = search.arrays, search.arrays["settings"][0]
-    for name, used in (("wealth", settings["bettors"]), ("forced_wealth", settings["forcers"])):
-        if used == len(arrays[name]):
-            search.extend(name, min(int(used) + 1, len(search.actions)))
+@inlined
+def open_account(search: Any, arm: Any) -> None:
+    """Give an action that begins to bet a row of wealth."""
+    settings = search.settings[0]
+    if arm.account == NONE:
+        arm.account = settings.accounts
+        settings.accounts += 1
+        search.wealth[arm.account] = settings.given / search.wealth.shape[2]
+        search.forced_wealth[arm.account] = 1.0
 
 
 @inlined
@@ -101,18 +93,17 @@ def bet_exploit(search: Any, action: int, earned: float, followed: bool) -> None
     """
     settings, arm, moments = search.settings[0], search.root[action], search.moments[action]
     arm.returns += earned
-    compare(arm, followed, earned)
-    x = earned - arm.floor
+    if followed:
+        arm.followed += 1
+        arm.follow_mean += (earned - arm.follow_mean) / arm.followed
+    else:
+        arm.own_mean += _NEWEST / (arm.unguided + _NEWEST) * (earned - arm.own_mean)
+        arm.unguided += 1
+    x, step = earned - arm.floor, settings.step
     if arm.exploits >= FIRST_BET:
-        wealth = search.wealth[arm.account]
-        reach = reach_of(moments, arm.exploits, BELOW) / settings.step
-        # Whatever the moments: what is no number, or too large for one, would become any whole number.
-        end = int(min(float(wealth.shape[0] - 1), max(0.0, reach))) + 1
-        share = settings.delta_exploit
-        arm.proven = bet_on_grid(
-            wealth, moments, arm.exploits, x, 0.0, settings.step, arm.proven, end, BELOW, share
-        )
-        arm.lower = max(arm.lower, arm.floor + arm.proven * settings.step)
+        wealth, share = search.wealth[arm.account], settings.delta_exploit
+        arm.proven = bet_on_grid(wealth, moments, arm.exploits, x, 0.0, step, arm.proven, BELOW, share)
+        arm.lower = max(arm.lower, arm.floor + arm.proven * step)
     learn_moments(moments, arm.exploits, x)
     arm.exploits += 1
 
@@ -121,15 +112,10 @@ def bet_exploit(search: Any, action: int, earned: float, followed: bool) -> None
 def bet_forced(search: Any, action: int, earned: float) -> None:
     """Bet on the return of a forced episode, in an account of its own, for the proof of termination."""
     settings, arm = search.settings[0], search.root[action]
-    if arm.forces == 0:
-        arm.forced_account = settings.forcers
-        settings.forcers += 1
-        search.forced_wealth[arm.forced_account] = 1.0
-    wealth = search.forced_wealth[arm.forced_account]
+    open_account(search, arm)
     arm.forces += 1
-    step = settings.stride * settings.step
-    share = settings.delta_forced / search.root.size
-    arm.forced = bet_fractions_on_grid(
-        wealth, earned - arm.floor, 0.0, step, arm.forced, wealth.shape[0], BELOW, share
-    )
+    wealth, step = search.forced_wealth[arm.account], settings.forced_step
+    share = settings.delta_forced / search.root.size / wealth.shape[1]
+    nothing, x = search.moments[action, :0], earned - arm.floor
+    arm.forced = bet_on_grid(wealth, nothing, arm.forces, x, 0.0, step, arm.forced, BELOW, share)
     arm.lower = max(arm.lower, arm.floor + arm.forced * step)

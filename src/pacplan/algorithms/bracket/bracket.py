@@ -1,52 +1,50 @@
 """Bracket: the algorithm on one page. docs/bracket.md has the proof; names are those of the proof."""
 
+from math import sqrt
 from typing import Any, Literal
 
-from pacplan.algorithms.betting.plans import proven_plan
-from pacplan.algorithms.betting.returns import accounts_have_room, bet_exploit, bet_forced, note_return
-from pacplan.algorithms.bracket.constants import TIE
-from pacplan.algorithms.bracket.estimates import advice_stands, refresh_estimates, score_actions
-from pacplan.algorithms.bracket.expansion import add_unvisited, plant_root
+import numpy as np
+
+from pacplan.algorithms.betting.planner import BettingPlanner
+from pacplan.algorithms.betting.returns import (
+    FIRST_BET,
+    accounts_have_room,
+    bet_exploit,
+    bet_forced,
+    note_return,
+)
+from pacplan.algorithms.bracket.constants import ADVICE, TIE
 from pacplan.algorithms.bracket.explore import imagine, optimistic
-from pacplan.algorithms.bracket.gap_bound import largest_gap, renew_gaps_of, renew_gaps_to
-from pacplan.algorithms.bracket.outcomes import note_in_pool, note_outcome, note_reward, take_advice
+from pacplan.algorithms.bracket.gap_bound import largest_gap, refresh_arm, renew_gap
+from pacplan.algorithms.bracket.outcomes import add_unvisited, note_outcome, note_reward, plant_root
+from pacplan.algorithms.bracket.pool import (
+    note_in_pool,
+    pool_has_room,
+    refresh_estimates,
+    score_actions,
+    update_pool,
+)
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, Search
-from pacplan.algorithms.bracket.roulette import concluded, earn, earn_last
-from pacplan.algorithms.bracket.schedule import adapt, decide, satisfied
+from pacplan.algorithms.bracket.schedule import adapt, concluded, decide, satisfied
 from pacplan.algorithms.bracket.search import BracketSearch
-from pacplan.algorithms.bracket.state_model import pool_has_room, update_pool
-from pacplan.algorithms.bracket.upper_bound import (
-    bet,
-    refresh_arm,
-    refresh_node,
-    refresh_pair,
-    says_nothing,
-)
-from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.confidence import (
-    Targeted,
-    check_accuracy,
-    check_known,
-    check_stops,
-    declared,
-)
-from pacplan.algorithms.common.horizons import check_gamma_and_horizon
+from pacplan.algorithms.bracket.upper_bound import bet, refresh_node, refresh_pair
+from pacplan.algorithms.common.confidence import check_known, declared
 from pacplan.compiled.jit import inlined
 from pacplan.core import checks
 from pacplan.engine import episodes
-from pacplan.engine.calls import CHUNK_DONE
+from pacplan.engine.calls import CHUNK_DONE, break_promise
 from pacplan.engine.curve import add_point
 from pacplan.engine.driver import Limits
+from pacplan.engine.promises import BAD_ANSWER
 from pacplan.engine.query import Query
 from pacplan.engine.root_rules import argmax_at_random
 from pacplan.engine.tree import NONE, untried_action
-from pacplan.models.handles import NO_ADVICE
-from pacplan.models.knowledge import Bounds, Function, check_bounds, check_guidance
-from pacplan.models.protocol import Session
-from pacplan.result import Plan
+from pacplan.models import handles
+from pacplan.models.knowledge import Bounds, Function
+from pacplan.models.protocol import Model, Session
 
 
-class Bracket(Targeted, Planner):
+class Bracket(BettingPlanner):
     """Proven answers for a fraction of the calls: bounds only where a proof needs them.
 
     Above, U(a) holds for the optimal action because the evidence holds along one optimal policy,
@@ -114,31 +112,22 @@ class Bracket(Targeted, Planner):
         policy: Function | None = None,
         value: Function | None = None,
     ) -> None:
-        self.epsilon = check_accuracy(epsilon)
-        self.delta = checks.probability("delta", delta)
-        self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
+        super().__init__(
+            epsilon, delta, gamma, horizon, target, value_bounds, value_range, policy, value
+        )
         self.goal = checks.choice("goal", goal, ("action", "value"))
         self.rewards = checks.choice("rewards", rewards, ("unknown", "deterministic"))
         self.transitions = checks.choice("transitions", transitions, ("unknown", "deterministic"))
-        self.target = checks.choice("target", target, ("horizon", "infinite"))
-        self.value_bounds = check_bounds(value_bounds)
-        self.value_range = (
-            None if value_range is None else checks.interval("value_range", value_range, "return")
-        )
-        self.policy = check_guidance("policy", policy)
-        self.value = check_guidance("value", value)
         if self.target == "infinite" and self.goal == "value":
             raise ValueError(
                 'goal="value" is for the problem of H steps; for an infinite horizon use '
                 'target="horizon" and add what the tail can be worth'
             )
-        self.check_target()
 
     def check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
-        check_stops(self.epsilon, limits)
+        super().check_query(query, limits)
         check_known(self, model)
-        self.check_reach(model, limits.budget)
         one = self.horizon_for(model, limits.budget) == 1 or model.successors == 1
         if self.rewards != "unknown" and (one or self.transitions != "unknown"):
             raise ValueError(
@@ -149,8 +138,8 @@ class Bracket(Targeted, Planner):
     def start(self, query: Query, session: Session) -> BracketSearch:
         return BracketSearch(self, query, session)
 
-    def finish(self, query: Query, search: BracketSearch, stopped_by: str, seconds: float) -> Plan:
-        return proven_plan(self, query, search, stopped_by, seconds, declared(self, query.model))
+    def assumptions(self, model: Model) -> tuple[str, ...]:
+        return declared(self, model)
 
 
 # The algorithm, in the order of an episode.
@@ -176,8 +165,9 @@ def _begin_episode(search: Any, model: Any, ties: Any) -> None:
     """
     update_pool(search)
     decide(search, ties)
-    imagine(search, ties)
-    adapt(search, model)
+    decision = search.decision[0]
+    decision.target = imagine(search, ties) if decision.kind == EXPLORE else NONE
+    adapt(search)
 
 
 @episodes.select.register(Search)
@@ -189,26 +179,37 @@ def _select(search: Any, at: int, h: int, ties: Any) -> int:
     if h <= decision.target and step.pair != NONE:
         return int(step.pair)
     if h == 0:
-        link = search.root[decision.play].pair
-        return int(link) if link != NONE else add_unvisited(search, at, decision.play, 0)
-    count = score_actions(search, at, h) if decision.kind == EXPLOIT else 0
-    if count > 0:
-        return _exploited(search, at, h, count, ties)
-    link = optimistic(search, at, ties)
-    if link == NONE:
-        link = add_unvisited(search, at, untried_action(search.tree, at, ties), h)
-    return int(link)
+        action, link = decision.play, search.root[decision.play].pair
+    elif decision.kind == EXPLOIT and score_actions(search, at, h) > 0:
+        action = _best_estimate(search, at, h, ties)
+        link = search.scratch.link[action]
+    else:
+        action, link = NONE, optimistic(search, at, ties)
+    if link != NONE:
+        return int(link)
+    if action == NONE:
+        action = untried_action(search.tree, at, ties)
+    return int(add_unvisited(search, at, action, h))
 
 
 @inlined
-def _exploited(search: Any, at: int, h: int, count: int, ties: Any) -> int:
-    """The pair with the best of `count` estimates, or the one advised if it may be as good."""
+def _best_estimate(search: Any, at: int, h: int, ties: Any) -> int:
+    """The action with the best of the estimates in `scratch`, or the one advised.
+
+    That is taken if what was seen leaves room for it to be as good. As both are tried more often in
+    this state, there is less room.
+    """
+    node, pool, score = search.tree.nodes[at], search.pool, search.scratch.score
     advised = search.decision[0].advised
-    action = argmax_at_random(search.scratch.score[:count], NONE, TIE, ties)
-    if advised != NO_ADVICE and advice_stands(search, at, h, action, advised):
-        action = advised
-    link = search.scratch.link[action]
-    return int(link) if link != NONE else add_unvisited(search, at, action, h)
+    best = argmax_at_random(score[: node.actions], NONE, TIE, ties)
+    if advised == handles.NO_ADVICE:
+        return int(best)
+    tried = 0
+    if node.place >= 0:
+        first = pool.states[node.place].first
+        tried = min(pool.pairs[first + best].n, pool.pairs[first + advised].n)
+    room = ADVICE * search.levels[h].span / sqrt(1.0 + tried)
+    return int(advised if score[best] - score[advised] <= room else best)
 
 
 @episodes.known_child.register(Search)
@@ -218,11 +219,15 @@ def _known_child(search: Any, link: int) -> int:
 
 @episodes.skip_call.register(Search)
 def _skip_call(search: Any, link: int) -> bool:
-    if not says_nothing(search, link):
+    """Whether a reward is revealed: then the last call would tell nothing, and it counts without."""
+    settings, decision, pair = search.settings[0], search.decision[0], search.tree.pairs[link]
+    if not settings.told or pair.n == 0:
         return False
-    earn_last(search, search.tree.pairs[link].reward)
-    if search.decision[0].kind != EXPLORE:
-        note_return(search.settings[0], search.decision[0].paid)
+    decision.paid += settings.gamma ** (settings.horizon - 1) * pair.reward
+    decision.earned += decision.discount * pair.reward
+    decision.discount = 0.0
+    if decision.kind != EXPLORE:
+        note_return(settings, decision.paid)
     return True
 
 
@@ -240,60 +245,65 @@ def _transition(
     cut = decision.kind == EXPLORE and pair.n < settings.cut
     x = settings.offset + settings.slope * reward
     status = note_reward(search, at, link, h, reward, x)
+    child, drift, last = NONE, 0.0, h + 1 == settings.horizon
+    if status == CHUNK_DONE and not last:
+        child, drift, status = note_outcome(search, model, at, link, h, successor, ended)
     if status != CHUNK_DONE:
         return NONE, status
-    child, drift = NONE, 0.0
-    if h + 1 < settings.horizon:
-        child, drift, status = note_outcome(search, model, at, link, h, successor, ended)
-        if status != CHUNK_DONE:
-            return NONE, status
     bet(search, link, h, (1.0 if settings.told else x) - drift)
     pair.n += 1
     note_in_pool(search, at, pair.action, h, successor, ended, child, x)
-    earn(search, x, h)
+    decision.paid += settings.gamma**h * x
+    decision.earned += decision.discount * x
+    decision.discount *= settings.gamma
     if cut:
         return child, episodes.BREAK_OFF
-    if ended or h + 1 == settings.horizon:
+    if ended or last:
         return child, CHUNK_DONE
-    if concluded(search, h + 1, search.tree.nodes[child].estimate, ties):
+    node = search.tree.nodes[child]
+    if concluded(search, h + 1, node.estimate, ties):
         return child, episodes.CONCLUDE
-    return child, take_advice(search, model, h, child)
+    if decision.guided:
+        decision.advised = handles.advice(model, int(node.state), h + 1, int(node.actions))
+        if decision.advised == handles.BAD_ADVICE:
+            return child, int(break_promise(search, BAD_ANSWER, node.state, 0, h + 1, 0.0))
+    return child, CHUNK_DONE
 
 
 @episodes.update.register(Search)
 def _update(search: Any, model: Any, length: int, ties: Any) -> None:
     """Renew W and the estimates on the path, from the last step to the first, then U and the gaps."""
-    decision = search.decision[0]
-    penalty = search.root[decision.play].penalty
+    decision, arm = search.decision[0], search.root[search.decision[0].play]
     for h in range(length - 1, -1, -1):
         at, link = search.path[h].node, search.path[h].pair
         # Nothing was bet on steps that were imagined.
-        refresh_pair(search, model, at, link, h, penalty, h < decision.target)
+        refresh_pair(search, at, link, h, arm.penalty, h < decision.target)
         refresh_node(search, at)
         refresh_estimates(search, at, link, h)
-    arm = search.root[decision.play]
     arm.estimate = search.tree.pairs[arm.pair].estimate
     refresh_arm(search, decision.play)
-    renew_gaps_to(search, decision.play)
 
 
 @episodes.backup.register(Search)
 def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
     """Bet on the return, if the episode was declared to exploit or to be forced before it began."""
-    settings, decision = search.settings[0], search.decision[0]
+    settings, decision, root = search.settings[0], search.decision[0], search.root
     if decision.kind == EXPLORE:
         return
-    after = search.steps.ended[settings.horizon - length]
+    after, play = search.levels[length].ended, decision.play
     earned = decision.earned + decision.discount * after
     # One that a coin has ended has no return, and no discount. If the last reward is known, it has none
     # left either, and its return was noted then. (If gamma is 0, no step leaves any.)
     if decision.discount > 0.0 or settings.gamma == 0.0:
         note_return(settings, decision.paid + settings.gamma**length * after)
-    if decision.kind == EXPLOIT:
-        bet_exploit(search, decision.play, earned, decision.guided)
-        renew_gaps_of(search, decision.play)
-    else:
-        bet_forced(search, decision.play, earned)
+    if decision.kind != EXPLOIT:
+        bet_forced(search, play, earned)
+        return
+    bet_exploit(search, play, earned, decision.guided)
+    if root[play].exploits == FIRST_BET + 1:
+        search.gaps[root[play].account] = np.inf
+    for a in range(root.size):
+        renew_gap(search, a, play)
 
 
 @episodes.has_room.register(Search)
@@ -301,7 +311,7 @@ def _has_room(search: Any) -> bool:
     settings = search.settings[0]
     return bool(
         search.scratch.size > settings.widest + settings.horizon
-        and pool_has_room(search.pool, settings.horizon, settings.most_actions)
+        and pool_has_room(search)
         and accounts_have_room(search)
     )
 

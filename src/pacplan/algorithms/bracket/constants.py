@@ -6,7 +6,7 @@ that depend on each other are computed from each other. All were chosen on the p
 tuning families in benchmarks/families.py, which also measures others.
 """
 
-from pacplan.algorithms.betting.grid import FORCED_GRID, FORCED_MARGIN
+from pacplan.algorithms.betting.setup import FORCED_GRID, FORCED_MARGIN
 
 # Shares of delta. Above and below get a half each ...
 BELOW = 0.5  # of delta, for the bounds from below
@@ -51,14 +51,14 @@ LEAST_WIDTH = 1e-3  # part of epsilon that stands for widths below it
 FORCED_EVERY = 100  # episodes, of which the last is forced (ends)
 TIE = 1e-12  # bounds and estimates that differ by less are tied
 
-# Which exploit episodes go on (`roulette`).
+# Which exploit episodes go on (`schedule.concluded`).
 ROULETTE_DEPTH = 3  # the first depth before which roulette is played
 ROULETTE_POWER = 2.0 / 3.0  # of gamma: the least probability of going on
 
 # Bets on returns (`pacplan.algorithms.betting.returns`).
 STEADY_HORIZON = 2  # steps up to which returns hardly improve as the search learns
 
-# Estimates, and the model of what was seen by state, which steers them (`state_model`).
+# Estimates, and the model of what was seen by state, which steers them (`pool`).
 PRIOR = 0.6  # value of what was never seen, relative to the largest, at first ...
 PRIOR_LEAST, PRIOR_SLOPE = 0.45, 0.7  # ... and then by the mean reward seen ...
 PRIOR_REWARDS, PRIOR_COUNT = 4.0, 20.0  # ... which begins as the ratio of these
@@ -72,7 +72,6 @@ MOST_POOLED = 8_000_000  # pairs, outcomes and values that the pool has room for
 EXPECTED_ACTIONS = 256  # of a state, if the model does not say how many there can be
 GUESS_WEIGHT = 1.0  # calls in a state that a guess of its value is worth
 ADVICE = 0.5  # by how much the best estimate may exceed that of the advised action, over sigma, if new
-SMALL_COUNTS = 4096  # visits up to which n log n is tabulated
 
 # Discount and strength of predictions of outcomes, if B is not known (Pitman and Yor's).
 DISCOUNT, STRENGTH = 0.5, 0.1

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from pacplan.algorithms.bracket.constants import LEAST_WIDTH, TIE, WORTH_CALLING
-from pacplan.algorithms.bracket.records import EXPLORE
-from pacplan.algorithms.bracket.state_model import pooled_value
-from pacplan.algorithms.bracket.upper_bound import says_nothing
+from pacplan.algorithms.bracket.pool import pooled_value
 from pacplan.compiled.jit import called, inlined
 from pacplan.engine.root_rules import largest
 from pacplan.engine.tree import NONE
@@ -42,26 +40,25 @@ def optimistic(search: Any, at: int, ties: Any) -> int:
 
 
 @inlined
-def _surplus(search: Any, link: int, h: int) -> float:
-    """By how much W of a pair exceeds what was seen of it, with the f of what it led to."""
-    tree, settings, pair = search.tree, search.settings[0], search.tree.pairs[link]
+def _uncertainty(search: Any, at: int, link: int, h: int) -> float:
+    """By how much W of a pair, or of an action never tried, exceeds what there is reason to expect.
+
+    Of a pair with few visits that is its estimate, all below it included; of others what was seen of
+    it, with the f of what it led to.
+    """
+    tree, settings, node = search.tree, search.settings[0], search.tree.nodes[at]
+    if link == NONE:
+        return float(node.cap - search.levels[h].prior)
+    pair = tree.pairs[link]
+    if pair.n < settings.cut:
+        return float(pair.upper - pooled_value(search, node.place, pair.action, h))
     seen = pair.reward if settings.told else pair.reward / pair.n
     outcome = pair.child if h + 1 < settings.horizon else NONE
     while outcome != NONE:
-        node = tree.nodes[outcome]
-        seen += settings.gamma * (node.count / pair.n) * node.upper
-        outcome = node.sibling
+        after = tree.nodes[outcome]
+        seen += settings.gamma * (after.count / pair.n) * after.upper
+        outcome = after.sibling
     return float(pair.upper - seen)
-
-
-@inlined
-def _width(search: Any, at: int, link: int, h: int) -> float:
-    """By how much W of a pair exceeds its estimate, all below it included; NONE is one never tried."""
-    node, left = search.tree.nodes[at], search.settings[0].horizon - h
-    if link == NONE:
-        return float(node.cap - search.steps.prior[left])
-    pair = search.tree.pairs[link]
-    return float(pair.upper - pooled_value(search, node.place, pair.action, left))
 
 
 @inlined
@@ -79,45 +76,36 @@ def _next_node(search: Any, link: int, ties: Any) -> int:
     return NONE
 
 
-@inlined
-def imagine(search: Any, ties: Any) -> None:
-    """Imagine an exploring episode, into `path`, and choose the step at which its calls begin."""
-    decision, gains = search.decision[0], search.scratch.score
-    decision.target = NONE
-    if decision.kind != EXPLORE:
-        return
-    steps = _imagine_episode(search, ties)
-    if steps > 0:
-        least = largest(gains[:steps]) * WORTH_CALLING
-        decision.target = 0
-        while gains[decision.target] < least:
-            decision.target += 1
-
-
 @called
-def _imagine_episode(search: Any, ties: Any) -> int:
-    """Imagine an exploring episode, with what calls of its pairs are worth in `scratch`; its steps.
+def imagine(search: Any, ties: Any) -> int:
+    """Imagine an exploring episode, into `path`; returns the step at which its calls begin, or NONE.
 
     What a call of a pair can take off the bound of the action played is about the (discounted)
-    probability of coming to its state, as far as such episodes show, times width / (n + 1).
+    probability of coming to its state, as far as such episodes show, times its uncertainty / (n + 1).
     """
-    decision, settings, tree = search.decision[0], search.settings[0], search.tree
-    discount = 1.0
-    at = 0
+    settings, tree, gains = search.settings[0], search.tree, search.scratch.score
+    first, discount, at, steps = search.root[search.decision[0].play].pair, 1.0, 0, 0
     for h in range(settings.horizon):
         node, step = tree.nodes[at], search.path[h]
         node.reached += discount
-        step.pair = search.root[decision.play].pair if h == 0 else optimistic(search, at, ties)
-        if h + 1 == settings.horizon and step.pair != NONE and says_nothing(search, step.pair):
-            return h
+        step.pair = first if h == 0 else optimistic(search, at, ties)
         n = 0 if step.pair == NONE else tree.pairs[step.pair].n
-        wide = _width(search, at, step.pair, h) if n < settings.cut else _surplus(search, step.pair, h)
-        search.scratch[h].score = node.reached * max(wide, LEAST_WIDTH * settings.resolution) / (n + 1)
-        if n < settings.cut or h + 1 == settings.horizon:
-            return h + 1
+        if h + 1 == settings.horizon and settings.told and n > 0:
+            break
+        wide = max(_uncertainty(search, at, step.pair, h), LEAST_WIDTH * settings.resolution)
+        gains[h] = node.reached * wide / (n + 1)
+        steps = h + 1
+        if n < settings.cut or steps == settings.horizon:
+            break
         at = _next_node(search, step.pair, ties)
         step.child = at
         if at == NONE:
-            return h + 1
+            break
         discount *= settings.gamma
-    return 0
+    if steps == 0:
+        return NONE
+    least = largest(gains[:steps]) * WORTH_CALLING
+    target = 0
+    while gains[target] < least:
+        target += 1
+    return target

@@ -1,17 +1,75 @@
-"""What a call of a pair tells: its reward, the node of its outcome with its d, and the pool's share."""
+"""New nodes and pairs of Bracket's tree, and what a call of a pair tells."""
 
+from math import log
 from typing import Any
 
+import numpy as np
+
 from pacplan.algorithms.betting.returns import raise_floor
-from pacplan.algorithms.bracket.expansion import settle
-from pacplan.algorithms.bracket.state_model import ENDED, find_place, record
+from pacplan.algorithms.bracket.constants import PRIOR
+from pacplan.algorithms.bracket.pool import ENDED, find_place, refresh_state
 from pacplan.algorithms.bracket.upper_bound import add_drifts, best_outcome, predict
-from pacplan.compiled.jit import inlined
+from pacplan.compiled.jit import called, inlined
 from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
-from pacplan.engine.graph import find
 from pacplan.engine.promises import BAD_ANSWER, REWARD_VARIES
-from pacplan.engine.tree import NONE
+from pacplan.engine.tree import NONE, add_node, add_pair
 from pacplan.models import handles
+
+
+@inlined
+def plant_root(search: Any, model: Any, state: int) -> int:
+    """Make the root; returns a status."""
+    settings, actions = search.settings[0], search.root.size
+    root = search.tree.nodes[add_node(search.tree, state, actions, 0.0, 0.0)]
+    root.branch = NONE
+    status = _fill_in(search, model, 0, 0)
+    for action in range(actions):
+        arm = search.root[action]
+        arm.upper = root.cap
+        raise_floor(arm, settings.floor)
+        arm.estimate = PRIOR * root.cap
+        arm.penalty = settings.least
+        arm.asked = settings.log_share
+        arm.pair = NONE
+    return status
+
+
+@inlined
+def _fill_in(search: Any, model: Any, at: int, h: int) -> int:
+    """Give a new node its place in the pool, and what the user knows or guesses; returns a status."""
+    node, level = search.tree.nodes[at], search.levels[h]
+    settings, pool = search.settings[0], search.pool
+    node.place = find_place(search, node.state, node.actions)
+    # Whatever the user's functions do, the node they leave behind is valid.
+    node.cap = node.upper = level.span
+    _, high = handles.value_bounds(model, node.state, h)
+    if np.isnan(high):
+        return break_promise(search, BAD_ANSWER, node.state, 0, h, 0.0)
+    known = (min(high, settings.most_value) - settings.low * level.span) / settings.width
+    node.cap = node.upper = max(0.0, min(level.span, known))
+    if pool.guesses.shape[1] > 0 and node.place != NONE:
+        value = handles.guess(model, node.state, h)
+        if np.isnan(value):
+            return break_promise(search, BAD_ANSWER, node.state, 0, h, 0.0)
+        guess = (value - settings.low * level.span) / settings.width
+        pool.guesses[node.place, h] = min(max(guess, 0.0), level.span)
+        refresh_state(search, node.place, h)
+    return CHUNK_DONE
+
+
+@called
+def add_unvisited(search: Any, at: int, action: int, h: int) -> int:
+    """A pair for an action that is tried for the first time, at depth h, without bets."""
+    link = add_pair(search.tree, at, action)
+    pair = search.tree.pairs[link]
+    pair.guess = 1.0
+    for j in range(search.opening.size):
+        search.bets[link, j] = search.opening[j]
+    pair.upper = search.tree.nodes[at].cap
+    pair.estimate = min(pair.upper, search.levels[h].prior)
+    if at == 0:
+        search.root[action].pair = link
+    return link
 
 
 @inlined
@@ -49,40 +107,36 @@ def note_outcome(
         # A new outcome was still unseen when d was fixed.
         drift = gamma * (top - (most if new else min(search.tree.nodes[child].upper, most)))
     if new:
-        status = settle(search, model, at, child, h, link, seen + 1, ended)
+        status = _settle(search, model, at, child, h, link, seen + 1, ended)
     search.tree.nodes[child].count += 1
     return child, drift, status
 
 
 @inlined
-def note_in_pool(
-    search: Any, at: int, action: int, h: int, successor: int, ended: bool, child: int, x: float
-) -> None:
-    """Count the call in the pool of what was seen by state."""
-    settings, pool = search.settings[0], search.pool
-    last = h + 1 == settings.horizon
-    place = ENDED
-    if child != NONE:
-        place = search.tree.nodes[child].place
-    elif not ended and settings.same_actions:
-        place = find_place(search, successor, search.root.size)
-    elif not ended:
-        # No action is taken in this state, so the model is not asked for its actions.
-        place = find(pool.places, successor, 0)
-    # After the last step a state may be new to the pool. It is not counted as an outcome without a
-    # place then, since later draws of the same state may have one.
-    if place != NONE or not last:
-        record(pool, search.tree.nodes[at].place, action, x, place)
+def _settle(
+    search: Any, model: Any, at: int, child: int, h: int, link: int, rank: int, ended: bool
+) -> int:
+    """Fill in a new node, the `rank`-th outcome of pair `link` of node `at` at depth h.
 
-
-@inlined
-def take_advice(search: Any, model: Any, h: int, child: int) -> int:
-    """Ask what the user's policy does after step h, if this episode follows it; returns a status."""
-    decision = search.decision[0]
-    if not decision.guided:
+    Returns a status.
+    """
+    tree, settings, level = search.tree, search.settings[0], search.levels[h + 1]
+    node = tree.nodes[child]
+    node.depth = h + 1
+    node.branch = search.decision[0].play
+    settings.widest = max(settings.widest, rank, node.actions)
+    # All unseen outcomes share one history of d.
+    node.drift = tree.pairs[link].drift
+    if ended:
+        node.place = ENDED
+        node.estimate = node.upper = level.ended
         return CHUNK_DONE
-    node = search.tree.nodes[child]
-    decision.advised = handles.advice(model, int(node.state), h + 1, int(node.actions))
-    if decision.advised == handles.BAD_ADVICE:
-        return int(break_promise(search, BAD_ANSWER, node.state, 0, h + 1, 0.0))
-    return CHUNK_DONE
+    if settings.least_count > 0:
+        # log(1/w), w = w(at) / (rank (rank + 1)).
+        node.price = tree.nodes[at].price + log(rank * (rank + 1.0))
+    status = _fill_in(search, model, child, h + 1)
+    node.estimate = level.prior
+    if node.place != NONE:
+        node.estimate = search.pool.values[node.place, h + 1]
+    node.estimate = min(node.cap, node.estimate)
+    return status

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.betting.returns import ACCOUNT_FIELDS
-from pacplan.algorithms.betting.settings import BETTING_FIELDS
-from pacplan.algorithms.bracket.state_model import Pool
+from pacplan.algorithms.betting.setup import BETTING_FIELDS
+from pacplan.algorithms.bracket.pool import Pool
 from pacplan.engine.search import kernel_arrays
 from pacplan.engine.tree import LINKS, NODE_FIELDS
 
@@ -23,7 +23,7 @@ NODE = np.dtype(
         ("drift", np.float64),  # sum over the parent's draws of d
         ("reached", np.float64),  # discounted number of exploring episodes that came here
         ("evidence", np.float64),  # of the action with the largest W
-        ("price", np.float64),  # of its share of delta_p (`expansion._share_price`); 0 if it has none
+        ("price", np.float64),  # log(1/w), of its share of delta_p; 0 if B is known
         ("place", np.int32),  # in the pool
         ("branch", np.int32),  # action of the root that leads here
         ("depth", np.int32),
@@ -61,10 +61,12 @@ ARM = np.dtype(
     ]
 )
 
-# By depth h = 0..H-1.
+# By depth h = 0..H.
 LEVEL = np.dtype(
     [
         ("span", np.float64),  # sigma_(H-h), the largest value
+        ("prior", np.float64),  # the (learnt) value of an unknown state
+        ("ended", np.float64),  # that of the end
         ("cash", np.float64),  # c_h
         ("weight", np.float64),  # of lambda: gamma^-h
         ("excess", np.float64),  # weight times C_h: by how much W may exceed the span, over lambda
@@ -80,12 +82,12 @@ SETTINGS = np.dtype(
         ("least", np.float64),  # least lambda, lambda_0
         ("kappa", np.float64),  # the same over the resolution
         ("log_share", np.float64),  # log(1/delta_s)
-        ("log_joint", np.float64),  # log(1 / (delta_J (1 - beta))), if ...
-        ("joint", np.bool_),  # ... one process of bets serves both sides
+        ("log_joint", np.float64),  # log(1 / (delta_J (1 - beta)))
+        ("apart", np.float64),  # c: 1 if the sides have processes of their own
         ("most_value", np.float64),  # what no state's value exceeds, in the user's units
         ("go_on", np.float64),  # probability of going on, where roulette is played
         ("exploit_cost", np.float64),  # of an exploit episode, roughly in calls
-        ("discount", np.float64),  # for predictions of outcomes (`upper_bound.predict`)
+        ("discount", np.float64),  # for predictions of outcomes (`upper_bound.note_outcome`)
         ("strength", np.float64),
         ("fresh", np.float64),
         ("fresher", np.float64),
@@ -93,6 +95,9 @@ SETTINGS = np.dtype(
         ("widest", np.int64),  # most outcomes seen of a pair
         ("cut", np.int64),  # an exploring episode ends after a pair with fewer visits
         ("most_actions", np.int64),  # of a state; if that is not known, what there is room for
+        ("prior_draws", np.float64),  # what the prior of a reward is worth
+        ("pool_due", np.int64),  # calls at the next update of the pool
+        ("pool_full", np.bool_),  # whether it grows no more
         ("told", np.bool_),  # whether one visit reveals a pair's reward
         ("learns", np.bool_),  # whether transitions must be learnt
         ("same_actions", np.bool_),
@@ -101,9 +106,6 @@ SETTINGS = np.dtype(
     ],
     align=True,
 )
-
-# By steps to go, 0..H: the largest value, the (learnt) value of an unknown state, that of the end.
-STEPS = np.dtype([("sigma", np.float64), ("prior", np.float64), ("ended", np.float64)])
 
 # Workspace: a distribution and values on it; scores of actions or steps, and pairs; terms of a sum.
 SCRATCH = np.dtype(
@@ -147,8 +149,6 @@ class Search:
     pool: Pool
     settings: Any  # one record of SETTINGS
     levels: Any  # records of LEVEL
-    steps: Any  # records of STEPS
-    entropies: NDArray[np.float64]  # n log n for small n
     root: Any  # records of ARM
     moments: Any  # moments[action, q], records of MOMENTS
     wealth: NDArray[np.float64]  # wealth[account, grid point, q]

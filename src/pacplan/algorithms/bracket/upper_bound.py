@@ -1,4 +1,4 @@
-"""Bracket from above: W of pairs, f of nodes, U of the root's actions (docs/bracket.md, "Above")."""
+"""Bracket from above: W of pairs, f of nodes (docs/bracket.md, "Above")."""
 
 from math import log
 from typing import Any
@@ -8,14 +8,7 @@ import numpy as np
 from pacplan.bounds.product import log_stake, penalised_max
 from pacplan.bounds.simplex import ball_max
 from pacplan.compiled.jit import called, inlined
-from pacplan.engine.tree import NONE, TreeArrays
-
-
-@inlined
-def says_nothing(search: Any, link: int) -> bool:
-    """Whether a call of a pair at the last step would tell nothing, since its reward is revealed."""
-    settings = search.settings[0]
-    return bool(settings.told and search.tree.pairs[link].n > 0)
+from pacplan.engine.tree import NONE
 
 
 @inlined
@@ -52,36 +45,6 @@ def add_drifts(search: Any, link: int, most: float, top: float, seen: int) -> No
 
 
 @inlined
-def bet(search: Any, link: int, h: int, x: float) -> None:
-    """A call of a pair at depth h gave x = r - d(s') <= 1: S_j += log(a_j - x)."""
-    for j in range(search.stakes.shape[1]):
-        search.bets[link, j] += log_stake(search.stakes[h, j], x)
-
-
-@inlined
-def _first_maximum(
-    search: Any, link: int, h: int, penalty: float, renewed: bool
-) -> tuple[float, float]:
-    """max_y [ y - lambda weight_h log M(y) ], and log M where it was found.
-
-    `renewed`: nothing was bet since it was last found, and lambda is the same.
-    """
-    level, pair = search.levels[h], search.tree.pairs[link]
-    if not renewed:
-        pair.stake, pair.guess = penalised_max(
-            search.bets[link],
-            search.stakes[h],
-            pair.n,
-            level.cash,
-            penalty * level.weight,
-            pair.guess,
-            level.tolerance,
-            search.scratch.term,
-        )
-    return pair.stake, (pair.guess - pair.stake) / (penalty * level.weight)
-
-
-@inlined
 def predict(search: Any, link: int, count: int, seen: int) -> None:
     """Note how probable an outcome was thought to be that was seen `count` times before this call.
 
@@ -96,9 +59,10 @@ def predict(search: Any, link: int, count: int, seen: int) -> None:
 
 
 @inlined
-def _entropy(entropies: Any, n: int) -> float:
-    """The number n log n."""
-    return float(entropies[n]) if n < entropies.size else n * log(n)
+def bet(search: Any, link: int, h: int, x: float) -> None:
+    """A call of a pair at depth h gave x = r - d(s') <= 1: S_j += log(a_j - x)."""
+    for j in range(search.stakes.shape[1]):
+        search.bets[link, j] += log_stake(search.stakes[h, j], x)
 
 
 @inlined
@@ -122,7 +86,7 @@ def _second_maximum(search: Any, at: int, link: int, h: int, top: float, seen: i
             ball[k].p = count
             ball[k].f = f
             counted += count
-            entropy += _entropy(search.entropies, count)
+            entropy += count * log(count)
             k += 1
         else:
             # To the ball it is like an outcome never seen.
@@ -132,49 +96,46 @@ def _second_maximum(search: Any, at: int, link: int, h: int, top: float, seen: i
         return float(unseen)
     for i in range(k):
         ball[i].p /= counted
-    entropy -= _entropy(search.entropies, counted)
+    entropy -= counted * log(counted)
     price = search.levels[h].price + tree.nodes[at].price
     radius = max(price + entropy - pair.predicted, 0.0) / counted
     return ball_max(ball.p, ball.f, k, unseen, radius)
 
 
-@inlined
-def _with_evidence_below(tree: TreeArrays, link: int, evidence: float) -> float:
-    """The evidence on a pair, plus the average evidence below it."""
-    pair = tree.pairs[link]
-    outcome = pair.child
-    while outcome != NONE:
-        node = tree.nodes[outcome]
-        evidence += node.count / pair.n * node.evidence
-        outcome = node.sibling
-    return evidence
-
-
 @called
-def refresh_pair(
-    search: Any, model: Any, at: int, link: int, h: int, penalty: float, renewed: bool
-) -> None:
+def refresh_pair(search: Any, at: int, link: int, h: int, penalty: float, renewed: bool) -> None:
     """W(e) = gamma max f + max_y [ y - lambda weight_h log M(y) ] + max_p p.(mean d - d now).
 
-    Cut to [0, cap + lambda weight_h C_h]. For `renewed` see `_first_maximum`.
+    Cut to [0, cap + lambda weight_h C_h]. `renewed`: nothing was bet since the first maximum was last
+    found, and lambda is the same.
     """
-    settings, level = search.settings[0], search.levels[h]
-    node, pair = search.tree.nodes[at], search.tree.pairs[link]
+    tree, settings, level = search.tree, search.settings[0], search.levels[h]
+    node, pair = tree.nodes[at], tree.pairs[link]
     next_matters = h + 1 < settings.horizon
     random_next = next_matters and settings.learns
     value = pair.reward if settings.told else 0.0
     evidence = 0.0
     if random_next or not settings.told:
-        found, evidence = _first_maximum(search, link, h, penalty, renewed)
+        scale = penalty * level.weight
+        if not renewed:
+            bets, stakes, work = search.bets[link], search.stakes[h], search.scratch.term
+            pair.stake, pair.guess = penalised_max(
+                bets, stakes, pair.n, level.cash, scale, pair.guess, level.tolerance, work
+            )
+        evidence = (pair.guess - pair.stake) / scale
         # If the reward is told, the bets are on 1 - d.
-        value += found - (1.0 if settings.told else 0.0)
+        value += pair.stake - (1.0 if settings.told else 0.0)
     if next_matters:
         top, seen = best_outcome(search, link, h, np.inf)
         value += settings.gamma * top
         if random_next:
             value += _second_maximum(search, at, link, h, top, seen)
-    if next_matters:
-        evidence = _with_evidence_below(search.tree, link, evidence)
+        outcome = pair.child
+        while outcome != NONE:
+            # The average evidence below.
+            after = tree.nodes[outcome]
+            evidence += after.count / pair.n * after.evidence
+            outcome = after.sibling
     # No evidence can carry W further: log M >= log cash at every depth below.
     most = node.cap + penalty * level.excess
     pair.evidence = evidence if value <= most else 0.0
@@ -196,12 +157,3 @@ def refresh_node(search: Any, at: int) -> None:
         link = pair.sibling
     node.upper = upper
     node.evidence = evidence
-
-
-@inlined
-def refresh_arm(search: Any, action: int) -> None:
-    """U(a) = min over time of lambda log(1/delta_s) + W(a); all W of its branch are up to date."""
-    arm = search.root[action]
-    if arm.pair != NONE:
-        bound = arm.penalty * search.settings[0].log_share + search.tree.pairs[arm.pair].upper
-        arm.upper = min(arm.upper, bound)

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from pacplan.algorithms.betting.plans import proven_plan
+from pacplan.algorithms.betting.planner import BettingPlanner
 from pacplan.algorithms.betting.returns import accounts_have_room, raise_floor
 from pacplan.algorithms.canopy.constants import PILOTS
 from pacplan.algorithms.canopy.episodes import choose_action, take_step
@@ -23,23 +23,18 @@ from pacplan.algorithms.canopy.search import CanopySearch
 from pacplan.algorithms.canopy.shape import first_shape, state_value
 from pacplan.algorithms.canopy.statistics import learn_repeats
 from pacplan.algorithms.canopy.upper_bound import bet_forced_tree, bet_tree
-from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.confidence import Targeted, check_accuracy, check_stops, ranges_assumed
-from pacplan.algorithms.common.horizons import check_gamma_and_horizon
+from pacplan.algorithms.common.confidence import ranges_assumed
 from pacplan.compiled.jit import inlined
-from pacplan.core import checks
 from pacplan.engine import steps
 from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, break_promise
-from pacplan.engine.driver import Limits
 from pacplan.engine.promises import BAD_ANSWER
 from pacplan.engine.query import Query
 from pacplan.engine.tree import NONE, add_node, add_pair
-from pacplan.models.knowledge import Bounds, Function, check_bounds, check_guidance
-from pacplan.models.protocol import Session
-from pacplan.result import Plan
+from pacplan.models.knowledge import Bounds, Function
+from pacplan.models.protocol import Model, Session
 
 
-class Canopy(Targeted, Planner):
+class Canopy(BettingPlanner):
     """Proven answers where every successor may be new: averages of sampled trees bound from above.
 
     The best policy of a *sampled* tree does too well on average, since it knows the draws. So with C
@@ -79,7 +74,6 @@ class Canopy(Targeted, Planner):
     """
 
     name = "canopy"
-    goal = "action"
     kind_matters = True
 
     def __init__(
@@ -95,28 +89,15 @@ class Canopy(Targeted, Planner):
         policy: Function | None = None,
         value: Function | None = None,
     ) -> None:
-        self.epsilon = check_accuracy(epsilon)
-        self.delta = checks.probability("delta", delta)
-        self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
-        self.target = checks.choice("target", target, ("horizon", "infinite"))
-        self.value_bounds = check_bounds(value_bounds)
-        self.value_range = (
-            None if value_range is None else checks.interval("value_range", value_range, "return")
+        super().__init__(
+            epsilon, delta, gamma, horizon, target, value_bounds, value_range, policy, value
         )
-        self.policy = check_guidance("policy", policy)
-        self.value = check_guidance("value", value)
-        self.check_target()
-
-    def check_query(self, query: Query, limits: Limits) -> None:
-        check_stops(self.epsilon, limits)
-        self.check_reach(query.model, limits.budget)
 
     def start(self, query: Query, session: Session) -> CanopySearch:
         return CanopySearch(self, query, session)
 
-    def finish(self, query: Query, search: CanopySearch, stopped_by: str, seconds: float) -> Plan:
-        assumed = (*ranges_assumed(self, query.model), "equal states have equal futures")
-        return proven_plan(self, query, search, stopped_by, seconds, assumed)
+    def assumptions(self, model: Model) -> tuple[str, ...]:
+        return (*ranges_assumed(self, model), "equal states have equal futures")
 
 
 @steps.make_root.register(Search)
@@ -174,7 +155,7 @@ def _plant(search: Any, model: Any, state: int) -> int:
         raise_floor(arm, settings.floor)
         # Points from a known bound on need no bets.
         arm.ceiling = ceil(span / step - 1e-9)
-        arm.forced_ceiling = ceil(span / (settings.stride * step) - 1e-9)
+        arm.forced_ceiling = ceil(span / settings.forced_step - 1e-9)
         arm.due = PILOTS
         arm.estimate = state_value(search.levels[0])
         first_shape(search, a)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.betting.returns import ACCOUNT_FIELDS
-from pacplan.algorithms.betting.settings import BETTING_FIELDS
+from pacplan.algorithms.betting.setup import BETTING_FIELDS
 from pacplan.engine.search import kernel_arrays
 from pacplan.engine.tree import LINKS
 

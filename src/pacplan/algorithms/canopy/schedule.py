@@ -4,7 +4,7 @@ from typing import Any
 
 from pacplan.algorithms.betting.allocation import allocate
 from pacplan.algorithms.betting.bets import NEWEST
-from pacplan.algorithms.betting.guidance import follows
+from pacplan.algorithms.betting.returns import follows
 from pacplan.algorithms.canopy.constants import (
     EXPLOIT_COST,
     FORCED_PART,

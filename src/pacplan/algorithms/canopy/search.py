@@ -5,13 +5,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.betting.bets import first_moments
-from pacplan.algorithms.betting.plans import RootReader
-from pacplan.algorithms.betting.returns import check_returns, open_accounts
+from pacplan.algorithms.betting.planner import BettingSearch
 from pacplan.algorithms.canopy.constants import CELLS, MOST_COORDINATES, NOTES, RESOLUTIONS, SHARED
 from pacplan.algorithms.canopy.records import (
     ACTION_STATS,
-    ARM,
     CELL,
     DRAWN,
     FRAME,
@@ -23,15 +20,11 @@ from pacplan.algorithms.canopy.records import (
 )
 from pacplan.algorithms.canopy.settings import setup_of
 from pacplan.algorithms.canopy.sharing import copy_shared
-from pacplan.algorithms.common.plans import within
 from pacplan.compiled.tiered import run
 from pacplan.engine import steps
-from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
-from pacplan.engine.search import KernelSearch
 from pacplan.engine.search_tree import Reader
 from pacplan.engine.tree import MOST_COUNTED
-from pacplan.models.knowledge import attach
 from pacplan.models.protocol import Session
 
 if TYPE_CHECKING:
@@ -41,7 +34,7 @@ if TYPE_CHECKING:
 _FIRST_ROOM = 256
 
 
-class CanopySearch(KernelSearch):
+class CanopySearch(BettingSearch):
     """One search: the tree under way, the accounts of the root's actions, and what was learnt."""
 
     derived = frozenset({"shapes", "keys", "point", "after"})
@@ -49,30 +42,19 @@ class CanopySearch(KernelSearch):
     def __init__(self, planner: "Canopy", query: Query, session: Session) -> None:
         model, actions = query.model, len(query.actions)
         horizon = planner.horizon_for(model, query.budget)
-        attach(session, planner.value_bounds, planner.policy, planner.value)
-        self._value_range = planner.value_range
-        self.target = planner.gap_for(model, horizon)
-        setup = setup_of(planner, model, horizon, self.target)
-        scale, grid = setup.scale, setup.grid
-        self.units = scale.units
-        self.root, task = np.zeros(actions, ARM), np.zeros(1, TASK)
-        self.root["upper"] = scale.span
+        setup = setup_of(planner, model, horizon, actions)
+        task = np.zeros(1, TASK)
         task["policy"] = planner.policy is not None
-        moments = first_moments(actions, scale.span)
-        arrays: dict[str, Any] = {
-            "settings": setup.settings,
+        bets = setup.arrays
+        arrays: dict[str, Any] = bets | {
             "task": task,
             "levels": setup.levels,
-            "root": self.root,
             "widths": np.zeros((actions, horizon), np.int64),
             "kept": np.zeros((actions, horizon), np.int64),
             "shapes": np.zeros((3, 2, horizon), np.int64),
-            "moments": moments,
-            "tree_moments": moments.copy(),
-            "wealth": grid.accounts(1),
-            "forced_wealth": grid.forced_accounts(1),
-            "tree_wealth": grid.accounts(actions),
-            "forced_tree_wealth": grid.forced_accounts(actions),
+            "tree_moments": bets["moments"].copy(),
+            "tree_wealth": np.zeros((actions, *bets["wealth"].shape[1:])),
+            "forced_tree_wealth": np.zeros((actions, *bets["forced_wealth"].shape[1:])),
             "frames": np.zeros(horizon, FRAME),
             "looks": np.zeros(actions),
             "paid": np.zeros(horizon),
@@ -89,14 +71,7 @@ class CanopySearch(KernelSearch):
             "after": np.zeros(4, np.uint64),
         }
         super().__init__(
-            query,
-            session,
-            PAIR,
-            kind=Search,
-            arrays=arrays,
-            gamma=planner.gamma,
-            horizon=horizon,
-            run=steps.work,
+            planner, query, session, setup.scale, arrays, pair=PAIR, kind=Search, run=steps.work
         )
         self.memory.request(sum(array.nbytes for array in arrays.values()))
 
@@ -112,26 +87,19 @@ class CanopySearch(KernelSearch):
             larger = np.zeros(2 * len(shared), SLOT)
             run(copy_shared, len(larger), shared, larger, int(task["number"]))
             self.arrays["shared"] = larger
-        open_accounts(self)
+        super().make_room(episodes)
 
     def estimates(self) -> NDArray[np.float64]:
         """Estimates of the root's actions; NaN for those never tried, whose estimates are a prior."""
         return np.where(self.root["trees"] > 0, self.in_units(self.root["estimate"]), np.nan)
 
-    def snapshot(self, seconds: float) -> Snapshot:
-        """How the search stands.
-
-        Raises:
-            BrokenPromiseError: a return lay outside the range that the user gave.
-        """
-        check_returns(self.arrays["settings"][0], self.in_units, self._value_range)
-        lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
-        return self.standing(int(self.arrays["task"][0]["best"]), seconds, lower, upper)
+    @property
+    def best(self) -> int:
+        return int(self.arrays["task"]["best"][0])
 
     def reader(self) -> Reader:
         """The root's actions have bounds, and the calls made for them."""
         if len(self.tree) > 0:
             self.tree.pairs["n"] = np.minimum(self.calls, MOST_COUNTED)
             self.tree.nodes["count"] = min(int(self.calls.sum()), MOST_COUNTED)
-        lower, upper = self.in_units(self.root["lower"]), self.in_units(self.root["upper"])
-        return RootReader(lower, upper, within(self.estimates(), lower, upper))
+        return super().reader()

@@ -3,13 +3,7 @@
 from math import ceil
 from typing import Any
 
-from pacplan.algorithms.betting.bets import (
-    ABOVE,
-    bet_fractions_on_grid,
-    bet_on_grid,
-    learn_moments,
-    reach_of,
-)
+from pacplan.algorithms.betting.bets import ABOVE, bet_on_grid, learn_moments
 from pacplan.algorithms.canopy.constants import PILOTS
 from pacplan.compiled.jit import inlined
 
@@ -27,13 +21,10 @@ def bet_tree(search: Any, action: int, x: float, most: float) -> None:
     if arm.trees == 0:
         search.tree_wealth[action] = 1.0 / wealth.shape[1]
     if arm.trees >= PILOTS:
-        # What is no number, or too large for one, would become any whole number.
-        reach = min(most, reach_of(moments, arm.recent, ABOVE))
-        end = ceil(max(0.0, reach / step)) - 1
         # No mean of trees exceeds R_0, so points from there on need no bets.
         top = ceil(min(float(arm.ceiling), most / step))
         share = settings.delta_tree
-        ceiling = bet_on_grid(wealth, moments, arm.recent, x, most, step, top, end, ABOVE, share)
+        ceiling = bet_on_grid(wealth, moments, arm.recent, x, most, step, top, ABOVE, share)
         if ceiling < arm.ceiling:
             arm.ceiling = ceiling
             arm.upper = min(arm.upper, ceiling * step)
@@ -47,12 +38,14 @@ def bet_tree(search: Any, action: int, x: float, most: float) -> None:
 def bet_forced_tree(search: Any, action: int, x: float, most: float) -> None:
     """Bet on the value of a forced tree, in an account of its own, for the proof of termination."""
     settings, arm = search.settings[0], search.root[action]
-    wealth, step = search.forced_tree_wealth[action], settings.stride * settings.step
+    wealth, step = search.forced_tree_wealth[action], settings.forced_step
     if arm.forced_trees == 0:
         search.forced_tree_wealth[action] = 1.0
     arm.forced_trees += 1
-    share = settings.delta_forced_tree
-    ceiling = bet_fractions_on_grid(wealth, x, most, step, arm.forced_ceiling, -1, ABOVE, share)
+    share, nothing = settings.delta_forced_tree / wealth.shape[1], search.moments[action, :0]
+    ceiling = bet_on_grid(
+        wealth, nothing, arm.forced_trees, x, most, step, arm.forced_ceiling, ABOVE, share
+    )
     if ceiling < arm.forced_ceiling:
         arm.forced_ceiling = ceiling
         arm.upper = min(arm.upper, ceiling * step)
