@@ -7,10 +7,9 @@ is 0.1, though its double is a little more.
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
-_DIGITS = 4
-_NEAREST = Context(prec=_DIGITS)
-_UP = Context(prec=_DIGITS, rounding=ROUND_CEILING)
-_DOWN = Context(prec=_DIGITS, rounding=ROUND_FLOOR)
+_NEAREST = Context(prec=4)
+_UP = Context(prec=4, rounding=ROUND_CEILING)
+_DOWN = Context(prec=4, rounding=ROUND_FLOOR)
 # From here on, and not before, a number needs powers of ten to be read.
 _LARGE = 1e7
 # More digits of a probability are of no use, and our own context does not depend on the user's.
@@ -36,7 +35,7 @@ def exactly(value: float) -> str:
 
 def risk(delta: float) -> str:
     """A probability of failure with six digits, rounded up."""
-    return _written(_SHARE_UP.create_decimal(repr(float(delta))), 6)
+    return _rounded(delta, _SHARE_UP)
 
 
 def complement(delta: float) -> str:
@@ -63,12 +62,9 @@ def short(thing: Any, most: int = 40) -> str:
 
 
 def _rounded(value: float, context: Context) -> str:
-    return _written(context.create_decimal(repr(float(value))), _DIGITS)
-
-
-def _written(number: Decimal, digits: int) -> str:
-    """A number of so many digits, as a person would write it."""
-    text = f"{float(number):.{digits}g}"
+    """A number with the digits of a context, as a person would write it."""
+    number = context.create_decimal(repr(float(value)))
+    text = f"{float(number):.{context.prec}g}"
     if "e+" in text and abs(number) < _LARGE:
         text = f"{number:.0f}"
     # Where doubles are sparse, at both ends of their range, that is a different number.

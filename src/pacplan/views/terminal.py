@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-from pacplan.core.keys import same
-from pacplan.core.words import at_least, at_most, estimated, printable, short
+from pacplan.core.words import printable, short
+from pacplan.views.evidence import Intervals
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -80,33 +80,25 @@ def intervals(standing: Any, out: "Console", *, bars: bool = True) -> "Table":
         out: the console to draw for.
         bars: draw each interval to a common scale.
     """
+    known = Intervals(standing)
+    bars = bars and "lower" in known.heads
     room = out.width - _BESIDE
     size = max(_SHORTEST, min(_LONGEST, room - _LEAST_NAME))
     marks = "=." if out.options.ascii_only else "━·"
-    heads, columns = ["", "action"], []
-    if standing.lower is not None:
-        low, high = float(standing.lower.min()), float(standing.upper.max())
-        bounds = list(zip(standing.lower.tolist(), standing.upper.tolist(), strict=True))
-        heads += ["lower", *(["interval"] if bars else []), "upper"]
-        columns.append([at_least(lower) for lower, _ in bounds])
+    rows = [["", "action", *known.heads]]
+    for row in known.rows:
+        name = short(row["name"], max(_LEAST_NAME, room - size))
+        rows.append([">" if row["role"] == "taken" else "", name, *row["told"].values()])
+    for cells, bounds in zip(rows, [None, *(row["bounds"] for row in known.rows)], strict=True):
         if bars:
-            columns.append([interval_bar(*each, low, high, size, marks) for each in bounds])
-        columns.append([at_most(upper) for _, upper in bounds])
-    if hasattr(standing, "values"):
-        heads += ["estimate", "calls"]
-        columns.append(list(map(estimated, standing.values)))
-        columns.append([f"{calls:,}" for calls in standing.calls])
-    names = [short(action, max(_LEAST_NAME, room - size)) for action in standing.actions]
-    taken = [same(action, standing.action) for action in standing.actions]
-    rows = zip((">" if own else "" for own in taken), names, *columns, strict=True)
-    return table([heads, *rows], left=[3] if bars else [], bold=taken.index(True) if bars else None)
+            cells.insert(3, "interval" if bounds is None else _bar(bounds, size, marks))
+    taken = next(i for i, row in enumerate(known.rows) if row["role"] == "taken")
+    made = table(rows, left=[3] if bars else [], bold=taken if bars else None)
+    made.caption, made.caption_justify, made.caption_style = known.rest or None, "left", ""
+    return made
 
 
-def interval_bar(
-    lower: float, upper: float, low: float, high: float, size: int = _LONGEST, marks: str = "━·"
-) -> str:
-    """An interval drawn to the scale of [low, high]; a dot if its bounds cross."""
-    scale = (size - 1) / max(high - low, 1e-12)
-    left = min(int((lower - low) * scale), size - 1)
-    right = max(left, int((upper - low) * scale))
+def _bar(bounds: tuple[str, str], size: int, marks: str) -> str:
+    """An interval between two places on the axis, in per cent of its length."""
+    left, right = (int(float(at.removesuffix("%")) / 100.0 * (size - 1)) for at in bounds)
     return marks[1] * left + marks[0] * (right - left + 1) + marks[1] * (size - 1 - right)
