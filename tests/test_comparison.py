@@ -8,7 +8,7 @@ import pytest
 import pacplan
 from command_line import run
 from pacplan import comparison, exact
-from pacplan.experiments import summary
+from pacplan.experiments import records
 
 
 def garnet(number):
@@ -43,7 +43,7 @@ def test_processes_find_the_same():
 
 def test_the_interval_covers_the_mean():
     drawn = np.random.default_rng(0).exponential(size=100)
-    estimate = summary.mean(drawn)
+    estimate = records.mean(drawn)
     assert estimate.value == drawn.mean()
     # A bootstrap interval is about twice 1.96 standard errors wide.
     assert estimate.high - estimate.low == pytest.approx(2 * 1.96 * drawn.std() / 10, rel=0.1)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms import Planner
 from pacplan.core import checks
-from pacplan.experiments.runs import Record, run
-from pacplan.experiments.summary import mean
+from pacplan.experiments.records import Record, mean
+from pacplan.experiments.runs import run
 from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
 from pacplan.views import terminal
 

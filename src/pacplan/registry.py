@@ -60,7 +60,7 @@ def check_discount(problem: str, planner: str, settings: Mapping[str, Any]) -> N
         ValueError: the settings of a planner, by its name, lack gamma.
     """
     lacks = "gamma" not in settings and "gamma" in signature(_planner_class(planner)).parameters
-    if lacks and problem_imports(problem):
+    if lacks and ":" in problem:
         raise ValueError(
             f"{problem!r} has no default discount; pass gamma=, and with gamma=1 horizon= too"
         )
@@ -72,7 +72,7 @@ def auto_for(problem: str, settings: Mapping[str, Any], model: Model) -> Auto:
     The problems of pacplan show how planning by sampling goes, so their tables are not looked up.
     """
     check_model(model)
-    defaults = _DEFAULTS | {"sample": not problem_imports(problem)}
+    defaults = _DEFAULTS | {"sample": ":" not in problem}
     if model.two_player:
         del defaults["gamma"]
     return Auto(**(defaults | _with_functions(settings)))
@@ -98,21 +98,11 @@ def _planner_class(name: str) -> type[Planner]:
     return found
 
 
-def planner_imports(name: str, settings: Mapping[str, Any]) -> bool:
-    """Whether a planner of this name with these settings needs a module of the user's."""
-    return ":" in name or any(_foreign(key, value) for key, value in settings.items())
-
-
 def has_rule(planner: Planner) -> bool:
     """Whether a planner has its own stopping rule; those without one are stopped by a limit."""
     if for_a_budget(getattr(planner, "thresholds", None)):
         return False
     return bool(getattr(planner, "epsilon", None)) or getattr(planner, "width", None) is not None
-
-
-def problem_imports(name: str) -> bool:
-    """Whether a problem of this name comes from the user's modules or environments."""
-    return ":" in name
 
 
 def problem_maker(

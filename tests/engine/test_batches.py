@@ -1,11 +1,11 @@
-"""What is done in parts: in order or as it comes, so many ahead, in batches of about equal time."""
+"""What is done in parts: in order or as it comes, so many ahead."""
 
 from concurrent.futures import CancelledError, Executor, Future
 from itertools import count, islice
 
 import pytest
 
-from pacplan.parallel.batches import Batches, as_computed
+from pacplan.parallel.batches import as_computed
 from pacplan.parallel.pools import InProcess
 
 
@@ -73,20 +73,3 @@ def test_what_somebody_else_cancels_is_not_waited_for():
     (future,) = found
     with pytest.raises(CancelledError):
         future.result()
-
-
-def test_batches_take_about_equal_time():
-    read = []
-    parts = (read.append(i) or i for i in range(100))
-    batches = Batches(parts, seconds=1.0, most=8, kind=lambda i: i % 2 == 0 and i < 50)
-    assert next(batches) == [0] and read == [0]  # Nobody knows how long it takes.
-    batches.learn(False, 0.25)
-    assert next(batches) == [1, 2]  # Nothing is known of the second.
-    batches.learn(True, 0.25)
-    assert next(batches) == [3, 4, 5, 6] and read == list(range(7))
-    for kind in (False, True):
-        batches.learn(kind, 0.001)
-    assert [len(batch) for batch in islice(batches, 2)] == [8, 8]
-    assert sum(map(len, batches)) == 100 - 7 - 16
-    with pytest.raises(StopIteration):
-        next(batches)

@@ -1,7 +1,6 @@
 """The paper's experiments as sweeps, and the report of what they find."""
 
 import csv
-import html
 import json
 
 import numpy as np
@@ -70,39 +69,23 @@ def test_report_of_everything(tmp_path):
     largest = max(int(row["samples"]) for row in at_half)
     regrets = [float(r["regret"]) for r in rows if r["planner"] == "uct" and r["budget"] == "10"]
     assert np.mean(regrets) > 0.0
-    page, text = (out / "report.html").read_text(), (out / "index.md").read_text()
-    assert page.count("data:image/svg+xml") == 2
-    for written in (html.unescape(page), text):
-        for words in (
-            "pacplan reproduce all --mdps 3 --seed 0 --planners mdp-gape,uct,olop --quick",
-            *(
-                "6,300",
-                "55,000",
-                f"{median:,.0f}",
-                f"{largest:,}",
-                "1.3e13",
-                as_written(np.mean(regrets)),
-            ),
-            # What the names of curves and columns stand for.
-            "those of its MDP-GapE in every row",
-            "action and successor by itself",
-            "UCT and BRUE show other rules",
-            # Planners that do not end.
-            "sparse-sampling: SparseSampling may take",
-            "smooth-cruiser",
-            "10,000",
-        ):
-            assert words in written
+    text = (out / "index.md").read_text()
+    for words in (
+        "pacplan reproduce all --mdps 3 --seed 0 --planners mdp-gape,uct,olop --quick",
+        *("6,300", "55,000", f"{median:,.0f}", f"{largest:,}", "1.3e13", as_written(np.mean(regrets))),
+        # What the names of curves and columns stand for.
+        "those of its MDP-GapE in every row",
+        "action and successor by itself",
+        "UCT and BRUE show other rules",
+        # Planners that do not end.
+        "sparse-sampling: SparseSampling may take",
+        "smooth-cruiser",
+        "10,000",
+    ):
+        assert words in text
     assert command(*arguments).code == 0 and (out / "index.md").read_text() == text
     refused = command(*arguments[:-2])
     assert refused.code == 2 and "choose another place" in refused.stderr
-
-
-def test_reports_that_cannot_be_written_are_noticed_before_the_runs(tmp_path):
-    (tmp_path / "report.html").mkdir()
-    result = command("reproduce", "figure2", "--quick", "--workers", 1, "--out", tmp_path)
-    assert result.code == 2 and "report.html is a folder" in result.stderr
-    assert not (tmp_path / "runs.jsonl").exists()
 
 
 @pytest.mark.parametrize(

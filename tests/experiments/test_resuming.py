@@ -139,6 +139,7 @@ def test_a_full_disk_ends_it_with_a_word_and_it_goes_on_later(folder, workers, m
     assert last.startswith("pacplan: cannot write my") and "File too large" in last
     assert "the same command continues" in last
     content = (folder / "my" / "runs.jsonl").read_bytes()
+    content = content[: content.rfind(b"\n") + 1]
     assert command("sweep", "my.toml", "--workers", 1, "--quiet").code == 0
     assert (folder / "my" / "runs.jsonl").read_bytes().startswith(content)
     assert len(read(folder / "my")) == 240

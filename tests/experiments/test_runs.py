@@ -45,14 +45,14 @@ def test_without_discount_regret_is_that_of_the_steps_planned():
 
 def test_seeds_follow_from_the_run_alone():
     budgets = [50, 100]
-    one = {r.seed: r for r in Sweep([UCT, GAPE], [SMALL], budgets, seeds=3).runs()}
-    other = {r.seed: r for r in Sweep([GAPE], [SMALL], budgets[::-1], seeds=[2, 7, 0]).runs()}
+    one = {r.row.seed: r for r in Sweep([UCT, GAPE], [SMALL], budgets, seeds=3).runs()}
+    other = {r.row.seed: r for r in Sweep([GAPE], [SMALL], budgets[::-1], seeds=[2, 7, 0]).runs()}
     shared = one.keys() & other.keys()
     assert len(shared) == 4
     for seed in shared:
         assert one[seed].key == other[seed].key
     assert not one.keys() & {
-        r.seed for r in Sweep([UCT, GAPE], [SMALL], budgets, seeds=3, seed=1).runs()
+        r.row.seed for r in Sweep([UCT, GAPE], [SMALL], budgets, seeds=3, seed=1).runs()
     }
 
 

@@ -49,9 +49,8 @@ def watched(tmp_path, monkeypatch):
     [
         (GOOD + '[[planners]]\nname = "nonsense"', "nonsense", False),
         (GOOD + '[[planners]]\nname = "brue"\ngamma = 7', "gamma", False),
-        (GOOD + '[[problems]]\nname = "garnet"\ncolour = 1', "colour", False),
+        ('[[problems]]\nname = "garnet"\ncolour = 1\n' + GOOD, "colour", False),
         ("seeds = 1.5\n" + GOOD, "seeds must be a list, got 1.5", False),
-        (GOOD + 'label = "two\\nlines"', "label", False),
         (GOOD + '[[planners]]\nname = "uct"\ngamma = 0.7', "twice", True),
         (GOOD + '[[planners]]\nname = "brue"', "has no default discount", True),
         (GOOD + '[[problems]]\nname = "{m}:make"\ncolour = 1', "it takes (states=20, seed=0)", True),

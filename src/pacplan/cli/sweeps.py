@@ -54,34 +54,36 @@ def add_to(commands: Any) -> None:
 def run_reproduction(asked: Namespace) -> None:
     """Reproduce what the command says."""
     from pacplan.experiments import Reproduction
-    from pacplan.experiments.report import check_report, write_report
+    from pacplan.experiments.report import write_report
+    from pacplan.views.pictures import library
 
     folder = asked.out or Path("results") / asked.what
     with reported(folder):
         given = {"thresholds": asked.thresholds, "planners": asked.planners}
         lists = {key: tuple(value) for key, value in given.items() if value is not None}
         wanted = Reproduction(asked.what, mdps=asked.mdps, seed=asked.seed, quick=asked.quick, **lists)
-        check_report(wanted, folder)
-        records = _records(wanted.sweep(), folder, asked)
-        write_report(wanted, records, folder)
-    print(f"{len(records):,} runs; open {folder / 'report.html'}")
-    _fail_if_any_failed(records)
+        if {"figure1", "figure2"} & set(wanted.parts):
+            library("matplotlib")
+        rows = _rows(wanted.sweep(), folder, asked)
+        write_report(wanted, rows, folder)
+    print(f"{len(rows):,} runs; open {folder / 'index.md'}")
+    _fail_if_any_failed(rows)
 
 
 def run_sweep(asked: Namespace) -> None:
     """Run the sweep of a file."""
-    from pacplan.experiments import read_sweep, summary
+    from pacplan.experiments import read_sweep, records
 
     folder = asked.out or asked.file.with_suffix("")
     with reported(folder, said=str):  # The file has settings as Python does.
-        records = _records(read_sweep(asked.file), folder, asked)
-        found = summary.write(folder, records)
-    summary.show(found)
-    print(f"\n{len(records):,} runs in {folder / 'runs.csv'}")
-    _fail_if_any_failed(records)
+        rows = _rows(read_sweep(asked.file), folder, asked)
+        found = records.write(folder, rows)
+    records.show(found)
+    print(f"\n{len(rows):,} runs in {folder / 'runs.csv'}")
+    _fail_if_any_failed(rows)
 
 
-def _records(wanted: Any, folder: Path, asked: Namespace) -> list[Any]:
+def _rows(wanted: Any, folder: Path, asked: Namespace) -> list[Any]:
     """Run a sweep as the options say."""
     from pacplan.experiments import dask_cluster, run
 
@@ -91,10 +93,10 @@ def _records(wanted: Any, folder: Path, asked: Namespace) -> list[Any]:
         return run(wanted, folder, workers=at_once, executor=executor, progress=not asked.quiet)
 
 
-def _fail_if_any_failed(records: Sequence[Any]) -> None:
-    failed = [record for record in records if record.error]
+def _fail_if_any_failed(rows: Sequence[Any]) -> None:
+    failed = [row for row in rows if row.error]
     if failed:
         first = failed[0]
         place = f"{first.settings} on {first.problem}, seed {first.problem_seed}"
-        words = f"{len(failed)} of {len(records)} runs failed; the first: {place}: {first.error}"
+        words = f"{len(failed)} of {len(rows)} runs failed; the first: {place}: {first.error}"
         raise EndedError(words, Exit.ERROR)

@@ -39,7 +39,7 @@ def figure1(lines: Sequence[Accuracy], fits: Mapping[str, Exponent], stem: Path)
         for label, colour, marker in zip(labels, _coloured(planners), cycle(_MARKERS), strict=False):
             own = sorted((line for line in lines if line.label == label), key=lambda x: -x.epsilon)
             x = [1.0 / line.epsilon for line in own]
-            samples = [list(line.samples.values()) for line in own]
+            samples = [line.samples for line in own]
             low, high = zip(*(np.quantile(n, [0.05, 0.95]) for n in samples), strict=True)
             fit = fits.get(label)
             growth = "" if fit is None else f", growth as (1/ε)$^{{{fit.value:.2f}}}$"

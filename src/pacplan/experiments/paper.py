@@ -5,14 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pacplan import theory
 from pacplan.bounds import thresholds as exploration
 from pacplan.core import checks
-from pacplan.experiments.runs import Record
-from pacplan.experiments.summary import Estimate, mean
+from pacplan.experiments.records import Estimate, Record, mean
 from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
 from pacplan.registry import FIXED_BUDGET
 
@@ -133,8 +134,7 @@ def _variants(name: str, thresholds: Sequence[str]) -> list[tuple[str, dict[str,
 # What the paper found ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class PaperAccuracy:
+class PaperAccuracy(NamedTuple):
     """A line of the paper's Table 4."""
 
     horizon: int
@@ -172,57 +172,53 @@ def paper_curves() -> dict[str, dict[int, Estimate]]:
 # What we find -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Accuracy:
-    """How a planner did at one accuracy; a line of our Table 4.
-
-    Attributes:
-        label: the planner.
-        epsilon: the accuracy.
-        horizon: steps, H.
-        samples: n by seed of the MDP.
-        max_regret: largest regret.
-        certified: share of the plans with a certificate.
-        seconds: mean time of a plan.
-    """
+    """How a planner did at one accuracy, where it made a plan: a line of our Table 4."""
 
     label: str
     epsilon: float
-    horizon: int
-    samples: dict[int, int]
-    max_regret: float
-    certified: float
-    seconds: float
+    rows: list[Record]
+
+    @property
+    def horizon(self) -> int:
+        """Steps, H."""
+        return max(row.horizon or 0 for row in self.rows)
+
+    @property
+    def samples(self) -> NDArray[np.int64]:
+        """The number of calls n of each plan."""
+        return np.array([row.samples for row in self.rows])
 
     @property
     def median_n(self) -> float:
         """Median number of calls."""
-        return float(np.median(list(self.samples.values())))
+        return float(np.median(self.samples))
 
     @property
-    def max_n(self) -> int:
-        """Largest number of calls."""
-        return max(self.samples.values())
+    def max_regret(self) -> float:
+        """Largest regret."""
+        return max(row.regret or 0.0 for row in self.rows)
+
+    @property
+    def certified(self) -> float:
+        """Share of the plans with a certificate."""
+        return float(np.mean([row.certified for row in self.rows]))
+
+    @property
+    def seconds(self) -> float:
+        """Mean time of a plan."""
+        return float(np.mean([row.seconds or 0.0 for row in self.rows]))
 
 
-def accuracies(reproduction: Reproduction, records: Sequence[Record]) -> list[Accuracy]:
+def accuracies(reproduction: Reproduction, rows: Sequence[Record]) -> list[Accuracy]:
     """How every planner did at every accuracy, without those that made no plan."""
     found = []
     for epsilon, spec in reproduction.certifying():
         own = spec.key
-        good = [record for record in records if record.settings == own and not record.error]
+        good = [row for row in rows if row.settings == own and not row.error]
         if good:
-            found.append(
-                Accuracy(
-                    label=spec.name,
-                    epsilon=epsilon,
-                    horizon=max(record.horizon or 0 for record in good),
-                    samples={record.problem_seed: record.samples or 0 for record in good},
-                    max_regret=max(record.regret or 0.0 for record in good),
-                    certified=float(np.mean([record.certified for record in good])),
-                    seconds=float(np.mean([record.seconds or 0.0 for record in good])),
-                )
-            )
+            found.append(Accuracy(spec.name, epsilon, good))
     return found
 
 
@@ -231,15 +227,15 @@ def exponents(lines: Sequence[Accuracy]) -> dict[str, theory.Exponent]:
     found = {}
     for label in dict.fromkeys(line.label for line in lines):
         own = [line for line in lines if line.label == label]
-        seeds = set.intersection(*(set(line.samples) for line in own))
+        calls = [{row.problem_seed: row.samples or 0 for row in line.rows} for line in own]
+        seeds = sorted(set.intersection(*map(set, calls)))
         if len(own) > 1 and seeds:
-            samples = [[line.samples[seed] for line in own] for seed in sorted(seeds)]
+            samples = [[at_one[seed] for at_one in calls] for seed in seeds]
             found[label] = theory.exponent([line.epsilon for line in own], samples)
     return found
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """Mean regret of a planner by budget: a line of our Figure 2."""
 
     label: str
@@ -247,15 +243,15 @@ class Curve:
     points: dict[int, Estimate]
 
 
-def curves(reproduction: Reproduction, records: Sequence[Record]) -> list[Curve]:
+def curves(reproduction: Reproduction, rows: Sequence[Record]) -> list[Curve]:
     """The lines of Figure 2, without planners that made no plan."""
     found = []
     for spec in reproduction.budgeted():
         own = spec.key
         regrets: dict[int, list[float]] = {}
-        for record in records:
-            if record.settings == own and record.budget and record.regret is not None:
-                regrets.setdefault(record.budget, []).append(record.regret)
+        for row in rows:
+            if row.settings == own and row.budget and row.regret is not None:
+                regrets.setdefault(row.budget, []).append(row.regret)
         if regrets:
             points = {budget: mean(values) for budget, values in sorted(regrets.items())}
             found.append(Curve(spec.name, str(spec.planner), points))

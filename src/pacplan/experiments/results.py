@@ -1,19 +1,26 @@
-"""The results file of many runs: a line of JSON for each, kept through whatever ends them."""
+"""Many runs on any executor, and their results file: a line of JSON for each, to go on from."""
 
 import json
-import logging
-import os
-from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+import reprlib
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, fields
 from io import FileIO
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from pacplan.core.identity import source_digest
+from pacplan.core.notes import lost
 from pacplan.core.version import __version__
+from pacplan.parallel.pools import process_pool, sendable
+from pacplan.views.progress import bar
 
-_logger = logging.getLogger("pacplan")
+# A worker gives back what it has made after so many seconds: short enough that little is lost when
+# everything is killed. It gets no more runs than these at once, and fewer towards the end.
+_SECONDS, _MOST_RUNS = 0.2, 50
 
 
 class Keyed(Protocol):
@@ -23,44 +30,29 @@ class Keyed(Protocol):
     def key(self) -> Hashable:
         """Identifies the run."""
 
-    @property
-    def kind(self) -> Hashable:
-        """What the time of the run depends on."""
 
-
+Run = TypeVar("Run", bound=Keyed)
 Row = TypeVar("Row", bound=Keyed)
+Work = Callable[[Iterable[Run]], Iterator[Row]]
+"""Makes runs, one after the other, and gives the row of each. What a run raises is in its row."""
 
 
 class Results(Generic[Row]):
-    """The rows of many runs, in memory and, if there is one, in their file.
+    """The rows of many runs by their keys, in memory and, if there is one, in their file."""
 
-    Attributes:
-        rows: the rows, in the order in which they came.
-    """
-
-    def __init__(self, rows: Sequence[Row] = (), file: FileIO | None = None) -> None:
-        self.rows = list(rows)
-        self._keys = {row.key for row in rows}
+    def __init__(self, rows: Iterable[Row] = (), file: FileIO | None = None) -> None:
+        self.rows = {row.key: row for row in rows}
         self._file = file
 
-    def __contains__(self, key: Hashable) -> bool:
-        return key in self._keys
-
     def add(self, row: Row) -> None:
-        """Write a row.
+        """Keep a row; raises OSError if it cannot be written, as on a full disk."""
+        self.write(_line(asdict(row)))  # type: ignore[call-overload]
+        self.rows[row.key] = row
 
-        Raises:
-            OSError: it cannot be written, as on a full disk. The rows before are in the file.
-        """
-        if self._file is not None:
-            _append(self._file, _line(asdict(row)))  # type: ignore[call-overload]
-        self._keys.add(row.key)
-        self.rows.append(row)
-
-
-def code_version() -> str:
-    """The version of the code, to the byte: results of two versions must not mix."""
-    return f"{__version__} {source_digest()[:12]}"
+    def write(self, line: bytes) -> None:
+        """Append a line to the file. There is no buffer, so nothing is written later."""
+        while line and self._file is not None:  # A disk that is nearly full takes only part of it.
+            line = line[self._file.write(line) :]
 
 
 def read_results(path: str | Path, kind: type[Row]) -> list[Row]:
@@ -71,84 +63,60 @@ def read_results(path: str | Path, kind: type[Row]) -> list[Row]:
         OSError: the file cannot be read.
     """
     content = Path(path).read_bytes()
-    _configuration(content, Path(path))
-    return _rows(content[: content.rfind(b"\n") + 1], Path(path), kind)
+    _configuration(content, path)
+    return _rows(_whole_lines(content), path, kind)
 
 
 @contextmanager
 def opened(
     path: str | Path | None, kind: type[Row], configuration: dict[str, Any]
 ) -> Iterator[Results[Row]]:
-    """Open a results file, new or begun before, and keep other processes from writing to it.
+    """Open a results file, new or begun before.
 
     A writer that is killed leaves whole lines and at most half of another one, which is cut off.
 
     Args:
         path: the file; None keeps the rows in memory.
         kind: the class of the rows.
-        configuration: everything that rows depend on besides their keys; the file's first line.
+        configuration: everything that rows depend on besides their keys; the file's first line. It gets
+            the version of the code, to the byte: results of two versions must not mix.
 
     Raises:
-        ValueError: the file holds something else, is damaged, cannot be opened, or is in use.
+        ValueError: the file holds something else, is damaged, or cannot be opened.
     """
     if path is None:
         yield Results()
         return
-    place = Path(path)
-    first = {"pacplan": code_version()} | configuration
+    first = _line({"pacplan": f"{__version__} {source_digest()[:12]}"} | configuration)
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        file = FileIO(place, "a+")
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        file = FileIO(path, "a+")
     except OSError as error:
         raise ValueError(
-            f"cannot write to {error.filename or place}: {error.strerror}; choose another place"
+            f"cannot write to {error.filename or path}: {error.strerror}; choose another place"
         ) from None
     with file:
-        _lock(file, place)
         file.seek(0)
         content = file.readall()
-        whole = content[: content.rfind(b"\n") + 1]
-        if whole or not _line(first).startswith(content):
-            _compare(_configuration(content, place), json.loads(_line(first)), place)
-        found = _rows(whole, place, kind)
-        if len(whole) < len(content):
-            _logger.warning("pacplan: %s ends in half a line; that run is made again", place)
-            file.truncate(len(whole))
+        whole = _whole_lines(content)
+        if whole or not first.startswith(content):
+            _compare(_configuration(content, path), json.loads(first), path)
+        results = Results(_rows(whole, path, kind), file)
+        file.truncate(len(whole))
         if not whole:
-            _append(file, _line(first))
-        yield Results(found, file)
+            results.write(first)
+        yield results
 
 
 def _line(content: dict[str, Any]) -> bytes:
     return json.dumps(content, separators=(",", ":")).encode() + b"\n"
 
 
-def _append(file: FileIO, line: bytes) -> None:
-    """Write a line, all or nothing; the file has no buffer, so nothing is written later."""
-    before = file.seek(0, os.SEEK_END)
-    try:
-        left = line
-        while left:  # A disk that is nearly full takes only part of it.
-            left = left[file.write(left) :]
-    except OSError as error:
-        with suppress(OSError):
-            file.truncate(before)
-        raise OSError(error.errno, error.strerror, str(file.name)) from error
+def _whole_lines(content: bytes) -> bytes:
+    return content[: content.rfind(b"\n") + 1]
 
 
-def _lock(file: FileIO, path: Path) -> None:
-    """Keep others out as long as the file is open; the system unlocks it when a process dies."""
-    try:
-        import fcntl
-    except ImportError:  # Windows has no such locks.
-        return
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise ValueError(f"another process is writing to {path}; wait for it or end it") from None
-
-
-def _configuration(content: bytes, path: Path) -> dict[str, Any]:
+def _configuration(content: bytes, path: str | Path) -> dict[str, Any]:
     """The first line of a results file."""
     with suppress(ValueError, RecursionError):
         before = json.loads(content.partition(b"\n")[0])
@@ -157,9 +125,9 @@ def _configuration(content: bytes, path: Path) -> dict[str, Any]:
     raise ValueError(f"{path} is not a results file of pacplan; choose another place")
 
 
-def _compare(before: dict[str, Any], now: dict[str, Any], path: Path) -> None:
+def _compare(before: dict[str, Any], now: dict[str, Any], path: str | Path) -> None:
     changes = [
-        f"{key} was {_short(before.get(key))}, now is {_short(value)}"
+        f"{key} was {reprlib.repr(before.get(key))}, now is {reprlib.repr(value)}"
         for key, value in now.items()
         if before.get(key) != value
     ]
@@ -170,7 +138,7 @@ def _compare(before: dict[str, Any], now: dict[str, Any], path: Path) -> None:
         )
 
 
-def _rows(whole: bytes, path: Path, kind: type[Row]) -> list[Row]:
+def _rows(whole: bytes, path: str | Path, kind: type[Row]) -> list[Row]:
     names = {entry.name for entry in fields(kind)}  # type: ignore[arg-type]
     found = []
     for number, line in enumerate(whole.splitlines()[1:], 2):
@@ -185,6 +153,72 @@ def _rows(whole: bytes, path: Path, kind: type[Row]) -> list[Row]:
     return found
 
 
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 160 else f"{text[:78]} ... {text[-78:]}"
+def complete(
+    runs: Sequence[Run],
+    results: Results[Row],
+    work: Work[Run, Row],
+    *,
+    workers: int,
+    executor: Executor | None = None,
+    unit: str = "runs",
+    progress: bool = False,
+) -> None:
+    """Make the runs that have no row yet, and add their rows as they come, in any order.
+
+    Args:
+        runs: what there is to do.
+        results: the rows.
+        work: what makes the runs; it can be sent to other processes, and so can the runs.
+        workers: processes to start; 1 starts none. With an executor: batches to give it at a time.
+        executor: what computes, if not processes of our own.
+        unit: what a run is called.
+        progress: show a bar on the error stream.
+
+    Raises:
+        RuntimeError: the executor lost runs.
+        OSError: a row cannot be written.
+    """
+    left = [run for run in runs if run.key not in results.rows]
+    with ExitStack() as stack:
+        if executor is None and min(workers, len(left)) > 1:
+            sendable(left, "planners and problems")
+            executor = stack.enter_context(process_pool(min(workers, len(left))))
+        # The bar has a thread, to which Ctrl-C may come. So it follows the start of processes.
+        advance = stack.enter_context(bar(len(runs), len(runs) - len(left), unit, show=progress))
+        for row in work(left) if executor is None else _sent(left, executor, work, workers, unit):
+            results.add(row)
+            advance(1)
+
+
+def _sent(
+    runs: Iterable[Run], executor: Executor, work: Work[Run, Row], at_once: int, unit: str
+) -> Iterator[Row]:
+    """The rows of runs that an executor makes, so many batches of them at a time, and one waiting."""
+    left = deque(runs)
+    pending: dict[Future[list[Row]], list[Run]] = {}
+    try:
+        while left or pending:
+            while left and len(pending) <= at_once:
+                size = min(_MOST_RUNS, 1 + len(left) // (4 * at_once))
+                batch = [left.popleft() for _ in range(size)]
+                pending[executor.submit(_some, work, batch)] = batch
+            for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                rows = future.result()
+                left.extendleft(reversed(pending.pop(future)[len(rows) :]))
+                yield from rows
+    except Exception as error:  # What runs raise is in their rows; this is the executor's own.
+        advice = "The results file, if there is one, has the others: run the same again to continue"
+        raise lost(unit, error, advice) from error
+    finally:
+        for future in pending:
+            future.cancel()
+
+
+def _some(work: Work[Run, Row], runs: Sequence[Run]) -> list[Row]:
+    """The rows of the first of these runs, as many as there is time for."""
+    end, rows = time.perf_counter() + _SECONDS, []
+    for row in work(runs):
+        rows.append(row)
+        if time.perf_counter() > end:
+            break
+    return rows

@@ -1,9 +1,10 @@
-"""The runs of a sweep, and the row of each: `runs.jsonl` while they are made, `runs.csv` in the end."""
+"""The runs of a sweep: `runs.jsonl` has their rows while they are made."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,65 +15,12 @@ from pacplan import exact
 from pacplan.compiled.tiered import waiting
 from pacplan.core import checks
 from pacplan.core.notes import pass_on
-from pacplan.experiments.results import opened, read_results
-from pacplan.experiments.runner import complete
-from pacplan.experiments.sweep import ProblemSpec, Run, Sweep
+from pacplan.experiments.records import Record
+from pacplan.experiments.results import complete, opened, read_results
+from pacplan.experiments.sweep import Run, Sweep
 
 RUNS = "runs.jsonl"
 """The results file in the folder of a sweep."""
-
-
-@dataclass(frozen=True)
-class Record:
-    """The result of one run.
-
-    Attributes:
-        planner: label of the planner.
-        settings: what identifies the planner, as JSON (`PlannerSpec.identity`).
-        problem: name of the problem.
-        problem_seed: its seed.
-        budget: maximum number of calls to the model, if there was one.
-        seed: of the plan.
-        horizon: steps planned.
-        action: the planner's choice.
-        samples: calls to the model that it made.
-        episodes: episodes that it played.
-        regret: max_a Q(s, a) - Q(s, action), by exact dynamic programming: of the infinite-horizon
-            problem, or of the problem of `horizon` steps if gamma is 1 or the model is not
-            stationary. None if the model has no tables.
-        gap: the planner's own bound on its regret.
-        certified: whether the planner stopped by its own rule under proven thresholds.
-        stopped_by: why it stopped.
-        seconds: time of the search.
-        error: why there is no plan; "" if there is one.
-    """
-
-    planner: str
-    settings: str
-    problem: str
-    problem_seed: int
-    budget: int | None
-    seed: int
-    horizon: int | None = None
-    action: str = ""
-    samples: int | None = None
-    episodes: int | None = None
-    regret: float | None = None
-    gap: float | None = None
-    certified: bool = False
-    stopped_by: str = ""
-    seconds: float | None = None
-    error: str = ""
-
-    @property
-    def key(self) -> tuple[str, str, int, int | None]:
-        """Identifies the run in its sweep."""
-        return self.settings, self.problem, self.problem_seed, self.budget
-
-    @property
-    def kind(self) -> tuple[str, int | None]:
-        """What the time of the run depends on."""
-        return self.settings, self.budget
 
 
 def run(
@@ -100,21 +48,17 @@ def run(
 
     Raises:
         ValueError: a planner or problem is wrong, which is found before any of the user's code is
-            called; the folder holds another sweep, or something else is writing to it.
+            called; or the folder holds another sweep.
         RuntimeError: the executor lost runs; the rows of the others are in the folder.
         OSError: a row cannot be written, for instance to a full disk; those before are in the folder.
         KeyboardInterrupt: Ctrl-C; the rows that were finished are in the folder.
     """
-    if workers is None:
-        workers = os.cpu_count() or 1
-    checks.integer("workers", workers, least=1)
-    prepare(sweep)
-    runs = sweep.runs()
+    workers = checks.integer("workers", (os.cpu_count() or 1) if workers is None else workers, least=1)
+    runs = prepared(sweep)
     path = None if folder is None else Path(folder) / RUNS
     with opened(path, Record, sweep.describe()) as results:
         complete(runs, results, made, workers=workers, executor=executor, progress=progress)
-    found = {record.key: record for record in results.rows}
-    return [found[one.key] for one in runs]
+    return [results.rows[one.key] for one in runs]
 
 
 def read(path: str | Path) -> list[Record]:
@@ -127,9 +71,9 @@ def read(path: str | Path) -> list[Record]:
     return read_results(Path(path) / RUNS if Path(path).is_dir() else path, Record)
 
 
-def prepare(sweep: Sweep) -> None:
-    """Raise what would make every run fail, calling as little of the user's code as possible."""
-    sweep.check()
+def prepared(sweep: Sweep) -> list[Run]:
+    """The runs; raises what would make all of them fail, calling little of the user's code."""
+    runs = sweep.runs()
     for problem in sweep.problems:
         seed = sweep.problem_seeds[0]
         try:
@@ -137,67 +81,48 @@ def prepare(sweep: Sweep) -> None:
         except Exception as error:
             error.add_note(f"raised when the problem {problem.name} was made with seed {seed}")
             raise
+    return runs
 
 
 def made(runs: Iterable[Run]) -> Iterator[Record]:
     """Make runs, one after the other. Those on the same problem and seed are adjacent."""
-    instance: _Instance | None = None
+    model, last = None, None
     for one in runs:
-        record = Record(
-            planner=one.planner.name,
-            settings=one.settings,
-            problem=one.problem.name,
-            problem_seed=one.problem_seed,
-            budget=one.budget,
-            seed=one.seed,
-        )
         try:
-            if instance is None or instance.key != (record.problem, record.problem_seed):
-                instance = _Instance(one.problem, one.problem_seed)
-            yield _planned(one, record, instance)
+            if model is None or last != (one.row.problem, one.row.problem_seed):
+                model, last = None, (one.row.problem, one.row.problem_seed)
+                model = one.problem.build(one.row.problem_seed)
+                values_of = _exact(model)
+            planner = one.planner.build()
+            with waiting():  # The time of a run is a result.
+                plan = planner.plan(
+                    model, seed=one.row.seed, budget=one.row.budget, on_interrupt="raise"
+                )
+            values = values_of(getattr(planner, "gamma", None), plan.horizon)
+            regret = None if values is None else float(values.max() - values[plan.action])
+            names = ("horizon", "samples", "episodes", "gap", "certified", "stopped_by", "seconds")
+            found: dict[str, Any] = {name: getattr(plan, name) for name in names}
+            yield replace(one.row, action=str(plan.action), regret=regret, **found)
         except Exception as error:
             pass_on(error)
-            yield replace(record, error=" ".join(f"{type(error).__name__}: {error}".split()))
+            yield replace(one.row, error=" ".join(f"{type(error).__name__}: {error}".split()))
 
 
-def _planned(one: Run, record: Record, instance: "_Instance") -> Record:
-    planner = one.planner.build()
-    with waiting():  # The time of a run is a result.
-        plan = planner.plan(instance.model, seed=one.seed, budget=one.budget, on_interrupt="raise")
-    return replace(
-        record,
-        horizon=plan.horizon,
-        action=str(plan.action),
-        samples=plan.samples,
-        episodes=plan.episodes,
-        regret=instance.regret(plan.action, getattr(planner, "gamma", None), plan.horizon),
-        gap=plan.gap,
-        certified=plan.certified,
-        stopped_by=plan.stopped_by,
-        seconds=plan.seconds,
-    )
+def _exact(model: Any) -> Callable[[float | None, int | None], NDArray[np.float64] | None]:
+    """What finds the values behind `Record.regret` for a discount and a horizon."""
 
+    @cache
+    def solved(gamma: float, steps: int | None) -> NDArray[np.float64]:
+        if steps is None:
+            values = exact.discounted(model, gamma=gamma)
+        else:
+            values = exact.finite_horizon(model, gamma=gamma, horizon=steps)[0]
+        found: NDArray[np.float64] = values[model.initial_state()]
+        return found
 
-class _Instance:
-    """A problem drawn from a seed, and its exact solutions, each computed once."""
-
-    def __init__(self, problem: ProblemSpec, seed: int) -> None:
-        self.key = problem.name, seed
-        self.model = problem.build(seed)
-        self._values: dict[tuple[float, int | None], NDArray[np.float64]] = {}
-
-    def regret(self, action: Any, gamma: float | None, horizon: int | None) -> float | None:
-        """As in `Record.regret`."""
-        if gamma is None or not self.model.known:
+    def values(gamma: float | None, horizon: int | None) -> NDArray[np.float64] | None:
+        if gamma is None or not model.known:
             return None
-        steps = None if gamma < 1.0 and self.model.steps is None else horizon
-        key = (gamma, steps)
-        if key not in self._values:
-            state = self.model.initial_state()
-            if steps is None:
-                values = exact.discounted(self.model, gamma=gamma)
-            else:
-                values = exact.finite_horizon(self.model, gamma=gamma, horizon=steps)[0]
-            self._values[key] = values[state]
-        values = self._values[key]
-        return float(values.max() - values[action])
+        return solved(gamma, None if gamma < 1.0 and model.steps is None else horizon)
+
+    return values

@@ -11,8 +11,9 @@ from typing import Any
 from pacplan.algorithms import Planner
 from pacplan.core import checks
 from pacplan.core.identity import described
+from pacplan.experiments.records import Record
 from pacplan.models.protocol import check_model
-from pacplan.registry import check_discount, planner_imports, planner_of, problem_imports, problem_maker
+from pacplan.registry import check_discount, planner_of, problem_maker
 
 
 @dataclass(frozen=True)
@@ -31,15 +32,12 @@ class PlannerSpec:
     label: str | None = None
     budgets: Sequence[int | None] | None = None
 
-    def __post_init__(self) -> None:
-        _check_label(self.label)
-        if not isinstance(self.planner, str | Planner):
-            raise TypeError(f"a planner is given by its name or as a planner, got {self.planner!r}")
-
     def build(self) -> Planner:
         """The planner itself."""
         if isinstance(self.planner, str):
             return planner_of(self.planner, self.settings)
+        if not isinstance(self.planner, Planner):
+            raise TypeError(f"a planner is given by its name or as a planner, got {self.planner!r}")
         if self.settings:
             raise ValueError("settings go with a planner's name; this planner has its own already")
         return self.planner
@@ -58,14 +56,16 @@ class PlannerSpec:
             ValueError: it needs a label and has none.
         """
         planner = self.build()
+        found = {"planner": planner.name, "settings": _data(planner.settings)}
         try:
-            return {"planner": planner.name, "settings": json.loads(json.dumps(planner.settings))}
+            json.dumps(planner.settings)
         except TypeError:
             if self.label is None:
                 raise ValueError(
                     f"{planner!r} cannot be told apart from another like it: give it a label"
                 ) from None
-        return {"planner": planner.name, "settings": _data(planner.settings), "label": self.label}
+            found["label"] = self.label
+        return found
 
     @property
     def key(self) -> str:
@@ -87,17 +87,14 @@ class ProblemSpec:
     settings: Mapping[str, Any] = field(default_factory=dict)
     label: str | None = None
 
-    def __post_init__(self) -> None:
-        _check_label(self.label)
-        if not isinstance(self.problem, str) and not callable(self.problem):
-            raise TypeError(
-                f"a problem is given by its name or as a function of a seed, got {self.problem!r}"
-            )
-
     def maker(self) -> Callable[[int], Any]:
         """The function that makes the model of a seed; the user's code is imported, not called."""
         if isinstance(self.problem, str):
             return problem_maker(self.problem, self.settings, seeded=True)
+        if not callable(self.problem):
+            raise TypeError(
+                f"a problem is given by its name or as a function of a seed, got {self.problem!r}"
+            )
         if self.settings:
             raise ValueError("settings go with a problem's name; this one is a function of the seed")
         return self.problem
@@ -124,33 +121,16 @@ class ProblemSpec:
 
 @dataclass(frozen=True)
 class Run:
-    """One plan of a sweep.
-
-    Attributes:
-        planner: the planner.
-        settings: its identity as JSON.
-        problem: the problem.
-        problem_seed: seed of the problem.
-        budget: maximum number of calls to the model, or None.
-        seed: seed of the plan.
-    """
+    """One plan of a sweep: what makes it, and its row, which has no result yet."""
 
     planner: PlannerSpec
-    settings: str
     problem: ProblemSpec
-    problem_seed: int
-    budget: int | None
-    seed: int
+    row: Record
 
     @property
     def key(self) -> tuple[str, str, int, int | None]:
-        """Identifies it in its sweep, as `Record.key` does."""
-        return self.settings, self.problem.name, self.problem_seed, self.budget
-
-    @property
-    def kind(self) -> tuple[str, int | None]:
-        """What the time of the run depends on."""
-        return self.settings, self.budget
+        """That of its row."""
+        return self.row.key
 
 
 @dataclass(frozen=True)
@@ -185,27 +165,6 @@ class Sweep:
                 if budget is not None:
                     checks.integer("budgets", budget, least=1)
 
-    def check(self) -> None:
-        """Raise what is wrong with planners and problems, before any of the user's code is called.
-
-        What can be checked without the user's modules is checked before one of them is imported.
-        """
-        foreign: list[Callable[[], Any]] = []
-        for planner in self.planners:
-            name = planner.planner
-            imports = isinstance(name, str) and planner_imports(name, planner.settings)
-            foreign.append(planner.build) if imports else planner.build()
-        for problem in self.problems:
-            imports = isinstance(problem.problem, str) and problem_imports(problem.problem)
-            foreign.append(problem.maker) if imports else problem.maker()
-        for check in foreign:
-            check()
-        for planner in self.planners:
-            for problem in self.problems:
-                if isinstance(planner.planner, str) and isinstance(problem.problem, str):
-                    check_discount(problem.problem, planner.planner, planner.settings)
-        self.runs()
-
     @property
     def problem_seeds(self) -> Sequence[int]:
         """The seeds of the problems, one by one."""
@@ -218,28 +177,32 @@ class Sweep:
         """All runs, those on one problem and seed next to each other.
 
         Raises:
-            ValueError: two of them are the same.
+            ValueError: a planner or problem is wrong, or two runs are the same. The user's modules are
+                imported, and nothing of them is called.
+            TypeError: a planner or problem is none.
         """
-        entries = [
+        calls, settings = [], [spec.key for spec in self.planners]
+        for spec in self.planners:
             # Seeds are derived from the call in words, so that published results can be repeated.
-            (spec, spec.key, spec.identity().get("label", repr(spec.build())), self._budgets(spec))
-            for spec in self.planners
-        ]
-        found = [
-            Run(spec, settings, problem, number, budget, self._seed(call, problem, number, budget))
-            for problem in self.problems
-            for number in self.problem_seeds
-            for spec, settings, call, budgets in entries
-            for budget in budgets
-        ]
+            calls.append(spec.identity().get("label", repr(spec.build())))
+        for problem in self.problems:
+            problem.maker()
+            for spec in self.planners:
+                if isinstance(spec.planner, str) and isinstance(problem.problem, str):
+                    check_discount(problem.problem, spec.planner, spec.settings)
+        found = []
+        for problem in self.problems:
+            for number in self.problem_seeds:
+                for spec, call, key in zip(self.planners, calls, settings, strict=True):
+                    for budget in self._budgets(spec):
+                        seed = seed_of(self.seed, problem.name, number, call, budget)
+                        row = Record(spec.name, key, problem.name, number, budget, seed)
+                        found.append(Run(spec, problem, row))
         if len({run.key for run in found}) < len(found):
             raise ValueError(
                 "some runs are the same: a planner, problem, budget or seed is given twice"
             )
         return found
-
-    def _seed(self, call: str, problem: ProblemSpec, number: int, budget: int | None) -> int:
-        return seed_of(self.seed, problem.name, number, call, budget)
 
     def describe(self) -> dict[str, Any]:
         """Everything that the results depend on, in types that JSON has."""
@@ -273,12 +236,6 @@ def _data(settings: Mapping[str, Any]) -> Any:
     return json.loads(json.dumps(settings, default=described))
 
 
-def _check_label(label: Any) -> None:
-    """Raise unless a label fits in a cell of a table."""
-    if label is not None and (not isinstance(label, str) or not label or not label.isprintable()):
-        raise ValueError(f"a label must be some printable text on one line, got {label!r}")
-
-
 def _check_list(what: str, given: Any) -> Sequence[Any]:
     if isinstance(given, str | bytes) or not isinstance(given, Sequence):
         raise TypeError(f"{what} must be a list, got {given!r}")
@@ -307,26 +264,22 @@ def read(path: str | Path) -> Sweep:
     for key in content:
         if key not in allowed:
             raise ValueError(f"{path}: there is no {key!r} in a sweep; it has {', '.join(allowed)}")
-    planners = list(_entries(path, content, "planners", PlannerSpec, ("label", "budgets")))
-    problems = list(_entries(path, content, "problems", ProblemSpec, ("label",)))
-    return Sweep(**(content | {"planners": planners, "problems": problems}))
+    for key, kind, own in (
+        ("planners", PlannerSpec, ("label", "budgets")),
+        ("problems", ProblemSpec, ("label",)),
+    ):
+        content[key] = list(_entries(path, content.get(key, []), key, kind, own))
+    return Sweep(**content)
 
 
 def _entries(
-    path: str | Path,
-    content: Mapping[str, Any],
-    what: str,
-    spec: Callable[..., Any],
-    own: Sequence[str],
+    path: str | Path, entries: Any, what: str, kind: Callable[..., Any], own: Sequence[str]
 ) -> Iterator[Any]:
     """Each [[what]] of the file."""
-    entries = content.get(what, [])
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise ValueError(f"{path}: write each of the {what} as a table, headed [[{what}]]")
     for entry in entries:
-        settings = dict(entry)
-        name = settings.pop("name", None)
-        if not isinstance(name, str):
+        if not isinstance(entry.get("name"), str):
             raise ValueError(f'{path}: each of the {what} needs a name, such as name = "..."')
-        given = {key: settings.pop(key) for key in own if key in settings}
-        yield spec(name, settings, **given)
+        given = {key: entry.pop(key) for key in own if key in entry}
+        yield kind(entry.pop("name"), entry, **given)

@@ -45,11 +45,6 @@ class Outcome:
         """Identifies the plan in its verification."""
         return self.family, self.planner, self.case
 
-    @property
-    def kind(self) -> tuple[str, str]:
-        """What its time depends on."""
-        return self.family, self.planner
-
 
 @dataclass(frozen=True, eq=False)
 class Cell:
@@ -234,7 +229,7 @@ def report_of(
     """The report of the outcomes that there are."""
     groups: dict[tuple[str, str], list[Outcome]] = {(f.name, entry.name): [] for f, entry in pairs}
     for outcome in sorted(outcomes, key=lambda outcome: outcome.case):
-        groups.get(outcome.kind, []).append(outcome)
+        groups.get(outcome.key[:2], []).append(outcome)
     cells = (
         Cell(f.name, entry.name, f.delta, entry.promise(f), tuple(groups[f.name, entry.name]))
         for f, entry in pairs

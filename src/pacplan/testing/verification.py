@@ -12,8 +12,7 @@ from typing import Any
 from pacplan.compiled.tiered import waiting
 from pacplan.core import checks
 from pacplan.core.notes import pass_on
-from pacplan.experiments import runner
-from pacplan.experiments.results import Results, opened
+from pacplan.experiments.results import Results, complete, opened
 from pacplan.experiments.sweep import seed_of
 from pacplan.result import Plan
 from pacplan.testing.checks import Promise, attempt
@@ -36,11 +35,6 @@ class Attempt:
     def key(self) -> tuple[str, str, int]:
         """As `Outcome.key`."""
         return self.family.name, self.planner.name, self.case
-
-    @property
-    def kind(self) -> tuple[str, str]:
-        """What its time depends on."""
-        return self.family.name, self.planner.name
 
 
 def verify(
@@ -91,13 +85,13 @@ def verify(
     attempts = _attempts(pairs, plans, seed)
     # Rows depend on planners that are not part of pacplan, too.
     own = {one.name: _source(one.make) for one in entries if PLANNERS.get(one.name) is not one}
-    complete = True
+    stopped = False
     with opened(out, Outcome, {"seed": seed, "own planners": own}) as results:
         try:
             _compute(attempts, results, workers, progress)
         except KeyboardInterrupt:
-            complete = False
-    return report_of(pairs, results.rows, complete=complete)
+            stopped = True
+    return report_of(pairs, [*results.rows.values()], complete=not stopped)
 
 
 def replay(
@@ -177,14 +171,14 @@ def _attempts(pairs: Sequence[tuple[Family, PlannerEntry]], plans: int, seed: in
 def _compute(
     attempts: Sequence[Attempt], results: Results[Outcome], workers: int, progress: bool
 ) -> None:
-    left = [one for one in attempts if one.key not in results]
+    left = [one for one in attempts if one.key not in results.rows]
     if workers > 1:
         # One plan of each kind here, so that the processes find all kernels.
-        for one in {one.kind: one for one in reversed(left)}.values():
+        for one in {one.key[:2]: one for one in reversed(left)}.values():
             # What it raises is raised again, and noted, when its turn comes.
             with suppress(Exception), waiting():
                 replay(one.family, one.planner, one.case, one.seed)
-    runner.complete(attempts, results, outcomes, workers=workers, unit="plans", progress=progress)
+    complete(attempts, results, outcomes, workers=workers, unit="plans", progress=progress)
 
 
 def outcomes(attempts: Iterable[Attempt]) -> Iterator[Outcome]:

@@ -1,4 +1,4 @@
-"""Many runs in a few numbers."""
+"""The row of each run of a sweep, and many of them in a few numbers."""
 
 import csv
 from collections.abc import Iterable, Sequence
@@ -9,8 +9,55 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pacplan.experiments.runs import Record
 from pacplan.views import terminal
+
+
+@dataclass(frozen=True)
+class Record:
+    """The result of one run.
+
+    Attributes:
+        planner: label of the planner.
+        settings: what identifies the planner, as JSON (`PlannerSpec.key`).
+        problem: name of the problem.
+        problem_seed: its seed.
+        budget: maximum number of calls to the model, if there was one.
+        seed: of the plan.
+        horizon: steps planned.
+        action: the planner's choice.
+        samples: calls to the model that it made.
+        episodes: episodes that it played.
+        regret: max_a Q(s, a) - Q(s, action), by exact dynamic programming: of the infinite-horizon
+            problem, or of the problem of `horizon` steps if gamma is 1 or the model is not
+            stationary. None if the model has no tables.
+        gap: the planner's own bound on its regret.
+        certified: whether the planner stopped by its own rule under proven thresholds.
+        stopped_by: why it stopped.
+        seconds: time of the search.
+        error: why there is no plan; "" if there is one.
+    """
+
+    planner: str
+    settings: str
+    problem: str
+    problem_seed: int
+    budget: int | None
+    seed: int
+    horizon: int | None = None
+    action: str = ""
+    samples: int | None = None
+    episodes: int | None = None
+    regret: float | None = None
+    gap: float | None = None
+    certified: bool = False
+    stopped_by: str = ""
+    seconds: float | None = None
+    error: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, int, int | None]:
+        """Identifies the run in its sweep."""
+        return self.settings, self.problem, self.problem_seed, self.budget
 
 
 @dataclass(frozen=True)
@@ -119,12 +166,11 @@ def show(found: Sequence[Group]) -> None:
     header = "planner | problem | budget | runs | failed | mean regret | max regret | median calls"
     rows = [[*header.split(" | "), "max calls", "ms per plan"]]
     for group in found:
-        regret = None if group.regret is None else group.regret.value
         numbers = [
             ("{:,}", group.budget),
             ("{}", group.runs),
             ("{}", group.failed),
-            ("{:.1e}", regret),
+            ("{:.1e}", group.regret and group.regret.value),
             ("{:.1e}", group.max_regret),
             ("{:,.0f}", group.median_samples),
             ("{:,}", group.max_samples),
