@@ -108,7 +108,6 @@ def clock(monkeypatch):
         "algorithms.common.recursion",
         "models.sessions",
         "engine.driver",
-        "engine.memory",
     ):
         monkeypatch.setattr(f"pacplan.{module}.time", fake)
     return fake

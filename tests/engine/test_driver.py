@@ -15,7 +15,6 @@ from every_planner import answer
 from pacplan.compiled.streams import streams
 from pacplan.core.words import at_most
 from pacplan.engine.interrupts import _ctrl_c
-from pacplan.engine.memory import MemoryBudget, OutOfTimeError
 
 MODEL = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
 PLANNER = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, thresholds="paper")
@@ -90,17 +89,6 @@ def test_deadline_in_the_middle_of_a_slow_episode(clock):
     plan = planner.plan(model, 0, time_limit=0.02)
     assert plan.stopped_by == "deadline"
     assert (plan.samples, plan.episodes) == (15, 1)
-
-
-def test_no_room_is_made_that_cannot_be_filled_in_time(clock):
-    room = MemoryBudget()
-    room.deadline = 1.0
-    array = room.extend(np.zeros(0, np.int64), 10)
-    assert len(array) == 10 and room.used == 80
-    clock.now = 1.0
-    with pytest.raises(OutOfTimeError):
-        room.extend(array, 1000)
-    assert len(array) == 10 and room.used == 80
 
 
 def test_an_interrupt_ends_a_plan_inside_a_plan_and_the_outer_one():

@@ -14,7 +14,6 @@ from pacplan.core.notes import shown
 from pacplan.models.layers import another
 from pacplan.models.pickles import Pickles, content
 from pacplan.models.sessions import _broken_step
-from pacplan.origin import _told
 
 pytestmark = pytest.mark.processes
 
@@ -120,7 +119,6 @@ class Rings:
         lambda thing: Pickles().dumps({"a": thing}),
         lambda thing: _broken_step(0, 0, (thing, 0.0, False)),
         lambda thing: another(thing, copied=True),
-        _told,
     ],
 )
 def test_what_a_handler_raises_is_nobody_elses(ringing, survivor):

@@ -17,7 +17,6 @@ from pacplan.core import checks
 from pacplan.core.words import at_least, at_most, complement, exactly
 from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE, break_promise, count_actions
-from pacplan.engine.curve import add_point
 from pacplan.engine.driver import Limits
 from pacplan.engine.promises import ENDLESS_GAME, MOVE_PAYS, TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
@@ -236,7 +235,7 @@ def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
 
 @episodes.record.register(Search)
 def _record(search: Any) -> None:
-    add_point(search, gap_of(search.root.upper, search.root.lower, search.decision[0].best))
+    episodes.add_point(search, gap_of(search.root.upper, search.root.lower, search.decision[0].best))
 
 
 class UGapEMCTS(Planner):

@@ -157,12 +157,9 @@ class CheckpointKeeper:
         try:
             self._write(search, seconds)
         except OSError as error:
-            _logger.warning(
-                "pacplan: no checkpoint after %.0f s: %s. The last one is kept; the search goes on.",
-                seconds,
-                error,
-            )
+            words = "pacplan: no checkpoint after %.0f s: %s. The last one is kept; the search goes on."
+            _logger.warning(words, seconds, error)
 
     def _write(self, search: "KernelSearch", seconds: float) -> None:
-        header = {**self._header, "seconds": seconds}
-        Checkpoint(header, search.saved_arrays()).write(self._path)
+        arrays = search.used_arrays() | search.session.memory()
+        Checkpoint({**self._header, "seconds": seconds}, arrays).write(self._path)

@@ -7,12 +7,11 @@ A deadline does not wait for the end of a chunk: a timer halts the search at its
 first episode is always played, unless others make the calls: a plan without one would know nothing.
 """
 
-import itertools
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 from pacplan.core import checks
 from pacplan.engine.calls import BROKEN, CHUNK_DONE, FULL, RULE, SPENT
 from pacplan.engine.checkpoint import CheckpointKeeper
-from pacplan.engine.curve import FIRST_MARK
 from pacplan.engine.interrupts import Interrupt, enclosing, interrupts, remember
 
 if TYPE_CHECKING:
@@ -29,19 +27,17 @@ if TYPE_CHECKING:
 
 # A chunk should take about this long: short enough for Ctrl-C, long enough to cost nothing.
 _CHUNK_SECONDS = 0.05
-# Calls to the model in the first chunk, if these calls are compiled.
-_FIRST_CHUNK = 8192
 # Seconds between two looks at how long a search would take to finish.
 _LOOK_AGAIN = 0.01
 # Seconds that it takes to wake up, halt the search and return, if there is little to finish.
 _RETURN = 8e-4
 # Calls of the callback are this fraction of the episodes apart, so their number stays moderate.
 _CALLBACK_SPACING = 0.05
+# A chunk has at most so many times the episodes of the one before it.
+_GROWTH = 16
 
 # More than are ever counted.
 _ANY_NUMBER = 2**63 - 1
-
-_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +53,6 @@ class Snapshot:
         samples: calls to the model so far.
         episodes: episodes so far.
         seconds: time so far.
-        search: a number that all snapshots of a search share; later searches in the process have
-            larger ones.
     """
 
     actions: tuple[Any, ...]
@@ -69,7 +63,6 @@ class Snapshot:
     samples: int
     episodes: int
     seconds: float
-    search: int = 0
 
 
 Callback = Callable[[Snapshot], Any]
@@ -135,11 +128,11 @@ class Ending(NamedTuple):
 
 def drive(search: "KernelSearch", limits: Limits, began: float, display: Display) -> Ending:
     """Run a search to its end. `began` is the reading of `time.perf_counter` that time counts from."""
-    outer = None if limits.raise_interrupts else enclosing()
+    raises = limits.raise_interrupts
+    outer = None if raises else enclosing()
     before = time.perf_counter()
-    status = search.prepare()
+    reason = _reason(search, search.prepare(), raises)
     start = began + time.perf_counter() - before
-    reason = _reason(search, status, limits.raise_interrupts)
     if reason == "interrupt" or (outer is not None and outer.requested):
         # This makes the root, without which there would be no bounds.
         _reason(search, search.advance(0, 0), True)
@@ -148,18 +141,14 @@ def drive(search: "KernelSearch", limits: Limits, began: float, display: Display
     deadline = None if limits.time_limit is None else start + limits.time_limit
     if limits.keeper is not None:
         start -= limits.keeper.start(search)
-    pace = _Pace(limits, search)
-    reason = ""
+    over = threading.Event()
     raised: BaseException | None = None
-    with (
-        interrupts(limits.raise_interrupts, search.session.interrupt) as interrupt,
-        ExitStack() as alarms,
-        display as show,
-    ):
+    with interrupts(raises, search.session.interrupt) as interrupt, display as show:
         try:
-            reason = _loop(search, limits, pace, start, deadline, alarms, interrupt, show)
+            reason = _play(search, limits, start, deadline, interrupt, show, over)
         except BaseException as error:
             raised = error
+        over.set()
     if raised is not None:
         # Only here: a context manager writes to the exceptions that pass through it, and a user's may
         # not allow that.
@@ -171,52 +160,59 @@ def drive(search: "KernelSearch", limits: Limits, began: float, display: Display
     return Ending(reason, time.perf_counter() - start, pressed)
 
 
-def _loop(
+def _play(
     search: "KernelSearch",
     limits: Limits,
-    pace: "_Pace",
     start: float,
     deadline: float | None,
-    alarms: ExitStack,
     interrupt: Interrupt,
     show: Callable[[Snapshot], None] | None,
+    over: threading.Event,
 ) -> str:
-    """Chunks, and what happens between them; returns what ended the search."""
+    """Chunks, and what happens between them; returns what ended the search.
+
+    A callback and a point of the curve come at the same episodes in every run; everything else follows
+    the clock, and no result depends on it.
+    """
+    report, keeper, callback = search.report, limits.keeper, limits.callback
     most_calls = _ANY_NUMBER if limits.budget is None else limits.budget
+    played, chunk, due, watched = int(report["episodes"]), limits.chunk or 1, 1, deadline is None
+    while due <= played:
+        due += max(1, int(due * _CALLBACK_SPACING))
     saved = time.perf_counter()
-    number = next(_numbers)
-    armed = deadline is None or not search.waits
-    if deadline is not None and armed:
-        alarms.enter_context(_alarm(search, deadline))
     while True:
+        if deadline is not None and not watched and (report["calls"] > 0 or not search.waits):
+            _halt_at(search, deadline, over)
+            watched = True
+        most = chunk if watched else 1
+        most = most if callback is None else min(most, due - played)
+        most = min(most, int(report["mark"]) - played) if search.notes else most
         began = time.perf_counter()
-        episodes = pace.episodes() if armed else 1
-        status = search.advance(episodes, most_calls)
-        if deadline is not None and not armed and search.snapshot(0.0).samples > 0:
-            alarms.enter_context(_alarm(search, deadline))
-            armed = True
+        status = search.advance(most, most_calls)
         now = time.perf_counter()
+        if limits.chunk is None:
+            fitting = int(most / max(now - began, 1e-7) * _CHUNK_SECONDS)
+            chunk = max(1, min(fitting, _GROWTH * chunk))
+        played = int(report["episodes"])
         reason = _reason(search, status, limits.raise_interrupts or interrupt.forced)
-        late = reason == "aborted" or (deadline is not None and armed and now >= deadline)
+        late = reason == "aborted" or (deadline is not None and watched and now >= deadline)
         if reason in ("", "aborted") and (late or interrupt.requested):
             reason = "interrupt" if interrupt.requested else "deadline"
-        due = pace.record(episodes, now - began)
-        if pace.marked and reason == "" and not search.note():
-            pace.mark_no_more()
-        asks = limits.callback is not None and (due or reason != "")
+        if search.notes and played >= report["mark"] and not reason:
+            search.note()
+        asks = callback is not None and (played >= due or reason != "")
         if show is not None or asks:
-            snapshot = replace(search.snapshot(now - start), search=number)
+            snapshot = search.snapshot(now - start)
             if show is not None:
                 show(snapshot)
             if asks:
-                answer = _answer(limits, snapshot, interrupt)
-                reason = reason or answer
+                reason = reason or _answer(limits, snapshot, interrupt)
+                due = played + max(1, int(played * _CALLBACK_SPACING))
         if not reason and interrupt.requested:
             reason = "interrupt"
         # Only between whole episodes: what a halted one leaves behind is valid, but not repeatable.
-        keeper = limits.keeper
-        due = keeper is not None and (reason == "interrupt" or now - saved >= keeper.every)
-        if keeper is not None and due and status == CHUNK_DONE:
+        due_to_save = keeper is not None and (reason == "interrupt" or now - saved >= keeper.every)
+        if keeper is not None and due_to_save and status == CHUNK_DONE:
             keeper.save(search, now - start)
             saved = time.perf_counter()
         if reason:
@@ -234,100 +230,33 @@ def _answer(limits: Limits, snapshot: Snapshot, interrupt: Interrupt) -> str:
         return "interrupt"
 
 
+_REASONS = {CHUNK_DONE: "", RULE: "rule", SPENT: "budget", FULL: "memory"}
+
+
 def _reason(search: "KernelSearch", status: int, raise_interrupts: bool) -> str:
     """Why a search must end after a chunk, or "" to go on. Raises what the model raised."""
-    if status == CHUNK_DONE:
-        return ""
-    if status == RULE:
-        return "rule"
-    if status == SPENT:
-        return "budget"
-    if status == FULL:
-        return "memory"
-    if isinstance(search.session.error, KeyboardInterrupt) and not raise_interrupts:
+    if status in _REASONS:
+        return _REASONS[status]
+    error = search.session.error
+    if isinstance(error, KeyboardInterrupt) and not raise_interrupts:
         return "interrupt"
-    if search.session.error is not None:
-        raise search.session.error
-    if status == BROKEN:
-        raise search.broken_promise()
+    if error is None and status == BROKEN:
+        error = search.broken_promise()
+    if error is not None:
+        raise error
     return "aborted"
 
 
-class _Pace:
-    """How many episodes to play before looking up again.
-
-    A callback and a point of the curve come at the same episodes in every run; everything else follows
-    the clock, and no result depends on it.
-
-    Attributes:
-        marked: whether a point of the curve is due.
-    """
-
-    def __init__(self, limits: Limits, search: "KernelSearch") -> None:
-        self._fixed = limits.chunk
-        self._calls_back = limits.callback is not None
-        first = 1 if search.slow else max(1, _FIRST_CHUNK // search.horizon)
-        self._next = first if limits.chunk is None else limits.chunk
-        self._played = int(search.report["episodes"])
-        self._due = 1
-        while self._due <= self._played:
-            self._due = _after(self._due)
-        self._mark = FIRST_MARK if search.notes else _ANY_NUMBER
-        self.marked = False
-        self._pass_marks()
-
-    def episodes(self) -> int:
-        """Size of the next chunk."""
-        most = min(self._next, self._mark - self._played)
-        return min(most, self._due - self._played) if self._calls_back else most
-
-    def mark_no_more(self) -> None:
-        """There is no curve."""
-        self._mark = _ANY_NUMBER
-
-    def _pass_marks(self) -> None:
-        while self._mark <= self._played:
-            self._mark += self._mark // 2
-
-    def record(self, episodes: int, seconds: float) -> bool:
-        """Learn from a chunk; returns whether the callback is due."""
-        self._played += episodes
-        if self._fixed is None:
-            wanted = int(episodes / max(seconds, 1e-7) * _CHUNK_SECONDS)
-            self._next = max(1, min(wanted, 4 * self._next))
-        self.marked = self._played >= self._mark
-        self._pass_marks()
-        if self._played < self._due:
-            return False
-        self._due = _after(self._played)
-        return True
-
-
-def _after(due: int) -> int:
-    """Episodes at the call of the callback after this one."""
-    return due + max(1, int(due * _CALLBACK_SPACING))
-
-
-@contextmanager
-def _alarm(search: "KernelSearch", deadline: float) -> Iterator[None]:
+def _halt_at(search: "KernelSearch", deadline: float, over: threading.Event) -> None:
     """Halt a search at its deadline, from a thread of its own: kernels run without Python's lock."""
     search.stop_at(deadline)
-    over = threading.Event()
     early = min(_RETURN, 0.3 * (deadline - time.perf_counter()))
 
     def watch() -> None:
-        while True:
-            left = deadline - early - search.finishing() - time.perf_counter()
-            if left <= 0.0:
-                search.halt()
-                return
-            # A larger search takes longer to finish, so look again.
+        # A larger search takes longer to finish, so look again.
+        while (left := deadline - early - search.finishing() - time.perf_counter()) > 0.0:
             if over.wait(min(left, _LOOK_AGAIN)):
                 return
+        search.halt()
 
-    watcher = threading.Thread(target=watch, name="pacplan deadline", daemon=True)
-    try:
-        watcher.start()
-        yield
-    finally:
-        over.set()
+    threading.Thread(target=watch, name="pacplan deadline", daemon=True).start()

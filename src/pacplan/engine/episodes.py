@@ -144,7 +144,24 @@ def backup(search: Any, length: int, rest: float, ties: Any) -> None:
 
 @generic
 def record(search: Any) -> None:
-    """Add a point to the search's curve (`pacplan.engine.curve`), if its kernel is to do that."""
+    """Add a point to the search's curve (`add_point`), if its kernel is to do that."""
+
+
+@inlined
+def add_point(search: Any, gap: float) -> None:
+    """Note how a search stands whose tuple has `points`, and in `root` the bounds of the actions.
+
+    Others are asked for the points of their curve by the driver. To return to Python for each would
+    take as long as a dozen episodes.
+    """
+    root, report = search.root, search.report[0]
+    point = search.points[report.points]
+    point[0] = report.calls
+    point[1] = gap
+    for action in range(root.size):
+        point[2 + action] = root[action].lower
+        point[2 + root.size + action] = root[action].upper
+    report.points += 1
 
 
 @inlined

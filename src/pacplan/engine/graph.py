@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pacplan.compiled.jit import inlined, kernel
 from pacplan.compiled.tiered import run
-from pacplan.engine.memory import HASHED, MemoryBudget
+from pacplan.engine.memory import MemoryBudget
 from pacplan.engine.tree import NONE
 
 # A canonical node by state and depth. It holds the node's number plus one: 0 is a free slot.
@@ -128,7 +128,7 @@ def grown(table: MergeTable, needed: int, room: MemoryBudget) -> MergeTable:
         slots *= 2
     if slots == len(table.slots):
         return table
-    room.request((slots - len(table.slots)) * SLOT.itemsize, HASHED)
+    room.request((slots - len(table.slots)) * SLOT.itemsize)
     larger = empty_table(slots)
     if table.used[0] > 0:
         run(_copy, slots, table, larger)

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from pacplan.compiled.interpreted import interpreted
 from pacplan.compiled.tiered import ready
 from pacplan.engine.calls import ABORTED, FULL, NO_ROOM, REPORT, SPENT, STEP
-from pacplan.engine.curve import FIRST_MARK, Points, new_points, points_of
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.episodes import FIELDS, play
 from pacplan.engine.graph import grown_graph
-from pacplan.engine.memory import MemoryBudget, OutOfTimeError
+from pacplan.engine.memory import MemoryBudget
 from pacplan.engine.promises import NO_ACTIONS, PROBLEM, broken_promise
 from pacplan.engine.query import Query
 from pacplan.engine.search_tree import Reader, SearchTree, read_nothing
@@ -23,6 +22,9 @@ from pacplan.models.protocol import Session
 
 # Arrays that are not kept: the ground rules, and an episode that is over.
 _NOT_KEPT = frozenset({"problem", "path"})
+# Episodes at the first point of the curve; each further one comes after half as many episodes again. At
+# the last one, more were played than are ever counted.
+_FIRST_MARK, _MOST_POINTS = 32, 48
 # Nodes, at most, that there is room for at first; more would take long to clear if it ends early.
 _MOST_EXPECTED = 1 << 15
 
@@ -40,11 +42,18 @@ def kernel_arrays(declared: type) -> Any:
     return made
 
 
-class Kept(NamedTuple):
-    """How a search stood: all its arrays by name, and the bytes granted to it."""
+class Points(NamedTuple):
+    """How the bounds of the root's actions have closed in: points, in the order of time."""
 
-    arrays: dict[str, NDArray[Any]]
-    used: int
+    calls: NDArray[np.float64]
+    gaps: NDArray[np.float64]  # how much worse than the best the recommended action can be
+    lower: NDArray[np.float64]  # bounds of the root's actions, a row for each point
+    upper: NDArray[np.float64]
+
+    @property
+    def halves(self) -> NDArray[np.float64]:
+        """Half the width of the interval of the state's value."""
+        return np.asarray(0.5 * (self.upper.max(1) - self.lower.max(1)))
 
 
 class KernelSearch:
@@ -78,8 +87,6 @@ class KernelSearch:
     """Whether the driver is to ask for the points of the curve; a kernel may note them itself."""
     seconds_a_node: ClassVar[float] = 3e-8
     """Time that the plan takes to make once the search is over, for each node of the tree."""
-    grows: ClassVar[Mapping[str, str]] = {}
-    """Of the planner's own arrays, those that have a row for each of the tree's "nodes" or "pairs"."""
     derived: ClassVar[frozenset[str]] = frozenset()
     """Arrays that kernels see and that follow from the planner's settings or from the others."""
 
@@ -104,6 +111,7 @@ class KernelSearch:
         model = query.model
         self.session, self.actions, self.horizon = session, query.actions, horizon
         self.memory = MemoryBudget(query.memory_limit)
+        self.deadline: float | None = None
         self.tree = SearchTree(
             pair,
             node,
@@ -130,8 +138,8 @@ class KernelSearch:
         self.path = np.zeros(horizon, step)
         self.reports = np.zeros(1, REPORT)
         self.report: Any = self.reports[0]
-        self.report["mark"] = FIRST_MARK
-        self.points = new_points(len(query.actions))
+        self.report["mark"] = _FIRST_MARK
+        self.points = np.zeros((_MOST_POINTS, 2 + 2 * len(query.actions)))
         self._kind, self._run, self._compiled = kind, run, False
         self.arrays: dict[str, Any] = dict(arrays or {})
         self._deterministic, self._pairs_a_step = deterministic, pairs_a_step
@@ -167,13 +175,12 @@ class KernelSearch:
         pairs = self.horizon * self._pairs_a_step
         episodes = max(1, FIRST_ROOM // pairs, len(self.tree.pairs) // (4 * pairs))
         self.tree.reserve(episodes * self.horizon, episodes * pairs, self.memory)
-        tree = self.tree.arrays()
-        for name, group in self.grows.items():
-            self.extend(name, len(tree.nodes if group == "nodes" else tree.pairs))
         graph = self.arrays.get("graph")
         if graph is not None:
             needed = episodes * self.horizon + 1
-            self.arrays["graph"] = grown_graph(graph, len(tree.nodes), needed, self.memory)
+            self.arrays["graph"] = grown_graph(
+                graph, len(self.tree.arrays().nodes), needed, self.memory
+            )
         self.make_room(episodes)
         return episodes
 
@@ -201,8 +208,7 @@ class KernelSearch:
             search, root, streams = self.kernel_state(), self.root_state, (self._rng, self._ties)
             arguments = (search, self.session.handle, root, left, countable, *streams)
             if not self._compiled:
-                late = self.memory.deadline is not None
-                self._compiled = ready(self._run, arguments, late=late)
+                self._compiled = ready(self._run, arguments, late=self.deadline is not None)
             run = self._run if self._compiled else interpreted(self._run)
             status = int(run(*arguments))
             if status == SPENT and countable < calls:
@@ -217,20 +223,12 @@ class KernelSearch:
                 self.reserve()
             except MemoryError:
                 return FULL
-            except OutOfTimeError:
-                self.report["refused"] = 1
-                return ABORTED
 
     # What the driver asks.
 
-    @property
-    def slow(self) -> bool:
-        """Whether an episode may take long: the kernel is not there yet, or calls Python code."""
-        return not self._compiled or self.session.slow
-
     def stop_at(self, deadline: float | None) -> None:
         """Begin no call to the model after this reading of `time.perf_counter`."""
-        self.memory.deadline = deadline
+        self.deadline = deadline
         self.session.stop_at(deadline)
 
     def finishing(self) -> float:
@@ -286,18 +284,21 @@ class KernelSearch:
             return np.zeros(1), np.zeros(1, np.bool_)
         return losses(lower, upper), upper < lower.max()
 
-    def note(self) -> bool:
-        """Add how the search stands to its curve; returns whether there are bounds."""
+    def note(self) -> None:
+        """Add how the search stands to its curve, if it has bounds."""
         found = self.snapshot(0.0)
-        if found.lower is None or found.upper is None:
-            return False
-        self.points[self.report["points"]] = (found.samples, found.gap, *found.lower, *found.upper)
-        self.report["points"] += 1
-        return True
+        if found.lower is not None and found.upper is not None:
+            self.points[self.report["points"]] = (found.samples, found.gap, *found.lower, *found.upper)
+            self.report["points"] += 1
+        while self.report["mark"] <= self.report["episodes"]:
+            self.report["mark"] += self.report["mark"] // 2
 
     def curve(self) -> Points:
         """How the bounds have closed in so far, in the user's units."""
-        return points_of(self.points, int(self.report["points"])).scaled(*self.units)
+        points, actions = self.points[: self.report["points"]], len(self.actions)
+        low, width = (0.0, 1.0) if self.notes else self.units
+        lower, upper = points[:, 2 : 2 + actions], points[:, 2 + actions :]
+        return Points(points[:, 0], width * points[:, 1], low + width * lower, low + width * upper)
 
     def reader(self) -> Reader:
         """Reads the tree's pairs when the search is over. It outlives the session."""
@@ -315,51 +316,39 @@ class KernelSearch:
         own = dict(_named_arrays(self.kernel_state()))
         streams = {"streams.rng": self._rng.words, "streams.ties": self._ties.words}
         arrays = {name: own[name] for name in own if name not in self.derived | _NOT_KEPT}
-        return arrays | streams | {"points": self.points} | self.session.memory()
+        return arrays | streams | {"points": self.points}
 
-    def saved_arrays(self) -> dict[str, NDArray[Any]]:
-        """The same for a checkpoint: without the records of the tree that are not in use."""
-        tree = {"tree.nodes": self.tree.nodes, "tree.pairs": self.tree.pairs}
-        return self.state_arrays() | tree
+    def used_arrays(self) -> dict[str, NDArray[Any]]:
+        """The same, without the records of the tree that are not in use."""
+        return self.state_arrays() | {"tree.nodes": self.tree.nodes, "tree.pairs": self.tree.pairs}
+
+    def put_back(self, kept: Mapping[str, NDArray[Any]], memory: int) -> None:
+        """Put the search to where it stood, when it was granted so much memory."""
+        for name, array in self.state_arrays().items():
+            array.resize(kept[name].shape, refcheck=False)
+            array[...] = kept[name]
+        self.memory.used = memory
 
     def restore(self, saved: Mapping[str, NDArray[Any]]) -> None:
-        """Put a search that was set up in the same way where a checkpoint's arrays found it.
+        """Put a search that was set up in the same way to where a checkpoint's arrays found it.
 
         Raises:
             ValueError: the arrays are not those of this search.
         """
-        arrays, memory = self.state_arrays(), self.session.memory()
+        memory = self.session.memory()
+        arrays = self.state_arrays() | memory
         if saved.keys() != arrays.keys() or any(
             (array.dtype, array.shape[1:]) != (saved[name].dtype, saved[name].shape[1:])
             for name, array in arrays.items()
         ):
             raise ValueError("the checkpoint belongs to another planner or model; plan anew")
         self.session.recall({name: saved[name] for name in memory})
-        for name in arrays.keys() - memory.keys():
-            array, found = arrays[name], saved[name]
-            self.memory.request(max(0, found.nbytes - array.nbytes))
-            array.resize(found.shape, refcheck=False)
-            array[...] = found
+        more = sum(saved[name].nbytes - array.nbytes for name, array in self.state_arrays().items())
+        self.put_back(saved, self.memory.used + more)
+        self.reserve()
         # A deadline that came while it was saved is not that of the search that goes on.
         for field in ("promise", "state", "action", "h", "halt", "refused"):
             self.report[field] = 0
-        self.reserve()
-
-    def keep(self, before: Kept | None = None) -> Kept:
-        """How the search stands between two chunks, for `put_back`.
-
-        What was kept `before` is no longer needed: its memory is used again.
-        """
-        arrays = {} if before is None else before.arrays
-        for name, array in self.state_arrays().items():
-            _copy(array, arrays.setdefault(name, np.empty(0, array.dtype)))
-        return Kept(arrays, self.memory.used)
-
-    def put_back(self, kept: Kept) -> None:
-        """Put the search back to where it stood."""
-        for name, array in self.state_arrays().items():
-            _copy(kept.arrays[name], array)
-        self.memory.used = kept.used
 
 
 def losses(lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -377,11 +366,3 @@ def _named_arrays(group: Any, prefix: str = "") -> Iterator[tuple[str, NDArray[A
             yield prefix + name, value
         elif hasattr(value, "_fields"):
             yield from _named_arrays(value, f"{prefix}{name}.")
-
-
-def _copy(source: NDArray[Any], target: NDArray[Any]) -> None:
-    """Copy an array to another of the same type, which is made to be of its shape."""
-    target.resize(source.shape, refcheck=False)
-    if target.dtype.names is not None:  # As bytes: NumPy would copy field by field.
-        source, target = source.reshape(-1).view(np.uint8), target.reshape(-1).view(np.uint8)
-    target[...] = source

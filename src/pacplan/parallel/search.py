@@ -16,7 +16,7 @@ import numpy as np
 
 from pacplan.core.notes import lost
 from pacplan.engine.calls import CHUNK_DONE
-from pacplan.engine.search import Kept, KernelSearch
+from pacplan.engine.search import KernelSearch
 from pacplan.models.simulator import Simulator
 from pacplan.parallel.dask import Actors
 from pacplan.parallel.pools import InProcess, Workers, process_pool, run_installed, sent_model
@@ -34,7 +34,6 @@ class SpeculativeSearch:
         session: the model, which the search was made with.
     """
 
-    slow = True
     waits = False
 
     def __init__(self, search: KernelSearch, session: SpeculativeSession) -> None:
@@ -46,7 +45,6 @@ class SpeculativeSearch:
         session.episodes = lambda: int(search.report["episodes"])
         self._deadline: float | None = None
         self._halted = False
-        self._kept: Kept | None = None
 
     def __getattr__(self, name: str) -> Any:
         """All else is the search's own."""
@@ -77,7 +75,11 @@ class SpeculativeSearch:
         """Play an episode in earnest, as soon as all its draws are there."""
         search, session = self._search, self.session
         session.settle()
-        self._kept = search.keep(self._kept)
+        memory = search.memory.used
+        kept = {
+            name: np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
+            for name, array in search.state_arrays().items()
+        }
         while True:
             session.begin()
             status = search.advance(1, calls)
@@ -86,7 +88,7 @@ class SpeculativeSearch:
             if status == CHUNK_DONE:
                 search.advance(_EPISODES_A_CALL * session.at_once, calls)
             session.end_guessing()
-            search.put_back(self._kept)
+            search.put_back(kept, memory)
             session.unsettle()
             if self._halted:
                 search.halt()  # Which was put back as well.

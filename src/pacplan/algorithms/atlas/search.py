@@ -17,7 +17,6 @@ from pacplan.algorithms.atlas.records import Records
 from pacplan.algorithms.common.plans import best_estimate
 from pacplan.engine.calls import ABORTED, CHUNK_DONE, FULL, RULE
 from pacplan.engine.driver import Snapshot
-from pacplan.engine.memory import OutOfTimeError
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.tree import LINKS
@@ -288,9 +287,6 @@ class AtlasSearch(KernelSearch):
                     return RULE
             except MemoryError:
                 return FULL
-            except OutOfTimeError:
-                self.report["refused"] = 1
-                return ABORTED
 
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands."""

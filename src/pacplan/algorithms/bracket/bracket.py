@@ -33,7 +33,6 @@ from pacplan.compiled.jit import inlined
 from pacplan.core import checks
 from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE, break_promise
-from pacplan.engine.curve import add_point
 from pacplan.engine.driver import Limits
 from pacplan.engine.promises import BAD_ANSWER
 from pacplan.engine.query import Query
@@ -318,4 +317,4 @@ def _has_room(search: Any) -> bool:
 
 @episodes.record.register(Search)
 def _record(search: Any) -> None:
-    add_point(search, largest_gap(search, search.decision[0].best))
+    episodes.add_point(search, largest_gap(search, search.decision[0].best))

@@ -27,7 +27,6 @@ class BracketSearch(BettingSearch):
     """One search: the tree with its bets, the root's accounts, and the pool."""
 
     notes = False
-    grows = {"bets": "pairs"}  # noqa: RUF012
     derived = frozenset({"opening", "stakes"})
 
     def __init__(self, planner: "Bracket", query: Query, session: Session) -> None:
@@ -58,7 +57,8 @@ class BracketSearch(BettingSearch):
         )
 
     def make_room(self, episodes: int) -> None:
-        """Make room in the pool, for wider pairs and for another account."""
+        """Make room for bets, in the pool, for wider pairs and for another account."""
+        self.extend("bets", len(self.tree.arrays().pairs))
         super().make_room(episodes)
         arrays, settings = self.arrays, self.arrays["settings"][0]
         arrays["pool"] = grown_pool(arrays["pool"], settings, self.memory)

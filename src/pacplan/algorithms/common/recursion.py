@@ -19,7 +19,6 @@ from pacplan.compiled.jit import kernel
 from pacplan.compiled.reference import refer
 from pacplan.engine.calls import ABORTED, CHUNK_DONE, FULL, RULE, SPENT, count_actions, draw_counted
 from pacplan.engine.driver import Snapshot
-from pacplan.engine.memory import OutOfTimeError
 from pacplan.engine.promises import TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch, kernel_arrays
@@ -110,6 +109,10 @@ class Draws(NamedTuple):
     offered: bool = True
 
 
+class _OutOfTimeError(Exception):
+    """The deadline came in the middle of a long computation."""
+
+
 class RecursiveSearch(KernelSearch):
     """A search that a recursion makes.
 
@@ -162,7 +165,7 @@ class RecursiveSearch(KernelSearch):
                     return CHUNK_DONE  # Guesses stand in for draws that are under way.
             try:
                 status = self._resume()
-            except OutOfTimeError:
+            except _OutOfTimeError:
                 return ABORTED
             except MemoryError as error:
                 self.shortage = f" It stopped because {error}."
@@ -208,9 +211,8 @@ class RecursiveSearch(KernelSearch):
 
     def look_at_clock(self) -> None:
         """Leave a long computation at the deadline; the search cannot go on after that."""
-        deadline = self.memory.deadline
-        if deadline is not None and time.perf_counter() > deadline:
-            raise OutOfTimeError
+        if self.deadline is not None and time.perf_counter() > self.deadline:
+            raise _OutOfTimeError
 
     def check_successors(self, seen: int, state: int, action: int, h: int) -> None:
         """Raise if a pair has shown more outcomes than the model promised."""

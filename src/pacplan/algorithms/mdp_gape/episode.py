@@ -17,7 +17,6 @@ from pacplan.bounds.memo import Memo
 from pacplan.compiled.jit import inlined
 from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
-from pacplan.engine.curve import add_point
 from pacplan.engine.graph import Graph, canonical, graph_has_room, join
 from pacplan.engine.promises import BAD_ANSWER, REWARD_VARIES
 from pacplan.engine.root_rules import gap_of
@@ -123,7 +122,7 @@ def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
 
 @episodes.record.register(Search)
 def _record(search: Any) -> None:
-    add_point(search, gap_of(search.root.upper, search.root.lower, search.decision[0].best))
+    episodes.add_point(search, gap_of(search.root.upper, search.root.lower, search.decision[0].best))
 
 
 @episodes.select.register(Search)
