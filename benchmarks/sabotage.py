@@ -12,13 +12,12 @@ import argparse
 import math
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 from unittest import mock
 
-from pacplan.algorithms.bracket import search as bracket
-from pacplan.algorithms.canopy import search as canopy
+from pacplan.algorithms.bracket.search import BracketSearch
+from pacplan.algorithms.canopy.search import CanopySearch
 from pacplan.bounds import thresholds
 from pacplan.testing import FALSE_ALARM, FAMILIES, PLANNERS, Verdict, clopper_pearson, verify
 
@@ -29,36 +28,36 @@ Edit = Callable[[Any], None]
 
 
 @contextmanager
-def _setup_with(module: Any, edit: Edit) -> Iterator[None]:
-    """Let the searches of a planner start from another setup."""
-    honest = module.setup_of
+def _edited(search: Any, of: str, edit: Edit) -> Iterator[None]:
+    """Let the searches of a planner start from another record, of settings or of levels."""
+    honest = search.__init__
 
-    def cut(*asked: Any, **more: Any) -> Any:
-        setup = deepcopy(honest(*asked, **more))
-        edit(setup)
-        return setup
+    def cut(self: Any, *asked: Any) -> None:
+        honest(self, *asked)
+        self.arrays[of] = self.arrays[of].copy()
+        edit(self.arrays[of])
 
-    with mock.patch.object(module, "setup_of", cut):
+    with mock.patch.object(search, "__init__", cut):
         yield
 
 
-def _larger(module: Any, nats: float, *names: str) -> AbstractContextManager[None]:
+def _larger(search: Any, nats: float, *names: str) -> AbstractContextManager[None]:
     """Shares of delta are larger than they are, by so many nats."""
 
-    def edit(setup: Any) -> None:
+    def edit(settings: Any) -> None:
         for name in names:
-            setup.settings[name] *= math.exp(nats)
+            settings[name] *= math.exp(nats)
 
-    return _setup_with(module, edit)
+    return _edited(search, "settings", edit)
 
 
 def _cheaper(nats: float, of: str, name: str) -> AbstractContextManager[None]:
     """What Bracket's evidence costs is so many nats less than it is."""
 
-    def edit(setup: Any) -> None:
-        getattr(setup, of)[name] -= nats
+    def edit(records: Any) -> None:
+        records[name] -= nats
 
-    return _setup_with(bracket, edit)
+    return _edited(BracketSearch, of, edit)
 
 
 def bracket_above(nats: float) -> AbstractContextManager[None]:
@@ -78,7 +77,7 @@ def bracket_sets(nats: float) -> AbstractContextManager[None]:
 
 def bracket_below(nats: float) -> AbstractContextManager[None]:
     """Bracket's bounds from below: bets on returns need to win too little."""
-    return _larger(bracket, nats, "delta_exploit")
+    return _larger(BracketSearch, nats, "delta_exploit")
 
 
 @contextmanager
@@ -113,12 +112,12 @@ def mdp_gape_transitions(nats: float) -> AbstractContextManager[None]:
 
 def canopy_above(nats: float) -> AbstractContextManager[None]:
     """Canopy's bounds from above: bets on the values of trees need to win too little."""
-    return _larger(canopy, nats, "delta_tree", "delta_forced_tree")
+    return _larger(CanopySearch, nats, "delta_tree", "delta_forced_tree")
 
 
 def canopy_below(nats: float) -> AbstractContextManager[None]:
     """Canopy's bounds from below: bets on returns need to win too little."""
-    return _larger(canopy, nats, "delta_exploit", "delta_forced")
+    return _larger(CanopySearch, nats, "delta_exploit", "delta_forced")
 
 
 SABOTAGES: dict[Callable[[float], AbstractContextManager[None]], tuple[str, tuple[str, ...]]] = {

@@ -20,7 +20,7 @@ ROOMS = {
     "algorithms/atlas": 2070,
     "algorithms/betting": 630,
     "algorithms/bracket": 1810,
-    "algorithms/canopy": 1830,
+    "algorithms/canopy": 1730,
     "algorithms/common": 1850,
     "algorithms/mdp_gape": 1030,
     "algorithms/opd": 770,

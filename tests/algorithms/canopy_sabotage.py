@@ -17,7 +17,6 @@ from canopy_trees import scores, tree_means
 from pacplan import exact
 from pacplan.algorithms.canopy import growth
 from pacplan.algorithms.canopy.learning import learn, locate
-from pacplan.algorithms.canopy.sharing import shared_value
 from pacplan.compiled.jit import inlined
 
 _close, _take_in, _expand = growth._close, growth._take_in, growth._expand
@@ -52,10 +51,11 @@ def _leaking(search, model, ties):
     frame, level, after = search.frames[h], search.levels[h], search.levels[h + 1]
     if frame.child < level.kept:
         drawn = search.draws[frame.draws + frame.turn * level.kept + frame.child]
-        value, found = shared_value(search, h + 1, drawn.state)
-        if found:
+        number = search.task[0].number
+        slot = search.shared[growth._place(search.shared, number, h + 1, drawn.state)]
+        if slot.tree == number:
             locate(search, model, h + 1, drawn.state)
-            learn(search, -1, value / after.span)
+            learn(search, -1, slot.value / after.span)
             guess = _state_guess(search, model, h + 1, drawn.state)
             drawn.v = min(max(guess, after.low), after.high)
     return _expand(search, model, ties)

@@ -34,9 +34,9 @@ def tree_means(model, trees, searches, *, widths, kept, **settings):
     means = []
     for seed in range(searches):
         search = searching(model, seed, **settings)
-        root, fixed = search.root, search.arrays
+        root = search.root
         root["leaf"], root["due"] = len(widths), 1 << 62
-        fixed["widths"][:, : len(widths)], fixed["kept"][:, : len(widths)] = widths, kept
+        search.arrays["shapes"][:, :, : len(widths)] = widths, kept
         root["trees"] = PILOTS - trees  # All of them are pilots, which come first, in turn.
         while root["trees"].min() < PILOTS:
             search.advance(200, 1 << 62)

@@ -8,7 +8,6 @@ import numpy as np
 from pacplan.algorithms.betting.planner import BettingPlanner
 from pacplan.algorithms.betting.returns import accounts_have_room, raise_floor
 from pacplan.algorithms.canopy.constants import PILOTS
-from pacplan.algorithms.canopy.episodes import choose_action, take_step
 from pacplan.algorithms.canopy.growth import (
     CALL_NEEDED,
     GROWN,
@@ -17,11 +16,11 @@ from pacplan.algorithms.canopy.growth import (
     leaf_value,
     open_node,
 )
+from pacplan.algorithms.canopy.learning import learn_repeats
 from pacplan.algorithms.canopy.records import CHOOSE, DECIDE, FORCED_EPISODE, GROW, PLAY, TREE, Search
-from pacplan.algorithms.canopy.schedule import decide, finish_task, satisfied
 from pacplan.algorithms.canopy.search import CanopySearch
 from pacplan.algorithms.canopy.shape import first_shape, state_value
-from pacplan.algorithms.canopy.statistics import learn_repeats
+from pacplan.algorithms.canopy.tasks import choose_action, decide, finish_task, satisfied, take_step
 from pacplan.algorithms.canopy.upper_bound import bet_forced_tree, bet_tree
 from pacplan.algorithms.common.confidence import ranges_assumed
 from pacplan.compiled.jit import inlined

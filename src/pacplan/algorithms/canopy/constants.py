@@ -10,7 +10,7 @@ ORDINARY_SHARE = 0.9  # of either half, for ordinary trees and episodes; the res
 
 EXCESS = 1e-9  # by which rounding may lift a tree's value above its bound, over that bound
 
-# What comes next (`schedule`).
+# What comes next (`tasks`).
 PILOTS = 3  # trees of every action at first, which are only watched
 PILOT_WIDTH = 2  # C of these, with D = 1 ...
 PILOT_CALLS = 64.0  # ... and about this many calls each at most

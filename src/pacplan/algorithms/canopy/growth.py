@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 
 from pacplan.algorithms.canopy.constants import EXCESS, ROULETTE
-from pacplan.algorithms.canopy.learning import hint, locate, recall
+from pacplan.algorithms.canopy.learning import hint, learn_node, learn_noise, locate, mixed, recall
 from pacplan.algorithms.canopy.records import DRAW, EXPAND
 from pacplan.algorithms.canopy.shape import blended, state_value
-from pacplan.algorithms.canopy.sharing import share_value, shared_value
-from pacplan.algorithms.canopy.statistics import learn_node, learn_noise
-from pacplan.compiled.jit import inlined
+from pacplan.compiled.jit import inlined, kernel
 from pacplan.compiled.streams import draw_seed
 from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, break_promise, count_actions, draw_counted
 from pacplan.engine.promises import BAD_ANSWER
@@ -215,25 +213,25 @@ def _expand(search: Any, model: Any, ties: Any) -> int:
         drawn = search.draws[frame.draws + frame.turn * level.kept + frame.child]
         if drawn.alive:
             after = search.levels[h + 1]
-            value, found = shared_value(search, h + 1, drawn.state)
-            if not found:
+            slot = search.shared[_place(search.shared, task.number, h + 1, drawn.state)]
+            if slot.tree != task.number:
                 status = open_node(search, model, h + 1, drawn.state, NONE)
                 after.fresh += status == CHUNK_DONE
                 return int(status)
             after.asked += 1
-            frame.surplus += value - drawn.v
+            frame.surplus += slot.value - drawn.v
         frame.child += 1
     stats = search.action_stats[frame.stats + frame.turn]
     rest = search.settings[0].gamma * frame.surplus / level.kept
     if stats.m + rest / frame.q > frame.best:
         frame.best = stats.m + rest / frame.q
         frame.chosen = frame.turn
-    _next_action(search, task.start, ties)
+    _next_action(search, ties)
     return CHUNK_DONE
 
 
 @inlined
-def _next_action(search: Any, base: int, ties: Any) -> None:
+def _next_action(search: Any, ties: Any) -> None:
     """Play roulette for one action after the other until one is to be continued, or all are done."""
     task, h = search.task[0], search.task[0].at
     frame, level = search.frames[h], search.levels[h]
@@ -278,7 +276,9 @@ def _close(search: Any) -> int:
         learn_node(search, h)
     if h == task.start:
         return GROWN
-    share_value(search, h, frame.state, frame.best)
+    slot = search.shared[_place(search.shared, task.number, h, frame.state)]
+    slot.tree, slot.h, slot.state, slot.value = task.number, h, frame.state, frame.best
+    task.shared += 1
     above = search.frames[h - 1]
     place = above.draws + above.turn * search.levels[h - 1].kept + above.child
     error = frame.best - search.draws[place].v
@@ -286,3 +286,21 @@ def _close(search: Any) -> int:
     level.misfit = blended(level.misfit, error * error - level.jitter, level.misfits)
     task.at = h - 1
     return CHUNK_DONE
+
+
+@inlined
+def _place(slots: Any, tree: int, h: int, state: int) -> int:
+    """Where the J of a state at a depth of a tree lies, or the free slot where it belongs."""
+    place = mixed(mixed(h + 1, 0), state) & (slots.size - 1)
+    while slots[place].tree == tree and (slots[place].h != h or slots[place].state != state):
+        place = (place + 1) & (slots.size - 1)
+    return int(place)
+
+
+@kernel
+def copy_shared(slots: Any, larger: Any, tree: int) -> None:
+    """Copy the values that the nodes of a tree share to a larger table."""
+    for i in range(slots.size):
+        slot = slots[i]
+        if slot.tree == tree:
+            larger[_place(larger, tree, slot.h, slot.state)] = slot

@@ -1,4 +1,4 @@
-"""What Canopy learns about values, by depth and state: it steers, and no bound depends on it.
+"""What Canopy learns about values: it steers, and no bound depends on it.
 
 Where states are points in space, they lie in cells of several widths; an estimate goes from wide cells
 to narrow ones, and trusts each by how much was seen in it. Where states are whole numbers or no points
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pacplan.algorithms.canopy.constants import KNOWN_FROM, MOST_COUNT, RESOLUTIONS, SHRINK, WAYS
+from pacplan.algorithms.canopy.shape import blended
 from pacplan.compiled.jit import inlined
 from pacplan.engine.tree import NONE
 from pacplan.models import handles
@@ -61,8 +62,17 @@ def locate(search: Any, model: Any, h: int, state: int) -> None:
 
 
 @inlined
-def _home(search: Any, key: int) -> int:
-    return int((mixed(key, 1) & (search.cells.size // WAYS - 1)) * WAYS)
+def _place(search: Any, key: int) -> int:
+    """Where the cell with a key lies, or else the one seen least where it belongs."""
+    home = int((mixed(key, 1) & (search.cells.size // WAYS - 1)) * WAYS)
+    found = home
+    for place in range(home, home + WAYS):
+        cell = search.cells[place]
+        if cell.count > 0.0 and cell.key == key:
+            return place
+        if cell.count < search.cells[found].count:
+            found = place
+    return found
 
 
 @inlined
@@ -93,13 +103,10 @@ def recall(search: Any, action: int, prior: float) -> tuple[float, bool]:
         if search.keys[j] == NONE:
             continue
         key = mixed(search.keys[j], action + 2)
-        home = _home(search, key)
-        for place in range(home, home + WAYS):
-            cell = search.cells[place]
-            if cell.count > 0.0 and cell.key == key:
-                value += cell.count / (cell.count + _doubt(j)) * (cell.centre - value)
-                known = known or j >= 2 * KNOWN_FROM
-                break
+        cell = search.cells[_place(search, key)]
+        if cell.count > 0.0 and cell.key == key:
+            value += cell.count / (cell.count + _doubt(j)) * (cell.centre - value)
+            known = known or j >= 2 * KNOWN_FROM
     return value, known
 
 
@@ -110,16 +117,7 @@ def learn(search: Any, action: int, value: float) -> None:
         if search.keys[j] == NONE:
             continue
         key = mixed(search.keys[j], action + 2)
-        home = _home(search, key)
-        found = home
-        for place in range(home, home + WAYS):
-            cell = search.cells[place]
-            if cell.count > 0.0 and cell.key == key:
-                found = place
-                break
-            if cell.count < search.cells[found].count:
-                found = place
-        cell = search.cells[found]
+        cell = search.cells[_place(search, key)]
         if cell.key != key:
             cell.key, cell.count, cell.centre = key, 0.0, 0.0
         cell.count = min(cell.count + 1.0, MOST_COUNT)
@@ -169,3 +167,65 @@ def _measure(search: Any, model: Any) -> None:
         search.origin[i] = least
         search.extent[i] = most - least
         handles.coordinates(model, int(search.task[0].root), search.point)
+
+
+@inlined
+def learn_noise(search: Any, h: int) -> None:
+    """Learn how much draws vary, and what the largest of several means gains by that."""
+    frame, level = search.frames[h], search.levels[h]
+    width = level.width
+    if width < 2:
+        return
+    within, mean = 0.0, 0.0
+    first, second, whole = -np.inf, -np.inf, -np.inf
+    half = width // 2
+    for j in range(frame.actions):
+        stats = search.action_stats[frame.stats + j]
+        m = stats.m / width
+        within += (stats.squares / width - m * m) / frame.actions
+        mean += m / frame.actions
+        whole = max(whole, m)
+        first = max(first, stats.half / half)
+        second = max(second, (stats.m - stats.half) / (width - half))
+    level.noises += 1.0
+    if frame.actions > 1:
+        # What all actions share does not matter to their order.
+        within -= frame.squares / width - mean * mean
+        drop = 0.5 * (first + second) - whole
+        level.curve = blended(level.curve, max(drop, 0.0) * width, level.noises)
+    noise = max(within, 0.0) * width / (width - 1)
+    level.noise = blended(level.noise, noise, level.noises)
+
+
+@inlined
+def learn_node(search: Any, h: int) -> None:
+    """Learn from a complete node: the values of its state and of its actions, how many it opened."""
+    frame, level = search.frames[h], search.levels[h]
+    level.nodes += 1.0
+    level.actions = blended(level.actions, frame.actions, level.nodes)
+    if h + 1 < search.task[0].leaf:
+        level.opened = blended(level.opened, frame.expanded, level.nodes)
+    error = frame.best - level.value
+    level.values += 1.0
+    level.value = blended(level.value, frame.best, level.values)
+    level.scatter = blended(level.scatter, error * error, level.values + 1.0)
+    note(search, h, frame.state, NONE, frame.best / level.span)
+    mean = 0.0
+    for j in range(frame.actions):
+        mean += search.action_stats[frame.stats + j].guess / frame.actions
+    for j in range(frame.actions):
+        guess = search.action_stats[frame.stats + j].guess
+        note(search, h, frame.state, j, (guess - mean) / level.width)
+
+
+@inlined
+def learn_repeats(search: Any) -> None:
+    """Learn from a complete tree how often states recur, by depth."""
+    for h in range(1, search.task[0].leaf):
+        level = search.levels[h]
+        asked, fresh = float(level.asked), float(level.fresh)
+        if asked >= 2.0 and fresh > 0.0:
+            again = asked - fresh
+            level.trees += 1.0
+            rate = 2.0 * again / (fresh * asked + fresh * again)
+            level.repeats = blended(level.repeats, rate, level.trees)

@@ -181,9 +181,7 @@ class Search:
     task: Any  # one record of TASK
     levels: Any  # records of LEVEL
     root: Any  # records of ARM
-    widths: NDArray[np.int64]  # widths[action, h]: C_h of its trees ...
-    kept: NDArray[np.int64]  # ... and D_h
-    shapes: NDArray[np.int64]  # workspace for three shapes, shapes[which, 0: C or 1: D, h]
+    shapes: NDArray[np.int64]  # shapes[action, 0: C or 1: D, h] of its trees; and three to try
     moments: Any  # moments[action, q], of returns: records of MOMENTS ...
     tree_moments: Any  # ... and of trees
     wealth: NDArray[np.float64]  # wealth[account, grid point, q]

@@ -1,25 +1,41 @@
 """A Canopy search as the driver sees it: its arrays, how they grow, and how it is read."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.betting.planner import BettingSearch
-from pacplan.algorithms.canopy.constants import CELLS, MOST_COORDINATES, NOTES, RESOLUTIONS, SHARED
+from pacplan.algorithms.betting.setup import Scale, betting_arrays, return_range, scale_of
+from pacplan.algorithms.canopy.constants import (
+    BELOW_SHARE,
+    CELLS,
+    FIRST_CURVE,
+    FIRST_NOISE,
+    FIRST_VALUE,
+    MOST_COORDINATES,
+    NOTES,
+    OPENED,
+    ORDINARY_SHARE,
+    RESOLUTIONS,
+    SHARED,
+)
+from pacplan.algorithms.canopy.growth import copy_shared
 from pacplan.algorithms.canopy.records import (
     ACTION_STATS,
+    ARM,
     CELL,
     DRAWN,
     FRAME,
+    LEVEL,
     NOTE,
     PAIR,
+    SETTINGS,
     SLOT,
     TASK,
     Search,
 )
-from pacplan.algorithms.canopy.settings import setup_of
-from pacplan.algorithms.canopy.sharing import copy_shared
 from pacplan.compiled.tiered import run
 from pacplan.engine import steps
 from pacplan.engine.query import Query
@@ -37,24 +53,37 @@ _FIRST_ROOM = 256
 class CanopySearch(BettingSearch):
     """One search: the tree under way, the accounts of the root's actions, and what was learnt."""
 
-    derived = frozenset({"shapes", "keys", "point", "after"})
+    derived = frozenset({"keys", "point", "after"})
 
     def __init__(self, planner: "Canopy", query: Query, session: Session) -> None:
-        model, actions = query.model, len(query.actions)
+        model, actions, delta = query.model, len(query.actions), planner.delta
         horizon = planner.horizon_for(model, query.budget)
-        setup = setup_of(planner, model, horizon, actions)
-        task = np.zeros(1, TASK)
-        task["policy"] = planner.policy is not None
-        bets = setup.arrays
-        arrays: dict[str, Any] = bets | {
+        scale = scale_of(model, planner.gamma, horizon)
+        arrays: dict[str, Any] = betting_arrays(
+            (SETTINGS, ARM),
+            model,
+            scale,
+            gamma=planner.gamma,
+            epsilon=planner.gap_for(model, horizon),
+            floor=return_range(planner.value_range, scale)[0],
+            span=scale.span,
+            actions=actions,
+        )
+        settings, task = arrays["settings"], np.zeros(1, TASK)
+        below, above = BELOW_SHARE * delta, (1.0 - BELOW_SHARE) * delta
+        settings["delta_tree"] = ORDINARY_SHARE * above
+        settings["delta_exploit"] = ORDINARY_SHARE * below
+        settings["delta_forced_tree"] = (1.0 - ORDINARY_SHARE) * above
+        settings["delta_forced"] = (1.0 - ORDINARY_SHARE) * below
+        settings["reserve"], settings["may_end"] = 1.0, model.may_end
+        arrays["root"]["upper"], task["policy"] = scale.span, planner.policy is not None
+        arrays |= {
             "task": task,
-            "levels": setup.levels,
-            "widths": np.zeros((actions, horizon), np.int64),
-            "kept": np.zeros((actions, horizon), np.int64),
-            "shapes": np.zeros((3, 2, horizon), np.int64),
-            "tree_moments": bets["moments"].copy(),
-            "tree_wealth": np.zeros((actions, *bets["wealth"].shape[1:])),
-            "forced_tree_wealth": np.zeros((actions, *bets["forced_wealth"].shape[1:])),
+            "levels": _levels(planner, scale, model.may_end),
+            "shapes": np.zeros((actions + 3, 2, horizon), np.int64),
+            "tree_moments": arrays["moments"].copy(),
+            "tree_wealth": np.zeros((actions, *arrays["wealth"].shape[1:])),
+            "forced_tree_wealth": np.zeros((actions, *arrays["forced_wealth"].shape[1:])),
             "frames": np.zeros(horizon, FRAME),
             "looks": np.zeros(actions),
             "paid": np.zeros(horizon),
@@ -70,9 +99,7 @@ class CanopySearch(BettingSearch):
             "seed": np.zeros(4, np.uint64),
             "after": np.zeros(4, np.uint64),
         }
-        super().__init__(
-            planner, query, session, setup.scale, arrays, pair=PAIR, kind=Search, run=steps.work
-        )
+        super().__init__(planner, query, session, scale, arrays, pair=PAIR, kind=Search, run=steps.work)
         self.memory.request(sum(array.nbytes for array in arrays.values()))
 
     def make_room(self, episodes: int) -> None:
@@ -103,3 +130,17 @@ class CanopySearch(BettingSearch):
             self.tree.pairs["n"] = np.minimum(self.calls, MOST_COUNTED)
             self.tree.nodes["count"] = min(int(self.calls.sum()), MOST_COUNTED)
         return super().reader()
+
+
+def _levels(planner: "Canopy", scale: Scale, may_end: bool) -> NDArray[Any]:
+    """What is known by depth before the first call."""
+    levels = np.zeros(len(scale.sigma), LEVEL)
+    levels["span"] = span = scale.sigma[::-1]
+    levels["ended"] = -scale.low / scale.width * span
+    most = math.inf if planner.value_range is None else planner.value_range[1]
+    known = (most - scale.low * span) / scale.width
+    levels["cap"] = np.minimum(span, np.maximum(known, levels["ended"] if may_end else 0.0))
+    levels["noise"], levels["curve"] = FIRST_NOISE, FIRST_CURVE
+    levels["misfit"], levels["opened"] = FIRST_NOISE, OPENED
+    levels["value"], levels["scatter"] = FIRST_VALUE * span, (0.2 * span) ** 2
+    return levels

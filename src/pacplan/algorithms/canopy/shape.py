@@ -50,28 +50,25 @@ def limits(level: Any, may_end: bool) -> tuple[float, float]:
 
 
 @inlined
-def freeze(search: Any, action: int) -> None:
-    """Fix everything about the next tree of an action: C, D, R, and the range of v."""
-    arm, task = search.root[action], search.task[0]
-    task.leaf = arm.leaf
-    for h in range(arm.leaf):
+def freeze(search: Any, which: int, leaf: int) -> None:
+    """Fix everything about the next tree, which has a known shape: C, D, R, and the range of v."""
+    search.task[0].leaf = leaf
+    for h in range(leaf):
         level = search.levels[h]
-        level.width = search.widths[action, h]
-        # The successors at the last depth are leaves: continuing them costs nothing.
-        level.kept = search.kept[action, h] if h + 1 < arm.leaf else level.width
+        level.width, level.kept = search.shapes[which, 0, h], search.shapes[which, 1, h]
+        if h + 1 == leaf:
+            # These successors are leaves: continuing them costs nothing.
+            level.kept = level.width
     _freeze_ranges(search)
 
 
 @inlined
 def freeze_wide(search: Any, width: int) -> None:
     """Fix a forced tree: down to the last step, C = D = `width` below its root."""
-    task, settings = search.task[0], search.settings[0]
-    task.leaf = settings.horizon
-    for h in range(settings.horizon):
-        level = search.levels[h]
-        level.width = 1 if h == 0 else width
-        level.kept = level.width
-    _freeze_ranges(search)
+    shape = search.shapes[search.root.size]
+    shape[:] = width
+    shape[:, 0] = 1
+    freeze(search, search.root.size, search.settings[0].horizon)
 
 
 @inlined
@@ -172,11 +169,19 @@ def _copy(search: Any, source: int, target: int, leaf: int) -> None:
 
 
 @inlined
-def _change(search: Any, which: int, move: int, leaf: int) -> int:
-    """Make one change to a shape; returns the depth of its leaves, or 0 if it cannot be made."""
-    shape = search.shapes[which]
+def _stepped(n: int, direction: int) -> int:
+    """Half as much again, a third less, or the same."""
+    return n + max(1, n // 2) * (direction > 0) - max(1, n // 3) * (direction < 0)
+
+
+@inlined
+def _change(shape: Any, horizon: int, move: int, leaf: int) -> int:
+    """Make one change to a shape; returns the depth of its leaves, or 0 if it cannot be made.
+
+    Leaves go down or up, or at one depth C, D or both grow or shrink.
+    """
     if move == 0:
-        if leaf == search.settings[0].horizon:
+        if leaf == horizon:
             return 0
         shape[0, leaf] = PILOT_WIDTH
         shape[1, leaf] = 1
@@ -186,24 +191,15 @@ def _change(search: Any, which: int, move: int, leaf: int) -> int:
     if move == 1:
         return leaf - 1
     h, kind = (move - 2) // _KINDS, (move - 2) % _KINDS
-    c, d = shape[0, h], shape[1, h]
-    if h + 1 == leaf and kind > 1:
+    last, direction = h + 1 == leaf, 1 if kind < _KINDS // 2 else -1
+    both, alone = kind % 3 == 2, kind % 3 == 0
+    c = _stepped(shape[0, h], direction if both or alone else 0)
+    d = _stepped(shape[1, h], 0 if alone else direction)
+    if (last and not alone) or d < 1 or c > MOST_DRAWS or (alone and c < (1 if last else d)):
         return 0
-    if kind == 0:
-        shape[0, h] = c + max(1, c // 2)
-    elif kind == 1:
-        shape[0, h] = c - max(1, c // 3)
-        if shape[0, h] < (d if h + 1 < leaf else 1):
-            return 0
-    elif kind < 4:
-        shape[1, h] = d + max(1, d // 2)
-        shape[0, h] = max(c, shape[1, h]) if kind == 2 else c + max(1, c // 2)
-    else:
-        shape[1, h] = d - max(1, d // 3)
-        shape[0, h] = c if kind == 4 else max(c - max(1, c // 3), shape[1, h])
-        if shape[1, h] < 1:
-            return 0
-    return leaf if shape[0, h] <= MOST_DRAWS else 0
+    shape[0, h] = c if last else max(c, d)
+    shape[1, h] = d
+    return leaf
 
 
 @inlined
@@ -218,61 +214,46 @@ def reshape(search: Any, action: int, best: float) -> None:
     arm.due = int(RESHAPE_GROWTH * arm.trees) + 1
     mean = arm.centre - arm.bias
     slack = ABOVE_PART * max(best + settings.epsilon - mean, 0.0)
-    for h in range(arm.leaf):
-        shapes[0, 0, h] = search.widths[action, h]
-        shapes[0, 1, h] = search.kept[action, h]
-        shapes[2, :, h] = 1
-    price, leaf, changes = _improve(search, 0, arm.leaf, mean, slack)
+    first = search.root.size
+    _copy(search, action, first, arm.leaf)
+    shapes[first + 1, :, : arm.leaf] = 1
+    price, leaf, changes = _improve(search, first, arm.leaf, mean, slack)
     # From the smallest tree the way may be another.
-    other, depth, _ = _improve(search, 2, arm.leaf, mean, slack)
+    other, depth, _ = _improve(search, first + 1, arm.leaf, mean, slack)
     if other < GAIN * price:
-        leaf, changes = depth, 1
-        _copy(search, 2, 0, leaf)
-    _, bias, _, _ = _forecast(search, shapes[0], leaf)
+        leaf, changes, first = depth, 1, first + 1
+    _, bias, _, _ = _forecast(search, shapes[first], leaf)
     if changes > 0:
-        _adopt(search, action, leaf, bias)
-    else:
-        arm.bias = bias
+        # What bettors expect changes with the bias.
+        arm.centre += bias - arm.bias
+        for q in range(search.tree_moments.shape[1]):
+            search.tree_moments[action, q].centre += bias - arm.bias
+        _copy(search, first, action, leaf)
+        arm.leaf, arm.recent = leaf, min(arm.recent, 3)
+    arm.bias = bias
 
 
 @inlined
 def _improve(search: Any, at: int, leaf: int, mean: float, slack: float) -> tuple[float, int, int]:
     """Change a shape as long as that makes it cheaper: its price, its leaves' depth, the changes."""
-    shapes = search.shapes
+    shapes, trial, horizon = search.shapes, search.root.size + 2, search.settings[0].horizon
     price = _price(search, shapes[at], leaf, mean, slack)
     changes = 0
     while changes < MOST_CHANGES:
         found, best_move, best_leaf = GAIN * price, -1, 0
         for move in range(2 + _KINDS * leaf):
-            _copy(search, at, 1, leaf)
-            there = _change(search, 1, move, leaf)
+            _copy(search, at, trial, leaf)
+            there = _change(shapes[trial], horizon, move, leaf)
             if there > 0:
-                other = _price(search, shapes[1], there, mean, slack)
+                other = _price(search, shapes[trial], there, mean, slack)
                 if other < found:
                     found, best_move, best_leaf = other, move, there
         if best_move < 0:
             break
-        _change(search, at, best_move, leaf)
-        leaf = best_leaf
-        price = found
+        _change(shapes[at], horizon, best_move, leaf)
+        leaf, price = best_leaf, found
         changes += 1
     return price, leaf, changes
-
-
-@inlined
-def _adopt(search: Any, action: int, leaf: int, bias: float) -> None:
-    """Give an action another shape; what its bettors expect changes with the bias."""
-    arm = search.root[action]
-    arm.leaf = leaf
-    for h in range(leaf):
-        search.widths[action, h] = search.shapes[0, 0, h]
-        search.kept[action, h] = search.shapes[0, 1, h]
-    shift = bias - arm.bias
-    arm.centre += shift
-    for q in range(search.tree_moments.shape[1]):
-        search.tree_moments[action, q].centre += shift
-    arm.bias = bias
-    arm.recent = min(arm.recent, 3)
 
 
 @inlined
@@ -289,9 +270,6 @@ def first_shape(search: Any, action: int) -> None:
         nodes *= OPENED * levels[leaf].actions
         leaf += 1
     arm.leaf = leaf
-    for h in range(leaf):
-        search.widths[action, h] = PILOT_WIDTH
-        search.kept[action, h] = 1
-        search.shapes[0, 0, h] = PILOT_WIDTH
-        search.shapes[0, 1, h] = 1
-    _, arm.bias, _, _ = _forecast(search, search.shapes[0], leaf)
+    search.shapes[action, 0, :leaf] = PILOT_WIDTH
+    search.shapes[action, 1, :leaf] = 1
+    _, arm.bias, _, _ = _forecast(search, search.shapes[action], leaf)
