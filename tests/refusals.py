@@ -11,7 +11,6 @@ from pacplan.models.sessions import PythonSession
 
 NAN, INF = math.nan, math.inf
 HUGE = 10**400  # no float holds it
-NEARLY_ONE = math.nextafter(1.0, 0.0)
 SETTINGS = {"epsilon": 1.0, "delta": 0.1, "gamma": 0.7}
 PLANNER = MDPGapE(**SETTINGS)
 # Comes back to a pair soon, so that a second look at it happens.

@@ -58,30 +58,6 @@ def test_a_tree_below_a_node_holds_what_was_below_it():
                 assert all(outcome.node > at for outcome in cut.outcomes(pair))
 
 
-def test_a_tree_is_told_in_the_states_of_the_next_session():
-    def step(state, action, rng):
-        row, column = state
-        column += 1 if rng.random() < 0.7 else -1
-        return (row + action, column), rng.random(), row > 4
-
-    model = pacplan.Simulator(step, actions=2, successors=3)
-    tree = grown(model, (0, 0)).tree
-    node = tree.successor(1, (1, 1))
-    assert tree.state(node) == (1, 1)
-    assert tree.successor(0, (1, 1)) is None
-    cut = tree.below(node)
-    plan = grown(model, (1, 1), cut, budget=1)
-    # An episode that was cut off adds no visit.
-    before, after = told(cut), told(plan.tree)
-    assert sum(n for n, _ in after.values()) == sum(n for n, _ in before.values())
-    for action, (_, outcomes) in before.items():
-        assert outcomes.keys() <= after[action][1].keys()
-        for state, (ended, count, below) in outcomes.items():
-            assert after[action][1][state][0] == ended
-            assert after[action][1][state][1] >= count
-            assert after[action][1][state][2] == below
-
-
 # Whole episodes.
 
 

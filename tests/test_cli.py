@@ -10,7 +10,7 @@ import pytest
 
 import pacplan
 from command_line import FAST, assert_refused, folder_of_models, run, run_process
-from pacplan.cli.options import in_options, literal, setting, size
+from pacplan.cli.options import in_options
 from pacplan.core.words import at_least, at_most
 
 folder = pytest.fixture(folder_of_models)
@@ -132,15 +132,6 @@ def test_attribute_that_is_a_function(folder, tmp_path, runner, arguments, names
     assert json.loads(outcome.stdout)["actions"] == names
 
 
-def test_values_are_literals_or_text():
-    for text in ("3", "-3", "(1, 2)", "1.5", "'3'", "False", "None"):
-        assert literal(text) == eval(text)
-    for text in ("here", "two words", "1 +", "frozenset"):
-        assert literal(text) == text
-    assert setting("word=(1, 'a')") == ("word", (1, "a"))
-    assert size("1M") == size("1024 KiB") == 2**20 and size("0.5g") == 2**29
-
-
 def test_names_that_look_like_markup(folder):
     outcome = run("plan", f"{folder}:odd_names", *FAST, "--budget", "500")
     for name in ("[red]", "[/up]", "two words"):
@@ -171,14 +162,6 @@ def test_the_exit_code_follows_from_the_planner_however_it_was_given(arguments, 
     outcome = run("plan", "garnet", *asked, *arguments, "--json")
     assert outcome.code == code
     assert json.loads(outcome.stdout)["stopped_by"] == stop
-
-
-def test_per_cent():
-    """0.1 of the most that rewards in [0, 1] add up to, 1 / (1 - 0.7)."""
-    record = json.loads(run("plan", "garnet", *FAST, "--epsilon", "10%", "--json").stdout)
-    plan = pacplan.plan(pacplan.envs.garnet(), sample=True, seed=0, **ASKED | {"epsilon": "10%"})
-    assert record["planner"] == plan.planner and "10%" in record["guarantee"]
-    assert record["lower"] == plan.lower.tolist()
 
 
 @pytest.mark.parametrize(
@@ -235,12 +218,6 @@ def test_wrong_usage_with_own_models(folder, name, arguments, words):
 )
 def test_wrong_usage_that_the_parser_sees(arguments, words):
     assert_refused(run(*arguments), 2, "--help", *words)
-
-
-def test_no_command_shows_the_help():
-    outcome = run()
-    assert outcome.code == 2
-    assert outcome.stdout == "" and outcome.stderr == run("--help").stdout
 
 
 def test_broken_promise(folder):

@@ -94,16 +94,6 @@ CHOSEN = ("--json", "--checkpoint", "saved", "--every", "1e-9", "--epsilon", "20
 CHOSEN += ("--gamma", "0.7")
 
 
-def test_interrupting_the_look(folder, tmp_path):
-    command = ["plan", f"{folder}:walking", "--set", "last=40", *CHOSEN]
-    done = run_process(*command, "--seed", "3", cwd=tmp_path)
-    record = json.loads(done.stdout)
-    assert record["interrupted"] and record["stopped_by"] == "interrupt"
-    assert record["samples"] == 0 and not record["certified"]
-    assert done.code == 130
-    assert done.stderr == "pacplan: stopped\n"
-
-
 def test_resuming_what_was_chosen(folder, tmp_path):
     """A checkpoint names its planner, so nothing is looked at again."""
     command = ["plan", f"{folder}:walking", "--set", "last=150", *CHOSEN]

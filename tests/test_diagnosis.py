@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 
-import everyday
 import pacplan
 from pacplan import Simulator
 from pacplan.diagnosis import outlook
@@ -159,65 +158,77 @@ def test_no_forecast_lies_below_the_calls_already_made(calls):
     assert f"about {needed:,} calls" in words
 
 
-def question(problem):
-    """A simulator as people write them, where to plan from, and what is asked."""
-    shop = {"actions": everyday.ORDERS, "reward_range": everyday.EARNED}
-    return {
-        "shop": (Simulator(everyday.shop, **shop), 2, {"epsilon": 10, "gamma": 0.9, "horizon": 7}),
-        "counted shop": (
-            Simulator(everyday.counted_shop, **shop),
-            2,
-            {"epsilon": 10, "gamma": 0.9, "horizon": 7},
-        ),
-        "shop's table": (everyday.shop_table(), 2, {"epsilon": 10, "gamma": 0.9, "horizon": 7}),
-        "wards": (
-            Simulator(everyday.wards, actions=["urgent", "others"], reward_range=(-1, 0)),
-            (2, 2),
-            {"epsilon": 0.5, "gamma": 0.95, "horizon": 15},
-        ),
-        "crosses": (
-            Simulator(everyday.crosses, actions=everyday.open_squares, reward_range=(-1, 1)),
+# Advice is followed.
+
+
+def wards(waiting, first, rng):
+    """Two queues of at most three; whoever waits costs something, the urgent more."""
+    urgent, others = waiting
+    if first == "urgent":
+        urgent -= urgent > 0 and rng.random() < 0.7
+    else:
+        others -= others > 0 and rng.random() < 0.9
+    urgent = min(urgent + (rng.random() < 0.3), 3)
+    others = min(others + (rng.random() < 0.5), 3)
+    # What is known before anything is drawn.
+    return (int(urgent), int(others)), -(3 * waiting[0] + waiting[1]) / 12, False
+
+
+LINES = ["012", "345", "678", "036", "147", "258", "048", "246"]
+
+
+def open_squares(board):
+    return [square for square in range(9) if board[square] == " "]
+
+
+def has_row(board, mark):
+    return any(all(board[int(square)] == mark for square in line) for line in LINES)
+
+
+def crosses(board, square, rng):
+    """Noughts and crosses against somebody who plays at random."""
+    board = board[:square] + "x" + board[square + 1 :]
+    if has_row(board, "x") or not open_squares(board):
+        return board, float(has_row(board, "x")), True
+    reply = int(rng.choice(open_squares(board)))
+    board = board[:reply] + "o" + board[reply + 1 :]
+    lost = has_row(board, "o")
+    return board, -float(lost), lost or not open_squares(board)
+
+
+def gates(place, action, rng):
+    """A maze in which nothing is random: 5 by 5 places, one of which pays."""
+    x, y = place
+    x, y = [(x + 1, y), (x, y + 1), (x - 1, y), (x, y - 1)][action]
+    x, y = min(max(x, 0), 4), min(max(y, 0), 4)
+    return (x, y), float((x, y) == (3, 2)), False
+
+
+ASKED = {"epsilon": 0.1, "gamma": 0.9, "horizon": 8, "delta": 0.1}
+WARDS = Simulator(wards, actions=["urgent", "others"], reward_range=(-1, 0))
+CROSSES = Simulator(crosses, actions=open_squares, reward_range=(-1, 1))
+
+
+@pytest.mark.parametrize(
+    ("model", "state", "asked", "changes", "budget"),
+    [
+        (Simulator(gates, actions=4), (0, 0), {}, {"planner": "atlas"}, 60_000),
+        (WARDS, (2, 2), {"epsilon": 0.5, "gamma": 0.95, "horizon": 15}, {"planner": "atlas"}, 60_000),
+        (Simulator(gates, actions=4), (0, 0), {"horizon": 4}, {"transitions": "deterministic"}, 20_000),
+        (
+            CROSSES,
             "x   o    ",
             {"epsilon": 0.2, "gamma": 1, "horizon": 4},
+            {"value_range": (-1, 1)},
+            10_000,
         ),
-        "gates": (
-            Simulator(everyday.gates, actions=4),
-            (0, 0),
-            {"epsilon": 0.1, "gamma": 0.9, "horizon": 8},
-        ),
-    }[problem]
-
-
-def followed(problem, budget, **settings):
-    """A plan with these settings, and the advice that it gives, by setting."""
-    model, state, asked = question(problem)
-    planner = pacplan.Bracket(**{"delta": 0.1, **asked, **settings})
-    plan = planner.plan(model, state, seed=0, budget=budget)
-    advice = () if plan.diagnosis is None else plan.diagnosis.advice
-    return plan, {each.setting: each.value for each in advice}
-
-
-@pytest.mark.parametrize("problem", ["gates", "wards", "shop"])
-def test_where_states_recur_the_planner_is_advised_that_charts_them(problem):
-    plan, advice = followed(problem, 60_000)
-    assert not plan.certified and advice["planner"] == "atlas"
-    model, state, asked = question(problem)
-    assert pacplan.Atlas(delta=0.1, **asked).plan(model, state, seed=0, budget=60_000).certified
-
-
-def test_rewards_that_are_expected_instead_of_drawn_save_calls():
-    asked = {"horizon": 3, "epsilon": 5}
-    drawn, advice = followed("shop", 30_000, **asked)
-    assert not drawn.certified
-    assert advice["rewards"] == "deterministic"
-    assert "return the expected reward of a step" in str(drawn.diagnosis)
-    expected, _ = followed("counted shop", 30_000, rewards="deterministic", **asked)
-    assert expected.certified
-
-
-def test_what_an_episode_can_earn_is_asked_for():
-    unsure, advice = followed("crosses", 10_000)
-    assert not unsure.certified
-    assert "value_range" in advice
-    told, _ = followed("crosses", 10_000, value_range=(-1, 1))
-    assert told.certified
+    ],
+    ids=["gates", "wards", "fixed", "crosses"],
+)
+def test_advice_that_is_followed_helps(model, state, asked, changes, budget):
+    plan = pacplan.Bracket(**ASKED | asked).plan(model, state, seed=0, budget=budget)
+    advice = {each.setting: each.value for each in plan.diagnosis.advice}
+    (setting,) = changes
+    assert not plan.certified and advice[setting] in (changes[setting], None)
+    planner = pacplan.planners[changes.pop("planner", "bracket")]
+    assert planner(**ASKED | asked | changes).plan(model, state, seed=0, budget=budget).certified

@@ -118,67 +118,45 @@ def linear_program(rewards, p, gamma, mask):
 # --------------------------------------------------------------------------------- Finite horizon
 
 
-@pytest.mark.parametrize("gamma", [0.0, 0.5, 0.95, 1.0])
-@pytest.mark.parametrize("horizon", [1, 2, 3])
-def test_finite_horizon_is_what_the_definition_says(gamma, horizon):
-    for seed in range(3):
-        tables = random_tables(seed)
-        found = finite_horizon(tables.model(), gamma=gamma, horizon=horizon)
-        assert found.shape == (horizon, 3, 2)
-        assert found == pytest.approx(tables.best_values(gamma, horizon), rel=1e-12)
-
-
 @pytest.mark.parametrize(
     "options",
     [
+        {},
         {"terminal": (1,)},
         {"masked": True, "actions": 3},
-        {"steps": 3},
         {"steps": 5},  # More steps than are planned for.
-        {"by_successor": True},
-        {"sparse": True},
         {"sparse": True, "by_successor": True},
-        {"reward_range": (-3.0, 2.0)},
-        {"steps": 3, "by_successor": True, "terminal": (2,)},
         {"steps": 3, "sparse": True, "by_successor": True, "terminal": (0,)},
         {"steps": 3, "masked": True, "terminal": (2,), "reward_range": (-1.0, 0.0)},
         {"terminal": (0, 1, 2)},
     ],
     ids=lambda options: "-".join(options),
 )
-def test_finite_horizon_with_all_features_of_models(options):
-    for seed in range(3):
-        tables = random_tables(seed + 10, **options)
-        found = finite_horizon(tables.model(), gamma=0.8, horizon=3)
-        assert found == pytest.approx(tables.best_values(0.8, 3), rel=1e-12, abs=1e-15)
+def test_finite_horizon_is_what_the_definition_says(options):
+    for gamma in (0.0, 0.8, 1.0):
+        tables = random_tables(10, **options)
+        found = finite_horizon(tables.model(), gamma=gamma, horizon=3)
+        expected = tables.best_values(gamma, 3)
+        assert found == pytest.approx(expected, rel=1e-12, abs=1e-15)
+        losses = np.where(expected > -np.inf, expected.max(-1, keepdims=True) - expected, np.inf)
+        assert gaps(tables.model(), gamma=gamma, horizon=3) == pytest.approx(losses, abs=1e-12)
 
 
 # ------------------------------------------------------------------------------------- Discounted
 
 
-@pytest.mark.parametrize("gamma", [0.0, 0.3, 0.9, 0.99])
-@pytest.mark.parametrize("size", [(1, 1, 1), (2, 3, 1), (10, 4, 2), (30, 3, 4)])
-def test_discounted_is_the_solution_of_the_linear_program(size, gamma):
-    for seed in range(3):
-        model = garnet(*size, seed=seed)
-        rewards, p = model.dense()
-        expected = linear_program(rewards, p, gamma, np.ones(rewards.shape, bool))
-        assert discounted(model, gamma=gamma) == pytest.approx(expected, rel=0, abs=1e-10)
-
-
 @pytest.mark.parametrize(
     "options",
     [
+        {},
         {"terminal": (1, 4)},
-        {"masked": True},
-        {"by_successor": True},
-        {"sparse": True, "by_successor": True, "terminal": (0,)},
         {"masked": True, "terminal": (3,), "reward_range": (-2.0, 5.0)},
-        {"reward_range": (-1e3, 1e3), "terminal": (2,)},
+        {"sparse": True, "by_successor": True, "terminal": (0,)},
     ],
     ids=lambda options: "-".join(options),
 )
-def test_discounted_with_all_features_of_models(options):
+@pytest.mark.parametrize("gamma", [0.0, 0.3, 0.99])
+def test_discounted_is_the_solution_of_the_linear_program(options, gamma):
     for seed in range(3):
         tables = random_tables(seed + 20, states=6, actions=3, **options)
         rewards, p = np.zeros((6, 3)), np.zeros((6, 3, 6))
@@ -193,10 +171,9 @@ def test_discounted_with_all_features_of_models(options):
                     rewards[s, a] += probability * reward
                     if to not in tables.terminal:
                         p[s, a, to] += probability
-        expected = linear_program(rewards, p, 0.9, mask)
-        scale = max(map(abs, tables.reward_range))
-        found = discounted(tables.model(), gamma=0.9)
-        assert found == pytest.approx(expected, rel=0, abs=1e-10 * scale)
+        expected = linear_program(rewards, p, gamma, mask)
+        found = discounted(tables.model(), gamma=gamma)
+        assert found == pytest.approx(expected, rel=0, abs=1e-10 * max(map(abs, tables.reward_range)))
 
 
 @pytest.mark.parametrize("tolerance", [1.0, 1e-2, 1e-6])

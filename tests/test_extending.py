@@ -137,24 +137,9 @@ class Boasts(pacplan.UCT):
         return replace(plan, lower=bounds, upper=bounds, gap=0.0)
 
 
-class Unlucky(pacplan.UCT):
-    def plan(self, model, state=None, *, seed=None, **options):
-        return super().plan(model, state, seed=0, **options)
-
-
 class Fickle(pacplan.UCT):
     def plan(self, model, state=None, *, seed=None, **options):
         return super().plan(model, state, **options)
-
-
-class Stubborn(pacplan.UCT):
-    """Swallows what the model raises."""
-
-    def plan(self, model, state=None, **options):
-        try:
-            return super().plan(model, state, **options)
-        except (LookupError, KeyboardInterrupt):
-            return super().plan(pacplan.envs.garnet(states=30, actions=3, seed=2), state, **options)
 
 
 class Particular(pacplan.UCT):
@@ -172,9 +157,7 @@ class Particular(pacplan.UCT):
         (Learns, ["settings", "same seed"]),
         (Miscounts, ["budget", "callback"]),
         (Boasts, ["bounds"]),
-        (Unlucky, ["other seeds"]),
         (Fickle, ["same seed"]),
-        (Stubborn, ["model raises", "interrupt"]),
         (Particular, ["python model", "jitted model"]),
     ],
 )

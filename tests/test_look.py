@@ -1,7 +1,5 @@
 """What a look sees of a model, and what it costs."""
 
-import re
-
 import numba
 import numpy as np
 import pytest
@@ -82,60 +80,7 @@ def test_a_seed_decides_everything():
     assert made[0] == made[1] and made[0][1] != made[2][1]
 
 
-@pytest.mark.parametrize(("seconds", "calls"), [(2.5, 4), (0.5, 2), (0.0, 2), (None, 88)])
-def test_its_time_is_limited(monkeypatch, clock, seconds, calls):
-    """Each call takes a second; the first, which may compile, does not count."""
-    monkeypatch.setattr("pacplan.look.time", clock)
-
-    def step(state, action, rng):
-        clock.now += 1.0
-        return drift(state, action, rng)
-
-    seen = look(pacplan.Simulator(step, actions=2), 0.0, 8, seed(), seconds=seconds)
-    assert seen.calls == calls
-    assert seen.seconds == calls - 1
-
-
 # What ends it -----------------------------------------------------------------------------------------
-
-
-def wrong(kind):
-    """A model that is wrong from its thirtieth call on, and how."""
-    calls = []
-
-    def step(state, action, rng):
-        calls.append(state)
-        answer = (state, 0.5, False)
-        if len(calls) < 30:
-            return answer
-        if kind == "raises":
-            raise KeyError("own words")
-        return {
-            "reward": (state, 2.0, False),
-            "ends": (state, 0.5, True),
-            "unhashable": ([state], 0.5, False),
-            "pair": (state, 0.5),
-            "successors": (len(calls), 0.5, False),
-        }[kind]
-
-    return pacplan.Simulator(step, actions=2, successors=1, may_end=kind != "ends")
-
-
-@pytest.mark.parametrize("kind", ["raises", "reward", "ends", "unhashable", "pair", "successors"])
-def test_what_is_wrong_is_said_as_a_plan_says_it(kind):
-    """The same error, word for word, but for the state, action and step."""
-
-    def error(ask):
-        with pytest.raises((BrokenPromiseError, KeyError)) as caught:
-            ask(wrong(kind))
-        notes = getattr(caught.value, "__notes__", [])
-        return type(caught.value), *(re.sub(r"\d+", "#", text) for text in (str(caught.value), *notes))
-
-    asked = {"epsilon": 0.01, "delta": 0.1, "gamma": 0.9}
-    looked = error(lambda model: look(model, 0, 8, seed()))
-    planned = error(lambda model: pacplan.plan(model, 0, seed=0, **asked))
-    assert looked == planned
-    assert planned == error(lambda model: pacplan.Bracket(**asked).plan(model, 0, seed=0))
 
 
 def test_promises_of_the_user_are_checked():

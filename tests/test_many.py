@@ -228,12 +228,6 @@ def test_what_is_wrong_is_said_at_once(states, arguments, error, message):
         BRACKET.plan_many(TABLE, states, **arguments)
 
 
-def test_progress(capsys):
-    plans = list(UCT.plan_many(TABLE, STATES, workers=2, budget=100, progress=True))
-    assert len(plans) == len(STATES)
-    assert f"{len(STATES)}/{len(STATES)}" in capsys.readouterr().err
-
-
 RULES = ("return", "raise")
 SCRIPT = """
 import sys

@@ -7,7 +7,6 @@ import pytest
 
 import pacplan
 from conftest import random_small
-from pacplan import exact
 from pacplan.engine.interrupts import _ctrl_c
 from pacplan.models.protocol import BrokenPromiseError
 
@@ -36,10 +35,6 @@ def drift(state, action, rng):
 
 def count(state, action, rng):
     return state + action, float(state == 1), False
-
-
-def noisy_count(state, action, rng):
-    return state + action, rng.random(), False
 
 
 def by_step(state, action, rng, h):
@@ -72,17 +67,13 @@ LISTED = pacplan.Outcomes(
         (random_small(np.random.default_rng(1)), 0, {}, "ValueIteration", "probability is known"),
         (random_small(np.random.default_rng(1)), 0, {"sample": True}, "Atlas", "states recur"),
         (LISTED, 0, {}, "ValueIteration", "probability is known"),
-        (LISTED, 0, {"sample": True}, "Atlas", "states recur"),
         (simulator(few_states), 3, {}, "Atlas", "states recur"),
         (simulator(few_states), 3, {"goal": "value"}, "Atlas goal='value'", "states recur"),
-        (simulator(few_states), 3, {"policy": lambda s: 0}, "Atlas", "states recur"),
         (simulator(histories), (), {"horizon": 6}, "Bracket", "visited states were distinct"),
         (simulator(some_recur), (0, 0), {"horizon": 4}, "Bracket", "visited states were distinct"),
         (simulator(drift), 0.0, {}, "Canopy", "every successor may be new"),
         # Nothing random was seen, but nothing was promised, or of successors alone.
         (simulator(count), 0, {}, "Atlas", HINT),
-        (simulator(count, successors=1), 0, {}, "Atlas", HINT),
-        (simulator(count), 0, {"transitions": "deterministic"}, "Atlas", HINT),
         (simulator(count), 0, {"rewards": "deterministic"}, "Atlas", HINT),
         (simulator(count), 0, FIXED, "OPD merge='stationary'", 'transitions="deterministic" says so'),
         (
@@ -94,31 +85,14 @@ LISTED = pacplan.Outcomes(
         ),
         # A table shows by itself that nothing is random, to a planner without a budget for a look, too.
         (STILL, 0, {"sample": True}, "OPD merge='stationary'", "the model's table shows it"),
-        (STILL, 0, {"sample": True, "budget": 1}, "OPD merge='stationary'", "the model's table"),
-        (simulator(noisy_count, successors=1), 0, {}, "Atlas", "states recur"),
         (simulator(by_step, stationary=False), 0, {}, "Bracket", "visited states were distinct"),
         # Settings that not every planner has.
         (simulator(drift), 0.0, {"value_range": (0, 2), "budget": 3000}, "Canopy", "every successor"),
         (simulator(drift), 0.0, {"goal": "value", "budget": 3000}, "Bracket goal='value'", "no state"),
-        (simulator(drift), 0.0, {"target": "horizon"}, "Canopy", "every successor"),
-        (
-            simulator(count, successors=1),
-            0,
-            {"goal": "value", "rewards": "deterministic"},
-            "OPD goal='value' merge='stationary'",
-            "nothing is random",
-        ),
         # A look would be more than a tenth of the calls.
         (simulator(drift), 0.0, {"budget": 1119}, "Bracket", "(Planned by Bracket.)"),
         (simulator(drift), 0.0, {"budget": 1120}, "Canopy", "every successor"),
         (simulator(count, successors=1), 0, {"budget": 1}, "Bracket", "(Planned by Bracket.)"),
-        (
-            simulator(count, successors=1),
-            0,
-            {"budget": 1, "rewards": "deterministic"},
-            "OPD merge='stationary'",
-            'rewards="deterministic"',
-        ),
     ],
 )
 def test_the_choice(model, state, settings, planner, words):
@@ -213,13 +187,6 @@ def test_games():
         pacplan.plan(GAME, epsilon=0.1, delta=0.1, goal="value")
 
 
-def test_the_answer_is_right():
-    model = random_small(np.random.default_rng(1), states=6, actions=3)
-    plan = pacplan.plan(model, 0, epsilon=0.3, delta=0.1, gamma=0.8, horizon=4, seed=2)
-    q = exact.finite_horizon(model, gamma=0.8, horizon=4)[0, 0]
-    assert plan.certified and q.max() - q[plan.action] <= 0.3
-
-
 # Limits -----------------------------------------------------------------------------------------------
 
 
@@ -252,31 +219,19 @@ def test_slow_simulators_within_a_time_limit(monkeypatch, clock):
     [
         ({"budget": 0}, "budget"),
         ({"time_limit": 0.0}, "time_limit"),
-        ({"time_limit": float("nan")}, "time_limit"),
-        ({"memory_limit": 0}, "memory_limit"),
         ({"callback": 3}, "callback"),
-        ({"on_interrupt": "ignore"}, "on_interrupt"),
         ({"checkpoint": "no/such/folder"}, "no such folder"),
         ({"checkpoint": "file", "every": 0.0}, "every"),
         ({"seed": -1}, "seed"),
         ({"epsilon": 0.0}, "budget"),
         ({"epsilon": -1.0}, "epsilon"),
-        ({"epsilon": None}, "epsilon"),
         ({"epsilon": "five"}, "5%"),
-        ({"epsilon": "5"}, "5%"),
         ({"epsilon": "nan%"}, "nan%"),
-        ({"epsilon": "-1%"}, "-1%"),
         ({"epsilon": "101%"}, "101%"),
         ({"epsilon": "5%", "gamma": 1.0, "horizon": None}, "horizon"),
-        ({"epsilon": "5%", "gamma": 2.0}, "gamma"),
-        ({"epsilon": "5%", "gamma": "x"}, "gamma"),
-        ({"epsilon": "5%", "horizon": 0}, "horizon"),
-        ({"epsilon": "5%", "value_range": 3}, "value_range"),
         ({"epsilon": "5%", "value_range": (2, 1)}, "value_range"),
         ({"delta": 2.0}, "delta"),
         ({"gamma": None}, "plan.. needs gamma"),
-        ({"gamma": 1.0, "horizon": None}, "horizon"),
-        ({"horizon": 10**6}, "horizon"),
         ({"rewards": "known"}, "rewards"),
         (
             {"thresholds": "paper"},
@@ -284,7 +239,6 @@ def test_slow_simulators_within_a_time_limit(monkeypatch, clock):
         ),
         ({"colour": "red"}, "takes no colour= for this model; it takes .*value_bounds"),
         ({"workes": 4}, r"takes no workes= .*\(did you mean workers=\?\)"),
-        ({"horizons": 4}, r"takes no horizons= .*\(did you mean horizon=\?\)"),
         ({"state": [1]}, "hashable"),
         ({"state": None}, "name a state"),
     ],
@@ -356,14 +310,11 @@ def test_ctrl_c_may_raise(fresh):
 @pytest.mark.parametrize(
     ("settings", "promises", "epsilon"),
     [
-        # 5 % of 1 + 0.7 + 0.49, of 1 / (1 - 0.7), and of 3.
+        # 5 % of 1 + 0.7 + 0.49, and of 1 / (1 - 0.7).
         ({"gamma": 0.7, "horizon": 3}, {}, 0.05 * 2.19),
         ({"gamma": 0.7}, {}, 0.05 / 0.3),
-        ({"gamma": 1.0, "horizon": 3}, {}, 0.15),
-        ({"gamma": 0.0, "horizon": 3}, {}, 0.05),
         # Rewards of a range of 4; after an end they are 0.
         ({"gamma": 0.7, "horizon": 3}, {"reward_range": (-1, 3)}, 0.2 * 2.19),
-        ({"gamma": 0.7, "horizon": 3}, {"reward_range": (0, 4), "may_end": False}, 0.2 * 2.19),
         ({"gamma": 0.7, "horizon": 3}, {"reward_range": (2, 4), "may_end": False}, 0.1 * 2.19),
         ({"gamma": 0.7, "horizon": 3}, {"reward_range": (2, 4)}, 0.2 * 2.19),
         ({"gamma": 0.7, "horizon": 3, "value_range": (0.5, 2.5)}, {}, 0.1),

@@ -120,17 +120,6 @@ def test_an_executor_of_the_user_that_breaks_is_the_user_s_to_mend():
     assert isinstance(caught.value.__cause__, BrokenExecutor)
 
 
-def test_one_call_chooses_the_planner():
-    settings = {"epsilon": 1.0, "delta": 0.1, "gamma": 0.7, "seed": 2}
-    alone = pacplan.plan(MODEL, workers=1, **settings)
-    assert said(pacplan.plan(MODEL, workers=2, **settings)) == said(alone)
-    assert alone.certified and "Planned by Bracket" in alone.guarantee
-    with ThreadPoolExecutor(3) as threads:
-        assert said(pacplan.plan(NOISY, executor=threads, **settings)) == said(
-            pacplan.plan(NOISY, workers=1, **settings)
-        )
-
-
 @contextmanager
 def local_cluster(workers, **options):
     """A Dask cluster, as processes unless the options say otherwise, and its client."""
@@ -171,20 +160,6 @@ def test_calls_that_took_a_dask_worker_down_are_made_again(tmp_path, monkeypatch
         assert {path.name for path in tmp_path.glob("crash*")} == {"crash0", "crash1"}
         with pytest.raises(RuntimeError, match="made 3 times, with the same seed"):
             UCT.plan(over(models.crashing_when_good), seed=1, executor=client, budget=2000)
-
-
-@pytest.mark.processes
-def test_a_dask_cluster_that_is_gone_ends_the_plan():
-    with local_cluster(2, processes=False) as (cluster, client):
-        gone = []
-
-        def close(snapshot):
-            if not gone:
-                gone.append(True)
-                cluster.close()
-
-        with pytest.raises(RuntimeError, match="calls to the model were lost"):
-            UCT.plan(MODEL, seed=1, executor=client, budget=20_000, callback=close)
 
 
 @pytest.mark.parametrize("workers", [1, 4])

@@ -114,20 +114,6 @@ def test_the_code_on_the_page_makes_the_plan_again(tmp_path):
     assert place["plan"].samples == plan.samples
 
 
-def test_a_model_whose_repr_fails_can_be_planned_in(tmp_path):
-    class State(int):
-        def __repr__(self):
-            raise RuntimeError("no repr")
-
-        def __str__(self):
-            return "plain"
-
-    model = pacplan.Simulator(lambda s, a, rng: (State((s + 1) % 3), 0.5, False), actions=2)
-    plan = pacplan.UCT(gamma=0.5, horizon=2).plan(model, State(0), budget=50, seed=0)
-    assert plan.origin.state == "<State without a repr>"
-    plan.to_html(tmp_path / "plan.html")
-
-
 def test_of_many_actions_the_strongest_are_listed(tmp_path):
     model = pacplan.Simulator(
         lambda s, a, rng: (s, float(rng.random() < a / 200), False), actions=200, successors=1
@@ -174,40 +160,6 @@ def test_the_tree_on_the_page_is_the_tree():
     assert names[taken[0]] == plan.action
     assert (taken[6], taken[7]) == (float(at_least(plan.lower[at])), float(at_most(plan.upper[at])))
     assert found["taken"] in places[0][-1] and found["challenger"] in places[0][-1]
-
-
-@pytest.mark.parametrize(("name", "merge"), [("mdp-gape", "depth"), ("opd", "depth")])
-def test_merged_states_can_be_walked_through(name, merge):
-    plan = make(name, merge=merge).plan(problem(name), 0, seed=1, budget=600)
-    found = data(plan)
-    tree, merged = plan.tree, 0
-    for node in range(len(tree)):
-        acting = tree.acting_node(node)
-        assert tree.acting_node(acting) == acting
-        assert tree.nodes[acting]["state"] == tree.nodes[node]["state"] or acting == node
-        merged += acting != node
-    assert merged > 10
-    # Every successor on the page leads to the place that holds the actions of its state.
-    open_ends = 0
-    for *_, successors, _ in found["actions"]:
-        for place, name_of_state, _ in successors:
-            if name_of_state is not None:
-                assert place is not None and found["places"][place][0] == name_of_state
-                open_ends += not found["places"][place][-1]
-    total = sum(len(action[-2]) for action in found["actions"])
-    assert open_ends < total
-
-
-def test_states_that_look_alike_are_drawn_apart():
-    class State(int):
-        def __str__(self):
-            return "state"
-
-    model = pacplan.Simulator(lambda s, a, rng: (State((s + 1) % 4), 0.5, False), actions=2)
-    plan = pacplan.UCT(gamma=0.5, horizon=4).plan(model, State(0), budget=400, seed=0)
-    found = data(plan, render=lambda state: f"number {int(state)}")
-    drawn = [found["drawings"][str(place[0])] for place in found["places"] if place[0] is not None]
-    assert set(drawn) == {f"number {i}" for i in range(4)}
 
 
 def test_drawings_and_long_names_leave_room_for_the_page(tmp_path):
