@@ -18,8 +18,8 @@ ROOMS = {
     ".": 2180,
     "algorithms": 2510,
     "algorithms/atlas": 2070,
-    "algorithms/betting": 630,
-    "algorithms/bracket": 1810,
+    "algorithms/betting": 620,
+    "algorithms/bracket": 1720,
     "algorithms/canopy": 1730,
     "algorithms/common": 1850,
     "algorithms/mdp_gape": 1030,
@@ -40,7 +40,7 @@ ROOMS = {
 }
 TESTS_OF = {
     ".": 4030,
-    "algorithms": 5360,
+    "algorithms": 5270,
     "bounds": 830,
     "compiled": 1190,
     "core": 340,

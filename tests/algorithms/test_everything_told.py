@@ -32,14 +32,6 @@ def values(model, gamma, horizon):
     return np.nanmax(q, axis=2), q[0, 0]
 
 
-def test_where_nothing_is_left_to_chance_there_is_nothing_to_bet_on():
-    model = table(np.random.default_rng(0), 1, "none")
-    settings = {"epsilon": 0.1, "delta": 0.1, "gamma": 0.9}
-    for more in ({"horizon": 2}, {"horizon": 1, "transitions": "unknown"}):
-        with pytest.raises(ValueError, match="nothing is random"):
-            pacplan.Bracket(**settings, **(DECLARED | more)).plan(model, 0, seed=0)
-
-
 @pytest.mark.parametrize(
     "known",
     [
@@ -90,17 +82,22 @@ def test_a_range_of_returns_saves_calls():
     assert plans[1].upper.max() <= 1.0 and "returns lie in [0, 1]" in plans[1].assumptions
 
 
-def test_a_declaration_that_a_table_contradicts():
-    model = table(np.random.default_rng(0))
-    with pytest.raises(ValueError, match="='deterministic', but"):
-        pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.9, horizon=2, rewards="deterministic").plan(
-            model, 0, seed=0
-        )
-    with pytest.raises(ValueError, match="more than one successor"):
-        pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.9, transitions="deterministic").plan(model, 0)
-
-
 # Rewards alone.
+
+
+@pytest.mark.parametrize(
+    ("declared", "successors", "words"),
+    [
+        (DECLARED, 1, "nothing is random"),
+        ({"rewards": "deterministic"}, 1, "nothing is random"),
+        ({"rewards": "deterministic"}, 2, "='deterministic', but"),
+        ({"transitions": "deterministic"}, 2, "more than one successor"),
+    ],
+)
+def test_what_bracket_cannot_take(declared, successors, words):
+    model = table(np.random.default_rng(0), successors, "none" if successors == 1 else "bernoulli")
+    with pytest.raises(ValueError, match=words):
+        pacplan.Bracket(epsilon=0.1, delta=0.1, gamma=0.9, **declared).plan(model, 0, seed=0)
 
 
 def test_a_last_step_whose_reward_is_known_is_not_taken():

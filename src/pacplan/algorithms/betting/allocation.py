@@ -38,45 +38,37 @@ def allocate(search: Any, action: int, gap: float) -> None:
         return
     open_account(search, arm)
     arm.refill = arm.exploits + 1 + int(REFILL * arm.exploits)
-    whole, only = settings.reserve, True
+    whole, only, ahead = settings.reserve, True, np.inf
     for b in range(root.size):
         whole += root[b].deposit
-        only = only and (b == action or root[b].refill == 0)
-    wanted = _wanted_part(search, action, gap, only) * whole - arm.deposit
+        if b != action:
+            only = only and root[b].refill == 0
+            ahead = min(ahead, arm.estimate - root[b].estimate)
+    part = ANYTIME_ALLOCATED
+    if settings.epsilon > 0.0:
+        ahead = max(ahead, 0.0) if root.size > 1 else 0.0
+        progress = (settings.resolution + ahead) / (max(gap, settings.resolution) + ahead)
+        edge = EDGE * settings.resolution
+        # What bets at this distance below a mean can win, in nats, if returns spread as they did.
+        ready = 0.5 * arm.exploits * edge * edge / max(search.moments[action, 0].spread, LEAST_SPREAD)
+        first = FIRST_ALLOCATED if only else 0.0
+        part = min(max((progress / NEAR_END) ** CAUTION, ready, first), MOST_ALLOCATED)
+    wanted = part * whole - arm.deposit
     if wanted <= LEAST_MOVED * whole:
         return
     elsewhere = whole - arm.deposit - settings.reserve
     moved = min(wanted, settings.reserve)
     settings.reserve -= moved
     if wanted > moved:
-        part = min((wanted - moved) / elsewhere, 1.0)
+        asked = min((wanted - moved) / elsewhere, 1.0)
         for b in range(root.size):
             if b != action and root[b].deposit > 0.0:
-                moved += _withdraw(search.wealth[root[b].account], root[b], part)
+                moved += _withdraw(search.wealth[root[b].account], root[b], asked)
     wealth = search.wealth[arm.account]
     for i in range(wealth.shape[0]):
         for q in range(wealth.shape[1]):
             wealth[i, q] += moved / wealth.shape[1]
     arm.deposit += moved
-
-
-@inlined
-def _wanted_part(search: Any, action: int, gap: float, only: bool) -> float:
-    """The part of all wealth that an action should have; `only`: no other has been given any."""
-    settings, root, arm = search.settings[0], search.root, search.root[action]
-    if settings.epsilon == 0.0:
-        return ANYTIME_ALLOCATED
-    ahead = np.inf
-    for b in range(root.size):
-        if b != action:
-            ahead = min(ahead, arm.estimate - root[b].estimate)
-    ahead = max(ahead, 0.0) if root.size > 1 else 0.0
-    progress = (settings.resolution + ahead) / (max(gap, settings.resolution) + ahead)
-    edge = EDGE * settings.resolution
-    # What bets at this distance below a mean can win, in nats, if returns spread as they did.
-    ready = 0.5 * arm.exploits * edge * edge / max(search.moments[action, 0].spread, LEAST_SPREAD)
-    first = FIRST_ALLOCATED if only else 0.0
-    return float(min(max((progress / NEAR_END) ** CAUTION, ready, first), MOST_ALLOCATED))
 
 
 @inlined

@@ -12,23 +12,19 @@ from pacplan.algorithms.betting.returns import (
     bet_exploit,
     bet_forced,
     note_return,
+    raise_floor,
 )
-from pacplan.algorithms.bracket.constants import ADVICE, TIE
+from pacplan.algorithms.bracket.constants import ADVICE, PRIOR, TIE
 from pacplan.algorithms.bracket.explore import imagine, optimistic
 from pacplan.algorithms.bracket.gap_bound import largest_gap, refresh_arm, renew_gap
-from pacplan.algorithms.bracket.outcomes import add_unvisited, note_outcome, note_reward, plant_root
-from pacplan.algorithms.bracket.pool import (
-    note_in_pool,
-    pool_has_room,
-    refresh_estimates,
-    score_actions,
-    update_pool,
-)
+from pacplan.algorithms.bracket.outcomes import add_unvisited, fill_in, note_outcome, note_reward
+from pacplan.algorithms.bracket.pool import note_in_pool, refresh_estimates, score_actions, update_pool
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, Search
-from pacplan.algorithms.bracket.schedule import adapt, concluded, decide, satisfied
+from pacplan.algorithms.bracket.schedule import adapt, concluded, decide
 from pacplan.algorithms.bracket.search import BracketSearch
-from pacplan.algorithms.bracket.upper_bound import bet, refresh_node, refresh_pair
+from pacplan.algorithms.bracket.upper_bound import refresh_node, refresh_pair
 from pacplan.algorithms.common.confidence import check_known, declared
+from pacplan.bounds.product import log_stake
 from pacplan.compiled.jit import inlined
 from pacplan.core import checks
 from pacplan.engine import episodes
@@ -36,8 +32,8 @@ from pacplan.engine.calls import CHUNK_DONE, break_promise
 from pacplan.engine.driver import Limits
 from pacplan.engine.promises import BAD_ANSWER
 from pacplan.engine.query import Query
-from pacplan.engine.root_rules import argmax_at_random
-from pacplan.engine.tree import NONE, untried_action
+from pacplan.engine.root_rules import argmax_at_random, largest, least_gap
+from pacplan.engine.tree import NONE, add_node, untried_action
 from pacplan.models import handles
 from pacplan.models.knowledge import Bounds, Function
 from pacplan.models.protocol import Model, Session
@@ -146,13 +142,40 @@ class Bracket(BettingPlanner):
 
 @episodes.make_root.register(Search)
 def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
-    return plant_root(search, model, state)
+    settings, actions = search.settings[0], search.root.size
+    root = search.tree.nodes[add_node(search.tree, state, actions, 0.0, 0.0)]
+    root.branch = NONE
+    status = fill_in(search, model, 0, 0)
+    for action in range(actions):
+        arm = search.root[action]
+        arm.upper = root.cap
+        raise_floor(arm, settings.floor)
+        arm.estimate = PRIOR * root.cap
+        arm.penalty = settings.least
+        arm.asked = settings.log_share
+        arm.pair = NONE
+    return int(status)
 
 
 @episodes.finished.register(Search)
 def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
-    """Stop when some b has a gap of at most epsilon (`gap_bound.py`)."""
-    return satisfied(search)
+    """Whether some b has a gap of at most epsilon, and is then the answer.
+
+    Its gap is the largest over a != b of U(a) - L(b), or of gap(a, b) where that is kept and is less.
+    For the value goal, max U - max L <= 2 epsilon.
+    """
+    root, settings = search.root, search.settings[0]
+    if settings.value_goal:
+        return bool(largest(root.upper) - largest(root.lower) <= 2.0 * settings.epsilon)
+    best, least = least_gap(root.upper, root.lower)
+    for b in range(root.size):
+        if root[b].exploits > FIRST_BET and largest_gap(search, b) < least:
+            best = b
+            least = largest_gap(search, b)
+    if least > settings.epsilon:
+        return False
+    search.decision[0].best = best
+    return True
 
 
 @episodes.begin_episode.register(Search)
@@ -249,7 +272,9 @@ def _transition(
         child, drift, status = note_outcome(search, model, at, link, h, successor, ended)
     if status != CHUNK_DONE:
         return NONE, status
-    bet(search, link, h, (1.0 if settings.told else x) - drift)
+    on = (1.0 if settings.told else x) - drift
+    for j in range(search.stakes.shape[1]):
+        search.bets[link, j] += log_stake(search.stakes[h, j], on)
     pair.n += 1
     note_in_pool(search, at, pair.action, h, successor, ended, child, x)
     decision.paid += settings.gamma**h * x
@@ -307,10 +332,12 @@ def _backup(search: Any, length: int, rest: float, ties: Any) -> None:
 
 @episodes.has_room.register(Search)
 def _has_room(search: Any) -> bool:
-    settings = search.settings[0]
+    pool, settings, steps = search.pool, search.settings[0], search.settings[0].horizon
+    pairs = pool.used[1] + (steps + 1) * settings.most_actions
+    fits = pool.used[0] + steps < pool.states.size and pool.used[2] + steps < pool.outcomes.size
     return bool(
-        search.scratch.size > settings.widest + settings.horizon
-        and pool_has_room(search)
+        (settings.pool_full or (fits and pairs <= pool.pairs.size))
+        and search.scratch.size > settings.widest + steps
         and accounts_have_room(search)
     )
 

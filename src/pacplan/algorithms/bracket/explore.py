@@ -61,21 +61,6 @@ def _uncertainty(search: Any, at: int, link: int, h: int) -> float:
     return float(pair.upper - seen)
 
 
-@inlined
-def _next_node(search: Any, link: int, ties: Any) -> int:
-    """A node that a pair has led to, as often as it did; NONE if the episode ended there."""
-    tree = search.tree
-    left = ties.random() * tree.pairs[link].n
-    outcome = tree.pairs[link].child
-    while outcome != NONE:
-        node = tree.nodes[outcome]
-        left -= node.count
-        if left < 0.0:
-            return NONE if node.actions == 0 else int(outcome)
-        outcome = node.sibling
-    return NONE
-
-
 @called
 def imagine(search: Any, ties: Any) -> int:
     """Imagine an exploring episode, into `path`; returns the step at which its calls begin, or NONE.
@@ -97,10 +82,16 @@ def imagine(search: Any, ties: Any) -> int:
         steps = h + 1
         if n < settings.cut or steps == settings.horizon:
             break
-        at = _next_node(search, step.pair, ties)
-        step.child = at
-        if at == NONE:
+        # A node that the pair has led to, as often as it did.
+        left, at = ties.random() * n, tree.pairs[step.pair].child
+        while at != NONE:
+            left -= tree.nodes[at].count
+            if left < 0.0:
+                break
+            at = tree.nodes[at].sibling
+        if at == NONE or tree.nodes[at].actions == 0:
             break
+        step.child = at
         discount *= settings.gamma
     if steps == 0:
         return NONE

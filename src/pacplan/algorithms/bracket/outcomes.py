@@ -1,4 +1,4 @@
-"""New nodes and pairs of Bracket's tree, and what a call of a pair tells."""
+"""New nodes and pairs, and what a call of a pair tells: its reward, its outcome and its d."""
 
 from math import log
 from typing import Any
@@ -6,36 +6,17 @@ from typing import Any
 import numpy as np
 
 from pacplan.algorithms.betting.returns import raise_floor
-from pacplan.algorithms.bracket.constants import PRIOR
 from pacplan.algorithms.bracket.pool import ENDED, find_place, refresh_state
-from pacplan.algorithms.bracket.upper_bound import add_drifts, best_outcome, predict
+from pacplan.algorithms.bracket.upper_bound import best_outcome
 from pacplan.compiled.jit import called, inlined
 from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
 from pacplan.engine.promises import BAD_ANSWER, REWARD_VARIES
-from pacplan.engine.tree import NONE, add_node, add_pair
+from pacplan.engine.tree import NONE, add_pair
 from pacplan.models import handles
 
 
 @inlined
-def plant_root(search: Any, model: Any, state: int) -> int:
-    """Make the root; returns a status."""
-    settings, actions = search.settings[0], search.root.size
-    root = search.tree.nodes[add_node(search.tree, state, actions, 0.0, 0.0)]
-    root.branch = NONE
-    status = _fill_in(search, model, 0, 0)
-    for action in range(actions):
-        arm = search.root[action]
-        arm.upper = root.cap
-        raise_floor(arm, settings.floor)
-        arm.estimate = PRIOR * root.cap
-        arm.penalty = settings.least
-        arm.asked = settings.log_share
-        arm.pair = NONE
-    return status
-
-
-@inlined
-def _fill_in(search: Any, model: Any, at: int, h: int) -> int:
+def fill_in(search: Any, model: Any, at: int, h: int) -> int:
     """Give a new node its place in the pool, and what the user knows or guesses; returns a status."""
     node, level = search.tree.nodes[at], search.levels[h]
     settings, pool = search.settings[0], search.pool
@@ -92,51 +73,48 @@ def note_reward(search: Any, at: int, link: int, h: int, reward: float, x: float
 def note_outcome(
     search: Any, model: Any, at: int, link: int, h: int, successor: int, ended: bool
 ) -> tuple[int, float, int]:
-    """The node of an outcome, made if it is new; its d; and a status."""
-    learns, gamma = search.settings[0].learns, search.settings[0].gamma
-    most = search.levels[h + 1].span
+    """The node of an outcome; its d; and a status.
+
+    d = gamma (max g - g) was fixed before the call for all outcomes, and is added to their sums. g is
+    f, cut to the largest value; so bets have a fixed range. All unseen outcomes share one history of d.
+
+    After n calls with m different outcomes, one seen c times is thought to have the probability
+    (c - discount) / (n + strength), and a new one (fresh + fresher m) / (n + strength).
+    """
+    tree, settings, level = search.tree, search.settings[0], search.levels[h + 1]
+    pair, gamma, most = tree.pairs[link], settings.gamma, search.levels[h + 1].span
     top, seen = best_outcome(search, link, h, most)
-    if learns:
-        add_drifts(search, link, most, top, seen)
+    if settings.learns:
+        outcome = pair.child
+        while outcome != NONE:
+            tree.nodes[outcome].drift += gamma * (top - min(tree.nodes[outcome].upper, most))
+            outcome = tree.nodes[outcome].sibling
+        if seen < search.problem[0].successors:
+            pair.drift += gamma * (top - most)
     child, new, status = follow(search, model, at, link, successor, ended, h, most, 0.0)
     if status != CHUNK_DONE:
         return NONE, 0.0, status
-    drift = 0.0
-    if learns:
-        predict(search, link, search.tree.nodes[child].count, seen)
-        # A new outcome was still unseen when d was fixed.
-        drift = gamma * (top - (most if new else min(search.tree.nodes[child].upper, most)))
-    if new:
-        status = _settle(search, model, at, child, h, link, seen + 1, ended)
-    search.tree.nodes[child].count += 1
-    return child, drift, status
-
-
-@inlined
-def _settle(
-    search: Any, model: Any, at: int, child: int, h: int, link: int, rank: int, ended: bool
-) -> int:
-    """Fill in a new node, the `rank`-th outcome of pair `link` of node `at` at depth h.
-
-    Returns a status.
-    """
-    tree, settings, level = search.tree, search.settings[0], search.levels[h + 1]
-    node = tree.nodes[child]
-    node.depth = h + 1
-    node.branch = search.decision[0].play
+    node, drift = tree.nodes[child], 0.0
+    if settings.learns:
+        mass = settings.fresh + settings.fresher * seen
+        if node.count > 0:
+            mass = node.count - settings.discount
+        pair.predicted += log(mass / (pair.n + settings.strength))
+        drift = gamma * (top - (most if new else min(node.upper, most)))
+    node.count += 1
+    if not new:
+        return child, drift, CHUNK_DONE
+    rank = seen + 1
     settings.widest = max(settings.widest, rank, node.actions)
-    # All unseen outcomes share one history of d.
-    node.drift = tree.pairs[link].drift
+    node.depth, node.branch, node.drift = h + 1, search.decision[0].play, pair.drift
     if ended:
         node.place = ENDED
         node.estimate = node.upper = level.ended
-        return CHUNK_DONE
+        return child, drift, CHUNK_DONE
     if settings.least_count > 0:
         # log(1/w), w = w(at) / (rank (rank + 1)).
         node.price = tree.nodes[at].price + log(rank * (rank + 1.0))
-    status = _fill_in(search, model, child, h + 1)
-    node.estimate = level.prior
-    if node.place != NONE:
-        node.estimate = search.pool.values[node.place, h + 1]
-    node.estimate = min(node.cap, node.estimate)
-    return status
+    status = fill_in(search, model, child, h + 1)
+    estimate = level.prior if node.place == NONE else search.pool.values[node.place, h + 1]
+    node.estimate = min(node.cap, estimate)
+    return child, drift, status

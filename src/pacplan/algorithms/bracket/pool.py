@@ -88,16 +88,6 @@ def grown_pool(pool: Pool, settings: Any, room: MemoryBudget) -> Pool:
 
 
 @inlined
-def pool_has_room(search: Any) -> bool:
-    """Whether the pool has room for another episode, or never will."""
-    pool, settings = search.pool, search.settings[0]
-    states, pairs, outcomes, steps = pool.used[0], pool.used[1], pool.used[2], settings.horizon
-    fits = states + steps < pool.states.size and outcomes + steps < pool.outcomes.size
-    pairs += (steps + 1) * settings.most_actions
-    return bool(settings.pool_full or (fits and pairs <= pool.pairs.size))
-
-
-@inlined
 def find_place(search: Any, state: int, actions: int) -> int:
     """The place of a state, a new one if it was never seen; NONE if there is no room."""
     pool = search.pool
@@ -195,31 +185,19 @@ def refresh_state(search: Any, place: int, h: int) -> None:
 
 @inlined
 def update_pool(search: Any) -> None:
-    """Dynamic programming over all that was seen, repeated whenever the calls have grown by a tenth.
+    """Learn the prior, then dynamic programming over all that was seen, as calls grow by a tenth.
 
-    Less often if most states were seen only a few times: then there is little to learn.
+    Less often if most states were seen only a few times: then there is little to learn. What was never
+    seen is valued by the rewards that were, since some problems pay less often than others. The less
+    rewards vary from draw to draw, beside what they vary from pair to pair, the less the prior counts
+    for a pair that was seen.
     """
-    pool, settings, calls = search.pool, search.settings[0], search.report[0].calls
+    pool, levels, settings = search.pool, search.levels, search.settings[0]
+    calls = search.report[0].calls
     if calls < settings.pool_due:
         return
     growth = POOL_GROWTH if pool.used[0] * 2 <= calls else SPARSE_GROWTH
     settings.pool_due = int(calls * growth) + POOL_CALLS
-    _learn_prior(search)
-    for h in range(settings.horizon - 1, -1, -1):
-        for place in range(pool.used[0]):
-            if halted(search):
-                return
-            refresh_state(search, place, h)
-
-
-@inlined
-def _learn_prior(search: Any) -> None:
-    """Value what was never seen by the rewards that were: some problems pay less often than others.
-
-    The less rewards vary from draw to draw, beside what they vary from pair to pair, the less the
-    prior counts for a pair that was seen.
-    """
-    pool, levels, settings = search.pool, search.levels, search.settings[0]
     total, squares, count = PRIOR_REWARDS, 0.0, PRIOR_COUNT
     noise, again = NOISE * NOISE_DRAWS, NOISE_DRAWS
     for link in range(pool.used[1]):
@@ -236,9 +214,13 @@ def _learn_prior(search: Any) -> None:
     # If one visit reveals a reward, the prior says nothing more.
     draws = 0.0 if settings.told else min(max(noise / again / spread, LEAST_WEIGHT), 1.0)
     settings.prior_draws = draws
-    reward = min(PRIOR_LEAST + PRIOR_SLOPE * mean, 1.0)
     for h in range(levels.size):
-        levels[h].prior = reward * levels[h].span
+        levels[h].prior = min(PRIOR_LEAST + PRIOR_SLOPE * mean, 1.0) * levels[h].span
+    for h in range(settings.horizon - 1, -1, -1):
+        for place in range(pool.used[0]):
+            if halted(search):
+                return
+            refresh_state(search, place, h)
 
 
 @inlined

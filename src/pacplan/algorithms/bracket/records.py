@@ -87,7 +87,7 @@ SETTINGS = np.dtype(
         ("most_value", np.float64),  # what no state's value exceeds, in the user's units
         ("go_on", np.float64),  # probability of going on, where roulette is played
         ("exploit_cost", np.float64),  # of an exploit episode, roughly in calls
-        ("discount", np.float64),  # for predictions of outcomes (`upper_bound.note_outcome`)
+        ("discount", np.float64),  # for predictions of outcomes (`outcomes.note_outcome`)
         ("strength", np.float64),
         ("fresh", np.float64),
         ("fresher", np.float64),

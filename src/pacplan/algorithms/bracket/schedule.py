@@ -1,11 +1,11 @@
-"""What Bracket does next, with which lambda, and when it is done (docs/bracket.md, "The rule")."""
+"""What Bracket does next, and with which lambda (docs/bracket.md, "The rule")."""
 
 from math import sqrt
 from typing import Any
 
 from pacplan.algorithms.betting.allocation import allocate
 from pacplan.algorithms.betting.bets import NEWEST
-from pacplan.algorithms.betting.returns import FIRST_BET, follows
+from pacplan.algorithms.betting.returns import follows
 from pacplan.algorithms.bracket.constants import (
     EXPLORE_GAIN,
     EXPLORE_START,
@@ -21,35 +21,14 @@ from pacplan.algorithms.bracket.constants import (
     TIE,
     TIED,
 )
-from pacplan.algorithms.bracket.gap_bound import largest_gap, pair_gap, refresh_arm
+from pacplan.algorithms.bracket.gap_bound import pair_gap, refresh_arm
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, FORCED
 from pacplan.algorithms.bracket.upper_bound import refresh_node, refresh_pair
 from pacplan.compiled.jit import called, inlined
 from pacplan.engine.calls import halted
-from pacplan.engine.root_rules import argmax_at_random, largest, least_gap
+from pacplan.engine.root_rules import argmax_at_random
 from pacplan.engine.tree import NONE
 from pacplan.models.handles import NO_ADVICE
-
-
-@inlined
-def satisfied(search: Any) -> bool:
-    """The stopping rule: some b has a gap of at most epsilon, and is then the answer.
-
-    Its gap is the largest over a != b of U(a) - L(b), or of gap(a, b) where that is kept and is less.
-    For the value goal, max U - max L <= 2 epsilon.
-    """
-    root, settings = search.root, search.settings[0]
-    if settings.value_goal:
-        return bool(largest(root.upper) - largest(root.lower) <= 2.0 * settings.epsilon)
-    best, least = least_gap(root.upper, root.lower)
-    for b in range(root.size):
-        if root[b].exploits > FIRST_BET and largest_gap(search, b) < least:
-            best = b
-            least = largest_gap(search, b)
-    if least <= settings.epsilon:
-        search.decision[0].best = best
-        return True
-    return False
 
 
 @called
@@ -78,7 +57,7 @@ def decide(search: Any, ties: Any) -> None:
         decision.kind = EXPLORE
         wide = root[best].upper - root[best].estimate > root[rival].upper - root[rival].estimate
         decision.play = best if wide else rival
-    elif _cost_below(search, best, rival) < _cost_above(search, best, rival):
+    elif _exploiting_is_cheaper(search, best, rival):
         decision.play = best
     else:
         decision.kind = EXPLORE
@@ -96,30 +75,26 @@ def decide(search: Any, ties: Any) -> None:
 
 
 @inlined
-def _cost_below(search: Any, best: int, rival: int) -> float:
-    """Roughly the calls that close the gap by one from below: those of another exploit episode."""
-    settings, arm = search.settings[0], search.root[best]
-    hope = arm.estimate
+def _exploiting_is_cheaper(search: Any, best: int, rival: int) -> bool:
+    """Whether the gap closes by fewer calls from below than from above, roughly, for each unit of it.
+
+    From below it takes the calls of another exploit episode. From above, all that are near the largest
+    gap must come down. (`scratch` has the gaps of `best`.)
+    """
+    root, settings, gaps = search.root, search.settings[0], search.scratch.score
+    arm, hope = root[best], root[best].estimate
     if arm.exploits > 0:
         hope = max(hope, arm.returns / arm.exploits)
     least = LEAST_WIDTH * min(1.0, settings.resolution)
     # What L would have to be for this gap.
-    lower = search.root[rival].upper - search.scratch.score[rival]
-    return float(settings.exploit_cost * (arm.exploits + 1) / max(hope - lower, least))
-
-
-@inlined
-def _cost_above(search: Any, best: int, rival: int) -> float:
-    """Roughly the calls that close it by one from above: all near the largest gap must come down."""
-    root, settings, gaps = search.root, search.settings[0], search.scratch.score
-    least = LEAST_WIDTH * min(1.0, settings.resolution)
-    largest_left = gaps[rival] - TIED * settings.resolution
-    calls = 0.0
+    lower = root[rival].upper - gaps[rival]
+    below = settings.exploit_cost * (arm.exploits + 1) / max(hope - lower, least)
+    above = 0.0
     for a in range(root.size):
-        if gaps[a] >= largest_left and (a != best or settings.value_goal):
+        if gaps[a] >= gaps[rival] - TIED * settings.resolution and (a != best or settings.value_goal):
             width = max(root[a].upper - root[a].estimate, least)
-            calls += (search.calls[a] + EXPLORE_START) / (EXPLORE_GAIN * width)
-    return calls
+            above += (search.calls[a] + EXPLORE_START) / (EXPLORE_GAIN * width)
+    return bool(below < above)
 
 
 @called

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.bounds.product import log_stake, penalised_max
+from pacplan.bounds.product import penalised_max
 from pacplan.bounds.simplex import ball_max
 from pacplan.compiled.jit import called, inlined
 from pacplan.engine.tree import NONE
@@ -25,44 +25,6 @@ def best_outcome(search: Any, link: int, h: int, most: float) -> tuple[float, in
     if seen < search.problem[0].successors:
         top = max(top, search.levels[h + 1].span)
     return top, seen
-
-
-@inlined
-def add_drifts(search: Any, link: int, most: float, top: float, seen: int) -> None:
-    """Add d = gamma (max g - g), fixed before a call, to the sums of all outcomes of a pair.
-
-    g is f, cut to `most`, the largest value; so bets have a fixed range.
-    """
-    tree, gamma = search.tree, search.settings[0].gamma
-    pair = tree.pairs[link]
-    outcome = pair.child
-    while outcome != NONE:
-        node = tree.nodes[outcome]
-        node.drift += gamma * (top - min(node.upper, most))
-        outcome = node.sibling
-    if seen < search.problem[0].successors:
-        pair.drift += gamma * (top - most)
-
-
-@inlined
-def predict(search: Any, link: int, count: int, seen: int) -> None:
-    """Note how probable an outcome was thought to be that was seen `count` times before this call.
-
-    After n calls with m different ones, an outcome seen c times has the probability
-    (c - discount) / (n + strength), and a new one (fresh + fresher m) / (n + strength).
-    """
-    settings, pair = search.settings[0], search.tree.pairs[link]
-    mass = settings.fresh + settings.fresher * seen
-    if count > 0:
-        mass = count - settings.discount
-    pair.predicted += log(mass / (pair.n + settings.strength))
-
-
-@inlined
-def bet(search: Any, link: int, h: int, x: float) -> None:
-    """A call of a pair at depth h gave x = r - d(s') <= 1: S_j += log(a_j - x)."""
-    for j in range(search.stakes.shape[1]):
-        search.bets[link, j] += log_stake(search.stakes[h, j], x)
 
 
 @inlined
