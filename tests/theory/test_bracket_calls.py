@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import gammaln
 from scipy.stats import binom
 
 import pacplan
@@ -102,41 +101,6 @@ def test_lemma_b(weights, chance):
         assert failures(calls.EACH, 0.25 * calls.ALL) > most
     if len(weights) == 200:
         assert failures(0.5 * calls.EACH, calls.ALL) > most
-
-
-@PROPERTY
-@given(counts=st.lists(st.integers(0, 500), min_size=1, max_size=6).filter(any))
-def test_what_the_mixture_of_transitions_costs(counts):
-    n_k, n, b = np.array(counts, float), sum(counts), len(counts)
-    mixture = gammaln(b / 2) + gammaln(n_k + 0.5).sum() - b * gammaln(0.5) - gammaln(n + b / 2)
-    kappa = (n_k[n_k > 0] * np.log(n_k[n_k > 0])).sum() - n * np.log(n) - mixture
-    assert kappa <= (b - 1) / 2 * math.log(n) + math.log(b) + 1e-9
-
-
-# Lemma E, and the sums of the proof -------------------------------------------------------------------
-
-
-@PROPERTY
-@given(
-    seed=st.integers(0, 2**32),
-    sigma=st.floats(1.0, 10.0),
-    epsilon=st.floats(0.01, 1.0),
-    room=st.floats(0.02, 0.4),
-    point=st.floats(0.0, 1.0),
-    fraction=st.floats(0.5, 1.0),
-)
-def test_a_fraction_grows_at_points_that_returns_exceed(seed, sigma, epsilon, room, point, fraction):
-    margin = (grid.FORCED_MARGIN + room / 60.0) * epsilon
-    m = margin + point**3 * (sigma - 2.0 * margin)
-    stake = fraction * epsilon / (24.0 * sigma)
-    rate = epsilon**2 / (48.0 * sigma**2) * min(1.0 / 27.0, room / 6.0) * (1.0 - 1e-9)
-    # The returns of this mean that vary most, and others.
-    part = (m + margin) / sigma
-    assert part * math.log1p(stake * (sigma / m - 1.0)) + (1.0 - part) * math.log1p(-stake) >= rate
-    some = np.random.default_rng(seed).random(50)
-    returns = some * (m + margin) / some.mean()
-    if returns.max() <= sigma:
-        assert np.log1p(stake * (returns / m - 1.0)).mean() >= rate
 
 
 def test_constants_that_the_page_takes_from_the_planner():
@@ -256,15 +220,6 @@ def test_it_is_the_theorem_of_the_page(model, question, monkeypatch):
     assert found.tree <= 1.05 * min(others)
     assert found.forced == math.floor(max(found.tree, account, settling)) + 1
     assert found.calls == 100 * steps * found.forced
-
-
-def test_units_do_not_matter():
-    rng = np.random.default_rng(5)
-    p, r = rng.dirichlet(np.ones(3), (3, 2)), rng.random((3, 2))
-    base = theory.bracket_calls(pacplan.TabularMDP(p, r, reward_range=(0, 1)), **STEPS)
-    scaled = pacplan.TabularMDP(p, 7 * r - 4, reward_range=(-4, 3))
-    question = STEPS | {"epsilon": 7 * STEPS["epsilon"]}
-    assert theory.bracket_calls(scaled, **question).calls == pytest.approx(base.calls)
 
 
 def test_where_nothing_is_to_be_decided():

@@ -56,12 +56,9 @@ def test_exponent_is_the_slope_of_the_means_and_its_interval_covers_it():
     ("epsilons", "samples", "words"),
     [
         ([1.0], [[5.0]], "two or more"),
-        ([1.0, 1.0], [[5.0, 6.0]], "two or more"),
-        ([1.0, 0.0], [[1, 2]], "epsilons must be positive"),
         ([1.0, "x"], [[1, 2]], "epsilons must be a number"),
         ([1.0, 0.5], np.empty((0, 2)), "a row for every problem"),
         ([1.0, 0.5], [["a", "b"]], "samples must be an array of numbers"),
-        ([1.0, 0.5], [[1.0, np.inf]], "positive and finite"),
         ([1.0, 0.5], [[5.0, 0.0]], "positive and finite"),
     ],
 )
@@ -98,17 +95,6 @@ def test_corollary_1_by_hand():
     assert bound.proven == pytest.approx(2 * visits, rel=1e-4)
     # (BK)^0 (4 + 4) (log 10 + 2 log 4)
     assert bound.order == pytest.approx(8 * (2.302585 + 2 * 1.386294), rel=1e-6)
-
-
-def test_rewards_of_another_range_count_in_units_of_it():
-    rng = np.random.default_rng(4)
-    p = rng.dirichlet(np.ones(3), size=(3, 2))
-    rewards = rng.random((3, 2))
-    plain = pacplan.TabularMDP(p, rewards)
-    scaled = pacplan.TabularMDP(p, 10 * rewards - 4, reward_range=(-4, 6))
-    one = theory.corollary_1(plain, gamma=0.9, horizon=3, epsilon=0.1, delta=0.1)
-    other = theory.corollary_1(scaled, gamma=0.9, horizon=3, epsilon=1.0, delta=0.1)
-    assert one.order == pytest.approx(other.order) and one.proven == pytest.approx(other.proven)
 
 
 # Table 2 ----------------------------------------------------------------------------------------------
