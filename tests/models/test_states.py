@@ -2,6 +2,7 @@
 
 import collections
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numba
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import pacplan
 from pacplan import BrokenPromiseError
+from pacplan.core.keys import signs
 
 PLANNER = pacplan.Bracket(epsilon=0.3, delta=0.01, gamma=0.9, horizon=3)
 GUESSER = pacplan.UCT(gamma=0.9, horizon=4)
@@ -248,3 +250,31 @@ def test_no_broken_promise_is_lost_for_want_of_a_repr():
     model = pacplan.Simulator(lambda state, action, rng: (state, 7.0, False), actions=2, successors=1)
     with pytest.raises(BrokenPromiseError, match="Nameless without a repr"):
         GUESSER.plan(model, Nameless(), seed=0, budget=100)
+
+
+@pytest.mark.parametrize("wrap", [float, lambda zero: (1, (zero,))])
+def test_zeros_of_both_signs_are_two_states(wrap):
+    """They are equal, but what follows them is not."""
+
+    def step(state, action, rng):
+        if state == "start":
+            return wrap(rng.choice([0.0, -0.0])), 0.0, False
+        return "end", float(-1.0 not in signs(state)), False
+
+    model = pacplan.Simulator(step, actions=2, successors=2)
+    plan = pacplan.UCT(gamma=0.9, horizon=2).plan(model, "start", seed=0, budget=200)
+    for pair in plan.tree.tried(0):
+        found = list(plan.tree.outcomes(pair))
+        assert len(found) == 2
+        for outcome in found:
+            reward = float(-1.0 not in signs(outcome.state))
+            pairs = list(plan.tree.tried(outcome.node))
+            assert pairs and all(plan.tree.pairs[link]["average"] == reward for link in pairs)
+        action = int(plan.tree.pairs[pair]["action"])
+        assert {plan.tree.successor(action, wrap(zero)) for zero in (0.0, -0.0)} == {
+            outcome.node for outcome in found
+        }
+    side_by_side = pacplan.UCT(gamma=0.9, horizon=2).plan(
+        model, "start", seed=0, budget=200, executor=ThreadPoolExecutor(2)
+    )
+    assert all(len(list(side_by_side.tree.outcomes(pair))) == 2 for pair in side_by_side.tree.tried(0))

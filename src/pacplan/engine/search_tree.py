@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.core.keys import signs
 from pacplan.engine.memory import MemoryBudget
 from pacplan.engine.tree import BLOCK, FIRST_ROOM, MOST_RECORDS, NODE, NONE, Records, TreeArrays
 
@@ -210,7 +211,8 @@ class SearchTree:
         for pair in self.tried(0):
             if self.pairs[pair]["action"] == action:
                 for outcome in self.outcomes(pair):
-                    if not outcome.ended and outcome.state == state:
+                    found = outcome.state
+                    if not outcome.ended and found == state and signs(found) == signs(state):
                         return outcome.node
         return None
 

@@ -24,8 +24,7 @@ class Simulator(Model):
 
     Args:
         step: `step(state, action, rng) -> (next_state, reward, terminated)`. A plain Python function
-            takes any hashable states, and must not change them; states that compare equal are one (so
-            0.0 and -0.0 are). A function compiled with Numba
+            takes any hashable states, and must not change them. A function compiled with Numba
             (`@numba.njit`) takes integer states and runs inside the compiled search. All randomness
             must come from `rng`: a `numpy.random.Generator`, or for a jitted step a `pacplan.Stream`,
             which has its methods `random`, `integers`, `normal` and others. The reward of a transition
