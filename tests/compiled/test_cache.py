@@ -12,11 +12,7 @@ import pytest
 from numba.core import serialize
 
 from kernel_files import VALUE, folder_of_kernels, kernels, start
-from pacplan.algorithms import mdp_gape, uct
-from pacplan.algorithms.mdp_gape.sweep import sweep
-from pacplan.bounds.bernoulli import kl_lower
 from pacplan.compiled import cache
-from pacplan.engine.episodes import play
 
 pytestmark = pytest.mark.processes
 
@@ -108,19 +104,6 @@ def test_what_contains_something_edited_is_compiled_again(folder, fresh, name, b
     assert fresh() == (value, True, [])
     edit(folder / name, after, before)
     assert fresh() == (VALUE, True, []), "it was not replaced"
-
-
-def test_what_no_kernel_contains_may_be_edited(folder, fresh):
-    assert fresh() == (VALUE, False, [])
-    edit(folder / "ingredient.py", "7\n", "7\nOTHER = 8\n\ndef unrelated():\n    return OTHER\n")
-    assert fresh() == (VALUE, True, [])
-
-
-def test_a_file_edited_after_it_was_imported(folder, fresh):
-    """What is kept is what was compiled."""
-    later = "FACTOR * k + 1"
-    assert fresh(lambda: edit(folder / "module.py", "FACTOR * k", later)) == (VALUE, False, [])
-    assert fresh() == (VALUE + 10, False, [])
 
 
 @pytest.mark.versions
@@ -216,11 +199,6 @@ def test_writing_fails(folder, fresh, monkeypatch, number):
     assert cache.compilations[-1].lasting
 
 
-def test_a_file_in_place_of_a_folder(folder, fresh):
-    (folder / "cache").write_text("not a folder")
-    refused(fresh(), "ot a directory")
-
-
 @needs_owners
 @pytest.mark.parametrize("change", [0o777, 0o1777, 0o770, 0o702, "somebody else's"])
 def test_a_folder_that_others_can_write_to_is_not_trusted(folder, fresh, change):
@@ -235,15 +213,3 @@ def test_a_folder_that_others_can_write_to_is_not_trusted(folder, fresh, change)
     else:
         pytest.skip("only root gives files away")
     refused(fresh(), f"{place} (others can write to it)")
-
-
-# What is told, and what happens meanwhile
-
-
-def test_kernels_are_announced_in_plain_words():
-    def title(function, *classes):
-        return cache.title(function, [numba.types.NamedTuple((), kind) for kind in classes])
-
-    assert title(play, uct.UCTArrays) == "uct"
-    assert title(sweep, mdp_gape.episode.Search) == "sweep of mdp_gape"
-    assert title(kl_lower) == "kl_lower of bernoulli"

@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numba
 import pytest
 
-from conftest import interpreted
 from pacplan.compiled.dispatch import abstract, generic
 
 
@@ -56,26 +55,6 @@ def test_the_class_decides_compiled_or_not():
 def test_a_class_without_a_method_is_named(asked):
     with pytest.raises(Exception, match=r"Mute has no method 'tripled': .*tripled.register\(Mute\)"):
         asked(Mute(5))
-
-
-FORGETFUL = """
-from flat_monte_carlo import FlatMonteCarlo
-import pacplan
-from pacplan.extending import select
-
-del select.methods[__import__("flat_monte_carlo").Search]
-try:
-    FlatMonteCarlo(gamma=0.7).plan(pacplan.envs.garnet(seed=0), seed=0, budget=10)
-except TypeError as error:
-    print(error)
-"""
-
-
-def test_a_planner_that_forgets_to_select(tmp_path, monkeypatch):
-    from pathlib import Path
-
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples")
-    assert "flat_monte_carlo.Search has no method 'select'" in interpreted(FORGETFUL, tmp_path)
 
 
 def namesake(factor):

@@ -1,8 +1,6 @@
 """Interpreted kernels give what compiled ones give, to the bit."""
 
-import importlib
 import math
-import sys
 from math import exp, log
 
 import numba
@@ -11,7 +9,7 @@ import pytest
 
 import pacplan
 from conftest import in_chunks
-from every_planner import FIXED_COST, KNOWN, NAMES, answer, make, problem, simulator
+from every_planner import FIXED_COST, NAMES, answer, make, problem
 from pacplan.compiled import tiered
 from pacplan.compiled.interpreted import interpreted
 from pacplan.compiled.jit import inlined, kernel
@@ -60,13 +58,6 @@ def same(plans):
 def test_every_planner(name, monkeypatch):
     planner = in_chunks(make(name, **({"width": 4} if name in FIXED_COST else {})), 7)
     same(plans_of(monkeypatch, lambda: planner.plan(problem(name), 0, seed=1, budget=600)))
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in KNOWN])
-def test_every_planner_on_a_python_simulator(name, monkeypatch):
-    planner = in_chunks(make(name, **({"width": 4} if name in FIXED_COST else {})), 7)
-    model = simulator(problem(name).step, name)
-    same(plans_of(monkeypatch, lambda: planner.plan(model, 0, seed=1, budget=300)))
 
 
 def test_a_jitted_simulator(monkeypatch):
@@ -167,27 +158,3 @@ def test_where_python_raises_numbers_are_infinite_or_nan():
     for one, two in zip(compiled, other, strict=True):
         assert repr(one.tolist()) == repr(two.tolist())
     assert np.isinf(compiled[1]).any() and np.isnan(compiled[1]).any()
-
-
-def test_views_do_not_outlive_a_call():
-    kept = []
-
-    @inlined
-    def keep(records):
-        kept.append(records[0])
-
-    records = np.ones(1, np.dtype(FIELDS, align=True))
-    interpreted(keep)(records)
-    records.resize(10**6, refcheck=False)
-    with pytest.raises(ValueError, match="released"):
-        kept[0].value  # noqa: B018
-
-
-def test_what_runs_is_what_was_imported(tmp_path, monkeypatch):
-    path = tmp_path / "halved.py"
-    path.write_text("def half(x):\n    return x / 2.0\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    half = importlib.import_module("halved").half
-    monkeypatch.delitem(sys.modules, "halved")
-    path.write_text("def half(x):\n    return x / 4.0\n")
-    assert interpreted(half)(1.0) == 0.5

@@ -70,26 +70,3 @@ def test_parts_of_kernels_are_plain():
     found = list(parts())
     assert len(found) > 300
     assert not {f"{where}: {what}" for where, part in found for what in complaints(part)}
-
-
-def test_it_would_show():
-    wrong = """
-@inlined
-def part(search, n):
-    found = np.zeros(n)
-    names = [str(i) for i in range(n)]
-    try:
-        part(search, n - 1)
-    except Exception:
-        raise ValueError("no") from None
-    return found, names
-"""
-    (function,) = ast.parse(wrong).body
-    assert set(complaints(function)) == {
-        "np.zeros",
-        "ListComp",
-        "Try",
-        "raises",
-        "the text 'no'",
-        "calls itself",
-    }

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-import pacplan
 from pacplan.compiled.streams import Stream, streams
 
 DRAWS = 200_000
@@ -125,21 +124,6 @@ def test_discrete_distributions(kind):
     assert stats.chi2.sf(statistic, keep.sum() - 1) > LEVEL
 
 
-def test_successive_numbers_are_independent():
-    found = drawn(0)
-    for lag in (1, 2, 3):
-        correlation = np.corrcoef(found[:-lag], found[lag:])[0, 1]
-        assert abs(correlation) * math.sqrt(DRAWS) < stats.norm.isf(LEVEL)
-
-
-def test_streams_of_one_seed_differ_and_those_of_equal_seeds_agree():
-    first, second = streams(np.random.SeedSequence(5), 2)
-    again, _ = streams(np.random.SeedSequence(5), 2)
-    a, b, c = ([s.random() for _ in range(50)] for s in (first, second, again))
-    assert a == c
-    assert not set(a) & set(b)
-
-
 def test_edges():
     rng = stream(0)
     assert {rng.integers(1) for _ in range(20)} == {0}
@@ -159,16 +143,6 @@ def test_edges():
     ):
         with pytest.raises(ValueError, match="must"):
             wrong()
-
-
-def test_permutations_are_uniform():
-    rng = stream(3)
-    counts: dict[tuple[int, ...], int] = {}
-    for _ in range(24_000):
-        order = tuple(rng.permutation(4).tolist())
-        counts[order] = counts.get(order, 0) + 1
-    assert len(counts) == 24
-    assert stats.chisquare(list(counts.values())).pvalue > LEVEL
 
 
 METHODS = """
@@ -203,18 +177,3 @@ def test_interpreted_streams_give_the_same_numbers():
 
     a, b = compiled(stream(11))
     assert outputs[0].splitlines()[0].startswith(str([*a, *b])[:-1])
-
-
-def test_a_jitted_simulator_draws_from_a_stream():
-    @numba.njit
-    def step(state, action, rng):
-        noise = rng.normal(0.0, 1.0) + rng.exponential(1.0)
-        return rng.integers(2), min(1.0, max(0.0, 0.3 * action + 0.1 * noise)), rng.random() < 0.1
-
-    model = pacplan.Simulator(step, actions=2, successors=3, initial=0)
-    plans = [pacplan.UCT(gamma=0.8).plan(model, seed=1, budget=2000) for _ in range(2)]
-    assert plans[0].action == 1
-    assert np.array_equal(plans[0].values, plans[1].values)
-    assert not np.array_equal(
-        plans[0].values, pacplan.UCT(gamma=0.8).plan(model, seed=2, budget=2000).values
-    )

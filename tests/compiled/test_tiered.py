@@ -8,20 +8,15 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
-import pacplan
 from kernel_files import VALUE, folder_of_kernels, kernels, start
 from pacplan.compiled import tiered
 from pacplan.compiled.jit import kernel
 
 folder = pytest.fixture(folder_of_kernels)
-pytestmark = [
-    pytest.mark.processes,
-    pytest.mark.skipif(tiered.fcntl is None, reason="needs locks that can be handed over"),
-]
+pytestmark = pytest.mark.processes
 ARGUMENTS = (10,)
 
 
@@ -78,7 +73,8 @@ def test_of_all_that_need_a_kernel_one_compiles_it(run, monkeypatch):
     for _ in range(3):
         tiered.ready(run, ARGUMENTS)
     assert len(started) == 1
-    assert tiered.ready(run, ARGUMENTS, wait=True) and not compiled(run)
+    wait_for(lambda: tiered.ready(run, ARGUMENTS))
+    assert not compiled(run)
 
 
 @contextmanager
@@ -86,7 +82,7 @@ def a_compiler_that(does, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(tiered, "_COMPILER", does)
         yield
-    for waiter, _ in tiered._started.values():
+    for waiter in tiered._started.values():
         waiter.join()
 
 
@@ -115,17 +111,19 @@ def test_what_has_no_name_elsewhere_is_compiled_here(folder, cold):
     assert tiered.ready(nameless, ARGUMENTS) and nameless.overloads
 
 
-def test_the_only_core_is_left_to_the_compiler(run, monkeypatch):
-    monkeypatch.setattr(tiered, "_cores", lambda: 1)
-    assert not tiered.ready(run, ARGUMENTS)
-    assert not tiered.ready(run, ARGUMENTS), "at first both work"
-    monkeypatch.setattr(tiered, "_PATIENCE", 0.0)
-    assert not tiered.ready(run, ARGUMENTS, late=True)
-    assert tiered.ready(run, ARGUMENTS) and not compiled(run)
+def test_a_claim_of_a_process_that_has_ended_is_void(run, folder):
+    place = tiered.place_of(run, tuple(map(tiered.numba.typeof, ARGUMENTS)))
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    claim = place.with_suffix(tiered.UNFINISHED)
+    claim.write_text(str(os.getpid()))
+    assert not tiered.ready(run, ARGUMENTS) and not tiered._started
+    claim.write_text(str(ended.pid))
+    assert not tiered.ready(run, ARGUMENTS) and tiered._started
 
 
 def test_no_more_compilers_than_cores_that_are_free(run, folder, monkeypatch):
-    monkeypatch.setattr(tiered, "_cores", lambda: 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
     assert not tiered.ready(run, ARGUMENTS)
     for number in (10.0, 10.5):
         assert not tiered.ready(run, (number,))
@@ -133,20 +131,6 @@ def test_no_more_compilers_than_cores_that_are_free(run, folder, monkeypatch):
     assert {path.with_suffix("") for path in kernels(folder)} <= {
         place.with_suffix("") for place in tiered._started
     }, "nothing is left of those that wait"
-
-
-def test_a_lock_that_its_holder_removed_keeps_nobody_out(tmp_path):
-    place, found = tmp_path / "some.kernel", []
-    file = place.with_suffix(tiered.UNFINISHED)
-    first = tiered._locked(place, wait=False)
-    thread = threading.Thread(target=lambda: found.append(tiered._locked(place, wait=True)))
-    thread.start()
-    assert tiered._locked(place, wait=False) is None
-    file.unlink()
-    os.close(first)
-    thread.join()
-    assert os.fstat(found[0]).st_ino == file.stat().st_ino
-    os.close(found[0])
 
 
 PLAN = """
@@ -182,9 +166,6 @@ def test_the_compiler_outlives_the_program(tmp_path, end):
     warm = plan()
     assert warm.stdout == cold.stdout != ""
     assert "pacplan:" not in warm.stderr
-    assert not list(Path(pacplan.__file__).parent.rglob("*.nbi")), (
-        "nothing is written beside the sources"
-    )
     assert cold.returncode == (0 if end == "by itself" else -signal.SIGINT)
 
 

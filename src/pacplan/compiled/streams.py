@@ -1,6 +1,6 @@
 """Random streams that kernels draw from: xoshiro256++ (Blackman, Vigna 2021) over four words.
 
-A kernel takes a stream like any array. To unbox a `numpy.random.Generator` instead would cost
+A kernel takes a stream like any named tuple. To unbox a `numpy.random.Generator` instead would cost
 15 microseconds per call, and Numba does not check for errors while it does so: an exception raised by a
 signal handler at that moment would crash the interpreter.
 
@@ -11,22 +11,12 @@ is compiled; both give the same numbers, to the bit.
 from collections.abc import Callable
 from inspect import signature
 from math import ceil, exp, floor, lgamma, log, log1p, sqrt
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+import numba
 import numpy as np
 from numba import types
-from numba.core import cgutils
-from numba.extending import (
-    NativeValue,
-    make_attribute_wrapper,
-    models,
-    overload,
-    overload_method,
-    register_jitable,
-    register_model,
-    typeof_impl,
-    unbox,
-)
+from numba.extending import overload, overload_method, register_jitable
 from numpy.typing import NDArray
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -75,30 +65,19 @@ def draw_seed(rng: Any, words: Any) -> None:
         words[i] = _next_word(rng.words)
 
 
-class StreamType(types.Type):  # type: ignore[misc]
-    """The type of a `Stream` in compiled code."""
-
-    def __init__(self) -> None:
-        super().__init__("pacplan.Stream")
-
-
-STREAM = StreamType()
-_MEMBERS = [("words", types.Array(types.uint64, 1, "C"))]
-
-
 def _compiled(method: F) -> F:
     """Make a method of `Stream` one that kernels have as well."""
 
     def choose(*args: Any) -> Any:
-        return method
+        return method if args[0].instance_class is Stream else None
 
     # Numba compares the signatures of the two.
     choose.__signature__ = signature(method)  # type: ignore[attr-defined]
-    overload_method(StreamType, method.__name__)(choose)
+    overload_method(types.BaseNamedTuple, method.__name__)(choose)
     return method
 
 
-class Stream:
+class Stream(NamedTuple):
     """A stream of random numbers, with the methods of `numpy.random.Generator` that simulators need.
 
     Drawing moves it on. It is what a jitted simulator gets as `rng`.
@@ -107,11 +86,7 @@ class Stream:
         words: the 256 bits of its whole state.
     """
 
-    __slots__ = ("words",)
-    _numba_type_ = STREAM  # Numba reads this without running Python code, if it can.
-
-    def __init__(self, words: NDArray[np.uint64]) -> None:
-        self.words = words
+    words: NDArray[np.uint64]
 
     @_compiled
     def random(self) -> float:
@@ -226,29 +201,8 @@ class Stream:
         return order
 
 
-@typeof_impl.register(Stream)  # type: ignore[untyped-decorator]
-def _typeof_stream(value: Any, context: Any) -> Any:
-    return STREAM
-
-
-@register_model(StreamType)
-class _StreamModel(models.StructModel):  # type: ignore[misc]
-    def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _MEMBERS)
-
-
-make_attribute_wrapper(StreamType, "words", "words")
-
-
-@unbox(StreamType)  # type: ignore[untyped-decorator]
-def _unbox_stream(kind: Any, instance: Any, c: Any) -> Any:
-    # No step of this runs Python code, so no signal handler can raise in the middle of it.
-    words = c.pyapi.object_getattr_string(instance, "words")
-    native = c.unbox(_MEMBERS[0][1], words)
-    members = cgutils.create_struct_proxy(kind)(c.context, c.builder)
-    members.words = native.value
-    c.pyapi.decref(words)
-    return NativeValue(members._getvalue(), is_error=native.is_error, cleanup=native.cleanup)
+STREAM = numba.typeof(Stream(np.zeros(_WORDS, np.uint64)))
+"""The type of a stream in compiled code."""
 
 
 def streams(seed: np.random.SeedSequence, count: int) -> list[Stream]:
