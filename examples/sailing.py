@@ -24,9 +24,7 @@ def main():
     """Sail once, leg by leg."""
     lake = pacplan.envs.sailing(SIZE)
     q = pacplan.exact.finite_horizon(lake, gamma=1.0, horizon=60)[0]
-    planner = pacplan.MDPGapE(
-        epsilon=0.1, delta=0.1, gamma=1.0, horizon=12, rewards="known", transitions="known"
-    )
+    planner = pacplan.ValueIteration(gamma=1.0, horizon=12)
     agent = pacplan.Agent(planner, lake, budget=100_000, seed=0)
     weather = np.random.default_rng(4)
 

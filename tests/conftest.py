@@ -104,7 +104,7 @@ def clock(monkeypatch):
     """The clock that plans go by, for tests that must not depend on how busy the machine is."""
     fake = Clock()
     for module in (
-        "algorithms.common.running",
+        "algorithms.common.base",
         "algorithms.common.recursion",
         "models.sessions",
         "engine.driver",

@@ -125,9 +125,7 @@ def test_history_tells_what_was_reused():
 def test_the_loop_of_gymnasium():
     gymnasium = pytest.importorskip("gymnasium")
     env = gymnasium.make("FrozenLake-v1", is_slippery=False)
-    planner = pacplan.MDPGapE(
-        epsilon=0.01, delta=0.1, gamma=0.9, horizon=7, rewards="known", transitions="known"
-    )
+    planner = pacplan.ValueIteration(gamma=0.9)
     agent = pacplan.Agent(planner, pacplan.from_gymnasium(env), seed=0)
     (observation, _), over, total = env.reset(seed=0), False, 0.0
     while not over:

@@ -232,7 +232,7 @@ def test_slow_simulators_within_a_time_limit(monkeypatch, clock):
         ({"epsilon": "5%", "value_range": (2, 1)}, "value_range"),
         ({"delta": 2.0}, "delta"),
         ({"gamma": None}, "plan.. needs gamma"),
-        ({"rewards": "known"}, "rewards"),
+        ({"rewards": "random"}, "rewards"),
         (
             {"thresholds": "paper"},
             r"takes no thresholds= .*\(mdp-gape would take it\); it takes .*goal",

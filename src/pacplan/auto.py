@@ -231,7 +231,7 @@ class Auto(Planner):
             found.append(self._made(Canopy, model))
         # Where nothing is random, there is no need for guidance.
         declared = [self._given.get(name, "unknown") for name in ("transitions", "rewards")]
-        certain = "known" not in declared and not left_to_chance(model, *declared)
+        certain = not left_to_chance(model, *declared)
         if certain and _takes(OPD, given - {"policy", "value"}):
             merge = "stationary" if model.stationary else "depth"
             found.insert(0, self._made(OPD, model, "policy", "value", merge=merge))

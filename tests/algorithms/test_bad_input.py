@@ -101,8 +101,6 @@ def test_what_is_no_model(model):
         ({"epsilon": 0.0}, ["epsilon=0", "budget", "time_limit"]),
         ({"epsilon": 0.0, "horizon": 3}, ["epsilon=0", "budget", "time_limit"]),
         ({"thresholds": "budget"}, ["thresholds", "budget", "time_limit"]),
-        ({"rewards": "known"}, ["known", "Simulator"]),
-        ({"transitions": "known"}, ["known", "Simulator"]),
     ],
 )
 def test_what_the_planner_cannot_do(settings, words):

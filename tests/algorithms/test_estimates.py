@@ -32,7 +32,6 @@ CASES = {
     "bracket capped": (pacplan.Bracket(epsilon=0, **(COMMON | {"gamma": 1}), **CAPPED), None, ()),
     "mdp-gape": (pacplan.MDPGapE(epsilon=0, **COMMON), KNOWN, 0),
     "mdp-gape sharp": (pacplan.MDPGapE(epsilon=0, thresholds="sharp", **COMMON), KNOWN, 0),
-    "mdp-gape known": (pacplan.MDPGapE(epsilon=0, rewards="known", **COMMON), KNOWN, 0),
     "mdp-gape depth": (pacplan.MDPGapE(epsilon=0, merge="depth", **COMMON), KNOWN, 0),
     "mdp-gape value": (pacplan.MDPGapE(epsilon=0.1, goal="value", **COMMON), KNOWN, 0),
     "mdp-gape capped": (pacplan.MDPGapE(epsilon=0, **(COMMON | {"gamma": 1}), **CAPPED), None, ()),

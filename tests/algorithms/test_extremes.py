@@ -77,12 +77,7 @@ def test_tables_of_many_actions_ask_for_no_more_than_a_few_of_their_states():
         rng.random((20, actions)),
         successors=np.broadcast_to(np.arange(successors), (20, actions, successors)),
     )
-    for planner, budget in (
-        (pacplan.OPMDP(gamma=0.7), 1000),
-        (pacplan.MDPGapE(epsilon=0, delta=0.1, gamma=0.7, horizon=5, rewards="known"), 200),
-    ):
-        plan = partial(planner.plan, model, 0, seed=0, budget=budget)
-        assert peak_of(plan) < 60
+    assert peak_of(partial(pacplan.OPMDP(gamma=0.7).plan, model, 0, seed=0, budget=1000)) < 60
     refused(partial(pacplan.OPMDP(gamma=0.7).plan, model, 0, budget=999), "budget=999", "1000 actions")
 
 

@@ -130,11 +130,10 @@ def test_states_with_different_actions():
         assert action in actions(state)
         return "start", {"only": 0.3, "a": 0.2, "b": 0.9, "c": 0.1}[action], False
 
-    for most in (None, 3):
-        model = pacplan.Simulator(step, actions=actions, successors=1, max_actions=most)
-        plan = MDPGapE(epsilon=0.3, delta=0.1, gamma=0.8, horizon=2).plan(model, "start", seed=0)
-        assert plan.actions == ("left", "right")
-        assert plan.action == "right"
-        assert plan.certified
-        assert (plan.lower <= [0.24, 0.72]).all()
-        assert (plan.upper >= [0.24, 0.72]).all()
+    planner = MDPGapE(epsilon=0.3, delta=0.1, gamma=0.8, horizon=2)
+    with pytest.raises(ValueError, match="max_actions="):
+        planner.plan(pacplan.Simulator(step, actions=actions, successors=1), "start")
+    model = pacplan.Simulator(step, actions=actions, successors=1, max_actions=3)
+    plan = planner.plan(model, "start", seed=0)
+    assert plan.certified and plan.actions == ("left", "right") and plan.action == "right"
+    assert (plan.lower <= [0.24, 0.72]).all() and (plan.upper >= [0.24, 0.72]).all()

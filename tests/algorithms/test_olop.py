@@ -4,7 +4,6 @@ import math
 from collections import defaultdict
 from itertools import product
 
-import numpy as np
 import pytest
 from scipy.optimize import brentq
 
@@ -110,42 +109,3 @@ def test_every_sequence_played_has_the_largest_b_value(planner, noise, gamma):
         for h in range(1, depth):
             among = [defined.n[(*plan.sequence[:h], action)] for action in range(actions)]
             assert defined.n[plan.sequence[: h + 1]] == max(among)
-
-
-@pytest.mark.parametrize("planner", ["olop", "kl-olop"])
-def test_equal_b_values_are_tied_at_random(planner):
-    # Everything pays 1, so that all sequences have the same B-value under KL bounds, played or not.
-    model = pacplan.TabularMDP(
-        np.ones((1, 3, 1)), [[1.0] * 3], successors=np.zeros((1, 3, 1), int), reward_range=(0, 1)
-    )
-    made = pacplan.planners[planner](gamma=0.8, horizon=2)
-    firsts, repeats = set(), 0
-    for seed in range(60):
-        plan = made.plan(model, 0, seed=seed, budget=8)
-        pairs = pairs_of_root(plan)
-        assert len(pairs) == 3  # Four episodes: every first action, and one of them again.
-        (again,) = (action for action, pair in pairs.items() if pair["n"] == 2)
-        firsts.add(again)
-        # Its second action is then any of the three, among them the one played before.
-        below = [plan.tree.pairs[i]["n"] for i in plan.tree.tried(int(pairs[again]["child"]))]
-        repeats += 2 in below
-    assert firsts == {0, 1, 2}
-    # A third of 60, or none if what was never played came first: 6 standard deviations are 22.
-    assert 0 < repeats < 42
-
-
-def test_open_loop_planners_cannot_use_what_they_observe():
-    # The second action must match a coin seen on the way: worth 1 closed-loop, 1/2 open-loop.
-    def step(state, action, rng):
-        if state == "start":
-            if action == 0:
-                return "safe", 0.3, False
-            return ("heads" if rng.random() < 0.5 else "tails"), 0.0, False
-        return "end", float(state == ("heads", "tails")[action]), True
-
-    model = pacplan.Simulator(step, actions=2, successors=2)
-    closed = pacplan.UCT(gamma=0.9, horizon=2).plan(model, "start", seed=0, budget=20_000)
-    opened = pacplan.KLOLOP(gamma=0.9, horizon=2).plan(model, "start", seed=0, budget=20_000)
-    assert closed.values[1] == pytest.approx(0.9, abs=0.05)
-    assert opened.values[1] == pytest.approx(0.45, abs=0.05)
-    assert closed.action == opened.action == 1

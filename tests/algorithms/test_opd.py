@@ -124,27 +124,6 @@ def test_merging_saves_calls():
     assert calls["stationary"] <= side**2 * 4 / 0.9 + 1
 
 
-@pytest.mark.parametrize("horizon", [None, 1000])
-def test_what_is_known_of_a_state_ends_long_sequences(horizon):
-    nodes = {"depth": 0, "stationary": 0}
-    for seed in range(10):
-        model = random_table(np.random.default_rng(seed), may_end=seed % 2 == 0)
-        epsilon = 0.1 * (model.reward_range[1] - model.reward_range[0])
-        for merge in nodes:
-            planner = pacplan.OPD(gamma=0.99, epsilon=epsilon, horizon=horizon, merge=merge)
-            plan = planner.plan(model, 0, seed=seed)
-            truth = (
-                exact.discounted(model, gamma=0.99)[0]
-                if horizon is None
-                else exact.finite_horizon(model, gamma=0.99, horizon=horizon)[0, 0]
-            )
-            assert plan.certified
-            assert (plan.lower <= truth + 1e-9).all()
-            assert (truth <= plan.upper + 1e-9).all()
-            nodes[merge] += len(plan.tree.nodes)
-    assert nodes["stationary"] < 0.1 * nodes["depth"]
-
-
 @pytest.mark.parametrize("merge", ["tree", "depth", "stationary"])
 @pytest.mark.parametrize(
     ("what", "words"), [("state", "second successor"), ("end", "second successor"), ("reward", "paid")]

@@ -66,21 +66,6 @@ def test_too_many_policies():
         assert (told is not None) == (why == "memory")
 
 
-def test_the_end_earns_nothing_more():
-    model = pacplan.TabularMDP(
-        np.ones((2, 2, 1)),
-        np.array([[-0.5, -0.3], [0.0, 0.0]]),
-        successors=np.array([[1, 0], [1, 1]])[..., np.newaxis],
-        terminal=[1],
-        reward_range=(-1.0, 0.0),
-    )
-    plan = pacplan.StOP(epsilon=0.05, delta=0.1, gamma=0.5).plan(model, 0, seed=0)
-    # -.5 once and for all, or -.3 for ever (-.6), or -.3 and then -.25.
-    assert plan.action == 0
-    assert plan.lower[0] <= -0.5 <= plan.upper[0]
-    assert plan.lower[1] <= -0.55 <= plan.upper[1]
-
-
 @pytest.mark.parametrize(("low", "high"), [(0.5, 1.0), (-1.0, -0.5)])
 def test_an_end_may_be_worth_less_or_more_than_any_reward(low, high):
     """What may follow a trajectory is 0 if it has ended, also where no reward is 0."""

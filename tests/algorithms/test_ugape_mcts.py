@@ -72,21 +72,6 @@ def test_moves_whose_outcome_is_known_are_not_asked_for_again():
     assert plan.value == pytest.approx(0.4, abs=0.1)
 
 
-def test_representatives_take_turns():
-    """MAX looks at the largest upper bound, MIN at the smallest lower bound."""
-    game = pacplan.envs.game_tree([[0.9, 0.1], [0.5, 0.5]], noise="none")
-    plan = pacplan.UGapEMCTS(epsilon=0.1, delta=0.1).plan(game, seed=1)
-    tree = plan.tree
-    visits = {}
-    for first in tree.tried(0):
-        below = tree.pairs[first]["child"]
-        for second in tree.tried(int(below)):
-            pair = tree.pairs[second]
-            visits[int(tree.pairs[first]["action"]), int(pair["action"])] = int(pair["n"])
-    # After move 0 MIN would reply 1, which pays .1; the reply that pays .9 needs few looks.
-    assert visits[0, 1] > 3 * visits[0, 0]
-
-
 def test_payoffs_in_other_units():
     def step(state, move, rng):
         return None, 3.0 if rng.random() < (0.8, 0.3)[move] else -1.0, True

@@ -34,7 +34,7 @@ def test_lemma_is_the_table_of_the_paper(delta, b, k, h):
     expected = price + (b - 1) * np.log(math.e * (1 + COUNTS / max(b - 1, 1)))
     # Where there is one successor, transitions are sure.
     assert beta.transition(COUNTS) == pytest.approx(expected * (b > 1), rel=1e-13)
-    assert beta.proven and not beta.per_path
+    assert beta.proven
 
 
 @pytest.mark.parametrize(("b", "k"), [(1, 1), (1, 2), (1, 5), (2, 1), (2, 2), (3, 4)])
@@ -45,14 +45,6 @@ def test_lemma_covers_all_pairs_of_the_tree_together(b, k, horizon):
     uncertain = 1 if b == 1 else 2  # Rewards, and transitions unless they are sure.
     pairs = sum(k * (b * k) ** h for h in range(horizon))
     assert math.log(uncertain * pairs) + log_share <= math.log(0.1) + 1e-12
-
-
-def test_lemma_without_a_number_of_actions_leaves_the_path_to_the_search():
-    # The factors of the path to a pair are still to come, one for each step to share delta with.
-    beta = resolve("lemma", setting(0.1, successors=3, actions=None, horizon=5))
-    assert beta.per_path and beta.proven
-    price = math.log(3 * 5 / 0.1)
-    assert beta.reward(COUNTS) == pytest.approx(price + np.log(math.e * (1 + COUNTS)), rel=1e-13)
 
 
 @pytest.mark.parametrize("delta", [0.1, 1e-6])

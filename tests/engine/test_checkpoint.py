@@ -78,12 +78,7 @@ def test_every_planner_goes_on_to_the_same_result(name, tmp_path):
 
 @pytest.mark.parametrize(
     "settings",
-    [
-        {"merge": "depth"},
-        {"rewards": "known"},
-        {"transitions": "known", "goal": "value"},
-        {"value_bounds": (lambda s, h: 0.0, lambda s, h: 3.0)},
-    ],
+    [{"merge": "depth"}, {"goal": "value"}, {"value_bounds": (lambda s, h: 0.0, lambda s, h: 3.0)}],
     ids=lambda settings: "-".join(settings),
 )
 @pytest.mark.parametrize("kind", [pacplan.Bracket, pacplan.MDPGapE])

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pacplan
-from pacplan import bounds, exact
+from pacplan import exact
 from pacplan.algorithms.mdp_gape.search import _merged_pairs
 from pacplan.compiled import interpreted as kernels
 from pacplan.engine import graph
@@ -46,8 +46,6 @@ CASES = {
     "goal value": ({}, {"goal": "value"}),
     "one outcome": ({"successors": 1}, {"transitions": "deterministic"}),
     "fixed rewards": ({"noise": "none", "ends": True}, {"rewards": "deterministic"}),
-    "known rewards": ({"ends": True}, {"rewards": "known"}),
-    "known transitions": ({"successors": 3, "ends": True}, {"transitions": "known"}),
 }
 
 
@@ -149,16 +147,6 @@ def test_delta_is_shared_by_all_pairs_in_reach(actions, successors, horizon, end
         states = set(np.flatnonzero(p[sorted(states)].any(axis=(0, 1))).tolist())
     bound = _merged_pairs(model.states, model.max_actions, model.successors, horizon)
     assert reached <= bound <= actions * model.states * horizon
-
-
-def test_sets_that_depend_on_the_way_are_refused():
-    model = pacplan.Simulator(lambda s, a, rng: (0, 0.5, False), actions=lambda s: (0, 1), successors=1)
-    with pytest.raises(ValueError, match="max_actions="):
-        merged().plan(model, 0, budget=10)
-    assert merged(thresholds="paper").plan(model, 0, seed=0, budget=10).samples == 10
-    way = bounds.Thresholds(np.log1p, np.log1p, proven=False, name="mine", per_path=True)
-    with pytest.raises(ValueError, match="path to a state"):
-        merged(thresholds=way).plan(recurring(0), 0, budget=10)
 
 
 def test_a_graph_can_be_walked_as_a_tree():

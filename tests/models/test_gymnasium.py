@@ -14,7 +14,7 @@ import pacplan
 from command_line import run
 from pacplan.exact import finite_horizon
 from pacplan.models.environments import observation_key
-from worlds import CLIFF, KNOWN, TAXI, Walk, made, recent_taxi, sampled, steps_of
+from worlds import CLIFF, TAXI, Walk, made, recent_taxi, sampled, steps_of
 
 # --------------------------------------------------------------------------------------- Tables
 
@@ -88,7 +88,7 @@ def test_planning_before_a_reset_says_so():
 def test_certified_plans_are_within_epsilon_of_dynamic_programming(name, states, epsilon, horizon):
     model = pacplan.from_gymnasium(made(name))
     q = finite_horizon(model, gamma=0.95, horizon=horizon)[0]
-    planner = pacplan.MDPGapE(epsilon=epsilon, delta=1e-7, gamma=0.95, horizon=horizon, **KNOWN)
+    planner = pacplan.ValueIteration(gamma=0.95, epsilon=epsilon, horizon=horizon)
     for state in states:
         plan = planner.plan(model, state, seed=0, time_limit=60)
         assert plan.certified

@@ -31,11 +31,7 @@ BARE = delegate(hidden=("states", "known", "sparse", "compiled"))
 
 @pytest.mark.parametrize(
     "planner",
-    [
-        pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, merge="depth"),
-        pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, rewards="known"),
-        pacplan.OPMDP(gamma=0.7),
-    ],
+    [pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, merge="depth"), pacplan.OPMDP(gamma=0.7)],
     ids=lambda planner: planner.name,
 )
 def test_a_published_table_is_used_whoever_publishes_it(planner):

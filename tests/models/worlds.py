@@ -17,7 +17,6 @@ recent_taxi = pytest.mark.skipif(
     "is_rainy" not in signature(gymnasium.make(TAXI).unwrapped.__init__).parameters,
     reason="this release of Gymnasium has no rain in Taxi",
 )
-KNOWN = {"rewards": "known", "transitions": "known"}
 
 
 def made(name, seed=0, **settings):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon, split
-from pacplan.algorithms.common.plans import estimates_plan
+from pacplan.algorithms.common.plans import best_estimate, estimates_plan
 from pacplan.algorithms.means import check_anytime
 from pacplan.bounds.bernoulli import kl_upper
 from pacplan.bounds.elementary import powers
@@ -190,11 +190,9 @@ class OLOP(Planner):
         sum_{t <= h} gamma^(t-1) ( m_t + sqrt(2 log M / T_t) ) + gamma^h / (1 - gamma)
 
     (infinite if T_h = 0) and its B-value the smallest of these over h = 1 .. L. Every episode plays
-    a sequence with the largest B-value, ties broken at random; so every action is played first once
-    before any is played first again. Recommends the most played first action (on a tie, the one that
-    earned most); `plan.sequence` is the most played sequence. It plans for sequences of actions, not
-    for policies: if the best action depends on what was observed on the way, it may miss it. An
-    episode that the budget or a deadline cut off counts nowhere but in `plan.calls`.
+    a sequence with the largest B-value, ties broken at random. Recommends the most played first action
+    (on a tie, the one that earned most); `plan.sequence` is the most played sequence. It plans for
+    sequences of actions, not for policies that depend on what was observed on the way.
 
     Args:
         gamma: discount in [0, 1).
@@ -290,20 +288,19 @@ class _SequenceSearch(KernelSearch):
         # Ties between actions played equally often are broken by this order.
         self._order = query.ties.permutation(len(query.actions))
 
-    def _most_played(self, first: int) -> NDArray[np.int64]:
-        """The most played sequence that begins with a pair: its pairs, one per step."""
-        child, popular = self.tree.pairs["child"], self.tree.nodes["popular"]
-        links, link = [], first
-        while link != NONE:
-            links.append(link)
-            link = NONE if child[link] == NONE else int(popular[child[link]])
-        return np.array(links, np.int64)
-
-    def _played(self) -> dict[int, int]:
-        """The pairs of the first actions that were played, by action."""
-        links = [] if len(self.tree) == 0 else list(self.tree.tried(0))
-        pairs = self.tree.pairs
-        return {int(pairs["action"][i]): i for i in links if pairs["n"][i] > 0}
+    def _played(self) -> dict[int, NDArray[np.int64]]:
+        """By first action that was played, the most played sequence: its pairs, one per step."""
+        found = {}
+        pairs, popular = self.tree.pairs, self.tree.nodes["popular"]
+        for first in self.tree.tried(0) if len(self.tree) else ():
+            links, link = [], first if pairs["n"][first] > 0 else NONE
+            while link != NONE:
+                links.append(link)
+                child = pairs["child"][link]
+                link = NONE if child == NONE else int(popular[child])
+            if links:
+                found[int(pairs["action"][first])] = np.array(links, np.int64)
+        return found
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -311,26 +308,22 @@ class _SequenceSearch(KernelSearch):
         means = np.full(len(self.actions), np.nan)
         reward, n = self.tree.pairs["reward"], self.tree.pairs["n"]
         discounts = powers(self._gamma, self.horizon)
-        for action, first in self._played().items():
-            links = self._most_played(first)
+        for action, links in self._played().items():
             rewards = self._low + self._width * reward[links] / n[links]
             means[action] = (discounts[: len(links)] * rewards).sum()
         return means
 
     def recommended(self) -> int:
         """Index of the most played first action, on a tie the one with the largest estimate."""
-        n = self.tree.pairs["n"]
-        counts = {action: int(n[link]) for action, link in self._played().items()}
-        most = max(counts.values(), default=0)
-        tied = [action for action in self._order if counts.get(int(action), 0) == most]
-        if len(tied) == 1:
-            return int(tied[0])
-        means = self.values
-        return int(max(tied, key=lambda action: means[action]))
+        counts = np.zeros(len(self.actions), np.int64)
+        for action, links in self._played().items():
+            counts[action] = self.tree.pairs["n"][links[0]]
+        tied = counts == counts.max()
+        return best_estimate(np.where(tied, self.values, -np.inf), self._order)
 
     def sequence(self) -> tuple[Any, ...]:
         """The most played sequence of actions, beginning with the recommended one."""
-        links = self._most_played(self._played().get(self.recommended(), NONE))
+        links = self._played().get(self.recommended(), np.zeros(0, np.int64))
         return tuple(self.actions[action] for action in self.tree.pairs["action"][links].tolist())
 
     def snapshot(self, seconds: float) -> Snapshot:

@@ -299,7 +299,6 @@ class OPMDP(Planner):
             search,
             stopped_by,
             seconds,
-            horizon=self.horizon,
             surely="That is certain.",
             assumed=("the tables of the model are true",),
         )

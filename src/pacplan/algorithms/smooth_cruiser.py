@@ -7,12 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.horizons import check_endless, check_gamma_below_one, most_actions
-from pacplan.algorithms.common.plans import estimates_plan
-from pacplan.algorithms.common.recursion import BLOCK, END, Draws, Recursion, RecursiveSearch, units
+from pacplan.algorithms.common.horizons import check_endless, most_actions
+from pacplan.algorithms.common.recursion import (
+    BLOCK,
+    END,
+    Draws,
+    Recursion,
+    RecursivePlanner,
+    RecursiveSearch,
+    units,
+)
 from pacplan.core import checks
-from pacplan.core.words import at_most, complement, exactly
+from pacplan.core.words import exactly
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
 from pacplan.models.protocol import Model, Session
@@ -23,14 +29,13 @@ _MOST_DRAWS = 2.0**62
 _ENDLESS = 250
 
 
-class SmoothCruiser(Planner):
+class SmoothCruiser(RecursivePlanner):
     """Estimates a state's value in the entropy-regularised problem.
 
-    There V(s) = F(Q(s, .)) with F(Q) = lambda log sum_a exp(Q_a / lambda), a smooth maximum, whose
-    gradient is the softmax policy. A smooth F can be expanded around a rough estimate of Q, and the
-    first-order term sampled with a single action, which makes the number of calls polynomial in
-    1/epsilon, whatever the number of successors. With rewards in [0, 1], M = lambda log K and
-    kappa = (1 - sqrt(gamma)) lambda / K:
+    There V(s) = F(Q(s, .)) with F(Q) = lambda log sum_a exp(Q_a / lambda), a smooth maximum. It can be
+    expanded around a rough estimate of Q, and the first-order term sampled with a single action, which
+    makes the number of calls polynomial in 1/epsilon, whatever the number of successors. With rewards
+    in [0, 1], M = lambda log K and kappa = (1 - sqrt(gamma)) lambda / K:
 
         sampleV(s, e):   0 if e >= (1 + M) / (1 - gamma); F(Q), Q = estimateQ(s, e), if e >= kappa;
                          otherwise with Q = estimateQ(s, sqrt(kappa e)) and an action a drawn from
@@ -39,14 +44,11 @@ class SmoothCruiser(Planner):
                          sqrt(gamma)), clipped to [0, (1 + M) / (1 - gamma)]
         N(e) = 18 (1 + M)^2 / ((1 - gamma)^4 (1 - sqrt(gamma))^2) log(2 K / delta') / e^2
 
-    The paper's theorem says that F(estimateQ(s, epsilon)) is within epsilon of V(s) with probability
-    at least 1 - delta if delta' is delta over the number of its estimates. That number is known
-    beforehand, so delta' is computed from delta. So is the number of calls, `calls(model)`, which is
-    large for all but rough accuracies and small discounts. An episode that ended earns nothing more,
-    and no entropy either.
-
-    `plan.value` is the answer, `plan.values` the estimated (regularised) Q, whose largest is the action
-    recommended; nothing is claimed about that action.
+    By the paper's theorem F(estimateQ(s, epsilon)), `plan.value`, is within epsilon of V(s) with
+    probability at least 1 - delta if delta' is delta over the number of its estimates. That number, and
+    that of the calls, `calls(model)`, are known beforehand; they are large for all but rough accuracies
+    and small discounts. An episode that ended earns nothing more, and no entropy either.
+    `plan.values` are the estimated (regularised) Q; nothing is claimed about the action recommended.
 
     Args:
         epsilon: accuracy of the value, in the model's reward units.
@@ -56,12 +58,10 @@ class SmoothCruiser(Planner):
     """
 
     name = "smooth-cruiser"
-    keeps_checkpoints = False
+    reference = "Grill et al. 2019"
 
     def __init__(self, *, epsilon: float, delta: float, gamma: float, temperature: float = 0.5) -> None:
-        self.epsilon = checks.positive("epsilon", epsilon)
-        self.delta = checks.probability("delta", delta)
-        self.gamma = check_gamma_below_one(gamma)
+        super().__init__(epsilon=epsilon, delta=delta, gamma=gamma)
         self.temperature = checks.positive("temperature", temperature)
 
     def calls(self, model: Model) -> float:
@@ -91,17 +91,9 @@ class SmoothCruiser(Planner):
         return _SmoothSearch(self, query, session)
 
     def finish(self, query: Query, search: "_SmoothSearch", stopped_by: str, seconds: float) -> Plan:
-        value = search.smooth_value()
-        guarantee = "The recursion was not finished, so nothing is known about its value."
-        if stopped_by == "rule":
-            guarantee = (
-                f"The state's value in the problem regularised by the entropy at temperature "
-                f"{exactly(self.temperature)} is within {at_most(self.epsilon)} of {exactly(value)}, "
-                f"with probability at least {complement(self.delta)} (Grill et al. 2019)."
-            )
-        return estimates_plan(
-            self, query, search, stopped_by, seconds, guarantee=guarantee, value=value
-        )
+        temperature = exactly(self.temperature)
+        what = f"The state's value, regularised by the entropy at temperature {temperature},"
+        return self.value_plan(query, search, stopped_by, seconds, search.smooth_value(), what)
 
 
 class _Shape(NamedTuple):
@@ -148,21 +140,15 @@ def _shape(epsilon: float, delta: float, gamma: float, temperature: float, actio
 
         return of_q(epsilon)
 
-    frames = 2
-    accuracy = epsilon
-    while accuracy < top and frames < _ENDLESS:
-        accuracy = below(accuracy)
-        frames += 1
-    log_share = -math.log(delta)
-    calls = math.inf
-    while frames < _ENDLESS:
+    log_share, calls = -math.log(delta), math.inf
+    # A recursion of more than so many levels takes infinitely many calls.
+    finite = root == 0.0 or math.log(top) - math.log(epsilon) < -_ENDLESS * math.log(root)
+    while finite:
         # The more estimates there are, the smaller is each one's share of delta, and the more calls it
         # takes. The shares decrease to a fixed point, which the last step makes sure of.
         calls, estimates = sizes(log_share)
-        if not math.isfinite(calls):
-            break
         needed = math.log(estimates) - math.log(delta)
-        if needed <= log_share:
+        if not math.isfinite(calls) or needed <= log_share:
             break
         log_share = needed + 1e-3
     return _Shape(top, kappa, factor * (math.log(2.0 * actions) + log_share), calls)

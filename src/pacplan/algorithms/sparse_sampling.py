@@ -31,15 +31,14 @@ class SparseSampling(Planner):
     Q_h(s, a) is the mean over C draws of r + gamma V_{h+1}(s'), V the largest Q. Equal successors of
     one pair share one estimate. The largest number of calls is known before the first one.
 
-    Give either `width` (C), or `epsilon` and `delta`, from which C follows by the argument of Lemma 1
-    of the MDP-GapE paper with its constants written out: with N = sum_h K^h B^(h-1) pairs, rewards of
-    width w and E = w sum_h gamma^(h-1) sigma_(H-h+1),
+    Give either `width` (C), or `epsilon` and `delta`. Then, with N = sum_h K^h B^(h-1) pairs, rewards
+    of width w and E = w sum_h gamma^(h-1) sigma_(H-h+1),
 
         C = ceil( 2 log(2 N / delta) (E / epsilon)^2 )
 
     keeps all root estimates within epsilon / 2 of the truth with probability at least 1 - delta
-    (Hoeffding's inequality for every pair), so that the action with the largest is epsilon-optimal in
-    the problem of H steps. That takes very many calls for all but the shortest horizons.
+    (Hoeffding's inequality for every pair, as in Lemma 1 of the MDP-GapE paper), so that the action
+    with the largest is epsilon-optimal in the problem of H steps.
 
     Args:
         gamma: discount in [0, 1].
@@ -72,9 +71,7 @@ class SparseSampling(Planner):
             return
         if epsilon is None or delta is None:
             raise ValueError("give either width, or epsilon and delta")
-        self.epsilon = checks.real("epsilon", epsilon)
-        if self.epsilon <= 0.0:
-            raise ValueError(f"epsilon must be positive, got {epsilon}")
+        self.epsilon = checks.positive("epsilon", epsilon)
         self.delta = checks.probability("delta", delta)
 
     def shape(self, model: Model) -> tuple[int, int]:

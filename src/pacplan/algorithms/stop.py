@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.confidence import size_assumptions, tail
-from pacplan.algorithms.common.horizons import check_endless, check_gamma_below_one, most_actions
+from pacplan.algorithms.common.horizons import check_endless, most_actions
 from pacplan.algorithms.common.plans import best_estimate, bounded_plan
-from pacplan.algorithms.common.recursion import Node, Pair, Recursion, RecursiveSearch
+from pacplan.algorithms.common.recursion import Node, Pair, Recursion, RecursivePlanner, RecursiveSearch
 from pacplan.core import checks
 from pacplan.core.words import at_most, complement
 from pacplan.engine.driver import Limits, Snapshot
@@ -24,8 +23,6 @@ from pacplan.result import Plan
 
 # More draws than this are never made.
 _MOST_DRAWS = 2**62
-# Policies made before checking the clock. No result depends on it.
-_GLANCE_POLICIES = 256
 
 
 class _Choice(NamedTuple):
@@ -44,7 +41,7 @@ class _Policy(NamedTuple):
     upper: float
 
 
-class StOP(Planner):
+class StOP(RecursivePlanner):
     """Optimistic planning over partial policies, for the infinite-horizon discounted problem.
 
     A policy of the first d steps is evaluated by
@@ -59,13 +56,13 @@ class StOP(Planner):
 
     The shares are delta_d = delta / (2 d* N_d), where d* = ceil( log(6 / (epsilon (1-gamma))) /
     log(1/gamma) ) is the largest depth that can occur, N_d = K^(1 + B + ... + B^(d-1)) the number of
-    policies of depth d, and the 2 is for the two sides. (The paper leaves the 2 out.) Policies share
+    policies of depth d, and the 2 (which the paper leaves out) is for the two sides. Policies share
     draws: the i-th visit of any policy to a history and action sees the i-th draw of a common stack, so
     that the trajectories of each single policy are independent.
 
     With probability at least 1 - delta all bounds hold, so the certificate is valid whenever the search
-    ends. It explodes by nature: the number of policies grows doubly exponentially in the depth. On all
-    but tiny problems it runs out of memory, and says how many policies the next refinement has.
+    ends. The number of policies grows doubly exponentially in the depth: on all but tiny problems it
+    runs out of memory.
 
     Args:
         epsilon: how far from optimal the action may be, in the model's reward units.
@@ -75,14 +72,11 @@ class StOP(Planner):
     """
 
     name = "stop"
-    keeps_checkpoints = False
 
     def __init__(
         self, *, epsilon: float, delta: float, gamma: float, max_policies: int = 100_000
     ) -> None:
-        self.epsilon = checks.positive("epsilon", epsilon)
-        self.delta = checks.probability("delta", delta)
-        self.gamma = check_gamma_below_one(gamma)
+        super().__init__(epsilon=epsilon, delta=delta, gamma=gamma)
         if self.gamma == 0.0:
             raise ValueError("gamma must lie in (0, 1): for gamma=0 use MDPGapE with horizon=1")
         self.max_policies = checks.integer("max_policies", max_policies, least=1)
@@ -193,10 +187,8 @@ class _PolicySearch(RecursiveSearch):
         discount = planner.gamma**depth
         first = policy.choice.action
         children = self._children(root, draws, depth, policy.choice)
-        for made, (total, choice) in enumerate(children):
+        for total, choice in children:
             self.look_at_clock()
-            if made % _GLANCE_POLICIES == 0:
-                yield None
             value = total / draws
             child = _Policy(
                 choice,

@@ -5,12 +5,16 @@ from functools import lru_cache
 
 import numpy as np
 
-from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.horizons import check_endless, check_gamma_below_one, most_actions
-from pacplan.algorithms.common.plans import best_estimate, estimates_plan
-from pacplan.algorithms.common.recursion import Node, Pair, Recursion, RecursiveSearch, units
-from pacplan.core import checks
-from pacplan.core.words import at_most, complement, exactly
+from pacplan.algorithms.common.horizons import check_endless, most_actions
+from pacplan.algorithms.common.plans import best_estimate
+from pacplan.algorithms.common.recursion import (
+    Node,
+    Pair,
+    Recursion,
+    RecursivePlanner,
+    RecursiveSearch,
+    units,
+)
 from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
 from pacplan.models.protocol import Model, Session
@@ -38,7 +42,7 @@ def _first_below(limit: float, level: float) -> int:
     return high
 
 
-class TrailBlazer(Planner):
+class TrailBlazer(RecursivePlanner):
     """Estimates the optimal value of a state, with few calls off the nearly optimal paths.
 
     Two kinds of nodes call each other with a number of samples m and an accuracy. An AVG node (a state
@@ -59,12 +63,9 @@ class TrailBlazer(Planner):
     it takes the first, the last, and others 2 % apart, so that actions are not compared anew after each
     single sample. The intervals hold for all l at once, and so for those.
 
-    The paper's Theorem 1 says that the value is within epsilon with probability at least 1 - delta. The
-    number of calls is polynomial in 1/epsilon and nevertheless very large: expect an answer for rough
-    accuracies and small discounts only, and a budget or a deadline to end it otherwise.
-
-    `plan.value` is the answer; the action recommended is the one with the largest estimate, about which
-    nothing is claimed.
+    By the paper's Theorem 1 the value, `plan.value`, is within epsilon with probability at least
+    1 - delta. Nothing is claimed about the action recommended, the one with the largest estimate.
+    Expect an answer for rough accuracies and small discounts only.
 
     Args:
         epsilon: accuracy of the value, in the model's reward units.
@@ -73,14 +74,7 @@ class TrailBlazer(Planner):
     """
 
     name = "trailblazer"
-    keeps_checkpoints = False
-
-    def __init__(self, *, epsilon: float, delta: float, gamma: float) -> None:
-        self.epsilon = checks.positive("epsilon", epsilon)
-        self.delta = checks.probability("delta", delta)
-        self.gamma = check_gamma_below_one(gamma)
-        if self.gamma == 0.0:
-            raise ValueError("gamma must lie in (0, 1): without a future there is no trail to blaze")
+    reference = "Grill, Valko, Munos 2016"
 
     def constants(self, model: Model) -> tuple[float, float, int]:
         """Eta, log(K / delta) + gamma / (eta - gamma) + lambda + 1, and the root's m."""
@@ -90,9 +84,8 @@ class TrailBlazer(Planner):
         eta = gamma ** (1.0 / max(2.0, -math.log(epsilon))) if epsilon > 0.0 else 1.0
         if not gamma < eta < 1.0:
             raise ValueError(
-                f"TrailBlazer cannot compute with gamma={gamma} and epsilon={self.epsilon}: its eta, "
-                "between gamma and 1, is rounded to one of them; give a smaller gamma or a larger "
-                "epsilon"
+                f"TrailBlazer cannot compute with gamma={gamma} and epsilon={self.epsilon}: its eta "
+                "must lie between gamma and 1; give a gamma above 0, a smaller one or a larger epsilon"
             )
         extra = 0.0  # lambda
         if count > 1:
@@ -120,17 +113,9 @@ class TrailBlazer(Planner):
         return _TrailSearch(self, query, session)
 
     def finish(self, query: Query, search: "_TrailSearch", stopped_by: str, seconds: float) -> Plan:
-        value = search.value()
-        guarantee = "The recursion was not finished, so nothing is known about its value."
-        if stopped_by == "rule":
-            guarantee = (
-                f"The optimal value of the state is within {at_most(self.epsilon)} of {exactly(value)}"
-                f", with probability at least {complement(self.delta)} (Grill, Valko, Munos 2016)."
-            )
         search.horizon = search.deepest
-        return estimates_plan(
-            self, query, search, stopped_by, seconds, guarantee=guarantee, value=value
-        )
+        what = "The optimal value of the state"
+        return self.value_plan(query, search, stopped_by, seconds, search.value(), what)
 
 
 class _TrailSearch(RecursiveSearch):

@@ -163,28 +163,23 @@ def _back_up_node(search: Any, h: int) -> None:
     node = tree.nodes[path[h].node]
     above = tree.pairs[path[h - 1].pair]
     maximises = h % 2 == 0
-    # Payoffs lie in [0, 1], so these change nothing below.
-    upper = lower = estimate = 0.0 if maximises else 1.0
+    untried = node.tried < node.actions
+    # Payoffs lie in [0, 1], so these change nothing below, but for a move never tried.
+    above.upper = 0.0 if maximises and not untried else 1.0
+    above.lower = 1.0 if not maximises and not untried else 0.0
+    above.estimate = 0.0 if maximises else 1.0
     link = node.first
     while link != NONE:
         move = tree.pairs[link]
         if maximises:
-            upper = max(upper, move.upper)
-            lower = max(lower, move.lower)
-            estimate = max(estimate, move.estimate)
+            above.upper = max(above.upper, move.upper)
+            above.lower = max(above.lower, move.lower)
+            above.estimate = max(above.estimate, move.estimate)
         else:
-            upper = min(upper, move.upper)
-            lower = min(lower, move.lower)
-            estimate = min(estimate, move.estimate)
+            above.upper = min(above.upper, move.upper)
+            above.lower = min(above.lower, move.lower)
+            above.estimate = min(above.estimate, move.estimate)
         link = move.sibling
-    if node.tried < node.actions:
-        if maximises:
-            upper = 1.0
-        else:
-            lower = 0.0
-    above.upper = upper
-    above.lower = lower
-    above.estimate = estimate
 
 
 @episodes.backup.register(Search)
@@ -248,16 +243,14 @@ class UGapEMCTS(Planner):
         n kl(mean, q) <= log(1/delta) + sum over the positions on the way of log(number of moves)
                          + log(e (1 + n))
 
-    (the shares delta / (k_1 k_2 ...) of all leaves add up to delta, however deep each is, so the tree
-    need not be known beforehand), and a position the maximum or the minimum of both ends over its
-    moves. A position's representative leaf is found by following the largest upper end at MAX and the
-    smallest lower end at MIN. At the root b and its challenger c are chosen as in `MDPGapE`
-    (`rule="ugape"`), or b has the largest estimate and c the largest upper end of the others
-    (`rule="lucb"`, LUCB-MCTS). The representative leaf of the wider of the two is drawn, until
-    U(c) - L(b) <= epsilon.
+    (the shares delta / (k_1 k_2 ...) of all leaves add up to delta), and a position the maximum or the
+    minimum of both ends over its moves. A position's representative leaf is found by following the
+    largest upper end at MAX and the smallest lower end at MIN. At the root b and its challenger c are
+    chosen as in `MDPGapE` (`rule="ugape"`), or b has the largest estimate and c the largest upper end
+    of the others (`rule="lucb"`, LUCB-MCTS). The representative leaf of the wider of the two is drawn,
+    until U(c) - L(b) <= epsilon.
 
     Models say that they are games by `two_player=True`; `envs.game_tree` makes small ones.
-    `plan.values` are the minimax of the mean payoffs seen, and `plan.value` that of the state.
 
     Args:
         epsilon: by how much the move may be worse than the best, in the model's reward units.

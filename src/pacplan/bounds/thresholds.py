@@ -53,9 +53,6 @@ class Thresholds:
         reward: threshold for a mean reward, vectorised over n >= 1.
         transition: threshold for a transition kernel, vectorised too.
         proven: whether all sets hold together, at all times, with probability at least 1 - delta.
-        per_path: whether the number of actions met on the way to a pair, and B for every step but
-            the first, are still to be multiplied into the 1/delta of both functions. (Their product
-            is the number of pairs that an even split of delta would leave beside this one.)
         name: what to call it.
     """
 
@@ -63,7 +60,6 @@ class Thresholds:
     transition: Threshold
     proven: bool
     name: str
-    per_path: bool = False
 
     def __post_init__(self) -> None:
         if not callable(self.reward) or not callable(self.transition):
@@ -76,19 +72,15 @@ class Thresholds:
 def _lemma(setting: Setting) -> Thresholds:
     """The paper's Lemma 2.
 
-    If K is not declared, (BK)^H is replaced by H times the product of the action counts on the
-    way to the pair and of B^(h-1): the shares of delta at any depth then sum to at most delta / H.
     The lemma counts (BK)^H pairs. At B = 1 there are more, but two of its three events are sure, so
     the factor 3 makes up for that; only at B = K = 1 the H pairs themselves are counted. If the
     setting knows of fewer pairs, those are counted.
     """
     b, k, h = setting.successors, setting.actions, setting.horizon
-    if k is None:
-        size = math.log(3.0 * h)
-    else:
-        size = max(math.log(3.0) + h * math.log(b * k), math.log(h) if b * k == 1 else 0.0)
-        if setting.pairs is not None:
-            size = min(size, math.log(3.0 * setting.pairs))
+    assert k is not None
+    size = max(math.log(3.0) + h * math.log(b * k), math.log(h) if b * k == 1 else 0.0)
+    if setting.pairs is not None:
+        size = min(size, math.log(3.0 * setting.pairs))
     price = size - math.log(setting.delta)
 
     def transition(n: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -96,13 +88,7 @@ def _lemma(setting: Setting) -> Thresholds:
             return np.zeros_like(n)
         return price + (b - 1) * (1.0 + elementary.log1p(n / (b - 1)))
 
-    return Thresholds(
-        lambda n: price + 1.0 + elementary.log1p(n),
-        transition,
-        proven=True,
-        name="lemma",
-        per_path=k is None,
-    )
+    return Thresholds(lambda n: price + 1.0 + elementary.log1p(n), transition, True, "lemma")
 
 
 def _paper(setting: Setting) -> Thresholds:

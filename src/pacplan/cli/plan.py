@@ -42,10 +42,8 @@ _ACCURACY = """
 
 _KNOWLEDGE = """
 --value-range LOW HIGH  bounds on every discounted return from any state on
---rewards KIND  'deterministic' if a state and action always pays the same; of mdp-gape also 'known', to
-  read them from the model's table
---transitions KIND  'deterministic' if a state and action always lead to the same state; of mdp-gape
-  also 'known', to read probabilities from the table
+--rewards KIND  'deterministic' if a state and action always pays the same
+--transitions KIND  'deterministic' if a state and action always lead to the same state
 --merge WHICH  of mdp-gape and opd: equal states that share evidence: 'tree' (none), 'depth'
   (those of the same step) or, of opd, 'stationary' (all)
 --thresholds NAME  of mdp-gape: 'lemma' (proven, the default), 'paper', 'budget', 'published' or 'sharp'

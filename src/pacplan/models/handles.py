@@ -6,7 +6,7 @@ of it, called by their addresses. States are 64-bit integers here, and h is the 
 taken since the root.
 """
 
-from math import inf, nan
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -184,37 +184,6 @@ def _call(handle: Handle, state: int, action: int, h: int, rng: Any) -> Any:
     call_python(handle.python.step, state, action, h)
     answer = handle.python.answer[0]
     return answer.successor, answer.reward, answer.flag
-
-
-@inlined
-def mean_reward(handle: Handle, state: int, action: int, h: int) -> float:
-    """Expected reward of a pair, in the user's units; NaN if the model does not publish it."""
-    if not is_table(handle):
-        return nan
-    step = h if handle.table.per_step else 0
-    row = handle.table.outcomes[step, state, action]
-    mean = 0.0
-    before = 0.0
-    for k in range(row.size):
-        mean += (row[k].cumulative - before) * row[k].reward
-        before = row[k].cumulative
-    return mean
-
-
-@inlined
-def probability(handle: Handle, state: int, action: int, h: int, successor: int, ended: bool) -> float:
-    """Probability of a successor, or of the end (`ended`); NaN if the model does not publish it."""
-    if not is_table(handle):
-        return nan
-    step = h if handle.table.per_step else 0
-    row = handle.table.outcomes[step, state, action]
-    total = 0.0
-    before = 0.0
-    for k in range(row.size):
-        if row[k].ended == ended and (ended or row[k].state == successor):
-            total += row[k].cumulative - before
-        before = row[k].cumulative
-    return total
 
 
 @inlined

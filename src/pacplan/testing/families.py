@@ -181,8 +181,7 @@ def _declared(rng: Generator, delta: float) -> Case:
 
 
 def _told(rng: Generator, delta: float) -> Case:
-    said = ("deterministic", "known")
-    case = _telling(rng, delta, [(rewards, moves) for rewards in said for moves in said], None)
+    case = _telling(rng, delta, [("deterministic", "deterministic")], None)
     return replace(case, budget=400)
 
 

@@ -1,8 +1,12 @@
 """The base class of all planners: one way to ask for a plan."""
 
 import copy
+import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from contextlib import ExitStack, nullcontext
+from dataclasses import replace
 from functools import cache, partial
 from inspect import Parameter, signature
 from pathlib import Path
@@ -10,18 +14,29 @@ from typing import Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from pacplan.algorithms.common.many import Plans, Seeds, plan_all, shared_delta
+from pacplan.algorithms.common.many import Plans, Seeds, count_of, plan_all
 from pacplan.algorithms.common.plans import estimates_plan
-from pacplan.algorithms.common.running import Task, crew_of, run
+from pacplan.algorithms.common.running import Task
 from pacplan.core import checks
 from pacplan.core.identity import described
 from pacplan.engine.checkpoint import Checkpoint, check_place
-from pacplan.engine.driver import Callback, Limits
+from pacplan.engine.driver import Callback, Limits, drive
 from pacplan.engine.query import Query
 from pacplan.engine.seeds import seed_sequence
+from pacplan.engine.tree import NoRoomError
 from pacplan.models.protocol import Model, check_model
+from pacplan.models.simulator import Simulator
+from pacplan.origin import origin_of
 from pacplan.parallel.pools import Workers
+from pacplan.parallel.search import SpeculativeSearch, calls_made
+from pacplan.parallel.session import SpeculativeSession
 from pacplan.result import Plan
+from pacplan.views.progress import live_display
+
+_FROM_RNG_ALONE = (
+    "the simulator draws from rng alone, so that a call whose worker was lost could be made again, "
+    "with the same seed, to the same outcome"
+)
 
 
 class Planner(ABC):
@@ -190,13 +205,12 @@ class Planner(ABC):
                 draws a fresh one.
             workers: number of parallel plans, by default one per core; 1 starts no thread and no
                 process.
-            executor: your own `concurrent.futures.Executor`, or a Dask client, which makes the plans;
-                `workers` is then the number of parallel plans.
+            executor: your own `concurrent.futures.Executor`, or a Dask client, which makes the plans.
             spread: "none": every plan has the planner's delta; "union": each has an equal part of
                 it, and all guarantees hold together with probability at least 1 - delta.
-            budget: maximum number of calls to the model for each plan.
-            time_limit: maximum time for each plan, in seconds.
-            memory_limit: maximum size of each search's records in bytes.
+            budget: limit of each plan, like the next two.
+            time_limit: see `plan`.
+            memory_limit: see `plan`.
             progress: show a bar on the error stream.
             on_interrupt: "return": Ctrl-C ends the running plans and starts no other. You get the plans
                 as they stand, with `plan.interrupted` true; a second one raises KeyboardInterrupt. (Of
@@ -206,22 +220,19 @@ class Planner(ABC):
         Returns:
             The plans, an iterator. Its `outcomes()` yield the error of a plan that raises, and
             continue.
-
-        Raises:
-            ValueError: an argument out of range.
-            TypeError: an argument of the wrong type, or states without the length that is needed.
         """
         check_model(model)
         Limits.checked(budget, time_limit, None, memory_limit)
         planner = self
-        if spread != "none":
+        if checks.choice("spread", spread, ("none", "union")) == "union":
             delta = getattr(self, "delta", None)
             if delta is None:
                 raise ValueError(f"spread={spread!r} shares delta among plans, but {self!r} has none")
-            planner = self.with_delta(shared_delta(delta, states, spread))
-        limits = {"budget": budget, "time_limit": time_limit, "memory_limit": memory_limit}
+            number = count_of(states, f"spread={spread!r} divides delta among all states")
+            planner = self.with_delta(delta / max(1, number))
+        limits: Any = {"budget": budget, "time_limit": time_limit, "memory_limit": memory_limit}
         return plan_all(
-            partial(planner.plan, model, **limits),  # type: ignore[arg-type]
+            partial(planner.plan, model, **limits),
             states,
             seeds,
             Workers(workers, executor),
@@ -232,17 +243,84 @@ class Planner(ABC):
         )
 
     def run(self, task: Task) -> Plan:
-        """The plan of a task."""
-        return run(self, task)
+        """The plan of a task: check it, search, and say what was found."""
+        model, began = task.model, time.perf_counter()
+        limits = replace(task.limits, chunk=self.chunk, keeper=task.checkpoints(self))
+        self._check_kind(model)
+        query = task.query()
+        self.check_query(query, limits)
+        with ExitStack() as stack:
+            parallel: SpeculativeSession | None = None
+            if task.crew is not None:
+                simulator = cast(Simulator, model)
+                submit = stack.enter_context(calls_made(simulator, task.seed, task.crew))
+                parallel = SpeculativeSession(simulator, task.seed, submit, task.crew.handed_over)
+            session: Any = model.open(task.seed) if parallel is None else parallel
+            stack.callback(session.close)
+            search = self.start(query, session)
+            session.agree(query.state, query.actions)
+            display = live_display(search.target, limits.budget) if task.progress else nullcontext()
+            driven: Any = search if parallel is None else SpeculativeSearch(search, parallel)
+            try:
+                ending = drive(driven, limits, began, display)
+                plan = self.finish(query, search, ending.reason, ending.seconds)
+            except NoRoomError:
+                raise RuntimeError(
+                    f"{type(self).__name__} adds more to the tree in an episode than it said: give its "
+                    "search pairs_a_step=, the most pairs that one step adds, and add at most one node "
+                    "per step"
+                ) from None
+            session.verify()
+        made_again = parallel is not None and parallel.made_again
+        return replace(
+            plan,
+            assumptions=(
+                *plan.assumptions,
+                *model.assumptions,
+                *([_FROM_RNG_ALONE] if made_again else []),
+            ),
+            interrupted=ending.interrupted,
+            origin=origin_of(self, task),
+            gamma=getattr(self, "gamma", None),
+            epsilon=getattr(self, "epsilon", None),
+            delta=getattr(self, "delta", None),
+            calls_made=plan.samples if parallel is None else parallel.made,
+        )
+
+    def _check_kind(self, model: Model) -> None:
+        """Refuse a model of another kind than the planner is for."""
+        name = type(self).__name__
+        if model.two_player and not self.two_player:
+            raise ValueError(
+                f"{name} plans for one player, but this model is a game of two; use UGapEMCTS"
+            )
+        if self.two_player and not model.two_player:
+            raise ValueError(
+                f"{name} plans in two-player games, such as envs.game_tree, but this model has one "
+                "player. For a game, declare two_player=True"
+            )
+        if not (self.reads or all(map(math.isfinite, model.reward_range))):
+            raise ValueError(f"{name} needs a range of rewards: pass reward_range= to the model")
 
     def crew(
         self, model: Model, workers: int | None, executor: Any, checkpoint: Path | None = None
     ) -> Workers | None:
-        """Who makes the calls of a plan, several at a time; raises as `plan` does if nobody can."""
-        crew = crew_of(model, workers, executor, checkpoint)
-        if crew is not None and not self.parallel_calls:
+        """Who makes the calls of a plan, several at a time; None: the search itself, one by one."""
+        if workers is None and executor is None:
+            return None
+        crew, wrong = Workers(workers, executor), None
+        crew.check()
+        if model.compiled:
+            wrong = "only help slow Python simulators, but this model is compiled"
+        elif not model.anywhere:
+            wrong = "need a pacplan.Simulator, because other models cannot be called in parallel"
+        elif not self.parallel_calls:
+            wrong = f"do not help {type(self).__name__}, which makes one call at a time"
+        if wrong:
+            raise ValueError(f"workers= and executor= {wrong}. Remove them")
+        if checkpoint is not None:
             raise ValueError(
-                f"{type(self).__name__} makes one call at a time; remove workers= and executor="
+                "a plan with workers= or executor= writes no checkpoints; remove checkpoint="
             )
         return crew
 

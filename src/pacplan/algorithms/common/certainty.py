@@ -66,35 +66,30 @@ def certain_plan(
     stopped_by: str,
     seconds: float,
     *,
-    horizon: int | None,
     surely: str,
     assumed: tuple[str, ...],
-    rest: float = 0.0,
     values: NDArray[np.float64] | None = None,
 ) -> Plan:
     """The plan of a planner whose bounds are certain.
 
     Args:
-        planner: who plans.
-        query: what it was asked.
-        search: its search.
-        stopped_by: what ended it.
-        seconds: time it took.
-        horizon: steps of the problem that was searched; None: no end.
+        planner: who plans; the next four as in `Planner.finish`.
+        query: see there.
+        search: see there.
+        stopped_by: see there.
+        seconds: see there.
         surely: a sentence that says on what the certainty rests.
         assumed: what it depends on.
-        rest: by how much actions can differ after the horizon, if that counts, too.
         values: estimates of the root's actions; by default the lower bounds of those that were tried.
     """
     snapshot: Snapshot = search.snapshot(seconds)
     assert snapshot.lower is not None and snapshot.upper is not None and snapshot.gap is not None
+    horizon: int | None = planner.horizon
     search.horizon = horizon or search.deepest()
     loss = max(0.0, snapshot.gap)
     problem = "over an infinite horizon" if horizon is None else f"in the {horizon}-step problem"
     quality = f"within {at_most(loss)} of optimal" if loss > 0.0 else "optimal"
     proven = f"Action {snapshot.action!r} is {quality} {problem}"
-    if rest > 0.0:
-        proven += f" and within {at_most(loss + rest)} over an infinite horizon"
     value = float(snapshot.lower.max())
     if getattr(planner, "goal", "action") == "value":
         value = 0.5 * (value + float(snapshot.upper.max()))

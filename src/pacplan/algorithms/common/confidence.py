@@ -11,8 +11,8 @@ from pacplan.engine.values import discounted_steps, step_width
 from pacplan.models.protocol import Model
 
 # What a user may declare about a model's rewards and transitions.
-Knowledge = Literal["unknown", "deterministic", "known"]
-KNOWLEDGE = ("unknown", "deterministic", "known")
+Declared = Literal["unknown", "deterministic"]
+DECLARED = ("unknown", "deterministic")
 
 # A tail of so many times epsilon says nothing of an infinite horizon.
 _DWARFS = 10.0
@@ -64,7 +64,7 @@ def check_successors(planner: Any, model: Model) -> None:
 
 
 def check_known(planner: Any, model: Model) -> None:
-    """Refuse to take from a model what it does not publish, or the opposite of what it says."""
+    """Refuse a declaration that the model contradicts."""
     if planner.rewards == "deterministic" and model.random_rewards:
         raise ValueError(
             "rewards='deterministic', but this model's rewards are random; remove rewards="
@@ -74,17 +74,20 @@ def check_known(planner: Any, model: Model) -> None:
             "transitions='deterministic', but in this model's table some state and action has more "
             "than one successor; remove transitions="
         )
-    if "known" in (planner.rewards, planner.transitions) and not model.known:
-        raise ValueError(
-            "rewards='known' and transitions='known' need a model that publishes its tables, "
-            f"such as TabularMDP; {type(model).__name__} does not"
-        )
 
 
-class DefaultHorizon:
-    """The horizon of a planner with an accuracy: its own, the default, or as without an accuracy."""
+# Part of epsilon that the tail may take, if the answer is for the infinite horizon.
+_TAIL = 0.15
+# Discount of the last step: less would underflow.
+_LEAST_DISCOUNT = 1e-150
 
+
+class Targeted:
+    """A planner with an accuracy: its horizon, for the problem of H steps or the infinite one."""
+
+    epsilon: float
     gamma: float
+    target: str = "horizon"
     _horizon: int | None
 
     @property
@@ -96,32 +99,13 @@ class DefaultHorizon:
         return self._horizon if self._horizon is not None else self._default_horizon(1.0)
 
     def horizon_for(self, model: Model, budget: int | None = None) -> int:
-        """The number of steps it will plan in `model`."""
+        """The number of steps it will plan in `model`: 1 if gamma is 0, since nothing later counts."""
+        if self.gamma == 0.0:
+            return 1
         if self._horizon is not None:
             return self._horizon
         default = self._default_horizon(step_width(model.reward_range, model.may_end))
         return horizon_for(default, self.gamma, budget)
-
-    def _default_horizon(self, width: float) -> int | None:
-        """The default for rewards of a width; None if there is none."""
-        raise NotImplementedError
-
-
-# Part of epsilon that the tail may take, if the answer is for the infinite horizon.
-_TAIL = 0.15
-# Discount of the last step: less would underflow.
-_LEAST_DISCOUNT = 1e-150
-
-
-class Targeted(DefaultHorizon):
-    """A planner with an accuracy whose `target` is the problem of H steps or the infinite one."""
-
-    epsilon: float
-    target: str
-
-    def horizon_for(self, model: Model, budget: int | None = None) -> int:
-        """The number of steps it will plan: 1 if gamma is 0, since nothing after it counts."""
-        return 1 if self.gamma == 0.0 else super().horizon_for(model, budget)
 
     def gap_for(self, model: Model, horizon: int) -> float:
         """The gap to stop at in the problem of so many steps."""
@@ -129,6 +113,7 @@ class Targeted(DefaultHorizon):
         return self.epsilon - rest
 
     def _default_horizon(self, width: float) -> int | None:
+        """The default for rewards of a width; None if there is none."""
         if self.epsilon == 0.0:
             return None
         # The paper's default leaves a tail of epsilon / 2.
@@ -210,7 +195,7 @@ def ranges_assumed(planner: Any, model: Model) -> list[str]:
     """Where the certificate assumes that rewards, values and returns lie, in words."""
     low, high = model.reward_range
     said = [f"rewards lie in [{exactly(low)}, {exactly(high)}]"]
-    if planner.value_bounds is not None:
+    if getattr(planner, "value_bounds", None) is not None:
         said.append("value_bounds bound the values")
     returns = getattr(planner, "value_range", None)
     if returns is not None:

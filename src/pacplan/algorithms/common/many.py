@@ -152,17 +152,6 @@ def count_of(states: Iterable[Any], why: str) -> int:
     return len(states)
 
 
-def shared_delta(delta: float, states: Iterable[Any], spread: str) -> float:
-    """The delta of each plan: the given one, or for "union" an equal part of it.
-
-    Raises:
-        TypeError: the number of states is not known, by which it would be divided.
-    """
-    if checks.choice("spread", spread, ("none", "union")) == "none":
-        return delta
-    return delta / max(1, count_of(states, "spread='union' divides delta among all states"))
-
-
 def _paired(states: Iterable[Any], seeds: Seeds) -> Iterator[_Task]:
     """Each state with the seed of its plan."""
     if seeds is None or isinstance(seeds, np.random.SeedSequence) or not isinstance(seeds, Iterable):

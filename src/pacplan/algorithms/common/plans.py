@@ -46,11 +46,11 @@ def estimates_plan(
     """The plan of a planner that has estimates of the root's actions and no bounds on them.
 
     Args:
-        planner: who plans.
-        query: what it was asked.
-        search: its search, with `values`, `calls` and `recommended()`.
-        stopped_by: what ended it.
-        seconds: time it took.
+        planner: who plans; the next four as in `Planner.finish`.
+        query: see there.
+        search: has `values`, `calls` and `recommended()`.
+        stopped_by: see there.
+        seconds: see there.
         guarantee: what is guaranteed; by default nothing.
         value: estimate of the state's value; by default that of the action recommended.
         sequence: actions to take one after the other.
@@ -130,9 +130,8 @@ def bounded_plan(
     values = within(values, snapshot.lower, snapshot.upper)
     low, high = float(snapshot.lower.max()), float(snapshot.upper.max())
     if value is None:
-        found = values[~np.isnan(values)]
-        best = float(found.max()) if len(found) else 0.5 * (low + high)
-        value = max(min(best, high), low)
+        best = max(values[~np.isnan(values)], default=0.5 * (low + high))
+        value = max(min(float(best), high), low)
     if stopped_by == "rule" and proven:
         stopped_by = "certified"
     search.tree.close(search.reader(), search.acting_nodes())

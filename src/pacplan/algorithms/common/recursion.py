@@ -1,22 +1,25 @@
 """Planners that recurse are Python generators; compiled code makes the calls that they ask for.
 
 A recursion yields what it needs and goes on with the answer: `Draws`, or another generator, of which it
-gets the result. So it can be as deep as it likes. It may also yield None, to let others look at the
-clock. A search can be stopped at every draw and go on from there.
+gets the result. So it can be as deep as it likes, and be stopped at every draw and go on from there.
 """
 
 import time
 from abc import abstractmethod
 from collections.abc import Generator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.common.plans import best_estimate
+from pacplan.algorithms.common.base import Planner
+from pacplan.algorithms.common.horizons import check_gamma_below_one
+from pacplan.algorithms.common.plans import best_estimate, estimates_plan
 from pacplan.compiled.jit import kernel
 from pacplan.compiled.reference import refer
+from pacplan.core import checks
+from pacplan.core.words import at_most, complement, exactly
 from pacplan.engine.calls import ABORTED, CHUNK_DONE, FULL, RULE, SPENT, count_actions, draw_counted
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.promises import TOO_MANY_SUCCESSORS
@@ -25,6 +28,7 @@ from pacplan.engine.search import KernelSearch, kernel_arrays
 from pacplan.engine.tree import LINKS
 from pacplan.engine.values import step_range
 from pacplan.models.protocol import Model, Session
+from pacplan.result import Plan
 
 Recursion = Generator[Any, Any, Any]
 
@@ -32,8 +36,6 @@ Recursion = Generator[Any, Any, Any]
 BLOCK = 1 << 14
 # The successor of a draw that ended the episode: no state has this number.
 END = np.iinfo(np.int64).min
-# Seconds of work without a call, before the driver looks at the clock. No result depends on it.
-_GLANCE_SECONDS = 0.05
 
 REQUEST = np.dtype(
     [
@@ -87,26 +89,44 @@ def make_draws(
 
 
 class Draws(NamedTuple):
-    """A request for so many draws of each of some pairs, of which the states are h steps deep.
+    """A request for so many draws of each of some pairs.
 
     The answer, which lasts until the next request, is three arrays with a row for each pair: the
     successors (or END), the rewards, and how many actions the successors have.
-
-    Attributes:
-        states: of the pairs.
-        actions: the same.
-        each: draws of every pair.
-        h: steps taken to the states.
-        first: action of the root that the calls are counted for.
-        offered: whether the last array is needed; it costs a question to the model for each draw.
     """
 
     states: Any
     actions: Any
     each: int
-    h: int
-    first: int
-    offered: bool = True
+    h: int  # steps taken to the states
+    first: int  # action of the root that the calls are counted for
+    offered: bool = True  # whether the last array is needed
+
+
+class RecursivePlanner(Planner):
+    """A planner for the infinite horizon whose search recurses."""
+
+    keeps_checkpoints = False
+    reference: ClassVar[str] = ""
+
+    def __init__(self, *, epsilon: float, delta: float, gamma: float) -> None:
+        self.epsilon = checks.positive("epsilon", epsilon)
+        self.delta = checks.probability("delta", delta)
+        self.gamma = check_gamma_below_one(gamma)
+
+    def value_plan(
+        self, query: Query, search: Any, stopped_by: str, seconds: float, value: float, what: str
+    ) -> Plan:
+        """The plan of a planner that estimates `what`, a value, and claims nothing of actions."""
+        guarantee = "The recursion was not finished, so nothing is known about its value."
+        if stopped_by == "rule":
+            guarantee = (
+                f"{what} is within {at_most(self.epsilon)} of {exactly(value)}, with probability at "
+                f"least {complement(self.delta)} ({self.reference})."
+            )
+        return estimates_plan(
+            self, query, search, stopped_by, seconds, guarantee=guarantee, value=value
+        )
 
 
 class _OutOfTimeError(Exception):
@@ -114,13 +134,7 @@ class _OutOfTimeError(Exception):
 
 
 class RecursiveSearch(KernelSearch):
-    """A search that a recursion makes.
-
-    Attributes:
-        values: estimates of the root's actions so far, NaN if there are none.
-        deepest: steps that the recursion has looked ahead.
-        shortage: what it says about memory, if that ended it.
-    """
+    """A search that a recursion makes."""
 
     def __init__(self, planner: Any, query: Query, session: Session, horizon: int = 1) -> None:
         arrays = {
@@ -143,9 +157,9 @@ class RecursiveSearch(KernelSearch):
         )
         self.order = query.ties.permutation(len(query.actions))
         self.ties = query.ties
-        self.values = np.full(len(query.actions), np.nan)
-        self.deepest = 0
-        self.shortage = ""
+        self.values = np.full(len(query.actions), np.nan)  # estimates so far
+        self.deepest = 0  # steps that it has looked ahead
+        self.shortage = ""  # what it says about memory, if that ended it
         self._under_way: list[Recursion] = [self.recurse()]
         self._asked: Draws | None = None
 
@@ -170,7 +184,7 @@ class RecursiveSearch(KernelSearch):
             except MemoryError as error:
                 self.shortage = f" It stopped because {error}."
                 return FULL
-            if status == RULE or self._asked is None:
+            if status == RULE:
                 return status
 
     def _resume(self) -> int:
@@ -181,7 +195,6 @@ class RecursiveSearch(KernelSearch):
             drawn = (self.arrays[name] for name in ("successors", "rewards", "offered"))
             answer = tuple(array[: shape[0] * shape[1]].reshape(shape) for array in drawn)
             self._asked = None
-        began = time.perf_counter()
         while self._under_way:
             try:
                 asked = self._under_way[-1].send(answer)
@@ -193,18 +206,15 @@ class RecursiveSearch(KernelSearch):
             if isinstance(asked, Draws):
                 self._ask(asked)
                 return CHUNK_DONE
-            if asked is not None:
-                self._under_way.append(asked)
-            elif time.perf_counter() - began > _GLANCE_SECONDS:
-                return CHUNK_DONE
+            self._under_way.append(asked)
         return RULE
 
     def _ask(self, asked: Draws) -> None:
         pairs, draws = len(asked.states), len(asked.states) * asked.each
-        for name in ("states", "actions"):
-            self.extend(name, pairs)
-        for name in ("successors", "rewards", "offered"):
-            self.extend(name, draws)
+        for name, array in self.arrays.items():
+            rows = pairs if name in ("states", "actions") else draws
+            if name != "request" and len(array) < rows:
+                self.extend(name, rows)
         self.arrays["states"][:pairs], self.arrays["actions"][:pairs] = asked.states, asked.actions
         self.arrays["request"][0] = (asked.each, asked.h, asked.first, asked.offered, draws, 0)
         self._asked = asked
@@ -246,13 +256,7 @@ class RecursiveSearch(KernelSearch):
 
 
 class Node:
-    """A state reached by one history. Most states are never acted in.
-
-    Attributes:
-        state: the state.
-        h: steps taken to it.
-        first: action of the root that led here; None at the root.
-    """
+    """A state reached by one history, after h steps, of which `first` was the first action."""
 
     def __init__(self, state: int, h: int, actions: int, first: int | None = None) -> None:
         self.state, self.h, self.first = state, h, first
@@ -260,26 +264,18 @@ class Node:
 
     @cached_property
     def pairs(self) -> list["Pair"]:
-        """One for each action."""
+        """One for each action. Most states are never acted in."""
         return [Pair(self, action) for action in range(self._actions)]
 
 
 class Pair:
-    """A stack of draws of one action of a node: its first draw, its second, and so on.
-
-    Attributes:
-        node: the node.
-        action: the action.
-        first: action of the root that led here.
-        children: the outcomes seen, in order of discovery; None for the end.
-        earned: sums of the first 0, 1, 2, ... rewards, and room for more.
-    """
+    """A stack of draws of one action of a node: its first draw, its second, and so on."""
 
     def __init__(self, node: Node, action: int) -> None:
         self.node, self.action = node, action
         self.first = action if node.first is None else node.first
-        self.children: list[Node | None] = []
-        self.earned = np.zeros(1)
+        self.children: list[Node | None] = []  # in order of discovery; None for the end
+        self.earned = np.zeros(1)  # sums of the first 0, 1, 2, ... rewards, and room for more
         self._numbers: dict[int, int] = {}
         self._outcomes = np.zeros(0, np.int32)
         self._count = 0
@@ -323,17 +319,11 @@ class Pair:
 
 
 class Units(NamedTuple):
-    """Values of the infinite-horizon problem, scaled so that every step pays between 0 and 1.
+    """Values of the infinite-horizon problem, scaled so that every step pays between 0 and 1."""
 
-    Attributes:
-        low: what a step pays at least: a reward, or 0 after an end.
-        width: what it can pay more than that.
-        rest: 1 / (1 - gamma), the largest scaled value.
-    """
-
-    low: float
-    width: float
-    rest: float
+    low: float  # what a step pays at least: a reward, or 0 after an end
+    width: float  # what it can pay more than that
+    rest: float  # 1 / (1 - gamma), the largest scaled value
 
     def scaled(self, reward: Any) -> Any:
         """A reward, between 0 and 1."""

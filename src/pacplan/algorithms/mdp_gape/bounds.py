@@ -1,6 +1,5 @@
 """Bounds of pairs and nodes: U_h = u_h + gamma max p.U_{h+1}, and the same for L_h (section 3)."""
 
-from math import exp
 from typing import Any
 
 import numpy as np
@@ -19,49 +18,26 @@ from pacplan.bounds.thresholds import (
 from pacplan.compiled.jit import inlined
 from pacplan.engine.graph import Graph
 from pacplan.engine.tree import NONE, TreeArrays
-from pacplan.models import handles
 
 
 @inlined
-def told(search: Any) -> bool:
-    """Whether mean rewards are revealed, by the model or by one visit, and not estimated."""
-    return bool(search.known_rewards or search.fixed_rewards)
-
-
-@inlined
-def bound_unvisited(search: Any, pair: Any, h: int) -> None:
-    """Bounds of a pair of step h that was never visited: its reward if that is known, and the rest."""
-    values, problem = search.values, search.problem[0]
-    steps = problem.horizon - h
-    pair.upper = values[steps].node_upper
-    pair.lower = values[steps].node_lower
-    if search.known_rewards:
-        reward = problem.lowest + problem.width * pair.reward
-        pair.upper = reward + problem.gamma * values[steps - 1].outcome_upper + search.slack
-        pair.lower = reward + problem.gamma * values[steps - 1].outcome_lower - search.slack
-
-
-@inlined
-def _reward_bounds(search: Any, h: int, price: float, discount: float) -> tuple[float, float]:
-    """The confidence interval of the mean reward of the pair at step h of the path, scaled to [0, 1].
-
-    `price` is what the path adds to the radius, and `discount` is e^-price.
-    """
+def _reward_bounds(search: Any, h: int) -> tuple[float, float]:
+    """The confidence interval of the mean reward of the pair at step h of the path, in [0, 1]."""
     step = search.path[h]
     pair = search.tree.pairs[step.pair]
-    if told(search):
+    if search.fixed_rewards:
         return pair.reward, pair.reward
     row = search.radii[pair.n]
     share = 1.0 / pair.n
     # Exact at both ends, where the bounds are closed.
     mean = 1.0 if pair.reward >= pair.n else pair.reward * share
-    radius = row[REWARD] + price
-    decay = row[REWARD_DECAY] * discount
+    radius = row[REWARD]
+    decay = row[REWARD_DECAY]
     if mean == 0.0:
         return 1.0 - decay, 0.0
     if mean == 1.0:
         return 1.0, decay
-    if pair.n <= MOST_VISITS and not search.per_path:
+    if pair.n <= MOST_VISITS:
         return mean_bounds(search.memo, mean, pair.n, radius)
     shrink = row[REWARD_SHRINK]
     drift = (step.reward - mean) * share
@@ -90,28 +66,6 @@ def _look_up(tree: TreeArrays, graph: Graph | None, link: int) -> None:
 
 
 @inlined
-def _known_transitions(search: Any, model: Any, h: int) -> tuple[float, float]:
-    """The expected bounds of what follows the pair at step h of the path, by the model's table."""
-    tree = search.tree
-    after = search.values[search.problem[0].horizon - h - 1]
-    pair = tree.pairs[search.path[h].pair]
-    state = tree.nodes[search.path[h].node].state
-    up = 0.0
-    down = 0.0
-    left = 1.0
-    outcome = pair.child
-    while outcome != NONE:
-        child = tree.nodes[outcome]
-        p = handles.probability(model, state, pair.action, h, child.state, child.actions == 0)
-        up += p * child.upper
-        down += p * child.lower
-        left -= p
-        outcome = child.sibling
-    left = max(left, 0.0)
-    return up + left * after.outcome_upper, down + left * after.outcome_lower
-
-
-@inlined
 def _two_outcomes(search: Any, h: int, radius: float, shrink: float) -> tuple[float, float]:
     """The KL ball of two outcomes that were both seen is an interval for the share of the first."""
     tree = search.tree
@@ -123,7 +77,7 @@ def _two_outcomes(search: Any, h: int, radius: float, shrink: float) -> tuple[fl
     fall = child.lower - other.lower
     k = child.count if rise >= 0.0 else other.count
     j = other.count if fall >= 0.0 else child.count
-    if pair.n <= MOST_VISITS and not search.per_path:
+    if pair.n <= MOST_VISITS:
         above = share_upper(search.memo, k, pair.n, radius)
         below = share_upper(search.memo, j, pair.n, radius)
     else:
@@ -169,24 +123,22 @@ def _many_outcomes(search: Any, h: int, radius: float) -> tuple[float, float]:
 
 
 @inlined
-def _next_bounds(search: Any, model: Any, h: int, price: float, discount: float) -> tuple[float, float]:
+def _next_bounds(search: Any, h: int) -> tuple[float, float]:
     """Largest and smallest expected value after the pair at step h, over the KL ball of transitions."""
     tree, problem = search.tree, search.problem[0]
     pair = tree.pairs[search.path[h].pair]
-    if search.known_transitions:
-        return _known_transitions(search, model, h)
     row = search.radii[pair.n]
     child = tree.nodes[pair.child]
     if child.sibling == NONE:
         if problem.successors == 1:
             return child.upper, child.lower
         after = search.values[problem.horizon - h - 1]
-        decay = row[TRANSITION_DECAY] * discount
+        decay = row[TRANSITION_DECAY]
         return (
             one_seen_max(child.upper, after.outcome_upper, decay),
             -one_seen_max(-child.lower, -after.outcome_lower, decay),
         )
-    radius = row[TRANSITION] + price
+    radius = row[TRANSITION]
     if problem.successors == 2:
         return _two_outcomes(search, h, radius, row[TRANSITION_SHRINK])
     return _many_outcomes(search, h, radius)
@@ -207,19 +159,17 @@ def _tightest(graph: Graph | None, pair: Any, upper: float, lower: float) -> tup
 
 
 @inlined
-def refresh_pair(search: Any, model: Any, h: int) -> None:
+def refresh_pair(search: Any, h: int) -> None:
     """Renew the bounds of the pair at step h of the path, which was visited."""
     problem, step = search.problem[0], search.path[h]
     pair = search.tree.pairs[step.pair]
     steps = problem.horizon - h
-    price = step.price * (1.0 / pair.n)
-    discount = exp(-price) if search.per_path else 1.0
-    up, down = _reward_bounds(search, h, price, discount)
+    up, down = _reward_bounds(search, h)
     upper = problem.lowest + problem.width * up + search.slack
     lower = problem.lowest + problem.width * down - search.slack
     if steps > 1:
         _look_up(search.tree, search.graph, step.pair)
-        up, down = _next_bounds(search, model, h, price, discount)
+        up, down = _next_bounds(search, h)
         upper += problem.gamma * up
         lower += problem.gamma * down
     # That no policy can earn more needs no evidence.

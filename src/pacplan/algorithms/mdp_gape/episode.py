@@ -4,15 +4,13 @@ If nodes are merged (the graph of the paper's appendix A), a visit renews only t
 path; those on other paths to the same states are still valid, and are renewed by sweeps.
 """
 
-from math import log
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.algorithms.mdp_gape.bounds import bound_unvisited, refresh_node, refresh_pair
-from pacplan.algorithms.mdp_gape.root import decide, renew_root, satisfied
-from pacplan.algorithms.mdp_gape.sweep import sweep_graph
+from pacplan.algorithms.mdp_gape.bounds import refresh_node, refresh_pair
+from pacplan.algorithms.mdp_gape.sweep import decide, satisfied, sweep_graph
 from pacplan.bounds.memo import Memo
 from pacplan.compiled.jit import inlined
 from pacplan.engine import episodes
@@ -27,7 +25,7 @@ from pacplan.models import handles
 
 @kernel_arrays
 class Search:
-    """What MDP-GapE's episodes work on. The steps of `path` are records of STEP."""
+    """What MDP-GapE's episodes work on."""
 
     points: NDArray[np.float64]  # of the curve
     graph: Graph | None  # None if nodes are not merged
@@ -36,9 +34,6 @@ class Search:
     slack: float  # covers the rounding of a sum of bounds
     value_goal: bool
     fixed_rewards: bool  # rewards are deterministic: the first reveals the mean
-    known_rewards: bool
-    known_transitions: bool
-    per_path: bool  # see Thresholds.per_path
     bounded: bool  # the user knows bounds on values
     values: Any  # records of VALUE_RANGE
     radii: NDArray[np.float64]  # rows of a ThresholdTable
@@ -63,24 +58,12 @@ def _tighten(search: Any, model: Any, at: int, h: int) -> int:
 
 
 @inlined
-def _expand_known(search: Any, model: Any, at: int, h: int, ties: Any) -> None:
-    """Give every action of a new node its pair: if rewards are known, each has its own."""
-    tree, problem = search.tree, search.problem[0]
-    node = tree.nodes[at]
-    for action in range(node.actions):
-        reward = handles.mean_reward(model, node.state, action, h)
-        pair = tree.pairs[add_pair(tree, at, action)]
-        pair.reward = (reward - problem.lowest) / problem.width
-        bound_unvisited(search, pair, h)
-    refresh_node(search, at, h, ties)
-
-
-@inlined
 def _add_unvisited(search: Any, at: int, action: int, h: int) -> int:
     """A pair for an action that is tried for the first time."""
     link = add_pair(search.tree, at, action)
-    pair = search.tree.pairs[link]
-    bound_unvisited(search, pair, h)
+    pair, values = search.tree.pairs[link], search.values[search.problem[0].horizon - h]
+    pair.upper = values.node_upper
+    pair.lower = values.node_lower
     if search.bounded:
         pair.upper = min(pair.upper, search.tree.nodes[at].upper)
     return link
@@ -97,9 +80,6 @@ def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
         arm.upper = search.tree.nodes[0].upper
         arm.lower = values.node_lower
         arm.pair = NONE
-    if search.known_rewards:
-        _expand_known(search, model, 0, 0, ties)
-        renew_root(search)
     return status
 
 
@@ -115,7 +95,7 @@ def _has_room(search: Any) -> bool:
 def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
     # Before the decision, so its draws do not depend on how episodes are divided into chunks.
     if search.report[0].calls >= min(search.decision[0].due, most_calls):
-        sweep_graph(search, model, ties)
+        sweep_graph(search, ties)
     decide(search, ties)
     return satisfied(search)
 
@@ -149,12 +129,6 @@ def _transition(
     if search.fixed_rewards and pair.n > 0 and abs(pair.reward - step.reward) > 1e-9:
         paid = problem.lowest + problem.width * step.reward
         return NONE, break_promise(search, REWARD_VARIES, node.state, pair.action, h, paid)
-    price = 0.0
-    if search.per_path:
-        price = log(node.actions * (problem.successors if h > 0 else 1))
-        if h > 0:
-            price += search.path[h - 1].price
-    step.price = price
     if h + 1 == problem.horizon:
         return NONE, CHUNK_DONE
     return _outcome(search, model, step.node, step.pair, h, successor, ended, ties)
@@ -173,9 +147,7 @@ def _outcome(
         return child, status
     if not ended:
         status = _tighten(search, model, child, h + 1)
-    first = join(search.graph, child, successor, h + 1, ended)
-    if first and not ended and search.known_rewards and h + 1 < search.problem[0].horizon:
-        _expand_known(search, model, child, h + 1, ties)
+    join(search.graph, child, successor, h + 1, ended)
     return child, status
 
 
@@ -194,11 +166,11 @@ def _update(search: Any, model: Any, length: int, ties: Any) -> None:
         pair.n += 1
         if search.fixed_rewards:
             pair.reward = step.reward if pair.n == 1 else pair.reward
-        elif not search.known_rewards:
+        else:
             pair.reward += step.reward
         if step.child != NONE:
             tree.nodes[step.child].count += 1
-        refresh_pair(search, model, h)
+        refresh_pair(search, h)
         if h > 0:
             refresh_node(search, step.node, h, ties)
         else:

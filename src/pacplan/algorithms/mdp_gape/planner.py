@@ -4,9 +4,9 @@ from typing import Any, Literal
 
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.confidence import (
-    KNOWLEDGE,
-    DefaultHorizon,
-    Knowledge,
+    DECLARED,
+    Declared,
+    Targeted,
     certificate,
     check_accuracy,
     check_known,
@@ -14,7 +14,7 @@ from pacplan.algorithms.common.confidence import (
     check_successors,
     declared,
 )
-from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_steps, default_horizon
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_steps, most_actions
 from pacplan.algorithms.common.plans import bounded_plan
 from pacplan.algorithms.mdp_gape.search import GapSearch
 from pacplan.bounds import thresholds as exploration
@@ -28,7 +28,7 @@ from pacplan.models.protocol import Model, Session
 from pacplan.result import Plan
 
 
-class MDPGapE(DefaultHorizon, Planner):
+class MDPGapE(Targeted, Planner):
     """Optimistic episodes below the root, best-arm identification at it, bounds from both sides.
 
     The planner keeps confidence bounds L <= Q <= U for every state-action pair of a search tree of
@@ -39,10 +39,8 @@ class MDPGapE(DefaultHorizon, Planner):
     bounds hold at all times (Lemma 2). So whenever the search ends, the action is `plan.gap`-optimal
     in the problem of H steps, and epsilon-optimal there if the planner stopped by its own rule. For
     the infinite-horizon discounted problem the truncation costs at most w gamma^H / (1 - gamma),
-    where w is the width of the reward range (of the range and 0, if episodes may end), since the
-    part of a return after step H lies in an interval of that length. The default horizon makes this
-    at most epsilon / 2: the action is then 1.5 epsilon-optimal in the infinite-horizon problem.
-    (The paper says 2 epsilon.) The other thresholds are heuristic and give no guarantee.
+    where w is the width of the reward range (of the range and 0, if episodes may end). The default
+    horizon makes this at most epsilon / 2. The other thresholds give no guarantee.
 
     The four settings of the paper's Table 1:
 
@@ -51,9 +49,7 @@ class MDPGapE(DefaultHorizon, Planner):
       at most 2 epsilon wide, so that its middle, `plan.value`, is within epsilon;
     * fixed budget: `epsilon=0, thresholds="sharp"` and `plan(..., budget=n)`, which splits n into tau
       episodes of H steps as the paper's section 5 does, tau the largest number with tau H <= n and
-      H = ceil( log tau / (2 log 1/gamma) ); with a time limit alone, tau is 10,000. `"budget"` is
-      what the paper's text gives, `"sharp"` a fifth of it, which on the paper's MDPs leaves less
-      regret;
+      H = ceil( log tau / (2 log 1/gamma) ); with a time limit alone, tau is 10,000;
     * anytime: `epsilon=0` with a budget, a deadline or a callback, or Ctrl-C.
 
     Args:
@@ -61,10 +57,10 @@ class MDPGapE(DefaultHorizon, Planner):
             the action is proven optimal, so it needs a budget or a deadline.
         delta: probability with which the guarantee may fail.
         gamma: discount in [0, 1]; 1 needs an explicit horizon.
-        horizon: number of steps H. By default the paper's ceil( log_gamma( epsilon (1-gamma) / 2 ) )
-            for rewards of width 1, with epsilon / w in place of epsilon for rewards of width w. With
-            thresholds for a fixed budget, or with epsilon = 0, it follows from the budget; with a
-            time limit alone, it is the smallest H with gamma^H <= 1/100.
+        horizon: number of steps H. By default the paper's ceil( log_gamma( epsilon (1-gamma) / 2 ) ),
+            with epsilon / w in place of epsilon for rewards of width w. With thresholds for a fixed
+            budget, or with epsilon = 0, it follows from the budget; with a time limit alone, it is the
+            smallest H with gamma^H <= 1/100.
         thresholds: "lemma" (proven); "paper" (the paper's experiments); for a fixed budget "budget"
             (the paper's text), "published" (its runs) or "sharp" (less regret); a pair of your own
             functions (reward, transition) of n or of (n, delta), or a `bounds.Thresholds`.
@@ -75,9 +71,8 @@ class MDPGapE(DefaultHorizon, Planner):
             `TabularMDP` of S states, Lemma 2 is then for the K sum_{h < H} min((BK)^h, S) pairs that
             exist instead of (BK)^H, if these are fewer.
         rewards: "unknown"; "deterministic": a pair always pays the same reward, so one visit reveals
-            it (checked on every visit); "known": taken from the model's table.
-        transitions: "unknown"; "deterministic": every pair has one successor (checked); "known":
-            taken from the model's table.
+            it (checked on every visit).
+        transitions: "unknown"; "deterministic": every pair has one successor (checked).
         value_bounds: (lower, upper), functions of a state and the number h of steps taken that bound
             its optimal value over the H - h remaining steps, in the model's units. The guarantee
             depends on them.
@@ -95,8 +90,8 @@ class MDPGapE(DefaultHorizon, Planner):
         thresholds: str | Thresholds | tuple[Any, Any] = "lemma",
         goal: Literal["action", "value"] = "action",
         merge: Literal["tree", "depth"] = "tree",
-        rewards: Knowledge = "unknown",
-        transitions: Knowledge = "unknown",
+        rewards: Declared = "unknown",
+        transitions: Declared = "unknown",
         value_bounds: Bounds | None = None,
     ) -> None:
         self.epsilon = check_accuracy(epsilon)
@@ -108,14 +103,13 @@ class MDPGapE(DefaultHorizon, Planner):
             _ = self.horizon  # Raises if the default would be out of reach.
         self.goal = checks.choice("goal", goal, ("action", "value"))
         self.merge = checks.choice("merge", merge, ("tree", "depth"))
-        self.rewards = checks.choice("rewards", rewards, KNOWLEDGE)
-        self.transitions = checks.choice("transitions", transitions, KNOWLEDGE)
+        self.rewards = checks.choice("rewards", rewards, DECLARED)
+        self.transitions = checks.choice("transitions", transitions, DECLARED)
         self.value_bounds = check_bounds(value_bounds)
 
     def _default_horizon(self, width: float) -> int | None:
-        if self.epsilon == 0.0 or exploration.for_a_budget(self.thresholds):
-            return None
-        return default_horizon(self.epsilon / width, self.gamma)
+        fixed_budget = exploration.for_a_budget(self.thresholds)
+        return None if fixed_budget else super()._default_horizon(width)
 
     def check_query(self, query: Query, limits: Limits) -> None:
         model = query.model
@@ -123,17 +117,8 @@ class MDPGapE(DefaultHorizon, Planner):
         if exploration.for_a_budget(self.thresholds) and not limits.any:
             raise ValueError(f"thresholds={self.thresholds!r} needs budget= or time_limit=")
         check_successors(self, model)
-        given = self.thresholds
-        if isinstance(given, Thresholds):
-            per_path = given.per_path
-        else:
-            per_path = given == "lemma" and model.max_actions is None
-        if self.merge == "depth" and per_path:
-            raise ValueError(
-                'merge="depth" needs confidence sets that do not depend on the path to a state, and '
-                "those of these thresholds do; pass max_actions= to the model if it declares none, or "
-                'merge="tree" to the planner'
-            )
+        if self.thresholds == "lemma":
+            most_actions(self, model)
         check_known(self, model)
         check_steps(model, self.horizon_for(model, limits.budget))
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from math import log, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from pacplan.bounds import thresholds as exploration
 from pacplan.bounds.intervals import mean_interval
 from pacplan.bounds.thresholds import Setting
 from pacplan.compiled.tiered import ready, run
-from pacplan.engine.calls import STEP_FIELDS
 from pacplan.engine.graph import empty_graph
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
 
 # Arrays of records instead of many arrays, since a kernel unpacks each array of its arguments on
 # every call. A field of an array of records is an array.
-
-STEP = np.dtype([*STEP_FIELDS, ("price", np.float64)])  # what confidence sets pay for the path so far
 
 # What the search knows of an action that was tried.
 PAIR = np.dtype(
@@ -120,9 +116,6 @@ class GapSearch(KernelSearch):
             "slack": 1e-14 * max(map(abs, last)),
             "value_goal": planner.goal == "value",
             "fixed_rewards": planner.rewards == "deterministic",
-            "known_rewards": planner.rewards == "known",
-            "known_transitions": planner.transitions == "known",
-            "per_path": self.thresholds.per_path,
             "bounded": planner.value_bounds is not None,
             "values": values,
             "root": np.zeros(len(query.actions), ROOT),
@@ -133,13 +126,11 @@ class GapSearch(KernelSearch):
             query,
             session,
             PAIR,
-            step=STEP,
             kind=episode.Search,
             arrays=arrays,
             gamma=planner.gamma,
             horizon=horizon,
             deterministic=deterministic,
-            pairs_a_step=model.max_actions or 1 if planner.rewards == "known" else 1,
         )
 
     def prepare(self) -> int:
@@ -151,7 +142,7 @@ class GapSearch(KernelSearch):
     def sweep_now(self) -> None:
         """Renew all bounds of a merged graph, unless they are up to date."""
         if self.arrays["graph"] is not None and len(self.tree) > 0:
-            run(sweep, len(self.tree), self.kernel_state(), self.session.handle, self._ties)
+            run(sweep, len(self.tree), self.kernel_state(), self._ties)
 
     def make_room(self, episodes: int) -> None:
         """Make room, in the table of radii, for as many more visits to a pair."""
@@ -175,34 +166,23 @@ class GapSearch(KernelSearch):
     def reader(self) -> Reader:
         """Pairs hold the sum of their rewards, or the mean if it was revealed, and bounds."""
         low, width = float(self.problem[0]["lowest"]), float(self.problem[0]["width"])
-        known, fixed = self.arrays["known_rewards"], self.arrays["fixed_rewards"]
-        # B, if the actions met on the way add to the radius.
-        successors = self.successors if self.thresholds.per_path else None
+        fixed = self.arrays["fixed_rewards"]
         most = int(self.tree.pairs["n"].max(initial=0))
         radii = self.table.rows[: most + 1, exploration.REWARD].copy()
-        return partial(_read, low, width, known, fixed, radii, successors)
+        return partial(_read, low, width, fixed, radii)
 
 
 def _read(
-    low: float,
-    width: float,
-    known: bool,
-    fixed: bool,
-    radii: NDArray[np.float64],
-    successors: int | None,
-    pair: Any,
-    offered: Sequence[int],
+    low: float, width: float, fixed: bool, radii: NDArray[np.float64], pair: Any, offered: Sequence[int]
 ) -> Evidence:
     n, total = int(pair["n"]), float(pair["reward"])
     lower, upper = float(pair["lower"]), float(pair["upper"])
-    if known or (fixed and n > 0):
+    if fixed and n > 0:
         reward = low + width * total
         return Evidence(reward, (reward, reward), lower=lower, upper=upper)
     if n == 0:
         return Evidence(lower=lower, upper=upper)
     radius = float(radii[n])
-    if successors is not None:
-        radius += (log(prod(offered)) + (len(offered) - 1) * log(successors)) / n
     mean = min(total / n, 1.0)
     down, up = mean_interval(mean, radius)
     interval = low + width * down, low + width * up

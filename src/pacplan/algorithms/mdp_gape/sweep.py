@@ -1,15 +1,15 @@
-"""All bounds at once: of a graph that is swept; and estimates at the end."""
+"""The decision at the root, all bounds of a graph at once, and estimates at the end."""
 
 from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.mdp_gape.bounds import bound_unvisited, refresh_node, refresh_pair, told
-from pacplan.algorithms.mdp_gape.root import decide, renew_root
+from pacplan.algorithms.mdp_gape.bounds import refresh_node, refresh_pair
 from pacplan.compiled.jit import inlined, kernel
 from pacplan.compiled.reference import refer
 from pacplan.engine.calls import halted
 from pacplan.engine.graph import Graph, canonical
+from pacplan.engine.root_rules import argmax_at_random, best_and_challenger, gap_of, largest, wider
 from pacplan.engine.tree import NONE
 
 # Growth of the calls between two sweeps of a graph, and calls that come on top.
@@ -17,28 +17,65 @@ _GROWTH, _MORE = 1.05, 20
 
 
 @inlined
-def _renew(search: Any, model: Any, at: int, h: int, price: float, ties: Any) -> None:
+def decide(search: Any, rng: Any) -> None:
+    """UGapE at the root: play the wider of b and its challenger c. For the value goal, argmax U."""
+    root, decision = search.root, search.decision[0]
+    if decision.stands:
+        return
+    upper, lower = root.upper, root.lower
+    best, challenger = best_and_challenger(upper, lower, search.tie, rng)
+    if search.value_goal:
+        play = argmax_at_random(upper, NONE, search.tie, rng)
+    else:
+        play = wider(upper, lower, best, challenger, search.tie, rng)
+    decision.stands = 1
+    decision.best = best
+    decision.play = play
+
+
+@inlined
+def satisfied(search: Any) -> bool:
+    """The stopping rule: max_{a != b} U(a) - L(b) <= epsilon, or max U - max L <= 2 epsilon."""
+    root = search.root
+    if search.value_goal:
+        return bool(largest(root.upper) - largest(root.lower) <= 2.0 * search.epsilon)
+    return bool(gap_of(root.upper, root.lower, search.decision[0].best) <= search.epsilon)
+
+
+@inlined
+def renew_root(search: Any) -> None:
+    """Copy the bounds of the root's pairs."""
+    tree = search.tree
+    link = tree.nodes[0].first
+    while link != NONE:
+        pair = tree.pairs[link]
+        arm = search.root[pair.action]
+        arm.pair = link
+        arm.upper = pair.upper
+        arm.lower = pair.lower
+        link = pair.sibling
+
+
+@inlined
+def _renew(search: Any, at: int, h: int, ties: Any) -> None:
     """Compute the bounds of a node at depth h and of its pairs, given those of what follows."""
     tree, path = search.tree, search.path
     link = tree.nodes[at].first
     while link != NONE:
         pair = tree.pairs[link]
-        if pair.n == 0:
-            bound_unvisited(search, pair, h)
-        else:
+        if pair.n > 0:
             # As if the last visit had changed no mean.
             path[h].node = at
             path[h].pair = link
             path[h].child = pair.child
-            path[h].reward = pair.reward if told(search) else pair.reward / pair.n
-            path[h].price = price
-            refresh_pair(search, model, h)
+            path[h].reward = pair.reward if search.fixed_rewards else pair.reward / pair.n
+            refresh_pair(search, h)
         link = pair.sibling
     refresh_node(search, at, h, ties)
 
 
 @inlined
-def _sweep_graph(graph: Graph | None, search: Any, model: Any, ties: Any) -> None:
+def _sweep_graph(graph: Graph | None, search: Any, ties: Any) -> None:
     if graph is None:
         return
     for h in range(search.problem[0].horizon - 1, -1, -1):
@@ -46,7 +83,7 @@ def _sweep_graph(graph: Graph | None, search: Any, model: Any, ties: Any) -> Non
         while at != NONE:
             if halted(search):
                 return
-            _renew(search, model, at, h, 0.0, ties)
+            _renew(search, at, h, ties)
             at = graph.peer[at]
     renew_root(search)
     search.decision[0].due = int(_GROWTH * search.report[0].calls) + _MORE
@@ -54,7 +91,7 @@ def _sweep_graph(graph: Graph | None, search: Any, model: Any, ties: Any) -> Non
 
 
 @inlined
-def sweep_graph(search: Any, model: Any, ties: Any) -> None:
+def sweep_graph(search: Any, ties: Any) -> None:
     """Renew all bounds of a merged graph, from the last step to the first, unless nothing was learnt.
 
     Every pair then benefits from what was seen on any path to the states that follow it.
@@ -62,14 +99,14 @@ def sweep_graph(search: Any, model: Any, ties: Any) -> None:
     decision, report = search.decision[0], search.report[0]
     if decision.swept < report.episodes:
         decision.swept = report.episodes
-        _sweep_graph(search.graph, search, model, ties)
+        _sweep_graph(search.graph, search, ties)
 
 
 @kernel
-def sweep(search: Any, model: Any, ties: Any) -> None:
+def sweep(search: Any, ties: Any) -> None:
     """The last sweep of a search, and the decision that follows from it."""
-    search, model = refer(search), refer(model)
-    sweep_graph(search, model, ties)
+    search = refer(search)
+    sweep_graph(search, ties)
     decide(search, ties)
 
 
@@ -83,7 +120,7 @@ def _estimate(search: Any, at: int, merged: bool, estimates: Any) -> None:
     while link != NONE:
         pair = tree.pairs[link]
         if pair.n > 0:
-            mean = pair.reward if told(search) else pair.reward / pair.n
+            mean = pair.reward if search.fixed_rewards else pair.reward / pair.n
             value = problem.lowest + problem.width * mean
             outcome = pair.child
             while outcome != NONE:

@@ -243,7 +243,8 @@ def _surest_leaf(search: Any) -> int:
     """The end of the sequence that is surely worth most; NONE if it is known well enough."""
     nodes, pairs = search.tree.nodes, search.tree.pairs
     weight = search.problem[0].gamma
-    link = pair_of(nodes[0], _surest_action(search))
+    surest = search.lower.argmax() if search.value_goal else least_gap(search.upper, search.lower)[0]
+    link = pair_of(nodes[0], surest)
     while pairs[link].child != NONE:
         at = next_node(search, link)
         node = nodes[at]
@@ -257,18 +258,6 @@ def _surest_leaf(search: Any) -> int:
                 link = other
         weight *= search.problem[0].gamma
     return NONE
-
-
-@inlined
-def _surest_action(search: Any) -> int:
-    """The root's action to prove something of from below."""
-    if not search.value_goal:
-        return int(least_gap(search.upper, search.lower)[0])
-    surest = 0
-    for action in range(1, search.lower.size):
-        if search.lower[action] > search.lower[surest]:
-            surest = action
-    return surest
 
 
 @inlined
@@ -300,11 +289,9 @@ def _call(search: Any, model: Any, most: int, rng: Any) -> int:
     if left == 0:
         # All is known below bounds that are apart.
         return int(break_promise(search, FALSE_BOUND, node.state, 0, depth, node.upper))
-    if tree.used[0] + left > tree.nodes.size or tree.used[1] + left > tree.pairs.size:
-        return NO_ROOM
-    if depth + 1 >= search.dues.size or not has_room(search.known, 1):
-        return NO_ROOM
-    if search.merges and not has_room(search.merged, left):
+    full = tree.used[0] + left > tree.nodes.size or tree.used[1] + left > tree.pairs.size
+    full = full or depth + 1 >= search.dues.size or not has_room(search.known, 1)
+    if full or (search.merges and not has_room(search.merged, left)):
         return NO_ROOM
     before = merge(search.known, node.state, depth if search.per_step else 0, at)
     first = _first_action(search, at)

@@ -1,21 +1,45 @@
 """OPD (Hren, Munos 2008): optimistic planning of deterministic systems."""
 
-from typing import Literal
+import math
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner, check_stationary
-from pacplan.algorithms.common.certainty import certain_plan, check_limits, left_to_chance
-from pacplan.algorithms.common.confidence import check_accuracy, check_known
+from pacplan.algorithms.common.certainty import (
+    certain_plan,
+    check_limits,
+    left_to_chance,
+    read_certain,
+    tails_of,
+)
+from pacplan.algorithms.common.confidence import (
+    DECLARED,
+    Declared,
+    check_accuracy,
+    check_known,
+    ranges_assumed,
+)
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
-from pacplan.algorithms.opd.search import SequenceSearch
+from pacplan.algorithms.common.plans import best_estimate
+from pacplan.algorithms.opd import expansion
 from pacplan.core import checks
-from pacplan.core.words import exactly
-from pacplan.engine.driver import Limits
+from pacplan.engine import steps
+from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.graph import empty_table, grown
 from pacplan.engine.query import Query
-from pacplan.models.knowledge import Bounds, check_bounds
+from pacplan.engine.search import KernelSearch, losses
+from pacplan.engine.search_tree import Reader
+from pacplan.engine.tree import NONE
+from pacplan.models.knowledge import Bounds, attach, check_bounds
 from pacplan.models.protocol import Session
 from pacplan.result import Plan
 
-_DECLARED = ("unknown", "deterministic")
+# Rounding, as a part of the largest value; and what rounding may explain, if bounds that the user gave
+# contradict what was found.
+_ROUNDING = 1e-13
+_SLACK = 1e-9
 
 
 class OPD(Planner):
@@ -34,11 +58,10 @@ class OPD(Planner):
 
     The accuracy also changes what is extended, since bounds are needed only where they decide: of b
     and its strongest rival the action with the larger U - L, by its most promising sequence; and every
-    other time the sequence of b that is surely worth most. If the value is asked for, it is the most
-    promising sequence of all, and the one that is surely worth most.
+    other time the sequence of b that is surely worth most.
 
     That nothing is random is what a `TabularMDP` shows by itself. Of any other model you declare it: of
-    transitions by successors=1 of the model or by `transitions` below, of rewards by `rewards`. It is
+    transitions by successors=1 of the model or by `transitions`, of rewards by `rewards`. It is
     checked where it can be: a state and action that is called again must do what it did before.
 
     Args:
@@ -52,16 +75,14 @@ class OPD(Planner):
             state after as many steps; "stationary": the same, and what is known of a state is known at
             all depths, so the model is not called for it again (but for one call in ten, to see whether
             it keeps its promise).
-        rewards: "deterministic" declares that a state and action always pay the same; "unknown" leaves
-            it to the model to show that, as tables do.
+        rewards: "deterministic" declares that a state and action always pay the same.
         transitions: "deterministic" declares that a state and action always lead to the same state, or
-            always to an end; "unknown" leaves it to the model to promise that, by successors=1.
-        value_bounds: what you know: (lower, upper), functions of a state and the number h of steps
-            taken, or numbers, that bound its optimal value over the steps left, in the model's units:
-            what an end of a sequence is worth. The answer depends on it; bounds that what is found
-            contradicts end the plan with an error.
-        value_range: (low, high), bounds on every discounted return from any state on, if you
-            know them. The answer depends on them, too.
+            always to an end.
+        value_bounds: (lower, upper), functions of a state and the number h of steps taken, or numbers,
+            that bound its optimal value over the steps left, in the model's units. The answer depends
+            on it; bounds that what is found contradicts end the plan with an error.
+        value_range: (low, high), bounds on every discounted return from any state on. The answer
+            depends on them, too.
     """
 
     name = "opd"
@@ -74,8 +95,8 @@ class OPD(Planner):
         horizon: int | None = None,
         goal: Literal["action", "value"] = "action",
         merge: Literal["tree", "depth", "stationary"] = "tree",
-        rewards: Literal["unknown", "deterministic"] = "unknown",
-        transitions: Literal["unknown", "deterministic"] = "unknown",
+        rewards: Declared = "unknown",
+        transitions: Declared = "unknown",
         value_bounds: Bounds | None = None,
         value_range: tuple[float, float] | None = None,
     ) -> None:
@@ -85,8 +106,8 @@ class OPD(Planner):
         if self.goal == "value" and self.epsilon is None:
             raise ValueError('goal="value" needs epsilon, the accuracy of the value')
         self.merge = checks.choice("merge", merge, ("tree", "depth", "stationary"))
-        self.rewards = checks.choice("rewards", rewards, _DECLARED)
-        self.transitions = checks.choice("transitions", transitions, _DECLARED)
+        self.rewards = checks.choice("rewards", rewards, DECLARED)
+        self.transitions = checks.choice("transitions", transitions, DECLARED)
         self.value_bounds = check_bounds(value_bounds)
         self.value_range = (
             None if value_range is None else checks.interval("value_range", value_range, "return")
@@ -102,21 +123,12 @@ class OPD(Planner):
             check_stationary(model, "what follows a state depends on the step; use merge='depth'")
         check_limits(self, limits, model, ends=bool(self.epsilon))
 
-    def start(self, query: Query, session: Session) -> SequenceSearch:
+    def start(self, query: Query, session: Session) -> "SequenceSearch":
         return SequenceSearch(self, query, session)
 
-    def finish(self, query: Query, search: SequenceSearch, stopped_by: str, seconds: float) -> Plan:
-        low, high = query.model.reward_range
-        assumed = [
-            "every state and action has one successor",
-            "rewards are deterministic",
-            f"rewards lie in [{exactly(low)}, {exactly(high)}]",
-        ]
-        if self.value_bounds is not None:
-            assumed.append("value_bounds bound the values")
-        if self.value_range is not None:
-            least, most = self.value_range
-            assumed.append(f"returns lie in [{exactly(least)}, {exactly(most)}]")
+    def finish(self, query: Query, search: "SequenceSearch", stopped_by: str, seconds: float) -> Plan:
+        assumed = ["every state and action has one successor", "rewards are deterministic"]
+        assumed += ranges_assumed(self, query.model)
         if self.merge != "tree":
             assumed.append("equal states have equal futures")
         if self.merge == "stationary":
@@ -127,7 +139,95 @@ class OPD(Planner):
             search,
             stopped_by,
             seconds,
-            horizon=self.horizon,
             surely="That is certain, given that nothing is random.",
             assumed=tuple(assumed),
         )
+
+
+class SequenceSearch(KernelSearch):
+    """The tree of what can be done; an episode is an expansion."""
+
+    derived = frozenset({"tails"})
+
+    def __init__(self, planner: OPD, query: Query, session: Session) -> None:
+        model = query.model
+        self._accurate = planner.epsilon is not None
+        self.target = planner.epsilon if planner.goal == "action" else None
+        self.order = query.ties.permutation(len(query.actions))
+        attach(session, planner.value_bounds)
+        known = planner.value_range or (-math.inf, math.inf)
+        tails = tails_of(planner.gamma, planner.horizon, model, known)
+        start = tails[0]
+        largest = max(abs(start["upper"]), abs(start["lower"]))
+        self._most_actions = max(model.max_actions or 0, len(query.actions))
+        arrays: dict[str, Any] = {
+            "merged": empty_table(16),
+            "known": empty_table(16),
+            "dues": np.full(64, NONE, np.int32),
+            "tails": tails,
+            "epsilon": -1.0 if planner.epsilon is None else planner.epsilon,
+            "tie": float(_ROUNDING * largest),
+            "slack": float(_SLACK * largest),
+            "floor": float(known[0]),
+            "last": planner.horizon or 0,
+            "value_goal": planner.goal == "value",
+            "merges": planner.merge != "tree",
+            "remembers": planner.merge == "stationary",
+            "per_step": not model.stationary,
+            "counts": np.zeros(1, expansion.COUNTS),
+            "lower": np.full(len(query.actions), start["lower"]),
+            "upper": np.full(len(query.actions), start["upper"]),
+        }
+        super().__init__(
+            query,
+            session,
+            expansion.PAIR,
+            expansion.NODE,
+            kind=expansion.Search,
+            arrays=arrays,
+            gamma=planner.gamma,
+            horizon=1,
+            deterministic=True,
+            run=steps.work,
+        )
+
+    def reserve(self) -> int:
+        """Make room for some expansions, and for a longer sequence."""
+        widest = max(self._most_actions, int(self.tree.nodes["actions"].max(initial=0)))
+        expansions = max(1, 4096 // widest, len(self.tree) // (4 * widest))
+        more = expansions * widest
+        self.tree.reserve(more, more, self.memory)
+        arrays = self.arrays
+        arrays["known"] = grown(arrays["known"], expansions, self.memory)
+        if arrays["merges"]:
+            arrays["merged"] = grown(arrays["merged"], more + 1, self.memory)
+        old, used = len(arrays["dues"]), self.deepest() + 2
+        if used >= old:
+            self.extend("dues", used + 1)
+            arrays["dues"][old:] = NONE
+        return expansions
+
+    def deepest(self) -> int:
+        """Length of the longest sequence played."""
+        return int(self.arrays["counts"][0]["deepest"])
+
+    def recommended(self) -> int:
+        """Index of the action that is surely worth most; given an accuracy, of the least gap."""
+        lower, upper = self.arrays["lower"], self.arrays["upper"]
+        if not self._accurate:
+            return best_estimate(lower, self.order)
+        return best_estimate(-losses(lower, upper), self.order)
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        """How the search stands."""
+        return self.standing(
+            self.recommended(), seconds, self.arrays["lower"].copy(), self.arrays["upper"].copy()
+        )
+
+    def acting_nodes(self) -> NDArray[np.int32]:
+        """By node, the one that holds its state's actions."""
+        return self.tree.nodes["same"]
+
+    def reader(self) -> Reader:
+        """Pairs hold their reward, and bounds."""
+        return read_certain

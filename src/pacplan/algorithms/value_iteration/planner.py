@@ -8,13 +8,13 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from pacplan.algorithms.common.base import Planner
-from pacplan.algorithms.common.certainty import certain_plan, tails_of
-from pacplan.algorithms.common.horizons import check_gamma_and_horizon, check_steps
+from pacplan.algorithms.common.certainty import certain_plan, check_limits, tails_of
+from pacplan.algorithms.common.confidence import check_accuracy, ranges_assumed
+from pacplan.algorithms.common.horizons import check_gamma_and_horizon
 from pacplan.algorithms.common.plans import best_estimate, estimates_plan
 from pacplan.algorithms.value_iteration import solving
 from pacplan.algorithms.value_iteration.chart import Numbers, OutcomesChart, TableChart, Values
 from pacplan.core import checks
-from pacplan.core.words import exactly
 from pacplan.engine.calls import ABORTED, CHUNK_DONE, RULE, SPENT
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
@@ -66,9 +66,7 @@ class ValueIteration(Planner):
         value_range: tuple[float, float] | None = None,
     ) -> None:
         self.gamma, self.horizon = check_gamma_and_horizon(gamma, horizon)
-        self.epsilon = checks.real("epsilon", epsilon)
-        if self.epsilon < 0.0:
-            raise ValueError(f"epsilon must be at least 0, got {epsilon}")
+        self.epsilon = check_accuracy(epsilon)
         self.goal = checks.choice("goal", goal, ("action", "value"))
         self.value_range = (
             None if value_range is None else checks.interval("value_range", value_range, "return")
@@ -81,10 +79,7 @@ class ValueIteration(Planner):
                 "ValueIteration reads probabilities: the model must be a TabularMDP, an environment "
                 f"that publishes its table, or Outcomes; got {type(model).__name__}"
             )
-        if self.horizon is not None:
-            check_steps(model, self.horizon)
-        elif model.steps is not None:
-            raise ValueError(f"the model is defined for {model.steps} steps: pass a horizon")
+        check_limits(self, limits, model, ends=True)
 
     def start(self, query: Query, session: Session) -> "_Search":
         return _Search(self, query, session)
@@ -93,24 +88,19 @@ class ValueIteration(Planner):
         if math.isinf(float(search.upper.max())):
             nothing = "It has no bounds before all states are explored, unless you pass reward_range=."
             return estimates_plan(self, query, search, stopped_by, seconds, guarantee=nothing)
-        low, high = query.model.reward_range
         assumed = [
             "the table's probabilities and rewards are right"
             if query.model.known
             else "the probabilities and rewards of the listed outcomes are right"
         ]
-        if search.chart.leaves(self.horizon).size:
-            assumed.append(f"rewards lie in [{exactly(low)}, {exactly(high)}]")
-        if self.value_range is not None:
-            least, most = self.value_range
-            assumed.append(f"returns lie in [{exactly(least)}, {exactly(most)}]")
+        ranges = ranges_assumed(self, query.model)
+        assumed += ranges if search.chart.leaves(self.horizon).size else ranges[1:]
         return certain_plan(
             self,
             query,
             search,
             stopped_by,
             seconds,
-            horizon=self.horizon,
             values=search.values,
             surely="That is certain: every probability is known, and nothing was sampled.",
             assumed=tuple(assumed),
@@ -191,12 +181,11 @@ class _Search(KernelSearch):
         """The algorithm. It pauses between its steps, and says how the search stands."""
         planner, chart = self._planner, self.chart
         solve = self._iterate if planner.horizon is None else self._go_back
-        leaves = np.array([0])
+        leaves = chart.leaves(planner.horizon)
         while True:
             status = CHUNK_DONE
             for leaf in leaves.tolist():
-                if isinstance(chart, TableChart):
-                    break
+                assert isinstance(chart, OutcomesChart)
                 if chart.read + len(chart.actions(leaf)) > self._most_calls:
                     status = SPENT
                     break

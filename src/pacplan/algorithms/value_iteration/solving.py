@@ -13,6 +13,7 @@ closer it is to the solution, the closer they are. It is found by policy iterati
 from collections.abc import Iterable, Iterator
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, bicgstab
 
 from pacplan.algorithms.value_iteration.chart import Numbers, Rows, Values
 
@@ -71,36 +72,21 @@ def evaluate(policy: Rows, values: Values, gamma: float, goal: float) -> None:
     It stops when no equation is off by more than the goal, or rounding. Its answer need not be exact,
     since bounds follow from any.
     """
-    step = np.zeros_like(values)
+    step, size = np.zeros_like(values), len(policy.node)
 
     def apply(x: Values) -> Values:
         step[policy.node] = x
-        return np.asarray(x - gamma * (policy.transitions @ step))
+        return np.asarray(x - gamma * (policy.transitions @ step)[: len(x)])
 
     x = values[policy.node].copy()
     rest = policy.worth(values, gamma) - x
     goal = max(goal, rounding(policy, values))
-    shadow, direction, rho = rest.copy(), rest.copy(), float(rest @ rest)
-    for _ in range(_MOST_STEPS):
-        if float(np.abs(rest).max()) <= goal:
-            break
-        moved = apply(direction)
-        along = float(shadow @ moved)
-        if along == 0.0:
-            break
-        alpha = rho / along
-        half = rest - alpha * moved
-        turned = apply(half)
-        square = float(turned @ turned)
-        omega = float(turned @ half) / square if square > 0.0 else 0.0
-        x += alpha * direction + omega * half
-        rest = half - omega * turned
-        before, rho = rho, float(shadow @ rest)
-        if omega == 0.0 or before == 0.0:
-            break
-        direction = rest + (rho / before) * (alpha / omega) * (direction - omega * moved)
-    if np.isfinite(x).all():
-        values[policy.node] = x
+    if float(np.abs(rest).max()) <= goal:
+        return
+    equations = LinearOperator((size, size), matvec=apply, dtype=np.float64)
+    change, _ = bicgstab(equations, rest, rtol=0.0, atol=goal, maxiter=_MOST_STEPS)
+    if np.isfinite(change).all():
+        values[policy.node] = x + change
 
 
 def stakes(
