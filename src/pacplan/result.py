@@ -241,7 +241,7 @@ class Plan:
 
     def _repr_html_(self) -> str:
         """The plan in a notebook."""
-        from pacplan.views.html import plan_html
+        from pacplan.views.page import plan_html
 
         return plan_html(self)
 

@@ -65,46 +65,38 @@ class _Writer:
             return f"<{len(self._open) - self._open[at]} above>"
         self._open[at] = len(self._open)
         parts = self._parts(value) if len(self._open) < _DEEPEST else []
+        text = ", ".join(map(self.described, parts))
         del self._open[at]
         kind = _name(value if isinstance(value, type | FunctionType | ModuleType) else type(value))
-        text = f"{kind}({', '.join(parts)})" if parts else kind
-        if type(value) in (tuple, list):
-            text = f"({', '.join(parts)})"
+        text = f"({text})" if type(value) in (tuple, list) else f"{kind}({text})" if parts else kind
         if len(text) > _LONG:
             text = f"{kind} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
         self._known[at] = value, text
         return text
 
-    def _all(self, values: Any) -> list[str]:
-        return [self.described(value) for value in values]
-
-    def _parts(self, value: Any) -> list[str]:
+    def _parts(self, value: Any) -> list[Any]:
         """What a value consists of."""
         if isinstance(value, (type, ModuleType, *_GENERATORS)):
             return []
         if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-            content = hashlib.sha256(value.tobytes()).hexdigest()
-            return [str(value.dtype), str(value.shape), content]
+            return [str(value.dtype), value.shape, hashlib.sha256(value.tobytes()).hexdigest()]
         if isinstance(value, FunctionType):
-            return self._function(value)
+            return self._of_function(value)
         if isinstance(value, MethodType):
-            return self._all((value.__func__, value.__self__))
+            return [value.__func__, value.__self__]
         if isinstance(value, partial):
-            return self._all((value.func, value.args, value.keywords))
+            return [value.func, value.args, value.keywords]
         if hasattr(value, "py_func"):  # A jitted function keeps the Python one it was made of.
-            return self._all([value.py_func])
+            return [value.py_func]
         if type(value) in (tuple, list):
-            return self._all(value)
+            return list(value)
         if type(value) is dict:
-            return [f"{self.described(key)}: {self.described(held)}" for key, held in value.items()]
+            return list(value.items())
         if type(value) in (set, frozenset):
-            return sorted(self._all(value))
-        return self._object(value)
-
-    def _object(self, value: Any) -> list[str]:
-        """An object by what would be pickled, which has no addresses; a callable one by its code."""
+            return sorted(map(self.described, value))
+        # Others by what would be pickled, which has no addresses; callable ones by their code, too.
         called = type(value).__call__
-        parts = self._all([called]) if isinstance(called, FunctionType) else []
+        parts: list[Any] = [called] if isinstance(called, FunctionType) else []
         try:
             saved = value.__reduce_ex__(4)
         except Exception as error:  # It cannot be pickled.
@@ -112,44 +104,36 @@ class _Writer:
             return parts
         if isinstance(saved, str):
             return [*parts, saved]
-        make, arguments, *rest = saved
+        make, *rest = saved
         held = (list(part) if isinstance(part, Iterator) else part for part in rest)
-        return [*parts, _name(make), *self._all(arguments), *self._all(held)]
+        return [*parts, _name(make), *held]
 
-    def _function(self, function: FunctionType) -> list[str]:
-        """A function by its code, and by what it refers to."""
+    def _of_function(self, function: FunctionType) -> list[Any]:
+        """The code of a function, and what it refers to."""
         if self.home is None and not function.__module__.startswith("pacplan."):
             self.home = function.__module__
-        digest = hashlib.sha256()
+        parts: list[Any] = [function.__defaults__, function.__kwdefaults__]
         read: list[str] = []
         assigned: set[str] = set()
         for code in _codes(function.__code__):
-            digest.update(code.co_code)
-            digest.update(repr((code.co_names, code.co_varnames)).encode())
             constants = [held for held in code.co_consts if not isinstance(held, CodeType)]
-            digest.update(self.described(constants).encode())
+            parts += [code.co_code, code.co_names, code.co_varnames, constants]
             for step in dis.get_instructions(code):
                 if step.opname in ("STORE_GLOBAL", "STORE_DEREF"):
                     assigned.add(step.argval)
                 elif step.opname == "LOAD_GLOBAL":
                     read.append(step.argval)
-        parts = [digest.hexdigest()[:16]]
-        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        for name, cell in cells:
+        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             if name not in assigned and cell != CellType():
-                parts.append(f"{name}={self.described(cell.cell_contents)}")
+                parts.append((name, cell.cell_contents))
         if function.__module__ == self.home:
-            known = function.__globals__
-            names = (name for name in dict.fromkeys(read) if name in known and name not in assigned)
-            parts += [f"{name}={self._global(known[name])}" for name in names]
-        defaults = function.__defaults__, function.__kwdefaults__
-        return parts + self._all(held for held in defaults if held is not None)
-
-    def _global(self, value: Any) -> str:
-        """What a global name stands for; a function of another module by its name."""
-        if isinstance(value, FunctionType) and value.__module__ != self.home:
-            return _name(value)
-        return self.described(value)
+            for name in dict.fromkeys(read):
+                if name in function.__globals__ and name not in assigned:
+                    held = function.__globals__[name]
+                    # A function of another module goes by its name.
+                    foreign = isinstance(held, FunctionType) and held.__module__ != self.home
+                    parts.append((name, _name(held) if foreign else held))
+        return parts
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:

@@ -3,11 +3,10 @@
 import json
 import math
 from base64 import b64encode
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +29,7 @@ _MOST_SUCCESSORS, _MOST_DRAWN = 12, 600_000
 Counts = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Box:
+class Box(NamedTuple):
     """A state reached, or an action tried.
 
     Attributes:
@@ -56,25 +54,19 @@ def outline(tree: SearchTree, most: int) -> tuple[list[Box], int]:
     while waiting and len(boxes) < most:
         box = heappop(waiting)[2]
         boxes.append(box)
-        for child in _below(tree, box, reached, tried):
-            heappush(waiting, (-child.visits, next(order), child))
+        paths = [box.path]
+        if box.pair is not None:
+            paths = [(*box.path, outcome.node) for outcome in tree.outcomes(box.pair)]
+        if box.pair is None or tree.open_loop:
+            below = [Box(p, pair, int(tried[pair])) for p in paths for pair in tree.tried(p[-1])]
+        else:
+            below = [Box(path, None, int(reached[path[-1]])) for path in paths]
+        for child in below:
+            if child.visits > 0:
+                heappush(waiting, (-child.visits, next(order), child))
     # The states of an open-loop tree, except the root, are not boxes.
     states = reached[:1] if tree.open_loop else reached
     return boxes, int((states[1:] > 0).sum() + (tried > 0).sum()) + 1
-
-
-def _below(tree: SearchTree, box: Box, reached: Counts, tried: Counts) -> Iterator[Box]:
-    """The visited boxes right below a box."""
-    paths = [box.path]
-    if box.pair is not None:
-        paths = [(*box.path, outcome.node) for outcome in tree.outcomes(box.pair)]
-    if box.pair is not None and not tree.open_loop:
-        yield from (Box(path, None, int(reached[path[-1]])) for path in paths if reached[path[-1]] > 0)
-        return
-    for path in paths:
-        yield from (
-            Box(path, pair, int(tried[pair])) for pair in tree.tried(path[-1]) if tried[pair] > 0
-        )
 
 
 def _visits(tree: SearchTree) -> tuple[Counts, Counts]:
@@ -165,32 +157,32 @@ class _Records:
         assert plan.tree is not None
         self._tree = tree = plan.tree
         self._places: list[list[Any]] = []
-        self._actions: list[list[Any]] = []
         self._names: dict[object, int] = {}
         self._texts: list[str] = []
         self._place_of: dict[int, int] = {}  # by node
         self.states: dict[int, Any] = {}
-        pairs = [box for box in boxes if box.pair is not None]
+        actions: list[list[Any]] = []
+        pairs = [(box, box.pair) for box in boxes if box.pair is not None]
         for box in boxes:
             # In a tree of sequences the places are not boxes.
             place = self._place(box.path[-1])
             if box.pair is not None:
-                self._places[place][-1].append(len(self._actions))
-                self._actions.append(self._action(box, box.pair))
-        for action, box in zip(self._actions, pairs, strict=True):
-            found = sorted(tree.outcomes(box.pair or 0), key=lambda outcome: -outcome.count)
-            action[-2:] = list(map(self._successor, found[:_MOST_SUCCESSORS])), len(found)
+                self._places[place][-1].append(len(actions))
+                actions.append(self._action(box, box.pair))
+        for action, (_, pair) in zip(actions, pairs, strict=True):
+            found = sorted(tree.outcomes(pair), key=lambda outcome: -outcome.count)
+            action += [list(map(self._successor, found[:_MOST_SUCCESSORS])), len(found)]
         for node, number in self._place_of.items():
             self._places[number][3] = int(tree.nodes[node]["tried"]) - len(self._places[number][-1])
         known = Intervals(plan)
         roots = {
-            int(tree.pairs[box.pair]["action"]): number
-            for number, box in enumerate(pairs)
+            int(tree.pairs[pair]["action"]): number
+            for number, (box, pair) in enumerate(pairs)
             if len(box.path) == 1
         }
         self.data: dict[str, Any] = {
             "places": self._places,
-            "actions": self._actions,
+            "actions": actions,
             "names": self._texts,
             "openLoop": tree.open_loop,
             "taken": roots.get(known.best),
@@ -203,10 +195,10 @@ class _Records:
             record = self._tree.nodes[node]
             named = record["actions"] > 0 and (node == 0 or not self._tree.open_loop)
             name = self._state(node) if named else None
-            self._place_of[node] = len(self._places)
             # Of merged states, all visits count, whatever way they came.
             visits = sum(int(self._tree.pairs[pair]["n"]) for pair in self._tree.tried(node))
             visits = max(visits, int(record["count"]))
+            self._place_of[node] = len(self._places)
             self._places.append([name, visits, int(record["actions"]), 0, []])
         return self._place_of[node]
 
@@ -215,18 +207,16 @@ class _Records:
         low, high = known.reward_interval or (None, None)
         down, up = (estimated, estimated) if low == high else (at_least, at_most)
         text = short(self._tree.action(box.path[-1], pair), 60)
-        bounds = _number(low, down), _number(high, up)
-        values = _number(known.value, estimated), _number(known.lower, at_least)
-        return [
-            self._name(("action", text), text),
-            int(self._tree.pairs[pair]["n"]) or box.visits,
-            _number(known.reward, estimated),
-            *bounds,
-            *values,
-            _number(known.upper, at_most),
-            [],
-            0,
-        ]
+        numbers = (
+            (known.reward, estimated),
+            (low, down),
+            (high, up),
+            (known.value, estimated),
+            (known.lower, at_least),
+            (known.upper, at_most),
+        )
+        visits = int(self._tree.pairs[pair]["n"]) or box.visits
+        return [self._name(("action", text), text), visits, *(_number(*each) for each in numbers)]
 
     def _successor(self, outcome: Any) -> list[Any]:
         name = None if outcome.ended or self._tree.open_loop else self._state(outcome.node)

@@ -1,8 +1,12 @@
-"""The page of a plan: the decision and its evidence in one file that loads nothing."""
+"""A plan in HTML: a page that loads nothing, and a fragment for notebooks.
+
+The templates in `assets` escape what users have named.
+"""
 
 import os
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +14,6 @@ from pacplan.core.words import at_least, at_most, estimated, short
 from pacplan.views.chart import chart
 from pacplan.views.evidence import Intervals
 from pacplan.views.explorer import explorer
-from pacplan.views.html import asset, rendered
 from pacplan.views.pictures import check_target, convergence_svg
 from pacplan.views.reasons import reasons
 
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from pacplan.origin import Origin
     from pacplan.result import Plan
 
+_ASSETS = Path(__file__).with_name("assets")
 _ENDED_BY = {
     "budget": "The budget",
     "deadline": "The deadline",
@@ -25,6 +29,37 @@ _ENDED_BY = {
     "callback": "The callback",
     "interrupt": "Ctrl-C",
 }
+
+
+@cache
+def _templates() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    made = Environment(
+        loader=FileSystemLoader(_ASSETS),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    made.filters |= {"at_least": at_least, "at_most": at_most, "estimated": estimated, "short": short}
+    return made
+
+
+def rendered(name: str, **given: Any) -> str:
+    """A template filled in."""
+    text: str = _templates().get_template(name).render(given)
+    return text
+
+
+def asset(name: str) -> str:
+    """A script or style sheet."""
+    return (_ASSETS / name).read_text("utf-8")
+
+
+def plan_html(plan: "Plan") -> str:
+    """The decision, whether it is certified, the intervals, and what it rests on."""
+    return rendered("notebook_plan.html", plan=plan, known=Intervals(plan))
 
 
 def check_page(path: str | os.PathLike[str]) -> Path:

@@ -43,19 +43,12 @@ def bar(total: int, done: int, what: str, *, show: bool) -> Iterator[Callable[[i
     if not show:
         yield lambda more: None
         return
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress as rich
 
-    words = map(TextColumn, (what, "{task.fields[rate]}", "gone,", "left"))
+    words = (rich.TextColumn(text) for text in (what, "{task.fields[rate]}", "gone,", "left"))
     count, rate, gone, left = words
-    columns = [MofNCompleteColumn(), count, BarColumn(), rate, TimeElapsedColumn(), gone]
-    progress = Progress(*columns, TimeRemainingColumn(), left)
+    columns = [rich.MofNCompleteColumn(), count, rich.BarColumn(), rate, rich.TimeElapsedColumn(), gone]
+    progress = rich.Progress(*columns, rich.TimeRemainingColumn(), left)
     task = progress.add_task("", total=total, completed=done, rate="")
     with _live(transient=False) as draw:
 
@@ -77,8 +70,7 @@ def _live(*, transient: bool) -> "Iterator[Callable[[Callable[[Console], Any]], 
     """
     # A notebook has imported IPython already, which is all that this needs of it.
     ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    if shell is None or not hasattr(shell, "kernel"):
+    if ipython is None or not hasattr(ipython.get_ipython(), "kernel"):
         from rich.live import Live
 
         out = console(sys.stderr)
@@ -118,5 +110,4 @@ def progress_table(
     spent = f"{snapshot.samples:,}" + ("" if budget is None else f" of {budget:,}")
     played = "" if snapshot.episodes == snapshot.samples else f", {snapshot.episodes:,} episodes"
     head = f"{spent} calls{played}, {snapshot.seconds:.1f} s{gap}{goal}"
-    bounds = [] if snapshot.lower is None else [intervals(snapshot, out)]
-    return Group(head, *bounds)
+    return Group(head, *([] if snapshot.lower is None else [intervals(snapshot, out)]))
