@@ -212,8 +212,8 @@ def test_wrong_usage_with_own_models(folder, name, arguments, words):
     [
         (["plan"], ["PROBLEM"]),
         (["plan", "garnet", "--delta", "x"], ["--delta", "'x'"]),
-        (["plan", "garnet", "--nope"], ["unknown arguments: --nope"]),
-        (["plna"], ["pacplan: there is no command 'plna' (choose from", "plan", "warm"]),
+        (["plan", "garnet", "--nope"], ["unrecognized arguments: --nope"]),
+        (["plna"], ["COMMAND: invalid choice: 'plna'", "plan", "warm"]),
     ],
 )
 def test_wrong_usage_that_the_parser_sees(arguments, words):

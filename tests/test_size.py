@@ -26,9 +26,9 @@ ROOMS = {
     "algorithms/opd": 770,
     "algorithms/value_iteration": 600,
     "bounds": 870,
-    "cli": 780,
+    "cli": 770,
     "compiled": 1440,
-    "core": 490,
+    "core": 480,
     "engine": 2580,
     "envs": 570,
     "experiments": 1460,
@@ -36,7 +36,7 @@ ROOMS = {
     "parallel": 1180,
     "testing": 2220,
     "theory": 1240,
-    "views": 1140,
+    "views": 1110,
 }
 TESTS_OF = {
     ".": 4030,

@@ -70,8 +70,8 @@ def _parser() -> Parser:
         title="commands",
         dest="command",
         prog="pacplan",
-        metavar="COMMAND --help",
-        help="what a command does and takes",
+        metavar="COMMAND",
+        help="pacplan COMMAND --help says what it does and takes",
     )
     for module in (plan, compare, sweeps, verify, warm):
         module.add_to(commands)

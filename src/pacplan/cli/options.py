@@ -5,7 +5,7 @@ import ast
 import re
 from collections.abc import Callable
 from pathlib import Path
-from textwrap import fill, wrap
+from textwrap import wrap
 from typing import Any, NoReturn
 
 _SETTINGS = "epsilon|delta|gamma|horizon|thresholds|goal|merge|rewards|transitions|value_range"
@@ -24,24 +24,18 @@ WORKERS = "--workers N  processes; by default one per core. 1 starts none"
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose help has paragraphs, and whose errors are one line."""
+    """A parser whose help keeps its lines, and whose errors are one line."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(formatter_class=_Formatter, allow_abbrev=False, **settings)
 
     def error(self, message: str) -> NoReturn:
         """Say what is wrong, and where to look."""
-        words = message.removeprefix("argument ").replace("unrecognized", "unknown")
-        words = words.replace("COMMAND --help: invalid choice:", "there is no command")
-        self.exit(2, f"pacplan: {words}; see {self.prog} --help\n")
+        self.exit(2, f"pacplan: {message}; see {self.prog} --help\n")
 
 
-class _Formatter(argparse.HelpFormatter):
-    """Paragraphs are filled, lists stay, and names such as op-mdp are not broken."""
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        parts = text.split("\n\n")
-        return "\n\n".join(part if "\n  " in part else fill(part, width) for part in parts)
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Names such as op-mdp are not broken."""
 
     def _split_lines(self, text: str, width: int) -> list[str]:
         return wrap(text, width, break_on_hyphens=False)
