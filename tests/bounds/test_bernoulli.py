@@ -60,16 +60,6 @@ def test_upper_end_does_not_depend_on_the_guess(p, c, guess):
     assert_outer_and_tight(p, c, upper)
 
 
-def test_upper_end_from_guesses_close_to_the_mean_the_root_and_one():
-    rng = np.random.default_rng(4)
-    for _ in range(4000):
-        p, c = random_mean(rng), random_radius(rng, 1e-18)
-        root = kl_upper(p, c)
-        near = 10 ** -rng.uniform(0, 17)
-        guesses = (p + (1 - p) * near, root * (1 + near), root * (1 - near), 1 - (1 - p) * near, root)
-        assert_outer_and_tight(p, c, kl_upper_from(p, c, float(rng.choice(guesses))))
-
-
 def test_upper_end_from_the_guesses_of_a_run():
     # Each solution is the guess of the next one, as in a search.
     rng = np.random.default_rng(5)

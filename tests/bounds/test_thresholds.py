@@ -96,12 +96,6 @@ def test_own_functions_of_n_or_of_n_and_delta(function, level):
     assert rows[50, [REWARD, TRANSITION]] == pytest.approx([level / 50, 1 / 50])
 
 
-def test_ready_made_thresholds_are_used_as_they_are():
-    mine = Thresholds(lambda n: 0 * n + 1, lambda n: 0 * n, proven=True, name="mine")
-    check(mine)
-    assert resolve(mine, setting()) is mine
-
-
 def test_unknown_names_raise_and_name_the_known_ones():
     with pytest.raises(ValueError, match=r"'lemma'.*'paper'.*'budget'"):
         check("hoeffding")
