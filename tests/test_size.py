@@ -20,7 +20,7 @@ ROOMS = {
     "algorithms/atlas": 2070,
     "algorithms/betting": 620,
     "algorithms/bracket": 1720,
-    "algorithms/canopy": 1730,
+    "algorithms/canopy": 1710,
     "algorithms/common": 1850,
     "algorithms/mdp_gape": 1030,
     "algorithms/opd": 770,
@@ -41,7 +41,7 @@ ROOMS = {
 TESTS_OF = {
     ".": 4030,
     "algorithms": 5270,
-    "bounds": 830,
+    "bounds": 780,
     "compiled": 1020,
     "core": 360,
     "engine": 1420,

@@ -39,13 +39,10 @@ class Canopy(BettingPlanner):
     The best policy of a *sampled* tree does too well on average, since it knows the draws. So with C
     successors drawn for every pair, the value of such a tree has a mean of at least Q, and bets on the
     values of many trees prove upper bounds. That needs neither the number of successors nor states that
-    recur; noise may be continuous. Learnt values of states take most of the noise out of the trees and
-    keep them small, and no bound depends on them. Below, L(a) comes from bets on returns of episodes
-    declared beforehand to do what seems best, as in `Bracket`. The search stops when
-    max_{a != b} U(a) - L(b) <= epsilon for some b, which it returns. The documentation has the proof.
-
-    Where successors recur, `Bracket` mostly needs fewer calls; and where states never do, the number of
-    calls grows by a factor with every step of the horizon.
+    recur; noise may be continuous. Learnt values of states keep the trees small, and no bound depends
+    on them. L(a) comes from bets on returns of episodes declared beforehand to do what seems best, as
+    in `Bracket`. The search stops when max_{a != b} U(a) - L(b) <= epsilon for some b, its answer.
+    docs/canopy.md has the proof. Where successors recur, `Bracket` mostly needs fewer calls.
 
     **What is guaranteed.** With probability at least 1 - delta, at all times, L(a) <= Q(a) for every
     action of the state, and Q(a*) <= U(a*) for an optimal one (the upper bound of another action may
@@ -61,15 +58,10 @@ class Canopy(BettingPlanner):
         horizon: number of steps H; by default as for `Bracket`.
         target: "horizon": epsilon-optimal in the problem of H steps; "infinite": in the
             infinite-horizon discounted problem.
-        value_bounds: (lower, upper), functions of a state and the number h of steps taken that bound
-            its optimal value over the H - h remaining steps, in the model's units. (Only the upper one
-            helps Canopy: it is the value of a leaf.) The guarantee depends on them.
-        value_range: (low, high), bounds on every discounted return from any state on, if you
-            know them, as for `Bracket`.
-        policy: a policy that may be good, a function of a state, or of a state and the number h of
-            steps taken, as for `Bracket`. It only steers.
-        value: guesses of optimal values over the H - h remaining steps, a function like `policy`. The
-            better they are, the smaller the trees. They only steer.
+        value_bounds: as for `Bracket`; only the upper one helps, as the value of a leaf.
+        value_range: as for `Bracket`.
+        policy: as for `Bracket`. It only steers.
+        value: as for `Bracket`. The better it is, the smaller the trees. It only steers.
     """
 
     name = "canopy"
@@ -97,11 +89,6 @@ class Canopy(BettingPlanner):
 
     def assumptions(self, model: Model) -> tuple[str, ...]:
         return (*ranges_assumed(self, model), "equal states have equal futures")
-
-
-@steps.make_root.register(Search)
-def _make_root(search: Any, model: Any, state: int) -> int:
-    return CHUNK_DONE if search.tree.used[0] > 0 else _plant(search, model, state)
 
 
 @steps.compute.register(Search)
@@ -133,9 +120,11 @@ def _call(search: Any, model: Any, most: int, rng: Any) -> int:
     return take_step(search, model, rng)
 
 
-@inlined
+@steps.make_root.register(Search)
 def _plant(search: Any, model: Any, state: int) -> int:
     """Set up the root, its actions and the shapes of their first trees; returns a status."""
+    if search.tree.used[0] > 0:
+        return CHUNK_DONE
     task, settings, root = search.task[0], search.settings[0], search.root
     task.root = state
     span = leaf_value(search, model, 0, state)

@@ -15,7 +15,6 @@ PILOTS = 3  # trees of every action at first, which are only watched
 PILOT_WIDTH = 2  # C of these, with D = 1 ...
 PILOT_CALLS = 64.0  # ... and about this many calls each at most
 FORCED_PART = 0.01  # of all calls, for forced trees and episodes (ends)
-EXPLOIT_COST = 1.0  # of an exploit episode, relative to the calls of those before
 TIED = 0.1  # part of epsilon within which upper bounds are tied
 LEAST_WIDTH = 1e-3  # part of epsilon that stands for widths below it
 TIE = 1e-12  # bounds and estimates that differ by less are tied

@@ -232,16 +232,23 @@ def _expand(search: Any, model: Any, ties: Any) -> int:
 
 @inlined
 def _next_action(search: Any, ties: Any) -> None:
-    """Play roulette for one action after the other until one is to be continued, or all are done."""
+    """Play roulette for one action after the other until one is to be continued, or all are done.
+
+    q, the probability of being continued, is small for an action that is far behind; it depends on this
+    node, and otherwise only on what was fixed before the tree.
+    """
     task, h = search.task[0], search.task[0].at
-    frame, level = search.frames[h], search.levels[h]
-    gamma, most = search.settings[0].gamma, search.levels[h + 1].most
+    frame, level, after = search.frames[h], search.levels[h], search.levels[h + 1]
+    gamma = search.settings[0].gamma
+    spread = ROULETTE * (gamma * after.spread)
     turn = 0 if frame.turn == frame.top else frame.turn + 1
     while turn < frame.actions:
         stats = search.action_stats[frame.stats + turn]
-        above = gamma * (most - stats.kept / level.kept)
+        above = gamma * (after.most - stats.kept / level.kept)
         if turn != frame.top and stats.m + above > frame.best:
-            q = _chance(search, h, stats.m, above)
+            q, behind = 1.0, frame.best - stats.m
+            if not task.forces and behind > spread and above > 0.0:
+                q = min(1.0, max(spread / behind, above / (level.most - stats.m)))
             if task.forces or ties.random() < q:
                 _start(search, h, turn, q)
                 return
@@ -249,20 +256,6 @@ def _next_action(search: Any, ties: Any) -> None:
             frame.chosen = turn if frame.best == stats.m else frame.chosen
         turn += 1
     frame.turn = frame.actions
-
-
-@inlined
-def _chance(search: Any, h: int, m: float, above: float) -> float:
-    """The probability q with which an action is expanded: small for one that is far behind."""
-    if search.task[0].forces:
-        return 1.0
-    level, after = search.levels[h], search.levels[h + 1]
-    # Fixed before the tree, so that q depends on this node alone.
-    spread = search.settings[0].gamma * after.spread
-    behind = search.frames[h].best - m
-    wanted = 1.0 if behind <= ROULETTE * spread else ROULETTE * spread / behind
-    least = above / (level.most - m) if above > 0.0 else 1.0
-    return float(min(1.0, max(wanted, least)))
 
 
 @inlined

@@ -8,14 +8,7 @@ import numpy as np
 from pacplan.algorithms.betting.allocation import allocate
 from pacplan.algorithms.betting.bets import NEWEST
 from pacplan.algorithms.betting.returns import bet_exploit, bet_forced, follows, note_return
-from pacplan.algorithms.canopy.constants import (
-    EXPLOIT_COST,
-    FORCED_PART,
-    LEAST_WIDTH,
-    PILOTS,
-    TIE,
-    TIED,
-)
+from pacplan.algorithms.canopy.constants import FORCED_PART, LEAST_WIDTH, PILOTS, TIE, TIED
 from pacplan.algorithms.canopy.growth import draw_seeded, state_guess
 from pacplan.algorithms.canopy.learning import hint, learn_notes, locate, note, recall
 from pacplan.algorithms.canopy.records import (
@@ -131,7 +124,7 @@ def _cost_below(search: Any, best: int) -> float:
         hope = arm.returns / arm.exploits
     least = LEAST_WIDTH * min(1.0, settings.resolution)
     calls = arm.episode_calls + settings.horizon
-    return float(EXPLOIT_COST * calls / max(hope - arm.lower, least))
+    return float(calls / max(hope - arm.lower, least))
 
 
 @inlined
