@@ -1,3 +1,4 @@
+import contextlib
 import gc
 import math
 import os
@@ -5,8 +6,10 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 
 import numpy as np
+import psutil
 import pytest
 
 import pacplan
@@ -87,6 +90,28 @@ def lasting():
     if len(compilations) > before:
         gc.collect()
         gc.freeze()
+
+
+def children():
+    """Processes that were started from here, without Python's own tracker of resources."""
+    found = []
+    for process in psutil.Process().children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if "resource_tracker" not in " ".join(process.cmdline()):
+                found.append(process)
+    return found
+
+
+@pytest.fixture
+def nothing_left():
+    """No thread and no process outlives a test."""
+    threads, processes = set(threading.enumerate()), children()
+    yield
+    for thread in threading.enumerate():
+        if thread not in threads and thread.name.startswith("pacplan"):
+            thread.join(timeout=60)  # It was told to end.
+            assert not thread.is_alive()
+    assert not psutil.wait_procs([c for c in children() if c not in processes], timeout=60)[1]
 
 
 class Clock:

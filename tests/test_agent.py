@@ -1,7 +1,5 @@
 """Agents: trees that are kept, what they cost in delta, whole episodes, Gymnasium's loop."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -104,19 +102,6 @@ def test_without_reuse_each_decision_is_the_planners_own():
         assert (decision.plan.lower == plan.lower).all()
         assert (decision.delta, decision.reused_samples) == (0.1, 0)
         assert decision.plan.tree is None
-
-
-def test_history_tells_what_was_reused():
-    agent = pacplan.Agent(UCT, GARNET, 2000, reuse=True, seed=0)
-    history = episode(agent, GARNET, 6)
-    assert history[0].reused_samples == 0
-    for before, decision in pairwise(history):
-        assert 1 < decision.reused_samples < before.reused_samples + before.plan.samples
-    agent.reset()
-    assert agent.history == []
-    again = episode(agent, GARNET, 1)
-    assert again[0].reused_samples == 0
-    assert (again[0].plan.values != history[0].plan.values).any()  # The seeds went on.
 
 
 # Gymnasium.

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from dataclasses import fields
 from inspect import signature
 
@@ -240,24 +239,6 @@ def test_what_the_users_own_code_raises_passes(folder):
 def test_what_is_no_model_is_said_with_what_makes_one_of_it(folder, name, words):
     outcome = run("plan", f"{folder}:{name}", *FAST)
     assert_refused(outcome, outcome.code, words)
-
-
-@pytest.mark.parametrize(
-    ("source", "words"),
-    [
-        ("x = (", ["SyntaxError"]),
-        ("raise RuntimeError('at import')", ["RuntimeError", "at import"]),
-        ("import a_module_that_is_missing", ["a_module_that_is_missing"]),
-    ],
-)
-def test_module_that_cannot_be_imported(tmp_path, monkeypatch, source, words):
-    name = "user_" + re.sub(r"\W", "_", tmp_path.name)
-    (tmp_path / f"{name}.py").write_text(source)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    outcome = run("plan", f"{name}:x")
-    assert outcome.code in (1, 2)
-    assert_refused(outcome, outcome.code, name, *words)
 
 
 # Words ------------------------------------------------------------------------------------------------

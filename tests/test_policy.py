@@ -140,13 +140,6 @@ def test_states_that_the_proof_leaves_out_are_not_known(monkeypatch):
             less[state]
 
 
-def test_before_anything_is_proven_there_is_none():
-    plan = planned(budget=100)
-    assert plan.policy is None and not plan.certified
-    assert plan.to_dict()["policy"] is None and "policy" not in plan.guarantee
-    assert pacplan.UCT(gamma=0.8, horizon=3).plan(clinic(), (1, 1), seed=0, budget=50).policy is None
-
-
 @pytest.mark.usefixtures("reference")
 def test_what_bounds_on_optimal_values_leave_open_is_said():
     bounds = (lambda state, h: -15.0), (lambda state, h: 0.0)

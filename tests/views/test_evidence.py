@@ -2,7 +2,6 @@
 
 import math
 import pickle
-from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -53,39 +52,6 @@ def test_the_evidence_of_mdp_gape_is_what_the_model_did():
     roots = {plan.tree.action(0, pair): plan.tree.evidence(pair, (0,)) for pair in plan.tree.tried(0)}
     assert [roots[a].lower for a in plan.actions] == plan.lower.tolist()
     assert [roots[a].upper for a in plan.actions] == plan.upper.tolist()
-
-
-@pytest.mark.parametrize("name", ["bracket", "olop", "kl-olop"])
-def test_mean_rewards_of_other_planners(name):
-    seen = Recorder()
-    model = pacplan.Simulator(
-        seen.step, actions=["left", "right"], successors=2, reward_range=(LOW, HIGH)
-    )
-    plan = make(name, gamma=0.7, horizon=3).plan(model, (), seed=0, budget=600)
-    # A sequence of actions earned what all states that it led to paid.
-    by_sequence = defaultdict(list)
-    for (state, action), rewards in seen.rewards.items():
-        by_sequence[(*state[::2], action)] += rewards
-    checked = 0
-    for path, pair in pairs_of(plan.tree):
-        if not plan.tree.open_loop:
-            action = plan.tree.action(path[-1], pair)
-            rewards = seen.rewards.get((plan.tree.state(path[-1]), action), [])
-            known = plan.tree.evidence(pair, path)
-            assert known.reward == (pytest.approx(np.mean(rewards)) if rewards else None)
-            checked += len(rewards)
-    if plan.tree.open_loop:
-        waiting = [((0,), ())]
-        while waiting:
-            path, before = waiting.pop()
-            for pair in plan.tree.tried(path[-1]):
-                sequence = (*before, plan.tree.action(path[-1], pair))
-                known = plan.tree.evidence(pair, path)
-                assert known.reward == pytest.approx(np.mean(by_sequence[sequence]))
-                assert known.upper >= known.reward + 0.7 * LOW / 0.3
-                checked += len(by_sequence[sequence])
-                waiting += [((*path, below.node), sequence) for below in plan.tree.outcomes(pair)]
-    assert checked == plan.samples > 400
 
 
 @pytest.mark.parametrize("name", WITH_TREE)
