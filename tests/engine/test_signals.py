@@ -11,7 +11,7 @@ import pytest
 import pacplan
 from pacplan.core.identity import described
 from pacplan.core.notes import shown
-from pacplan.models.layers import another
+from pacplan.models.layers import twin_of
 from pacplan.models.pickles import Pickles, content
 from pacplan.models.sessions import _broken_step
 
@@ -118,7 +118,7 @@ class Rings:
         content,
         lambda thing: Pickles().dumps({"a": thing}),
         lambda thing: _broken_step(0, 0, (thing, 0.0, False)),
-        lambda thing: another(thing, copied=True),
+        lambda thing: twin_of(thing, copied=True, time_limit=False),
     ],
 )
 def test_what_a_handler_raises_is_nobody_elses(ringing, survivor):

@@ -10,7 +10,7 @@ P = np.full((2, 3, 2), 0.5)
 R = np.full((2, 3), 0.5)
 # Rewards at the very ends of their range are good, whichever way the width of the range rounds, and
 # beyond them there is room for rounding only.
-EDGES = [(0.0, 1.0), (-0.9, 0.5), (-2.0, -0.6), (-0.4, 1.8), (0.1, 0.7), (-1e9, 1e-3), (1.0, 3.0)]
+EDGES = [(0.0, 1.0), (-0.9, 0.5), (-2.0, -0.6), (-1e9, 1e-3)]
 
 
 def two_ways(state):

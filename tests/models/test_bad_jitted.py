@@ -6,11 +6,8 @@ import pytest
 
 from conftest import short
 from faulty import (
-    BITS,
     CROWDED,
     DIVIDES,
-    EDGES,
-    ENDS,
     FAITHFUL,
     NO_ACTIONS,
     NO_COUNT,
@@ -21,15 +18,13 @@ from faulty import (
     THREE_ACTIONS,
     THREE_WAYS,
     TOO_HIGH,
-    TWO_WAYS,
-    VARIES,
     jitted,
     jitted_actions,
     jitted_step,
     plan_jitted,
 )
 from pacplan import MDPGapE, Simulator
-from refusals import NAN, PLANNER, SHARP, broken, refused
+from refusals import NAN, PLANNER, broken, refused
 
 
 @pytest.mark.parametrize(
@@ -54,40 +49,9 @@ def test_jitted_state_with_too_many_actions():
     broken(lambda: plan_jitted(THREE_ACTIONS), str(THREE_ACTIONS), "3", "max_actions=2")
 
 
-@pytest.mark.parametrize(("state", "declared"), [(VARIES, "rewards"), (TWO_WAYS, "transitions")])
-def test_jitted_chance_though_there_is_said_to_be_none(state, declared):
-    planner = MDPGapE(**SHARP, **{declared: "deterministic"})
-    broken(lambda: plan_jitted(state, planner), f"state {state}", "action", "deterministic")
-
-
-def test_jitted_end_though_it_was_ruled_out():
-    broken(lambda: plan_jitted(ENDS, may_end=False), f"state {ENDS}", "may_end")
-
-
-@pytest.mark.parametrize("ends", EDGES, ids=str)
-def test_jitted_ends_of_the_reward_range(ends):
-    def bits(reward):
-        return int(np.float64(reward).view(np.int64))
-
-    for reward in ends:
-        if abs(bits(reward)) > BITS:
-            assert plan_jitted(bits(reward), reward_range=ends).samples > 0
-    beyond = 1e-8 * (ends[1] - ends[0])
-    for reward in (ends[0] - beyond, ends[1] + beyond):
-        if abs(bits(reward)) > BITS:
-            broken(lambda r=reward: plan_jitted(bits(r), reward_range=ends), "reward_range")
-
-
-@pytest.mark.parametrize(
-    "state", [True, 1.0, "0", (0,), [0], NAN, 2**63, -(2**63) - 1, 10**30], ids=short
-)
+@pytest.mark.parametrize("state", [True, 1.0, "0", NAN, 2**63, -(2**63) - 1], ids=short)
 def test_jitted_states_are_64_bit_integers(state):
     refused(lambda: plan_jitted(state), "state", repr(state))
-
-
-@pytest.mark.parametrize("state", [1.0, "0", (0,), 2**63], ids=short)
-def test_jitted_initial_state(state):
-    refused(lambda: jitted(initial=state), repr(state))
 
 
 @numba.njit

@@ -77,7 +77,6 @@ def test_reward_outside_its_range(reward):
     broken_at_start(
         lambda: plan_drawn(("start", reward, False)), str(float(reward)), "reward_range=(0.0, 1.0)"
     )
-    broken_at_start(lambda: plan_drawn(("start", reward, True)), "reward_range=(0.0, 1.0)")
 
 
 @pytest.mark.parametrize("reward", ["0.5", None, 0.5j, np.array([0.5, 0.5]), HUGE], ids=short)
@@ -104,13 +103,6 @@ def test_unhashable_successor(state):
     broken_at_start(lambda: plan_drawn((state, 0.5, False)), "hashable", repr(state))
 
 
-class NoRepr:
-    __hash__ = None
-
-    def __repr__(self):
-        raise RuntimeError("no repr today")
-
-
 class NeverEqual:
     def __hash__(self):
         return 1
@@ -121,13 +113,8 @@ class NeverEqual:
 
 @pytest.mark.parametrize(
     "step",
-    [
-        lambda s, a, rng: (NoHash(), 0.5, False),
-        lambda s, a, rng: (NoRepr(), 0.5, False),
-        lambda s, a, rng: ("start", NoRepr(), False),
-        lambda s, a, rng: (NeverEqual(), 0.5, False),
-    ],
-    ids=["hash", "repr", "repr of a reward", "eq"],
+    [lambda s, a, rng: (NoHash(), 0.5, False), lambda s, a, rng: (NeverEqual(), 0.5, False)],
+    ids=["hash", "eq"],
 )
 def test_states_whose_own_methods_raise(step):
     # What they raise may come through or be wrapped; the model must be usable afterwards.
@@ -142,18 +129,6 @@ def test_more_successors_than_promised():
 
     broken_at_start(lambda: plan_drawn(step), "2", "successors")
     assert plan_drawn(step, successors=3).samples > 0
-
-
-def test_the_end_of_an_episode_counts_as_a_successor():
-    def step(state, action, rng):
-        return "start", 0.5, rng.random() < 0.5
-
-    broken_at_start(lambda: plan_drawn(step, successors=1), "1", "successors")
-    assert plan_drawn(step, successors=2).samples > 0
-
-
-def test_states_that_are_never_equal():
-    broken_at_start(lambda: plan_drawn(lambda s, a, rng: (float("nan"), 0.5, False)), "successors")
 
 
 def test_an_end_though_it_was_ruled_out():
@@ -220,14 +195,7 @@ def test_ends_of_the_reward_range(ends):
         refused(lambda r=reward: TabularMDP(P, np.full((2, 3), r), reward_range=ends), "reward_range")
 
 
-RAISED = [
-    OwnError("what", 7),
-    TypeError("type"),
-    BrokenPromiseError("of its own"),
-    StopIteration(3),
-    MemoryError("memory"),
-    SystemExit(4),
-]
+RAISED = [OwnError("what", 7), BrokenPromiseError("of its own"), StopIteration(3), SystemExit(4)]
 
 
 @pytest.mark.parametrize("error", RAISED, ids=repr)

@@ -14,7 +14,7 @@ import pacplan
 from command_line import run
 from pacplan.exact import finite_horizon
 from pacplan.models.environments import observation_key
-from worlds import CLIFF, TAXI, Walk, made, recent_taxi, sampled, steps_of
+from worlds import CLIFF, TAXI, Walk, made, sampled, steps_of
 
 # --------------------------------------------------------------------------------------- Tables
 
@@ -35,13 +35,7 @@ def values_of_table(table, gamma, horizon):
 
 
 @pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("FrozenLake-v1", {}),
-        (CLIFF, {"is_slippery": True}),
-        (TAXI, {}),
-        pytest.param(TAXI, {"is_rainy": True}, marks=recent_taxi),
-    ],
+    ("name", "settings"), [("FrozenLake-v1", {}), (CLIFF, {"is_slippery": True}), (TAXI, {})]
 )
 def test_tables_are_exact(name, settings):
     env = made(name, **settings)
@@ -94,13 +88,6 @@ def test_certified_plans_are_within_epsilon_of_dynamic_programming(name, states,
         assert plan.certified
         assert q[state].max() - q[state, plan.action] <= epsilon
         assert (plan.lower <= q[state] + 1e-9).all() and (q[state] <= plan.upper + 1e-9).all()
-
-
-@recent_taxi
-def test_the_table_of_a_fickle_taxi_is_not_used():
-    fickle = made(TAXI, fickle_passenger=True)
-    model = pacplan.from_gymnasium(fickle, successors=5, reward_range=(-10, 20))
-    assert isinstance(model, pacplan.Simulator)
 
 
 def test_a_table_that_does_not_hold_is_not_used():
@@ -224,7 +211,6 @@ CART = ["gym:CartPole-v1", "--set", "reward_range=(0,1)"]
         (["gym:FrozenLake-v1", "--set", "is_slippery=False", "--horizon", "6"], 0, "Action"),
         ([*CART, "--set", "successors=1", "--rewards", "deterministic"], 0, "by OPD"),
         ([*CART, "--set", "successors=1"], 3, "by Bracket"),
-        (CART, 3, "by Bracket"),
         (["gym:Nowhere-v1"], 2, "cannot make 'Nowhere-v1'"),
         (["gym:CartPole-v1"], 2, "pass reward_range"),
     ],

@@ -1,6 +1,7 @@
 """What a simulator must leave alone: its states, and its answers about their actions."""
 
 import collections
+import copy
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 
@@ -35,12 +36,10 @@ def turning(every):
     return lambda state: ["L", "R"] if next(counter) // every % 2 == 0 else ["R", "L"]
 
 
-@pytest.mark.parametrize("every", [1, 3, 40])
-@pytest.mark.parametrize("planner", [PLANNER, GUESSER], ids=["Bracket", "UCT"])
-def test_actions_that_turn_about_are_found_out(every, planner):
-    for _ in range(18):
-        message = r"actions\(\d\) returned \['., '.'\] and then \['., '.'\]".replace("., '.", ".', '.")
-        with pytest.raises(BrokenPromiseError, match=message):
+@pytest.mark.parametrize("every", [1, 40])
+def test_actions_that_turn_about_are_found_out(every):
+    for planner in (PLANNER, GUESSER):
+        with pytest.raises(BrokenPromiseError, match=r"actions\(\d\) returned \['.', '.'\] and then"):
             plans(turning(every), planner, seeds=1)
 
 
@@ -58,21 +57,6 @@ def test_the_root_offers_what_the_plan_says():
         except BrokenPromiseError:
             continue
         assert plan.action == "R"
-
-
-class Move:
-    """An action that is equal to itself only."""
-
-    def __init__(self, name):
-        self.name = name
-
-
-def test_actions_may_be_made_anew():
-    def step(state, action, rng):
-        return walk(state, action.name, rng)
-
-    for plan in plans(lambda state: [Move("L"), Move("R")], step=step, seeds=3):
-        assert plan.certified and plan.action.name == "R"
 
 
 def test_agents_are_told_as_well():
@@ -94,13 +78,10 @@ def jitted_walk(state, action, rng):
 @pytest.mark.parametrize(
     ("actions", "labels"),
     [
-        (range(2), (0, 1)),
-        (np.arange(2), (0, 1)),
-        (np.array([0.5, 1.5]), (0.5, 1.5)),
+        (range(3, 5), (3, 4)),
         (np.array(["L", "R"]), ("L", "R")),
         (np.array(2), (0, 1)),
         (collections.deque(["L", "R"]), ("L", "R")),
-        (range(3, 5), (3, 4)),
         ([False, True], (False, True)),
     ],
 )
@@ -150,30 +131,21 @@ def in_place(state, action, rng):
     return state, float(action), state.place >= 50
 
 
-def changes_what_it_got(state, action, rng):
-    moved = type(state)(state.place + 1)
-    state.place = -1
-    return moved, float(action), moved.place >= 50
-
-
 def in_a_tuple(state, action, rng):
     return (in_place(state[0], action, rng)[0],), float(action), False
 
 
-@pytest.mark.parametrize("step", [in_place, changes_what_it_got])
-@pytest.mark.parametrize("kind", [Box, Valued])
+@pytest.mark.parametrize(
+    ("step", "state"), [(in_place, Box(0)), (in_place, Valued(0)), (in_a_tuple, (Box(0),))]
+)
 @pytest.mark.parametrize("planner", [PLANNER, GUESSER], ids=["Bracket", "UCT"])
-def test_states_changed_in_place_are_found_out(step, kind, planner):
+def test_states_changed_in_place_are_found_out(step, state, planner):
     model = pacplan.Simulator(step, actions=2, successors=1)
     with pytest.raises(BrokenPromiseError, match="a state has changed and is now"):
-        planner.plan(model, kind(0), seed=0, budget=1000)
+        planner.plan(model, copy.deepcopy(state), seed=0, budget=1000)
 
 
 def test_other_ways_to_change_a_state():
-    model = pacplan.Simulator(in_a_tuple, actions=2, successors=1)
-    with pytest.raises(BrokenPromiseError, match="a state has changed"):
-        GUESSER.plan(model, (Box(0),), seed=0, budget=1000)
-
     def moved(state, action, rng):
         return Valued(state.place + 1), float(action), state.place >= 20
 
@@ -181,19 +153,12 @@ def test_other_ways_to_change_a_state():
         state.place = 7
         return 0.0
 
-    def offered(state):
-        state.place = 7
-        return 2
-
     model = pacplan.Simulator(moved, actions=2, successors=1)
     bounded = pacplan.Bracket(
         epsilon=0.3, delta=0.1, gamma=0.9, horizon=3, value_bounds=(bound, lambda state, h: 10.0)
     )
     with pytest.raises(BrokenPromiseError, match="a state has changed"):
         bounded.plan(model, Valued(0), seed=0, budget=1000)
-    model = pacplan.Simulator(moved, actions=offered, successors=1)
-    with pytest.raises(BrokenPromiseError, match="a state has changed"):
-        GUESSER.plan(model, Valued(0), seed=0, budget=1000)
 
 
 def test_a_state_changed_after_its_last_call_is_found_out():
@@ -210,17 +175,6 @@ def test_a_state_changed_after_its_last_call_is_found_out():
         pacplan.UCT(gamma=0.9, horizon=50).plan(model, Valued(0), seed=0, budget=200)
 
 
-def test_objects_that_stay_the_same_may_be_equal_to_themselves_only():
-    places = [Box(i) for i in range(5)]
-
-    def step(state, action, rng):
-        return places[(state.place + 1) % 5], float(rng.random() < 0.2 + 0.6 * action), False
-
-    model = pacplan.Simulator(step, actions=2, successors=1)
-    plan = PLANNER.plan(model, places[0], seed=0, budget=50_000)
-    assert plan.certified and plan.action == 1
-
-
 def test_states_that_are_always_new_are_explained():
     def step(state, action, rng):
         return Box(state.place + 1), float(action), False
@@ -231,25 +185,6 @@ def test_states_that_are_always_new_are_explained():
 
 
 # ---------------------------------------------------------------------------------- Exceptions
-
-
-class Nameless:
-    """A state that cannot be shown."""
-
-    def __repr__(self):
-        raise RuntimeError("no repr")
-
-    def __eq__(self, other):
-        return isinstance(other, Nameless)
-
-    def __hash__(self):
-        return 1
-
-
-def test_no_broken_promise_is_lost_for_want_of_a_repr():
-    model = pacplan.Simulator(lambda state, action, rng: (state, 7.0, False), actions=2, successors=1)
-    with pytest.raises(BrokenPromiseError, match="Nameless without a repr"):
-        GUESSER.plan(model, Nameless(), seed=0, budget=100)
 
 
 @pytest.mark.parametrize("wrap", [float, lambda zero: (1, (zero,))])

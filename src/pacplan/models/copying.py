@@ -24,12 +24,11 @@ from pacplan.models.layers import (
     ATOMIC,
     UncopiedError,
     all_layers,
-    another,
-    check_same_kind,
     generators_in,
     layers_of,
     relinked,
     seed,
+    twin_of,
     without_windows,
 )
 from pacplan.models.pickles import GENERATORS, Pickles, UnpicklableError
@@ -121,9 +120,7 @@ class EnvCopy:
         if save is None:
             self.layers = self._pickled_copy(env)
         else:
-            twin = another(env, copied=True)
-            check_same_kind(twin, env, time_limit=time_limit)
-            self.layers = relinked(layers_of(twin, time_limit=time_limit))
+            self.layers = twin_of(env, copied=True, time_limit=time_limit)
         _ = getattr(self.layers[-1], "np_random", None)  # Made on first use.
         self._find_generators()
         self._plain = self._pickles = Pickles(self.layers, self._own)

@@ -87,13 +87,12 @@ class GymnasiumSimulator(Simulator):
         """Play a little, and stop now and then: after so many steps."""
         rng, deadline = np.random.default_rng(0), time.perf_counter() + _SECONDS
         for walk in range(_WALKS):
-            self._held.reset(rng)
-            for step in range(_MOMENTS[-1] + 1):
-                ended = step and self._stepped(chosen(self._offered(), rng.random()), rng)[2]
+            steps = ((rng.random(), rng) for _ in range(_MOMENTS[-1]))
+            for step, (_, _, _, ended) in enumerate(self.walk(rng, steps)):
                 if ended or step in _MOMENTS:
                     yield step
                 late = time.perf_counter() > deadline
-                if ended or (late and step >= _MOMENTS[3]):
+                if late and step >= _MOMENTS[3]:
                     break
             if walk and late:
                 break
@@ -200,9 +199,9 @@ class GymnasiumSimulator(Simulator):
         observation, reward, ended = self._stepped(action, rng)
         return observation, None if ended else self._taken(observation), reward, ended
 
-    def play(
+    def walk(
         self, start: np.random.Generator, steps: Iterable[tuple[float, np.random.Generator]]
-    ) -> list[tuple[Any, Any, Any, bool]]:
+    ) -> Iterator[tuple[Any, Any, Any, bool]]:
         """A reset and some steps in one go: (action, observation, reward, ended) of each.
 
         Args:
@@ -210,15 +209,15 @@ class GymnasiumSimulator(Simulator):
             steps: where in the list of actions the next one stands, from 0 to 1, and a generator for
                 its step.
         """
-        played: list[tuple[Any, Any, Any, bool]] = [(None, self._held.reset(start), 0.0, False)]
+        yield None, copy.deepcopy(self._held.reset(start)), 0.0, False
         for luck, rng in steps:
-            action = chosen(self._offered(), luck)
+            offered = self._offered()
+            action = offered[int(luck * len(offered))]
             observation, reward, ended = self._stepped(action, rng)
             # Copies: the next step may change the very same objects.
-            played.append(copy.deepcopy((action, observation, reward, ended)))
+            yield copy.deepcopy((action, observation, reward, ended))
             if ended:
                 break
-        return played
 
     def reset(self, rng: np.random.Generator) -> tuple[Any, EnvState]:
         """A first observation and state, drawn by the environment's own `reset`."""
@@ -232,7 +231,7 @@ class GymnasiumSimulator(Simulator):
 
     def check(self, draws: int = 2000, seed: int = 0) -> Preflight:
         """Draw from random states and report what was seen, and which promises were broken."""
-        return examine(self, self.reward_range, draws=draws, seed=seed)
+        return examine(self, draws=draws, seed=seed)
 
     def open(self, seed: np.random.SeedSequence) -> "_WatchedSession":
         """Start a session for one plan."""
@@ -279,11 +278,6 @@ class _WatchedSession(PythonSession):
         if self._calls >= self._due:
             self._due = 2 * self._calls
             self._model._verify()
-
-
-def chosen(actions: Sequence[Any], luck: float) -> Any:
-    """The action that stands at a place, from 0 to 1, in the list of them."""
-    return actions[int(luck * len(actions))]
 
 
 def own_copy(action: Any) -> Any:

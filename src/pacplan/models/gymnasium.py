@@ -88,7 +88,7 @@ def from_gymnasium(
         save: function of the unwrapped environment that returns all that `restore` needs, in numbers,
             strings, arrays and the like, which can be pickled.
         restore: function of the unwrapped environment and of what `save` returned.
-        check: check the promises by a few hundred draws, within a second or so.
+        check: check that states are brought back in full, by a few hundred draws.
 
     Raises:
         ValueError: something is missing or cannot be copied; the message says what to pass.
@@ -126,7 +126,7 @@ def from_gymnasium(
     )
     if check or promised is None:
         draws = _KEYED_DRAWS if key is not None else _DRAWS
-        report = examine(model, promised, draws=draws, seconds=_SECONDS)
+        report = examine(model, draws=draws, seconds=_SECONDS)
         if promised is None:
             raise ValueError(
                 "pass reward_range=(lowest, highest), the known range of rewards. Some draws paid from "
@@ -134,8 +134,7 @@ def from_gymnasium(
             )
         if report.problems:
             raise BrokenPromiseError(
-                f"{_name(env)} does not do what the model promises:\n"
-                + "\n".join(f"- {words}" for words in (*report.problems, *report.notes))
+                "\n- ".join([f"{_name(env)} does not do what the model promises:", *report.problems])
             )
     model.assumptions = _assumptions(env, model, key, ignore, time_limit)
     return model

@@ -71,17 +71,19 @@ def names_of(layers: list[Any]) -> str:
     return "<".join(type(layer).__name__ for layer in layers)
 
 
-def another(env: Any, *, copied: bool) -> Any:
-    """A second environment like this one, in any state.
+def twin_of(env: Any, *, copied: bool, time_limit: bool) -> list[Any]:
+    """The layers of a second environment like this one, in any state.
 
     Args:
         env: the environment.
         copied: whether a copy will do; else one is made by its registered name if it has one.
+        time_limit: whether `TimeLimit` wrappers count as layers.
     """
-    spec = getattr(env, "spec", None)
+    spec: Any = getattr(env, "spec", None)
+    twin: Any = None
     if copied or spec is None:
         try:
-            return copy.deepcopy(env)
+            twin = copy.deepcopy(env)
         except Exception as error:
             pass_on(error)
             if spec is None:
@@ -90,22 +92,12 @@ def another(env: Any, *, copied: bool) -> Any:
                     "no registered name to make another from; give it a method __deepcopy__ that "
                     "returns a new one, or make it with gymnasium.make"
                 ) from error
-    import gymnasium
+    if twin is None:
+        import gymnasium
 
-    return gymnasium.make(spec, render_mode=None)
-
-
-def past_of(env: Any) -> Any:
-    """How a recorded environment got where it is."""
-    recorder = all_layers(env)[0]
-    if type(recorder).__name__ != RECORDER:
-        raise ValueError(
-            f"{type(env.unwrapped).__name__} cannot be copied; wrap it before you reset it, env = "
-            "pacplan.recorded(env), so that it can be replayed"
-        )
-    if recorder.past is None:
-        raise ValueError("the environment has no state; call env.reset() before planning")
-    return recorder.past
+        twin = gymnasium.make(spec, render_mode=None)
+        check_same_kind(twin, env, time_limit=time_limit)
+    return relinked(layers_of(twin, time_limit=time_limit))
 
 
 def relinked(layers: list[Any]) -> list[Any]:

@@ -16,6 +16,7 @@ import marshal
 import pickle
 import random
 import sys
+from collections import defaultdict
 from collections.abc import Iterable
 from hashlib import blake2b
 from sys import intern
@@ -110,12 +111,8 @@ class Pickles:
 
 def readable(data: bytes) -> Any:
     """What was pickled, to be shown: `...` stands for references."""
-    return _Unpickler(data, _Readable()).load()
-
-
-class _Readable:
-    def __getitem__(self, number: int) -> Any:
-        return (_array, _scalar, _generator, _referred)[number] if number < 4 else ...
+    known = dict(enumerate((_array, _scalar, _generator, _referred)))
+    return _Unpickler(data, defaultdict(lambda: ..., known)).load()
 
 
 class _Pickler(pickle.Pickler):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from pacplan.models.actions import actions_of
-from pacplan.models.layers import TIME_LIMIT, TRANSPARENT, all_layers, another, layers_of, relinked
+from pacplan.models.layers import TIME_LIMIT, TRANSPARENT, all_layers, twin_of
 from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.tabular import TabularMDP
 
@@ -91,7 +91,7 @@ def _shows_states(env: Any, states: int) -> bool:
 
 def check_table(env: Any, table: Table) -> None:
     """Raise if another environment of the kind departs from the table in a random walk."""
-    twin = relinked(layers_of(another(env, copied=True), time_limit=False))[0]
+    twin = twin_of(env, copied=True, time_limit=False)[0]
     base, rng = twin.unwrapped, np.random.default_rng(0)
     observation, _ = twin.reset(seed=0)
     shows, tells = _shows_states(env, len(table)), hasattr(base, "s")

@@ -146,15 +146,20 @@ class EnvReplay:
     names: tuple[tuple[str, ...], ...] = ()
 
     def __init__(self, env: Any, *, time_limit: bool) -> None:
-        twin = layers.another(env, copied=False)
-        layers.check_same_kind(twin, env, time_limit=time_limit)
-        self.layers = layers.relinked(layers.layers_of(twin, time_limit=time_limit))
+        self.layers = layers.twin_of(env, copied=False, time_limit=time_limit)
         self.top = ActionRecorder(self.layers[0])
         self.put = self.top.go_to
 
     def take(self, env: Any) -> None:
         """Bring it to the state that a recorded environment of the same kind is in."""
-        self.put(layers.past_of(env))
+        if not isinstance(env, ActionRecorder):
+            raise ValueError(
+                f"{type(env.unwrapped).__name__} is not recorded; wrap it before you reset it, env = "
+                "pacplan.recorded(env), so that it can be replayed"
+            )
+        if env.past is None:
+            raise ValueError("the environment has no state; call env.reset() before planning")
+        self.put(env.past)
 
     def saved(self) -> Past | None:
         """What brings back the state that it is in."""
