@@ -1,6 +1,5 @@
 """Bounds on values that the user knows: they save calls, and the bounds still hold."""
 
-
 import numpy as np
 import pytest
 

@@ -91,6 +91,14 @@ def reward_range(value: Any) -> tuple[float, float]:
     return interval("reward_range", value, "reward")
 
 
+def within_one(name: str, value: Any) -> float:
+    """A number from 0 to 1."""
+    number = real(name, value)
+    if not 0.0 <= number <= 1.0:
+        raise ValueError(f"{name} must lie in [0, 1], got {value}")
+    return number
+
+
 def positive(name: str, value: Any) -> float:
     """A number above 0."""
     number = real(name, value)

@@ -25,27 +25,28 @@ def game_tree(tree: Sequence[Any], *, noise: Literal["none", "bernoulli"] = "ber
     """
     # Positions and the moves that led there, in the order of their states; it grows as it is read.
     positions: list[tuple[Sequence[Any], tuple[int, ...]]] = [(tree, ())]
-    leading: list[tuple[int, int, int]] = []  # state, move, next state
-    paying: list[tuple[int, int, float]] = []  # state, move, mean payoff
+    moves: list[tuple[int, int, int, float]] = []  # state, move, next state or -1, mean payoff
     for state, (position, path) in enumerate(positions):
-        _check_position(position, path)
+        if not _is_position(position):
+            raise TypeError(f"a game tree is a list of lists and numbers, got {position!r}")
+        if len(position) == 0:
+            raise ValueError(
+                f"the position after the moves {path} has no move; give its mean payoff instead"
+            )
         for move, after in enumerate(position):
             if _is_position(after):
-                leading.append((state, move, len(positions)))
+                moves.append((state, move, len(positions), 0.0))
                 positions.append((after, (*path, move)))
             else:
-                paying.append((state, move, _mean(after, (*path, move))))
+                name = f"the mean payoff after the moves {(*path, move)}"
+                moves.append((state, move, -1, checks.within_one(name, after)))
     end = len(positions)
     most = max(len(position) for position, _ in positions)
-    successors = np.full((end + 1, most, 1), end)
-    rewards = np.zeros((end + 1, most))
+    successors, rewards = np.full((end + 1, most, 1), end), np.zeros((end + 1, most))
     available = np.zeros((end + 1, most), bool)
-    for state, move, after in leading:
-        successors[state, move] = after
-        available[state, move] = True
-    for state, move, payoff in paying:
-        rewards[state, move] = payoff
-        available[state, move] = True
+    for state, move, after, payoff in moves:
+        available[state, move], rewards[state, move] = True, payoff
+        successors[state, move] = end if after < 0 else after
     return TabularMDP(
         np.ones((end + 1, most, 1)),
         rewards,
@@ -59,19 +60,3 @@ def game_tree(tree: Sequence[Any], *, noise: Literal["none", "bernoulli"] = "ber
 
 def _is_position(node: Any) -> bool:
     return isinstance(node, Sequence | np.ndarray) and not isinstance(node, str | bytes)
-
-
-def _check_position(position: Any, path: tuple[int, ...]) -> None:
-    if not _is_position(position):
-        raise TypeError(f"a game tree is a list of lists and numbers, got {position!r}")
-    if len(position) == 0:
-        raise ValueError(
-            f"the position after the moves {path} has no move; give its mean payoff instead"
-        )
-
-
-def _mean(leaf: Any, path: tuple[int, ...]) -> float:
-    mean = checks.real(f"the mean payoff after the moves {path}", leaf)
-    if not 0.0 <= mean <= 1.0:
-        raise ValueError(f"the mean payoff after the moves {path} must lie in [0, 1], got {mean}")
-    return mean

@@ -37,9 +37,7 @@ def garnet(
     b = checks.integer("successors", successors, least=1)
     if b > s:
         raise ValueError(f"successors={b} must be distinct states, but there are only {s}")
-    density = checks.real("reward_density", reward_density)
-    if not 0.0 <= density <= 1.0:
-        raise ValueError(f"reward_density must lie in [0, 1], got {reward_density}")
+    density = checks.within_one("reward_density", reward_density)
     if seed is not None:
         checks.integer("seed", seed, least=0)
     rng = np.random.default_rng(seed)

@@ -9,7 +9,6 @@ from pacplan.models.tabular import TabularMDP
 
 _FREE, _WALL, _GOAL, _PIT, _START = ".#GXS"
 # The four moves, clockwise from up, as steps (row, column).
-MOVES = ("up", "right", "down", "left")
 _STEPS = ((-1, 0), (0, 1), (1, 0), (0, -1))
 _FOUR_BY_THREE = ("...G", ".#.X", "S...")
 
@@ -46,9 +45,7 @@ def gridworld(
         pit: reward for entering a pit.
     """
     cells = _cells(drawing)
-    slips = checks.real("slip", slip)
-    if not 0.0 <= slips <= 1.0:
-        raise ValueError(f"slip must lie in [0, 1], got {slip}")
+    slips = checks.within_one("slip", slip)
     each_move, at_goal, in_pit = (
         checks.real(name, value) for name, value in (("step", step), ("goal", goal), ("pit", pit))
     )
@@ -81,7 +78,7 @@ def _cells(drawing: str | Sequence[str]) -> np.ndarray[tuple[int, int], np.dtype
     if not rows or not all(isinstance(row, str) and row for row in rows):
         raise TypeError(f"drawing must be a list of strings, one for each row, got {drawing!r}")
     if len({len(row) for row in rows}) > 1:
-        lengths = ", ".join(str(len(row)) for row in rows)
+        lengths = list(map(len, rows))
         raise ValueError(f"the rows of the drawing must have the same length, got lengths {lengths}")
     unknown = set("".join(rows)) - {_FREE, _WALL, _GOAL, _PIT, _START}
     if unknown:
@@ -89,8 +86,6 @@ def _cells(drawing: str | Sequence[str]) -> np.ndarray[tuple[int, int], np.dtype
             f"the drawing has {sorted(unknown)}; use '.' free, '#' wall, 'G' goal, 'X' pit, 'S' start"
         )
     cells = np.array([list(row) for row in rows])
-    if (cells == _START).sum() > 1:
-        raise ValueError(f"the drawing has {(cells == _START).sum()} starts 'S'; draw at most one")
-    if not np.isin(cells, [_FREE, _START]).any():
-        raise ValueError("the drawing has no place to be in; draw some '.' or 'S'")
+    if (cells == _START).sum() > 1 or not np.isin(cells, [_FREE, _START]).any():
+        raise ValueError("draw at least one place to be in, '.' or 'S', and at most one start 'S'")
     return cells

@@ -45,14 +45,14 @@ def queues(
         rewards: pay for a completed job, in [0, 1].
         initial: jobs waiting in the default initial state.
     """
-    lengths = {len(arrivals), len(completions), len(rewards), len(initial)}
-    if len(lengths) > 1 or not 1 <= len(arrivals) <= 4:
+    lengths = [len(given) for given in (arrivals, completions, rewards, initial)]
+    if len(set(lengths)) > 1 or not 1 <= len(arrivals) <= 4:
         raise ValueError(
             "arrivals, completions, rewards and initial must have one entry for each of 1 to 4 kinds "
-            f"of jobs, got {len(arrivals)}, {len(completions)}, {len(rewards)} and {len(initial)}"
+            f"of jobs, got {lengths}"
         )
     comes, done, pays = (
-        tuple(_probability(name, value) for value in given)
+        tuple(checks.within_one(f"an entry of {name}", value) for value in given)
         for name, given in (("arrivals", arrivals), ("completions", completions), ("rewards", rewards))
     )
     if sum(comes) >= 1.0:
@@ -65,13 +65,6 @@ def queues(
         may_end=False,
         initial=sum(n << BITS * kind for kind, n in enumerate(waiting)),
     )
-
-
-def _probability(name: str, value: float) -> float:
-    number = checks.real(f"an entry of {name}", value)
-    if not 0.0 <= number <= 1.0:
-        raise ValueError(f"{name} must lie in [0, 1], got {value}")
-    return number
 
 
 # The same settings share one function, and so one compiled search.

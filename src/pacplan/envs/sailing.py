@@ -47,12 +47,10 @@ def sailing(
     3 more if it changes the tack (the side on which the wind comes in) from port to starboard or
     back. After each leg the wind stays or turns by an eighth.
 
-    This is Vanderbei's problem ("Sailing strategies: an application involving stochastics,
-    optimization, and statistics", 1996), with the minutes and the matrix of winds of its program. The
-    diagonals make it the variant of Kocsis and Szepesvári ("Bandit based Monte-Carlo planning", ECML
-    2006; costs "in the range of 1 and 8.6", here 1 to 4 sqrt(2) + 3 = 8.66, and seven actions) and of
-    Feldman and Domshlak ("Simple regret optimization in online planning for Markov decision
-    processes", JAIR 2014; sizes 5, 10, 20 and 40, planned with a horizon of 4 x size and without
+    The minutes and the matrix of winds are those of Vanderbei's program ("Sailing strategies", 1996).
+    The diagonals make it the variant of Kocsis and Szepesvári ("Bandit based Monte-Carlo planning",
+    ECML 2006) and of Feldman and Domshlak ("Simple regret optimization in online planning for Markov
+    decision processes", JAIR 2014; sizes 5, 10, 20 and 40, with a horizon of 4 x size and without
     discount). Both draw their starts at random: any state can be planned from.
 
     Costs are negative rewards: a leg pays minus its minutes, so reward_range is (-8.66, -1).
