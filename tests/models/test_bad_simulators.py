@@ -72,7 +72,7 @@ def broken_at_start(call, *words):
         assert word in message
 
 
-@pytest.mark.parametrize("reward", [NAN, -INF, 2.0, 1.0000001, -1e-8, np.float32(7)])
+@pytest.mark.parametrize("reward", [NAN, -INF, 2.0, -1e-8, np.float32(7)])
 def test_reward_outside_its_range(reward):
     broken_at_start(
         lambda: plan_drawn(("start", reward, False)), str(float(reward)), "reward_range=(0.0, 1.0)"

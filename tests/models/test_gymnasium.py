@@ -71,25 +71,6 @@ def test_planning_before_a_reset_says_so():
         assert any("call env.reset() before planning" in note for note in caught.value.__notes__)
 
 
-@pytest.mark.parametrize(
-    ("name", "states", "epsilon", "horizon"),
-    [
-        ("FrozenLake-v1", (0, 8, 10, 14), 0.1, 6),
-        (CLIFF, (36, 24, 35, 0), 1.0, 10),
-        (TAXI, (16, 97, 418, 479), 1.0, 10),
-    ],
-)
-def test_certified_plans_are_within_epsilon_of_dynamic_programming(name, states, epsilon, horizon):
-    model = pacplan.from_gymnasium(made(name))
-    q = finite_horizon(model, gamma=0.95, horizon=horizon)[0]
-    planner = pacplan.ValueIteration(gamma=0.95, epsilon=epsilon, horizon=horizon)
-    for state in states:
-        plan = planner.plan(model, state, seed=0, time_limit=60)
-        assert plan.certified
-        assert q[state].max() - q[state, plan.action] <= epsilon
-        assert (plan.lower <= q[state] + 1e-9).all() and (q[state] <= plan.upper + 1e-9).all()
-
-
 def test_a_table_that_does_not_hold_is_not_used():
     doubled = gymnasium.wrappers.TransformReward(made("FrozenLake-v1"), lambda r: 2 * r)
     model = pacplan.from_gymnasium(doubled, successors=3, reward_range=(0, 2))
@@ -230,22 +211,3 @@ def test_without_gymnasium(monkeypatch):
 
 
 # ---------------------------------------------------------------------------------- Highway-env
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_highway():
-    highway_env = pytest.importorskip("highway_env")
-    gymnasium.register_envs(highway_env)
-    env = made("highway-fast-v0", config={"vehicles_count": 5, "simulation_frequency": 5})
-    model = pacplan.from_gymnasium(env, successors=1, reward_range=(0, 1), mask=True)
-    state = model.initial_state()
-    expected = []
-    twin = copy.deepcopy(env)
-    for action in (1, 0, 3):
-        observation, reward, terminated, _, _ = twin.step(action)
-        key = None if terminated else observation_key(observation)
-        expected.append((key, pytest.approx(reward), terminated))
-    assert steps_of(model, state, [1, 0, 3]) == expected
-    assert model.actions(state) == tuple(sorted(env.unwrapped.get_available_actions()))
-    plan = pacplan.OPD(gamma=0.8, rewards="deterministic").plan(model, seed=0, budget=30)
-    assert plan.action in model.actions(state)

@@ -66,19 +66,19 @@ class Lottery(Memory):
         return observation, reward, over, cut, info
 
 
+class Idle(Lottery):
+    """Throws a coin that decides nothing, more often if the first action was 1."""
+
+    def step(self, action):
+        self.np_random.random(1 + (self.first or 0))
+        _, _, over, cut, info = Memory.step(self, action)
+        lucky = self.np_random.random() < 0.5
+        return self.step_count, float(lucky and over), over, cut, info
+
+
 def test_different_odds_are_different_futures():
     model = pacplan.from_gymnasium(started(Lottery()), **PROMISES, key="observation", check=False)
     assert any(KEYED in problem for problem in model.check().problems)
-
-    class Idle(Lottery):
-        """Throws a coin that decides nothing, more often if the first action was 1."""
-
-        def step(self, action):
-            self.np_random.random(1 + (self.first or 0))
-            _, _, over, cut, info = Memory.step(self, action)
-            lucky = self.np_random.random() < 0.5
-            return self.step_count, float(lucky and over), over, cut, info
-
     model = pacplan.from_gymnasium(started(Idle()), **PROMISES, key="observation")
     assert not model.check(draws=5000).problems
 
@@ -179,21 +179,6 @@ def test_the_state_of_an_environment_is_the_one_that_a_step_has_led_to():
         env.step(action)
     assert model.initial_state() == state and hash(model.initial_state()) == hash(state)
     assert model.state_of(env, "whatever it shows") == state
-
-
-def test_agents_recognise_what_was_saved():
-    env = started(Memory())
-    model = pacplan.from_gymnasium(env, **PROMISES)
-    agent = pacplan.Agent(pacplan.UCT(gamma=0.95, horizon=3), model, budget=200, reuse=True, seed=0)
-    assert agent.act(env) == 1
-    env.step(1)
-    agent.act(env)
-    assert agent.history[1].reused_samples > 0
-    keyed = pacplan.from_gymnasium(env, key="observation", check=False, **PROMISES)
-    agent = pacplan.Agent(pacplan.UCT(gamma=0.95, horizon=3), keyed, budget=200, reuse=True, seed=0)
-    with pytest.raises(ValueError, match=r"act\(env, observation\)"):
-        agent.act(env)
-    agent.act(env, 0)
 
 
 def test_limits_of_time_are_stated():

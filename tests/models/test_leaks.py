@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from faulty import FAITHFUL, NO_LUCK, TOO_HIGH, NoHash, OwnError, P, R, jitted
+from faulty import FAITHFUL, NO_LUCK, OwnError, P, R, jitted
 from pacplan import Simulator, TabularMDP
 from refusals import PLANNER, no_session_stays_open
 
@@ -18,28 +18,15 @@ def raising_step(state, action, rng):
     return state, 0.5, False
 
 
-def raising_actions(state):
-    if state == 1:
-        raise OwnError("leak", 1)
-    return 2
-
-
-def going_to_one(state, action, rng):
-    return 1, 0.5, False
-
-
 SMALL = {"successors": 2, "initial": 0}
 LEAKS = {
     "nothing wrong": Simulator(lambda s, a, rng: (s, 0.5, False), actions=2, **SMALL),
     "table": TabularMDP(P, R),
     "step raises": Simulator(raising_step, actions=2, **SMALL),
-    "actions raise": Simulator(going_to_one, actions=raising_actions, **SMALL),
     "reward": Simulator(lambda s, a, rng: (s, 2.0, False), actions=2, **SMALL),
     "unhashable": Simulator(lambda s, a, rng: ([s], 0.5, False), actions=2, **SMALL),
-    "hash raises": Simulator(lambda s, a, rng: (NoHash(), 0.5, False), actions=2, **SMALL),
     "jitted": jitted(initial=FAITHFUL),
     "jitted raises": jitted(initial=NO_LUCK),
-    "jitted reward": jitted(initial=TOO_HIGH),
 }
 
 

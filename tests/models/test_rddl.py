@@ -157,14 +157,3 @@ def test_states_are_fluents_and_time(computers):
             break
         later = successor
     assert steps == 10  # The horizon is a part of the environment.
-
-
-def test_vectorised_environments_need_a_list_of_actions(computers):
-    env = computers(vectorized=True)
-    with pytest.raises(ValueError, match=r"infinitely many actions.*actions="):
-        pacplan.from_gymnasium(env, reward_range=RANGE)
-    listed = [{}, {"reboot": np.array([True, False])}]
-    model = pacplan.from_gymnasium(env, actions=listed, reward_range=RANGE)
-    plan = pacplan.UCT(gamma=0.9, horizon=3).plan(model, seed=0, budget=300)
-    assert any(same(plan.action, action) for action in listed)
-    env.step(plan.action)
