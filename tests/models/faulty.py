@@ -21,7 +21,7 @@ def two_ways(state):
 def plan_drawn(drawn, planner=PLANNER, **settings):
     """Plan in a simulator that always draws `drawn`, or calls it."""
     step = drawn if callable(drawn) else lambda s, a, rng: drawn
-    given = {"actions": two_ways, "successors": 2, "initial": "start"}
+    given = {"actions": two_ways, "max_actions": 2, "successors": 2, "initial": "start"}
     return planner.plan(Simulator(step, **{**given, **settings}), seed=0, budget=3000)
 
 

@@ -86,13 +86,13 @@ STEPS = [
 
 @pytest.mark.parametrize("step", STEPS)
 def test_jitted_step_of_other_types(step):
-    model = Simulator(numba.njit(step), actions=jitted_actions, successors=2)
+    model = Simulator(numba.njit(step), actions=jitted_actions, successors=2, max_actions=2)
     refused(lambda: PLANNER.plan(model, 0, seed=0, budget=10), "step", "state", "reward")
 
 
 @pytest.mark.parametrize("actions", [lambda state: 2.5, lambda state: "2"])
 def test_jitted_actions_of_other_types(actions):
-    model = Simulator(jitted_step, actions=numba.njit(actions), successors=2)
+    model = Simulator(jitted_step, actions=numba.njit(actions), successors=2, max_actions=2)
     with pytest.raises((ValueError, TypeError), match="actions"):
         PLANNER.plan(model, 0, seed=0, budget=10)
 

@@ -219,7 +219,9 @@ def test_what_a_simulator_raises_comes_through(error, where):
         return 2
 
     planner = MDPGapE(**SETTINGS, transitions="deterministic")
-    model = Simulator(lambda s, a, rng: (s + 1, *step(s, a, rng)[1:]), actions=actions, successors=1)
+    model = Simulator(
+        lambda s, a, rng: (s + 1, *step(s, a, rng)[1:]), actions=actions, successors=1, max_actions=2
+    )
     start = 97 if where == "late actions" else 0
     with pytest.raises(type(error)) as caught:
         planner.plan(model, start, seed=0, budget=3000)
