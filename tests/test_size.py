@@ -18,8 +18,8 @@ ROOMS = {
     ".": 2180,
     "algorithms": 2510,
     "algorithms/atlas": 2070,
-    "algorithms/betting": 620,
-    "algorithms/bracket": 1720,
+    "algorithms/betting": 610,
+    "algorithms/bracket": 1710,
     "algorithms/canopy": 1710,
     "algorithms/common": 1850,
     "algorithms/mdp_gape": 1030,
@@ -40,7 +40,7 @@ ROOMS = {
 }
 TESTS_OF = {
     ".": 3880,
-    "algorithms": 5270,
+    "algorithms": 5080,
     "bounds": 780,
     "compiled": 1020,
     "core": 360,

@@ -229,13 +229,12 @@ def test_the_gap_of_a_plan_is_the_joint_one():
     assert plan.certified and plan.gap <= 0.1 < apart
 
 
-def test_gaps_take_memory_as_accounts_are_opened():
-    """One account for each of 20,000 actions, with its gaps to all others, would take gigabytes."""
-    arms = pacplan.Simulator(
-        lambda state, action, rng: (0, float(rng.random() < 0.5), True), actions=20_000
-    )
-    planner = pacplan.Bracket(epsilon=0.6, delta=0.1, gamma=0.9, horizon=1)
-    assert planner.plan(arms, 0, seed=0, budget=200).memory < 10_000_000
+def test_memory_is_taken_as_accounts_are_opened():
+    """One for each action, with its gaps to all others or on a fine grid, would take gigabytes."""
+    for actions, epsilon, horizon, budget in ((20_000, 0.6, 1, 200), (200, 0.006, 100, 2000)):
+        model = pacplan.Simulator(lambda s, a, rng: (s, 0.5, False), actions=actions)
+        planner = pacplan.Bracket(epsilon=epsilon, delta=0.1, gamma=1.0, horizon=horizon)
+        assert planner.plan(model, 0, seed=0, budget=budget).memory < 100_000_000
 
 
 # The set of transitions, its shares, and what they rest on, if the number of successors is not known.

@@ -80,16 +80,7 @@ class BettingPlanner(Targeted, Planner):
 
 
 class BettingSearch(KernelSearch):
-    """A search with what `betting_arrays` made among its arrays.
-
-    Args:
-        planner: whose search it is.
-        query: what is asked.
-        session: the model, ready.
-        scale: the units.
-        arrays: of the planner.
-        engine: what else `KernelSearch` takes.
-    """
+    """A search with what `betting_arrays` made among its `arrays`; `engine` goes to `KernelSearch`."""
 
     def __init__(
         self,

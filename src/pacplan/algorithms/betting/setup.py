@@ -96,16 +96,8 @@ def betting_arrays(
 ) -> dict[str, NDArray[Any]]:
     """The arrays of a search that bets, without shares of delta, and without an account.
 
-    Args:
-        kinds: the types of `settings`, with `BETTING_FIELDS`, and of `root`, with `ACCOUNT_FIELDS`.
-        model: the problem.
-        scale: its units.
-        gamma: discount.
-        epsilon: the gap to stop at, in the user's units.
-        floor: the least return.
-        span: the range of values.
-        actions: of the root.
-        newest: see `first_moments`.
+    `kinds` are the types of `settings`, with `BETTING_FIELDS`, and of `root`, with `ACCOUNT_FIELDS`.
+    Returns are at least `floor`, and values have the range `span`; epsilon is in the user's units.
 
     Raises:
         ValueError: epsilon is too small beside the range of values.

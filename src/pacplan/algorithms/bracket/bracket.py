@@ -17,7 +17,7 @@ from pacplan.algorithms.betting.returns import (
 from pacplan.algorithms.bracket.constants import ADVICE, PRIOR, TIE
 from pacplan.algorithms.bracket.explore import imagine, optimistic
 from pacplan.algorithms.bracket.gap_bound import largest_gap, refresh_arm, renew_gap
-from pacplan.algorithms.bracket.outcomes import add_unvisited, fill_in, note_outcome, note_reward
+from pacplan.algorithms.bracket.outcomes import add_unvisited, fill_in, note_outcome
 from pacplan.algorithms.bracket.pool import note_in_pool, refresh_estimates, score_actions, update_pool
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, Search
 from pacplan.algorithms.bracket.schedule import adapt, concluded, decide
@@ -30,7 +30,7 @@ from pacplan.core import checks
 from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE, break_promise
 from pacplan.engine.driver import Limits
-from pacplan.engine.promises import BAD_ANSWER
+from pacplan.engine.promises import BAD_ANSWER, REWARD_VARIES
 from pacplan.engine.query import Query
 from pacplan.engine.root_rules import argmax_at_random, largest, least_gap
 from pacplan.engine.tree import NONE, add_node, untried_action
@@ -266,12 +266,21 @@ def _transition(
     settings, pair, decision = search.settings[0], search.tree.pairs[link], search.decision[0]
     cut = decision.kind == EXPLORE and pair.n < settings.cut
     x = settings.offset + settings.slope * reward
-    status = note_reward(search, at, link, h, reward, x)
+    if not settings.told:
+        pair.reward += x
+    elif pair.n == 0:
+        pair.reward = x
+        if at == 0:
+            raise_floor(search.root[pair.action], x)
+    elif abs(pair.reward - x) > 1e-9:
+        problem, state = search.problem[0], search.tree.nodes[at].state
+        paid = problem.lowest + problem.width * reward
+        return NONE, int(break_promise(search, REWARD_VARIES, state, pair.action, h, paid))
     child, drift, last = NONE, 0.0, h + 1 == settings.horizon
-    if status == CHUNK_DONE and not last:
+    if not last:
         child, drift, status = note_outcome(search, model, at, link, h, successor, ended)
-    if status != CHUNK_DONE:
-        return NONE, status
+        if status != CHUNK_DONE:
+            return NONE, status
     on = (1.0 if settings.told else x) - drift
     for j in range(search.stakes.shape[1]):
         search.bets[link, j] += log_stake(search.stakes[h, j], on)

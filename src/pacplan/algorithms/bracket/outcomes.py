@@ -1,16 +1,15 @@
-"""New nodes and pairs, and what a call of a pair tells: its reward, its outcome and its d."""
+"""New nodes and pairs of the tree, and the outcome of a call with its d."""
 
 from math import log
 from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.betting.returns import raise_floor
 from pacplan.algorithms.bracket.pool import ENDED, find_place, refresh_state
 from pacplan.algorithms.bracket.upper_bound import best_outcome
 from pacplan.compiled.jit import called, inlined
 from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
-from pacplan.engine.promises import BAD_ANSWER, REWARD_VARIES
+from pacplan.engine.promises import BAD_ANSWER
 from pacplan.engine.tree import NONE, add_pair
 from pacplan.models import handles
 
@@ -51,22 +50,6 @@ def add_unvisited(search: Any, at: int, action: int, h: int) -> int:
     if at == 0:
         search.root[action].pair = link
     return link
-
-
-@inlined
-def note_reward(search: Any, at: int, link: int, h: int, reward: float, x: float) -> int:
-    """Keep a reward, in Bracket's units x; returns a status."""
-    settings, problem, pair = search.settings[0], search.problem[0], search.tree.pairs[link]
-    if not settings.told:
-        pair.reward += x
-    elif pair.n == 0:
-        pair.reward = x
-        if at == 0:
-            raise_floor(search.root[pair.action], x)
-    elif abs(pair.reward - x) > 1e-9:
-        state, paid = search.tree.nodes[at].state, problem.lowest + problem.width * reward
-        return break_promise(search, REWARD_VARIES, state, pair.action, h, paid)
-    return CHUNK_DONE
 
 
 @inlined
