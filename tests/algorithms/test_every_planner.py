@@ -7,7 +7,6 @@ import pytest
 
 import pacplan
 from every_planner import (
-    DETERMINISTIC,
     FIXED_COST,
     GAME,
     GAMES,
@@ -42,8 +41,7 @@ SKIPPED = {
     # They hold few records: of sequences, of steps, of policies.
     "olop": ("state actions", "memory"),
     "kl-olop": ("state actions", "memory"),
-    "opd": ("other seeds",),
-    "op-mdp": ("other seeds", *SIMULATED),
+    "op-mdp": SIMULATED,
     "canopy": ("python model", "jitted model"),
     "atlas": ("python model", "jitted model"),
     "sparse-sampling": ("memory",),
@@ -54,8 +52,7 @@ SKIPPED = {
 @pytest.mark.parametrize("name", NAMES)
 def test_planner(name, check):
     planner = make(name, width=4) if name in FIXED_COST else make(name)
-    random = name not in DETERMINISTIC + KNOWN
-    report = check_planner(planner, problem(name), 0, random=random, only=[check])
+    report = check_planner(planner, problem(name), 0, only=[check])
     assert (check in report.skipped) == (check in SKIPPED.get(name, ())), str(report)
 
 

@@ -9,8 +9,7 @@ from pacplan.algorithms import Planner
 from pacplan.core import checks
 from pacplan.core.notes import pass_on
 from pacplan.models.protocol import Model
-from pacplan.testing.requirements import REQUIREMENTS
-from pacplan.testing.trial import RefusedError, Trial
+from pacplan.testing.requirements import REQUIREMENTS, RefusedError, Trial
 
 PLANNER_CHECKS = tuple(REQUIREMENTS)
 """Names of what `check_planner` checks."""
@@ -45,7 +44,6 @@ def check_planner(
     state: Any = None,
     *,
     budget: int = 1000,
-    random: bool = True,
     only: Sequence[str] = PLANNER_CHECKS,
 ) -> Conformance:
     """Check what can be expected of any planner, in a few dozen small plans.
@@ -60,7 +58,6 @@ def check_planner(
             and random rewards. Many checks need a `TabularMDP`.
         state: where to plan from; by default the problem's own initial state.
         budget: calls of most plans; the largest ones have 30 times as many.
-        random: whether plans depend on the seed.
         only: names of the checks to run, from `PLANNER_CHECKS`.
 
     Returns:
@@ -76,7 +73,7 @@ def check_planner(
     if problem is None:
         problem = envs.garnet(states=30, actions=3, seed=2, noise="bernoulli")
     state = problem.initial_state() if state is None else state
-    trial = Trial(planner, problem, state, checks.integer("budget", budget, least=200), random)
+    trial = Trial(planner, problem, state, checks.integer("budget", budget, least=200))
     trial.plan()  # Raises if the planner cannot plan in this problem at all.
     passed, skipped, failed = [], {}, {}
     for name in only:

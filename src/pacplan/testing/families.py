@@ -352,36 +352,39 @@ def _minimax(node: Any, *, maximises: bool) -> float:
 _TOLD, _BOUNDS = frozenset({"rewards", "transitions"}), frozenset({"value_bounds"})
 _TARGET, _GOAL = frozenset({"target"}), frozenset({"goal"})
 _LUCKY, _UNLUCKY = partial(_misled, low=0.37, high=0.4), partial(_misled, low=0.6, high=0.63)
+_ONE_STEP, _EVERYTHING, _CHANGING, _UNTOLD, _GAME = (
+    frozenset({trait}) for trait in ("one step", "told", "changing", "untold", "game")
+)
 _ALL = (
-    Family("ties", "actions differ by epsilon, or a little more", 0.3, _tied, one_step=True),
+    Family("ties", "actions differ by epsilon, or a little more", 0.3, _tied, traits=_ONE_STEP),
     Family("identical", "all actions are the same", 0.3, _identical),
-    Family("anytime", "epsilon is 0, a budget ends it", 0.2, _anytime, one_step=True, weight=4.0),
-    Family("strict", "the same, with a small delta", 0.02, _anytime, one_step=True, weight=4.0),
+    Family("anytime", "epsilon is 0, a budget ends it", 0.2, _anytime, traits=_ONE_STEP, weight=4.0),
+    Family("strict", "the same, with a small delta", 0.02, _anytime, traits=_ONE_STEP, weight=4.0),
     Family("deep", "the same, with two steps", 0.2, _deep, weight=2.0),
-    Family("lucky", "a first reward too good", 0.9, _LUCKY, _GOAL, one_step=True, weight=4.0),
-    Family("unlucky", "a first reward too bad", 0.9, _UNLUCKY, _GOAL, one_step=True, weight=4.0),
+    Family("lucky", "a first reward too good", 0.9, _LUCKY, _GOAL, traits=_ONE_STEP, weight=4.0),
+    Family("unlucky", "a first reward too bad", 0.9, _UNLUCKY, _GOAL, traits=_ONE_STEP, weight=4.0),
     Family("rare", "successors of probability 0.001 decide", 0.3, _rare),
     Family("joint", "the reward is tied to the successor", 0.3, _joint),
     Family("ends", "episodes end, rewards may be negative", 0.3, _ending),
     Family("mixed", "1 to 4 steps, 1 to 8 successors, 1 to 4 actions", 0.1, _mixed),
     Family("declared", "rewards or transitions are told", 0.3, _declared, _TOLD),
-    Family("told", "rewards and transitions are told", 0.3, _told, _TOLD, told=True),
+    Family("told", "rewards and transitions are told", 0.3, _told, _TOLD, traits=_EVERYTHING),
     Family("bounded", "value bounds without slack", 0.3, _bounded, _BOUNDS, weight=0.5),
     Family("endless", "the target is the infinite horizon", 0.3, _endless, _TARGET),
     Family("value", "the goal is the value", 0.3, _valued, _GOAL),
     Family("stopped", "callbacks stop at the worst moment", 0.5, _stopped),
-    Family("changing", "laws depend on the step", 0.3, _changing, per_step=True),
+    Family("changing", "laws depend on the step", 0.3, _changing, traits=_CHANGING),
     Family("python", "a Python simulator", 0.3, _in_python, weight=0.3),
-    Family("untold", "the number of successors is not known", 0.3, _untold, untold=True),
-    Family("continuous", "a jitted simulator, all successors new", 0.3, _continuous, untold=True),
+    Family("untold", "the number of successors is not known", 0.3, _untold, traits=_UNTOLD),
+    Family("continuous", "a jitted simulator, all successors new", 0.3, _continuous, traits=_UNTOLD),
     Family("coarse", "small discounts, rough accuracies", 0.5, _coarse, weight=0.5),
     Family("strict-coarse", "the same, with a small delta", _STRICT, _coarse, weight=0.5),
     Family("lotteries", "one successor, and random rewards", _STRICT, partial(_single, ends=False)),
     Family("exits", "one successor, and random ends", _STRICT, partial(_single, ends=True)),
     Family("promised", "the same, and no table shows it", _STRICT, _promised),
     Family("certain", "nothing is random", 0.5, _certain, weight=0.5),
-    Family("games", "two players", 0.5, _game, game=True, weight=2.0),
-    Family("strict-games", "the same, with a small delta", _STRICT, _game, game=True),
+    Family("games", "two players", 0.5, _game, traits=_GAME, weight=2.0),
+    Family("strict-games", "the same, with a small delta", _STRICT, _game, traits=_GAME),
     *RECURRING,
 )
 FAMILIES: dict[str, Family] = {family.name: family for family in _ALL}

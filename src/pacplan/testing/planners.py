@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from inspect import Parameter, signature
 from typing import Any
 
@@ -39,10 +38,7 @@ class PlannerEntry:
         promise: what it promises for the cases of a family.
         settings: further settings.
         only: names of the families that it is for; None: all that it can plan in.
-        needs_successors: whether it must be told how many successors there are.
-        endless: whether it plans for an infinite horizon if its `horizon` is None.
-        stationary: whether laws must not depend on the step.
-        needs_chance: whether something must be left to chance.
+        refuses: traits of families that it cannot plan in.
     """
 
     name: str
@@ -50,39 +46,25 @@ class PlannerEntry:
     promise: Callable[[Family], Promise]
     settings: Mapping[str, Any] = field(default_factory=dict)
     only: frozenset[str] | None = None
-    needs_successors: bool = False
-    endless: bool = False
-    stationary: bool = False
-    needs_chance: bool = False
+    refuses: frozenset[str] = frozenset({"endless"})
 
-    @cached_property
-    def _parameters(self) -> tuple[frozenset[str], bool]:
-        """Names that `make` takes, and whether it takes any other."""
-        found = signature(self.make).parameters
-        return frozenset(found), any(p.kind is Parameter.VAR_KEYWORD for p in found.values())
-
-    def _accepts(self, setting: str) -> bool:
-        names, any_other = self._parameters
-        return any_other or setting in names
+    def accepts(self, setting: str) -> bool:
+        """Whether `make` takes a setting."""
+        takes = signature(self.make).parameters
+        return setting in takes or any(p.kind is Parameter.VAR_KEYWORD for p in takes.values())
 
     def suits(self, family: Family) -> bool:
         """Whether it can plan in the cases of a family."""
-        merge = self.settings.get("merge", "tree")
         return (
             (self.only is None or family.name in self.only)
-            and getattr(self.make, "two_player", False) == family.game
-            and (self.endless or not family.endless)
-            and not (family.untold and self.needs_successors)
-            and not (family.told and self.needs_chance)
-            and not (family.per_step and (self.stationary or merge == "stationary"))
-            # In a single step no state recurs.
-            and not (family.one_step and merge != "tree")
-            and all(self._accepts(name) and name not in self.settings for name in family.settings)
+            and getattr(self.make, "two_player", False) == ("game" in family.traits)
+            and not self.refuses & family.traits
+            and all(self.accepts(name) and name not in self.settings for name in family.settings)
         )
 
     def build(self, case: Case) -> Any:
         """The planner for a case."""
-        common = {name: getattr(case, name) for name in _COMMON if self._accepts(name)}
+        common = {name: getattr(case, name) for name in _COMMON if self.accepts(name)}
         return self.make(**common, **self.settings, **case.settings)
 
 
@@ -113,7 +95,7 @@ def _chosen(family: Family) -> Promise:
 
 def _mdp_gape(family: Family) -> Promise:
     # Lemma 2 is a union of three events, and for a single step only that of the rewards matters.
-    share = 0.0 if family.told else 1.0 / 3.0 if family.one_step else 1.0
+    share = 0.0 if "told" in family.traits else 1.0 / 3.0 if "one step" in family.traits else 1.0
     return Promise(wrong=share, below=share, above=share, value=_value_share(family))
 
 
@@ -130,18 +112,23 @@ _BOUNDS = _always(below=1.0, above=1.0)
 _CERTAINTY = _always(wrong=0.0, below=0.0, above=0.0)
 _COARSE = frozenset({"coarse", "strict-coarse", "lotteries", "exits", "promised"})
 _CERTAIN = frozenset({"certain"})
+_CHANCE = frozenset({"endless", "told"})  # Something must be left to chance.
+_UNTOLD = frozenset({"endless", "untold"})
 _TABLES = frozenset({"certain", "mixed", "ends", "joint", "lotteries", "exits"})
 _ARMS = frozenset({"ties", "anytime", "lucky", "unlucky", "stopped"})
 
 PLANNERS: dict[str, PlannerEntry] = {
     entry.name: entry
     for entry in (
-        PlannerEntry("plan", Auto, _chosen, {"sample": True}, needs_chance=True),
-        PlannerEntry("bracket", Bracket, _bracket, needs_chance=True),
-        PlannerEntry("atlas", Atlas, _atlas, endless=True, stationary=True),
+        PlannerEntry("plan", Auto, _chosen, {"sample": True}, refuses=_CHANCE),
+        PlannerEntry("bracket", Bracket, _bracket, refuses=_CHANCE),
+        PlannerEntry("atlas", Atlas, _atlas, refuses=frozenset({"changing"})),
         PlannerEntry("canopy", Canopy, _always(below=0.5, above=0.5, upper="best")),
-        PlannerEntry("mdp-gape", MDPGapE, _mdp_gape, needs_successors=True),
-        PlannerEntry("mdp-gape/depth", MDPGapE, _mdp_gape, {"merge": "depth"}, needs_successors=True),
+        PlannerEntry("mdp-gape", MDPGapE, _mdp_gape, refuses=_UNTOLD),
+        # In a single step no state recurs.
+        PlannerEntry(
+            "mdp-gape/depth", MDPGapE, _mdp_gape, {"merge": "depth"}, refuses=_UNTOLD | {"one step"}
+        ),
         PlannerEntry(
             "mdp-gape/paper",
             MDPGapE,

@@ -113,12 +113,10 @@ class Family:
         delta: the same for all its cases, so that failures can be counted together.
         draw: makes a case.
         settings: names of what `Case.settings` tells the planner.
-        one_step: whether all cases have one step.
-        told: whether all rewards and transitions are told to the planner.
-        per_step: whether the law of a state and action depends on the step.
-        game: whether two players move in turn.
-        untold: whether nobody says how many successors there are.
-        endless: whether the horizon is infinite, for planners that plan for one.
+        traits: words for what some planners cannot do: "one step"; "changing", if the law of a state
+            and action depends on the step; "told", if all rewards and transitions are told to the
+            planner; "untold", if nobody says how many successors there are; "endless", if the horizon
+            is infinite; "game", if two players move in turn.
         weight: how many plans it gets, relative to others.
     """
 
@@ -127,12 +125,7 @@ class Family:
     delta: float
     draw: Callable[[np.random.Generator, float], Case]
     settings: frozenset[str] = frozenset()
-    one_step: bool = False
-    told: bool = False
-    per_step: bool = False
-    game: bool = False
-    untold: bool = False
-    endless: bool = False
+    traits: frozenset[str] = frozenset()
     weight: float = 1.0
 
     def case(self, seed: int) -> Case:

@@ -122,12 +122,13 @@ def _late_steps(rng: Generator, delta: float) -> Case:
     return _case(table, Hidden(table), epsilon, delta, 1.0, horizon=horizon, budget=1500)
 
 
+_ENDLESS = frozenset({"endless"})
 _GOAL, _BOUNDS = frozenset({"goal"}), frozenset({"value_bounds"})
 RECURRING = (
-    Family("recurring", "few states, for ever", 0.3, _recurring, endless=True),
-    Family("recurring-value", "the goal is the value", 0.3, _valued, _GOAL, endless=True),
-    Family("late", "a state that is seen late decides", 0.1, _late, endless=True),
-    Family("late-bounded", "the same, with value bounds", 0.1, _late_bounded, _BOUNDS, endless=True),
-    Family("late-steps", "the same, with few steps", 0.1, _late_steps, untold=True),
+    Family("recurring", "few states, for ever", 0.3, _recurring, traits=_ENDLESS),
+    Family("recurring-value", "the goal is the value", 0.3, _valued, _GOAL, traits=_ENDLESS),
+    Family("late", "a state that is seen late decides", 0.1, _late, traits=_ENDLESS),
+    Family("late-bounded", "the same, with value bounds", 0.1, _late_bounded, _BOUNDS, traits=_ENDLESS),
+    Family("late-steps", "the same, with few steps", 0.1, _late_steps, traits=frozenset({"untold"})),
 )
 """All of them."""

@@ -1,9 +1,9 @@
 """What a verification found: failures against what was promised, and the verdict."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from scipy import special
 
@@ -46,15 +46,14 @@ class Outcome:
         return self.family, self.planner, self.case
 
 
-@dataclass(frozen=True, eq=False)
-class Cell:
+class Cell(NamedTuple):
     """One planner on one family: what it promises, and what came of it."""
 
     family: str
     planner: str
     delta: float
     promise: Promise
-    outcomes: tuple[Outcome, ...]
+    outcomes: list[Outcome]
 
     @property
     def plans(self) -> int:
@@ -77,13 +76,15 @@ class Cell:
 
     def verdict(self, check: str, tail: float) -> "Verdict":
         """The verdict on a promise, from an interval that is wrong with probability `tail`."""
-        claims, share = self.claims(check), self.promise.share(check)
+        share, claims = self.promise.share(check), self.claims(check)
         cases = tuple(outcome.case for outcome in claims if outcome.found[check])
-        low, high = clopper_pearson(len(cases), self.plans, _SHOWN_TAIL)
-        surely = clopper_pearson(len(cases), self.plans, tail)[0]
-        promised = share * self.delta if share is not None and self.promise.judged else None
-        found = (self.plans, len(claims), low, high, surely, promised, cases)
-        return Verdict(self.family, self.planner, check, *found)
+        return Verdict(
+            *(self.family, self.planner, check, self.plans, len(claims)),
+            *clopper_pearson(len(cases), self.plans, _SHOWN_TAIL),
+            surely=clopper_pearson(len(cases), self.plans, tail)[0],
+            promised=share * self.delta if share is not None and self.promise.judged else None,
+            cases=cases,
+        )
 
 
 @dataclass(frozen=True)
@@ -175,18 +176,21 @@ class Report:
         """How many plans were made."""
         return sum(cell.plans for cell in self.cells)
 
-    @property
-    def _costs(self) -> dict[str, Any]:
-        outcomes = [outcome for cell in self.cells for outcome in cell.outcomes]
-        costs = {"plans": self.plans, "calls": sum(outcome.calls for outcome in outcomes)}
-        return costs | {"seconds": sum(outcome.seconds for outcome in outcomes)}
-
     def to_dict(self) -> dict[str, Any]:
         """Everything, in types that `json.dumps` takes."""
         derived = ("failures", "rate", "violated")
-        verdicts = [asdict(v) | {name: getattr(v, name) for name in derived} for v in self.verdicts]
-        record = {"ok": self.ok, "complete": self.complete, **self._costs, "false_alarm": FALSE_ALARM}
-        return record | {"verdicts": verdicts, "errors": list(map(list, self.errors))}
+        return {
+            "ok": self.ok,
+            "complete": self.complete,
+            "plans": self.plans,
+            "calls": sum(cell.calls for cell in self.cells),
+            "seconds": sum(outcome.seconds for cell in self.cells for outcome in cell.outcomes),
+            "false_alarm": FALSE_ALARM,
+            "verdicts": [
+                asdict(v) | {name: getattr(v, name) for name in derived} for v in self.verdicts
+            ],
+            "errors": list(map(list, self.errors)),
+        }
 
     def __str__(self) -> str:
         return "\n".join([terminal.text_of(self.table()), "", *self.summary()])
@@ -204,7 +208,9 @@ class Report:
     def summary(self) -> list[str]:
         """What the table amounts to: a line for each thing to know."""
         judged = sum(verdict.promised is not None for verdict in self.verdicts)
-        costs = "{plans:,} plans, {calls:,} calls, {seconds:,.0f} s of computing".format(**self._costs)
+        costs = "{plans:,} plans, {calls:,} calls, {seconds:,.0f} s of computing".format(
+            **self.to_dict()
+        )
         stopped = "" if self.complete else " (stopped before the end)"
         said = [f"{costs}{stopped}. Failures in %, 95 % interval, and what was promised."]
         for one in self.violations:
@@ -224,17 +230,19 @@ class Report:
 
 
 def report_of(
-    pairs: Sequence[tuple[Family, PlannerEntry]], outcomes: Sequence[Outcome], *, complete: bool
+    pairs: Sequence[tuple[Family, PlannerEntry]], outcomes: Iterable[Outcome], *, complete: bool
 ) -> Report:
     """The report of the outcomes that there are."""
-    groups: dict[tuple[str, str], list[Outcome]] = {(f.name, entry.name): [] for f, entry in pairs}
+    cells = {
+        (family.name, entry.name): Cell(
+            family.name, entry.name, family.delta, entry.promise(family), []
+        )
+        for family, entry in pairs
+    }
     for outcome in sorted(outcomes, key=lambda outcome: outcome.case):
-        groups.get(outcome.key[:2], []).append(outcome)
-    cells = (
-        Cell(f.name, entry.name, f.delta, entry.promise(f), tuple(groups[f.name, entry.name]))
-        for f, entry in pairs
-    )
-    return Report(tuple(cells), complete)
+        if outcome.key[:2] in cells:  # A file may hold those of more families.
+            cells[outcome.key[:2]].outcomes.append(outcome)
+    return Report(tuple(cells.values()), complete)
 
 
 def clopper_pearson(failures: int, trials: int, tail: float) -> tuple[float, float]:

@@ -5,9 +5,8 @@ import inspect
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pacplan.compiled.tiered import waiting
 from pacplan.core import checks
@@ -22,8 +21,7 @@ from pacplan.testing.problems import Case, Family
 from pacplan.testing.report import Outcome, Report, report_of
 
 
-@dataclass(frozen=True, eq=False)
-class Attempt:
+class Attempt(NamedTuple):
     """One plan of a verification."""
 
     family: Family
