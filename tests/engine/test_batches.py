@@ -1,11 +1,11 @@
-"""What is done in parts: in order or as it comes, so many ahead."""
+"""What is done in parts: in order, so many ahead."""
 
 from concurrent.futures import CancelledError, Executor, Future
 from itertools import count, islice
 
 import pytest
 
-from pacplan.parallel.batches import as_computed
+from pacplan.parallel.batches import in_order
 from pacplan.parallel.pools import InProcess
 
 
@@ -30,18 +30,11 @@ def tenfold(offset, part):
     return offset + 10 * part
 
 
-@pytest.mark.parametrize(("in_order", "expected"), [(True, [1, 11]), (False, [11, 1])])
-def test_results_are_given_in_order_or_as_they_come(in_order, expected):
+def test_results_are_given_in_order():
     pool, places = ByHand(), iter([1, 0])
-    found = as_computed(
-        pool,
-        (tenfold, 1),
-        count(),
-        3,
-        in_order=in_order,
-        given_up=lambda: pool.compute(next(places)),  # which is not true
-    )
-    assert [future.result() for future in islice(found, 2)] == expected
+    # `given_up` is not true.
+    found = in_order(pool, (tenfold, 1), count(), 3, given_up=lambda: pool.compute(next(places)))
+    assert [future.result() for future in islice(found, 2)] == [1, 11]
     found.close()
     # What was not begun is never done.
     assert [future.cancelled() for future, _, _ in pool.given[:3]] == [False, False, True]
@@ -49,7 +42,7 @@ def test_results_are_given_in_order_or_as_they_come(in_order, expected):
 
 def test_nobody_waits_who_has_given_up():
     pool = ByHand()
-    assert list(as_computed(pool, (tenfold, 1), count(), 3, given_up=lambda: True)) == []
+    assert list(in_order(pool, (tenfold, 1), count(), 3, given_up=lambda: True)) == []
     assert [future.cancelled() for future, _, _ in pool.given] == [True, True, True]
 
 
@@ -57,19 +50,17 @@ def test_no_more_is_read_than_can_be_handed_over():
     read = []
     parts = (read.append(i) or i for i in count())
     pool = ByHand()
-    found = as_computed(pool, (tenfold, 0), parts, 4, in_order=True, given_up=lambda: pool.compute(0))
+    found = in_order(pool, (tenfold, 0), parts, 4, given_up=lambda: pool.compute(0))
     assert next(found).result() == 0
     assert read == [0, 1, 2, 3]
-    here = as_computed(InProcess(), (tenfold, 0), parts, 4)
+    here = in_order(InProcess(), (tenfold, 0), parts, 4)
     assert [future.result() for future in islice(here, 2)] == [40, 50]
     assert read == [0, 1, 2, 3, 4, 5]
 
 
 def test_what_somebody_else_cancels_is_not_waited_for():
     pool = ByHand()
-    found = as_computed(
-        pool, (tenfold, 0), iter([1]), 4, given_up=lambda: not pool.given[0][0].cancel()
-    )
+    found = in_order(pool, (tenfold, 0), iter([1]), 4, given_up=lambda: not pool.given[0][0].cancel())
     (future,) = found
     with pytest.raises(CancelledError):
         future.result()

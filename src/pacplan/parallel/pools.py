@@ -276,17 +276,6 @@ def sent_model(job: Any) -> bytes:
     return sendable(job, "a Python model", f", or {threads}")
 
 
-@contextmanager
-def here_or_in_processes(workers: int, job: Any, what: str) -> Iterator[Executor]:
-    """Processes to which a job can be sent, or this one if one is enough. Raises as `sendable`."""
-    if workers == 1:
-        yield InProcess()
-        return
-    sendable(job, what)
-    with process_pool(workers) as pool:
-        yield pool
-
-
 def portable(error: BaseException) -> Exception:
     """An error that another process can read, with where it was raised."""
     told = "".join(traceback.format_exception(error))

@@ -42,7 +42,6 @@ class SpeculativeSearch:
         # all drew from one stream, the choices of those after it would be others altogether.
         search.problem["ties_by_episode"] = True
         self.session = session
-        session.episodes = lambda: int(search.report["episodes"])
         self._deadline: float | None = None
         self._halted = False
 
@@ -87,7 +86,6 @@ class SpeculativeSearch:
                 return status
             if status == CHUNK_DONE:
                 search.advance(_EPISODES_A_CALL * session.at_once, calls)
-            session.end_guessing()
             search.put_back(kept, memory)
             session.unsettle()
             if self._halted:

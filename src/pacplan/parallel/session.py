@@ -11,13 +11,10 @@ except the calls that were begun.
 
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Future
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from heapq import heappop, heappush
-from itertools import count
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,68 +55,34 @@ class OneCall:
         return self.step(state, action, rng) if self.stationary else self.step(state, action, rng, h)
 
 
+@dataclass(eq=False, slots=True)
 class Draw:
-    """A draw that was begun.
+    """A draw that was begun, or is to be."""
 
-    Attributes:
-        future: holds what it came to; None: whoever made it was lost.
-        found: what it came to, alone in a tuple, once somebody has looked and if it was no error.
-        ends: how often whoever made it was lost.
-    """
-
-    __slots__ = ("ends", "found", "future")
-
-    def __init__(self) -> None:
-        self.future: Future[Any] | None = None
-        self.found: tuple[Any] | None = None
-        self.ends = 0
-
-    @property
-    def there(self) -> bool:
-        """Whether it has come back."""
-        return self.future is not None and self.future.done()
-
-    @property
-    def made_alone(self) -> bool:
-        """Whether nothing else may be under way: if it is lost, that is known to be its own fault."""
-        return self.ends == _MADE_AGAIN
+    future: Future[Any] | None = None
+    """Holds what it came to; None: it was not begun, or whoever made it was lost."""
+    found: tuple[Any] | None = None
+    """What it came to, once somebody has looked and if it was no error."""
+    losses: int = 0
+    """How often whoever made it was lost."""
 
 
+@dataclass(eq=False, slots=True)
 class DrawQueue:
-    """The draws of one pair.
+    """The draws of one pair, in the order in which the search takes them."""
 
-    Attributes:
-        pair: what it is found by.
-        key: seeds its draws, with the number of each if they are `numbered`.
-        numbered: whether its draws differ. They do not if the search itself has given the seed.
-        draws: those that were begun and are not used up, by number.
-        taken: how many the search has used up.
-        ahead: how many more it has taken since it last settled.
-        seen: what some of the last ones came to.
-    """
-
-    __slots__ = ("ahead", "draws", "key", "numbered", "pair", "seen", "taken")
-
-    def __init__(self, pair: tuple[Any, ...], key: tuple[int, ...], numbered: bool) -> None:
-        self.pair, self.key, self.numbered = pair, key, numbered
-        self.draws: dict[int, Draw] = {}
-        self.taken = self.ahead = 0
-        self.seen: list[Any] = []
-
-    def seed_of(self, number: int) -> tuple[int, ...]:
-        """What seeds a draw, besides the plan's seed."""
-        return (*self.key, number) if self.numbered else self.key
-
-
-class PendingCall(NamedTuple):
-    """A call that may be needed. They are in order if those most likely to be used come first."""
-
-    risk: float  # minus about the chance of being used
-    place: int  # among those of equal risk
-    draw: Draw
-    queue: DrawQueue
-    number: int  # of the draw
-    arguments: tuple[Any, Any, int]  # the state, the action's label, the steps taken
+    key: tuple[int, ...]
+    """Seeds its draws, with the number of each, unless the search itself has given the seed."""
+    given: bool
+    """Whether it has. Then all of its draws are the same."""
+    draws: dict[int, Draw] = field(default_factory=dict)
+    """Those that were begun and are not used up, by number."""
+    taken: int = 0
+    """How many the search has used up."""
+    ahead: int = 0
+    """How many more it has taken since it last settled."""
+    seen: list[Any] = field(default_factory=list)
+    """What some of the last ones came to."""
 
 
 class EnoughGuessedError(Exception):
@@ -131,11 +94,10 @@ class SpeculativeSession(PythonSession):
 
     While all draws that a search asks for are there, it runs as it would alone: in earnest. From the
     first one that is not, `needed`, it goes on with guesses. The calls that it then asks for are begun,
-    as many as may be, the ones most likely to be used first.
+    as many as may be, if the guesses that led to them are likely to be right.
 
     Attributes:
         needed: the draw that the search cannot do without; None: it has had all that it asked for.
-        episodes: says how many the search has played.
         made: calls begun so far, used up or not.
         made_again: how many of them after whoever made them first was lost.
     """
@@ -145,7 +107,6 @@ class SpeculativeSession(PythonSession):
     ) -> None:
         super().__init__(model, seed)
         self.needed: Draw | None = None
-        self.episodes: Callable[[], int] = lambda: 0
         self.made = self.made_again = 0
         self.at_once = at_once
         self._submit = submit
@@ -153,15 +114,13 @@ class SpeculativeSession(PythonSession):
         self._news: SimpleQueue[Draw | None] = SimpleQueue()
         self._queues: dict[tuple[Any, ...], DrawQueue] = {}
         self._given: tuple[int, ...] = ()
-        self._touched: dict[int, DrawQueue] = {}
+        self._touched: dict[tuple[Any, ...], DrawQueue] = {}
         self._forms: dict[int, bytes] = {}
         self._settled = self._settled_calls = 0
         self._ending = False
-        self._ahead: list[PendingCall] = []
-        self._places = count()
         # The chance that this episode comes to where the guesses are, and that the next one begins.
         self._chance = self._next_chance = 1.0
-        self._place = 0, -1
+        self._last_h = -1
         low, high = model.reward_range
         self._usual_reward = 0.5 * (low + high)
 
@@ -172,18 +131,17 @@ class SpeculativeSession(PythonSession):
 
     def settle(self) -> None:
         """All that happened since the search last settled happened in earnest."""
-        for queue in self._touched.values():
+        for pair, queue in self._touched.items():
             for number in range(queue.taken, queue.taken + queue.ahead):
                 found = queue.draws.pop(number).found
                 assert found is not None
                 queue.seen.append(found[0])
             del queue.seen[:-_REMEMBERED]
             queue.taken, queue.ahead = queue.taken + queue.ahead, 0
-            if not queue.numbered:
-                self._queues.pop(queue.pair, None)  # No seed is given twice, but by chance.
+            if queue.given:
+                self._queues.pop(pair, None)  # No seed is given twice, but by chance.
         self._touched.clear()
-        self._settled = len(self.states)
-        self._settled_calls = self._calls
+        self._settled, self._settled_calls = len(self.states), self._calls
 
     def unsettle(self) -> None:
         """Forget all that happened since the search last settled."""
@@ -195,8 +153,7 @@ class SpeculativeSession(PythonSession):
             for kept in (self._contents, self._forms, self.labels):
                 if kept is not None:
                     kept.pop(key, None)
-        self._calls = self._settled_calls
-        self.error = None
+        self._calls, self.error = self._settled_calls, None
 
     def wait(self, timeout: float | None) -> None:
         """Wait until it is worth while to go on: the draw that is needed has come back, or some have.
@@ -206,14 +163,12 @@ class SpeculativeSession(PythonSession):
         self._note_news()
         enough = len(self._under_way) - max(1, len(self._under_way) // _SOME)
         while len(self._under_way) > max(0, enough) and not self._ending:
-            if self.needed is not None and self.needed.there:
+            if self.needed is not None and self.needed.future and self.needed.future.done():
                 return
             try:
-                draw = self._news.get(timeout=timeout)
+                self._under_way.discard(self._news.get(timeout=timeout))
             except Empty:
                 return
-            if draw is not None:
-                self._under_way.discard(draw)
 
     def wake(self) -> None:
         """The search is to end: wait no more. May come from any thread."""
@@ -238,80 +193,50 @@ class SpeculativeSession(PythonSession):
 
     def _note_news(self) -> None:
         while not self._news.empty():
-            draw = self._news.get()
-            if draw is not None:
-                self._under_way.discard(draw)
-
-    def call(self, key: int, action: int, h: int) -> tuple[int, float, int]:
-        """A draw, or a guess."""
-        episode, last_h = self._place
-        self._place = self.episodes(), h
-        if self._place[0] != episode or h <= last_h:  # Another episode has begun.
-            self._chance = self._next_chance
-        return super().call(key, action, h)
+            self._under_way.discard(self._news.get())
 
     def _draw(self, key: int, action: int, label: Any, h: int) -> Any:
         """The next draw of the pair's queue, or a guess."""
+        if h <= self._last_h:  # Another episode has begun.
+            self._chance = self._next_chance
+        self._last_h = h
         queue = self._queue(key, action, 0 if self._stationary else h)
         number = queue.taken + queue.ahead
         queue.ahead += 1
-        self._touched[id(queue)] = queue
-        draw = queue.draws.get(number)
-        if draw is None:
-            draw = Draw()
+        draw = queue.draws.get(number) or Draw()
         found = self._found(draw)
-        if draw.future is None:
-            call = PendingCall(
-                -self._chance, next(self._places), draw, queue, number, (self.states[key], label, h)
-            )
-            if self.needed is None and not (draw.made_alone and self._under_way):
-                self._begin(call)
-                found = self._found(draw)
-            elif not draw.made_alone and self._chance >= _LEAST_CHANCE * self._next_chance:
-                heappush(self._ahead, call)
+        if draw.future is None and self._may_begin(draw):
+            seed = queue.key if queue.given else (*queue.key, number)
+            draw.future = self._submit(self.states[key], label, h, seed)
+            queue.draws[number] = draw
+            self.made += 1
+            self.made_again += draw.losses > 0
+            self._under_way.add(draw)
+            draw.future.add_done_callback(lambda _: self._news.put(draw))
+            found = self._found(draw)
         if found is not None:
             return found[0]
         if self.needed is None:
             self.needed = draw
-        # No call that comes later is more likely to be used.
-        self._begin_ahead(self._next_chance)
-        if self._free() <= 0:
+        if not self._has_room():
             raise EnoughGuessedError
         guess, chance = self._guess(queue, key)
         self._chance *= chance
         self._next_chance *= _STEADY
         return guess
 
-    def end_guessing(self) -> None:
-        """Begin calls that are less likely to be used, if there is room for them."""
-        # If nobody takes calls any more, the search finds out when it needs one.
-        with suppress(Exception):
-            self._begin_ahead(0.0)
-        self._ahead.clear()
+    def _may_begin(self, draw: Draw) -> bool:
+        """Whether to begin a call: it is needed, or likely to be. One that was lost may be to blame."""
+        if self.needed is None:
+            return True
+        likely = self._chance >= _LEAST_CHANCE * self._next_chance
+        return likely and draw.losses == 0 and self._has_room()
 
-    def _begin_ahead(self, least: float) -> None:
-        """Begin calls that have at least this chance of being used, as many as may be."""
-        while self._ahead and -self._ahead[0].risk >= least and self._free() > 0:
-            self._begin(heappop(self._ahead))
-
-    def _free(self) -> int:
-        """How many more calls may be begun ahead."""
-        if self._ending:
-            return 0
+    def _has_room(self) -> bool:
+        """Whether more calls may be begun ahead. While one that was lost is made again, none may."""
         self._note_news()
-        if self.needed is not None and self.needed.made_alone:
-            return 0
-        return self.at_once - len(self._under_way)
-
-    def _begin(self, call: PendingCall) -> None:
-        """Have a draw made."""
-        draw, queue = call.draw, call.queue
-        draw.future = self._submit(*call.arguments, queue.seed_of(call.number))
-        queue.draws[call.number] = draw
-        self.made += 1
-        self.made_again += draw.ends > 0
-        self._under_way.add(draw)
-        draw.future.add_done_callback(lambda _: self._news.put(draw))
+        lost_before = self.needed is not None and self.needed.losses > 0
+        return not (self._ending or lost_before) and len(self._under_way) < self.at_once
 
     def _found(self, draw: Draw) -> tuple[Any] | None:
         """What a draw came to, in a tuple; None if it is not there, or failed and is not needed.
@@ -326,9 +251,9 @@ class SpeculativeSession(PythonSession):
             draw.found = (draw.future.result(),)
         except (BrokenExecutor, CancelledError) as error:
             draw.future = None
-            draw.ends += 1
-            if self.needed is None and draw.ends > _MADE_AGAIN:
-                advice = f"This call was made {draw.ends} times, with the same seed, and always lost"
+            draw.losses += 1
+            if self.needed is None and draw.losses > _MADE_AGAIN:
+                advice = f"This call was made {draw.losses} times, with the same seed, and always lost"
                 raise lost("calls to the model", error, advice) from error
             return None
         except Exception as error:
@@ -361,6 +286,7 @@ class SpeculativeSession(PythonSession):
         self._given = high, low
 
     def _queue(self, key: int, action: int, h: int) -> DrawQueue:
+        """The queue of a pair, from which the search takes a draw."""
         form = self._forms.get(key)
         if form is None:
             form = self._forms[key] = self._form(self.states[key])
@@ -368,10 +294,11 @@ class SpeculativeSession(PythonSession):
         pair = form, action, h, *given
         queue = self._queues.get(pair)
         if queue is None:
-            words = given or np.frombuffer(blake2b(form, digest_size=16).digest(), np.uint32).tolist()
             # Calls with a given seed draw the same numbers, whatever the pair.
-            queue = DrawQueue(pair, tuple(words) if given else (*words, action, h), numbered=not given)
+            words = np.frombuffer(blake2b(form, digest_size=16).digest(), np.uint32).tolist()
+            queue = DrawQueue(given or (*words, action, h), bool(given))
             self._queues[pair] = queue
+        self._touched[pair] = queue
         return queue
 
     def _form(self, state: Any) -> bytes:

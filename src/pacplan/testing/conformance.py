@@ -9,7 +9,8 @@ from pacplan.algorithms import Planner
 from pacplan.core import checks
 from pacplan.core.notes import pass_on
 from pacplan.models.protocol import Model
-from pacplan.testing.requirements import REQUIREMENTS, RefusedError, Trial
+from pacplan.testing.requirements import REQUIREMENTS
+from pacplan.testing.trial import RefusedError, Trial
 
 PLANNER_CHECKS = tuple(REQUIREMENTS)
 """Names of what `check_planner` checks."""

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,114 +17,21 @@ import numba
 import numpy as np
 
 from pacplan import envs, exact
-from pacplan.algorithms import Planner
 from pacplan.compiled.streams import streams
 from pacplan.core.identity import described
 from pacplan.core.keys import same
 from pacplan.models import handles
-from pacplan.models.protocol import Model
-from pacplan.models.simulator import Simulator
 from pacplan.models.tabular import TabularMDP
 from pacplan.result import Plan
 from pacplan.testing.checks import Promise, examine
 from pacplan.testing.problems import Case
 from pacplan.testing.report import clopper_pearson
+from pacplan.testing.trial import RefusedError, Trial, answer_in, by_itself, expect, expect_same
 
 # Calls before something happens: fewer than any search worth checking makes.
 _SOME = 40
 # Plans whose bounds are checked against exact values, and how surely an honest planner passes.
 _PLANS, _FALSE_ALARM = 40, 1e-6
-
-
-class RefusedError(Exception):
-    """The planner refuses such a problem, as it may."""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A planner on trial, and a problem that it can handle."""
-
-    planner: Planner
-    problem: Model
-    state: Any
-    budget: int
-
-    def plan(
-        self, model: Any = None, *, by: Planner | None = None, refuse: bool = False, **options: Any
-    ) -> Plan:
-        """Plan in the problem, or in another one, which the planner may refuse."""
-        options = {"state": self.state, "seed": 4, "budget": self.budget} | options
-        try:
-            return (by or self.planner).plan(self.problem if model is None else model, **options)
-        except (TypeError, ValueError) as error:
-            if not refuse:
-                raise
-            raise RefusedError(str(error)) from None
-
-    @property
-    def table(self) -> TabularMDP:
-        """The problem, if it has tables."""
-        if not isinstance(self.problem, TabularMDP):
-            raise RefusedError("the problem has no tables")
-        return self.problem
-
-    def simulator(self, step: Callable[..., Any], stationary: bool = False) -> Simulator:
-        """A simulator of the problem with the given step, which takes `h` unless it is stationary."""
-        table = self.table
-        actions: Any = table.max_actions if table.same_actions else table.actions
-        names = ("successors", "reward_range", "max_actions", "may_end", "two_player")
-        known: dict[str, Any] = {name: getattr(table, name) for name in names}
-        return Simulator(step, actions=actions, stationary=stationary, **known)
-
-    def watched(self, happens: Callable[[int], None], **options: Any) -> tuple[Plan, int]:
-        """Plan in a simulator of the problem to which something happens at each call; and its calls."""
-        calls = 0
-
-        def step(state: Any, action: Any, rng: Any, h: int = 0) -> Any:
-            nonlocal calls
-            calls += 1
-            happens(calls)
-            return self.table.step(state, action, rng, h)
-
-        model = self.simulator(step, stationary=self.table.steps is None)
-        return self.plan(model, refuse=True, **options), calls
-
-    def tiny(self, step: Callable[..., Any], state: Any, actions: Any = 2) -> Plan:
-        """The plan in a small deterministic simulator."""
-        game = self.planner.two_player
-        model = Simulator(step, actions=actions, successors=1, max_actions=2, two_player=game)
-        return self.plan(model, state=state, refuse=True)
-
-
-def answer_in(plan: Plan) -> dict[str, Any]:
-    """Everything in a plan that must not depend on how it was made."""
-    record = plan.to_dict()
-    # The diagnosis advises what suits the kind of model.
-    for name in ("seconds", "planner", "memory", "origin", "diagnosis"):
-        del record[name]
-    found: dict[str, Any] = json.loads(json.dumps(record))
-    return found
-
-
-def by_itself(plan: Plan) -> bool:
-    """Whether the planner's own rule has ended the search."""
-    return plan.stopped_by in ("rule", "certified")
-
-
-def expect(holds: Any, wrong: str) -> None:
-    """Raise what is wrong unless something holds."""
-    if not holds:
-        raise AssertionError(wrong)
-
-
-def expect_same(found: dict[str, Any], expected: dict[str, Any], wrong: str) -> None:
-    """Expect two answers to be equal, and say in what they are not."""
-    differ = [
-        f"{name} {found[name]} instead of {value}"
-        for name, value in expected.items()
-        if json.dumps(found[name]) != json.dumps(value)  # As text, where nan equals nan.
-    ]
-    expect(not differ, f"{wrong} ({'; '.join(differ)})")
 
 
 def _same_seed(trial: Trial) -> None:
@@ -220,11 +126,9 @@ def _state_actions(trial: Trial) -> None:
         return 1, float(state == 1 if game else action == "right"), game and state == 1
 
     plan = trial.tiny(step, 0, actions)
-    expect(
-        plan.actions == ("left", "right") and (game or plan.action == "right"),
-        f"'right' pays 1 and 'left' nothing; the plan is {plan.action!r} of {plan.actions}: ask each "
-        "node for its number of actions",
-    )
+    right = plan.actions == ("left", "right") and (game or plan.action == "right")
+    wrong = "'right' pays 1 and 'left' nothing: ask each node for its number of actions"
+    expect(right, f"the plan is {plan.action!r} of {plan.actions}, but {wrong}")
 
 
 def _bad_reward(trial: Trial) -> None:
@@ -267,11 +171,7 @@ def _callback(trial: Trial) -> None:
 
 
 def _interrupt(trial: Trial) -> None:
-    def happens(call: int) -> None:
-        if call == _SOME:
-            raise KeyboardInterrupt
-
-    plan, _ = trial.watched(happens)
+    plan, _ = trial.watched(_raises(KeyboardInterrupt()))
     expect(
         plan.interrupted and plan.samples == _SOME - 1,
         f"interrupted in call {_SOME}, the plan says stopped_by={plan.stopped_by!r}, "
@@ -279,23 +179,31 @@ def _interrupt(trial: Trial) -> None:
         "the episode that it cuts off",
     )
     with suppress(KeyboardInterrupt):
-        trial.watched(happens, on_interrupt="raise")
+        trial.watched(_raises(KeyboardInterrupt()), on_interrupt="raise")
         raise AssertionError('on_interrupt="raise" must raise KeyboardInterrupt')
 
 
 def _model_raises(trial: Trial) -> None:
-    mine = LookupError("raised by the model")
+    mine, wrong = (
+        LookupError("raised by the model"),
+        "what the model raises must come through unchanged",
+    )
+    try:
+        trial.watched(_raises(mine))
+    except LookupError as found:
+        expect(found is mine, wrong)
+    else:
+        raise AssertionError(wrong)
+
+
+def _raises(error: BaseException) -> Callable[[int], None]:
+    """What happens to a model that raises after some calls."""
 
     def happens(call: int) -> None:
         if call == _SOME:
-            raise mine
+            raise error
 
-    try:
-        trial.watched(happens)
-    except LookupError as found:
-        expect(found is mine, "what the model raises must come through unchanged")
-    else:
-        raise AssertionError("what the model raises must come through")
+    return happens
 
 
 def _settings(trial: Trial) -> None:

@@ -17,7 +17,7 @@ from pacplan.core import checks
 from pacplan.core.notes import lost, shown
 from pacplan.engine.interrupts import Interrupt, enclosing, interrupts, remember
 from pacplan.engine.seeds import Seed, seed_sequence
-from pacplan.parallel.batches import as_computed
+from pacplan.parallel.batches import in_order
 from pacplan.parallel.pools import (
     InProcess,
     Pool,
@@ -209,12 +209,11 @@ def _outcomes(
         _pool(job, workers, compiled, raises, interrupt) as pool,
         bar(total or 0, 0, "plans", show=total is not None) as advance,
         closing(
-            as_computed(
+            in_order(
                 pool.executor,
                 pool.call,
                 _read(tasks, interrupt, failures),
                 _AHEAD * workers.number,
-                in_order=True,
                 given_up=lambda: interrupt.requested and not pool.hears,
             )
         ) as futures,
