@@ -53,30 +53,6 @@ def test_the_remainder_of_a_budget_changes_no_estimate(planner, episodes):
             assert plan.tree.pairs["n"].sum() == whole.tree.pairs["n"].sum()
 
 
-@pytest.mark.parametrize("planner", MEANS, ids=repr)
-def test_an_interrupt_in_the_middle_of_an_episode_changes_no_estimate(planner):
-    table = pacplan.envs.garnet(states=10, actions=3, seed=0, noise="bernoulli")
-
-    def simulator(most):
-        calls = []
-
-        def step(state, action, rng):
-            calls.append(1)
-            if len(calls) > most:
-                raise KeyboardInterrupt
-            return table.step(state, action, rng)
-
-        return pacplan.Simulator(step, actions=3, successors=2)
-
-    budget = 10 * HORIZON + 7
-    whole = planner.plan(simulator(10**9), 0, seed=3, budget=budget)
-    cut = planner.plan(simulator(budget - 4), 0, seed=3, budget=budget)
-    assert cut.stopped_by == "interrupt"
-    assert cut.samples == cut.calls.sum() == budget - 4
-    np.testing.assert_array_equal(cut.values, whole.values)
-    assert cut.action == whole.action
-
-
 @pytest.mark.parametrize("planner", MEANS[:2], ids=repr)
 @pytest.mark.parametrize("budget", [40, 41, 59, 60, 61, 400, 401, 419])
 def test_a_short_return_is_not_taken_for_a_good_one(planner, budget):
@@ -119,25 +95,6 @@ def test_an_action_that_was_cut_off_is_untried():
         assert not np.isnan(more.values).any()
 
 
-def test_an_agent_whose_searches_are_all_cut_off_goes_on():
-    model = costs([0.5, 0.4, 0.3], later=0.5)
-    planner = pacplan.UCT(gamma=1, horizon=HORIZON)
-    for budget in (1, HORIZON - 1, HORIZON + 1):
-        agent = pacplan.Agent(planner, model, budget=budget, reuse=True, seed=0)
-        for state in (0, 1, 1, 1):
-            agent.act(state)
-        assert [decision.plan.samples for decision in agent.history] == [budget] * 4
-
-
-def test_single_transitions_of_a_cut_off_episode_count():
-    # MDP-GapE's bounds are made of them.
-    model = pacplan.envs.garnet(states=10, actions=3, seed=0, noise="bernoulli")
-    planner = pacplan.MDPGapE(epsilon=0, delta=0.1, gamma=0.9, horizon=5, thresholds="paper")
-    for budget in range(1, 30):
-        plan = planner.plan(model, 0, seed=0, budget=budget)
-        assert plan.tree.pairs["n"].sum() == plan.samples == budget
-
-
 def test_bracket_bets_on_no_return_that_was_cut_off():
     # All rewards are 1, so a whole episode pays 3. Bets from below need four of them before the first.
     model = pacplan.TabularMDP(
@@ -156,15 +113,3 @@ def test_bracket_bets_on_no_return_that_was_cut_off():
                 cut_off += 1
                 np.testing.assert_array_equal(plan.lower, whole.lower)
     assert cut_off > 50
-
-
-def test_a_game_that_was_cut_off_has_no_payoff():
-    game = pacplan.envs.game_tree([[[0.9, 0.8], [0.9, 0.7]], [[0.1, 0.2], [0.3, 0.1]]])
-    for rule in ("ugape", "lucb"):
-        planner = pacplan.UGapEMCTS(epsilon=0.0, delta=0.1, rule=rule)
-        for budget in (1, 2, 3, 4, 5):
-            plan = planner.plan(game, 0, seed=0, budget=budget)
-            assert plan.samples == budget
-            # Three calls make the first game.
-            assert np.isnan(plan.values).sum() == (2 if budget < 3 else 1)
-            assert plan.lower.max() <= plan.value <= plan.upper.max()

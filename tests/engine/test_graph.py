@@ -1,7 +1,5 @@
 """Merged searches: one node for all ways to a state, bounds that hold, fewer calls."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,7 +12,6 @@ from pacplan.compiled import interpreted as kernels
 from pacplan.engine import graph
 from pacplan.engine.memory import MemoryBudget
 from pacplan.engine.tree import NONE
-from pacplan.views.explorer import outline
 
 find, merge = kernels.interpreted(graph.find), kernels.interpreted(graph.merge)
 has_room = kernels.interpreted(graph.has_room)
@@ -114,29 +111,6 @@ def test_a_state_has_one_node_a_depth_and_nothing_reported_is_stale(problem, opt
 
 
 @pytest.mark.parametrize("ends", [False, True])
-def test_estimates_are_those_of_the_empirical_model(ends):
-    plan = merged(epsilon=0.0).plan(recurring(5, ends=ends), 0, seed=5, budget=3000)
-    tree = plan.tree
-    at = {(depth, tree.state(node)): node for depth, node in nodes_with_actions(tree)}
-
-    @cache
-    def worth(depth, state):
-        return max(of_pair(depth, pair) for pair in tree.tried(at[depth, state]))
-
-    def of_pair(depth, pair):
-        record = tree.pairs[pair]
-        value = record["reward"] / record["n"]
-        for outcome in tree.outcomes(pair):
-            if not outcome.ended:
-                value += GAMMA * outcome.count / record["n"] * worth(depth + 1, outcome.state)
-        return min(max(value, record["lower"]), record["upper"])
-
-    for pair in tree.tried(0):
-        action = tree.pairs[pair]["action"]
-        assert plan.values[action] == pytest.approx(of_pair(0, pair), rel=0, abs=1e-12)
-
-
-@pytest.mark.parametrize("ends", [False, True])
 @pytest.mark.parametrize(("actions", "successors", "horizon"), [(2, 2, 6), (3, 1, 4), (2, 5, 3)])
 def test_delta_is_shared_by_all_pairs_in_reach(actions, successors, horizon, ends):
     model = recurring(0, actions=actions, successors=successors, ends=ends)
@@ -147,27 +121,6 @@ def test_delta_is_shared_by_all_pairs_in_reach(actions, successors, horizon, end
         states = set(np.flatnonzero(p[sorted(states)].any(axis=(0, 1))).tolist())
     bound = _merged_pairs(model.states, model.max_actions, model.successors, horizon)
     assert reached <= bound <= actions * model.states * horizon
-
-
-def test_a_graph_can_be_walked_as_a_tree():
-    plan = merged(epsilon=0.0).plan(recurring(2, ends=True), 0, seed=2, budget=3000)
-    tree = plan.tree
-    pairs = [box for box in outline(tree, 10**6)[0] if box.pair is not None]
-    made = [pair for node in range(len(tree)) for pair in tree.tried(node)]
-    assert sorted(box.pair for box in pairs) == sorted(made)
-    for box in pairs:
-        record, evidence = tree.pairs[box.pair], tree.evidence(box.pair, box.path)
-        assert (evidence.lower, evidence.upper) == (record["lower"], record["upper"])
-        assert evidence.reward == pytest.approx(record["reward"] / record["n"])
-
-
-def test_what_merging_assumes_is_stated():
-    said = "equal states have equal futures"
-    model = recurring(0)
-    assert said in merged().plan(model, 0, seed=0, budget=50).assumptions
-    assert said not in merged(merge="tree").plan(model, 0, seed=0, budget=50).assumptions
-    with pytest.raises(ValueError, match="merge"):
-        merged(merge="graph")
 
 
 NUMBERS = st.one_of(

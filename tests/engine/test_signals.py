@@ -1,7 +1,6 @@
 """Signal handlers that raise during a plan: the exception comes through, and the interpreter lives."""
 
 import os
-import pickle
 import signal
 import subprocess
 import sys
@@ -9,11 +8,6 @@ import sys
 import pytest
 
 import pacplan
-from pacplan.core.identity import described
-from pacplan.core.notes import shown
-from pacplan.models.layers import twin_of
-from pacplan.models.pickles import Pickles, content
-from pacplan.models.sessions import _broken_step
 
 pytestmark = pytest.mark.processes
 
@@ -72,85 +66,6 @@ def test_alarms_that_raise_leave_the_interpreter_alive(rings):
 
 class AlarmError(Exception):
     pass
-
-
-@pytest.fixture
-def ringing():
-    """Raises the exception of a watchdog wherever `ringing()` is called, as if time were up there."""
-
-    def ring(number, frame):
-        raise AlarmError
-
-    before = signal.signal(signal.SIGUSR1, ring)
-    yield lambda: signal.raise_signal(signal.SIGUSR1)
-    signal.signal(signal.SIGUSR1, before)
-
-
-class Rings:
-    """Whatever it is asked, the watchdog rings at that moment."""
-
-    def __init__(self, ring):
-        self.ring = ring
-
-    def __repr__(self):
-        self.ring()
-        return "repr"
-
-    def __reduce_ex__(self, protocol):
-        self.ring()
-        return "reduced"
-
-    def __deepcopy__(self, memo):
-        self.ring()
-        return self
-
-    def __hash__(self):
-        self.ring()
-        return 0
-
-
-@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="needs a signal of the user's")
-@pytest.mark.parametrize(
-    "survivor",
-    [
-        shown,
-        described,
-        content,
-        lambda thing: Pickles().dumps({"a": thing}),
-        lambda thing: _broken_step(0, 0, (thing, 0.0, False)),
-        lambda thing: twin_of(thing, copied=True, time_limit=False),
-    ],
-)
-def test_what_a_handler_raises_is_nobody_elses(ringing, survivor):
-    """Code that survives what a user's object raises does not survive a watchdog."""
-    with pytest.raises(AlarmError):
-        survivor(Rings(ringing))
-
-
-def test_nobody_is_described_while_a_plan_is_made():
-    """A watchdog that rings in a repr would be lost in a plan that survives one."""
-    asked = []
-
-    class Step:
-        def __call__(self, state, action, rng):
-            return state, 0.5, False
-
-        def __repr__(self):
-            asked.append(self)
-            return "step"
-
-    class State(int):
-        def __repr__(self):
-            asked.append(self)
-            return "state"
-
-    model = pacplan.Simulator(Step(), actions=2)
-    plan = pacplan.UCT(gamma=0.5).plan(model, State(0), seed=0, budget=100)
-    assert not asked
-    assert plan.origin.state == "state" and "step" in plan.origin.model
-    again = pickle.loads(pickle.dumps(plan.origin))
-    assert (again.state, again.model) == ("state", plan.origin.model)
-    assert again.to_dict() == plan.origin.to_dict()
 
 
 @pytest.mark.parametrize("when", ["installed", "put back"])

@@ -52,12 +52,6 @@ def test_they_still_do_in_a_tree_that_was_cut_out(actions):
         assert len(cut) > 1
 
 
-def test_an_empty_record_is_no_pair():
-    tree = grown(5)
-    assert f"{(tree.pairs['n'] > 0).sum()} pairs" in repr(tree)
-    assert (tree.pairs["n"] > 0).sum() < len(tree.pairs)
-
-
 def test_links_that_spare_a_walk_agree_with_the_lists():
     tree = grown(5)
     for whole in (tree, tree.below(next(tree.outcomes(next(tree.tried(0)))).node)):
