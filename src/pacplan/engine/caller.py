@@ -1,15 +1,15 @@
 """A model called from Python, one call at a time, with the checks that every search makes."""
 
-from types import TracebackType
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pacplan.compiled.interpreted import interpreted
-from pacplan.compiled.streams import Stream, streams
+from pacplan.compiled.streams import streams
 from pacplan.core import checks
 from pacplan.engine.calls import CHUNK_DONE, REPORT, call_model, count_actions
-from pacplan.engine.promises import PROBLEM, broken_promise
+from pacplan.engine.promises import broken_promise, problem_of
 from pacplan.models.protocol import BrokenPromiseError, Model
 
 
@@ -24,7 +24,7 @@ class _Rules(NamedTuple):
 _count, _call = interpreted(count_actions), interpreted(call_model)
 
 
-class Caller:
+class Caller(AbstractContextManager["Caller"]):
     """Draws from a model, as a search of `steps` steps would. States are integers, as in kernels.
 
     Use it in a `with` statement: it holds a session of the model. Episodes begin at `start`.
@@ -39,26 +39,15 @@ class Caller:
         *,
         deterministic: bool = False,
     ) -> None:
-        self._rng: Stream
         (self._rng,) = streams(seed, 1)
         self.session = model.open(seed)
-        low, high = model.reward_range
-        problem, report = np.zeros(1, PROBLEM), np.zeros(1, REPORT)
-        problem["lowest"], problem["width"], problem["horizon"] = low, high - low, steps
-        problem["successors"] = 1 if deterministic else model.successors or checks.LARGEST
-        problem["most_actions"], problem["may_end"] = model.max_actions or 0, model.may_end
-        self._rules = _Rules(problem, report)
-        self.problem, self.report = self._rules.problem[0], self._rules.report[0]
+        successors = 1 if deterministic else model.successors or checks.LARGEST
+        problem = problem_of(model, successors=successors, horizon=steps)
+        self._rules = _Rules(problem, np.zeros(1, REPORT))
+        self.problem, self.report = problem[0], self._rules.report[0]
         self._model, self._start, self._deterministic = model, start, deterministic
-        # In models that are not stationary, a pair belongs to its step.
-        self._stationary = model.stationary
 
-    def __enter__(self) -> "Caller":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.session.close()
 
     def start(self) -> int:
@@ -69,22 +58,20 @@ class Caller:
     def actions(self, state: int, h: int) -> int:
         """How many actions a state has after h steps."""
         count, status = _count(self._rules, self.session.handle, state, h)
-        if status != CHUNK_DONE:
-            raise self._failure(state, None, h)
+        self._check(status, state, None, h)
         return int(count)
 
     def call(self, state: int, action: int, h: int) -> tuple[int | None, float]:
         """The next state, None after an end, and the reward in the user's units."""
         found = _call(self._rules, self.session.handle, state, action, h, self._rng)
         successor, scaled, ended, status = found
-        if status != CHUNK_DONE:
-            raise self._failure(state, action, h)
+        self._check(status, state, action, h)
         reward = float(self.problem["lowest"] + self.problem["width"] * scaled)
         return None if ended else int(successor), reward
 
     def pair(self, state: int, action: int, h: int) -> tuple[int, int, int]:
-        """What identifies the law of a call."""
-        return state, action, 0 if self._stationary else h
+        """What identifies the law of a call: in models that are not stationary, its step as well."""
+        return state, action, 0 if self._model.stationary else h
 
     def broken(
         self, promise: int, state: int, action: int, h: int, reward: float = 0.0
@@ -95,9 +82,10 @@ class Caller:
             self.report[name] = value
         return broken_promise(self.report, self.problem, self.session, self._deterministic)
 
-    def _failure(self, state: int, action: int | None, h: int) -> BaseException:
-        """What the model raised, or the promise that it broke."""
-        self.session.diagnose(state, action, h)
-        if self.session.error is not None:
-            return self.session.error
-        return broken_promise(self.report, self.problem, self.session, self._deterministic)
+    def _check(self, status: int, state: int, action: int | None, h: int) -> None:
+        """Raise what the model raised, or the promise that it broke."""
+        if status != CHUNK_DONE:
+            self.session.diagnose(state, action, h)
+            raise self.session.error or broken_promise(
+                self.report, self.problem, self.session, self._deterministic
+            )

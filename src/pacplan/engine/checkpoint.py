@@ -41,10 +41,9 @@ class Checkpoint:
         return np.random.SeedSequence(entropy, spawn_key=tuple(key))
 
     @property
-    def budget(self) -> int | None:
+    def budget(self) -> Any:
         """Of the plan."""
-        budget: int | None = self.header["budget"]
-        return budget
+        return self.header["budget"]
 
     def state(self, model: Any) -> Any:
         """The state planned from; if it could not be written down, the model's initial one."""
@@ -72,9 +71,8 @@ class Checkpoint:
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path.resolve())
-        except BaseException:
+        finally:
             temporary.unlink(missing_ok=True)
-            raise
 
     @classmethod
     def read(cls, path: str | Path) -> "Checkpoint":

@@ -6,7 +6,7 @@ import numpy as np
 
 from pacplan.core import checks
 from pacplan.core.notes import shown
-from pacplan.models.protocol import BrokenPromiseError, Session
+from pacplan.models.protocol import BrokenPromiseError, Model, Session
 from pacplan.models.states import advice
 
 # Which promise a model broke.
@@ -38,6 +38,16 @@ PROBLEM = np.dtype(
     ],
     align=True,
 )
+
+
+def problem_of(model: Model, *, successors: int, horizon: int) -> Any:
+    """The ground rules of searches of so many steps in a model."""
+    low, high = model.reward_range
+    problem = np.zeros(1, PROBLEM)
+    problem["lowest"], problem["width"], problem["may_end"] = low, high - low, model.may_end
+    problem["successors"], problem["most_actions"] = successors, model.max_actions or 0
+    problem["horizon"] = horizon
+    return problem
 
 
 def broken_promise(

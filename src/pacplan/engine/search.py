@@ -14,7 +14,7 @@ from pacplan.engine.driver import Snapshot
 from pacplan.engine.episodes import FIELDS, play
 from pacplan.engine.graph import grown_graph
 from pacplan.engine.memory import MemoryBudget
-from pacplan.engine.promises import NO_ACTIONS, PROBLEM, broken_promise
+from pacplan.engine.promises import NO_ACTIONS, broken_promise, problem_of
 from pacplan.engine.query import Query
 from pacplan.engine.search_tree import Reader, SearchTree, read_nothing
 from pacplan.engine.tree import BLOCK, FIRST_ROOM, MOST_COUNTED, NODE
@@ -125,16 +125,11 @@ class KernelSearch:
         successors = 1 if deterministic else model.successors
         # If B is not known, any number that is never exceeded will do.
         self.successors = MOST_COUNTED if successors is None else successors
-        low, high = model.reward_range
-        problem = np.zeros(1, PROBLEM)
-        problem["lowest"], problem["width"], problem["gamma"] = low, high - low, gamma
-        problem["successors"], problem["most_actions"] = self.successors, model.max_actions or 0
         # Other records may be kept free beside the last pair that a step adds.
         pairs_a_step += max(0, min(BLOCK, (model.max_actions or BLOCK + 1) - 1) - 1)
-        problem["horizon"], problem["pairs_a_step"] = horizon, pairs_a_step
-        problem["may_end"] = model.may_end
+        self.problem = problem_of(model, successors=self.successors, horizon=horizon)
+        self.problem["gamma"], self.problem["pairs_a_step"] = gamma, pairs_a_step
         self.calls = np.zeros(len(query.actions), np.int64)
-        self.problem = problem
         self.path = np.zeros(horizon, step)
         self.reports = np.zeros(1, REPORT)
         self.report: Any = self.reports[0]
