@@ -40,7 +40,7 @@ ROOMS = {
 }
 TESTS_OF = {
     ".": 3880,
-    "algorithms": 5080,
+    "algorithms": 5050,
     "bounds": 780,
     "compiled": 1020,
     "core": 360,

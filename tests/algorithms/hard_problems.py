@@ -151,6 +151,19 @@ def evidence(search, model, horizon, counted=1.0):
     return total
 
 
+def pairs_of(search):
+    """Every pair that was called: its depth, its node, itself, lambda, and its outcomes by state."""
+    tree, todo = search.tree, [(0, 0)]
+    while todo:
+        h, at = todo.pop()
+        for link in tree.tried(at):
+            seen = {outcome.state: outcome.node for outcome in tree.outcomes(link)}
+            todo += [(h + 1, outcome.node) for outcome in tree.outcomes(link) if not outcome.ended]
+            if tree.pairs[link]["n"] > 0:
+                first = tree.pairs[link]["action"] if h == 0 else tree.nodes[at]["branch"]
+                yield h, at, link, float(search.root["penalty"][first]), seen
+
+
 def most(runs, probability):
     """A count that is exceeded with a probability of at most RARE."""
     return binom.isf(RARE, runs, probability)

@@ -1,12 +1,16 @@
 """W of Bracket's pairs is what its definition says, computed anew from counts and bets."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import gammaln, xlogy
 
 import pacplan
-from hard_problems import GAMMA, Kind, lens_on_searches
+from conftest import random_small
+from hard_problems import GAMMA, Kind, lens_on_searches, pairs_of
+from pacplan.algorithms.bracket import constants
 from pacplan.bounds import product
 
 lens = pytest.fixture(lens_on_searches)
@@ -22,12 +26,11 @@ def log_m(cash, stakes, bets, n, y):
     return np.logaddexp(np.log(cash), np.log((1 - cash) / len(bets)) + np.logaddexp.reduce(terms))
 
 
-def defined(search, model, h, at, link):
+def defined(search, model, h, link, penalty):
     """W of a pair before it is cut: gamma max f + max_y [...] + max_p p.(mean d - d)."""
     tree, arrays, gamma = search.tree, search.arrays, search.arrays["settings"][0]["gamma"]
     rules, level, pair = arrays["settings"][0], arrays["levels"][h], tree.pairs[link]
-    action, n = int(pair["action"]), int(pair["n"])
-    penalty = search.root["penalty"][action if h == 0 else tree.nodes[at]["branch"]]
+    n = int(pair["n"])
     value, last = (float(pair["reward"]) if rules["told"] else 0.0), h + 1 == search.horizon
     if not rules["told"] or (rules["learns"] and not last):
         value -= minimize_scalar(
@@ -89,18 +92,82 @@ def test_bounds_are_those_of_the_definition(lens, kind, options, budget):
     model = kind.draw(np.random.default_rng(4))
     given = {"epsilon": 0.2, "delta": 0.1, "gamma": GAMMA, "horizon": kind.horizon} | options
     plan = pacplan.Bracket(**given).plan(model, 0, seed=4, budget=budget)
-    search, calls, todo = lens.last[0], 0, [(0, 0)]
-    while todo:
-        h, at = todo.pop()
-        for link in search.tree.tried(at):
-            pair = search.tree.pairs[link]
-            todo += [(h + 1, o.node) for o in search.tree.outcomes(link) if not o.ended]
-            if pair["n"] > 0:
-                calls += int(pair["n"])
-                first = pair["action"] if h == 0 else search.tree.nodes[at]["branch"]
-                penalty, level = search.root["penalty"][first], search.arrays["levels"][h]
-                most = search.tree.nodes[at]["cap"] + penalty * level["excess"]
-                expected = min(max(defined(search, model, h, at, link), 0.0), most)
-                assert pair["upper"] == pytest.approx(expected, rel=0, abs=1e-3)
-                assert pair["upper"] >= expected - 1e-6
+    search, calls = lens.last[0], 0
+    for h, at, link, penalty, _ in pairs_of(search):
+        pair = search.tree.pairs[link]
+        calls += int(pair["n"])
+        most = search.tree.nodes[at]["cap"] + penalty * search.arrays["levels"]["excess"][h]
+        expected = min(max(defined(search, model, h, link, penalty), 0.0), most)
+        assert pair["upper"] == pytest.approx(expected, rel=0, abs=1e-3)
+        assert pair["upper"] >= expected - 1e-6
     assert calls == plan.samples
+
+
+# What the theorem on Bracket's calls says of a search.
+
+STEPS = 4
+
+
+def sigma(steps):
+    return sum(GAMMA**i for i in range(steps))
+
+
+def planned(lens, model, budget, seed=1):
+    planner = pacplan.Bracket(epsilon=0.5, delta=0.1, gamma=GAMMA, horizon=STEPS)
+    planner.plan(model, 0, seed=seed, budget=budget)
+    return lens.last[0]
+
+
+@pytest.mark.parametrize(("budget", "seed"), [(20, 0), (300, 1), (3000, 2), (30_000, 3)])
+def test_surplus_is_what_lemma_c_allows(lens, budget, seed):
+    model = random_small(np.random.default_rng(seed))
+    search = planned(lens, model, budget, seed)
+    tree, levels, rules = search.tree, search.arrays["levels"][:-1], search.arrays["settings"][0]
+    rewards, probabilities, successors = model.sparse()
+    weight = 0.25 / (5 + 0.25 * (search.arrays["stakes"].shape[1] - 5))
+    cash, least, tightest = levels["cash"], float(rules["least"]), np.inf
+    excess = [-np.log(cash[h:]).sum() for h in range(STEPS + 1)]
+    for h, at, link, penalty, seen in pairs_of(search):
+        pair = tree.pairs[link]
+        where, n = (tree.state(at), int(pair["action"])), int(pair["n"])
+        worth = rewards[where]
+        for p, to in zip(probabilities[where], successors[where], strict=True):
+            if h + 1 < STEPS and p > 0.0:
+                node = seen.get(int(to))
+                worth += (
+                    GAMMA * p * (sigma(STEPS - h - 1) if node is None else tree.nodes[node]["upper"])
+                )
+        surplus = GAMMA**h * (pair["upper"] - worth)
+        # What holds but for a probability below 1e-9, in place of l_e; phi and tol are below epsilon.
+        luck = 25.0
+        span = GAMMA**h * sigma(STEPS - h)
+        kappa = -math.log((1.0 - cash[h]) * weight)
+        swing = span - GAMMA**h + 0.55 * least * excess[h + 1]
+        y = span**2 * (6.25 * kappa + 4 * luck + 2 * math.log(1 + n))
+        if h + 1 < STEPS:
+            y += 8 * swing**2 * (levels["price"][h] + luck + math.log(n) + 2 * math.log(2))
+        zeta = (2 * span * span / least + 2.5 * span * kappa) / n + math.sqrt(y / n)
+        zeta = min(zeta, span + 1.1 * least * excess[h + 1])
+        extra = max(0.0, penalty - 1.1 * least) * excess[h + 1]
+        allowed = penalty * -math.log(cash[h]) + 0.3 * float(rules["resolution"]) + extra + zeta
+        assert surplus <= allowed
+        tightest = min(tightest, allowed - surplus)
+    assert tightest < 0.6
+
+
+def test_lambda_settles(lens):
+    model = random_small(np.random.default_rng(7))
+    ratio, larger = constants.LARGEST * sigma(STEPS) / 0.5, False
+    for budget in (30, 300, 3000, 30_000):
+        search = planned(lens, model, budget)
+        least = float(search.arrays["settings"]["least"][0])
+        for penalty, calls in zip(search.root["penalty"], search.calls, strict=True):
+            # As its last episode found it.
+            k = max(0, int(calls) - STEPS)
+            most = ratio / math.sqrt(1.0 + k / constants.SETTLING_CALLS)
+            assert least <= penalty * (1.0 + 1e-9)
+            assert penalty <= constants.NEAR * least * max(1.0, most) * (1.0 + 1e-9)
+            larger |= penalty > 1.5 * least
+            if k >= constants.REBUILD_GROWTH * constants.SETTLING_CALLS * ratio**2:
+                assert penalty <= constants.SETTLED * least * (1.0 + 1e-9)
+    assert larger

@@ -53,35 +53,25 @@ def cases():
         yield before, h, least, least + rng.choice([0.0, 0.1, 1.0, 5.0]) * rng.random()
 
 
-def test_the_mean_stays_the_same_whatever_is_estimated():
-    stopped = 0
+def test_the_mean_stays_the_same_and_nothing_falls_below_the_floor():
+    stopped = raised = 0
     for before, h, least, estimate in cases():
         ended, earned, weight = played(before, h, estimate, 0.0)
-        assert not ended
-        q = before["discount"] / weight
-        assert 0.8 - 1e-12 <= q <= 1.0 + 1e-12
+        q, floor = before["discount"] / weight, before["floor"] - 1e-12
+        assert not ended and 0.8 - 1e-12 <= q <= 1.0 + 1e-12
+        assert earned + weight * least >= floor
+        raised += q > 0.8 + 1e-9
         assert not played(before, h, estimate, q - 1e-9)[0]
         if q > 1.0 - 1e-9:
             continue
         stopped += 1
         ended, settled, rest = played(before, h, estimate, q + 1e-9)
-        assert ended and rest == 0.0
+        assert ended and rest == 0.0 and settled >= floor
         for value in (least, 0.7, 3.0):
             mean = (1.0 - q) * settled + q * (earned + weight * value)
             assert mean == pytest.approx(before["earned"] + before["discount"] * value, abs=1e-9)
-    assert stopped > 100
-
-
-def test_what_is_bet_on_never_falls_below_the_floor():
-    raised = 0
-    for before, h, least, estimate in cases():
-        _, earned, weight = played(before, h, estimate, 0.0)
-        assert earned + weight * least >= before["floor"] - 1e-12
-        raised += before["discount"] / weight > 0.8 + 1e-9
-        ended, settled, _ = played(before, h, estimate, 1.0 - 1e-12)
-        assert not ended or settled >= before["floor"] - 1e-12
     # Often enough it took a larger probability of going on.
-    assert raised > 50
+    assert stopped > 100 and raised > 50
 
 
 @pytest.mark.parametrize(
