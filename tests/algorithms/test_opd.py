@@ -143,46 +143,25 @@ def test_a_pair_that_does_something_else_is_noticed(merge, what, words):
         planner.plan(model, 0, seed=0, budget=20_000)
 
 
-def test_a_model_that_depends_on_the_step_is_no_broken_promise():
-    rng = np.random.default_rng(0)
-    steps, states, actions = 4, 3, 2
-    model = pacplan.TabularMDP(
-        np.ones((steps, states, actions, 1)),
-        rng.random((steps, states, actions, 1)),
-        successors=rng.integers(0, states, (steps, states, actions, 1)),
-    )
-    truth = exact.finite_horizon(model, gamma=1.0, horizon=steps)[0, 0]
-    for merge in ("tree", "depth"):
-        planner = pacplan.OPD(gamma=1.0, horizon=steps, epsilon=0.05, merge=merge)
-        plan = planner.plan(model, 0, seed=0)
-        assert plan.certified
-        assert truth.max() - truth[plan.action] <= 0.05
-    with pytest.raises(ValueError, match="depth"):
-        pacplan.OPD(gamma=1.0, horizon=steps, merge="stationary").plan(model, 0, budget=10)
-
-
 def test_refusals():
-    with pytest.raises(ValueError, match="stops by itself"):
-        pacplan.OPD(gamma=0.7).plan(pacplan.envs.garnet(successors=1, seed=0), 0)
-    with pytest.raises(ValueError, match="stops by itself"):
-        pacplan.OPD(gamma=0.7, epsilon=0).plan(pacplan.envs.garnet(successors=1, seed=0), 0)
-    with pytest.raises(ValueError, match="one successor"):
-        pacplan.OPD(gamma=0.7).plan(pacplan.envs.garnet(seed=0), 0, budget=10)
+    """What the model or its user does not say is not taken for granted."""
+    fixed = pacplan.envs.garnet(successors=1, seed=0)
     noisy = pacplan.envs.garnet(successors=1, seed=0, noise="bernoulli")
-    with pytest.raises(ValueError, match="rewards are random"):
-        pacplan.OPD(gamma=0.7).plan(noisy, 0, budget=10)
+    steps = pacplan.TabularMDP(np.ones((2, 1, 2, 1)), np.zeros((2, 1, 2)), np.zeros((2, 1, 2, 1), int))
     # One successor, all ends being one, and two rewards, of which a declaration makes no single one.
-    for terminal in (None, [1, 2]):
-        to = [[[1, 2] if terminal else [0, 0]]] * 3
-        coin = pacplan.TabularMDP([[[0.5, 0.5]]] * 3, [[[1.0, 0.0]]] * 3, to, terminal)
-        assert coin.successors == 1
-        for declared in ({}, {"transitions": "deterministic"}):
-            with pytest.raises(ValueError, match=r"OPD needs .* rewards are random"):
-                pacplan.OPD(gamma=0.7, **declared).plan(coin, 0, budget=10)
-        with pytest.raises(ValueError, match="but this model's rewards are random"):
-            pacplan.OPD(gamma=0.7, **FIXED).plan(coin, 0, budget=10)
-    with pytest.raises(ValueError, match="transitions='deterministic', but"):
-        pacplan.OPD(gamma=0.7, **FIXED).plan(pacplan.envs.garnet(seed=0), 0, budget=10)
+    coin = pacplan.TabularMDP([[[0.5, 0.5]]] * 3, [[[1.0, 0.0]]] * 3, [[[1, 2]]] * 3, [1, 2])
+    for settings, model, limits, words in (
+        ({}, fixed, {}, "stops by itself"),
+        ({"epsilon": 0}, fixed, {}, "stops by itself"),
+        ({}, pacplan.envs.garnet(seed=0), {"budget": 10}, "one successor"),
+        (FIXED, pacplan.envs.garnet(seed=0), {"budget": 10}, "transitions='deterministic', but"),
+        ({}, noisy, {"budget": 10}, "rewards are random"),
+        ({"transitions": "deterministic"}, coin, {"budget": 10}, r"OPD needs .* rewards are random"),
+        (FIXED, coin, {"budget": 10}, "but this model's rewards are random"),
+        ({"horizon": 2, "merge": "stationary"}, steps, {"budget": 10}, "depth"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            pacplan.OPD(gamma=0.7, **settings).plan(model, 0, **limits)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +170,6 @@ def test_refusals():
         (None, {}, ["transitions=", "rewards="]),
         (5, {"rewards": "deterministic"}, ["transitions="]),
         (1, {}, ["rewards="]),
-        (None, {"transitions": "deterministic"}, ["rewards="]),
         (1, {"rewards": "deterministic"}, []),
         (None, FIXED, []),
     ],
