@@ -19,7 +19,6 @@ from pacplan.algorithms.common.plans import estimates_plan as estimates_plan
 from pacplan.algorithms.means import PAIR as PAIR
 from pacplan.algorithms.means import MeanSearch as MeanSearch
 from pacplan.algorithms.means import best_bound as best_bound
-from pacplan.algorithms.means import best_mean as best_mean
 from pacplan.algorithms.means import check_anytime as check_anytime
 from pacplan.algorithms.means import count_return as count_return
 from pacplan.compiled.jit import inlined as inlined

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon, horizon_for
-from pacplan.algorithms.means import MeanSearch, best_mean, check_anytime, count_return
+from pacplan.algorithms.means import MeanSearch, best_bound, check_anytime, count_return
 from pacplan.compiled.jit import inlined
 from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE, follow
@@ -47,7 +47,7 @@ def _select(search: Any, at: int, h: int, ties: Any) -> int:
     """Explore uniformly, then follow the estimates; if there are none, leave the tree."""
     if h < search.switch[0]:
         return _pair_of(search.tree, at, int(ties.random() * search.tree.nodes[at].actions))
-    return best_mean(search.tree, at, ties)
+    return best_bound(search.tree, at, 0.0, -np.inf, ties)
 
 
 @episodes.transition.register(BRUEArrays)

@@ -1,7 +1,7 @@
 """What planners by mean returns share: pairs that hold a mean, and a search for the largest."""
 
 from collections.abc import Sequence
-from math import log, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -30,46 +30,23 @@ PAIR = np.dtype(
 
 
 @inlined
-def best_mean(tree: TreeArrays, at: int, ties: Any) -> int:
-    """The pair with the largest mean among those counted, ties at random; NONE if there is none."""
+def best_bound(tree: TreeArrays, at: int, scale: float, untried: float, ties: Any) -> int:
+    """The pair with the largest mean + scale / sqrt(n), ties at random; NONE if all are -infinite.
+
+    `untried` stands for the bound of pairs without a return, made by an episode that was cut off.
+    """
     best = NONE
     top = -np.inf
     tied = 0
     link = tree.nodes[at].first
     while link != NONE:
         pair = tree.pairs[link]
-        if pair.n > 0 and (best == NONE or pair.average > top):
-            best = link
-            top = pair.average
-            tied = 1
-        elif pair.n > 0 and pair.average == top:
-            tied += 1
-            if ties.random() * tied < 1.0:
-                best = link
-        link = pair.sibling
-    return best
-
-
-@inlined
-def best_bound(tree: TreeArrays, at: int, scale: float, ties: Any) -> int:
-    """UCB1: the pair with the largest mean + scale sqrt(log N / n), N arrivals at the node.
-
-    Pairs without a return, made by an episode that was cut off, are untried: they come first.
-    """
-    node = tree.nodes[at]
-    scale *= sqrt(log(max(node.count, 1)))
-    best = NONE
-    top = -np.inf
-    tied = 0
-    link = node.first
-    while link != NONE:
-        pair = tree.pairs[link]
-        bound = pair.average + scale * pair.spread if pair.n > 0 else np.inf
+        bound = pair.average + scale * pair.spread if pair.n > 0 else untried
         if bound > top:
             best = link
             top = bound
             tied = 1
-        elif bound == top:
+        elif bound == top and best != NONE:
             tied += 1
             if ties.random() * tied < 1.0:
                 best = link
@@ -86,18 +63,7 @@ def count_return(pair: Any, value: float) -> None:
 
 
 class MeanSearch(KernelSearch):
-    """A search whose estimates are the means of its pairs.
-
-    Args:
-        kind: the class of the planner's arrays (`kernel_arrays`).
-        query: what is asked.
-        session: the model, ready.
-        gamma: discount.
-        horizon: steps of an episode.
-        nodes: about how many the tree will have, if that is known.
-        pairs_a_step: most pairs that one step adds to the tree, all to one node.
-        arrays: the planner's own arrays.
-    """
+    """A search whose estimates are the means of its pairs; see `KernelSearch`."""
 
     notes = False
 

@@ -1,5 +1,6 @@
 """UCT (Kocsis, Szepesvári 2006): UCB1 at every depth of the tree."""
 
+from math import log, sqrt
 from typing import Any, Literal
 
 import numpy as np
@@ -33,7 +34,8 @@ def _select(search: Any, at: int, h: int, ties: Any) -> int:
         return NONE
     if node.tried < node.actions:
         return add_pair(search.tree, at, untried_action(search.tree, at, ties))
-    return best_bound(search.tree, at, search.scales[h], ties)
+    scale = search.scales[h] * sqrt(log(max(node.count, 1)))
+    return best_bound(search.tree, at, scale, np.inf, ties)
 
 
 @episodes.backup.register(UCTArrays)
