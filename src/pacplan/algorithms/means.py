@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_steps
-from pacplan.algorithms.common.plans import best_estimate
+from pacplan.algorithms.common.plans import EstimateSearch
 from pacplan.compiled.jit import inlined
-from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
-from pacplan.engine.search import KernelSearch
 from pacplan.engine.search_tree import Evidence, Reader
 from pacplan.engine.tree import BARE_NODE, LINKS, NONE, TreeArrays
 from pacplan.models.protocol import Session
@@ -62,7 +61,7 @@ def count_return(pair: Any, value: float) -> None:
     pair.spread = 1.0 / sqrt(pair.n)
 
 
-class MeanSearch(KernelSearch):
+class MeanSearch(EstimateSearch):
     """A search whose estimates are the means of its pairs; see `KernelSearch`."""
 
     notes = False
@@ -83,8 +82,6 @@ class MeanSearch(KernelSearch):
         super().__init__(
             query, session, PAIR, BARE_NODE, kind=kind, arrays=arrays, gamma=gamma, **sizes
         )
-        # This order breaks ties between estimates, and decides if there are no estimates at all.
-        self._order = query.ties.permutation(len(query.actions))
 
     @property
     def values(self) -> NDArray[np.float64]:
@@ -95,13 +92,6 @@ class MeanSearch(KernelSearch):
             counted = tried[tried["n"] > 0]
             means[counted["action"]] = counted["average"]
         return means
-
-    def recommended(self) -> int:
-        """Index of the action to take now."""
-        return best_estimate(self.values, self._order)
-
-    def snapshot(self, seconds: float) -> Snapshot:
-        return self.standing(self.recommended(), seconds)
 
     def reader(self) -> Reader:
         return _read

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon, split
-from pacplan.algorithms.common.plans import best_estimate, estimates_plan
+from pacplan.algorithms.common.plans import EstimateSearch, best_estimate, estimates_plan
 from pacplan.algorithms.means import check_anytime
 from pacplan.bounds.bernoulli import kl_upper
 from pacplan.bounds.elementary import powers
@@ -18,9 +18,9 @@ from pacplan.compiled.jit import inlined
 from pacplan.core import checks
 from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE
-from pacplan.engine.driver import Limits, Snapshot
+from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
-from pacplan.engine.search import KernelSearch, kernel_arrays
+from pacplan.engine.search import kernel_arrays
 from pacplan.engine.search_tree import Evidence, Reader
 from pacplan.engine.tree import LINKS, NODE_FIELDS, NONE, add_node, add_pair, link_child, untried_action
 from pacplan.engine.values import step_range
@@ -259,7 +259,7 @@ class KLOLOP(OLOP):
         return 2.0 * logarithm + 2.0 * log(max(logarithm, 1.0))
 
 
-class _SequenceSearch(KernelSearch):
+class _SequenceSearch(EstimateSearch):
     """One search: a tree of action sequences."""
 
     def __init__(self, planner: OLOP, query: Query, session: Session) -> None:
@@ -285,8 +285,6 @@ class _SequenceSearch(KernelSearch):
             horizon=horizon,
             open_loop=True,
         )
-        # Ties between actions played equally often are broken by this order.
-        self._order = query.ties.permutation(len(query.actions))
 
     def _played(self) -> dict[int, NDArray[np.int64]]:
         """By first action that was played, the most played sequence: its pairs, one per step."""
@@ -319,16 +317,12 @@ class _SequenceSearch(KernelSearch):
         for action, links in self._played().items():
             counts[action] = self.tree.pairs["n"][links[0]]
         tied = counts == counts.max()
-        return best_estimate(np.where(tied, self.values, -np.inf), self._order)
+        return best_estimate(np.where(tied, self.values, -np.inf), self.order)
 
     def sequence(self) -> tuple[Any, ...]:
         """The most played sequence of actions, beginning with the recommended one."""
         links = self._played().get(self.recommended(), np.zeros(0, np.int64))
         return tuple(self.actions[action] for action in self.tree.pairs["action"][links].tolist())
-
-    def snapshot(self, seconds: float) -> Snapshot:
-        """How the search stands."""
-        return self.standing(self.recommended(), seconds)
 
     def reader(self) -> Reader:
         """Pairs hold the sum of the rewards at their step, and the B-value from there on."""

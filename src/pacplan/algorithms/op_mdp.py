@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.certainty import certain_plan, check_limits, read_certain, tails_of
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
-from pacplan.algorithms.common.plans import best_estimate
+from pacplan.algorithms.common.plans import EstimateSearch, best_estimate
 from pacplan.compiled.jit import inlined
 from pacplan.compiled.prefetch import begin_to_load
 from pacplan.engine import steps
 from pacplan.engine.calls import CHUNK_DONE, NO_ROOM, RULE, SPENT
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
-from pacplan.engine.search import KernelSearch, kernel_arrays
+from pacplan.engine.search import kernel_arrays
 from pacplan.engine.search_tree import Reader
 from pacplan.engine.tree import LINKS, NODE_FIELDS, NONE, add_node, add_pair, link_child
 from pacplan.models.protocol import Session
@@ -304,7 +304,7 @@ class OPMDP(Planner):
         )
 
 
-class _PolicySearch(KernelSearch):
+class _PolicySearch(EstimateSearch):
     """The tree; an episode is an expansion."""
 
     def __init__(self, planner: OPMDP, query: Query, session: Session) -> None:
@@ -329,7 +329,6 @@ class _PolicySearch(KernelSearch):
             horizon=1,
             run=steps.work,
         )
-        self._order = query.ties.permutation(len(query.actions))
 
     def reserve(self) -> int:
         """Make room for at least one expansion, half as many nodes again, and a longer way."""
@@ -356,7 +355,7 @@ class _PolicySearch(KernelSearch):
     def snapshot(self, seconds: float) -> Snapshot:
         """How the search stands; the action with the largest lower bound is recommended."""
         lower, upper = self._bounds()
-        return self.standing(best_estimate(lower, self._order), seconds, lower, upper)
+        return self.standing(best_estimate(lower, self.order), seconds, lower, upper)
 
     def reader(self) -> Reader:
         """Pairs hold their mean reward, which is known, and bounds."""

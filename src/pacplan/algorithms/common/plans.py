@@ -9,6 +9,8 @@ from pacplan.core.words import at_least, at_most, exactly
 from pacplan.diagnosis import diagnosis_of, vacuity
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.query import Query
+from pacplan.engine.search import KernelSearch
+from pacplan.models.protocol import Session
 from pacplan.result import Curve, Plan
 
 if TYPE_CHECKING:
@@ -30,6 +32,24 @@ def best_estimate(values: NDArray[Any], order: NDArray[np.int64]) -> int:
     """Index of the largest estimate; `order` breaks ties, and decides if there is no estimate (NaN)."""
     scores = np.where(np.isnan(values), -np.inf, values)
     return int(order[scores[order].argmax()])
+
+
+class EstimateSearch(KernelSearch):
+    """A search with `values`, estimates of the root's actions (NaN: none), recommends the largest."""
+
+    values: Any
+
+    def __init__(self, query: Query, session: Session, *types: Any, **settings: Any) -> None:
+        super().__init__(query, session, *types, **settings)
+        # This order breaks ties between estimates, and decides if there are no estimates at all.
+        self.order = query.ties.permutation(len(query.actions))
+
+    def recommended(self) -> int:
+        """Index of the action to take now."""
+        return best_estimate(self.values, self.order)
+
+    def snapshot(self, seconds: float) -> Snapshot:
+        return self.standing(self.recommended(), seconds)
 
 
 def estimates_plan(

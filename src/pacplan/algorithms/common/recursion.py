@@ -15,16 +15,15 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.horizons import check_gamma_below_one
-from pacplan.algorithms.common.plans import best_estimate, estimates_plan
+from pacplan.algorithms.common.plans import EstimateSearch, estimates_plan
 from pacplan.compiled.jit import kernel
 from pacplan.compiled.reference import refer
 from pacplan.core import checks
 from pacplan.core.words import at_most, complement, exactly
 from pacplan.engine.calls import ABORTED, CHUNK_DONE, FULL, RULE, SPENT, count_actions, draw_counted
-from pacplan.engine.driver import Snapshot
 from pacplan.engine.promises import TOO_MANY_SUCCESSORS
 from pacplan.engine.query import Query
-from pacplan.engine.search import KernelSearch, kernel_arrays
+from pacplan.engine.search import kernel_arrays
 from pacplan.engine.tree import LINKS
 from pacplan.engine.values import step_range
 from pacplan.models.protocol import Model, Session
@@ -133,7 +132,7 @@ class _OutOfTimeError(Exception):
     """The deadline came in the middle of a long computation."""
 
 
-class RecursiveSearch(KernelSearch):
+class RecursiveSearch(EstimateSearch):
     """A search that a recursion makes."""
 
     def __init__(self, planner: Any, query: Query, session: Session, horizon: int = 1) -> None:
@@ -155,7 +154,6 @@ class RecursiveSearch(KernelSearch):
             horizon=horizon,
             run=make_draws,
         )
-        self.order = query.ties.permutation(len(query.actions))
         self.ties = query.ties
         self.values = np.full(len(query.actions), np.nan)  # estimates so far
         self.deepest = 0  # steps that it has looked ahead
@@ -245,14 +243,6 @@ class RecursiveSearch(KernelSearch):
             for pair, *rows in zip(behind, *drawn, strict=True):
                 pair.append(*rows)
                 self.check_successors(len(pair.children), node.state, pair.action, node.h)
-
-    def recommended(self) -> int:
-        """Index of the largest estimate; ties are broken at random, as is the lack of any estimate."""
-        return best_estimate(self.values, self.order)
-
-    def snapshot(self, seconds: float) -> Snapshot:
-        """How the search stands."""
-        return self.standing(self.recommended(), seconds)
 
 
 class Node:

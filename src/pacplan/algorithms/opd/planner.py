@@ -22,14 +22,14 @@ from pacplan.algorithms.common.confidence import (
     ranges_assumed,
 )
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
-from pacplan.algorithms.common.plans import best_estimate
+from pacplan.algorithms.common.plans import EstimateSearch, best_estimate
 from pacplan.algorithms.opd import expansion
 from pacplan.core import checks
 from pacplan.engine import steps
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.graph import empty_table, grown
 from pacplan.engine.query import Query
-from pacplan.engine.search import KernelSearch, losses
+from pacplan.engine.search import losses
 from pacplan.engine.search_tree import Reader
 from pacplan.engine.tree import NONE
 from pacplan.models.knowledge import Bounds, attach, check_bounds
@@ -144,7 +144,7 @@ class OPD(Planner):
         )
 
 
-class SequenceSearch(KernelSearch):
+class SequenceSearch(EstimateSearch):
     """The tree of what can be done; an episode is an expansion."""
 
     derived = frozenset({"tails"})
@@ -153,7 +153,6 @@ class SequenceSearch(KernelSearch):
         model = query.model
         self._accurate = planner.epsilon is not None
         self.target = planner.epsilon if planner.goal == "action" else None
-        self.order = query.ties.permutation(len(query.actions))
         attach(session, planner.value_bounds)
         known = planner.value_range or (-math.inf, math.inf)
         tails = tails_of(planner.gamma, planner.horizon, model, known)

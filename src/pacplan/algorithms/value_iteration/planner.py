@@ -11,14 +11,14 @@ from pacplan.algorithms.common.base import Planner
 from pacplan.algorithms.common.certainty import certain_plan, check_limits, tails_of
 from pacplan.algorithms.common.confidence import check_accuracy, ranges_assumed
 from pacplan.algorithms.common.horizons import check_gamma_and_horizon
-from pacplan.algorithms.common.plans import best_estimate, estimates_plan
+from pacplan.algorithms.common.plans import EstimateSearch, best_estimate, estimates_plan
 from pacplan.algorithms.value_iteration import solving
 from pacplan.algorithms.value_iteration.chart import Numbers, OutcomesChart, TableChart, Values
 from pacplan.core import checks
 from pacplan.engine.calls import ABORTED, CHUNK_DONE, RULE, SPENT
 from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
-from pacplan.engine.search import KernelSearch, losses
+from pacplan.engine.search import losses
 from pacplan.engine.tree import LINKS
 from pacplan.models.outcomes import Outcomes
 from pacplan.models.protocol import Session, Table
@@ -107,7 +107,7 @@ class ValueIteration(Planner):
         )
 
 
-class _Search(KernelSearch):
+class _Search(EstimateSearch):
     """The chart of what was explored, and the bounds that follow from it."""
 
     def __init__(self, planner: ValueIteration, query: Query, session: Session) -> None:
@@ -115,7 +115,6 @@ class _Search(KernelSearch):
         super().__init__(query, session, np.dtype(LINKS), gamma=planner.gamma, horizon=1)
         self._planner = planner
         self.target = planner.epsilon if planner.goal == "action" else None
-        self._order = query.ties.permutation(len(query.actions))
         self.chart = (
             OutcomesChart(model, query.state)
             if isinstance(model, Outcomes)
@@ -175,7 +174,7 @@ class _Search(KernelSearch):
 
     def recommended(self) -> int:
         """Index of the action with the smallest bound on its loss."""
-        return best_estimate(-losses(self.lower, self.upper), self._order)
+        return best_estimate(-losses(self.lower, self.upper), self.order)
 
     def _explore(self) -> Iterator[int]:
         """The algorithm. It pauses between its steps, and says how the search stands."""
