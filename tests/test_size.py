@@ -26,7 +26,7 @@ ROOMS = {
     "algorithms/opd": 740,
     "algorithms/value_iteration": 570,
     "bounds": 870,
-    "cli": 770,
+    "cli": 760,
     "compiled": 1440,
     "core": 480,
     "engine": 2570,
@@ -36,7 +36,7 @@ ROOMS = {
     "parallel": 980,
     "testing": 2180,
     "theory": 1240,
-    "views": 1110,
+    "views": 1100,
 }
 TESTS_OF = {
     ".": 3880,

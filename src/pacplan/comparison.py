@@ -87,15 +87,13 @@ def _row(planner: Planner, records: Sequence[Record]) -> Row:
 
 def to_dict(rows: Sequence[Row], budget: int) -> dict[str, Any]:
     """A comparison in types that `json.dumps` takes."""
-    planners = []
+    planners: list[dict[str, Any]] = []
     for row in rows:
         regret = mean(row.regrets)
-        means = {"": regret.value, "_low": regret.low, "_high": regret.high}
-        planners.append(
-            {"name": row.name, "planner": row.planner}
-            | {f"mean_regret{end}": value for end, value in means.items()}
-            | {name: getattr(row, name).tolist() for name in ("regrets", "samples", "seconds")}
-        )
+        ends = {"mean_regret_low": regret.low, "mean_regret_high": regret.high}
+        runs = {name: getattr(row, name).tolist() for name in ("regrets", "samples", "seconds")}
+        named = {"name": row.name, "planner": row.planner, "mean_regret": regret.value}
+        planners.append(named | ends | runs)
     return {"budget": budget, "problems": len(rows[0].regrets), "planners": planners}
 
 

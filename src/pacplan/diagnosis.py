@@ -120,9 +120,8 @@ def outlook(points: NDArray[np.float64], asked: float, apart: float = 0.0) -> tu
     # Rounded up to two digits, so that it is no less than the calls already made.
     unit = 10.0 ** (math.floor(math.log10(needed)) - 1)
     needed = round(math.ceil(needed / unit) * unit)
-    hedge = "too far ahead to trust; run it longer for a better guess"
-    if growth <= _FAR:
-        hedge = "a rough guess"
+    far = "too far ahead to trust; run it longer for a better guess"
+    hedge = far if growth > _FAR else "a rough guess"
     return needed, f"at this rate about {needed:,} calls in all, {hedge}"
 
 
@@ -169,7 +168,13 @@ def diagnosis_of(
     gap = snapshot.gap if by_action else half
     if gap + taken <= asked:
         return None
-    span, apart, causes = _span(planner, model, search.horizon), 0.0, list[str]()
+    # By how much values can differ before anything is known.
+    span = model.reward_range[1] - model.reward_range[0]
+    if not model.two_player:
+        known = getattr(planner, "horizon", None) is not None
+        steps = discounted_steps(float(planner.gamma), search.horizon if known else None)
+        span = step_width(model.reward_range, model.may_end) * steps
+    apart, causes = 0.0, list[str]()
     if by_action:
         apart, causes = _causes(snapshot, values, ruled_out, gap, span)
     if taken > 0.0:
@@ -183,15 +188,6 @@ def diagnosis_of(
     return Diagnosis(
         asked, gap + taken, goal, snapshot.samples, tuple(causes), needed, words, tuple(advice)
     )
-
-
-def _span(planner: Any, model: Model, horizon: int) -> float:
-    """By how much values can differ before anything is known."""
-    if model.two_player:
-        return model.reward_range[1] - model.reward_range[0]
-    known = getattr(planner, "horizon", None) is not None
-    steps = discounted_steps(float(planner.gamma), horizon if known else None)
-    return step_width(model.reward_range, model.may_end) * steps
 
 
 def _causes(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, fields
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +36,7 @@ class Curve:
     upper: NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class ActionSummary:
+class ActionSummary(NamedTuple):
     """What a plan says of one action; `Plan` has the meaning of each."""
 
     action: Any

@@ -28,7 +28,7 @@ def kl_interval(mean, radius):
 def test_the_evidence_of_mdp_gape_is_what_the_model_did():
     seen = Recorder()
     planner = pacplan.MDPGapE(epsilon=0.1, delta=0.1, gamma=0.9, horizon=3)
-    plan = planner.plan(seen.model(max_actions=3), (), seed=0, budget=3000)
+    plan = planner.plan(seen.model(), (), seed=0, budget=3000)
     checked = 0
     for path, pair in pairs_of(plan.tree):
         state, action = plan.tree.state(path[-1]), plan.tree.action(path[-1], pair)

@@ -27,10 +27,9 @@ class Recorder:
         self.successors[state, action][to] += 1
         return to, reward, False
 
-    def model(self, **options):
-        return pacplan.Simulator(
-            self.step, actions=self.actions, successors=2, reward_range=(LOW, HIGH), **options
-        )
+    def model(self):
+        promised = {"successors": 2, "max_actions": 3, "reward_range": (LOW, HIGH)}
+        return pacplan.Simulator(self.step, actions=self.actions, **promised)
 
 
 def pairs_of(tree):

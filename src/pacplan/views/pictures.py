@@ -103,21 +103,15 @@ def convergence(plan: "Plan", ax: Any = None) -> Any:
     best, rival, colours = _roles(plan)
     calls, lower, upper = plan.curve.samples, plan.curve.lower, plan.curve.upper
     axes = _axes(ax, (7.0, 3.6))
-    labelled = False
+    named = {rival: "its challenger", best: "taken"}
     for i, action in enumerate(plan.actions):
-        style: dict[str, Any] = (
-            {"linewidth": 2.2, "zorder": 3} if i in (best, rival) else {"linewidth": 1.0}
-        )
-        label = "_" if labelled else "others"
-        if i in (best, rival):
-            label = f"{_plain(action)}, " + ("taken" if i == best else "its challenger")
-            axes.fill_between(
-                calls, lower[:, i], upper[:, i], color=colours[i], alpha=0.12, linewidth=0
-            )
-        else:
-            labelled = True
-        axes.plot(calls, upper[:, i], color=colours[i], **style)
-        axes.plot(calls, lower[:, i], color=colours[i], label=label, **style)
+        style = {"color": colours[i], "linewidth": 2.2 if i in named else 1.0}
+        label = f"{_plain(action)}, {named[i]}" if i in named else "_"
+        if i in named:
+            shade = {"color": colours[i], "alpha": 0.12, "linewidth": 0}
+            axes.fill_between(calls, lower[:, i], upper[:, i], **shade)
+        axes.plot(calls, upper[:, i], **style)
+        axes.plot(calls, lower[:, i], label=label, **style)
     # The first calls show next to nothing.
     narrower = (upper - lower).min(axis=1) < 0.99 * (upper[0] - lower[0]).max()
     start = calls[max(0, int(np.argmax(narrower)) - 1)]
