@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
 import pytest
 
 import pacplan
@@ -130,13 +129,6 @@ class Miscounts(pacplan.UCT):
         return replace(plan, samples=plan.samples - 1)
 
 
-class Boasts(pacplan.UCT):
-    def finish(self, *args):
-        plan = super().finish(*args)
-        bounds = np.nan_to_num(plan.values)
-        return replace(plan, lower=bounds, upper=bounds, gap=0.0)
-
-
 class Fickle(pacplan.UCT):
     def plan(self, model, state=None, *, seed=None, **options):
         return super().plan(model, state, **options)
@@ -156,7 +148,6 @@ class Particular(pacplan.UCT):
     [
         (Learns, ["settings", "same seed"]),
         (Miscounts, ["budget", "callback"]),
-        (Boasts, ["bounds"]),
         (Fickle, ["same seed"]),
         (Particular, ["python model", "jitted model"]),
     ],

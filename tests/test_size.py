@@ -34,7 +34,7 @@ ROOMS = {
     "experiments": 1460,
     "models": 3750,
     "parallel": 980,
-    "testing": 2180,
+    "testing": 2140,
     "theory": 1240,
     "views": 1100,
 }
@@ -44,11 +44,11 @@ TESTS_OF = {
     "bounds": 780,
     "compiled": 1020,
     "core": 360,
-    "engine": 1070,
+    "engine": 1060,
     "envs": 320,
-    "experiments": 820,
+    "experiments": 780,
     "models": 2580,
-    "testing": 660,
+    "testing": 650,
     "theory": 1220,
     "views": 900,
 }

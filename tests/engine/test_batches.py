@@ -1,9 +1,7 @@
 """What is done in parts: in order, so many ahead."""
 
-from concurrent.futures import CancelledError, Executor, Future
+from concurrent.futures import Executor, Future
 from itertools import count, islice
-
-import pytest
 
 from pacplan.parallel.batches import in_order
 from pacplan.parallel.pools import InProcess
@@ -56,11 +54,3 @@ def test_no_more_is_read_than_can_be_handed_over():
     here = in_order(InProcess(), (tenfold, 0), parts, 4)
     assert [future.result() for future in islice(here, 2)] == [40, 50]
     assert read == [0, 1, 2, 3, 4, 5]
-
-
-def test_what_somebody_else_cancels_is_not_waited_for():
-    pool = ByHand()
-    found = in_order(pool, (tenfold, 0), iter([1]), 4, given_up=lambda: not pool.given[0][0].cancel())
-    (future,) = found
-    with pytest.raises(CancelledError):
-        future.result()

@@ -6,10 +6,9 @@ import json
 import numpy as np
 import pytest
 
-import pacplan
 from command_line import run as command
-from pacplan.bounds.thresholds import NAMED
 from pacplan.experiments import Reproduction, paper
+from pacplan.experiments.report import _short
 
 
 def test_the_papers_numbers_are_at_hand():
@@ -40,21 +39,6 @@ def test_what_is_run_for_the_paper():
     assert both.command.endswith("--thresholds budget,lemma --planners mdp-gape,olop")
 
 
-@pytest.mark.parametrize("name", [n for n in NAMED if n not in ("lemma", "paper")])
-def test_thresholds_for_a_budget(name):
-    planner = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.7, thresholds=name)
-    plan = planner.plan(pacplan.envs.garnet(states=20), seed=0, budget=1000)
-    rivals = np.delete(plan.upper, plan.action)
-    assert plan.gap == rivals.max() - plan.lower[plan.action]
-    assert not plan.certified and "heuristic" in plan.guarantee
-
-
-def as_written(value):
-    """A number as the report writes it."""
-    digits, _, power = f"{value:.1e}".partition("e")
-    return "0" if value == 0.0 else f"{digits}e{int(power)}"
-
-
 def test_report_of_everything(tmp_path):
     out = tmp_path / "all"
     arguments = ["reproduce", "all", "--quick", "--mdps", "3", "--workers", "1", "--out", out]
@@ -72,7 +56,7 @@ def test_report_of_everything(tmp_path):
     text = (out / "index.md").read_text()
     for words in (
         "pacplan reproduce all --mdps 3 --seed 0 --planners mdp-gape,uct,olop --quick",
-        *("6,300", "55,000", f"{median:,.0f}", f"{largest:,}", "1.3e13", as_written(np.mean(regrets))),
+        *("6,300", "55,000", f"{median:,.0f}", f"{largest:,}", "1.3e13", _short(np.mean(regrets))),
         # What the names of curves and columns stand for.
         "those of its MDP-GapE in every row",
         "action and successor by itself",

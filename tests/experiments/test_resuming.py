@@ -110,18 +110,6 @@ def test_interrupted_it_ends_cleanly_and_says_how_to_go_on(folder, lines, worker
     assert lines <= count_lines(folder / "my") < 241
 
 
-def test_interrupted_again_and_again_it_still_ends_cleanly(folder):
-    process = start(folder)
-    children = stop(process, folder, 10, lambda: None)
-    while process.poll() is None:
-        process.send_signal(signal.SIGINT)
-        time.sleep(0.02)
-    process.communicate()
-    assert process.returncode == 130
-    assert not psutil.wait_procs(children, timeout=300)[1]
-    assert len(read(folder / "my")) >= 9
-
-
 @pytest.mark.parametrize(("workers", "most"), [(1, 700), (2, 8000)])
 def test_a_full_disk_ends_it_with_a_word_and_it_goes_on_later(folder, workers, most):
     """No file may grow beyond so many bytes, which fails as on a full disk: in the midst of a line."""

@@ -91,11 +91,6 @@ def test_functions_of_the_users_as_settings(watched):
     assert [record.samples for record in read("my")] == [50]
 
 
-def test_help_says_that_sweeps_are_code():
-    text = " ".join(command("sweep", "--help").stdout.split())
-    assert "is code, like a script" in text and "Run only those you trust" in text
-
-
 def test_toml_says_the_same_as_python(tmp_path):
     (tmp_path / "my.toml").write_text(
         'seed = 4\nseeds = [1, 5]\nbudgets = [30]\n[[problems]]\nname = "garnet"\nstates = 20\n'
@@ -139,11 +134,6 @@ def test_wrong_toml(tmp_path, text, word):
     assert result.code == 2
     assert word in result.stderr and len(result.stderr.splitlines()) == 1
     assert not (tmp_path / "my").exists()
-
-
-def test_a_missing_file():
-    result = command("sweep", "nowhere.toml")
-    assert result.code == 2 and "nowhere.toml" in result.stderr
 
 
 def test_failed_runs_show_in_the_exit_code_and_progress_on_the_error_stream(tmp_path):

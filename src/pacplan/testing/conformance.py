@@ -50,8 +50,8 @@ def check_planner(
     """Check what can be expected of any planner, in a few dozen small plans.
 
     Its plans must be a function of the seed, whatever the kind of model; keep to budget, deadline and
-    memory; survive interrupts and errors of the model; and have bounds that hold. A problem that the
-    planner refuses before it calls the model is skipped.
+    memory; and survive interrupts and errors of the model. A problem that the planner refuses before it
+    calls the model is skipped. `verify` checks whether bounds hold.
 
     Args:
         planner: with settings for small problems, but such that it needs more than 40 calls.

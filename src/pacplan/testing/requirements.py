@@ -16,22 +16,15 @@ from typing import Any
 import numba
 import numpy as np
 
-from pacplan import envs, exact
+from pacplan import envs
 from pacplan.compiled.streams import streams
 from pacplan.core.identity import described
 from pacplan.core.keys import same
 from pacplan.models import handles
-from pacplan.models.tabular import TabularMDP
-from pacplan.result import Plan
-from pacplan.testing.checks import Promise, examine
-from pacplan.testing.problems import Case
-from pacplan.testing.report import clopper_pearson
 from pacplan.testing.trial import RefusedError, Trial, answer_in, by_itself, expect, expect_same
 
 # Calls before something happens: fewer than any search worth checking makes.
 _SOME = 40
-# Plans whose bounds are checked against exact values, and how surely an honest planner passes.
-_PLANS, _FALSE_ALARM = 40, 1e-6
 
 
 def _same_seed(trial: Trial) -> None:
@@ -242,40 +235,6 @@ def _memory(trial: Trial) -> None:
     )
 
 
-def _bounds(trial: Trial) -> None:
-    plan = trial.plan()
-    if plan.lower is None or plan.upper is None:
-        none = plan.lower is None and plan.upper is None and plan.gap is None and not plan.certified
-        expect(none, "a plan without bounds has neither a gap nor a certificate")
-        return
-    delta = getattr(trial.planner, "delta", 0.0)
-    missed = sum(not _hold(trial, trial.plan(seed=seed)) for seed in range(_PLANS))
-    expect(
-        clopper_pearson(missed, _PLANS, _FALSE_ALARM)[0] <= delta,
-        f"the bounds of {missed} in {_PLANS} plans do not hold, with delta={delta}; `pacplan verify "
-        "--planner module:name` says more",
-    )
-
-
-def _hold(trial: Trial, plan: Plan) -> bool:
-    """Whether bounds hold: lower ones for all actions, and the upper one of the best action."""
-    assert plan.lower is not None and plan.upper is not None
-    table = trial.problem
-    if not isinstance(table, TabularMDP) or table.two_player:
-        return bool(plan.lower.max() <= plan.upper.max() + 1e-9)
-    gamma = getattr(trial.planner, "gamma", 1.0)
-    truths = []  # Over the same steps, or an infinite horizon: the planner may mean either.
-    if plan.horizon is not None:
-        truths.append(exact.finite_horizon(table, gamma=gamma, horizon=plan.horizon)[0])
-    if gamma < 1.0 and table.steps is None:
-        truths.append(exact.discounted(table, gamma=gamma))
-    promise = Promise(wrong=None, below=1.0, above=1.0, upper="best")
-    offered = list(table.actions(trial.state))
-    values = (truth[trial.state, offered] for truth in truths)
-    cases = (Case(table, trial.state, exactly, 0, 0, gamma, None) for exactly in values)
-    return any(not any(examine(promise, case, plan).values()) for case in cases)
-
-
 _SCRIPT = """
 import pickle, sys
 from pacplan.testing.requirements import answer_of
@@ -309,7 +268,7 @@ REQUIREMENTS: dict[str, Callable[[Trial], None]] = {
     check.__name__.strip("_").replace("_", " "): check
     for check in (
         *(_same_seed, _budget, _python_model, _jitted_model, _ends, _state_actions, _deadline),
-        *(_callback, _interrupt, _model_raises, _bad_reward, _settings, _memory, _bounds, _interpreted),
+        *(_callback, _interrupt, _model_raises, _bad_reward, _settings, _memory, _interpreted),
     )
 }
 """The checks by name."""
