@@ -19,7 +19,7 @@ ROOMS = {
     "algorithms": 2410,
     "algorithms/atlas": 2070,
     "algorithms/betting": 610,
-    "algorithms/bracket": 1710,
+    "algorithms/bracket": 1700,
     "algorithms/canopy": 1710,
     "algorithms/common": 1790,
     "algorithms/mdp_gape": 910,
@@ -40,7 +40,7 @@ ROOMS = {
 }
 TESTS_OF = {
     ".": 3880,
-    "algorithms": 5050,
+    "algorithms": 5040,
     "bounds": 780,
     "compiled": 1020,
     "core": 360,

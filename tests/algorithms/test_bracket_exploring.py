@@ -7,8 +7,7 @@ import pacplan
 from conftest import in_chunks
 from hard_problems import GAMMA, Kind, lens_on_searches
 from pacplan.algorithms.bracket import records, upper_bound
-from pacplan.algorithms.bracket.explore import imagine
-from pacplan.algorithms.bracket.schedule import adapt
+from pacplan.algorithms.bracket.schedule import adapt, imagine
 from pacplan.algorithms.bracket.search import BracketSearch
 from pacplan.compiled.interpreted import interpreted
 from pacplan.engine.calls import ABORTED, CHUNK_DONE

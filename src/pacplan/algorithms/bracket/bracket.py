@@ -15,14 +15,18 @@ from pacplan.algorithms.betting.returns import (
     raise_floor,
 )
 from pacplan.algorithms.bracket.constants import ADVICE, PRIOR, TIE
-from pacplan.algorithms.bracket.explore import imagine, optimistic
-from pacplan.algorithms.bracket.gap_bound import largest_gap, refresh_arm, renew_gap
 from pacplan.algorithms.bracket.outcomes import add_unvisited, fill_in, note_outcome
 from pacplan.algorithms.bracket.pool import note_in_pool, refresh_estimates, score_actions, update_pool
 from pacplan.algorithms.bracket.records import EXPLOIT, EXPLORE, Search
-from pacplan.algorithms.bracket.schedule import adapt, concluded, decide
+from pacplan.algorithms.bracket.schedule import adapt, concluded, decide, imagine, optimistic
 from pacplan.algorithms.bracket.search import BracketSearch
-from pacplan.algorithms.bracket.upper_bound import refresh_node, refresh_pair
+from pacplan.algorithms.bracket.upper_bound import (
+    largest_gap,
+    refresh_arm,
+    refresh_node,
+    refresh_pair,
+    renew_gap,
+)
 from pacplan.algorithms.common.confidence import check_known, declared
 from pacplan.bounds.product import log_stake
 from pacplan.compiled.jit import inlined
@@ -182,8 +186,8 @@ def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
 def _begin_episode(search: Any, model: Any, ties: Any) -> None:
     """EXPLOIT the best estimate b to raise L(b), or EXPLORE its rival to lower U, or play a FORCED one.
 
-    An episode that explores is imagined first, up to where a call is worth most (`explore.py`). Then
-    lambda of the action to be played follows the evidence.
+    An episode that explores is imagined first, up to where a call is worth most. Then lambda of the
+    action to be played follows the evidence.
     """
     update_pool(search)
     decide(search, ties)
