@@ -7,7 +7,6 @@ import os
 import sys
 import time
 
-import numba
 import pytest
 from numba.core import serialize
 
@@ -104,16 +103,6 @@ def test_what_contains_something_edited_is_compiled_again(folder, fresh, name, b
     assert fresh() == (value, True, [])
     edit(folder / name, after, before)
     assert fresh() == (VALUE, True, []), "it was not replaced"
-
-
-@pytest.mark.versions
-def test_what_else_changes_the_code(folder, fresh, monkeypatch):
-    fresh()
-    for setting, value in (("BOUNDSCHECK", 1), ("OPT", 1)):
-        monkeypatch.setattr(numba.config, setting, value)
-        assert fresh() == (VALUE, False, [])
-        assert fresh() == (VALUE, True, [])
-    assert len(kernels(folder)) == 3
 
 
 NAMESAKE = SCRIPT.partition("print")[0]

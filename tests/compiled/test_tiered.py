@@ -13,7 +13,6 @@ import pytest
 
 from kernel_files import VALUE, folder_of_kernels, kernels, start
 from pacplan.compiled import tiered
-from pacplan.compiled.jit import kernel
 
 folder = pytest.fixture(folder_of_kernels)
 pytestmark = pytest.mark.processes
@@ -103,14 +102,6 @@ def test_if_it_cannot_keep_the_kernel_it_is_compiled_here(run, folder, monkeypat
     assert tiered.ready(run, ARGUMENTS) and compiled(run)
 
 
-def test_what_has_no_name_elsewhere_is_compiled_here(folder, cold):
-    @kernel
-    def nameless(n):
-        return 7 * n
-
-    assert tiered.ready(nameless, ARGUMENTS) and nameless.overloads
-
-
 def test_a_claim_of_a_process_that_has_ended_is_void(run, folder):
     place = tiered.place_of(run, tuple(map(tiered.numba.typeof, ARGUMENTS)))
     with subprocess.Popen([sys.executable, "-c", ""]) as ended:
@@ -120,17 +111,6 @@ def test_a_claim_of_a_process_that_has_ended_is_void(run, folder):
     assert not tiered.ready(run, ARGUMENTS) and not tiered._started
     claim.write_text(str(ended.pid))
     assert not tiered.ready(run, ARGUMENTS) and tiered._started
-
-
-def test_no_more_compilers_than_cores_that_are_free(run, folder, monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
-    assert not tiered.ready(run, ARGUMENTS)
-    for number in (10.0, 10.5):
-        assert not tiered.ready(run, (number,))
-    assert len(tiered._started) == 1
-    assert {path.with_suffix("") for path in kernels(folder)} <= {
-        place.with_suffix("") for place in tiered._started
-    }, "nothing is left of those that wait"
 
 
 PLAN = """
