@@ -56,7 +56,7 @@ def test_garnet(runner, planner):
             r"Not certified: action \d, worth \S+ by estimate, after 100 calls",
         ),
         (
-            ["mdp-gape", "--epsilon", "1", "--option", "thresholds=paper"],
+            ["mdp-gape", "--epsilon", "1", "--thresholds", "paper"],
             r"Not certified: action \d, worth \S+ by estimate, after \S+ calls",
         ),
         (
@@ -146,9 +146,9 @@ def test_names_that_look_like_markup(folder):
     ("arguments", "stop", "code"),
     [
         (["--budget", "1000000", "--time-limit", "60"], "certified", 0),
-        ([*GAPE, "--option", "thresholds=paper"], "rule", 0),
+        ([*GAPE, "--thresholds", "paper"], "rule", 0),
         (["--option", "epsilon=0.001", "--time-limit", "0.05"], "deadline", 3),
-        ([*GAPE, "--option", "thresholds=sharp", "--budget", "200"], "budget", 0),
+        ([*GAPE, "--thresholds", "sharp", "--budget", "200"], "budget", 0),
         ([*GAPE, "--option", "thresholds=lemma", "--budget", "200"], "budget", 3),
         (["--option", "epsilon=0.0", "--budget", "200"], "budget", 0),
         (["--planner", "uct", "--budget", "200"], "budget", 0),
@@ -174,10 +174,10 @@ def test_the_exit_code_follows_from_the_planner_however_it_was_given(arguments, 
         (["garnet", "--epsilon", "x"], ["epsilon", "'x'", "5%"]),
         (["garnet", *GAPE, "--epsilon", "5%"], ["--epsilon '5%'", "--planner auto"]),
         (["garnet", "--gamma", "1"], ["gamma", "horizon"]),
-        (["garnet", *GAPE, "--option", "thresholds=loose"], ["thresholds", "'loose'", "'lemma'"]),
+        (["garnet", *GAPE, "--thresholds", "loose"], ["thresholds", "'loose'", "'lemma'"]),
         (
-            ["garnet", "--option", "thresholds=paper"],
-            ["takes no --option thresholds", "mdp-gape would", "--option value_bounds="],
+            ["garnet", "--thresholds", "paper"],
+            ["takes no --thresholds", "mdp-gape would", "--option value_bounds="],
         ),
         (["garnet", "--epsilon", "0"], ["--epsilon 0 may", "--budget or --time-limit"]),
         (["garnet", "--time-limit", "0"], ["--time-limit must", "0"]),
@@ -249,9 +249,9 @@ def test_what_is_no_model_is_said_with_what_makes_one_of_it(folder, name, words)
     [
         ("pass budget= or time_limit=", "pass --budget or --time-limit"),
         ("it plans within a budget: plan(..., budget=n)", "it plans within a budget: --budget n"),
-        ('goal="value" is for H steps', '--option goal="value" is for H steps'),
+        ('goal="value" is for H steps', '--goal "value" is for H steps'),
         ("value_bounds=... (why)", "--option value_bounds=... (why)"),
-        ("it takes epsilon=, merge=, width=", "it takes --epsilon, --option merge=, --option width="),
+        ("it takes epsilon=, merge=, width=", "it takes --epsilon, --merge, --option width="),
         ("for pacplan.plan, which chooses", "for --planner auto, which chooses"),
         ("time_limit must be positive", "--time-limit must be positive"),
         # A planner, and what only looks like an argument.

@@ -15,7 +15,7 @@ folder = pytest.fixture(folder_of_models)
         ("sparse-sampling", ["--option", "width=3", "--horizon", "2"], "horizon=2, width=3"),
         ("sparse-sampling", ["--epsilon", "4", "--horizon", "1"], "epsilon=4.0, delta=0.1"),
         ("bracket", ["--option", "value_bounds={m}:bounds", "--epsilon", "4"], "value_bounds="),
-        ("mdp-gape", ["--option", "thresholds={m}:flat", "--epsilon", "4"], "thresholds="),
+        ("mdp-gape", ["--thresholds", "{m}:flat", "--epsilon", "4"], "thresholds="),
         ("bracket", ["--option", "goal=value", "--option", "epsilon=4"], "goal='value'"),
         ("smooth-cruiser", ["--option", "temperature=0.1"], "temperature=0.1"),
     ],
@@ -32,7 +32,7 @@ def test_every_setting_of_a_planner(folder, planner, arguments, expected):
     ("arguments", "words"),
     [
         (["--option", "merge"], ["--option: takes NAME=VALUE, got 'merge'"]),
-        (["--option", "colour=red"], ["takes no colour", "--option value_range="]),
+        (["--option", "colour=red"], ["takes no colour", "--value-range"]),
         (["--option", "epsilon=None"], ["epsilon", "None"]),
         (["--planner", "sparse-sampling", "--option", "width=3"], ["width needs a horizon"]),
         (

@@ -26,7 +26,7 @@ ROOMS = {
     "algorithms/opd": 740,
     "algorithms/value_iteration": 570,
     "bounds": 870,
-    "cli": 760,
+    "cli": 770,
     "compiled": 1440,
     "core": 480,
     "engine": 2570,

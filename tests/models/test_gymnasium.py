@@ -190,7 +190,7 @@ CART = ["gym:CartPole-v1", "--set", "reward_range=(0,1)"]
     ("command", "code", "words"),
     [
         (["gym:FrozenLake-v1", "--set", "is_slippery=False", "--horizon", "6"], 0, "Action"),
-        ([*CART, "--set", "successors=1", "--option", "rewards=deterministic"], 0, "by OPD"),
+        ([*CART, "--set", "successors=1", "--rewards", "deterministic"], 0, "by OPD"),
         ([*CART, "--set", "successors=1"], 3, "by Bracket"),
         (["gym:Nowhere-v1"], 2, "cannot make 'Nowhere-v1'"),
         (["gym:CartPole-v1"], 2, "pass reward_range"),

@@ -8,14 +8,15 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any, NoReturn
 
-SETTINGS = ("epsilon", "delta", "gamma", "horizon")
+_SETTINGS = "epsilon|delta|gamma|horizon|thresholds|goal|merge|rewards|transitions|value_range"
+SETTINGS = tuple(_SETTINGS.split("|"))
 """Settings of planners that have an option of their own; `--option NAME=VALUE` takes the others."""
 _LIMITS = "planner|state|seed|budget|time_limit|memory_limit|checkpoint|every|workers|runs|plans|mdps"
-_OTHERS = "exploration|goal|max_policies|merge|policy|rewards|rollout|rule|target|temperature"
-_OTHERS += "|thresholds|threshold|transitions|value_bounds|value_range|value|width"
+_OTHERS = "exploration|max_policies|rollout|rule|target|temperature|threshold|width"
+_FUNCTIONS = "value_bounds|policy|value"
 _CALL = r"(\b[A-Z]\w*\((?:[^()]|\([^()]*\))*\))"
 _VALUE = r"""('[^']*'|"[^"]*"|\([^()]*\)|\.\.\.|[-+\w.%]*[\w%])"""
-_ARGUMENT = rf"(?<![-\w.])({'|'.join(SETTINGS)}|{_LIMITS}|{_OTHERS})"
+_ARGUMENT = rf"(?<![-\w.])({_SETTINGS}|{_LIMITS}|{_OTHERS}|{_FUNCTIONS})"
 
 SET = "--set NAME=VALUE  setting of the problem, e.g. states=50 (repeat)"
 QUIET = "-q --quiet  show no progress"
@@ -80,7 +81,7 @@ def setting(text: str) -> tuple[str, Any]:
     return name, literal(value)
 
 
-_TYPES = {"N": int, "SECONDS": float, "D": float, "G": float, "E": accuracy}
+_TYPES = {"N": int, "SECONDS": float, "D": float, "G": float, "LOW": float, "E": accuracy}
 _TYPES |= {"BYTES": size, "STATE": literal, "NAMES": names, "FILE": Path, "FOLDER": Path}
 
 
@@ -110,12 +111,14 @@ def add_options(parser: Any, listed: str) -> None:
     for entry in re.split(r"\n(?! )", listed.strip()):
         left, about = re.split(r"\s{2,}", entry, maxsplit=1)
         flags = [word for word in left.split() if word.startswith("-")]
-        kind = left.split()[-1]
-        given: dict[str, Any] = {"metavar": kind, "type": _TYPES.get(kind, str)}
-        if kind in flags:
+        words = left.split()[len(flags) :]
+        given: dict[str, Any] = {"metavar": words[0] if len(words) == 1 else tuple(words)}
+        if not words:
             given = {"action": "store_true"}
-        elif kind == "NAME=VALUE":
+        elif words == ["NAME=VALUE"]:
             given |= {"action": "append", "type": setting, "default": []}
+        else:
+            given |= {"type": _TYPES.get(words[0], str), "nargs": len(words) if words[1:] else None}
         parser.add_argument(*(flags or [left.lower()]), help=" ".join(about.split()), **given)
 
 
@@ -129,7 +132,7 @@ def in_options(text: str) -> str:
         call, name, value = match.groups(default="")
         if call:
             return call
-        if name in _OTHERS.split("|"):
+        if name in f"{_OTHERS}|{_FUNCTIONS}".split("|"):
             return f"--option {name}={value}"
         return f"--{name.replace('_', '-')} {value}".rstrip()
 

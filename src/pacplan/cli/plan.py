@@ -36,11 +36,19 @@ _ACCURACY = """
 --delta D  probability with which the guarantee may fail; 0.1 by default
 --gamma G  discount factor; 0.7 by default. You must give it for your own model and for gym:
 --horizon N  steps; by default the planner's own choice
---option NAME=VALUE  another setting of the planner's class (repeat), such as goal=value,
-  rewards=deterministic, transitions=deterministic, "value_range=(0, 1)", merge=depth or
-  thresholds=paper; functions as module:name
+--goal GOAL  'action' (the default), or 'value' for the value of the state
 --state STATE  state to plan from, a Python literal; by default the model's own
 --seed N  the same seed gives the same plan"""
+
+_KNOWLEDGE = """
+--value-range LOW HIGH  bounds on every discounted return from any state on
+--rewards KIND  'deterministic' if a state and action always pays the same
+--transitions KIND  'deterministic' if a state and action always lead to the same state
+--merge WHICH  of mdp-gape and opd: equal states that share evidence: 'tree' (none), 'depth'
+  (those of the same step) or, of opd, 'stationary' (all)
+--thresholds NAME  of mdp-gape: 'lemma' (proven, the default), 'paper', 'budget', 'published' or 'sharp'
+--option NAME=VALUE  any other setting that the planner's class takes, functions as module:name (repeat)
+"""
 
 _LIMITS = """
 --budget N  maximum number of calls to the model
@@ -56,6 +64,7 @@ def add_to(commands: Any) -> None:
     """Add the command to a parser."""
     parser = add_command(commands, "plan PROBLEM", run, _ABOUT, _GENERAL, planner="auto")
     add_options(parser.add_argument_group("accuracy and state"), _ACCURACY)
+    add_options(parser.add_argument_group("your knowledge of the problem"), _KNOWLEDGE)
     add_options(parser.add_argument_group("limits and checkpoints"), _LIMITS)
 
 
@@ -92,6 +101,8 @@ def _planned(asked: Namespace) -> "tuple[Planner, Plan]":
 
     given = {name: getattr(asked, name) for name in SETTINGS if getattr(asked, name) is not None}
     given |= dict(asked.option)
+    if "value_range" in given:
+        given["value_range"] = tuple(given["value_range"])
     planner = None if asked.planner == "auto" else planner_of(asked.planner, given)
     if asked.checkpoint is None and (asked.resume or asked.every is not None):
         raise ValueError("--resume and --every need a checkpoint: --checkpoint FILE")
