@@ -37,7 +37,7 @@ def everything(space):
 def test_all_actions_of_a_space(space):
     env = started(Walk())
     env.action_space = space
-    listed = actions_of(env, None)
+    listed, _ = actions_of(env, None)
     assert all(space.contains(action) for action in listed)
     assert pacplan.core.keys.all_distinct(listed)
     assert len(listed) == len(everything(space))
@@ -135,20 +135,3 @@ def test_functions_and_masks_exclude_each_other():
         pacplan.from_gymnasium(started(Walk()), actions=[], **WALK)
     with pytest.raises(pacplan.BrokenPromiseError, match="leaves nothing to do"):
         pacplan.from_gymnasium(started(Walk()), actions=lambda env: [], **WALK)
-
-
-def test_a_key_must_tell_apart_states_with_other_actions():
-    class Shifting(Walk):
-        """Shows nothing, and offers other actions every other step; they do nothing."""
-
-        def reset(self, **options):
-            self.steps = 0
-            return 0, super().reset(**options)[1]
-
-        def step(self, action):
-            self.steps += 1
-            return 0, 0.0, False, False, {}
-
-    offered = lambda env: ["a", "b"] if env.steps % 2 else ["c", "d"]  # noqa: E731
-    with pytest.raises(pacplan.BrokenPromiseError, match=r"they offer the actions \['c', 'd'\] and"):
-        pacplan.from_gymnasium(started(Shifting()), actions=offered, key="observation", **WALK)

@@ -36,17 +36,12 @@ def simulator(**settings):
     [
         ({"step": (0, 0.5, False)}, "step"),
         ({"actions": None}, "actions"),
-        ({"actions": 2.0}, "actions"),
         ({"actions": 0}, "actions"),
-        ({"successors": 1.5}, "successors"),
         ({"successors": 0}, "successors"),
         ({"actions": lambda s: 2, "max_actions": "3"}, "max_actions"),
         ({"max_actions": 3}, "max_actions=3 contradicts actions=2"),
         ({"stationary": 1}, "stationary"),
-        ({"may_end": None}, "may_end"),
-        ({"two_player": "yes"}, "two_player"),
         ({"initial": [1]}, "hashable"),
-        ({"initial": ([],)}, "hashable"),
     ],
     ids=short,
 )
@@ -86,16 +81,11 @@ def test_reward_that_is_no_number(reward):
 
 @pytest.mark.parametrize(
     "drawn",
-    [None, "abc", ("start", 0.5), ("start", 0.5, False, False, {}), (False, "start", 0.5)],
+    [None, ("start", 0.5), ("start", 0.5, False, False, {}), ("start", 0.5, "False")],
     ids=short,
 )
 def test_step_that_returns_something_else(drawn):
     broken_at_start(lambda: plan_drawn(drawn), "(next_state, reward, terminated)", repr(drawn))
-
-
-@pytest.mark.parametrize("terminated", ["False", np.array([True, False])], ids=short)
-def test_terminated_that_is_no_truth_value(terminated):
-    broken_at_start(lambda: plan_drawn(("start", 0.5, terminated)), "terminated")
 
 
 @pytest.mark.parametrize("state", [[1], np.zeros(2), ("a", [])], ids=short)

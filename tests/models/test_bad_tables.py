@@ -17,11 +17,6 @@ def changed(array, index, value):
     return array
 
 
-def test_the_tables_these_tests_start_from_are_good():
-    assert TabularMDP(P, R).states == 2
-    assert TabularMDP(SPARSE, R, successors=np.ones((2, 3, 1), int)).successors == 1
-
-
 @pytest.mark.parametrize(
     ("p", "rewards", "to", "successors", "random_rewards"),
     [
@@ -50,21 +45,14 @@ def test_what_is_random_is_read_from_the_rows(p, rewards, to, successors, random
     assert (model.successors, model.random_rewards) == (successors, random_rewards)
     noisy = TabularMDP(tables[0], tables[1], tables[2].astype(int), noise="bernoulli", **settings)
     assert noisy.random_rewards
-    # At the second step alone.
-    calm = np.array([1.0, 0.0]) + np.zeros((4, 2, 2))
-    p, rewards, to = (np.stack(pair) for pair in zip((calm, calm, 0 * calm), tables, strict=True))
-    later = TabularMDP(p, rewards, to.astype(int), **settings)
-    assert (later.successors, later.random_rewards) == (successors, random_rewards)
 
 
 TO = np.zeros((2, 3, 1), int)
 MASK = np.ones((2, 3), bool)
 REFUSED = [
     ("transitions", None, ["numbers"]),
-    ("transitions", P.astype(str), ["numbers"]),
     ("transitions", [[0.5, 0.5], [1.0]], []),
     ("transitions", P[0], ["shape", "(3, 2)"]),
-    ("transitions", np.zeros((2, 0, 2)), ["shape", "(2, 0, 2)"]),
     ("transitions", np.full((2, 3, 4), 0.25), ["dense", "successors"]),
     ("transitions", changed(P, (1, 2, 0), NAN), ["NaN", "state 1, action 2"]),
     ("transitions", changed(P, (1, 2), [-0.5, 1.5]), ["negative", "-0.5"]),
@@ -74,22 +62,17 @@ REFUSED = [
     ("rewards", R.T, ["shape", "(3, 2)", "(2, 3)"]),
     ("rewards", changed(R, (1, 2), -INF), ["-inf", "state 1, action 2"]),
     ("reward", changed(R, (1, 2), 1.5), ["1.5", "state 1, action 2", "reward_range=(0.0, 1.0)"]),
-    ("reward", changed(R, (0, 0), -1e-8), ["-1e-08", "state 0, action 0", "reward_range"]),
     ("successors", TO.astype(float), ["integers", "float64"]),
     ("successors", np.zeros((2, 3, 2), int), ["shape", "(2, 3, 2)"]),
     ("successors", changed(TO, (1, 1, 0), 2), ["0..1", "2"]),
-    ("successors", TO.astype(np.uint64) + np.uint64(2**63), ["0..1"]),
-    ("terminal", 1, ["1", "0..1"]),
     ("terminal", [1.0], ["integers", "float64"]),
     ("terminal", [2], ["0..1", "[2]"]),
     ("terminal", [True], ["(2,)", "(1,)"]),
     ("available", MASK.astype(int), ["booleans", "int64"]),
     ("available", MASK.T, ["(2, 3)", "(3, 2)"]),
     ("state 1", {"available": changed(MASK, 1, False)}, ["no action"]),
-    ("initial", True, ["True"]),
     ("initial", 2, ["2"]),
     ("noise", "gauss", ["'gauss'", "bernoulli"]),
-    ("noise", None, ["None", "bernoulli"]),
 ]
 
 
@@ -104,21 +87,7 @@ def test_what_is_no_table(name, value, words):
 
 
 @pytest.mark.parametrize(
-    "bad",
-    [
-        None,
-        "01",
-        (0, 1, 2),
-        (1, 1),
-        (False, True),
-        (0, NAN),
-        (-INF, 0),
-        (0, HUGE),
-        # Its width is no float, respectively too small to divide by.
-        (-1e308, 1e308),
-        (0.0, 5e-324),
-    ],
-    ids=short,
+    "bad", [None, (0, 1, 2), (1, 1), (False, True), (0, NAN), (0, HUGE), (-1e308, 1e308)], ids=short
 )
 def test_reward_range(bad):
     def planned(model):

@@ -14,7 +14,7 @@ import pacplan
 from command_line import run
 from pacplan.exact import finite_horizon
 from pacplan.models.environments import observation_key
-from worlds import CLIFF, TAXI, Walk, made, sampled, steps_of
+from worlds import CLIFF, TAXI, made, sampled, steps_of
 
 # --------------------------------------------------------------------------------------- Tables
 
@@ -53,22 +53,6 @@ def test_tables_are_exact(name, settings):
     )
     assert model.successors == most
     assert model.initial_state() == env.unwrapped.s
-
-
-def test_planning_before_a_reset_says_so():
-    """Gymnasium's own wrappers know whether it was reset; of a bare environment, only its error."""
-    asked = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.9, "horizon": 3, "budget": 200}
-    wrapped = pacplan.from_gymnasium(gymnasium.make("CartPole-v1"), reward_range=(0, 1))
-    with pytest.raises(ValueError, match=r"call env.reset\(\) before planning"):
-        pacplan.plan(wrapped, **asked)
-    bare = pacplan.from_gymnasium(Walk(), reward_range=(0, 1))
-    for call in (
-        lambda: pacplan.plan(bare, **asked),
-        lambda: pacplan.UCT(gamma=0.9).plan(bare, budget=9),
-    ):
-        with pytest.raises(AttributeError, match="place") as caught:
-            call()
-        assert any("call env.reset() before planning" in note for note in caught.value.__notes__)
 
 
 def test_a_table_that_does_not_hold_is_not_used():

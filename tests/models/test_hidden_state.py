@@ -170,17 +170,6 @@ def test_another_environment_keeps_what_is_its_own():
     assert model.state_of(started(Mapped([0.0, 1.0]))) == model.initial_state()
 
 
-def test_the_state_of_an_environment_is_the_one_that_a_step_has_led_to():
-    env = started(gymnasium.make("CartPole-v1"))
-    model = pacplan.from_gymnasium(env, **PROMISES)
-    state = model.initial_state()
-    for action in (0, 1, 1):
-        state, _, _ = model.step(state, action, np.random.default_rng(0))
-        env.step(action)
-    assert model.initial_state() == state and hash(model.initial_state()) == hash(state)
-    assert model.state_of(env, "whatever it shows") == state
-
-
 def test_limits_of_time_are_stated():
     env = started(gymnasium.make("CartPole-v1", max_episode_steps=7))
     said = "the limit of 7 steps of an episode is not reached"

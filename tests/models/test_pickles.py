@@ -19,13 +19,6 @@ class Plain:
         vars(self).update(attributes)
 
 
-class Slots:
-    __slots__ = ("one", "two")
-
-    def __init__(self, one, two):
-        self.one, self.two = one, two
-
-
 @dataclasses.dataclass(frozen=True)
 class Frozen:
     value: float
@@ -52,9 +45,7 @@ def local_class():
 SAME = [
     (float("nan"), float("nan")),
     ({3, 1, 2}, {1, 2, 3}),
-    (frozenset({("a", 1), ("b", 2)}), frozenset({("b", 2), ("a", 1)})),
     (np.arange(6).reshape(2, 3), np.asfortranarray(np.arange(6).reshape(2, 3))),
-    (np.arange(8)[::2], np.array([0, 2, 4, 6])),
     ([Frozen(1.0)] * 2, [Frozen(1.0), Frozen(1.0)]),
     (((1, 2),) * 2, ((1, 2), (1, 2))),
     (["word"] * 2, ["word", "".join(["wo", "rd"])]),
@@ -73,8 +64,6 @@ DIFFERENT = [
     (np.zeros((2, 3)), np.zeros((3, 2))),
     ([SHARED, SHARED], [[1], [1]]),
     (looped(), Plain(itself=looped())),
-    (Plain(a=1), Plain(b=1)),
-    (Slots(1, 2), Slots(1, 3)),
     (Colour.RED, Colour.BLUE),
     ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
     (lambda: 1, lambda: 1),
@@ -117,9 +106,3 @@ def test_references_are_not_looked_into():
     assert pickles.dumps([one]) == data
     twin = Plain(a=3)
     assert pickles.dumps([twin], {id(twin): pickles.number_of(one)}) == data
-
-
-def test_long_contents_are_digests():
-    long = [0.0] * 10_000
-    assert len(content(long)) == 20
-    assert content(long) == content(list(long)) != content([*long[:-1], -0.0])

@@ -15,8 +15,10 @@ Actions = tuple[Any, ...] | Callable[[Any], Sequence[Any]]
 MOST_ACTIONS = 5000
 
 
-def actions_of(env: Any, given: Any, mask: Callable[[Any], Any] | None = None) -> Actions:
-    """The actions to choose from, as the environment takes them.
+def actions_of(
+    env: Any, given: Any, mask: Callable[[Any], Any] | None = None
+) -> tuple[Actions, int | None]:
+    """The actions to choose from, as the environment takes them, and their largest number, if known.
 
     Args:
         env: the environment.
@@ -29,7 +31,7 @@ def actions_of(env: Any, given: Any, mask: Callable[[Any], Any] | None = None) -
     if callable(given):
         if mask is not None:
             raise ValueError("pass actions= as a function, or mask=, but not both")
-        return given  # type: ignore[no-any-return]
+        return given, None
     space, base = env.action_space, env.unwrapped
     is_rddl = rddl.recognised(base)
     if given is not None:
@@ -40,23 +42,10 @@ def actions_of(env: Any, given: Any, mask: Callable[[Any], Any] | None = None) -
         listed = _listed(space, base if is_rddl and type(space).__name__ == "Dict" else None)
         if is_rddl and mask is None and base.model.preconditions:
             mask = partial(rddl.admissible, actions=listed)
-    return listed if mask is None else Filtered(listed, mask)
-
-
-class Filtered:
-    """Those of some actions that a mask allows.
-
-    Args:
-        listed: the actions.
-        mask: function of the unwrapped environment that returns a truth value for each.
-    """
-
-    def __init__(self, listed: tuple[Any, ...], mask: Callable[[Any], Any]) -> None:
-        self.listed, self._mask = listed, mask
-
-    def __call__(self, base: Any) -> list[Any]:
-        """Those allowed in the state that an unwrapped environment is in."""
-        return [action for action, yes in zip(self.listed, self._mask(base), strict=True) if yes]
+    if mask is None:
+        return listed, len(listed)
+    allowed = mask
+    return lambda base: list(itertools.compress(listed, allowed(base))), len(listed)
 
 
 def _converted(space: Any, action: Any) -> Any:
@@ -127,10 +116,3 @@ def mask_of(env: Any) -> Callable[[Any], Any]:
         "action_mask(state); pass mask=, a function of the unwrapped environment that returns one "
         "truth value for each action"
     )
-
-
-def most_of(actions: Actions) -> int | None:
-    """The largest number of actions in any state; None: not known."""
-    if isinstance(actions, Filtered):
-        return len(actions.listed)
-    return None if callable(actions) else len(actions)

@@ -9,7 +9,7 @@ import numpy as np
 
 from pacplan.core.keys import key_of
 from pacplan.models import layers
-from pacplan.models.actions import Actions, most_of
+from pacplan.models.actions import Actions
 from pacplan.models.consistency import Preflight, examine
 from pacplan.models.copying import EnvCopy
 from pacplan.models.labels import numbered
@@ -43,6 +43,7 @@ class GymnasiumSimulator(Simulator):
         env: the environment, with its wrappers.
         held: the detached environment, which is brought back: `EnvCopy` or `EnvReplay`.
         actions: the actions, or a function of the unwrapped environment that returns those it takes.
+        max_actions: their largest number; None if unknown.
         successors: as for `Simulator`.
         reward_range: as for `Simulator`.
         key: makes something hashable of an observation, which then identifies the state; None: what is
@@ -56,6 +57,7 @@ class GymnasiumSimulator(Simulator):
         held: Any,
         *,
         actions: Actions,
+        max_actions: int | None,
         successors: int | None = None,
         reward_range: tuple[float, float] = (0.0, 1.0),
         key: Callable[[Any], Hashable] | None = None,
@@ -73,7 +75,7 @@ class GymnasiumSimulator(Simulator):
         super().__init__(
             self.draw,
             actions=offered,
-            max_actions=most_of(actions),
+            max_actions=max_actions,
             successors=successors,
             reward_range=reward_range,
         )

@@ -115,10 +115,12 @@ def from_gymnasium(
     if unknown:
         raise ValueError(f"ignore={sorted(unknown)}: {_name(env)} has no such attribute")
     own = {"ignore": frozenset(ignore), "save": save, "restore": restore}
+    offered, most = actions_of(env, actions, mask_of(env) if checks.flag("mask", mask) else None)
     model = GymnasiumSimulator(
         env,
         _held(env, own, checks.flag("time_limit", time_limit)),
-        actions=actions_of(env, actions, mask_of(env) if checks.flag("mask", mask) else None),
+        actions=offered,
+        max_actions=most,
         successors=successors,
         reward_range=promised or (0.0, 1.0),
         key=observation_key if key == "observation" else key,

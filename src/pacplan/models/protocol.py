@@ -26,7 +26,6 @@ class Session:
 
     slow = False
     states: list[Any] | None = None
-    labels: Any = None
     error: BaseException | None = None
     knowledge: Any = None
 
@@ -39,9 +38,7 @@ class Session:
 
     def label(self, key: int, action: int) -> Any:
         """The user's action behind an index, in the state of an integer."""
-        if self.labels is None:
-            return action
-        label = self.labels[key][action]
+        label = action if self.labels is None else self.labels[key][action]
         return int(label) if isinstance(label, np.integer) else label
 
     def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
@@ -54,10 +51,7 @@ class Session:
         """Abort the call under way, or the next one, if the model can."""
 
     def diagnose(self, key: int, action: int | None, h: int) -> None:
-        """After a failed call, make sure that `error` holds what was raised, if anything.
-
-        `action` is None if the call was for the number of actions.
-        """
+        """After a failed call, or if `action` is None a failed count, see to it that `error` is set."""
 
     def verify(self) -> None:
         """Raise BrokenPromiseError if the model was seen to differ from what the plan assumed."""

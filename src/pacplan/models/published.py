@@ -95,7 +95,7 @@ def check_table(env: Any, table: Table) -> None:
     base, rng = twin.unwrapped, np.random.default_rng(0)
     observation, _ = twin.reset(seed=0)
     shows, tells = _shows_states(env, len(table)), hasattr(base, "s")
-    actions: Any = actions_of(env, None)
+    actions: Any = actions_of(env, None)[0]
     for _ in range(_DRAWS if shows or tells else 0):
         place = int(base.s if tells else observation)
         action = actions[int(rng.integers(len(actions)))]

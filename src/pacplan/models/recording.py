@@ -143,7 +143,7 @@ class ActionRecorder(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
 class EnvReplay:
     """Another environment of the same kind, brought to states by playing their past. As `EnvCopy`."""
 
-    names: tuple[tuple[str, ...], ...] = ()
+    names = ()
 
     def __init__(self, env: Any, *, time_limit: bool) -> None:
         self.layers = layers.twin_of(env, copied=False, time_limit=time_limit)
