@@ -38,7 +38,7 @@ class Simulator(Model):
             unknown; planners that need it say so, and `Bracket` does not need it.
         reward_range: (lowest, highest) reward. Every reward is checked; it may lie outside by rounding
             only, 1e-9 of the width.
-        max_actions: K, if `actions` is a function. Optional, but checked.
+        max_actions: K, if `actions` is a function. Only some planners, such as `MDPGapE`, need it.
         stationary: False: the transition depends on the number h of steps taken since the root (the
             paper's p_h and r_h), and the signature is `step(state, action, rng, h)`, h = 0, 1, ...
         may_end: False promises that `terminated` is never true, which tightens the bounds if

@@ -95,7 +95,7 @@ def _has_room(search: Any) -> bool:
 def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
     # Before the decision, so its draws do not depend on how episodes are divided into chunks.
     if search.report[0].calls >= min(search.decision[0].due, most_calls):
-        sweep_graph(search, ties)
+        sweep_graph(search.graph, search, ties)
     decide(search, ties)
     return satisfied(search)
 
@@ -131,23 +131,14 @@ def _transition(
         return NONE, break_promise(search, REWARD_VARIES, node.state, pair.action, h, paid)
     if h + 1 == problem.horizon:
         return NONE, CHUNK_DONE
-    return _outcome(search, model, step.node, step.pair, h, successor, ended, ties)
-
-
-@inlined
-def _outcome(
-    search: Any, model: Any, at: int, link: int, h: int, successor: int, ended: bool, ties: Any
-) -> tuple[int, int]:
-    """The node of an outcome, made if it is new."""
-    after = search.values[search.problem[0].horizon - h - 1]
+    after = search.values[problem.horizon - h - 1]
     child, new, status = follow(
-        search, model, at, link, successor, ended, h, after.node_upper, after.node_lower
+        search, model, step.node, step.pair, successor, ended, h, after.node_upper, after.node_lower
     )
-    if status != CHUNK_DONE or not new:
-        return child, status
-    if not ended:
-        status = _tighten(search, model, child, h + 1)
-    join(search.graph, child, successor, h + 1, ended)
+    if status == CHUNK_DONE and new:
+        if not ended:
+            status = _tighten(search, model, child, h + 1)
+        join(search.graph, child, successor, h + 1, ended)
     return child, status
 
 

@@ -75,9 +75,17 @@ def _renew(search: Any, at: int, h: int, ties: Any) -> None:
 
 
 @inlined
-def _sweep_graph(graph: Graph | None, search: Any, ties: Any) -> None:
+def sweep_graph(graph: Graph | None, search: Any, ties: Any) -> None:
+    """Renew all bounds of a merged graph, from the last step to the first, unless nothing was learnt.
+
+    Every pair then benefits from what was seen on any path to the states that follow it.
+    """
     if graph is None:
         return
+    decision, report = search.decision[0], search.report[0]
+    if decision.swept >= report.episodes:
+        return
+    decision.swept = report.episodes
     for h in range(search.problem[0].horizon - 1, -1, -1):
         at = graph.heads[h]
         while at != NONE:
@@ -86,27 +94,15 @@ def _sweep_graph(graph: Graph | None, search: Any, ties: Any) -> None:
             _renew(search, at, h, ties)
             at = graph.peer[at]
     renew_root(search)
-    search.decision[0].due = int(_GROWTH * search.report[0].calls) + _MORE
-    search.decision[0].stands = 0
-
-
-@inlined
-def sweep_graph(search: Any, ties: Any) -> None:
-    """Renew all bounds of a merged graph, from the last step to the first, unless nothing was learnt.
-
-    Every pair then benefits from what was seen on any path to the states that follow it.
-    """
-    decision, report = search.decision[0], search.report[0]
-    if decision.swept < report.episodes:
-        decision.swept = report.episodes
-        _sweep_graph(search.graph, search, ties)
+    decision.due = int(_GROWTH * report.calls) + _MORE
+    decision.stands = 0
 
 
 @kernel
 def sweep(search: Any, ties: Any) -> None:
     """The last sweep of a search, and the decision that follows from it."""
     search = refer(search)
-    sweep_graph(search, ties)
+    sweep_graph(search.graph, search, ties)
     decide(search, ties)
 
 
