@@ -57,7 +57,7 @@ class Atlas(Planner):
     keeps_checkpoints = False
     parallel_calls = False
     kind_matters = True
-    patience: tuple[float, float] | None = None
+    patience: int | None = None
 
     def __init__(
         self,
@@ -80,13 +80,10 @@ class Atlas(Planner):
             None if value_range is None else checks.interval("value_range", value_range, "return")
         )
 
-    def giving_up(self, calls: int, seconds: float | None = None) -> "Atlas":
-        """The same planner, which raises `GrowingError` if new states keep coming before a round.
-
-        It does so after so many calls, or seconds, at the earliest.
-        """
+    def giving_up(self, calls: int) -> "Atlas":
+        """The same planner, which raises `GrowingError` if after so many calls new states keep coming."""
         found = copy.copy(self)
-        found.patience = calls, math.inf if seconds is None else seconds
+        found.patience = calls
         return found
 
     def check_query(self, query: Query, limits: Limits) -> None:

@@ -1,7 +1,6 @@
 """The algorithm: chart, design, prove."""
 
 import math
-import time
 from collections.abc import Generator
 from typing import Any
 
@@ -27,19 +26,18 @@ from pacplan.models.protocol import Session
 _FIRST = 4
 # Calls before a round: of what the margins say, so many times, and of what the bets need, this part.
 _LEARN, _PART = 8.0, 0.1
-# Coarser accuracies are proven whenever there are so many times the calls, by so few of them.
-_DUE, _CHEAP = 2.0, 0.2
-_STEP = 1.0
+# Coarser accuracies are proven by this part of all calls, and of those that are wanted anyway; they are
+# looked for again when there are so many times the calls, at least and at most.
+_CHEAP, _SHARED = 0.2, 0.5
+_AT_LEAST, _AT_MOST = 1.3, 2.0
 # Reference states are compared again whenever there are so many times the calls.
 _AGAIN = 1.5
 # So much may be short of that, in parts of all calls.
 _SHORT = 0.02
 # After a round that failed, more is learnt: by this factor, and of its hard pairs by that part.
 _MORE, _HARDER = 1.4, 0.7
-# The parts of delta for rounds at the accuracy asked for, and for coarser ones.
-_FINE, _COARSE = 0.9, 0.1
-# What each round at the accuracy asked for takes of what is left.
-_TAKEN = 0.7
+# What rounds take of what is left of delta: at the accuracy asked for, and at coarser ones.
+_TAKEN, _COARSE = 0.7, 0.05
 # More than rounding can add to the logarithm of a wealth.
 _ADDED = 1e-6
 # A round is given up if it seems to take so many times the calls that were planned, or so many more.
@@ -63,12 +61,11 @@ class GrowingError(Exception):
     Args:
         states: how many were found.
         calls: how many were made. No delta was spent.
-        seconds: since the first one.
     """
 
-    def __init__(self, states: int, calls: int, seconds: float) -> None:
+    def __init__(self, states: int, calls: int) -> None:
         super().__init__(f"after {calls:,} calls there are {states:,} states, and new ones keep coming")
-        self.states, self.calls, self.seconds = states, calls, seconds
+        self.states, self.calls = states, calls
 
 
 class AtlasSearch(KernelSearch):
@@ -98,7 +95,7 @@ class AtlasSearch(KernelSearch):
         self.losses = self.upper - self.lower
         self.proven: Design | None = None
         self._rounds = 0
-        self._patience, self._grown, self._began = planner.patience, [(0, 1)], 0.0
+        self._patience, self._grown = planner.patience, [(0, 1)]
         self._work = self._plan()
 
     # The algorithm. Its parts yield whenever there are calls to be made, or something took time.
@@ -108,9 +105,8 @@ class AtlasSearch(KernelSearch):
         if len(self.actions) == 1 and not self._problem.by_value:
             self.losses[:] = 0.0
             return
-        learn, left = _LEARN, _FINE
-        coarse, due, references, chosen = 0, 0.0, None, 0.0
-        self._began = time.perf_counter()
+        learn, left, due = _LEARN, 1.0, 0.0
+        references, chosen = None, 0.0
         while self.gap > self._epsilon:
             designer = yield from self._chart()
             found = designer.found
@@ -119,10 +115,14 @@ class AtlasSearch(KernelSearch):
                 references, chosen = None, calls
             evidence = -math.log(_TAKEN * left * self._delta)
             design = designer.best_design(self._epsilon, evidence, references or designer.references())
-            short = 0.5 * found.calls
+            short, missing = 0.5 * found.calls, calls
             if design is not None:
                 wanted = learn * design.learn + _PART * design.need + _FIRST
-                short = np.clip(wanted - found.calls, 0.0, _STEP * found.calls + _FIRST)
+                short = np.maximum(wanted - found.calls, 0.0)
+                if self._problem.horizon is not None:
+                    short *= found.inside[found.state]  # Others may be out of reach.
+                missing = float(short.sum())
+                short = np.minimum(short, found.calls + _FIRST)
                 if short.sum() <= _SHORT * calls:
                     if references is not None and calls > chosen:
                         chosen = 0.0
@@ -134,35 +134,42 @@ class AtlasSearch(KernelSearch):
                     continue
                 references = [design.reference]
             if calls > due:
-                yield from self._prove_coarsely(designer, calls, coarse)
-                coarse += 1
-                due = _DUE * calls
+                evidence = -math.log(_COARSE * left * self._delta)
+                most = min(calls, _CHEAP * calls + _SHARED * missing)
+                coarse, due = self._coarse_design(designer, evidence, most, references or [None])
+                due = calls * float(np.clip(due / most, _AT_LEAST, _AT_MOST))
+                if coarse is not None:
+                    left *= 1.0 - _COARSE
+                    yield from self._prove(coarse, evidence)
+                    continue
             yield from self._call(short)
+
+    def _coarse_design(
+        self, designer: Designer, evidence: float, most: float, references: list[int | None]
+    ) -> tuple[Design | None, float]:
+        """The finest round of at most so many calls, so that a plan that is stopped has a gap.
+
+        Also returned is what the next finer one would take.
+        """
+        accuracy, found = 0.5 * self.gap, None
+        while accuracy > self._epsilon:
+            design = designer.best_design(accuracy, evidence, references)
+            if design is None:
+                break
+            if design.cost > most:
+                return found, design.cost
+            found, accuracy = design, 0.5 * accuracy
+        return found, most
 
     def _give_up(self, states: int) -> None:
         """Raise GrowingError if new states keep coming, where that is wanted and no round was begun."""
         calls = int(self.records.calls.sum())
         self._grown.append((calls, states))
-        seconds = time.perf_counter() - self._began
-        if self._patience is None or self._rounds > 0:
-            return
-        if calls < self._patience[0] and seconds < self._patience[1]:
+        if self._patience is None or self._rounds > 0 or calls < self._patience:
             return
         before = max(then for made, then in self._grown if 2 * made <= calls)
         if states > _KEEP_COMING * before:
-            raise GrowingError(states, calls, seconds)
-
-    def _prove_coarsely(self, designer: Designer, calls: float, before: int) -> Work:
-        """Prove what can be proven with few calls, so that a plan that is stopped has a gap."""
-        evidence = -math.log(_COARSE / ((before + 1.0) * (before + 2.0)) * self._delta)
-        accuracy, found = 0.5 * self.gap, None
-        while accuracy > self._epsilon:
-            design = designer.best_design(accuracy, evidence, [None])
-            if design is None or design.cost > _CHEAP * calls:
-                break
-            found, accuracy = design, 0.5 * accuracy
-        if found is not None:
-            yield from self._prove(found, evidence)
+            raise GrowingError(states, calls)
 
     def _chart(self) -> Work:
         """Explore states until those outside hardly matter; returns a designer of rounds."""
