@@ -12,7 +12,7 @@ CASES = [
         "riverswim",
         lambda seed: pacplan.envs.riverswim(),
         3000,
-        {"epsilon": 0.8, "gamma": 0.9, "horizon": 12},
+        {"epsilon": 0.1, "gamma": 0.95},
     ),
 ]
 

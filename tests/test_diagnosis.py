@@ -182,6 +182,15 @@ def gates(place, action, rng):
     return (x, y), float((x, y) == (3, 2)), False
 
 
+def test_atlas_says_what_its_proof_takes():
+    planner = pacplan.Atlas(epsilon=0.1, delta=0.1, gamma=0.95)
+    model = pacplan.testing.problems.Hidden(pacplan.envs.riverswim())
+    early = planner.plan(model, 0, seed=0, budget=3000).diagnosis
+    enough = planner.plan(model, 0, seed=0).samples
+    assert "proof that is planned now" in str(early)
+    assert enough / 5 < early.samples_needed < enough * 5
+
+
 ASKED = {"epsilon": 0.1, "gamma": 0.9, "horizon": 8, "delta": 0.1}
 WARDS = Simulator(wards, actions=["urgent", "others"], reward_range=(-1, 0))
 

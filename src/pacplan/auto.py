@@ -1,5 +1,6 @@
 """`plan` and `plan_many`, and Auto: the planner that chooses a planner, and says which and why."""
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from difflib import get_close_matches
@@ -33,7 +34,7 @@ _LOOK_PART = 0.1
 _LOOK_STREAM, _NEXT_STREAM = 0x100C, 0xA71A
 # What is left of a time limit of which a look has taken more than its part.
 _LEAST_SECONDS = 1e-3
-# After so many calls, or this part of a budget or time limit, Atlas may give up.
+# After so many calls, or this part of those that there is a budget or time for, Atlas may give up.
 _PATIENCE, _PATIENT_PART = 10_000, 0.25
 # Where so many steps count, discounted, a tree takes many calls; Atlas is tried if any state was seen
 # twice.
@@ -185,6 +186,7 @@ class Auto(Planner):
         with interrupts(limits.raise_interrupts) as interrupt:
             planner, why, seen = self._choice(task, None if limits.raise_interrupts else interrupt)
             unused, spent = (0, 0.0) if seen is None else (seen.calls, seen.seconds)
+            began = time.perf_counter() - spent
             try:
                 found = planner.run(_rest(task, spent))
             except GrowingError as growing:
@@ -194,7 +196,7 @@ class Auto(Planner):
                     f", because new states kept coming when Atlas had found {growing.states:,} in "
                     f"{growing.calls:,} calls"
                 )
-                found = planner.run(_rest(task, spent + growing.seconds, growing.calls))
+                found = planner.run(_rest(task, time.perf_counter() - began, growing.calls))
         assert found.origin is not None
         # The time limit is that of the look and the plan.
         return replace(
@@ -297,8 +299,10 @@ class Auto(Planner):
             why = f"; states recur, but Atlas takes no {setting}: without, it may need far fewer calls"
             return _Choice(first, why, seen)
         calls = min(_PATIENCE, int(_PATIENT_PART * (limits.budget or checks.LARGEST)))
-        seconds = None if limits.time_limit is None else _PATIENT_PART * limits.time_limit
-        atlas = cast(Atlas, candidates[Atlas]).giving_up(calls, seconds)
+        if limits.time_limit is not None and seen.seconds > 0.0:
+            there_is_time_for = limits.time_limit * seen.calls / seen.seconds
+            calls = min(calls, int(_PATIENT_PART * there_is_time_for))
+        atlas = cast(Atlas, candidates[Atlas]).giving_up(calls)
         return _Choice(atlas, f", because states recur: only {_counted(model, seen)}", seen)
 
     def _seen(self, task: Task, bracket: Bracket, interrupt: Interrupt | None) -> Look | None:

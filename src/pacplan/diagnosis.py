@@ -116,13 +116,16 @@ def outlook(points: NDArray[np.float64], asked: float, apart: float = 0.0) -> tu
     growth = math.log(gap / (asked + apart)) / -slope if slope < -_FLAT else math.inf
     if growth > _HOPELESS:
         return None, "the gap has stopped shrinking; this run is unlikely to finish"
-    needed = now * math.exp(growth)
-    # Rounded up to two digits, so that it is no less than the calls already made.
-    unit = 10.0 ** (math.floor(math.log10(needed)) - 1)
-    needed = round(math.ceil(needed / unit) * unit)
+    needed = _rounded(now * math.exp(growth))
     far = "too far ahead to trust; run it longer for a better guess"
     hedge = far if growth > _FAR else "a rough guess"
     return needed, f"at this rate about {needed:,} calls in all, {hedge}"
+
+
+def _rounded(calls: float) -> int:
+    """Up to two digits, so that it is no less than the calls already made."""
+    unit = 10.0 ** (math.floor(math.log10(calls)) - 1)
+    return round(math.ceil(calls / unit) * unit)
 
 
 def vacuity(search: Any, snapshot: Snapshot) -> str:
@@ -183,6 +186,9 @@ def diagnosis_of(
     points = np.column_stack([curve.calls, curve.gaps if by_action else curve.halves])
     now = np.array([[float(snapshot.samples), gap]])
     needed, words = outlook(np.concatenate([points, now]), asked - taken, apart)
+    if (planned := getattr(search, "needed", None)) is not None:
+        needed = _rounded(max(planned, 1.01 * snapshot.samples))
+        words = f"the proof that is planned now takes about {needed:,} calls in all"
     advice = list(_advice(planner, model, search, span))[: _MOST_ADVICE - 1]
     advice.append(Advice("epsilon", float(at_most(gap + taken)), _ENOUGH))
     return Diagnosis(

@@ -94,6 +94,8 @@ class AtlasSearch(KernelSearch):
         self.upper = np.full(actions, problem.top[0])
         self.losses = self.upper - self.lower
         self.proven: Design | None = None
+        # Calls in all, by the round that is planned; None before there is one.
+        self.needed: float | None = None
         self._rounds = 0
         self._patience, self._grown = planner.patience, [(0, 1)]
         self._work = self._plan()
@@ -122,6 +124,7 @@ class AtlasSearch(KernelSearch):
                 if self._problem.horizon is not None:
                     short *= found.inside[found.state]  # Others may be out of reach.
                 missing = float(short.sum())
+                self.needed = calls + missing + design.cost
                 short = np.minimum(short, found.calls + _FIRST)
                 if short.sum() <= _SHORT * calls:
                     if references is not None and calls > chosen:
