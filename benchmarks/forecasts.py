@@ -8,12 +8,7 @@ COMMON = {"delta": 0.1}
 CASES = [
     ("the paper's garnets", pacplan.envs.garnet, 1000, {"epsilon": 0.2, "gamma": 0.7}),
     ("the paper's garnets", pacplan.envs.garnet, 3000, {"epsilon": 0.1, "gamma": 0.7}),
-    (
-        "riverswim",
-        lambda seed: pacplan.envs.riverswim(),
-        3000,
-        {"epsilon": 0.1, "gamma": 0.95},
-    ),
+    ("riverswim", lambda seed: pacplan.envs.riverswim(), 3000, {"epsilon": 0.1, "gamma": 0.95}),
 ]
 
 

@@ -67,6 +67,16 @@ class Estimate:
         entries = (self.weight[there], (self.pair[there], self.to[there] - 1))
         return sparse.csr_array(entries, shape=shape)
 
+    def near(self, steps: int) -> Flags:
+        """The states that at most so many steps lead to, as far as was seen."""
+        near = np.arange(self.states) == 0
+        for _ in range(steps):
+            after = near | (self.transitions.T @ near[self.state].astype(np.float64) > 0.0)
+            if np.array_equal(after, near):
+                break
+            near = after
+        return np.asarray(near)
+
     def moments(self, function: Values, gamma: float, pairs: Numbers) -> tuple[Values, Values]:
         """Mean and variance of reward + gamma g(successor) after some pairs, g by column.
 

@@ -30,6 +30,8 @@ _LEARN, _PART = 8.0, 0.1
 # looked for again when there are so many times the calls, at least and at most.
 _CHEAP, _SHARED = 0.2, 0.5
 _AT_LEAST, _AT_MOST = 1.3, 2.0
+# They are not worth while unless the plan seems to take so many times the calls.
+_FAR = 4.0
 # Reference states are compared again whenever there are so many times the calls.
 _AGAIN = 1.5
 # So much may be short of that, in parts of all calls.
@@ -122,7 +124,7 @@ class AtlasSearch(KernelSearch):
                 wanted = learn * design.learn + _PART * design.need + _FIRST
                 short = np.maximum(wanted - found.calls, 0.0)
                 if self._problem.horizon is not None:
-                    short *= found.inside[found.state]  # Others may be out of reach.
+                    short *= found.near(self._problem.horizon - 1)[found.state]
                 missing = float(short.sum())
                 self.needed = calls + missing + design.cost
                 short = np.minimum(short, found.calls + _FIRST)
@@ -136,7 +138,7 @@ class AtlasSearch(KernelSearch):
                         learn *= _MORE
                     continue
                 references = [design.reference]
-            if calls > due:
+            if calls > due and (self.needed is None or self.needed > _FAR * calls):
                 evidence = -math.log(_COARSE * left * self._delta)
                 most = min(calls, _CHEAP * calls + _SHARED * missing)
                 coarse, due = self._coarse_design(designer, evidence, most, references or [None])
