@@ -81,7 +81,7 @@ class Atlas(Planner):
         )
 
     def giving_up(self, calls: int) -> "Atlas":
-        """The same planner, which raises `GrowingError` if after so many calls new states keep coming."""
+        """The planner that raises `GrowingError` if new states keep coming after so many calls."""
         found = copy.copy(self)
         found.patience = calls
         return found
