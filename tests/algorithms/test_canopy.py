@@ -6,8 +6,7 @@ from scipy import stats
 
 import pacplan
 from canopy_trees import scores, searching, tree_means
-from conftest import in_chunks, interpreted, random_small
-from every_planner import answer
+from conftest import random_small
 from gaussian import GAMMA, walk, walk_values
 from pacplan import exact
 
@@ -167,39 +166,6 @@ def test_states_that_are_no_numbers():
     model = pacplan.Simulator(named, actions=3, successors=None, may_end=False)
     plan = pacplan.Canopy(**settings).plan(model, "s4", seed=0, budget=20_000)
     assert plan.certified and plan.action == 2
-
-
-SCRIPT = """
-import pacplan
-from every_planner import answer
-from gaussian import walk
-plan = pacplan.Canopy(epsilon=0.0, delta=0.1, gamma=0.9, horizon=3).plan(
-    walk(jitted=False), seed=5, budget=120
-)
-print(answer(plan))
-"""
-
-
-def test_interpreted_runs_and_chunks_agree(tmp_path):
-    planner = in_chunks(pacplan.Canopy(epsilon=0.0, delta=0.1, gamma=0.9, horizon=3), 1)
-    plan = planner.plan(walk(jitted=False), seed=5, budget=120)
-    assert interpreted(SCRIPT, tmp_path) == f"{answer(plan)}\n"
-
-
-@pytest.mark.parametrize("jitted", [True, False], ids=["jitted", "python"])
-def test_a_tree_is_gone_on_with_after_a_checkpoint(tmp_path, jitted):
-    planner = in_chunks(pacplan.Canopy(epsilon=0.1, delta=0.1, gamma=GAMMA, horizon=3), 37)
-    model, path = walk(jitted), tmp_path / "search"
-    whole = planner.plan(model, seed=3, budget=2000)
-    planner.plan(
-        model,
-        seed=3,
-        budget=2000,
-        checkpoint=path,
-        every=1e-9,
-        callback=lambda snapshot: snapshot.samples >= 500,
-    )
-    assert answer(planner.resume(path, model)) == answer(whole)
 
 
 def test_the_tree_shows_the_actions_of_the_root():

@@ -61,13 +61,6 @@ class Thresholds:
     proven: bool
     name: str
 
-    def __post_init__(self) -> None:
-        if not callable(self.reward) or not callable(self.transition):
-            raise TypeError(
-                "thresholds must be functions of an array of n, "
-                f"got {self.reward!r} and {self.transition!r}"
-            )
-
 
 def _lemma(setting: Setting) -> Thresholds:
     """The paper's Lemma 2.

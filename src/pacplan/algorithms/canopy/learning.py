@@ -206,9 +206,8 @@ def learn_node(search: Any, h: int) -> None:
     if h + 1 < search.task[0].leaf:
         level.opened = blended(level.opened, frame.expanded, level.nodes)
     error = frame.best - level.value
-    level.values += 1.0
-    level.value = blended(level.value, frame.best, level.values)
-    level.scatter = blended(level.scatter, error * error, level.values + 1.0)
+    level.value = blended(level.value, frame.best, level.nodes)
+    level.scatter = blended(level.scatter, error * error, level.nodes + 1.0)
     note(search, h, frame.state, NONE, frame.best / level.span)
     mean = 0.0
     for j in range(frame.actions):

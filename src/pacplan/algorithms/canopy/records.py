@@ -74,7 +74,6 @@ LEVEL = np.dtype(
         ("trees", np.float64),
         ("value", np.float64),  # mean of J ...
         ("scatter", np.float64),  # ... and its variance
-        ("values", np.float64),
         ("earned", np.float64),  # mean of what exploit episodes earned from here on
         ("earnings", np.float64),
     ],
