@@ -22,6 +22,7 @@ from references import (
 
 kl_upper_from = interpreted(bernoulli.kl_upper_from)
 warm_start = interpreted(bernoulli.warm_start)
+share_upper = interpreted(bernoulli.share_upper)
 
 
 def test_kl_interval_errs_outwards_in_exact_arithmetic():
@@ -72,3 +73,11 @@ def test_upper_end_from_the_guesses_of_a_run():
             guess = warm_start(p, last, p - before, math.sqrt(c / radius_before), bend)
             last, before, radius_before = kl_upper_from(p, c, guess), p, c
             assert_outer_and_tight(p, c, last)
+
+
+def test_shares_are_those_of_the_solver_at_first_and_again():
+    shares = bernoulli.no_shares()
+    for _ in range(2):
+        for n in (2, 3, 17, bernoulli.MOST_KEPT):
+            for k in range(1, n):
+                assert share_upper(shares, k, n, 3.0 / n) == kl_upper(k / n, 3.0 / n)

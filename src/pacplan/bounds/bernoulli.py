@@ -9,6 +9,10 @@ therefore gives a bound of fourth order that cannot fall inside the interval.
 """
 
 from math import exp, expm1, log, log1p, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pacplan.compiled.jit import inlined
 
@@ -20,6 +24,8 @@ _ROUNDING = 2e-15
 _SATURATION = 26.0
 # Below this c the plain logarithms of kl cancel too much.
 _SMALL = 1e-5
+# Shares of more draws than this are not kept: then the last solution is a good start.
+MOST_KEPT = 128
 
 
 @inlined
@@ -122,3 +128,20 @@ def kl_upper(p: float, c: float) -> float:
 def kl_lower(p: float, c: float) -> float:
     """min{ q : kl(p, q) <= c } for p in [0, 1] and c >= 0, to about 1e-10 and never too large."""
     return min(p, 1.0 - kl_upper_from(1.0 - p, c, 0.0))
+
+
+def no_shares() -> NDArray[np.float64]:
+    """Room for what `share_upper` finds, for one table of radii."""
+    return np.zeros(MOST_KEPT * (MOST_KEPT + 1) // 2)
+
+
+@inlined
+def share_upper(shares: Any, k: int, n: int, c: float) -> float:
+    """max{ q : kl(k/n, q) <= c } for 0 < k < n <= MOST_KEPT, c being the radius of n.
+
+    A search asks for the same ones over and over, so what was found is kept in `shares`.
+    """
+    place = n * (n - 1) // 2 + k
+    if shares[place] == 0.0:
+        shares[place] = kl_upper(k / n, c)
+    return float(shares[place])

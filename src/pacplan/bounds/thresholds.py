@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.bounds import elementary
-from pacplan.bounds.memo import new_memo
+from pacplan.bounds.bernoulli import no_shares
 
 Threshold = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -178,13 +178,13 @@ class ThresholdTable:
     square root of its ratio to the c before, by which an interval shrinks (a good guess of the next
     solution); and its *decay* e^(-c), in which some bounds are closed. Row 0 is not used.
 
-    `memo` keeps solutions for these radii.
+    `shares` keeps solutions for these radii.
     """
 
     def __init__(self, thresholds: Thresholds) -> None:
         self.thresholds = thresholds
         self.rows = np.zeros((1, 6))
-        self.memo = new_memo()
+        self.shares = no_shares()
 
     def extend(self, n: int) -> None:
         """Make sure that rows 1..n exist."""
@@ -218,7 +218,7 @@ class ThresholdTable:
 class _Shared(threading.local):
     """Tables of named thresholds, which depend only on their setting.
 
-    Each thread has its own, since searches write to their memos.
+    Each thread has its own, since searches write to their `shares`.
     """
 
     def __init__(self) -> None:

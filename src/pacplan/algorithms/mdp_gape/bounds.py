@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.bounds.bernoulli import kl_upper_from, warm_start
-from pacplan.bounds.memo import MOST_VISITS, mean_bounds, share_upper
+from pacplan.bounds.bernoulli import MOST_KEPT, kl_upper_from, share_upper, warm_start
 from pacplan.bounds.simplex import ball_max, ball_min, one_seen_max
 from pacplan.bounds.thresholds import (
     REWARD,
@@ -37,8 +36,6 @@ def _reward_bounds(search: Any, h: int) -> tuple[float, float]:
         return 1.0 - decay, 0.0
     if mean == 1.0:
         return 1.0, decay
-    if pair.n <= MOST_VISITS:
-        return mean_bounds(search.memo, mean, pair.n, radius)
     shrink = row[REWARD_SHRINK]
     drift = (step.reward - mean) * share
     bend = 1.0 / (mean * (1.0 - mean))
@@ -77,9 +74,9 @@ def _two_outcomes(search: Any, h: int, radius: float, shrink: float) -> tuple[fl
     fall = child.lower - other.lower
     k = child.count if rise >= 0.0 else other.count
     j = other.count if fall >= 0.0 else child.count
-    if pair.n <= MOST_VISITS:
-        above = share_upper(search.memo, k, pair.n, radius)
-        below = share_upper(search.memo, j, pair.n, radius)
+    if pair.n <= MOST_KEPT:
+        above = share_upper(search.shares, k, pair.n, radius)
+        below = share_upper(search.shares, j, pair.n, radius)
     else:
         # How much the last draw moved the shares, and how much that bends their intervals.
         share = 1.0 / pair.n

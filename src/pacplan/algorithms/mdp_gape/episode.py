@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.mdp_gape.bounds import refresh_node, refresh_pair
 from pacplan.algorithms.mdp_gape.sweep import decide, satisfied, sweep_graph
-from pacplan.bounds.memo import Memo
 from pacplan.compiled.jit import inlined
 from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
@@ -37,7 +36,7 @@ class Search:
     bounded: bool  # the user knows bounds on values
     values: Any  # records of VALUE_RANGE
     radii: NDArray[np.float64]  # rows of a ThresholdTable
-    memo: Memo
+    shares: NDArray[np.float64]  # solutions for these radii
     root: Any  # records of ROOT
     decision: Any  # one record of DECISION
     ball: Any  # records of BALL

@@ -86,7 +86,7 @@ class GapSearch(KernelSearch):
     notes = False
 
     seconds_a_node = 8e-8
-    derived = frozenset({"values", "radii", "memo.shares", "memo.means", "ball"})
+    derived = frozenset({"values", "radii", "shares", "ball"})
 
     def __init__(self, planner: "MDPGapE", query: Query, session: Session) -> None:
         model = query.model
@@ -147,7 +147,7 @@ class GapSearch(KernelSearch):
     def make_room(self, episodes: int) -> None:
         """Make room, in the table of radii, for as many more visits to a pair."""
         self.table.extend(int(self.report["episodes"]) + episodes + 2)
-        self.arrays["radii"], self.arrays["memo"] = self.table.rows, self.table.memo
+        self.arrays["radii"], self.arrays["shares"] = self.table.rows, self.table.shares
         if self.report["episodes"] > 0:
             # So that estimates need not wait for it when the search is over.
             ready(plug_in, (self._merged_state(), np.empty(0)), late=True)
