@@ -42,7 +42,7 @@ TESTS_OF = {
     ".": 3880,
     "algorithms": 5040,
     "bounds": 780,
-    "compiled": 920,
+    "compiled": 850,
     "core": 360,
     "engine": 1060,
     "envs": 320,

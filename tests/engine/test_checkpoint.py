@@ -80,12 +80,9 @@ def test_every_planner_goes_on_to_the_same_result(name, tmp_path):
     [{"merge": "depth"}, {"goal": "value"}, {"value_bounds": (lambda s, h: 0.0, lambda s, h: 3.0)}],
     ids=lambda settings: "-".join(settings),
 )
-@pytest.mark.parametrize("kind", [pacplan.Bracket, pacplan.MDPGapE])
-def test_modes(kind, settings, tmp_path):
-    if kind is pacplan.Bracket and not settings.keys() & {"value_bounds"}:
-        pytest.skip("Bracket lacks it")
+def test_modes(settings, tmp_path):
     model = pacplan.envs.garnet(states=20, actions=3, seed=5)
-    planner = kind(epsilon=0.0, delta=0.1, gamma=0.7, horizon=8, **settings)
+    planner = pacplan.MDPGapE(epsilon=0.0, delta=0.1, gamma=0.7, horizon=8, **settings)
     whole = planner.plan(model, 0, seed=3, budget=1500)
     again = interrupted_and_resumed(planner, model, 0, tmp_path / "saved", 150, budget=1500)
     assert evidence(again) == evidence(whole)
