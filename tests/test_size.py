@@ -22,9 +22,9 @@ ROOMS = {
     "algorithms/bracket": 1700,
     "algorithms/canopy": 1710,
     "algorithms/common": 1790,
-    "algorithms/mdp_gape": 910,
+    "algorithms/mdp_gape": 900,
     "algorithms/opd": 740,
-    "algorithms/value_iteration": 570,
+    "algorithms/value_iteration": 560,
     "bounds": 870,
     "cli": 770,
     "compiled": 1440,
@@ -40,7 +40,7 @@ ROOMS = {
 }
 TESTS_OF = {
     ".": 3880,
-    "algorithms": 5040,
+    "algorithms": 5010,
     "bounds": 780,
     "compiled": 850,
     "core": 360,

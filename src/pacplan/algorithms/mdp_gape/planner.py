@@ -99,8 +99,7 @@ class MDPGapE(Targeted, Planner):
         self.gamma, self._horizon = check_gamma_and_horizon(gamma, horizon)
         exploration.check(thresholds)
         self.thresholds = thresholds
-        if horizon is None:
-            _ = self.horizon  # Raises if the default would be out of reach.
+        self.check_target()
         self.goal = checks.choice("goal", goal, ("action", "value"))
         self.merge = checks.choice("merge", merge, ("tree", "depth"))
         self.rewards = checks.choice("rewards", rewards, DECLARED)

@@ -19,20 +19,12 @@ Numbers = NDArray[np.int64]
 
 
 class Rows(NamedTuple):
-    """What is known of the explored nodes, a row for each.
-
-    Attributes:
-        node: the node of each row.
-        pairs: where the pairs of a row begin; its last entry is the number of pairs.
-        reward: expected reward of each pair.
-        transitions: probability of each node after each pair; they add up to less than 1 where an
-            episode may end.
-    """
+    """What is known of the explored nodes, a row for each."""
 
     node: Numbers
-    pairs: Numbers
-    reward: Values
-    transitions: Any
+    pairs: Numbers  # where the pairs of a row begin; its last entry is the number of pairs
+    reward: Values  # expected, of each pair
+    transitions: Any  # of each node after each pair; less than 1 in all where an episode may end
 
     def worth(self, values: Values, gamma: float) -> Values:
         """What each pair is worth, if the nodes are worth `values`."""

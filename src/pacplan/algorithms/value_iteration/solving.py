@@ -94,14 +94,8 @@ def stakes(
 ) -> Values:
     """What is at stake at each leaf: its discounted visits from the root, times what is open then.
 
-    Late visits are left out if there are earlier ones.
-
-    Args:
-        policy: the pair that is taken in each row, step by step.
-        leaves: the leaves.
-        nodes: number of nodes.
-        gamma: discount.
-        open_by: by how much the bounds of a leaf are apart, step by step.
+    `policy` has the pair that is taken in each row, step by step, and `open_by` by how much the bounds
+    of a leaf are apart. Late visits are left out if there are earlier ones.
     """
     total, now = np.zeros(nodes), np.zeros(nodes)
     now[0] = 1.0
