@@ -55,15 +55,12 @@ def from_gymnasium(
 
     An environment that publishes its transitions as `env.unwrapped.P`, as FrozenLake does, becomes an
     exact `TabularMDP`. Any other becomes a simulator, which restores a private copy to the requested
-    state and steps it. If it cannot be copied, as LunarLander, it is replayed (wrap it in
-    `pacplan.recorded`) or restored by `save` and `restore`.
+    state and steps it. If it cannot be copied, as LunarLander, wrap it in `pacplan.recorded`, so that
+    it is replayed, or pass `save` and `restore`.
 
-    States are the same if their saved content is the same, bit by bit, except for random generators:
-    all draws come from one stream, which the plan's seed starts. So the plan is for a player who sees
-    what an observation hides. `plan.assumptions` lists what the plan relies on.
-
-    An episode ends by `terminated`, and by `truncated` if the environment itself says so. The model
-    leaves out the limit of a `TimeLimit` wrapper, unless `time_limit=True`.
+    States are the same if their saved content is the same, bit by bit, except for random generators.
+    So the plan is for a player who sees what an observation hides. An episode ends by `terminated`, and
+    by `truncated` if the environment itself says so.
 
     Args:
         env: the environment. Wrappers apply, except those that only check, record or draw.

@@ -98,17 +98,17 @@ class Outcomes(Simulator):
                 "an outcome must be (probability, next_state, reward, terminated) with a hashable "
                 f"state, got {shown(given)}"
             ) from None
-        if not 0.0 <= outcome.probability <= 1.0 + _ROUNDING:
-            raise BrokenPromiseError(f"a probability must lie in [0, 1], got {outcome.probability}")
-        low, high = self.reward_range
+        (low, high), reward = self.reward_range, outcome.reward
         rounding = checks.REWARD_ROUNDING * (high - low) if math.isfinite(high - low) else 0.0
-        if not low - rounding <= outcome.reward <= high + rounding or math.isinf(outcome.reward):
-            raise BrokenPromiseError(
-                f"the reward {outcome.reward} lies outside reward_range=({low}, {high}); pass the "
-                "range your rewards have"
-            )
-        if outcome.terminated and not self.may_end:
-            raise BrokenPromiseError("an outcome terminates, but the model promises may_end=False")
+        wrong = ""
+        if not 0.0 <= outcome.probability <= 1.0 + _ROUNDING:
+            wrong = f"a probability must lie in [0, 1], got {outcome.probability}"
+        elif not low - rounding <= reward <= high + rounding or math.isinf(reward):
+            wrong = f"the reward {reward} lies outside reward_range=({low}, {high}); pass the right one"
+        elif outcome.terminated and not self.may_end:
+            wrong = "an outcome terminates, but the model promises may_end=False"
+        if wrong:
+            raise BrokenPromiseError(wrong)
         return outcome
 
     def _draw(self, state: Any, action: Any, rng: Any) -> tuple[Any, float, bool]:
