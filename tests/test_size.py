@@ -32,7 +32,7 @@ ROOMS = {
     "engine": 2570,
     "envs": 530,
     "experiments": 1460,
-    "models": 3730,
+    "models": 3720,
     "parallel": 980,
     "testing": 2140,
     "theory": 1240,
