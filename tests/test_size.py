@@ -17,7 +17,7 @@ SOURCE, TESTS = Path(pacplan.__file__).parent, Path(__file__).parent
 ROOMS = {
     ".": 2180,
     "algorithms": 2410,
-    "algorithms/atlas": 2070,
+    "algorithms/atlas": 2010,
     "algorithms/betting": 610,
     "algorithms/bracket": 1700,
     "algorithms/canopy": 1710,
