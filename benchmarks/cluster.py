@@ -204,7 +204,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--measure", action="store_true")
     parser.add_argument("--planners", default=",".join(PLANNERS))
-    parser.add_argument("--planner", type=float, default=0.4, help="of its process for a call, in ms")
+    parser.add_argument("--planner", type=float, default=0.7, help="of its process for a call, in ms")
     parser.add_argument("--scheduler", type=float, default=0.0, help="of one, for a call, in ms")
     parser.add_argument("--latency", type=float, default=1.5, help="one way, in ms")
     given = parser.parse_args()

@@ -320,7 +320,6 @@ def test_it_is_wrong_as_seldom_as_it_says(family):
 def test_it_is_wrong_as_seldom_as_it_says_of_close_actions():
     report = pacplan.testing.verify("atlas", families=["recurring"], plans=40)
     assert report.ok, str(report)
-    (cell,) = report.cells
-    assert len(cell.claims("wrong")) == cell.plans
-    failed = sum(outcome.found["wrong"] for outcome in cell.claims("wrong"))
-    assert failed <= binom.isf(LUCK, cell.plans, cell.delta)
+    (verdict,) = (found for found in report.verdicts if found.check == "wrong")
+    assert verdict.claims == verdict.plans
+    assert verdict.failures <= binom.isf(LUCK, verdict.plans, verdict.promised)

@@ -47,10 +47,14 @@ class Promise:
     temperature: float | None = None
     judged: bool = True
 
-    def share(self, check: str) -> float | None:
+    def share(self, check: str) -> Any:
         """The part of delta for a check."""
-        share: float | None = getattr(self, check)
-        return share
+        return getattr(self, check)
+
+    @property
+    def checks(self) -> list[str]:
+        """The checks about which something is promised."""
+        return [check for check in CHECKS if self.share(check) is not None]
 
 
 def examine(promise: Promise, case: Case, claim: Plan | Snapshot) -> dict[str, bool]:

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from scipy import special
 
-from pacplan.testing.checks import CHECKS, Promise
+from pacplan.testing.checks import CHECKS
 from pacplan.testing.planners import PlannerEntry
 from pacplan.testing.problems import Family
 from pacplan.views import terminal
@@ -44,47 +43,6 @@ class Outcome:
     def key(self) -> tuple[str, str, int]:
         """Identifies the plan in its verification."""
         return self.family, self.planner, self.case
-
-
-class Cell(NamedTuple):
-    """One planner on one family: what it promises, and what came of it."""
-
-    family: str
-    planner: str
-    delta: float
-    promise: Promise
-    outcomes: list[Outcome]
-
-    @property
-    def plans(self) -> int:
-        """How many plans were made."""
-        return sum(not outcome.error for outcome in self.outcomes)
-
-    @property
-    def calls(self) -> int:
-        """Calls to the model, in all."""
-        return sum(outcome.calls for outcome in self.outcomes)
-
-    @property
-    def promised(self) -> list[str]:
-        """The checks about which something is promised."""
-        return [check for check in CHECKS if self.promise.share(check) is not None]
-
-    def claims(self, check: str) -> list[Outcome]:
-        """The plans that claimed something which a check is about."""
-        return [outcome for outcome in self.outcomes if check in outcome.found]
-
-    def verdict(self, check: str, tail: float) -> "Verdict":
-        """The verdict on a promise, from an interval that is wrong with probability `tail`."""
-        share, claims = self.promise.share(check), self.claims(check)
-        cases = tuple(outcome.case for outcome in claims if outcome.found[check])
-        return Verdict(
-            *(self.family, self.planner, check, self.plans, len(claims)),
-            *clopper_pearson(len(cases), self.plans, _SHOWN_TAIL),
-            surely=clopper_pearson(len(cases), self.plans, tail)[0],
-            promised=share * self.delta if share is not None and self.promise.judged else None,
-            cases=cases,
-        )
 
 
 @dataclass(frozen=True)
@@ -137,6 +95,26 @@ class Verdict:
         return f"{rate:.3g} [{low:.2g}, {high:.2g}] {promise}{' VIOLATED' * self.violated}"
 
 
+class Cell(NamedTuple):
+    """One planner on one family."""
+
+    family: str
+    planner: str
+    outcomes: list[Outcome]
+    verdicts: tuple[Verdict, ...]
+    """One for every check about which something was promised and claimed."""
+
+    @property
+    def plans(self) -> int:
+        """How many plans were made."""
+        return sum(not outcome.error for outcome in self.outcomes)
+
+    @property
+    def calls(self) -> int:
+        """Calls to the model, in all."""
+        return sum(outcome.calls for outcome in self.outcomes)
+
+
 @dataclass(frozen=True, eq=False)
 class Report:
     """The result of a verification. `str()` of it is a table.
@@ -154,12 +132,10 @@ class Report:
         """Whether nothing was violated and nothing raised."""
         return not self.violations and not self.errors
 
-    @cached_property
+    @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """One for every check about which something was promised and claimed."""
-        # Each promise has an equal part of the probability of a false alarm.
-        tail = FALSE_ALARM / max(sum(len(c.promised) for c in self.cells if c.promise.judged), 1)
-        return tuple(c.verdict(k, tail) for c in self.cells for k in c.promised if c.claims(k))
+        """Those of all cells."""
+        return tuple(verdict for cell in self.cells for verdict in cell.verdicts)
 
     @property
     def violations(self) -> tuple[Verdict, ...]:
@@ -198,9 +174,9 @@ class Report:
     def table(self) -> Any:
         """A line for each family and planner, below a head."""
         rows: list[tuple[str, ...]] = [("family", "planner", "plans", "calls each", *CHECKS)]
-        found = {(v.family, v.planner, v.check): str(v) for v in self.verdicts}
         for cell in self.cells:
-            cells = [found.get((cell.family, cell.planner, check), "-") for check in CHECKS]
+            found = {verdict.check: str(verdict) for verdict in cell.verdicts}
+            cells = [found.get(check, "-") for check in CHECKS]
             each = f"{cell.calls / cell.plans:,.0f}" if cell.plans else "-"
             rows.append((cell.family, cell.planner, f"{cell.plans:,}", each, *cells))
         return terminal.table(rows, left=[0, 1, *range(4, len(rows[0]))])
@@ -233,16 +209,32 @@ def report_of(
     pairs: Sequence[tuple[Family, PlannerEntry]], outcomes: Iterable[Outcome], *, complete: bool
 ) -> Report:
     """The report of the outcomes that there are."""
-    cells = {
-        (family.name, entry.name): Cell(
-            family.name, entry.name, family.delta, entry.promise(family), []
-        )
-        for family, entry in pairs
-    }
+    found: dict[tuple[str, str], list[Outcome]] = {(f.name, one.name): [] for f, one in pairs}
     for outcome in sorted(outcomes, key=lambda outcome: outcome.case):
-        if outcome.key[:2] in cells:  # A file may hold those of more families.
-            cells[outcome.key[:2]].outcomes.append(outcome)
-    return Report(tuple(cells.values()), complete)
+        if outcome.key[:2] in found:  # A file may hold those of more families.
+            found[outcome.key[:2]].append(outcome)
+    promises = [entry.promise(family) for family, entry in pairs]
+    # Each promise has an equal part of the probability of a false alarm.
+    tail = FALSE_ALARM / max(sum(len(one.checks) for one in promises if one.judged), 1)
+    cells = []
+    for (family, entry), promise in zip(pairs, promises, strict=True):
+        made = found[family.name, entry.name]
+        plans = sum(not outcome.error for outcome in made)
+        verdicts = []
+        for check in promise.checks:
+            claims = [outcome for outcome in made if check in outcome.found]
+            cases = tuple(outcome.case for outcome in claims if outcome.found[check])
+            if claims:
+                verdict = Verdict(
+                    *(family.name, entry.name, check, plans, len(claims)),
+                    *clopper_pearson(len(cases), plans, _SHOWN_TAIL),
+                    surely=clopper_pearson(len(cases), plans, tail)[0],
+                    promised=promise.share(check) * family.delta if promise.judged else None,
+                    cases=cases,
+                )
+                verdicts.append(verdict)
+        cells.append(Cell(family.name, entry.name, made, tuple(verdicts)))
+    return Report(tuple(cells), complete)
 
 
 def clopper_pearson(failures: int, trials: int, tail: float) -> tuple[float, float]:
