@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import pacplan
-from pacplan.engine.interrupts import Interrupt
 from pacplan.look import MOST_CALLS, look
 from pacplan.models.protocol import BrokenPromiseError
 
@@ -95,30 +94,3 @@ def test_promises_of_the_user_are_checked():
     with pytest.raises(BrokenPromiseError, match=r"this pair paid 0\.\d+ after"):
         look(pacplan.Simulator(step, actions=2), 0, 8, seed(), same_rewards=True)
     look(pacplan.Simulator(count, actions=2), 0, 8, seed(), deterministic=True, same_rewards=True)
-
-
-def test_ctrl_c():
-    interrupt = Interrupt()
-    made = []
-
-    def step(state, action, rng):
-        made.append(state)
-        interrupt.requested = len(made) == 20
-        return drift(state, action, rng)
-
-    assert look(pacplan.Simulator(step, actions=2), 0.0, 8, seed(), interrupt=interrupt).calls == 20
-
-    def raising(state, action, rng):
-        made.append(state)
-        if len(made) == 20:
-            raise KeyboardInterrupt
-        return drift(state, action, rng)
-
-    made.clear()
-    interrupt = Interrupt()
-    assert look(pacplan.Simulator(raising, actions=2), 0.0, 8, seed(), interrupt=interrupt).calls == 19
-    assert interrupt.requested
-    for interrupt in (None, Interrupt(requested=False, forced=True)):
-        made.clear()
-        with pytest.raises(KeyboardInterrupt):
-            look(pacplan.Simulator(raising, actions=2), 0.0, 8, seed(), interrupt=interrupt)

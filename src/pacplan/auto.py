@@ -280,10 +280,29 @@ class Auto(Planner):
             return _Choice(first, ", because the model is a game of two players")
         if isinstance(first, ValueIteration):
             return _Choice(first, ", because every probability is known")
-        seen = self._seen(task, cast(Bracket, candidates[Bracket]), interrupt)
+        declared = {name: self._given.get(name) for name in ("transitions", "rewards")}
+        seen = None
+        if limits.budget is None or _LOOK_PART * limits.budget >= MOST_CALLS:
+            bracket = cast(Bracket, candidates[Bracket])
+            seen = look(
+                model,
+                task.state,
+                min(model.steps or checks.LARGEST, bracket.horizon_for(model, limits.budget)),
+                _child(task.seed, _LOOK_STREAM),
+                seconds=None if limits.time_limit is None else _LOOK_PART * limits.time_limit,
+                deterministic=declared["transitions"] == "deterministic",
+                same_rewards=declared["rewards"] == "deterministic",
+                interrupt=interrupt,
+            )
         if isinstance(first, OPD):
-            return _Choice(first, f", because nothing is random: {self._declared()}", seen)
-        if seen is None:
+            said = "the model's table shows it"
+            if declared["rewards"] == "deterministic":
+                one = 'transitions="deterministic" says so'
+                if declared["transitions"] != "deterministic":
+                    one = "the model promises successors=1"
+                said = f'{one}, and rewards="deterministic" of rewards'
+            return _Choice(first, f", because nothing is random: {said}", seen)
+        if seen is None:  # The budget is too small for a look.
             return _Choice(first, "")
         if Canopy in candidates and not seen.successors_recur:
             why = (
@@ -304,31 +323,6 @@ class Auto(Planner):
             calls = min(calls, int(_PATIENT_PART * there_is_time_for))
         atlas = cast(Atlas, candidates[Atlas]).giving_up(calls)
         return _Choice(atlas, f", because states recur: only {_counted(model, seen)}", seen)
-
-    def _seen(self, task: Task, bracket: Bracket, interrupt: Interrupt | None) -> Look | None:
-        """What a look shows; None if the budget is too small for one."""
-        limits, model = task.limits, task.model
-        if limits.budget is not None and _LOOK_PART * limits.budget < MOST_CALLS:
-            return None
-        return look(
-            model,
-            task.state,
-            min(model.steps or checks.LARGEST, bracket.horizon_for(model, limits.budget)),
-            _child(task.seed, _LOOK_STREAM),
-            seconds=None if limits.time_limit is None else _LOOK_PART * limits.time_limit,
-            deterministic=self._given.get("transitions") == "deterministic",
-            same_rewards=self._given.get("rewards") == "deterministic",
-            interrupt=interrupt,
-        )
-
-    def _declared(self) -> str:
-        """Who said that nothing is random."""
-        if self._given.get("rewards") != "deterministic":
-            return "the model's table shows it"
-        one = "the model promises successors=1"
-        if self._given.get("transitions") == "deterministic":
-            one = 'transitions="deterministic" says so'
-        return f'{one}, and rewards="deterministic" of rewards'
 
     def _accuracy(self, model: Model) -> float:
         """Epsilon in the model's reward units."""

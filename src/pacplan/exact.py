@@ -24,7 +24,7 @@ def finite_horizon(model: Table, *, gamma: float, horizon: int) -> NDArray[np.fl
         ValueError: an argument out of range, or a model of two players.
     """
     check_tables(model)
-    discount = check_discount(gamma)
+    discount = checks.within_one("gamma", gamma)
     steps = checks.integer("horizon", horizon, least=1)
     if model.steps is not None and steps > model.steps:
         raise ValueError(f"horizon must be at most the model's {model.steps} steps, got {steps}")
@@ -91,14 +91,6 @@ def check_tables(model: Any) -> None:
         raise ValueError("exact values need a model with one player, but this one is a game of two")
 
 
-def check_discount(gamma: float) -> float:
-    """A number from 0 to 1."""
-    value = checks.real("gamma", gamma)
-    if not 0.0 <= value <= 1.0:
-        raise ValueError(f"gamma must lie in [0, 1], got {gamma}")
-    return value
-
-
 def _iterate(
     model: Table,
     gamma: float,
@@ -107,7 +99,7 @@ def _iterate(
 ) -> NDArray[np.float64]:
     """The fixed point of Q = r + gamma P best(Q), for a `best` that changes by no more than Q does."""
     check_tables(model)
-    discount = check_discount(gamma)
+    discount = checks.within_one("gamma", gamma)
     if discount == 1.0:
         raise ValueError("the infinite-horizon problem needs gamma < 1; use finite_horizon")
     if model.steps is not None:

@@ -73,7 +73,7 @@ def bracket_calls(
         TypeError: an argument of the wrong type, or a model without tables.
     """
     exact.check_tables(model)
-    discount = exact.check_discount(gamma)
+    discount = checks.within_one("gamma", gamma)
     steps = checks.integer("horizon", horizon, least=1) if discount > 0.0 else 1
     accuracy = checks.positive("epsilon", epsilon)
     chance = checks.probability("delta", delta)

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan import exact
 from pacplan.core import checks
 from pacplan.models.protocol import Table
 
@@ -81,7 +80,7 @@ class Graph:
 
 def recurring(model: Table, root: int, *, gamma: float) -> Graph:
     """The states of a model, each a node. Any law may lead to any of them."""
-    if not exact.check_discount(gamma) < 1.0:
+    if not checks.within_one("gamma", gamma) < 1.0:
         raise ValueError("infinitely many steps need gamma < 1; give a horizon")
     if model.steps is not None:
         raise ValueError("the model is not stationary; give a horizon")
@@ -131,7 +130,7 @@ def histories(model: Table, root: int, *, gamma: float, horizon: int) -> Graph:
             raise ValueError(
                 f"the tree of histories has more than {_MOST_PAIRS} pairs; choose a shorter horizon"
             )
-    return Graph(exact.check_discount(gamma), parents, pairs)
+    return Graph(checks.within_one("gamma", gamma), parents, pairs)
 
 
 def _law(handle: Any, state: int, action: int, h: int, *, last: bool) -> Law:

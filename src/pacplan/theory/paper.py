@@ -295,7 +295,7 @@ def _question(
     exact.check_tables(model)
     root = model.initial_state() if state is None else state
     model.actions(root)  # Raises if there is no such state, or nothing to decide in it.
-    discount = exact.check_discount(gamma)
+    discount = checks.within_one("gamma", gamma)
     steps = checks.integer("horizon", horizon, least=1)
     accuracy = checks.positive("epsilon", epsilon)
     b, k = model.successors, model.max_actions
