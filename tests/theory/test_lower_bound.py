@@ -80,8 +80,8 @@ def time_of_two_arms(better, worse, epsilon, divergence=kl):
 )
 def test_nearest_laws_by_hand(chances, scores, target, law, slope):
     found = nearest_below(np.array([chances]), np.array([scores]), np.array([target]))
-    assert found.laws[0] == pytest.approx(law, rel=1e-9)
-    assert found.slopes[0] == pytest.approx(slope, rel=1e-6)
+    assert found[0][0] == pytest.approx(law, rel=1e-9)
+    assert found[2][0] == pytest.approx(slope, rel=1e-6)
 
 
 OUTCOMES = st.tuples(st.just(0.0) | st.floats(1e-9, 1), st.floats(-2, 2))

@@ -174,9 +174,9 @@ REWARD, REWARD_SHRINK, REWARD_DECAY, TRANSITION, TRANSITION_SHRINK, TRANSITION_D
 class ThresholdTable:
     """Radii c = beta(n) / n for n = 1, 2, ..., tabulated as far as a search needs them.
 
-    Row n holds, for rewards and for transitions: c itself; its *shrink*, the
-    square root of its ratio to the c before, by which an interval shrinks (a good guess of the next
-    solution); and its *decay* e^(-c), in which some bounds are closed. Row 0 is not used.
+    Row n holds, for rewards and for transitions: c itself; its *shrink*, the square root of its ratio
+    to the c before, by which an interval shrinks (a good guess of the next solution); and its *decay*
+    e^(-c), in which some bounds are closed. Row 0 is not used.
 
     `shares` keeps solutions for these radii.
     """

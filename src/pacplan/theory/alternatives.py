@@ -26,14 +26,6 @@ _STARTS = 4
 _STEPS = 100
 
 
-class Nearest(NamedTuple):
-    """Laws, their divergences from given ones, and the derivatives of these by minus the targets."""
-
-    laws: Floats
-    divergences: Floats
-    slopes: Floats
-
-
 class Change(NamedTuple):
     """Laws of all pairs, their divergences, the cost, and its derivatives by the values of nodes."""
 
@@ -43,7 +35,7 @@ class Change(NamedTuple):
     slopes: Floats
 
 
-def nearest_below(chances: Floats, scores: Floats, targets: Floats) -> Nearest:
+def nearest_below(chances: Floats, scores: Floats, targets: Floats) -> tuple[Floats, Floats, Floats]:
     """In every row the P' nearest to P, by KL(P, P'), whose mean score is at most the target.
 
     In its dual form, with the target t above the lowest score,
@@ -52,6 +44,9 @@ def nearest_below(chances: Floats, scores: Floats, targets: Floats) -> Nearest:
 
     and P'_j = P_j / (1 + eta (s_j - t)) for all but the lowest scores, which share what is missing to 1
     as they share their probability under P. Targets too near the lowest score, or below, are raised.
+
+    Returns:
+        The P', their divergences from P, and the derivatives of these by minus the targets.
     """
     floor = scores.min(1)
     target = np.maximum(targets, floor + _FARTHEST * (scores.max(1) - floor))
@@ -68,7 +63,7 @@ def nearest_below(chances: Floats, scores: Floats, targets: Floats) -> Nearest:
     laws += rest[:, None] * before
     laws = np.where(u[:, None] > 0.0, laws / laws.sum(1, keepdims=True), chances)
     ratios = np.divide(chances, laws, out=np.ones_like(laws), where=chances > 0.0)
-    return Nearest(laws, (chances * np.log(ratios)).sum(1), u / width)
+    return laws, (chances * np.log(ratios)).sum(1), u / width
 
 
 def _steepest(p: Floats, x: Floats) -> Floats:
@@ -172,12 +167,12 @@ class _Prices:
         graph, scores = self.graph, self.graph.scores(values)
         wanted = values[graph.nodes]
         laws, divergences, slopes = nearest_below(graph.chances, scores, wanted - self.below)
-        up = nearest_below(graph.chances, -scores, -wanted)
+        raised, costs, rises = nearest_below(graph.chances, -scores, -wanted)
         # A pair that is good enough need not be raised, however little its calls cost.
-        chosen = self._one_each(up.divergences, self.visits * up.divergences)
-        chosen = chosen[up.divergences[chosen] > 0.0]
-        laws[chosen], divergences[chosen] = up.laws[chosen], up.divergences[chosen]
-        slopes[chosen] = -up.slopes[chosen]
+        chosen = self._one_each(costs, self.visits * costs)
+        chosen = chosen[costs[chosen] > 0.0]
+        laws[chosen], divergences[chosen] = raised[chosen], costs[chosen]
+        slopes[chosen] = -rises[chosen]
         slopes *= self.visits
         later = (graph.gamma * slopes[:, None] * laws).ravel()
         by_node = np.bincount(graph.successors.ravel(), later, len(values) + 1)[:-1]

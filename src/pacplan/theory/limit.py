@@ -125,14 +125,6 @@ def lower_bound(
     return _Program(graph, accuracy, chance).solve(stop)
 
 
-class _Cut(NamedTuple):
-    """sum_e N_e K_e >= kl(q(A), delta), K those of an alternative."""
-
-    rival: int
-    denied: tuple[int, ...]
-    change: Change
-
-
 class _Program:
     """The linear program over N and q, and what makes it grow."""
 
@@ -144,7 +136,8 @@ class _Program:
         values = graph.solve(graph.chances)[self.actions]
         self.answers = np.flatnonzero(values.max() - values <= epsilon + _ROUNDING).tolist()
         self.search = Search(graph, epsilon)
-        self.cuts: list[_Cut] = []
+        self.found: list[Alternative] = []
+        # Each row is at most its side; a row of an alternative says sum_e N_e K_e >= kl(q(A), delta).
         self.rows: list[Floats] = []
         self.sides: list[float] = []
         # No node is visited more often than its parent leads to it; an answer is likely right.
@@ -187,7 +180,7 @@ class _Program:
             calls=calls,
             time=calls / price if price > 0.0 else math.nan,
             answers=tuple(self._action(a) for a in self.answers),
-            alternatives=tuple(self._alternative(cut) for cut in self.cuts),
+            alternatives=tuple(self.found),
             at_most=max(at_most, calls),
             visits=dict(zip(self.graph.histories, inside.tolist(), strict=False)),
         )
@@ -217,7 +210,7 @@ class _Program:
             price = kl(at, self.delta)
             slope = math.log(at / self.delta) - math.log((1.0 - at) / (1.0 - self.delta))
             for change in self.search.cheap(rival, denied, visits, thorough=thorough):
-                self.cuts.append(_Cut(rival, denied, change))
+                self.found.append(self._alternative(rival, denied, change))
                 row = np.append(-change.divergences, np.zeros(many))
                 row[places] = slope
                 self._add(row, slope * at - price)
@@ -243,8 +236,8 @@ class _Program:
         """The action of a pair."""
         return self.graph.histories[pair][-1]
 
-    def _alternative(self, cut: _Cut) -> Alternative:
-        graph, change = self.graph, cut.change
+    def _alternative(self, rival: int, denied: tuple[int, ...], change: Change) -> Alternative:
+        graph = self.graph
         states = [graph.histories[e][-2:-1] for e in graph.first]
         changed = np.flatnonzero((change.laws != graph.chances).any(1)).tolist()
         laws = {
@@ -258,8 +251,8 @@ class _Program:
             for e in changed
         }
         return Alternative(
-            rival=self._action(cut.rival),
-            denied=tuple(self._action(a) for a in cut.denied),
+            rival=self._action(rival),
+            denied=tuple(self._action(a) for a in denied),
             laws=laws,
             divergences={graph.histories[e]: float(change.divergences[e]) for e in changed},
         )
