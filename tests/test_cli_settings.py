@@ -54,14 +54,6 @@ def test_wrong_settings(folder, arguments, words):
     assert_refused(run("plan", "garnet", *arguments), 2, *words)
 
 
-def test_memory_limit():
-    command = ["plan", "garnet", "--planner", "uct", "--seed", "0", "--budget", "10000000", "--json"]
-    outcome = run(*command, "--memory-limit", "1M")
-    record = json.loads(outcome.stdout)
-    assert record["stopped_by"] == "memory" and record["memory"] <= 1.1 * 2**20
-    assert outcome.code == 3
-
-
 def test_resuming_from_the_command(folder, tmp_path):
     model = f"{folder}:pressing"
     command = ["plan", model, "--set", "last=50", "--planner", "uct", "--json", "--checkpoint", "saved"]

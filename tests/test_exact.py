@@ -149,15 +149,6 @@ def test_discounted_is_the_fixed_point_of_the_definition(options, gamma):
             assert found[s, a] == pytest.approx(expected, rel=0, abs=1e-10)
 
 
-@pytest.mark.parametrize("tolerance", [1.0, 1e-2, 1e-6])
-def test_discounted_is_within_the_tolerance(tolerance):
-    for seed in range(5):
-        model = garnet(10, 3, 2, seed=seed)
-        found = discounted(model, gamma=0.95, tolerance=tolerance)
-        best = discounted(model, gamma=0.95)
-        assert np.abs(found - best).max() <= tolerance * (1 + 1e-9)
-
-
 # -------------------------------------------------------------------------------------------- Gaps
 
 

@@ -285,14 +285,6 @@ def test_ctrl_c_during_the_look_returns_what_is_known(when, fresh):
     assert len(calls) == 5
 
 
-def test_ctrl_c_may_raise(fresh):
-    for when in (1, 20, 60):
-        model, calls = pressing(when)
-        with pytest.raises(KeyboardInterrupt):
-            pacplan.plan(model, 3, seed=0, on_interrupt="raise", **ASKED | {"epsilon": 0.01})
-        assert len(calls) == when
-
-
 # Per cent ---------------------------------------------------------------------------------------------
 
 

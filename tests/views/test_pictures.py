@@ -2,12 +2,10 @@
 
 import re
 import sys
-from itertools import pairwise
 
 import matplotlib
 import pytest
 
-import pacplan
 from every_planner import make, problem
 from pacplan import views
 
@@ -39,17 +37,6 @@ def test_intervals():
     named = [text.get_text() for text in axes.get_legend().get_texts()]
     assert named == [f"lower bound of {plan.action}", f"upper bound of {challenger}"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["0", "1", "2"]
-
-
-def test_odd_and_many_actions_can_be_drawn():
-    names = [r"$\nonsense{$", "two\nlines", "x" * 200, *range(97)]
-    model = pacplan.Simulator(lambda s, a, rng: (s, 0.5, False), actions=names, successors=1)
-    plan = make("mdp-gape").plan(model, 0, seed=0, budget=2000)
-    axes = plan.plot()
-    axes.figure.canvas.draw()
-    assert len(axes.get_yticks()) <= 40
-    boxes = [label.get_window_extent() for label in axes.get_yticklabels()]
-    assert not any(a.overlaps(b) for a, b in pairwise(boxes))
 
 
 def test_convergence_draws_the_bounds_up_to_the_stop():
