@@ -8,17 +8,16 @@ from hypothesis import strategies as st
 import pacplan
 from conftest import in_chunks
 from hard_problems import GAMMA, Kind, lens_on_searches
-from pacplan.algorithms.betting import allocation
-from pacplan.algorithms.betting.returns import ACCOUNT_FIELDS
+from pacplan.algorithms.betting import returns
 from pacplan.compiled.interpreted import interpreted
 
 lens = pytest.fixture(lens_on_searches)
-ACCOUNT = np.dtype(ACCOUNT_FIELDS)
+ACCOUNT = np.dtype(returns.ACCOUNT_FIELDS)
 
 
 @interpreted
 def withdraw(wealth, accounts, part):
-    return allocation._withdraw(wealth, accounts[0], part)
+    return returns._withdraw(wealth, accounts[0], part)
 
 
 @settings(deadline=None)

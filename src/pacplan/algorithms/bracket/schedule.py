@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.betting.allocation import allocate
 from pacplan.algorithms.betting.bets import NEWEST
-from pacplan.algorithms.betting.returns import follows
+from pacplan.algorithms.betting.returns import allocate, follows
 from pacplan.algorithms.bracket.constants import (
     EXPLORE_GAIN,
     EXPLORE_START,

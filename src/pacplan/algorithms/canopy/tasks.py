@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.algorithms.betting.allocation import allocate
 from pacplan.algorithms.betting.bets import NEWEST
-from pacplan.algorithms.betting.returns import bet_exploit, bet_forced, follows, note_return
+from pacplan.algorithms.betting.returns import allocate, bet_exploit, bet_forced, follows, note_return
 from pacplan.algorithms.canopy.constants import FORCED_PART, LEAST_WIDTH, PILOTS, TIE, TIED
 from pacplan.algorithms.canopy.growth import draw_seeded, state_guess
 from pacplan.algorithms.canopy.learning import hint, learn_notes, locate, note, recall
