@@ -65,6 +65,7 @@ def test_resuming_from_the_command(folder, tmp_path):
     for extra, words in (
         (["--seed", "4"], ["--seed 4", "has seed 3"]),
         (["--budget", "60"], ["--budget 60", "has budget 120"]),
+        (["--state", "1"], ["--state 1", "has state 0"]),
         (["--option", "exploration=1.0"], ["another planner"]),
     ):
         assert_refused(run(*command, *extra, "--resume"), 2, *words)

@@ -125,15 +125,18 @@ def _planned(asked: Namespace) -> "tuple[Planner, Plan]":
 
 
 def _check_checkpoint(asked: Namespace) -> None:
-    """Raise unless the checkpoint is of a plan with this seed and budget."""
-    from pacplan.engine.checkpoint import Checkpoint
+    """Raise unless the checkpoint is of a plan with this seed and budget, in this state."""
+    from pacplan.engine.checkpoint import Checkpoint, plain_state
 
     try:
         saved = Checkpoint.read(asked.checkpoint)
     except OSError as error:
         raise ValueError(f"cannot read the checkpoint {asked.checkpoint}: {error.strerror}") from None
-    for name, kept in (("seed", saved.seed.entropy), ("budget", saved.budget)):
-        if getattr(asked, name) not in (None, kept):
-            raise ValueError(
-                f"--{name} {getattr(asked, name)}: the plan of the checkpoint has {name} {kept}"
-            )
+    state = None if asked.state is None else plain_state(asked.state)
+    for name, given, kept in (
+        ("seed", asked.seed, saved.seed.entropy),
+        ("budget", asked.budget, saved.budget),
+        ("state", state, saved.header["state"]),
+    ):
+        if given not in (None, kept):
+            raise ValueError(f"--{name} {given}: the plan of the checkpoint has {name} {kept}")
