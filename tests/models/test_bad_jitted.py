@@ -4,6 +4,7 @@ import numba
 import numpy as np
 import pytest
 
+import pacplan
 from conftest import short
 from faulty import (
     CROWDED,
@@ -37,6 +38,11 @@ from refusals import NAN, PLANNER, broken, refused
 )
 def test_jitted_promises(state, words):
     broken(lambda: plan_jitted(state), f"state {state}", *words)
+
+
+def test_what_a_look_at_a_jitted_model_says():
+    asked = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7, "horizon": 3, "seed": 0}
+    broken(lambda: pacplan.plan(jitted(), TOO_HIGH, **asked), "2.0", "reward_range=(0.0, 1.0)")
 
 
 def test_jitted_state_without_actions():

@@ -8,7 +8,7 @@ import numpy as np
 from pacplan.compiled.interpreted import interpreted
 from pacplan.compiled.streams import streams
 from pacplan.core import checks
-from pacplan.engine.calls import CHUNK_DONE, REPORT, call_model, count_actions
+from pacplan.engine.calls import ABORTED, CHUNK_DONE, REPORT, call_model, count_actions
 from pacplan.engine.promises import broken_promise, problem_of
 from pacplan.models.protocol import BrokenPromiseError, Model
 
@@ -85,7 +85,8 @@ class Caller(AbstractContextManager["Caller"]):
     def _check(self, status: int, state: int, action: int | None, h: int) -> None:
         """Raise what the model raised, or the promise that it broke."""
         if status != CHUNK_DONE:
-            self.session.diagnose(state, action, h)
+            if status == ABORTED or action is None:
+                self.session.diagnose(state, action, h)
             raise self.session.error or broken_promise(
                 self.report, self.problem, self.session, self._deterministic
             )
