@@ -141,7 +141,8 @@ class AtlasSearch(KernelSearch):
             if calls > due and (self.needed is None or self.needed > _FAR * calls):
                 evidence = -math.log(_COARSE * left * self._delta)
                 most = min(calls, _CHEAP * calls + _SHARED * missing)
-                coarse, due = self._coarse_design(designer, evidence, most, references or [None])
+                tried = references or [None]
+                coarse, due = yield from self._coarse_design(designer, evidence, most, tried)
                 due = calls * float(np.clip(due / most, _AT_LEAST, _AT_MOST))
                 if coarse is not None:
                     left *= 1.0 - _COARSE
@@ -151,13 +152,14 @@ class AtlasSearch(KernelSearch):
 
     def _coarse_design(
         self, designer: Designer, evidence: float, most: float, references: list[int | None]
-    ) -> tuple[Design | None, float]:
-        """The finest round of at most so many calls, so that a plan that is stopped has a gap.
+    ) -> Work:
+        """Returns the finest round of at most so many calls, so that a plan that is stopped has a gap.
 
         Also returned is what the next finer one would take.
         """
         accuracy, found = 0.5 * self.gap, None
         while accuracy > self._epsilon:
+            yield
             design = designer.best_design(accuracy, evidence, references)
             if design is None:
                 break
