@@ -29,7 +29,7 @@ ROOMS = {
     "cli": 770,
     "compiled": 1440,
     "core": 480,
-    "engine": 2570,
+    "engine": 2560,
     "envs": 530,
     "experiments": 1460,
     "models": 3720,

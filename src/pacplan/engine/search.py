@@ -155,7 +155,7 @@ class KernelSearch:
         Arrays move when they grow, so the tuple is made anew for every chunk.
         """
         engine = {
-            "tree": self.tree.arrays(),
+            "tree": self.tree.arrays,
             "problem": self.problem,
             "path": self.path,
             "calls": self.calls,
@@ -173,9 +173,7 @@ class KernelSearch:
         graph = self.arrays.get("graph")
         if graph is not None:
             needed = episodes * self.horizon + 1
-            self.arrays["graph"] = grown_graph(
-                graph, len(self.tree.arrays().nodes), needed, self.memory
-            )
+            self.arrays["graph"] = grown_graph(graph, len(self.tree.arrays.nodes), needed, self.memory)
         self.make_room(episodes)
         return episodes
 
@@ -228,7 +226,7 @@ class KernelSearch:
 
     def finishing(self) -> float:
         """Seconds, at most, that the plan takes to make once the search has ended."""
-        return self.seconds_a_node * float(self.tree.arrays().used[0])
+        return self.seconds_a_node * float(self.tree.arrays.used[0])
 
     def halt(self) -> None:
         """Begin no further call to the model."""

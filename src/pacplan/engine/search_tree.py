@@ -79,21 +79,17 @@ class SearchTree:
         self._states, self._labels = states, labels
         self._read: Reader = read_nothing
         self._acting: NDArray[np.int32] | None = None
-        self._nodes = np.zeros(room, node)
-        self._pairs = np.zeros(room, pair)
-        self._used = np.zeros(2, np.int64)
-
-    def arrays(self) -> TreeArrays:
-        """The records for a kernel. Valid until the next `reserve`: never keep them."""
-        return TreeArrays(self._nodes, self._pairs, self._used)
+        # What kernels work on. Valid until the next `reserve`: never keep it.
+        self.arrays = TreeArrays(np.zeros(room, node), np.zeros(room, pair), np.zeros(2, np.int64))
 
     def reserve(self, nodes: int, pairs: int, memory: MemoryBudget) -> None:
         """Make room for more records, growing by half at a time."""
-        nodes, pairs = nodes + int(self._used[0]), pairs + int(self._used[1])
+        old = self.arrays
+        nodes, pairs = nodes + int(old.used[0]), pairs + int(old.used[1])
         if max(nodes, pairs) >= MOST_RECORDS:
             raise MemoryError("the search tree has reached 2**31 records")
-        self._nodes = memory.extend(self._nodes, nodes)
-        self._pairs = memory.extend(self._pairs, pairs)
+        grown = memory.extend(old.nodes, nodes), memory.extend(old.pairs, pairs)
+        self.arrays = TreeArrays(*grown, old.used)
 
     def close(self, read: Reader, acting: NDArray[np.int32] | None = None) -> None:
         """End of the search: give back the room that is not in use, and learn how to read pairs.
@@ -101,9 +97,9 @@ class SearchTree:
         `acting` names, by node, the one that holds its state's actions, if equal states are merged.
         """
         self._read = read
-        self._acting = None if acting is None else acting[: int(self._used[0])].copy()
-        self._nodes.resize(int(self._used[0]), refcheck=False)
-        self._pairs.resize(int(self._used[1]), refcheck=False)
+        self._acting = None if acting is None else acting[: len(self)].copy()
+        for records, used in zip(self.arrays[:2], self.arrays.used.tolist(), strict=True):
+            records.resize(used, refcheck=False)
 
     def below(self, node: int) -> "SearchTree":
         """A copy of all that lies below a node, counts included, as a tree whose root is that node."""
@@ -113,31 +109,26 @@ class SearchTree:
         new_node, new_pair = np.full(len(nodes) + 1, NONE), np.full(len(pairs) + 1, NONE)
         new_node[node_numbers] = np.arange(len(node_numbers))
         new_pair[pair_numbers] = np.arange(len(pair_numbers))
+        nodes, pairs = nodes[node_numbers], pairs[pair_numbers]
+        for link, new in (("first", new_pair), ("eldest", new_pair), ("favourite", new_pair)):
+            if link in (nodes.dtype.names or ()):
+                nodes[link] = new[nodes[link]]
+        for link in ("child", "other"):
+            pairs[link] = new_node[pairs[link]]
+        nodes["sibling"], pairs["sibling"] = new_node[nodes["sibling"]], new_pair[pairs["sibling"]]
         cut = copy.copy(self)
-        cut._nodes, cut._pairs = nodes[node_numbers], pairs[pair_numbers]
-        cut._used = np.array([len(node_numbers), len(pair_numbers)])
-        for group, link, new in (
-            (cut._nodes, "sibling", new_node),
-            (cut._nodes, "first", new_pair),
-            (cut._nodes, "eldest", new_pair),
-            (cut._nodes, "favourite", new_pair),
-            (cut._pairs, "sibling", new_pair),
-            (cut._pairs, "child", new_node),
-            (cut._pairs, "other", new_node),
-        ):
-            if link in (group.dtype.names or ()):
-                group[link] = new[group[link]]
+        cut.arrays = TreeArrays(nodes, pairs, np.array([len(nodes), len(pairs)]))
         return cut
 
     def adopt(self, other: "SearchTree", encode: Callable[[Any], int]) -> None:
         """Take over the records of another tree, whose states `encode` numbers as this tree does."""
-        self._nodes, self._pairs = other.nodes.copy(), other.pairs.copy()
-        self._used = other._used.copy()
+        nodes = other.nodes.copy()
+        self.arrays = TreeArrays(nodes, other.pairs.copy(), other.arrays.used.copy())
         if other._states is not None:
-            goes_on = self._nodes["actions"] > 0  # The end of an episode is not a state.
-            keys, which = np.unique(self._nodes["state"][goes_on], return_inverse=True)
+            goes_on = nodes["actions"] > 0  # The end of an episode is not a state.
+            keys, which = np.unique(nodes["state"][goes_on], return_inverse=True)
             numbers = np.array([encode(other._states[key]) for key in keys], np.int64)
-            self._nodes["state"][goes_on] = numbers[which]
+            nodes["state"][goes_on] = numbers[which]
             if self._labels is not None and other._labels is not None:
                 known = zip(keys.tolist(), numbers.tolist(), strict=True)
                 self._labels.update((n, other._labels[k]) for k, n in known if k in other._labels)
@@ -145,7 +136,7 @@ class SearchTree:
     @property
     def nodes(self) -> Records:
         """The node records in use (fields of `NODE`); node 0 is the root."""
-        return self._nodes[: int(self._used[0])]
+        return self.arrays.nodes[: int(self.arrays.used[0])]
 
     @property
     def pairs(self) -> Records:
@@ -153,7 +144,7 @@ class SearchTree:
 
         Among them are zeros, kept free for actions that were not tried yet.
         """
-        return self._pairs[: int(self._used[1])]
+        return self.arrays.pairs[: int(self.arrays.used[1])]
 
     @property
     def made(self) -> int:
@@ -163,11 +154,11 @@ class SearchTree:
     @property
     def nbytes(self) -> int:
         """Bytes held by the records, used or not."""
-        return int(self._nodes.nbytes + self._pairs.nbytes)
+        return int(self.arrays.nodes.nbytes + self.arrays.pairs.nbytes)
 
     def __len__(self) -> int:
         """Number of nodes."""
-        return int(self._used[0])
+        return int(self.arrays.used[0])
 
     def state(self, node: int) -> Any:
         """The user's state of a node."""

@@ -58,7 +58,7 @@ class BracketSearch(BettingSearch):
 
     def make_room(self, episodes: int) -> None:
         """Make room for bets, in the pool, for wider pairs and for another account."""
-        self.extend("bets", len(self.tree.arrays().pairs))
+        self.extend("bets", len(self.tree.arrays.pairs))
         super().make_room(episodes)
         arrays, settings = self.arrays, self.arrays["settings"][0]
         arrays["pool"] = grown_pool(arrays["pool"], settings, self.memory)
