@@ -62,20 +62,6 @@ def locate(search: Any, model: Any, h: int, state: int) -> None:
 
 
 @inlined
-def _place(search: Any, key: int) -> int:
-    """Where the cell with a key lies, or else the one seen least where it belongs."""
-    home = int((mixed(key, 1) & (search.cells.size // WAYS - 1)) * WAYS)
-    found = home
-    for place in range(home, home + WAYS):
-        cell = search.cells[place]
-        if cell.count > 0.0 and cell.key == key:
-            return place
-        if cell.count < search.cells[found].count:
-            found = place
-    return found
-
-
-@inlined
 def _doubt(j: int) -> float:
     """Observations in a cell that a wider one counts for: more in a narrow cell."""
     level = j // 2
@@ -103,10 +89,13 @@ def recall(search: Any, action: int, prior: float) -> tuple[float, bool]:
         if search.keys[j] == NONE:
             continue
         key = mixed(search.keys[j], action + 2)
-        cell = search.cells[_place(search, key)]
-        if cell.count > 0.0 and cell.key == key:
-            value += cell.count / (cell.count + _doubt(j)) * (cell.centre - value)
-            known = known or j >= 2 * KNOWN_FROM
+        home = int((mixed(key, 1) & (search.cells.size // WAYS - 1)) * WAYS)
+        for place in range(home, home + WAYS):
+            cell = search.cells[place]
+            if cell.count > 0.0 and cell.key == key:
+                value += cell.count / (cell.count + _doubt(j)) * (cell.centre - value)
+                known = known or j >= 2 * KNOWN_FROM
+                break
     return value, known
 
 
@@ -117,7 +106,16 @@ def learn(search: Any, action: int, value: float) -> None:
         if search.keys[j] == NONE:
             continue
         key = mixed(search.keys[j], action + 2)
-        cell = search.cells[_place(search, key)]
+        home = int((mixed(key, 1) & (search.cells.size // WAYS - 1)) * WAYS)
+        found = home
+        for place in range(home, home + WAYS):
+            cell = search.cells[place]
+            if cell.count > 0.0 and cell.key == key:
+                found = place
+                break
+            if cell.count < search.cells[found].count:
+                found = place
+        cell = search.cells[found]
         if cell.key != key:
             cell.key, cell.count, cell.centre = key, 0.0, 0.0
         cell.count = min(cell.count + 1.0, MOST_COUNT)
