@@ -14,7 +14,7 @@ from pacplan.compiled.jit import address_of
 from pacplan.compiled.streams import streams
 from pacplan.models import handles
 from pacplan.models.handles import COUNT, STEP, CompiledHandle, handle_of
-from pacplan.models.protocol import Session
+from pacplan.models.protocol import BrokenPromiseError, Session
 
 # How often a function is called again to find out what it raised.
 _CALLED_AGAIN = 1000
@@ -28,13 +28,18 @@ class JittedSession(Session):
         self._stationary, self._seed = model.stationary, seed
         super().__init__(_handle(self._step, self._actions, self._stationary))
 
+    def agree(self, state: Any, actions: tuple[Any, ...]) -> None:
+        """Check that the user's function still says that the state offers as many actions."""
+        if callable(self._actions):
+            _compare_counts(state, {len(actions), int(self._actions(int(state)))})
+
     def diagnose(self, key: int, action: int | None, h: int) -> None:
         """Find out what the user's function raised, by calling it again from here."""
         (rng,) = streams(self._seed.spawn(1)[0], 1)
         arguments = (key, action, rng) if self._stationary else (key, action, rng, h)
         try:
             if action is None and callable(self._actions):
-                self._actions(key)
+                _compare_counts(key, {int(self._actions(key)) for _ in range(_CALLED_AGAIN)})
             for _ in range(_CALLED_AGAIN if action is not None else 0):
                 self._step(*arguments)
         except Exception as error:
@@ -46,6 +51,15 @@ class JittedSession(Session):
                 f"the jitted step raised in state {key}, action {action}, but not again when it was "
                 f"called {_CALLED_AGAIN} times to find out what"
             )
+
+
+def _compare_counts(state: Any, counts: set[int]) -> None:
+    if len(counts) > 1:
+        one, other = sorted(counts)[:2]
+        raise BrokenPromiseError(
+            f"actions({state!r}) returned {one} and {other}; it must always return the same number of "
+            "actions of a state"
+        )
 
 
 @cache
@@ -98,12 +112,17 @@ def _check_signature(step: Any, stationary: bool) -> None:
 
 @cache
 def _compiled_count(actions: int | Callable[[Any], Any]) -> Any:
-    """The number of actions as a compiled function of the state; 0 if the user's function raised."""
+    """The number of actions as a compiled function of the state.
+
+    It is 0 if the user's function raised, or gave two different answers: see `diagnose`.
+    """
 
     def asked(state):  # type: ignore[no-untyped-def]
         count = np.int64(0)
         try:
             count = np.int64(actions(state))  # type: ignore[operator]
+            if np.int64(actions(state)) != count:  # type: ignore[operator]
+                count = np.int64(0)
         except Exception:
             count = np.int64(0)
         return count
