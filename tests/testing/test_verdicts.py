@@ -163,8 +163,9 @@ def test_certainty_that_rests_on_a_look_is_caught(monkeypatch):
     chosen = auto.Auto._chosen
 
     def by_sight(self, task, candidates, interrupt):
-        seen = self._seen(task, candidates[pacplan.Bracket], interrupt)
-        if seen is None or seen.again == 0 or seen.varied:
+        horizon = candidates[pacplan.Bracket].horizon_for(task.model, task.limits.budget)
+        seen = auto.look(task.model, task.state, horizon, task.seed)
+        if seen.again == 0 or seen.varied:
             candidates = {kind: each for kind, each in candidates.items() if kind is not pacplan.OPD}
         return chosen(self, task, candidates, interrupt)
 
