@@ -97,8 +97,12 @@ class _Processes(Executor):
             initargs=self._needs,
             env={"LOKY_MAX_MEMORY_LEAK_SIZE": "1e18"},  # Large trees are no leaks.
         )
-        with interrupts_held():
-            self._pool.submit(os.getpid)  # Starts all of them.
+        try:
+            with interrupts_held():
+                self._pool.submit(os.getpid)  # Starts all of them.
+        except BaseException:  # Ctrl-C, which was held: nobody else ends them yet.
+            self.shutdown()
+            raise
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have a function called; raises what pickling raises if it cannot be sent."""
@@ -326,8 +330,19 @@ def interrupts_held() -> Iterator[None]:
     from multiprocessing import resource_tracker
 
     resource_tracker.ensure_running()  # To start it lets Ctrl-C through.
+    # Processes inherit the mask. But a signal may reach another thread of ours, for which Python then
+    # acts in the main one: that waits as well.
+    pressed: list[int] = []
+    handler = signal.getsignal(signal.SIGINT)
+    waits = threading.current_thread() is threading.main_thread() and handler is not None
+    if waits:
+        signal.signal(signal.SIGINT, lambda number, frame: pressed.append(number))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if waits:
+            signal.signal(signal.SIGINT, handler)
+        if pressed:
+            signal.raise_signal(signal.SIGINT)
