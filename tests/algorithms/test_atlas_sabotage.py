@@ -90,6 +90,7 @@ def misled(z, lies, horizon):
 
     class Misled(design.Designer):
         def best_design(self, accuracy, evidence, references):
+            yield
             self.best = WRONG
             self.policy[:, ROOT] = WRONG
             above, below = (
@@ -162,6 +163,7 @@ class Exiting(design.Designer):
     """It takes the reference, which is the root, for worth 2 less than it is."""
 
     def best_design(self, accuracy, evidence, references):
+        yield
         self.best = self.policy[0, 0] = WRONG
         self.values = np.full_like(self.values, 0.5)
         above, below = np.full_like(self.values, 2.6), np.full_like(self.values, 0.9)
@@ -189,7 +191,7 @@ class Lucky(design.Designer):
     """Of many claims that are false by nearly nothing it chooses the one that seems to be truest."""
 
     def best_design(self, accuracy, evidence, references):
-        found = super().best_design(accuracy, evidence, references)
+        found = yield from super().best_design(accuracy, evidence, references)
         luckiest = self.found.mean(self.found.reward).argmin()
         part = np.array([luckiest]), np.array([1]), np.array([MEAN - 1e-6]), 1.0
         one = claims_module.claims_of([part], found.functions, (0.0, 1.0), 1.0)

@@ -6,7 +6,7 @@ margins, the fewer calls the claims take, and the wider the gap at the root. Wit
 there are two more functions, which count from z on (docs/atlas.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -108,9 +108,11 @@ class Designer:
 
     def best_design(
         self, accuracy: float, evidence: float, references: Sequence[int | None]
-    ) -> Design | None:
+    ) -> Generator[None, None, Design | None]:
         """The design that proves an accuracy and seems to take the fewest calls; None: none does."""
-        found = [self._design(accuracy, evidence, z) for z in references]
+        found = []
+        for z in references:
+            found.append((yield from self._design(accuracy, evidence, z)))
         return min(filter(None, found), key=lambda design: design.cost, default=None)
 
     def references(self) -> list[int | None]:
@@ -121,7 +123,9 @@ class Designer:
         often = np.argsort(-visits)[:_REFERENCES]
         return [None, *(int(s) for s in often if visits[s] > _OFTEN and self.found.inside[s])]
 
-    def _design(self, accuracy: float, evidence: float, z: int | None) -> Design | None:
+    def _design(
+        self, accuracy: float, evidence: float, z: int | None
+    ) -> Generator[None, None, Design | None]:
         """A design whose claims take the fewest calls for an accuracy."""
         target = 2.0 * accuracy if self.problem.by_value else accuracy
         # Without margins, the gap is not 0, but below it by how far our action is ahead.
@@ -149,7 +153,7 @@ class Designer:
                 v = self.values[0, z]
                 gain, loss = sides.above[0, z] - v, v - sides.below[0, z]
             margins = replace(margins, variance=self._system.variance(margins, sides, gain, loss))
-            vector[free] = cheapest(margins, vector[free])
+            vector[free] = yield from cheapest(margins, vector[free])
             sides = sides.replaced(vector)
             found.append(self._claimed(sides, evidence, z, accuracy))
         return min(found, key=lambda design: design.cost)

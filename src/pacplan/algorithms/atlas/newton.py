@@ -5,6 +5,7 @@ calls of its pair, and a pair as many as the claim that needs most: a convex fun
 M > 0.
 """
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,12 +55,16 @@ class Margins:
         return calls, np.asarray(np.bincount(self.pair, calls**_POWER) ** (1.0 / _POWER))
 
 
-def cheapest(margins: Margins, x: Values) -> Values:
-    """The unknowns that need the fewest calls, from some with positive margins on."""
+def cheapest(margins: Margins, x: Values) -> Generator[None, None, Values]:
+    """The unknowns that need the fewest calls, from some with positive margins on.
+
+    A step may take long: a plan that is stopped is stopped before one.
+    """
     matrix = margins.matrix
     m = margins.at(x)
     total = margins.calls(m)[1].sum()
     for _ in range(_STEPS):
+        yield
         slope, curve = _derivatives(margins, m)
         gradient = matrix.T @ slope
         direction = -_solved(matrix, curve, gradient)

@@ -118,7 +118,8 @@ class AtlasSearch(KernelSearch):
             if calls > _AGAIN * chosen:
                 references, chosen = None, calls
             evidence = -math.log(_TAKEN * left * self._delta)
-            design = designer.best_design(self._epsilon, evidence, references or designer.references())
+            tried = references or designer.references()
+            design = yield from designer.best_design(self._epsilon, evidence, tried)
             short, missing = 0.5 * found.calls, calls
             if design is not None:
                 wanted = learn * design.learn + _PART * design.need + _FIRST
@@ -159,8 +160,7 @@ class AtlasSearch(KernelSearch):
         """
         accuracy, found = 0.5 * self.gap, None
         while accuracy > self._epsilon:
-            yield
-            design = designer.best_design(accuracy, evidence, references)
+            design = yield from designer.best_design(accuracy, evidence, references)
             if design is None:
                 break
             if design.cost > most:
