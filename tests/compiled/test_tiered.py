@@ -49,6 +49,8 @@ def test_another_process_compiles(run, folder):
     assert not run.overloads, "that was interpreted"
     wait_for(lambda: tiered.ready(run, ARGUMENTS))
     assert not compiled(run) and run(*ARGUMENTS) == VALUE
+    # The claim goes after the kernel has come.
+    wait_for(lambda: len(kernels(folder)) == 1)
     (place,) = kernels(folder)
     assert place.name.startswith("module.run-") and place.suffix == ".kernel"
 
