@@ -36,7 +36,7 @@ ROOMS = {
     "parallel": 990,
     "testing": 2140,
     "theory": 1230,
-    "views": 1100,
+    "views": 940,
 }
 TESTS_OF = {
     ".": 3730,
@@ -50,7 +50,7 @@ TESTS_OF = {
     "models": 2490,
     "testing": 650,
     "theory": 1220,
-    "views": 880,
+    "views": 850,
 }
 FILE, FUNCTION = 400, 60
 

@@ -15,7 +15,7 @@ from every_planner import NAMES, make, problem
 from pacplan.core.words import at_least, at_most
 from pacplan.views.evidence import Intervals
 from pacplan.views.explorer import explorer
-from pacplan.views.reasons import reasons
+from pacplan.views.page import reasons
 from trees import Recorder
 
 GARNET = pacplan.envs.garnet(seed=0)
@@ -87,16 +87,16 @@ def test_the_gap_is_the_sum_of_its_parts():
         make("opd").plan(problem("opd"), 0, budget=900),
         make("mdp-gape").plan(problem("mdp-gape"), 0, seed=0, budget=4000),
     ):
-        found = reasons(plan)
-        assert sum(amount for _, amount in found.parts) == pytest.approx(plan.gap)
-        assert ("Nothing, if the bounds hold" in found.change) == (plan.gap <= 0)
-    # Bracket's gap may be less than the distance of bounds, and then that is said.
-    assert len(reasons(joint).parts) == 4
-    assert len(found.parts) == 3
-    guess = reasons(make("uct").plan(problem("uct"), 0, seed=0, budget=400))
-    assert "no proof" in guess.against and not guess.parts and not guess.change
-    alone = pacplan.Simulator(line_walk, actions=["right"])
-    assert "no other" in reasons(pacplan.UCT(gamma=0.5, horizon=3).plan(alone, 0, budget=20)).against
+        parts = reasons(plan, Intervals(plan))[1]
+        assert sum(amount for _, amount in parts) == pytest.approx(plan.gap)
+        # Bracket's gap may be less than the distance of bounds, and then that is said.
+        assert len(parts) == (4 if plan is joint else 3) or plan.planner.startswith("Bracket")
+    guess = make("uct").plan(problem("uct"), 0, seed=0, budget=400)
+    words, parts = reasons(guess, Intervals(guess))
+    assert "prove nothing" in words and not parts
+    model = pacplan.Simulator(line_walk, actions=["right"])
+    alone = pacplan.UCT(gamma=0.5, horizon=3).plan(model, 0, budget=20)
+    assert "no other" in reasons(alone, Intervals(alone))[0]
 
 
 def test_the_code_on_the_page_makes_the_plan_again(tmp_path):
@@ -172,7 +172,12 @@ def test_drawings_and_long_names_leave_room_for_the_page(tmp_path):
     assert 500_000 < page.stat().st_size < 1_500_000
     text = page.read_text("utf-8")
     assert re.search(r"For lack of room, [\d,]+ states are not drawn", text)
-    assert int(re.search(r"([\d,]+) of [\d,]+ states and actions", text)[1].replace(",", "")) < 4000
+    shown, tried = re.search(r"([\d,]+) of ([\d,]+) actions are here", text).groups()
+    assert int(shown.replace(",", "")) < 4000 and tried == f"{plan.tree.made:,}"
+    # The places that are not here were visited no more often than those that are.
+    found = data(plan)
+    left_out = [times for action in found["actions"] for place, _, times in action[8] if place is None]
+    assert max(left_out) <= min(place[1] for place in found["places"])
 
 
 def test_what_render_does_wrong_is_said(tmp_path):

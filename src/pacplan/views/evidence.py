@@ -33,10 +33,11 @@ class Intervals:
         best: index of the action taken.
         rival: index of its challenger; None without bounds, or without another action.
         heads: names of the columns of numbers.
-        rows: the actions to list, in the user's order: all, or the strongest. Of each: its name, its
-            role ("taken", "challenger" or "other"), the numbers in words by column and all in one, and
-            where bounds and estimate lie on the axis, in per cent of its length.
-        guides: role and place of the lower bound of the action taken and of the upper one of its rival.
+        rows: the actions to list, in the user's order: all, or the strongest. Of each: its index, name
+            and role, the numbers in words by column and all in one; bounds and estimate, as numbers and
+            as places on the axis, in per cent of its length.
+        guides: role, value and place of the lower bound of the action taken and of the upper one of its
+            rival.
         ticks: places and words on the axis, which holds everything that is shown.
         rest: what is said of the actions that are not listed, or "".
     """
@@ -59,10 +60,10 @@ class Intervals:
         middle = 0.5 * (self._low + self._high)
         self.ticks = [(self._at(x), f"{x:.4g}") for x in (self._low, middle, self._high)]
         self.rows = [self._row(i, short(standing.actions[i], 60)) for i in shown]
-        self.guides: list[tuple[str, str]] = []
+        self.guides: list[tuple[str, float, str]] = []
         if self.rival is not None:
-            ends = ("taken", lower[self.best]), ("challenger", upper[self.rival])
-            self.guides = [(role, self._at(end)) for role, end in ends]
+            for i, end in ((self.best, lower[self.best]), (self.rival, upper[self.rival])):
+                self.guides.append((self.role(i), float(end), self._at(end)))
         self.rest = ""
         if len(shown) < len(strength):
             self.rest = f"{len(strength) - len(shown):,} other actions are not listed"
@@ -71,22 +72,27 @@ class Intervals:
                 self.rest += f"; their upper bounds are at most {most}"
             self.rest += "."
 
+    def role(self, i: int) -> str:
+        """What an action is in the decision: "taken", "challenger" or "other"."""
+        return "taken" if i == self.best else "challenger" if i == self.rival else "other"
+
     def _at(self, value: float) -> str:
         part = (value - self._low) / (self._high - self._low) if self._high > self._low else 0.5
         return f"{100.0 * min(max(part, 0.0), 1.0):.2f}%"
 
     def _row(self, i: int, name: str) -> dict[str, Any]:
         told = {head: _ROUNDED[head](column[i]) for head, column in self._columns.items()}
-        bounds = dot = None
+        row: dict[str, Any] = {"index": i, "name": name, "role": self.role(i), "told": told}
+        row |= {"bounds": None, "estimate": None, "words": "nothing is known"}
         words = []
         if "lower" in told:
-            low, high = self._columns["lower"][i], self._columns["upper"][i]
             # Upper bounds of Bracket may lie below the lower one: then there is a dot.
-            bounds = self._at(low), self._at(max(low, high))
+            low = float(self._columns["lower"][i])
+            row["bounds"] = low, max(low, float(self._columns["upper"][i]))
+            row["places"] = tuple(map(self._at, row["bounds"]))
             words.append(f"{told['lower']} to {told['upper']}")
         if "estimate" in told and not math.isnan(self._columns["estimate"][i]):
-            dot = self._at(self._columns["estimate"][i])
+            row["estimate"] = float(self._columns["estimate"][i])
+            row["dot"] = self._at(row["estimate"])
             words.append(f"estimate {told['estimate']}")
-        role = "taken" if i == self.best else "challenger" if i == self.rival else "other"
-        said = ", ".join(words) or "nothing is known"
-        return {"name": name, "role": role, "bounds": bounds, "dot": dot, "words": said, "told": told}
+        return row | ({"words": ", ".join(words)} if words else {})

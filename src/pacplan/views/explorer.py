@@ -5,106 +5,18 @@ import math
 from base64 import b64encode
 from collections.abc import Callable
 from heapq import heappop, heappush
-from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pacplan.compiled.jit import kernel
 from pacplan.core.words import at_least, at_most, estimated, short
-from pacplan.engine.search_tree import SearchTree
-from pacplan.engine.tree import NONE
+from pacplan.engine.search_tree import Outcome, SearchTree
 from pacplan.views.evidence import Intervals
 
 if TYPE_CHECKING:
     from pacplan.result import Plan
 
-# Bytes of the tree on a page, at most, and the records to begin with, unless the user asks for more.
-_MOST_BYTES = 700_000
-_FIRST_MOST = 4000
-# Successors of an action that are listed, the most frequent ones; and bytes of all drawings.
-_MOST_SUCCESSORS, _MOST_DRAWN = 12, 600_000
-
-Counts = NDArray[np.int64]
-
-
-class Box(NamedTuple):
-    """A state reached, or an action tried.
-
-    Attributes:
-        path: nodes from the root to the state, or to the state that the action was tried in.
-        pair: the action's pair; None for a state.
-        visits: how often the search came here, or the sum over the boxes below if that is larger. So
-            no box is visited more often than the one above it.
-    """
-
-    path: tuple[int, ...]
-    pair: int | None
-    visits: int
-
-
-def outline(tree: SearchTree, most: int) -> tuple[list[Box], int]:
-    """The most visited boxes of a tree, those above others first; and how many were visited at all."""
-    reached, tried = _visits(tree)
-    order = count()
-    # A tree that is only a root still has a box.
-    waiting = [(-int(reached[0]), next(order), Box((0,), None, int(reached[0])))]
-    boxes: list[Box] = []
-    while waiting and len(boxes) < most:
-        box = heappop(waiting)[2]
-        boxes.append(box)
-        paths = [box.path]
-        if box.pair is not None:
-            paths = [(*box.path, outcome.node) for outcome in tree.outcomes(box.pair)]
-        if box.pair is None or tree.open_loop:
-            below = [Box(p, pair, int(tried[pair])) for p in paths for pair in tree.tried(p[-1])]
-        else:
-            below = [Box(path, None, int(reached[path[-1]])) for path in paths]
-        for child in below:
-            if child.visits > 0:
-                heappush(waiting, (-child.visits, next(order), child))
-    # The states of an open-loop tree, except the root, are not boxes.
-    states = reached[:1] if tree.open_loop else reached
-    return boxes, int((states[1:] > 0).sum() + (tried > 0).sum()) + 1
-
-
-def _visits(tree: SearchTree) -> tuple[Counts, Counts]:
-    """How often each node was reached and each pair was tried, as in `Box.visits`."""
-    reached, tried = np.zeros(len(tree.nodes), np.int64), np.zeros(len(tree.pairs), np.int64)
-    # Columns, each in one piece, so that one compiled kernel serves the trees of all planners.
-    columns = [tree.nodes[name] for name in ("first", "sibling", "count")]
-    columns += [tree.pairs[name] for name in ("child", "sibling", "n")]
-    first, outcome, visits, child, sibling, n = map(np.ascontiguousarray, columns)
-    _sum_up(first, outcome, visits, child, sibling, n, reached, tried)
-    return reached, tried
-
-
-@kernel
-def _sum_up(
-    first: NDArray[np.int32],
-    outcome: NDArray[np.int32],
-    visits: NDArray[np.int32],
-    child: NDArray[np.int32],
-    sibling: NDArray[np.int32],
-    n: NDArray[np.int32],
-    reached: Counts,
-    tried: Counts,
-) -> None:
-    """One pass from the last node to the first visits children before parents."""
-    for at in range(first.size - 1, -1, -1):
-        total = 0
-        link = first[at]
-        while link != NONE:
-            below = 0
-            step = child[link]
-            while step != NONE:
-                below += reached[step]
-                step = outcome[step]
-            tried[link] = max(n[link], below)
-            total += tried[link]
-            link = sibling[link]
-        reached[at] = max(visits[at], total)
+# Bytes of the tree on a page, and of the drawings of its states; and successors of an action that are
+# listed, the most frequent ones.
+_MOST_BYTES, _MOST_DRAWN, _MOST_SUCCESSORS = 500_000, 600_000, 12
 
 
 def explorer(plan: "Plan", render: Callable[[Any], str] | None) -> tuple[str, str] | None:
@@ -117,22 +29,33 @@ def explorer(plan: "Plan", render: Callable[[Any], str] | None) -> tuple[str, st
         plan: the plan.
         render: draws a state; None: states are not drawn.
     """
-    if plan.tree is None:
+    tree = plan.tree
+    if tree is None:
         return None
-    size = _FIRST_MOST
-    while True:
-        boxes, total = outline(plan.tree, size)
-        records = _Records(plan, boxes)
-        if len(_json(records.data).encode()) <= _MOST_BYTES or size == 1:
+    records, known = _Records(tree), Intervals(plan)
+    root = {int(tree.pairs[pair]["action"]): number for number, pair in enumerate(tree.tried(0))}
+    drawings: dict[str, str] = {}
+    room = 0 if render is None else _MOST_DRAWN
+    for number, state in records.states.items():
+        if room <= 0:
             break
-        size //= 2
-    drawings = _drawings(render, records.states)
-    words = f"All {total:,} states and actions that were visited are here."
-    if total > len(boxes):
-        words = f"{len(boxes):,} of {total:,} states and actions are here, the most visited ones."
+        drawings[str(number)] = _drawing(render, state)
+        room -= len(drawings[str(number)].encode())
+    words = f"All {tree.made:,} actions that were tried somewhere are here."
+    if tree.made > len(records.actions):
+        words = f"{len(records.actions):,} of {tree.made:,} actions are here, where visits were most."
     if render is not None and len(drawings) < len(records.states):
         words += f" For lack of room, {len(records.states) - len(drawings):,} states are not drawn."
-    return _json(records.data | {"drawings": drawings}), words
+    data = {
+        "places": records.places,
+        "actions": records.actions,
+        "names": list(records.names),
+        "openLoop": tree.open_loop,
+        "taken": root.get(known.best),
+        "challenger": None if known.rival is None else root.get(known.rival),
+        "drawings": drawings,
+    }
+    return _json(data), words
 
 
 def _json(data: Any) -> str:
@@ -142,100 +65,93 @@ def _json(data: Any) -> str:
 
 
 class _Records:
-    """Boxes as records that refer to one another by number, as assets/explorer.js reads them.
-
-    A place has a name, visits, the actions offered, how many that were tried are left out, and those on
-    the page. An action has a name, visits, mean reward, its two bounds, value, lower, upper, successors
-    (place or null, name or null at an end, count) and how many there are, listed or not.
+    """The most visited places of a tree, from the root on, as assets/explorer.js reads them.
 
     Attributes:
-        data: the records.
-        states: states by the number of their name, the most visited first.
+        places: of each, the number of its name, visits, actions offered, and numbers of those tried.
+        actions: of each, the number of its name, visits, mean reward, its two bounds, value, lower and
+            upper bound, successors, and how many there are, listed or not. Of each successor, its place
+            (None: it is not here), the number of its name (None at an end), and how often it was seen.
+        names: by number.
+        states: by the number of their name.
     """
 
-    def __init__(self, plan: "Plan", boxes: list[Box]) -> None:
-        assert plan.tree is not None
-        self._tree = tree = plan.tree
-        self._places: list[list[Any]] = []
-        self._names: dict[object, int] = {}
-        self._texts: list[str] = []
-        self._place_of: dict[int, int] = {}  # by node
+    def __init__(self, tree: SearchTree) -> None:
+        self._tree = tree
+        self.places: list[list[Any]] = []
+        self.actions: list[list[Any]] = []
+        self.names: list[str] = []
         self.states: dict[int, Any] = {}
-        actions: list[list[Any]] = []
-        pairs = [(box, box.pair) for box in boxes if box.pair is not None]
-        for box in boxes:
-            # In a tree of sequences the places are not boxes.
-            place = self._place(box.path[-1])
-            if box.pair is not None:
-                self._places[place][-1].append(len(actions))
-                actions.append(self._action(box, box.pair))
-        for action, (_, pair) in zip(actions, pairs, strict=True):
-            found = sorted(tree.outcomes(pair), key=lambda outcome: -outcome.count)
-            action += [list(map(self._successor, found[:_MOST_SUCCESSORS])), len(found)]
-        for node, number in self._place_of.items():
-            self._places[number][3] = int(tree.nodes[node]["tried"]) - len(self._places[number][-1])
-        known = Intervals(plan)
-        roots = {
-            int(tree.pairs[pair]["action"]): number
-            for number, (box, pair) in enumerate(pairs)
-            if len(box.path) == 1
-        }
-        self.data: dict[str, Any] = {
-            "places": self._places,
-            "actions": actions,
-            "names": self._texts,
-            "openLoop": tree.open_loop,
-            "taken": roots.get(known.best),
-            "challenger": None if known.rival is None else roots.get(known.rival),
-        }
+        self._numbers: dict[object, int] = {}  # of names
+        place_of: dict[int, int] = {}  # by node
+        size, waiting = 0, list[tuple[int, int, tuple[int, ...]]]([(0, 0, (0,))])
+        while waiting and size < _MOST_BYTES:
+            path = heappop(waiting)[-1]
+            before = len(self.actions), len(self.names)
+            place_of[path[-1]] = len(self.places)
+            for outcome in self._add(path):
+                if tree.nodes[outcome.node]["tried"]:
+                    visits = self._visits(outcome.node)
+                    heappush(waiting, (-visits, outcome.node, (*path, outcome.node)))
+            size += len(_json([self.actions[before[0] :], self.names[before[1] :]]).encode())
+        for action in self.actions:
+            for successor in action[-2]:
+                successor[0] = place_of.get(tree.acting_node(successor[0]))
 
-    def _place(self, node: int) -> int:
-        """The number of a node's place, which is made if there is none."""
-        if node not in self._place_of:
-            record = self._tree.nodes[node]
-            named = record["actions"] > 0 and (node == 0 or not self._tree.open_loop)
-            name = self._state(node) if named else None
-            # Of merged states, all visits count, whatever way they came.
-            visits = sum(int(self._tree.pairs[pair]["n"]) for pair in self._tree.tried(node))
-            visits = max(visits, int(record["count"]))
-            self._place_of[node] = len(self._places)
-            self._places.append([name, visits, int(record["actions"]), 0, []])
-        return self._place_of[node]
+    def _visits(self, node: int) -> int:
+        """How often the search came here; to merged states, whatever way it came."""
+        tried = sum(int(self._tree.pairs[pair]["n"]) for pair in self._tree.tried(node))
+        return max(tried, int(self._tree.nodes[node]["count"]))
 
-    def _action(self, box: Box, pair: int) -> list[Any]:
-        known = self._tree.evidence(pair, box.path)
+    def _add(self, path: tuple[int, ...]) -> list[Outcome]:
+        """Record the place at the end of a path of nodes; returns all successors of its actions."""
+        tree, node, found = self._tree, path[-1], list[Outcome]()
+        name = None if tree.open_loop and node > 0 else self._state(node)
+        first, offered = len(self.actions), int(tree.nodes[node]["actions"])
+        for pair in tree.tried(node):
+            outcomes = sorted(tree.outcomes(pair), key=lambda outcome: -outcome.count)
+            successors = [
+                [o.node, None if o.ended or tree.open_loop else self._state(o.node), o.count]
+                for o in outcomes[:_MOST_SUCCESSORS]
+            ]
+            self.actions.append([*self._action(path, pair), successors, len(outcomes)])
+            found += outcomes
+        numbers = list(range(first, len(self.actions)))
+        self.places.append([name, self._visits(node), offered, numbers])
+        return found
+
+    def _action(self, path: tuple[int, ...], pair: int) -> list[Any]:
+        """What is known of an action."""
+        known = self._tree.evidence(pair, path)
         low, high = known.reward_interval or (None, None)
         down, up = (estimated, estimated) if low == high else (at_least, at_most)
-        text = short(self._tree.action(box.path[-1], pair), 60)
-        numbers = (
-            (known.reward, estimated),
-            (low, down),
-            (high, up),
-            (known.value, estimated),
-            (known.lower, at_least),
-            (known.upper, at_most),
-        )
-        visits = int(self._tree.pairs[pair]["n"]) or box.visits
-        return [self._name(("action", text), text), visits, *(_number(*each) for each in numbers)]
-
-    def _successor(self, outcome: Any) -> list[Any]:
-        name = None if outcome.ended or self._tree.open_loop else self._state(outcome.node)
-        acting = self._place_of.get(self._tree.acting_node(outcome.node))
-        return [self._place_of.get(outcome.node) if acting is None else acting, name, outcome.count]
+        text = short(self._tree.action(path[-1], pair), 60)
+        visits = int(self._tree.pairs[pair]["n"])
+        visits = visits or sum(outcome.count for outcome in self._tree.outcomes(pair))
+        return [
+            self._name(("action", text), text),
+            visits,
+            _number(known.reward, estimated),
+            _number(low, down),
+            _number(high, up),
+            _number(known.value, estimated),
+            _number(known.lower, at_least),
+            _number(known.upper, at_most),
+        ]
 
     def _state(self, node: int) -> int:
         """The number of a state's name; two states have two, even if they look the same."""
         key = int(self._tree.nodes[node]["state"])
-        if key not in self._names:
+        if key not in self._numbers:
             state = self._tree.state(node)
             self.states[self._name(key, short(state, 120))] = state
-        return self._names[key]
+        return self._numbers[key]
 
     def _name(self, key: object, text: str) -> int:
-        if key not in self._names:
-            self._names[key] = len(self._texts)
-            self._texts.append(text)
-        return self._names[key]
+        if key not in self._numbers:
+            self._numbers[key] = len(self.names)
+            self.names.append(text)
+        return self._numbers[key]
 
 
 def _number(value: float | None, rounded: Callable[[float], str]) -> float | None:
@@ -243,19 +159,7 @@ def _number(value: float | None, rounded: Callable[[float], str]) -> float | Non
     return None if value is None or not math.isfinite(value) else float(rounded(value))
 
 
-def _drawings(render: Callable[[Any], str] | None, states: dict[int, Any]) -> dict[str, str]:
-    """Drawings of states by number, as many as a page has room for."""
-    found: dict[str, str] = {}
-    room = _MOST_DRAWN
-    for number, state in states.items() if render is not None else ():
-        found[str(number)] = _drawing(render, state)  # type: ignore[arg-type]
-        room -= len(found[str(number)].encode())
-        if room <= 0:
-            break
-    return found
-
-
-def _drawing(render: Callable[[Any], str], state: Any) -> str:
+def _drawing(render: Any, state: Any) -> str:
     """What `render` makes of a state: text, or the address of a picture that holds its SVG.
 
     A picture runs no scripts and loads nothing, whatever the SVG says.
@@ -267,10 +171,9 @@ def _drawing(render: Callable[[Any], str], state: Any) -> str:
         raise
     if not isinstance(found, str):
         raise TypeError(f"render must return text or SVG, as a string; got {found!r} for {state!r}")
-    start = found.lstrip()[:5].lower()
-    if start not in ("<svg ", "<svg>", "<?xml"):
-        return found
     svg = found.strip()
-    if "xmlns=" not in svg.partition(">")[0] and not start.startswith("<?"):
+    if svg[:5].lower() not in ("<svg ", "<svg>", "<?xml"):
+        return found
+    if "xmlns=" not in svg.partition(">")[0] and svg[:2] != "<?":
         svg = f'<svg xmlns="http://www.w3.org/2000/svg"{svg[4:]}'  # Without it, it is no picture.
     return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"

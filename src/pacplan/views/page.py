@@ -3,6 +3,7 @@
 The templates in `assets` escape what users have named.
 """
 
+import math
 import os
 import re
 from collections.abc import Callable
@@ -14,11 +15,9 @@ from pacplan.core.words import at_least, at_most, estimated, short
 from pacplan.views.chart import chart
 from pacplan.views.evidence import Intervals
 from pacplan.views.explorer import explorer
-from pacplan.views.pictures import check_target, convergence_svg
-from pacplan.views.reasons import reasons
+from pacplan.views.pictures import convergence_picture
 
 if TYPE_CHECKING:
-    from pacplan.origin import Origin
     from pacplan.result import Plan
 
 _ASSETS = Path(__file__).with_name("assets")
@@ -35,36 +34,38 @@ _ENDED_BY = {
 def _templates() -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    made = Environment(
-        loader=FileSystemLoader(_ASSETS),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=StrictUndefined,
-    )
+    made = Environment(loader=FileSystemLoader(_ASSETS), autoescape=True, undefined=StrictUndefined)
+    made.trim_blocks = made.lstrip_blocks = True
     made.filters |= {"at_least": at_least, "at_most": at_most, "estimated": estimated, "short": short}
     return made
 
 
-def rendered(name: str, **given: Any) -> str:
-    """A template filled in."""
+def _rendered(name: str, **given: Any) -> str:
     text: str = _templates().get_template(name).render(given)
     return text
 
 
-def asset(name: str) -> str:
-    """A script or style sheet."""
+def _asset(name: str) -> str:
     return (_ASSETS / name).read_text("utf-8")
 
 
 def plan_html(plan: "Plan") -> str:
     """The decision, whether it is certified, the intervals, and what it rests on."""
-    return rendered("notebook_plan.html", plan=plan, known=Intervals(plan))
+    return _rendered("notebook_plan.html", plan=plan, known=Intervals(plan))
 
 
 def check_page(path: str | os.PathLike[str]) -> Path:
     """Raise ValueError unless a page can be written to this path; nothing is written yet."""
-    return check_target(path, "page", "plan.html")
+    target, reason = Path(path), ""
+    if target.is_dir():
+        reason = f"{target} is a folder; name a file such as plan.html"
+    elif not target.parent.is_dir():
+        reason = f"{target} lies in {target.parent}, which is no folder"
+    elif not os.access(target if target.exists() else target.parent, os.W_OK):
+        reason = f"no permission to write {target}"
+    if reason:
+        raise ValueError(f"cannot write the page: {reason}")
+    return target
 
 
 def write_page(
@@ -78,25 +79,30 @@ def write_page(
     target = check_page(path)
     if render is not None and not callable(render):
         raise TypeError(f"render must be a function from a state to text or SVG, got {render!r}")
+    missing = closing = ""
     try:
-        closing = convergence_svg(plan)
+        closing = convergence_picture(plan)
     except ImportError as error:
-        closing = f"<p>There is no picture, since {error}.</p>"
-    page = rendered(
+        missing = str(error)
+    known = Intervals(plan)
+    against, parts = reasons(plan, known)
+    page = _rendered(
         "page.html",
         plan=plan,
+        known=known,
         command=command,
-        style=asset("page.css"),
+        style=_asset("page.css"),
         grounds=_grounds(plan),
         facts=_facts(plan),
-        known=Intervals(plan),
         closing=closing,
+        missing=missing,
         ended_by=_ENDED_BY.get(plan.stopped_by),
-        origin=None if plan.origin is None else _origin(plan, plan.origin),
-        reasons=reasons(plan),
+        origin=_origin(plan),
+        against=against,
+        parts=parts,
         chart=None if plan.policy is None else chart(plan.policy),
         tree=None if plan.policy is not None else explorer(plan, render),
-        script=asset("explorer.js"),
+        script=_asset("explorer.js"),
         planner=re.split(r"\W", plan.planner, maxsplit=1)[0],
     )
     target.write_text(page, "utf-8")
@@ -126,19 +132,49 @@ def _facts(plan: "Plan") -> dict[str, str]:
     return facts
 
 
-def _origin(plan: "Plan", origin: "Origin") -> dict[str, str]:
-    """What it takes to make the plan again."""
-    limits = {
-        "budget": origin.budget and f"{origin.budget:,} calls",
-        "time limit": origin.time_limit and f"{origin.time_limit:g} s",
-        "memory limit": origin.memory_limit and f"{origin.memory_limit:,} bytes",
-    }
+def _origin(plan: "Plan") -> dict[str, str]:
+    """What it takes to make the plan again; empty if nobody noted it."""
+    origin = plan.origin
+    if origin is None:
+        return {}
+    limits = {name: getattr(origin, name) for name in ("budget", "time_limit", "memory_limit")}
+    said = ", ".join(f"{name}={value:,}" for name, value in limits.items() if value is not None)
     return {
         "planner": plan.planner,
         "model": origin.model,
         "state": origin.state,
         "seed": str(origin.seed),
-        "limits": ", ".join(f"{name} {text}" for name, text in limits.items() if text) or "none",
+        "limits": said or "none",
         "versions": ", ".join(f"{name} {version}" for name, version in origin.versions.items()),
         "machine": origin.machine,
     }
+
+
+def reasons(plan: "Plan", known: Intervals) -> tuple[str, list[tuple[str, float]]]:
+    """The strongest rival of the action, in words; and what adds up to the gap, if there is one."""
+    taken = f"action {short(plan.action)}"
+    if len(plan.actions) == 1:
+        return f"There is no other than {taken}.", []
+    if known.rival is None or plan.lower is None or plan.upper is None or plan.gap is None:
+        return "Nothing bounds the error of these estimates, so they prove nothing; Bracket would.", []
+    low, high = float(plan.lower[known.best]), float(plan.upper[known.rival])
+    rival = f"action {short(plan.actions[known.rival])}"
+    against = (
+        f"The challenger of {taken} is {rival}: of all others it has the largest upper bound, "
+        f"{at_most(high)}. The lower bound of {taken} is {at_least(low)}."
+    )
+    mine, other = plan.values[[known.best, known.rival]].tolist()
+    if math.isnan(mine + other):
+        return against, []
+    # U(c) - L(b) = (U(c) - V(c)) + (V(b) - L(b)) - (V(b) - V(c)), V being the estimates.
+    parts = [
+        (f"the upper bound of {rival} lies above its estimate by", high - other),
+        (f"the lower bound of {taken} lies below its estimate by", mine - low),
+        (f"the estimate of {taken} is ahead of that of {rival} by (against the gap)", other - mine),
+    ]
+    # The gap is less than the distance of these if both bounds rest on one event.
+    together = plan.gap - (high - low)
+    if together < -1e-9 * (1.0 + abs(high - low)):
+        words = "more is proven of both actions together than of each (against the gap)"
+        parts.append((words, together))
+    return against, parts

@@ -84,21 +84,18 @@ def intervals(standing: Any, out: "Console", *, bars: bool = True) -> "Table":
     bars = bars and "lower" in known.heads
     room = out.width - _BESIDE
     size = max(_SHORTEST, min(_LONGEST, room - _LEAST_NAME))
-    marks = "=." if out.options.ascii_only else "━·"
+    full, empty = "=." if out.options.ascii_only else "━·"
     rows = [["", "action", *known.heads]]
     for row in known.rows:
         name = short(row["name"], max(_LEAST_NAME, room - size))
         rows.append([">" if row["role"] == "taken" else "", name, *row["told"].values()])
-    for cells, bounds in zip(rows, [None, *(row["bounds"] for row in known.rows)], strict=True):
-        if bars:
-            cells.insert(3, "interval" if bounds is None else _bar(bounds, size, marks))
+    if bars:
+        rows[0].insert(3, "interval")
+        for cells, row in zip(rows[1:], known.rows, strict=True):
+            left, right = (int(float(at[:-1]) / 100.0 * (size - 1)) for at in row["places"])
+            after = size - 1 - right
+            cells.insert(3, empty * left + full * (right - left + 1) + empty * after)
     taken = next(i for i, row in enumerate(known.rows) if row["role"] == "taken")
     made = table(rows, left=[3] if bars else [], bold=taken if bars else None)
     made.caption, made.caption_justify, made.caption_style = known.rest or None, "left", ""
     return made
-
-
-def _bar(bounds: tuple[str, str], size: int, marks: str) -> str:
-    """An interval between two places on the axis, in per cent of its length."""
-    left, right = (int(float(at.removesuffix("%")) / 100.0 * (size - 1)) for at in bounds)
-    return marks[1] * left + marks[0] * (right - left + 1) + marks[1] * (size - 1 - right)

@@ -7,7 +7,7 @@
   const walked = [{ place: 0, by: null }];
 
   // Records, as views/explorer.py writes them.
-  const placeOf = ([name, visits, offered, hidden, actions]) => ({ name, visits, offered, hidden, actions });
+  const placeOf = ([name, visits, offered, actions]) => ({ name, visits, offered, actions });
   const recordOf = ([name, visits, reward, rewardLow, rewardHigh, value, lower, upper, successors, seen]) =>
     ({ name, visits, reward, rewardLow, rewardHigh, value, lower, upper, successors, seen });
   const actionOf = (number) => recordOf(tree.actions[number]);
@@ -83,7 +83,7 @@
   function successor([place, name, times], by, all) {
     const share = all > 0 ? times / all : 0;
     const label = tree.openLoop ? "go on from here" : stateName(name);
-    const open = place !== null && placeOf(tree.places[place]).actions.length > 0;
+    const open = place !== null;
     const line = element("li", {});
     const filled = element("i", { style: `width:${(100 * share).toFixed(1)}%` });
     const width = element("span", { class: "share", "aria-hidden": "true" }, filled);
@@ -188,7 +188,7 @@
       for (const [place, name, times] of action.successors) {
         const wide = tree.openLoop ? width : all > 0 ? width * times / all : 0;
         if (wide >= NARROWEST) {
-          const open = place !== null && placeOf(tree.places[place]).actions.length > 0;
+          const open = place !== null;
           const there = open ? [...steps, { place, by }] : steps;
           if (!tree.openLoop) put(left, wide, level, stateName(name), colour, 0.2, open ? there : []);
           // The places of sequences of actions have no line of their own.
@@ -214,7 +214,6 @@
     const facts = [steps === 0 ? "where the plan begins" : `after ${count(steps, "step")}`];
     if (!tree.openLoop) facts.push(count(place.visits, "visit"));
     facts.push(`${count(place.offered, "action")} offered`);
-    if (place.hidden > 0) facts.push(`${count(place.hidden, "action")} not on this page`);
     const about = element("div", {}, heading, element("p", {}, facts.join(", ")));
     const here = element("div", { class: "here" }, about);
     const picture = place.name === null ? null : drawing(place.name);
