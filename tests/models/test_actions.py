@@ -6,7 +6,7 @@ from gymnasium import spaces
 
 import pacplan
 from pacplan.models.actions import MOST_ACTIONS, actions_of
-from worlds import TAXI, WALK, Walk, made, started
+from worlds import WALK, Walk, made, started
 
 PENDULUM = {"successors": 1, "reward_range": (-17, 0)}
 
@@ -128,9 +128,7 @@ def test_actions_that_depend_on_the_state():
     assert len(model.actions(model.initial_state())) == 4
 
 
-def test_functions_and_masks_exclude_each_other():
-    with pytest.raises(ValueError, match="but not both"):
-        pacplan.from_gymnasium(made(TAXI), actions=lambda env: [0], mask=True, **WALK)
+def test_nothing_to_choose_from():
     with pytest.raises(ValueError, match="nothing to choose from"):
         pacplan.from_gymnasium(started(Walk()), actions=[], **WALK)
     with pytest.raises(pacplan.BrokenPromiseError, match="leaves nothing to do"):

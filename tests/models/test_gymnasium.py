@@ -94,7 +94,10 @@ def test_draws_are_what_the_environment_does(name, actions):
 def test_taxi_as_snapshots_agrees_with_its_table():
     env = made(TAXI, seed=5)
     exact = pacplan.from_gymnasium(env)
-    model = pacplan.from_gymnasium(env, table=False, successors=1, reward_range=(-10, 20), mask=True)
+    settings = {"table": False, "successors": 1, "reward_range": (-10, 20)}
+    model = pacplan.from_gymnasium(
+        env, actions=lambda base: np.flatnonzero(base.action_mask(base.s)), **settings
+    )
     planner = pacplan.MDPGapE(epsilon=0.5, delta=0.1, gamma=0.9, horizon=5, rewards="deterministic")
     plan = planner.plan(model, seed=0, budget=100_000)
     assert plan.actions == tuple(np.flatnonzero(env.unwrapped.action_mask(env.unwrapped.s)))
@@ -192,6 +195,3 @@ def test_without_gymnasium(monkeypatch):
     outcome = run("plan", "gym:FrozenLake-v1")
     assert outcome.code == 2
     assert "pip install pacplan[gym]" in outcome.output
-
-
-# ---------------------------------------------------------------------------------- Highway-env

@@ -8,6 +8,7 @@ import pytest
 import pacplan
 from pacplan.core.keys import all_distinct, same
 from pacplan.models import rddl
+from worlds import at
 
 DOMAIN = """
 domain computers {
@@ -113,7 +114,7 @@ def test_preconditions_depend_on_the_state(computers, enforced):
     state, rng = model.initial_state(), np.random.default_rng(0)
     seen = set()
     for _ in range(60):
-        up = model.query(state, running)
+        up = running(at(model, state))
         seen.add(up)
         offered = model.actions(state)
         for i in range(2):
@@ -143,7 +144,7 @@ def test_states_are_fluents_and_time(computers):
     rng, root = np.random.default_rng(0), model.initial_state()
     drawn = [model.step(root, {"reboot___c1": True}, rng)[0] for _ in range(200)]
     assert len(set(drawn)) == 2  # the second computer runs, or not
-    frequency = np.mean([model.query(state, running) == (True, True) for state in drawn])
+    frequency = np.mean([running(at(model, state)) == (True, True) for state in drawn])
     assert abs(frequency - 0.7) < 6 * np.sqrt(0.21 / 200)
     # As when the environment itself is played.
     env.step({"reboot___c1": True})

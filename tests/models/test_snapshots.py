@@ -39,24 +39,10 @@ class Ezpickle(Walk, gymnasium.utils.EzPickle):
 
 @pytest.mark.parametrize("kind", [OwnGenerators, Ezpickle])
 def test_luck_is_drawn_anew_in_every_copy(kind):
-    check_luck(kind())
-
-
-def test_luck_is_drawn_anew_though_it_is_saved():
-    def save(env):
-        return env.place, env.np_random.bit_generator.state
-
-    def restore(env, saved):
-        env.place, env.np_random.bit_generator.state = saved
-
-    check_luck(Ezpickle(), save=save, restore=restore)
-
-
-def check_luck(env, **settings):
-    env.reset(seed=0)
+    env = started(kind())
     while env.place != 3:
         env.step(1)
-    model = pacplan.from_gymnasium(env, **WALK, **settings)
+    model = pacplan.from_gymnasium(env, **WALK)
     state = model.initial_state()
     rng = np.random.default_rng(0)
     draws = [model.observe(state, 1, rng) for _ in range(400)]
@@ -161,7 +147,7 @@ def test_what_changes_too_late_to_be_found_is_noticed_after_the_plan():
     planner = pacplan.UCT(gamma=0.9, horizon=4)
     planner.plan(model, seed=0, budget=100)
     env.place = 28
-    with pytest.raises(pacplan.BrokenPromiseError, match=r"Bell\.bell changed.*pass save="):
+    with pytest.raises(pacplan.BrokenPromiseError, match=r"Bell\.bell changed.*pacplan.recorded"):
         planner.plan(model, seed=0, budget=100)
     assert env.bell == []
 
@@ -186,34 +172,9 @@ class Locked(Walk):
         self.lock = threading.Lock()
 
 
-def put_back(env, place):
-    env.place = place
-
-
 def test_environments_that_cannot_be_copied():
-    env = started(Locked())
-    with pytest.raises(ValueError, match=r"Locked\.lock, a lock.*Pass save= and restore="):
-        pacplan.from_gymnasium(env, **WALK)
-    own = {"save": lambda env: env.place, "restore": put_back}
-    with pytest.raises(ValueError, match=r"Locked cannot be copied.*gymnasium.make"):
-        pacplan.from_gymnasium(env, **own, **WALK)
-    gymnasium.register("pacplan/Locked-v0", entry_point=Locked)
-    env = made("pacplan/Locked-v0")
-    env.step(1)
-    model = pacplan.from_gymnasium(env, **own, **WALK)
-    assert steps_of(model, model.initial_state(), [1, 0]) == [(4, 0, 0), (3, 0, 0)]
-    assert env.unwrapped.place == 3
-
-
-def test_own_functions_to_save_and_restore():
-    env = started(Walk())
-    model = pacplan.from_gymnasium(env, save=lambda env: env.place, restore=put_back, **WALK)
-    assert steps_of(model, model.initial_state(), [1, 0]) == [(3, 0, 0), (2, 0, 0)]
-    assert repr(model.initial_state()) == "EnvState(saved=2)"
-    with pytest.raises(ValueError, match="what save= returned cannot be pickled"):
-        pacplan.from_gymnasium(env, save=lambda env: threading.Lock(), restore=put_back, **WALK)
-    with pytest.raises(ValueError, match="together"):
-        pacplan.from_gymnasium(env, save=lambda env: env.place, **WALK)
+    with pytest.raises(ValueError, match=r"Locked\.lock, a lock.*pacplan.recorded\(env\)"):
+        pacplan.from_gymnasium(started(Locked()), **WALK)
 
 
 def test_states_that_are_none():

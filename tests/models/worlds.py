@@ -31,6 +31,12 @@ def sampled(model, horizon=1, width=20_000, gamma=1.0, seed=0, state=None):
     return planner.plan(model, state, seed=seed).values
 
 
+def at(model, state):
+    """The model's own unwrapped environment, in a state."""
+    model._held.put(state.saved)
+    return model.base
+
+
 def steps_of(model, state, actions, seed=0):
     """What some actions lead to, one after the other: (observation key, reward, ended)."""
     rng, found = np.random.default_rng(seed), []

@@ -15,24 +15,19 @@ Actions = tuple[Any, ...] | Callable[[Any], Sequence[Any]]
 MOST_ACTIONS = 5000
 
 
-def actions_of(
-    env: Any, given: Any, mask: Callable[[Any], Any] | None = None
-) -> tuple[Actions, int | None]:
+def actions_of(env: Any, given: Any) -> tuple[Actions, int | None]:
     """The actions to choose from, as the environment takes them, and their largest number, if known.
 
     Args:
         env: the environment.
         given: the user's: a list, a function of the unwrapped environment, or None.
-        mask: function of the unwrapped environment that returns a truth value for each action.
 
     Raises:
         ValueError: there are infinitely or too many to list.
     """
-    if callable(given):
-        if mask is not None:
-            raise ValueError("pass actions= as a function, or mask=, but not both")
-        return given, None
     space, base = env.action_space, env.unwrapped
+    if callable(given):
+        return given, int(space.n) if type(space).__name__ == "Discrete" else None
     is_rddl = rddl.recognised(base)
     if given is not None:
         listed = tuple(_converted(space, action) for action in given)
@@ -40,12 +35,9 @@ def actions_of(
             raise ValueError("actions=[] leaves nothing to choose from")
     else:
         listed = _listed(space, base if is_rddl and type(space).__name__ == "Dict" else None)
-        if is_rddl and mask is None and base.model.preconditions:
-            mask = partial(rddl.admissible, actions=listed)
-    if mask is None:
-        return listed, len(listed)
-    allowed = mask
-    return lambda base: list(itertools.compress(listed, allowed(base))), len(listed)
+        if is_rddl and base.model.preconditions:
+            return partial(rddl.admissible, actions=listed), len(listed)
+    return listed, len(listed)
 
 
 def _converted(space: Any, action: Any) -> Any:
@@ -100,19 +92,3 @@ def _elements(space: Any) -> Iterable[Any]:
         rows = itertools.product(*(_some(_elements(part)) for part in space.spaces.values()))
         return (dict(zip(space.spaces, row, strict=True)) for row in rows)
     raise OverflowError("infinitely many")
-
-
-def mask_of(env: Any) -> Callable[[Any], Any]:
-    """A function of the unwrapped environment that gives its mask of actions."""
-    base = env.unwrapped
-    if callable(getattr(base, "action_masks", None)):
-        return lambda env: env.action_masks()
-    if callable(getattr(base, "get_available_actions", None)):
-        return lambda env: np.isin(range(int(env.action_space.n)), env.get_available_actions())
-    if callable(getattr(base, "action_mask", None)) and hasattr(base, "s"):
-        return lambda env: env.action_mask(env.s)
-    raise ValueError(
-        f"{type(base).__name__} has no method action_masks, get_available_actions or "
-        "action_mask(state); pass mask=, a function of the unwrapped environment that returns one "
-        "truth value for each action"
-    )

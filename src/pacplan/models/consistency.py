@@ -20,21 +20,18 @@ if TYPE_CHECKING:
     from pacplan.models.environments import GymnasiumSimulator
 
 _STATES_A_WALK, _REPEATS, _STEPS_BETWEEN, _RESETS = 8, 4, 2, 4
-# States of one key: how many are kept, pairs that are compared, and actions that are tried.
-_TWINS, _MOST_COMPARED, _MOST_TRIED = 4, 32, 8
 # How many outcomes are drawn of two states with the same key, and how much the frequencies of one of
 # them must differ. With the same law they do so with probability at most 2 exp(-64 * 0.6^2) = 2e-10.
-_SAMPLES, _APART = 64, 0.6
+_MOST_COMPARED, _SAMPLES, _APART = 32, 64, 0.6
 _UNSEEN = (
     "The environment has state or randomness that copies do not see (a module's own random generator, "
-    "an object outside Python, an array that is a view of another): pass save= and restore=, wrap it "
-    "in pacplan.recorded, or pass check=False if only its randomness is its own"
+    "an object outside Python, an array that is a view of another): wrap it in pacplan.recorded, or "
+    "pass check=False if only its randomness is its own"
 )
 _OWN_LUCK = (
     "although the same was shown first, what follows depends on the seed that was given to reset. So "
     "there is randomness of its own, or luck that is drawn in advance, and every replay would have the "
-    "same luck, which nobody can know. Pass save= and restore=, or check=False to plan for someone who "
-    "knows that luck"
+    "same luck, which nobody can know. Pass check=False to plan for someone who knows that luck"
 )
 
 
@@ -74,8 +71,8 @@ def examine(
 
     It ends with a walk after a number of draws or seconds, whichever comes first.
     """
-    look = _Look(env, np.random.default_rng(seed), time.perf_counter() + seconds)
-    while not look.rewards or (len(look.rewards) < draws and not look.late()):
+    look, deadline = _Look(env, np.random.default_rng(seed)), time.perf_counter() + seconds
+    while not look.rewards or (len(look.rewards) < draws and time.perf_counter() < deadline):
         look.walk()
     rewards = float(min(look.rewards)), float(max(look.rewards))
     return Preflight(len(look.rewards), look.most, rewards, tuple(look.problems.values()))
@@ -84,17 +81,13 @@ def examine(
 class _Look:
     """What was seen so far."""
 
-    def __init__(self, env: "GymnasiumSimulator", rng: np.random.Generator, deadline: float) -> None:
-        self._env, self._rng, self._deadline = env, rng, deadline
-        self._alike: dict[Hashable, list[EnvState]] = {}
+    def __init__(self, env: "GymnasiumSimulator", rng: np.random.Generator) -> None:
+        self._env, self._rng = env, rng
+        self._alike: dict[Hashable, EnvState] = {}
         self._compared = 0
         self.problems: dict[str, str] = {}
         self.rewards: list[float] = []
         self.most = 1
-
-    def late(self) -> bool:
-        """Whether the time is over."""
-        return time.perf_counter() >= self._deadline
 
     def walk(self) -> None:
         """A random walk, in one go; and again, bringing back each state on the way."""
@@ -108,62 +101,55 @@ class _Look:
             shown = [[content_or_none(one[1:]) for one in walk] for walk in walks]
             if any(one[0] == other[0] and one != other for one, other in pairwise(shown)):
                 self.problems["hidden"] = _OWN_LUCK
-        state: EnvState | None = env.reset(np.random.default_rng(seed))[1]
+        state: EnvState | None = env.reset(np.random.default_rng(seed))
         for k, (action, *expected) in enumerate(played[1:]):
             assert state is not None
-            if env.needs_observations and "alike" not in self.problems:
-                self._meet(state)
+            if env.needs_observations:
+                self._compare(state)
             drawn = [env.draw(state, action, rng) for _ in range(_REPEATS)]
             self.rewards += [reward for _, reward, _ in drawn]
             self.most = max(self.most, len({successor for successor, _, _ in drawn}))
             # What is played in between must make no difference.
             list(env.walk(rng, ((luck, rng) for luck in rng.random(_STEPS_BETWEEN))))
-            observation, successor, *rest = env.observe(state, action, np.random.default_rng([seed, k]))
+            observation, state, *rest = env.observe(state, action, np.random.default_rng([seed, k]))
             # The same random numbers have the same outcome, if the state is brought back in full.
             if rest != expected[1:] or content_or_none(observation) != content_or_none(expected[0]):
                 self.problems["restored"] = (
                     f"after a reset and the actions {[one[0] for one in played[1 : k + 2]]}, with the "
                     f"same random numbers, the environment gave {expected} and then "
-                    f"{[observation, *rest]}, brought back to {state!r}. {_UNSEEN}"
+                    f"{[observation, *rest]}, from the state that was brought back. {_UNSEEN}"
                 )
                 return
-            state = successor
 
     def _played(self, start: int, seed: int, lucks: list[float]) -> list[tuple[Any, ...]]:
         """A walk in one go, after some reset."""
         streams = ((luck, np.random.default_rng([seed, k])) for k, luck in enumerate(lucks))
         return list(self._env.walk(np.random.default_rng(start), streams))
 
-    def _meet(self, state: EnvState) -> None:
-        """Compare a state with others of the same key, which promises that the same follows them."""
-        others = self._alike.setdefault(state.key, [])
-        if len(others) >= _TWINS or any(state.saved == other.saved for other in others):
+    def _compare(self, state: EnvState) -> None:
+        """Compare a state with the first of the same key, which promises that the same follows them."""
+        first = self._alike.setdefault(state.key, state)
+        if first.saved == state.saved or self._compared >= _MOST_COMPARED:
             return
-        for other in others:
-            if self._compared >= _MOST_COMPARED or (self._compared and self.late()):
-                break
-            self._compared += 1
-            if difference := self._difference(other, state):
-                self.problems["alike"] = (
-                    f"states with the same key have different futures: of {other!r} and {state!r}, "
-                    f"{difference}. Leave key= out, or make it tell them apart"
-                )
-                break
-        others.append(state)
-
-    def _difference(self, one: EnvState, other: EnvState) -> str | None:
-        """What shows that different things follow two states, in words; None: nothing did."""
-        offered = [list(self._env.actions(state)) for state in (one, other)]
+        self._compared += 1
+        states = first, state
+        offered = [list(self._env.actions(one)) for one in states]
+        difference = ""
         if not same(*offered):
-            return f"they offer the actions {offered[0]} and {offered[1]}"
-        for i in self._rng.permutation(len(offered[0]))[:_MOST_TRIED]:
+            difference = f"they offer the actions {offered[0]} and {offered[1]}"
+        else:
+            i = int(self._rng.integers(len(offered[0])))
             here, there = (
-                Counter(self._outcome(state, actions[i], seed) for seed in range(_SAMPLES))
-                for state, actions in zip((one, other), offered, strict=True)
+                Counter(self._outcome(one, actions[i], seed) for seed in range(_SAMPLES))
+                for one, actions in zip(states, offered, strict=True)
             )
             if any(abs(here[x] - there[x]) >= _APART * _SAMPLES for x in here | there):
-                return f"the action {offered[0][i]} has different outcomes"
-        return None
+                difference = f"the action {offered[0][i]} has different outcomes"
+        if difference:
+            self.problems["alike"] = (
+                f"states with the same key have different futures: of {first!r} and {state!r}, "
+                f"{difference}. Leave key= out, or make it tell them apart"
+            )
 
     def _outcome(self, state: EnvState, action: Any, seed: int) -> tuple[Hashable, float]:
         successor, reward, _ = self._env.draw(state, action, np.random.default_rng(seed))

@@ -15,11 +15,10 @@ from pacplan.models.copying import EnvCopy
 from pacplan.models.labels import numbered
 from pacplan.models.pickles import content
 from pacplan.models.protocol import BrokenPromiseError
-from pacplan.models.sessions import PythonSession
 from pacplan.models.simulator import Simulator
 from pacplan.models.states import EnvState
 
-# To find out what changes: so many walks, when to look, and after how many seconds to do with one.
+# To find out what changes: so many walks, when to look, and after how many seconds to do with two.
 _WALKS, _MOMENTS, _SECONDS = 3, (0, 1, 3, 8, 16, 32), 0.5
 
 
@@ -43,12 +42,10 @@ class GymnasiumSimulator(Simulator):
         env: the environment, with its wrappers.
         held: the detached environment, which is brought back: `EnvCopy` or `EnvReplay`.
         actions: the actions, or a function of the unwrapped environment that returns those it takes.
-        max_actions: their largest number; None if unknown.
-        successors: as for `Simulator`.
-        reward_range: as for `Simulator`.
         key: makes something hashable of an observation, which then identifies the state; None: what is
             saved does.
         time_limit: whether `TimeLimit` wrappers are a part of the problem.
+        promises: `max_actions`, `successors` and `reward_range`, as for `Simulator`.
     """
 
     def __init__(
@@ -57,11 +54,9 @@ class GymnasiumSimulator(Simulator):
         held: Any,
         *,
         actions: Actions,
-        max_actions: int | None,
-        successors: int | None = None,
-        reward_range: tuple[float, float] = (0.0, 1.0),
-        key: Callable[[Any], Hashable] | None = None,
-        time_limit: bool = False,
+        key: Callable[[Any], Hashable] | None,
+        time_limit: bool,
+        **promises: Any,
     ) -> None:
         self._env, self._held, self._choices = env, held, actions
         self._key, self._time_limit = key, time_limit
@@ -72,13 +67,7 @@ class GymnasiumSimulator(Simulator):
         offered: Any = self._offered_in
         if not callable(actions):
             offered = len(actions) if numbered(actions) else list(actions)
-        super().__init__(
-            self.draw,
-            actions=offered,
-            max_actions=max_actions,
-            successors=successors,
-            reward_range=reward_range,
-        )
+        super().__init__(self.draw, actions=offered, **promises)
         self.anywhere = False  # There is one environment.
         self.needs_observations = key is not None
 
@@ -101,18 +90,14 @@ class GymnasiumSimulator(Simulator):
 
     # States.
 
-    def _taken(self, observation: Any, unknown: bool = False) -> EnvState:
+    def _taken(self, observation: Any) -> EnvState:
         """The state that the environment is in, after a reset or a step that showed something."""
         saved = self._held.saved()
-        key: Hashable = saved.mark if self.replayed else saved
-        if self._key is not None:
-            key = object() if unknown else self._keyed(observation)
+        key = saved if self._key is None else self._keyed(self._key(observation))
         return EnvState(key, saved, self._held.names)
 
-    def _keyed(self, observation: Any) -> Hashable:
-        """What the user's key makes of an observation, and the time if that is limited."""
-        assert self._key is not None
-        key = self._key(observation)
+    def _keyed(self, key: Any) -> Hashable:
+        """The user's key, and the time if that is limited."""
         try:
             hash(key)
         except TypeError:
@@ -138,7 +123,9 @@ class GymnasiumSimulator(Simulator):
             raise ValueError("the environment has no state yet; call env.reset() before planning")
         # By way of our own, so that it looks just like a state that a step has led to.
         self._held.take(env)
-        return self._taken(observation, self._key is not None and observation is None)
+        if self._key is not None and observation is None:
+            return EnvState(object(), self._held.saved(), self._held.names)
+        return self._taken(observation)
 
     def _check_state(self, state: Any, name: str) -> None:
         if not isinstance(state, EnvState):
@@ -148,16 +135,22 @@ class GymnasiumSimulator(Simulator):
                 "another one is"
             )
 
-    def _mark(self, state: EnvState) -> bytes:
-        return content(state.saved.mark if self.replayed else state.saved)
+    def mark(self, state: EnvState) -> bytes:
+        """What a checkpoint compares to recognise the state that was planned from."""
+        return content(getattr(state.saved, "mark", state.saved))
 
-    def _verify(self) -> None:
+    def verify(self) -> None:
+        """Raise BrokenPromiseError if what all states share has changed."""
         if changed := self._held.changed():
             raise BrokenPromiseError(
                 f"during the plan, {', '.join(changed)} changed, which all states share, because it "
-                "had not changed when the environment was tried; let reset begin it anew, or pass "
-                "save= and restore="
+                "had not changed when the environment was tried; let reset begin it anew, or wrap the "
+                "environment in pacplan.recorded"
             )
+
+    def forget_stream(self) -> None:
+        """Let the next draw depend on its generator alone, not on draws before."""
+        self._held.forget_stream()
 
     # Draws.
 
@@ -169,7 +162,7 @@ class GymnasiumSimulator(Simulator):
         offered = [own_copy(action) for action in self._choices(self.base)]
         if not offered:
             raise BrokenPromiseError(
-                "actions= or mask= leaves nothing to do in a state in which the episode has not ended"
+                "actions= leaves nothing to do in a state in which the episode has not ended"
             )
         return offered
 
@@ -181,24 +174,24 @@ class GymnasiumSimulator(Simulator):
         """The actions available in a state: copies, with which the user may do what he likes."""
         return tuple(map(own_copy, super().actions(state)))
 
-    def _stepped(self, action: Any, rng: np.random.Generator) -> tuple[Any, Any, bool]:
-        """One step: (observation, reward, whether the episode ended)."""
-        # The action is the environment's own: it may do with it what it likes.
-        observation, reward, terminated, truncated, _ = self._held.step(own_copy(action), rng)
-        return observation, reward, bool(terminated or truncated)
-
     def draw(
         self, state: EnvState, action: Any, rng: np.random.Generator
     ) -> tuple[EnvState | None, Any, bool]:
         """One transition: (next state, reward, whether the episode ended)."""
-        return self.observe(state, action, rng)[1:]
+        try:
+            return self.observe(state, action, rng)[1:]
+        except AttributeError as error:
+            error.add_note("if the environment was not reset, call env.reset() before planning")
+            raise
 
     def observe(
         self, state: EnvState, action: Any, rng: np.random.Generator
     ) -> tuple[Any, EnvState | None, Any, bool]:
         """One transition: (observation, next state, reward, whether the episode ended)."""
         self._held.put(state.saved)
-        observation, reward, ended = self._stepped(action, rng)
+        # The action is the environment's own: it may do with it what it likes.
+        observation, reward, terminated, truncated, _ = self._held.step(own_copy(action), rng)
+        ended = bool(terminated or truncated)
         return observation, None if ended else self._taken(observation), reward, ended
 
     def walk(
@@ -215,33 +208,23 @@ class GymnasiumSimulator(Simulator):
         for luck, rng in steps:
             offered = self._offered()
             action = offered[int(luck * len(offered))]
-            observation, reward, ended = self._stepped(action, rng)
+            observation, reward, terminated, truncated, _ = self._held.step(own_copy(action), rng)
             # Copies: the next step may change the very same objects.
-            yield copy.deepcopy((action, observation, reward, ended))
-            if ended:
+            yield copy.deepcopy((action, observation, reward, bool(terminated or truncated)))
+            if terminated or truncated:
                 break
 
-    def reset(self, rng: np.random.Generator) -> tuple[Any, EnvState]:
-        """A first observation and state, drawn by the environment's own `reset`."""
-        observation = self._held.reset(rng)
-        return observation, self._taken(observation)
-
-    def query(self, state: EnvState, question: Callable[[Any], Any]) -> Any:
-        """The answer of the unwrapped environment in a state."""
-        self._held.put(state.saved)
-        return question(self.base)
+    def reset(self, rng: np.random.Generator) -> EnvState:
+        """A first state, drawn by the environment's own `reset`."""
+        return self._taken(self._held.reset(rng))
 
     def check(self, draws: int = 2000, seed: int = 0) -> Preflight:
         """Draw from random states and report what was seen, and which promises were broken."""
         return examine(self, draws=draws, seed=seed)
 
-    def open(self, seed: np.random.SeedSequence) -> "_WatchedSession":
-        """Start a session for one plan."""
-        return _WatchedSession(self, seed)
-
     def fingerprint(self) -> str:
         """What identifies this model: its promises. Sessions compare what the environment holds."""
-        return f"{self!r} {(self.stationary, self.may_end, self.two_player)}"
+        return repr(self)
 
     def __repr__(self) -> str:
         spec = getattr(self.base, "spec", None)
@@ -250,36 +233,6 @@ class GymnasiumSimulator(Simulator):
             f"GymnasiumSimulator({name}, max_actions={self.max_actions}, "
             f"successors={self.successors}, reward_range={self.reward_range})"
         )
-
-
-class _WatchedSession(PythonSession):
-    """A session that checks now and then that what copies share has stayed the same."""
-
-    def __init__(self, model: GymnasiumSimulator, seed: np.random.SeedSequence) -> None:
-        super().__init__(model, seed)
-        self._due = 64
-
-    def call(self, key: int, action: int, h: int) -> tuple[int, float, int]:
-        """One call to the environment."""
-        if self._log is not None:
-            # So that draws depend only on the generator, which a checkpoint can save.
-            self._model._held.forget_stream()
-        answer = super().call(key, action, h)
-        # The first state is the one to plan from. Not every environment tells by itself.
-        if key == 0 and isinstance(self.error, Exception):
-            self.error.add_note("if the environment was not reset, call env.reset() before planning")
-        return answer
-
-    def _answer_reseed(self, high: int, low: int, _: int) -> None:
-        super()._answer_reseed(high, low, _)
-        # The environment has generators of its own, which follow at the next draw.
-        self._model._held.forget_stream()
-
-    def _inspect(self, key: int) -> None:
-        super()._inspect(key)
-        if self._calls >= self._due:
-            self._due = 2 * self._calls
-            self._model._verify()
 
 
 def own_copy(action: Any) -> Any:

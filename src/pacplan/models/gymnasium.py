@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal
 
 from pacplan.core import checks
-from pacplan.models.actions import actions_of, mask_of
+from pacplan.models.actions import actions_of
 from pacplan.models.consistency import examine
 from pacplan.models.copying import EnvCopy
 from pacplan.models.environments import GymnasiumSimulator, observation_key
-from pacplan.models.layers import RECORDER, UncopiedError, all_layers
+from pacplan.models.layers import RECORDER, UncopiedError
 from pacplan.models.protocol import BrokenPromiseError
 from pacplan.models.published import (
     ALL_SEEING,
@@ -33,13 +33,9 @@ def from_gymnasium(
     successors: int | None = None,
     reward_range: tuple[float, float] | None = None,
     actions: Sequence[Any] | Callable[[Any], Sequence[Any]] | None = None,
-    mask: bool = False,
     key: Callable[[Any], Hashable] | Literal["observation"] | None = None,
-    ignore: Sequence[str] = (),
     time_limit: bool = False,
     table: bool = True,
-    save: Callable[[Any], Any] | None = None,
-    restore: Callable[[Any, Any], None] | None = None,
     check: bool = True,
 ) -> "GymnasiumTable | GymnasiumSimulator":
     """Make a model of a Gymnasium environment; the documentation has a page about them.
@@ -56,7 +52,7 @@ def from_gymnasium(
     An environment that publishes its transitions as `env.unwrapped.P`, as FrozenLake does, becomes an
     exact `TabularMDP`. Any other becomes a simulator, which restores a private copy to the requested
     state and steps it. If it cannot be copied, as LunarLander, wrap it in `pacplan.recorded`, so that
-    it is replayed, or pass `save` and `restore`.
+    it is replayed.
 
     States are the same if their saved content is the same, bit by bit, except for random generators.
     So the plan is for a player who sees what an observation hides. An episode ends by `terminated`, and
@@ -74,17 +70,10 @@ def from_gymnasium(
             continuous space, list some actions: tuples and lists become arrays of the space's type. Or
             a function of the unwrapped environment that lists the actions of its current state.
             `plan.action` is what `env.step` takes.
-        mask: offer only the actions that the environment's mask allows (`action_mask` of Taxi,
-            `action_masks` or `get_available_actions` of others). Tables are not used then.
         key: a function of the observation whose result identifies states: hashable, and equal only
             for states with the same future. "observation": its content. By default all that is saved.
-        ignore: names of changing attributes that do not matter for the future. All states of the model
-            have the values that they have now.
         time_limit: whether the limit of a `TimeLimit` wrapper is a part of the problem.
         table: False: do not use the table that the environment publishes.
-        save: function of the unwrapped environment that returns all that `restore` needs, in numbers,
-            strings, arrays and the like, which can be pickled.
-        restore: function of the unwrapped environment and of what `save` returned.
         check: check that states are brought back in full, by a few hundred draws.
 
     Raises:
@@ -95,33 +84,29 @@ def from_gymnasium(
         raise TypeError(f"env must be a Gymnasium environment, got {type(env).__name__}")
     if hasattr(env, "num_envs"):
         raise TypeError(f"{type(env).__name__} is a vector of environments; pass one of them")
-    if (save is None) != (restore is None):
-        raise ValueError("pass save and restore together, or neither")
     if key is not None and key != "observation" and not callable(key):
         raise TypeError(f"key must be a function of the observation or 'observation', got {key!r}")
-    if isinstance(ignore, str) or not all(isinstance(name, str) for name in ignore):
-        raise TypeError(f"ignore must be a list of names of attributes, got {ignore!r}")
     promised = None if reward_range is None else checks.reward_range(reward_range)
-    whole = not time_limit and actions is None and mask is False
-    found = published(env) if table and whole else None
+    found = published(env) if table and not time_limit and actions is None else None
     if found is not None:
         if check:
             check_table(env, found)
         return table_of(env, found, successors, promised)
-    unknown = set(ignore).difference(*(vars(layer) for layer in all_layers(env)))
-    if unknown:
-        raise ValueError(f"ignore={sorted(unknown)}: {_name(env)} has no such attribute")
-    own = {"ignore": frozenset(ignore), "save": save, "restore": restore}
-    offered, most = actions_of(env, actions, mask_of(env) if checks.flag("mask", mask) else None)
+    offered, most = actions_of(env, actions)
+    kind: Any = EnvCopy
+    if type(env).__name__ == RECORDER:
+        from pacplan.models import recording
+
+        kind = recording.EnvReplay
     model = GymnasiumSimulator(
         env,
-        _held(env, own, checks.flag("time_limit", time_limit)),
+        kind(env, time_limit=checks.flag("time_limit", time_limit)),
         actions=offered,
+        key=observation_key if key == "observation" else key,
+        time_limit=time_limit,
         max_actions=most,
         successors=successors,
         reward_range=promised or (0.0, 1.0),
-        key=observation_key if key == "observation" else key,
-        time_limit=time_limit,
     )
     if check or promised is None:
         draws = _KEYED_DRAWS if key is not None else _DRAWS
@@ -135,33 +120,11 @@ def from_gymnasium(
             raise BrokenPromiseError(
                 "\n- ".join([f"{_name(env)} does not do what the model promises:", *report.problems])
             )
-    model.assumptions = _assumptions(env, model, key, ignore, time_limit)
+    model.assumptions = _assumptions(env, model, key, time_limit)
     return model
 
 
-def _held(env: Any, own: dict[str, Any], time_limit: bool) -> EnvCopy | Any:
-    """A copy of the environment; or, if it is recorded, another one to be replayed."""
-    if type(env).__name__ == RECORDER:
-        from pacplan.models.recording import EnvReplay
-
-        if given := [name for name, value in own.items() if value]:
-            raise ValueError(
-                f"{', '.join(given)}: only for environments that are copied, not for those that are "
-                "replayed, which pacplan.recorded makes"
-            )
-        return EnvReplay(env, time_limit=time_limit)
-    try:
-        return EnvCopy(env, **own, time_limit=time_limit)
-    except UncopiedError as error:
-        raise UncopiedError(
-            f"{error}. To replay it from its seed and actions, wrap it before you reset it: "
-            "env = pacplan.recorded(env)"
-        ) from error
-
-
-def _assumptions(
-    env: Any, made: GymnasiumSimulator, key: Any, ignored: Sequence[str], time_limit: bool
-) -> tuple[str, ...]:
+def _assumptions(env: Any, made: GymnasiumSimulator, key: Any, time_limit: bool) -> tuple[str, ...]:
     """What everything said about the model depends on, in words."""
     stated = ["the saved state of the environment is all that its future depends on"]
     if made.replayed:
@@ -169,8 +132,6 @@ def _assumptions(
             "the same seed, actions and random numbers lead the environment to the same state",
             "all that is random in a step comes from the environment's own generators",
         ]
-    if ignored:
-        stated.append(f"its future does not depend on {', '.join(sorted(ignored))}")
     if key is None:
         stated.append(ALL_SEEING)
     else:

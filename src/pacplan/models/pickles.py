@@ -1,9 +1,9 @@
 """Python objects as bytes: equal bytes mean equal content, and bring the object back.
 
-These are pickles, with a few rules so that the same content has the same bytes, however it came about:
+These are pickles, with a few rules so that the same content has the same bytes:
 
 * The state of random generators is left out. They are seeded anew when an object is restored.
-* Equal strings count as one object, sets are sorted, and arrays forget their memory layout.
+* Equal strings count as one object, and arrays forget their memory layout.
 * Functions and classes that cannot be imported by name, modules and bare `object()`s are references.
 * What the caller names is a reference, too, and is not looked into.
 
@@ -28,7 +28,6 @@ import numpy as np
 from pacplan.core.notes import pass_on
 
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
-_SETS = frozenset({set, frozenset})
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes})
 # Longer contents are replaced by a digest.
 _LONG = 200
@@ -75,15 +74,11 @@ class Pickles:
         self, references: Iterable[Any] = (), generators: dict[type, Any] | None = None
     ) -> None:
         self.generators = {} if generators is None else generators
-        self._found: dict[int, Any] = {}  # References that were met, by address.
-        own = _array, _scalar, self.generators.__getitem__, self._found.__getitem__
+        self.found: dict[int, Any] = {}  # References that were met, by address.
+        own = _array, _scalar, self.generators.__getitem__, self.found.__getitem__
         self._objects = [*own, *references]
-        self._numbers = {id(thing): i for i, thing in enumerate(self._objects)}
-        self._numbers |= {id(_generator): 2, id(_referred): 3}
-
-    def number_of(self, reference: Any) -> int:
-        """The number that stands for a reference."""
-        return self._numbers[id(reference)]
+        self.numbers = {id(thing): i for i, thing in enumerate(self._objects)}
+        self.numbers |= {id(_generator): 2, id(_referred): 3}
 
     def dumps(self, thing: Any, also: dict[int, int] | None = None, values_only: bool = False) -> bytes:
         """The bytes of an object.
@@ -96,9 +91,12 @@ class Pickles:
         Raises:
             UnpicklableError: it cannot be pickled.
         """
-        file, numbers = io.BytesIO(), self._numbers | also if also else self._numbers
+        file = io.BytesIO()
+        pickler = _Pickler(file, 5)
+        pickler.fast, pickler.pickles = values_only, self
+        pickler.number = (self.numbers | also if also else self.numbers).get
         try:
-            _Pickler(file, numbers, values_only, self.generators, self._found).dump(thing)
+            pickler.dump(thing)
         except Exception as error:
             pass_on(error)
             raise UnpicklableError(f"{type(error).__name__}: {error}") from error
@@ -106,38 +104,26 @@ class Pickles:
 
     def loads(self, data: bytes) -> Any:
         """The object that was pickled."""
-        return _Unpickler(data, self._objects).load()
+        return _loads(data, self._objects)
 
 
 def readable(data: bytes) -> Any:
     """What was pickled, to be shown: `...` stands for references."""
-    known = dict(enumerate((_array, _scalar, _generator, _referred)))
-    return _Unpickler(data, defaultdict(lambda: ..., known)).load()
+    return _loads(data, defaultdict(lambda: ..., enumerate((_array, _scalar, _generator, _referred))))
+
+
+def _loads(data: bytes, objects: Any) -> Any:
+    unpickler = _Unpickler(io.BytesIO(data))
+    unpickler.objects = objects
+    return unpickler.load()
 
 
 class _Pickler(pickle.Pickler):
-    _sets: "dict[int, _Sorted] | None" = None
-
-    def __init__(
-        self,
-        file: io.BytesIO,
-        numbers: dict[int, int],
-        values_only: bool,
-        generators: dict[type, Any],
-        found: dict[int, Any],
-    ) -> None:
-        super().__init__(file, 5)
-        self.fast = values_only
-        self._number, self._generators, self._found = numbers.get, generators, found
+    pickles: Pickles
+    number: Any
 
     def persistent_id(self, thing: Any) -> Any:
-        kind = type(thing)
-        if kind is str:
-            return intern(thing)
-        if kind in _SETS:
-            self._sets = {} if self._sets is None else self._sets
-            return (self._sets.setdefault(id(thing), _Sorted(thing)),)
-        return self._number(id(thing))
+        return intern(thing) if type(thing) is str else self.number(id(thing))
 
     def reducer_override(self, thing: Any) -> Any:
         kind = type(thing)
@@ -146,35 +132,21 @@ class _Pickler(pickle.Pickler):
         if isinstance(thing, np.generic) and not isinstance(thing, np.void | np.object_):
             return _scalar, (thing.tobytes(), thing.dtype.str)
         if isinstance(thing, GENERATORS):
-            if kind not in self._generators:
-                self._generators[kind] = copy.deepcopy(thing)
+            if kind not in self.pickles.generators:
+                self.pickles.generators[kind] = copy.deepcopy(thing)
             return _generator, (kind,)
         nameless = isinstance(thing, FunctionType | type | ModuleType) and not _importable(thing)
         if nameless or kind is object:
-            self._found[id(thing)] = thing
+            self.pickles.found[id(thing)] = thing
             return _referred, (id(thing),)
         return NotImplemented
 
 
 class _Unpickler(pickle.Unpickler):
-    def __init__(self, data: bytes, objects: Any) -> None:
-        super().__init__(io.BytesIO(data))
-        self._objects = objects
+    objects: Any
 
     def persistent_load(self, number: Any) -> Any:
-        if type(number) is int:
-            return self._objects[number]
-        return number if type(number) is str else number[0]
-
-
-class _Sorted:
-    """Stands for a set in a pickle, with its elements in the order of their contents."""
-
-    def __init__(self, elements: Any) -> None:
-        self._elements = elements
-
-    def __reduce__(self) -> Any:
-        return type(self._elements), (sorted(self._elements, key=content),)
+        return number if type(number) is str else self.objects[number]
 
 
 def _array(data: bytes, dtype: str, shape: tuple[int, ...]) -> Any:

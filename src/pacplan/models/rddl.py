@@ -65,10 +65,7 @@ def combinations(base: Any, values: dict[str, list[Any]]) -> Iterator[dict[str, 
                     yield action | {name: v for name, v in given if v != noop[name]}
 
 
-def admissible(base: Any, actions: Sequence[dict[str, Any]]) -> list[bool]:
-    """Whether the preconditions allow each action in the state that the environment is in."""
-    simulator = base.sampler
-    return [
-        simulator.check_action_preconditions(simulator.prepare_actions_for_sim(action), silent=True)
-        for action in actions
-    ]
+def admissible(base: Any, actions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Those of the actions that the preconditions allow in the state that the environment is in."""
+    ready, allowed = base.sampler.prepare_actions_for_sim, base.sampler.check_action_preconditions
+    return [action for action in actions if allowed(ready(action), silent=True)]

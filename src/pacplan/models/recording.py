@@ -13,7 +13,6 @@ the seed and takes the actions. Invariants:
 """
 
 import copy
-import itertools
 import pickle
 from collections.abc import Iterator
 from typing import Any
@@ -22,14 +21,12 @@ import gymnasium
 import numpy as np
 
 from pacplan.models import layers
-from pacplan.models.pickles import content_or_none
+from pacplan.models.pickles import content, content_or_none
 from pacplan.models.protocol import BrokenPromiseError
-
-_counter = itertools.count()
 
 
 class Past:
-    """A reset, or a step and what came before it.
+    """A reset, or a step and what came before it. Pasts are equal if they lead to the same state.
 
     Attributes:
         before: what came before the step; None: this is the reset.
@@ -43,8 +40,13 @@ class Past:
 
     def __init__(self, before: "Past | None", action: Any, noise: int | None, shown: Any) -> None:
         self.before, self.action, self.noise, self.shown = before, action, noise, content_or_none(shown)
-        content = (None if before is None else before.mark, action, noise)
-        self.mark: bytes = content_or_none(content) or b"%d" % next(_counter)
+        self.mark: bytes = content((None if before is None else before.mark, action, noise))
+
+    def __hash__(self) -> int:
+        return hash(self.mark)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Past) and self.mark == other.mark
 
     def steps(self) -> Iterator["Past"]:
         """From this one back to the reset."""
@@ -65,16 +67,12 @@ class ActionRecorder(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
 
     Attributes:
         past: how it got where it is; None: nobody knows, or the episode has ended.
-        noise: seed of the random numbers of the next step; None: the generators go on as they are.
-        steps_taken: how many, for tests.
     """
 
     def __init__(self, env: Any) -> None:
         gymnasium.utils.RecordConstructorArgs.__init__(self)
         gymnasium.Wrapper.__init__(self, env)
         self.past: Past | None = None
-        self.noise: int | None = None
-        self.steps_taken = 0
         self._seeds = np.random.default_rng()
         self._generators: list[Any] = []
 
@@ -84,7 +82,7 @@ class ActionRecorder(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
             seed = int(self._seeds.integers(2**31))
         else:
             self._seeds = np.random.default_rng(seed)
-        self.past, self.noise, own = None, None, copy.deepcopy(options)
+        self.past, own = None, copy.deepcopy(options)
         observation, info = self.env.reset(seed=seed, options=options)
         self.past = Past(None, (seed, own), None, (observation, 0.0))
         self._generators = list(layers.generators_in(map(vars, layers.all_layers(self.env))))
@@ -92,16 +90,19 @@ class ActionRecorder(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take a step, and record it."""
-        own, before, noise = copy.deepcopy(action), self.past, self.noise
-        self.past = self.noise = None  # If the step raises, nobody knows where it led to.
-        self.steps_taken += 1
+        return self.play(action, None)
+
+    def play(self, action: Any, noise: int | None) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Take a step with random numbers from a seed; None: the generators go on as they are."""
+        own, before = copy.deepcopy(action), self.past
+        self.past = None  # If the step raises, nobody knows where it led to.
         if noise is not None:
             numbers = np.random.default_rng(noise)
             for generator in self._generators:
                 layers.seed(generator, int(numbers.integers(2**32)))
-        positions = [pickle.dumps(generator) for generator in self._generators]
+        positions = pickle.dumps(self._generators)
         observation, reward, terminated, truncated, info = self.env.step(action)
-        if positions == [pickle.dumps(generator) for generator in self._generators]:
+        if positions == pickle.dumps(self._generators):
             noise = None  # It used none.
         if before is not None and not (terminated or truncated):
             self.past = Past(before, own, noise, (observation, reward))
@@ -115,7 +116,7 @@ class ActionRecorder(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
         """
         missing = []
         for past in goal.steps():
-            if self.past is not None and past.mark == self.past.mark:
+            if past == self.past:
                 self._compare(past)
                 break
             missing.append(past)
@@ -124,8 +125,7 @@ class ActionRecorder(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
                 seed, options = past.action
                 self.reset(seed=seed, options=copy.deepcopy(options))
             else:
-                self.noise = past.noise
-                self.step(copy.deepcopy(past.action))
+                self.play(copy.deepcopy(past.action), past.noise)
             self._compare(past)
         self.past = goal
 
@@ -135,8 +135,7 @@ class ActionRecorder(gymnasium.Wrapper, gymnasium.utils.RecordConstructorArgs):
             raise BrokenPromiseError(
                 f"{type(self.unwrapped).__name__} cannot be replayed: {past!r} led to something else "
                 "the second time, with the same random numbers. There is randomness that does not come "
-                "from its own generators, or it keeps something from one episode to the next; pass "
-                "save= and restore="
+                "from its own generators, or it keeps something from one episode to the next"
             )
 
 
@@ -147,8 +146,8 @@ class EnvReplay:
 
     def __init__(self, env: Any, *, time_limit: bool) -> None:
         self.layers = layers.twin_of(env, copied=False, time_limit=time_limit)
-        self.top = ActionRecorder(self.layers[0])
-        self.put = self.top.go_to
+        self._top = ActionRecorder(self.layers[0])
+        self.put = self._top.go_to
 
     def take(self, env: Any) -> None:
         """Bring it to the state that a recorded environment of the same kind is in."""
@@ -163,7 +162,7 @@ class EnvReplay:
 
     def saved(self) -> Past | None:
         """What brings back the state that it is in."""
-        return self.top.past
+        return self._top.past
 
     def changed(self) -> list[str]:
         """Nothing: states share nothing."""
@@ -174,9 +173,8 @@ class EnvReplay:
 
     def reset(self, rng: np.random.Generator) -> Any:
         """Reset the environment; returns the observation."""
-        return self.top.reset(seed=int(rng.integers(2**31)))[0]
+        return self._top.reset(seed=int(rng.integers(2**31)))[0]
 
     def step(self, action: Any, rng: np.random.Generator) -> Any:
         """One step of the environment, drawn from `rng`."""
-        self.top.noise = int(rng.integers(2**63))
-        return self.top.step(action)
+        return self._top.play(action, int(rng.integers(2**63)))

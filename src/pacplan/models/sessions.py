@@ -93,6 +93,7 @@ class PythonSession(Session):
     def _answer_reseed(self, high: int, low: int, _: int) -> None:
         self._seed["state"]["state"] = high << 64 | low
         self._rng.bit_generator.state = self._seed
+        self._model.forget_stream()
 
     # States and their actions.
 
@@ -156,7 +157,10 @@ class PythonSession(Session):
         if self._interrupted or time.perf_counter() > self._deadline:
             return 0, 0.0, handles.ABORTED
         label: Any = action
-        before = None if self._log is None else _words(self._rng)
+        before = None
+        if self._log is not None:  # A checkpoint saves the generator, and nothing else that draws.
+            before = _words(self._rng)
+            self._model.forget_stream()
         try:
             try:
                 if self.labels is not None:
@@ -219,7 +223,7 @@ class PythonSession(Session):
         """Raise BrokenPromiseError if something was seen that makes the plan's evidence worthless."""
         for key in range(0, len(self.states), 1 + len(self.states) // _MOST_VERIFIED):
             self._see_unchanged(key)
-        self._model._verify()
+        self._model.verify()
 
     def _see_unchanged(self, key: int) -> None:
         state = self.states[key]
@@ -247,7 +251,7 @@ class PythonSession(Session):
             "session.log": np.array(self._log or [], _REACHED),
             "session.rng": np.array([_words(self._rng)], _GENERATOR),
             "session.asked": np.array(sorted(self.labels) if callable(self._actions) else [], np.int64),
-            "session.root": np.frombuffer(self._model._mark(self.states[0]), np.uint8).copy(),
+            "session.root": np.frombuffer(self._model.mark(self.states[0]), np.uint8).copy(),
         }
 
     def recall(self, memory: dict[str, NDArray[Any]]) -> None:
@@ -256,7 +260,7 @@ class PythonSession(Session):
         Raises:
             ValueError: the simulator does not do what it did.
         """
-        if self._model._mark(self.states[0]) != memory["session.root"].tobytes():
+        if self._model.mark(self.states[0]) != memory["session.root"].tobytes():
             raise ValueError(
                 "the environment is in another state than when the plan of the checkpoint began; "
                 "plan anew"

@@ -162,12 +162,17 @@ class Simulator(Model):
         """Start a session for one plan."""
         return JittedSession(self, seed) if self.compiled else PythonSession(self, seed)
 
-    def _verify(self) -> None:
+    # What environments do, and functions need not.
+
+    def verify(self) -> None:
         """Raise BrokenPromiseError if calls were seen to share what they must not."""
 
-    def _mark(self, state: Any) -> bytes:
+    def mark(self, state: Any) -> bytes:
         """What a checkpoint compares to recognise the state that was planned from."""
         return b""
+
+    def forget_stream(self) -> None:
+        """Let the next draw depend on its generator alone, not on draws before."""
 
     def fingerprint(self) -> str:
         """What identifies this model: its promises, its functions, and what they held when first asked.

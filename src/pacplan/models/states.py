@@ -1,9 +1,10 @@
 """States of environments; and what a search requires of a user's states: that none is changed."""
 
 from collections.abc import Hashable
+from textwrap import shorten
 from typing import Any
 
-from pacplan.core.notes import pass_on
+from pacplan.core.notes import shown
 from pacplan.models.pickles import content_or_none, readable
 
 
@@ -28,33 +29,30 @@ class EnvState:
         return isinstance(other, EnvState) and self.key == other.key
 
     def attributes(self) -> dict[str, Any]:
-        """What a pickle holds, by name; `saved` is what the user's own function gave."""
+        """What a pickle holds, by name; `saved` is what is saved of an environment of pyRDDLGym."""
         found: dict[str, Any] = {}
         saved = readable(self.saved)
         for names, held in zip(self.names, saved, strict=False):
-            found |= dict(zip(names, held, strict=True)) if isinstance(held, tuple) else held[0]
-        own = saved[len(self.names) :]
-        return found | {"saved": own[0]} if own else found
+            found |= held if isinstance(held, dict) else dict(zip(names, held, strict=True))
+        return found | dict(zip(("saved",), saved[len(self.names) :], strict=False))
 
     def __repr__(self) -> str:
-        try:
-            words = [f"{name}={_shortly(repr(v))}" for name, v in self.attributes().items()]
-        except Exception as error:
-            pass_on(error)
-            words = [repr(self.saved)]
-        return f"EnvState({_shortly(', '.join(words))})"
+        if isinstance(self.saved, bytes):
+            words = ", ".join(f"{name}={_short(shown(v))}" for name, v in self.attributes().items())
+        else:
+            words = repr(self.saved)
+        return f"EnvState({_short(words)})"
 
 
-def _shortly(text: str) -> str:
-    text = text.replace("\n", " ")
-    return text if len(text) <= 100 else text[:97] + "..."
+def _short(text: str) -> str:
+    return shorten(text, 100, placeholder="...")
 
 
-def by_identity(thing: Any) -> bool:
+def _by_identity(thing: Any) -> bool:
     """Whether an object, or one inside a tuple, is equal only to itself."""
     kind: Any = type(thing)
     if kind is tuple:
-        return any(map(by_identity, thing))
+        return any(map(_by_identity, thing))
     return bool(kind.__hash__ is object.__hash__ and kind.__eq__ is object.__eq__)
 
 
@@ -63,7 +61,7 @@ def content(state: Any) -> bytes | None:
 
     None for other states, whose hash changes with what they hold; and if that cannot be seen.
     """
-    return content_or_none(state) if by_identity(state) else None
+    return content_or_none(state) if _by_identity(state) else None
 
 
 def advice(state: Any) -> str:
@@ -71,10 +69,10 @@ def advice(state: Any) -> str:
     if isinstance(state, EnvState):
         return (
             "distinguish fewer states: they are one if all that is saved of the environment is "
-            "the same, or if they have the same past and are replayed; name what has no bearing on "
-            "its future in ignore=, or pass key="
+            "the same, or if they have the same past and are replayed; let a wrapper give what has no "
+            "bearing on its future the same value after every step, or pass key="
         )
-    if by_identity(state):
+    if _by_identity(state):
         return (
             f"make equal states compare equal: an object of class {type(state).__name__} is equal to "
             "itself only, so every new object is a new state. Give the class __eq__ and __hash__, "
