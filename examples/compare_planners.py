@@ -25,7 +25,7 @@ def main():
         pacplan.KLOLOP(gamma=0.7),
         pacplan.SparseSampling(gamma=0.7, horizon=3, width=3),
     ]
-    show(compare(problem, planners, budget=BUDGET, runs=RUNS), BUDGET)
+    show(compare(problem, planners, budget=BUDGET, runs=RUNS))
 
     plan = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7).plan(problem(0), seed=0)
     print(f"\nNone of these answers is proven. One that is, for problem 0: {plan.guarantee}")

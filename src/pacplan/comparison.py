@@ -1,37 +1,17 @@
 """Planners side by side: the same problems, the same seeds, the same budget."""
 
+import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pacplan.algorithms import Planner
 from pacplan.core import checks
-from pacplan.experiments.records import Record, mean
+from pacplan.experiments.records import Group, groups
 from pacplan.experiments.runs import run
 from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
 from pacplan.views import terminal
-
-
-@dataclass(frozen=True, eq=False)
-class Row:
-    """How one planner did: an entry for each run.
-
-    Attributes:
-        planner: its settings.
-        name: its name.
-        regrets: max_a Q(state, a) - Q(state, action taken), Q of the infinite-horizon problem.
-        samples: calls to the model.
-        seconds: time of the search.
-    """
-
-    planner: str
-    name: str
-    regrets: NDArray[np.float64]
-    samples: NDArray[np.int64]
-    seconds: NDArray[np.float64]
 
 
 def compare(
@@ -43,7 +23,7 @@ def compare(
     seed: int = 0,
     workers: int = 1,
     progress: bool = False,
-) -> list[Row]:
+) -> list[Group]:
     """Run every planner on problems `seed`, `seed + 1`, ... with the same number of calls.
 
     Args:
@@ -57,7 +37,7 @@ def compare(
         progress: show a bar with rate and time left, on the error stream.
 
     Returns:
-        A row for every planner, the smallest mean regret first.
+        The runs of every planner, the smallest mean regret first.
     """
     sweep = Sweep(
         planners=[PlannerSpec(planner) for planner in planners],
@@ -67,44 +47,41 @@ def compare(
         seed=seed,
     )
     records = run(sweep, workers=workers, progress=progress)
-    # The runs of a sweep come problem by problem.
-    rows = [_row(planner, records[i :: len(planners)]) for i, planner in enumerate(planners)]
-    return sorted(rows, key=lambda row: float(row.regrets.mean()))
-
-
-def _row(planner: Planner, records: Sequence[Record]) -> Row:
     for record in records:
         if record.error:
-            raise ValueError(f"{planner!r}: {record.error}")
+            raise ValueError(f"{record.planner}: {record.error}")
         if record.regret is None:
             raise TypeError(
                 "regret is measured against exact solutions, so the problem must be a TabularMDP "
                 "or publish its table like one"
             )
-    columns = ([getattr(r, name) for r in records] for name in ("regret", "samples", "seconds"))
-    return Row(repr(planner), planner.name, *map(np.array, columns))
+    return sorted(groups(records), key=lambda group: group.regret.value if group.regret else 0.0)
 
 
-def to_dict(rows: Sequence[Row], budget: int) -> dict[str, Any]:
+def to_dict(rows: Sequence[Group]) -> dict[str, Any]:
     """A comparison in types that `json.dumps` takes."""
     planners: list[dict[str, Any]] = []
     for row in rows:
-        regret = mean(row.regrets)
-        ends = {"mean_regret_low": regret.low, "mean_regret_high": regret.high}
-        runs = {name: getattr(row, name).tolist() for name in ("regrets", "samples", "seconds")}
-        named = {"name": row.name, "planner": row.planner, "mean_regret": regret.value}
-        planners.append(named | ends | runs)
-    return {"budget": budget, "problems": len(rows[0].regrets), "planners": planners}
+        assert row.regret is not None
+        mean, low, high = row.regret
+        columns = {"regrets": "regret", "samples": "samples", "seconds": "seconds"}
+        entry = {
+            **{"name": row.planner, **json.loads(row.settings)},
+            **{"mean_regret": mean, "mean_regret_low": low, "mean_regret_high": high},
+            **{key: [getattr(plan, name) for plan in row.plans] for key, name in columns.items()},
+        }
+        planners.append(entry)
+    return {"budget": rows[0].budget, "problems": rows[0].runs, "planners": planners}
 
 
-def show(rows: Sequence[Row], budget: int) -> None:
+def show(rows: Sequence[Group]) -> None:
     """Print the comparison as a table."""
     cells = [("planner", "mean regret", "95 % interval", "mean calls", "ms per plan")]
     for row in rows:
-        regret = mean(row.regrets)
+        assert row.regret is not None and row.seconds is not None
+        regret, calls = row.regret, np.mean([plan.samples or 0 for plan in row.plans])
         interval = f"{regret.low:.2e} .. {regret.high:.2e}"
-        numbers = f"{row.samples.mean():,.0f}", f"{row.seconds.mean() * 1e3:.2f}"
-        cells.append((row.name, f"{regret.value:.2e}", interval, *numbers))
-    runs = len(rows[0].regrets)
-    print(f"{runs} problem{'s' * (runs != 1)}, {budget:,} calls each")
+        numbers = f"{calls:,.0f}", f"{row.seconds * 1e3:.2f}"
+        cells.append((row.planner, f"{regret.value:.2e}", interval, *numbers))
+    print(f"{rows[0].runs} problem{'s' * (rows[0].runs != 1)}, {rows[0].budget:,} calls each")
     terminal.show(terminal.table(cells, left=(0,)))

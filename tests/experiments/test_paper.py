@@ -8,7 +8,7 @@ import pytest
 
 from command_line import run as command
 from pacplan.experiments import Reproduction, paper
-from pacplan.experiments.report import _short
+from pacplan.experiments.report import short
 
 
 def test_the_papers_numbers_are_at_hand():
@@ -56,7 +56,7 @@ def test_report_of_everything(tmp_path):
     text = (out / "index.md").read_text()
     for words in (
         "pacplan reproduce all --mdps 3 --seed 0 --planners mdp-gape,uct,olop --quick",
-        *("6,300", "55,000", f"{median:,.0f}", f"{largest:,}", "1.3e13", _short(np.mean(regrets))),
+        *("6,300", "55,000", f"{median:,.0f}", f"{largest:,}", "1.3e13", short(np.mean(regrets))),
         # What the names of curves and columns stand for.
         "those of its MDP-GapE in every row",
         "action and successor by itself",

@@ -46,6 +46,6 @@ def run(asked: Namespace) -> None:
         limits = {name: getattr(asked, name) for name in ("budget", "runs", "seed", "workers")}
         rows = comparison.compare(make, chosen, progress=not (asked.json or asked.quiet), **limits)
     if asked.json:
-        print(json.dumps(comparison.to_dict(rows, asked.budget), indent=2))
+        print(json.dumps(comparison.to_dict(rows), indent=2))
     else:
-        comparison.show(rows, asked.budget)
+        comparison.show(rows)

@@ -13,14 +13,7 @@ from pacplan.theory import Exponent
 from pacplan.views.pictures import library
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
-_COLOURS = {
-    "bracket": "#000000",
-    "mdp-gape": "#0072B2",
-    "kl-olop": "#E69F00",
-    "brue": "#009E73",
-    "uct": "#D55E00",
-}
-_SPARE = ("#CC79A7", "#56B4E9", "#000000", "#999999", "#F0E442")
+_COLOURS = ("#000000", "#0072B2", "#CC79A7", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#999999")
 _MARKERS = "osD^vP*X<>"
 _GREY = "#777777"
 
@@ -35,8 +28,7 @@ def figure1(lines: Sequence[Accuracy], fits: Mapping[str, Exponent], stem: Path)
         growth = f"paper: growth as (1/ε)$^{{{PAPER_EXPONENT}}}$"
         axes.plot(inverse, medians[0] * inverse**PAPER_EXPONENT, ":", color=_GREY, label=growth)
         labels = list(dict.fromkeys(line.label for line in lines))
-        planners = [label.partition(" (")[0] for label in labels]
-        for label, colour, marker in zip(labels, _coloured(planners), cycle(_MARKERS), strict=False):
+        for label, colour, marker in zip(labels, cycle(_COLOURS), cycle(_MARKERS), strict=False):
             own = sorted((line for line in lines if line.label == label), key=lambda x: -x.epsilon)
             x = [1.0 / line.epsilon for line in own]
             samples = [line.samples for line in own]
@@ -62,7 +54,7 @@ def figure2(lines: Sequence[Curve], stem: Path) -> None:
         # Means of 0 go to the bottom: a logarithmic axis has no 0.
         floor = float(10.0 ** np.floor(np.log10(min(values, default=1e-4))))
         names = [line.planner for line in lines]
-        for place, (line, colour) in enumerate(zip(lines, _coloured(names), strict=True)):
+        for place, (line, colour) in enumerate(zip(lines, cycle(_COLOURS), strict=False)):
             if line.planner in published and line.planner not in names[:place]:
                 behind = {n: p.value for n, p in published[line.planner].items() if n in budgets}
                 style = {"color": colour, "linewidth": 1.3, "alpha": 0.7, "zorder": 1}
@@ -81,16 +73,6 @@ def figure2(lines: Sequence[Curve], stem: Path) -> None:
             axes.plot(none, at_foot, "v", markersize=9, markerfacecolor="white", color=colour, zorder=4)
         axes.set_ylim(bottom=0.6 * floor)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-
-
-def _coloured(planners: Sequence[str]) -> Iterator[str]:
-    """A colour for each planner: its own, or a spare one for others and for variants."""
-    spare = cycle(_SPARE)
-    taken: set[str] = set()
-    for name in planners:
-        own = _COLOURS.get(name)
-        yield own if own is not None and name not in taken else next(spare)
-        taken.add(name)
 
 
 @contextmanager

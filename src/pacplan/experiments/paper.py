@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pacplan import theory
 from pacplan.bounds import thresholds as exploration
 from pacplan.core import checks
-from pacplan.experiments.records import Estimate, Record, mean
+from pacplan.experiments.records import Estimate, Group
 from pacplan.experiments.sweep import PlannerSpec, ProblemSpec, Sweep
 from pacplan.registry import FIXED_BUDGET
 
@@ -172,54 +172,29 @@ def paper_curves() -> dict[str, dict[int, Estimate]]:
 # What we find -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Accuracy:
+class Accuracy(NamedTuple):
     """How a planner did at one accuracy, where it made a plan: a line of our Table 4."""
 
     label: str
     epsilon: float
-    rows: list[Record]
+    group: Group
 
     @property
     def horizon(self) -> int:
         """Steps, H."""
-        return max(row.horizon or 0 for row in self.rows)
+        return max(row.horizon or 0 for row in self.group.plans)
 
     @property
     def samples(self) -> NDArray[np.int64]:
         """The number of calls n of each plan."""
-        return np.array([row.samples for row in self.rows])
-
-    @property
-    def median_n(self) -> float:
-        """Median number of calls."""
-        return float(np.median(self.samples))
-
-    @property
-    def max_regret(self) -> float:
-        """Largest regret."""
-        return max(row.regret or 0.0 for row in self.rows)
-
-    @property
-    def certified(self) -> float:
-        """Share of the plans with a certificate."""
-        return float(np.mean([row.certified for row in self.rows]))
-
-    @property
-    def seconds(self) -> float:
-        """Mean time of a plan."""
-        return float(np.mean([row.seconds or 0.0 for row in self.rows]))
+        return np.array([row.samples for row in self.group.plans])
 
 
-def accuracies(reproduction: Reproduction, rows: Sequence[Record]) -> list[Accuracy]:
+def accuracies(reproduction: Reproduction, groups: Sequence[Group]) -> list[Accuracy]:
     """How every planner did at every accuracy, without those that made no plan."""
-    found = []
-    for epsilon, spec in reproduction.certifying():
-        own = spec.key
-        good = [row for row in rows if row.settings == own and not row.error]
-        if good:
-            found.append(Accuracy(spec.name, epsilon, good))
-    return found
+    found = {(group.settings, group.budget): group for group in groups if group.plans}
+    asked = [(spec.name, epsilon, (spec.key, None)) for epsilon, spec in reproduction.certifying()]
+    return [Accuracy(label, epsilon, found[key]) for label, epsilon, key in asked if key in found]
 
 
 def exponents(lines: Sequence[Accuracy]) -> dict[str, theory.Exponent]:
@@ -227,7 +202,7 @@ def exponents(lines: Sequence[Accuracy]) -> dict[str, theory.Exponent]:
     found = {}
     for label in dict.fromkeys(line.label for line in lines):
         own = [line for line in lines if line.label == label]
-        calls = [{row.problem_seed: row.samples or 0 for row in line.rows} for line in own]
+        calls = [{row.problem_seed: row.samples or 0 for row in line.group.plans} for line in own]
         seeds = sorted(set.intersection(*map(set, calls)))
         if len(own) > 1 and seeds:
             samples = [[at_one[seed] for at_one in calls] for seed in seeds]
@@ -243,16 +218,15 @@ class Curve(NamedTuple):
     points: dict[int, Estimate]
 
 
-def curves(reproduction: Reproduction, rows: Sequence[Record]) -> list[Curve]:
+def curves(reproduction: Reproduction, groups: Sequence[Group]) -> list[Curve]:
     """The lines of Figure 2, without planners that made no plan."""
     found = []
     for spec in reproduction.budgeted():
-        own = spec.key
-        regrets: dict[int, list[float]] = {}
-        for row in rows:
-            if row.settings == own and row.budget and row.regret is not None:
-                regrets.setdefault(row.budget, []).append(row.regret)
-        if regrets:
-            points = {budget: mean(values) for budget, values in sorted(regrets.items())}
+        points = {
+            group.budget: group.regret
+            for group in sorted(groups, key=lambda group: group.budget or 0)
+            if group.settings == spec.key and group.budget and group.regret
+        }
+        if points:
             found.append(Curve(spec.name, str(spec.planner), points))
     return found

@@ -2,14 +2,17 @@
 
 import csv
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pacplan.views import terminal
+
+# What is left out of the summary in its file, or written in parts.
+_UNTOLD = ("plans", "regret", "seconds")
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,7 @@ class Record:
         return self.settings, self.problem, self.problem_seed, self.budget
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """A number and its 95 % interval."""
 
     value: float
@@ -86,11 +88,12 @@ class Group:
         settings: what identifies it, as JSON.
         problem: the problem.
         budget: the budget, or None.
-        runs: how many.
+        plans: the rows of those that made a plan; what follows is about them.
+        runs: how many there are in all.
         failed: how many of them raised.
-        regret: mean regret of the others, if it is known.
+        regret: mean regret, if it is known.
         max_regret: the largest.
-        median_samples: calls to the model, median of the others.
+        median_samples: calls to the model, median.
         max_samples: the maximum.
         certified: how many stopped by their own rule under proven thresholds.
         seconds: mean time of a search.
@@ -100,6 +103,7 @@ class Group:
     settings: str
     problem: str
     budget: int | None
+    plans: list[Record]
     runs: int
     failed: int
     regret: Estimate | None
@@ -116,26 +120,27 @@ def groups(records: Iterable[Record]) -> list[Group]:
     for record in records:
         key = (record.planner, record.settings, record.problem, record.budget)
         members.setdefault(key, []).append(record)
-    return [_group(key, found) for key, found in members.items()]
-
-
-def _group(key: tuple[str, str, str, int | None], records: Sequence[Record]) -> Group:
-    good = [record for record in records if not record.error]
-    regrets, samples, seconds = (
-        [value for record in good if (value := getattr(record, name)) is not None]
-        for name in ("regret", "samples", "seconds")
-    )
-    return Group(
-        *key,
-        runs=len(records),
-        failed=len(records) - len(good),
-        regret=mean(regrets) if regrets else None,
-        max_regret=max(regrets, default=None),
-        median_samples=float(np.median(samples)) if samples else None,
-        max_samples=max(samples, default=None),
-        certified=sum(record.certified for record in good),
-        seconds=float(np.mean(seconds)) if seconds else None,
-    )
+    found = []
+    for key, rows in members.items():
+        plans = [row for row in rows if not row.error]
+        regrets, samples, seconds = (
+            [value for row in plans if (value := getattr(row, name)) is not None]
+            for name in ("regret", "samples", "seconds")
+        )
+        group = Group(
+            *key,
+            plans=plans,
+            runs=len(rows),
+            failed=len(rows) - len(plans),
+            regret=mean(regrets) if regrets else None,
+            max_regret=max(regrets, default=None),
+            median_samples=float(np.median(samples)) if samples else None,
+            max_samples=max(samples, default=None),
+            certified=sum(row.certified for row in plans),
+            seconds=float(np.mean(seconds)) if seconds else None,
+        )
+        found.append(group)
+    return found
 
 
 def write(folder: Path, records: Sequence[Record]) -> list[Group]:
@@ -144,12 +149,12 @@ def write(folder: Path, records: Sequence[Record]) -> list[Group]:
     Times differ from run to run, so the summary in the file leaves them out.
     """
     found = groups(records)
-    _write(folder / "runs.csv", [asdict(record) for record in records])
-    rows = [asdict(group) for group in found]
-    for row in rows:
-        regret = row.pop("regret") or {}
-        row |= {f"regret_{name}": regret.get(name) for name in ("value", "low", "high")}
-        del row["seconds"]
+    _write(folder / "runs.csv", [vars(record) for record in records])
+    rows = []
+    for group in found:
+        regret = {} if group.regret is None else group.regret._asdict()
+        told = {name: value for name, value in vars(group).items() if name not in _UNTOLD}
+        rows.append(told | {f"regret_{name}": regret.get(name) for name in Estimate._fields})
     _write(folder / "summary.csv", rows)
     return found
 
@@ -163,19 +168,15 @@ def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 def show(found: Sequence[Group]) -> None:
     """Print summaries as a table."""
-    header = "planner | problem | budget | runs | failed | mean regret | max regret | median calls"
-    rows = [[*header.split(" | "), "max calls", "ms per plan"]]
+    heads = {
+        **{"planner": "{}", "problem": "{}", "budget": "{:,}", "runs": "{}", "failed": "{}"},
+        **{"regret": "{.value:.1e}", "max_regret": "{:.1e}"},
+        **{"median_samples": "{:,.0f}", "max_samples": "{:,}"},
+    }
+    words = {"regret": "mean regret", "median_samples": "median calls", "max_samples": "max calls"}
+    rows = [[*(words.get(name, name.replace("_", " ")) for name in heads), "ms per plan"]]
     for group in found:
-        numbers = [
-            ("{:,}", group.budget),
-            ("{}", group.runs),
-            ("{}", group.failed),
-            ("{:.1e}", group.regret and group.regret.value),
-            ("{:.1e}", group.max_regret),
-            ("{:,.0f}", group.median_samples),
-            ("{:,}", group.max_samples),
-            ("{:.2f}", None if group.seconds is None else 1e3 * group.seconds),
-        ]
-        cells = ["" if number is None else form.format(number) for form, number in numbers]
-        rows.append([group.planner, group.problem, *cells])
+        numbers = [(form, getattr(group, name)) for name, form in heads.items()]
+        numbers.append(("{:.2f}", None if group.seconds is None else 1e3 * group.seconds))
+        rows.append(["" if number is None else form.format(number) for form, number in numbers])
     terminal.show(terminal.table(rows, left=(0, 1)))

@@ -1,16 +1,19 @@
-"""Many runs on any executor, and their results file: a line of JSON for each, to go on from."""
+"""Many runs on any executor, and their results file: a line of JSON for each, to go on from.
+
+A run, and the row that it has led to, is a dataclass or tuple with a `key`, which identifies the run.
+"""
 
 import json
 import reprlib
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, fields
 from io import FileIO
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 from pacplan.core.identity import source_digest
 from pacplan.core.notes import lost
@@ -22,58 +25,44 @@ from pacplan.views.progress import bar
 # everything is killed. It gets no more runs than these at once, and fewer towards the end.
 _SECONDS, _MOST_RUNS = 0.2, 50
 
-
-class Keyed(Protocol):
-    """A run to be made, or the row that it has led to: a frozen dataclass."""
-
-    @property
-    def key(self) -> Hashable:
-        """Identifies the run."""
-
-
-Run = TypeVar("Run", bound=Keyed)
-Row = TypeVar("Row", bound=Keyed)
-Work = Callable[[Iterable[Run]], Iterator[Row]]
+Work = Callable[[Iterable[Any]], Iterator[Any]]
 """Makes runs, one after the other, and gives the row of each. What a run raises is in its row."""
 
 
-class Results(Generic[Row]):
+class Results:
     """The rows of many runs by their keys, in memory and, if there is one, in their file."""
 
-    def __init__(self, rows: Iterable[Row] = (), file: FileIO | None = None) -> None:
-        self.rows = {row.key: row for row in rows}
+    def __init__(self, file: FileIO | None = None) -> None:
+        self.rows: dict[Any, Any] = {}
         self._file = file
 
-    def add(self, row: Row) -> None:
+    def add(self, row: Any) -> None:
         """Keep a row; raises OSError if it cannot be written, as on a full disk."""
-        self.write(_line(asdict(row)))  # type: ignore[call-overload]
+        self.write(asdict(row))
         self.rows[row.key] = row
 
-    def write(self, line: bytes) -> None:
+    def write(self, content: dict[str, Any]) -> None:
         """Append a line to the file. There is no buffer, so nothing is written later."""
+        line = _line(content)
         while line and self._file is not None:  # A disk that is nearly full takes only part of it.
             line = line[self._file.write(line) :]
 
 
-def read_results(path: str | Path, kind: type[Row]) -> list[Row]:
-    """The rows of a results file.
+def read_results(path: str | Path, kind: type[Any]) -> list[Any]:
+    """The rows of a results file, which are of this class.
 
     Raises:
         ValueError: the file is of a different kind, or damaged.
         OSError: the file cannot be read.
     """
-    content = Path(path).read_bytes()
-    _configuration(content, path)
-    return _rows(_whole_lines(content), path, kind)
+    return _parsed(Path(path).read_bytes(), path, kind)[1]
 
 
 @contextmanager
 def opened(
-    path: str | Path | None, kind: type[Row], configuration: dict[str, Any]
-) -> Iterator[Results[Row]]:
+    path: str | Path | None, kind: type[Any], configuration: dict[str, Any]
+) -> Iterator[Results]:
     """Open a results file, new or begun before.
-
-    A writer that is killed leaves whole lines and at most half of another one, which is cut off.
 
     Args:
         path: the file; None keeps the rows in memory.
@@ -87,7 +76,7 @@ def opened(
     if path is None:
         yield Results()
         return
-    first = _line({"pacplan": f"{__version__} {source_digest()[:12]}"} | configuration)
+    configuration = {"pacplan": f"{__version__} {source_digest()[:12]}"} | configuration
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         file = FileIO(path, "a+")
@@ -98,13 +87,14 @@ def opened(
     with file:
         file.seek(0)
         content = file.readall()
-        whole = _whole_lines(content)
-        if whole or not first.startswith(content):
-            _compare(_configuration(content, path), json.loads(first), path)
-        results = Results(_rows(whole, path, kind), file)
-        file.truncate(len(whole))
+        results, whole = Results(file), content.rfind(b"\n") + 1
+        if whole or not _line(configuration).startswith(content):
+            before, rows = _parsed(content, path, kind)
+            _compare(before, json.loads(_line(configuration)), path)
+            results.rows = {row.key: row for row in rows}
+        file.truncate(whole)
         if not whole:
-            results.write(first)
+            results.write(configuration)
         yield results
 
 
@@ -112,17 +102,32 @@ def _line(content: dict[str, Any]) -> bytes:
     return json.dumps(content, separators=(",", ":")).encode() + b"\n"
 
 
-def _whole_lines(content: bytes) -> bytes:
-    return content[: content.rfind(b"\n") + 1]
+def _parsed(content: bytes, path: str | Path, kind: type[Any]) -> tuple[dict[str, Any], list[Any]]:
+    """The configuration in a results file, and its rows.
+
+    A writer that is killed leaves whole lines and at most half of another one, which is left out.
+    """
+    first, *lines = content.split(b"\n")
+    configuration = _read(first)
+    if "pacplan" not in configuration:
+        raise ValueError(f"{path} is not a results file of pacplan; choose another place")
+    names = {entry.name for entry in fields(kind)}
+    rows = [_read(line) for line in lines[:-1]]
+    for number, row in enumerate(rows, 2):
+        if set(row) != names:
+            raise ValueError(
+                f"{path}, line {number} is damaged; delete that line, and its run is made again"
+            )
+    return configuration, [kind(**row) for row in rows]
 
 
-def _configuration(content: bytes, path: str | Path) -> dict[str, Any]:
-    """The first line of a results file."""
-    with suppress(ValueError, RecursionError):
-        before = json.loads(content.partition(b"\n")[0])
-        if isinstance(before, dict) and "pacplan" in before:
-            return before
-    raise ValueError(f"{path} is not a results file of pacplan; choose another place")
+def _read(line: bytes) -> dict[str, Any]:
+    """What a line holds; nothing, if it is no object of JSON."""
+    with suppress(ValueError):
+        content = json.loads(line)
+        if isinstance(content, dict):
+            return content
+    return {}
 
 
 def _compare(before: dict[str, Any], now: dict[str, Any], path: str | Path) -> None:
@@ -138,25 +143,10 @@ def _compare(before: dict[str, Any], now: dict[str, Any], path: str | Path) -> N
         )
 
 
-def _rows(whole: bytes, path: str | Path, kind: type[Row]) -> list[Row]:
-    names = {entry.name for entry in fields(kind)}  # type: ignore[arg-type]
-    found = []
-    for number, line in enumerate(whole.splitlines()[1:], 2):
-        content = None
-        with suppress(ValueError, RecursionError):
-            content = json.loads(line)
-        if not isinstance(content, dict) or set(content) != names:
-            raise ValueError(
-                f"{path}, line {number} is damaged; delete that line, and its run is made again"
-            )
-        found.append(kind(**content))
-    return found
-
-
 def complete(
-    runs: Sequence[Run],
-    results: Results[Row],
-    work: Work[Run, Row],
+    runs: Sequence[Any],
+    results: Results,
+    work: Work,
     *,
     workers: int,
     executor: Executor | None = None,
@@ -191,11 +181,11 @@ def complete(
 
 
 def _sent(
-    runs: Iterable[Run], executor: Executor, work: Work[Run, Row], at_once: int, unit: str
-) -> Iterator[Row]:
+    runs: Iterable[Any], executor: Executor, work: Work, at_once: int, unit: str
+) -> Iterator[Any]:
     """The rows of runs that an executor makes, so many batches of them at a time, and one waiting."""
     left = deque(runs)
-    pending: dict[Future[list[Row]], list[Run]] = {}
+    pending: dict[Future[list[Any]], list[Any]] = {}
     try:
         while left or pending:
             while left and len(pending) <= at_once:
@@ -214,7 +204,7 @@ def _sent(
             future.cancel()
 
 
-def _some(work: Work[Run, Row], runs: Sequence[Run]) -> list[Row]:
+def _some(work: Work, runs: Sequence[Any]) -> list[Any]:
     """The rows of the first of these runs, as many as there is time for."""
     end, rows = time.perf_counter() + _SECONDS, []
     for row in work(runs):

@@ -1,10 +1,10 @@
 """The runs of a sweep: `runs.jsonl` has their rows while they are made."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,13 @@ def run(
         KeyboardInterrupt: Ctrl-C; the rows that were finished are in the folder.
     """
     workers = checks.integer("workers", (os.cpu_count() or 1) if workers is None else workers, least=1)
-    runs = prepared(sweep)
+    runs, first = sweep.runs(), sweep.problem_seeds[0]
+    for problem in sweep.problems:
+        try:
+            problem.build(first)  # What is wrong with it would be wrong with all of its runs.
+        except Exception as error:
+            error.add_note(f"raised when the problem {problem.name} was made with seed {first}")
+            raise
     path = None if folder is None else Path(folder) / RUNS
     with opened(path, Record, sweep.describe()) as results:
         complete(runs, results, made, workers=workers, executor=executor, progress=progress)
@@ -71,19 +77,6 @@ def read(path: str | Path) -> list[Record]:
     return read_results(Path(path) / RUNS if Path(path).is_dir() else path, Record)
 
 
-def prepared(sweep: Sweep) -> list[Run]:
-    """The runs; raises what would make all of them fail, calling little of the user's code."""
-    runs = sweep.runs()
-    for problem in sweep.problems:
-        seed = sweep.problem_seeds[0]
-        try:
-            problem.build(seed)
-        except Exception as error:
-            error.add_note(f"raised when the problem {problem.name} was made with seed {seed}")
-            raise
-    return runs
-
-
 def made(runs: Iterable[Run]) -> Iterator[Record]:
     """Make runs, one after the other. Those on the same problem and seed are adjacent."""
     model, last = None, None
@@ -92,14 +85,16 @@ def made(runs: Iterable[Run]) -> Iterator[Record]:
             if model is None or last != (one.row.problem, one.row.problem_seed):
                 model, last = None, (one.row.problem, one.row.problem_seed)
                 model = one.problem.build(one.row.problem_seed)
-                values_of = _exact(model)
             planner = one.planner.build()
             with waiting():  # The time of a run is a result.
                 plan = planner.plan(
                     model, seed=one.row.seed, budget=one.row.budget, on_interrupt="raise"
                 )
-            values = values_of(getattr(planner, "gamma", None), plan.horizon)
-            regret = None if values is None else float(values.max() - values[plan.action])
+            regret = None
+            gamma = getattr(planner, "gamma", None)
+            if gamma is not None and model.known:
+                values = _values(model, gamma, plan.horizon)
+                regret = float(values.max() - values[plan.action])
             names = ("horizon", "samples", "episodes", "gap", "certified", "stopped_by", "seconds")
             found: dict[str, Any] = {name: getattr(plan, name) for name in names}
             yield replace(one.row, action=str(plan.action), regret=regret, **found)
@@ -108,21 +103,17 @@ def made(runs: Iterable[Run]) -> Iterator[Record]:
             yield replace(one.row, error=" ".join(f"{type(error).__name__}: {error}".split()))
 
 
-def _exact(model: Any) -> Callable[[float | None, int | None], NDArray[np.float64] | None]:
-    """What finds the values behind `Record.regret` for a discount and a horizon."""
+def _values(model: Any, gamma: float, horizon: int | None) -> NDArray[np.float64]:
+    """The values behind `Record.regret`, of the actions of the model's initial state."""
+    endless = gamma < 1.0 and model.steps is None
+    return _solved(model, gamma, None if endless else horizon)
 
-    @cache
-    def solved(gamma: float, steps: int | None) -> NDArray[np.float64]:
-        if steps is None:
-            values = exact.discounted(model, gamma=gamma)
-        else:
-            values = exact.finite_horizon(model, gamma=gamma, horizon=steps)[0]
-        found: NDArray[np.float64] = values[model.initial_state()]
-        return found
 
-    def values(gamma: float | None, horizon: int | None) -> NDArray[np.float64] | None:
-        if gamma is None or not model.known:
-            return None
-        return solved(gamma, None if gamma < 1.0 and model.steps is None else horizon)
-
-    return values
+@lru_cache(maxsize=8)
+def _solved(model: Any, gamma: float, steps: int | None) -> NDArray[np.float64]:
+    if steps is None:
+        values = exact.discounted(model, gamma=gamma)
+    else:
+        values = exact.finite_horizon(model, gamma=gamma, horizon=steps)[0]
+    found: NDArray[np.float64] = values[model.initial_state()]
+    return found

@@ -3,10 +3,11 @@
 import hashlib
 import json
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pacplan.algorithms import Planner
 from pacplan.core import checks
@@ -48,13 +49,7 @@ class PlannerSpec:
         return self.label or (self.planner if isinstance(self.planner, str) else self.planner.name)
 
     def identity(self) -> dict[str, Any]:
-        """Its name and settings, in types that JSON has.
-
-        JSON has no functions. If one is among the settings, the label is a part of the identity.
-
-        Raises:
-            ValueError: it needs a label and has none.
-        """
+        """Its name and settings, in types that JSON has: if one is a function, with the label."""
         planner = self.build()
         found = {"planner": planner.name, "settings": _data(planner.settings)}
         try:
@@ -119,8 +114,7 @@ class ProblemSpec:
         return name
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """One plan of a sweep: what makes it, and its row, which has no result yet."""
 
     planner: PlannerSpec
@@ -155,13 +149,13 @@ class Sweep:
     def __post_init__(self) -> None:
         if isinstance(self.seeds, int):
             checks.integer("seeds", self.seeds, least=1)
-        _check_list("planners", self.planners)
-        _check_list("problems", self.problems)
         checks.integer("seed", self.seed, least=0)
-        for number in _check_list("seeds", self.problem_seeds):
+        for what in ("planners", "problems", "problem_seeds", "budgets"):
+            _check_list(what.removeprefix("problem_"), getattr(self, what))
+        for number in self.problem_seeds:
             checks.integer("seeds", number, least=0)
-        for budgets in [self.budgets, *map(self._budgets, self.planners)]:
-            for budget in _check_list("budgets", budgets):
+        for spec in self.planners:
+            for budget in _check_list("budgets", self._budgets(spec)):
                 if budget is not None:
                     checks.integer("budgets", budget, least=1)
 
@@ -176,28 +170,22 @@ class Sweep:
     def runs(self) -> list[Run]:
         """All runs, those on one problem and seed next to each other.
 
-        Raises:
-            ValueError: a planner or problem is wrong, or two runs are the same. The user's modules are
-                imported, and nothing of them is called.
-            TypeError: a planner or problem is none.
+        What is wrong raises here. The user's modules are imported, and nothing of them is called.
         """
-        calls, settings = [], [spec.key for spec in self.planners]
-        for spec in self.planners:
-            # Seeds are derived from the call in words, so that published results can be repeated.
-            calls.append(spec.identity().get("label", repr(spec.build())))
-        for problem in self.problems:
+        # Seeds are derived from the call in words, so that published results can be repeated.
+        calls = [spec.identity().get("label", repr(spec.build())) for spec in self.planners]
+        keys = [spec.key for spec in self.planners]
+        for problem, spec in product(self.problems, self.planners):
             problem.maker()
-            for spec in self.planners:
-                if isinstance(spec.planner, str) and isinstance(problem.problem, str):
-                    check_discount(problem.problem, spec.planner, spec.settings)
+            if isinstance(spec.planner, str) and isinstance(problem.problem, str):
+                check_discount(problem.problem, spec.planner, spec.settings)
         found = []
-        for problem in self.problems:
-            for number in self.problem_seeds:
-                for spec, call, key in zip(self.planners, calls, settings, strict=True):
-                    for budget in self._budgets(spec):
-                        seed = seed_of(self.seed, problem.name, number, call, budget)
-                        row = Record(spec.name, key, problem.name, number, budget, seed)
-                        found.append(Run(spec, problem, row))
+        for problem, number in product(self.problems, self.problem_seeds):
+            for spec, call, key in zip(self.planners, calls, keys, strict=True):
+                for budget in self._budgets(spec):
+                    seed = seed_of(self.seed, problem.name, number, call, budget)
+                    row = Record(spec.name, key, problem.name, number, budget, seed)
+                    found.append(Run(spec, problem, row))
         if len({run.key for run in found}) < len(found):
             raise ValueError(
                 "some runs are the same: a planner, problem, budget or seed is given twice"
@@ -264,22 +252,20 @@ def read(path: str | Path) -> Sweep:
     for key in content:
         if key not in allowed:
             raise ValueError(f"{path}: there is no {key!r} in a sweep; it has {', '.join(allowed)}")
-    for key, kind, own in (
-        ("planners", PlannerSpec, ("label", "budgets")),
-        ("problems", ProblemSpec, ("label",)),
-    ):
-        content[key] = list(_entries(path, content.get(key, []), key, kind, own))
-    return Sweep(**content)
-
-
-def _entries(
-    path: str | Path, entries: Any, what: str, kind: Callable[..., Any], own: Sequence[str]
-) -> Iterator[Any]:
-    """Each [[what]] of the file."""
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise ValueError(f"{path}: write each of the {what} as a table, headed [[{what}]]")
-    for entry in entries:
-        if not isinstance(entry.get("name"), str):
+    kinds: dict[str, Callable[..., Any]] = {"planners": PlannerSpec, "problems": ProblemSpec}
+    for what, kind in kinds.items():
+        entries = content.get(what, [])
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise ValueError(f"{path}: write each of the {what} as a table, headed [[{what}]]")
+        if not all(isinstance(entry.get("name"), str) for entry in entries):
             raise ValueError(f'{path}: each of the {what} needs a name, such as name = "..."')
-        given = {key: entry.pop(key) for key in own if key in entry}
-        yield kind(entry.pop("name"), entry, **given)
+        own = ("label", "budgets") if what == "planners" else ("label",)
+        content[what] = [
+            kind(
+                entry["name"],
+                {key: value for key, value in entry.items() if key not in ("name", *own)},
+                **{key: entry[key] for key in own if key in entry},
+            )
+            for entry in entries
+        ]
+    return Sweep(**content)

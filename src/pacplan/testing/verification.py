@@ -166,9 +166,7 @@ def _attempts(pairs: Sequence[tuple[Family, PlannerEntry]], plans: int, seed: in
     ]
 
 
-def _compute(
-    attempts: Sequence[Attempt], results: Results[Outcome], workers: int, progress: bool
-) -> None:
+def _compute(attempts: Sequence[Attempt], results: Results, workers: int, progress: bool) -> None:
     left = [one for one in attempts if one.key not in results.rows]
     if workers > 1:
         # One plan of each kind here, so that the processes find all kernels.
