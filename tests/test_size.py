@@ -35,7 +35,7 @@ ROOMS = {
     "models": 3540,
     "parallel": 990,
     "testing": 2130,
-    "theory": 1230,
+    "theory": 1060,
     "views": 940,
 }
 TESTS_OF = {
@@ -49,7 +49,7 @@ TESTS_OF = {
     "experiments": 780,
     "models": 2450,
     "testing": 650,
-    "theory": 1220,
+    "theory": 1120,
     "views": 850,
 }
 FILE, FUNCTION = 400, 60

@@ -197,9 +197,9 @@ def test_what_is_called_and_its_alternatives(horizon, terminal):
     for one in bound.alternatives:
         assert one.rival not in one.denied
         for law in one.laws.values():
-            assert sum(outcome.probability for outcome in law) == pytest.approx(1.0)
-            assert all(0.0 <= outcome.reward <= 1.0 for outcome in law)
-            assert all(outcome.successor is not None or terminal for outcome in law)
+            assert sum(p for p, _, _ in law) == pytest.approx(1.0)
+            assert all(0.0 <= r <= 1.0 for _, r, _ in law)
+            assert all(to is not None or terminal for _, _, to in law)
         # Enough calls to tell it apart.
         spent = sum(bound.visits[pair] * amount for pair, amount in one.divergences.items())
         assert spent >= kl(0.1, 0.9) * (1 - 1e-3)
@@ -284,7 +284,7 @@ def test_any_state_may_follow():
     bound = theory.lower_bound(pacplan.TabularMDP(p, rewards, noise="bernoulli"), **settings)
     assert bound.calls > 1.1 * theory.lower_bound(bandit(0.7, 0.5), **settings).calls
     laws = [law for one in bound.alternatives for (s, _), law in one.laws.items() if s == 0]
-    assert any(outcome.successor == 1 for law in laws for outcome in law)
+    assert any(outcome[2] == 1 for law in laws for outcome in law)
 
 
 @pytest.mark.parametrize("terminal", [None, [1]])

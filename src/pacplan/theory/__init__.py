@@ -11,16 +11,14 @@ the model does not have, TypeError for one of the wrong type.
 """
 
 from pacplan.theory.calls import BracketCalls, bracket_calls
-from pacplan.theory.limit import Alternative, LowerBound, Outcome, lower_bound
+from pacplan.theory.limit import Alternative, LowerBound, lower_bound
 from pacplan.theory.paper import (
     Bound,
     Complexity,
     Exponent,
     corollary_1,
     crude_exponent,
-    deterministic_theorem,
     exponent,
-    gaps,
     sparse_sampling_calls,
     table_2,
 )
@@ -32,13 +30,10 @@ __all__ = [
     "Complexity",
     "Exponent",
     "LowerBound",
-    "Outcome",
     "bracket_calls",
     "corollary_1",
     "crude_exponent",
-    "deterministic_theorem",
     "exponent",
-    "gaps",
     "lower_bound",
     "sparse_sampling_calls",
     "table_2",

@@ -7,7 +7,6 @@ are below its value, the one for which that is cheapest is raised to it. The che
 mean is known (`nearest_below`). So what is searched for is v.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -91,46 +90,44 @@ def _steepest(p: Floats, x: Floats) -> Floats:
     return np.where(one & ((p * x).sum(1) > 0.0), 1.0, u)
 
 
-class Search:
-    """Looks for cheap alternatives, from the last ones on while these are cheap.
+class Denial:
+    """Looks for cheap problems in which one action of the root, the rival, denies some answers.
 
-    For every rival and set of denied actions it knows values to which searches led.
+    In these no denied action is epsilon-optimal.
     """
 
-    def __init__(self, graph: Graph, epsilon: float) -> None:
-        self.graph = graph
-        self.epsilon = epsilon
+    def __init__(self, graph: Graph, rival: int, denied: tuple[int, ...], epsilon: float) -> None:
+        self.graph, self.rival, self.denied = graph, rival, denied
+        self._epsilon, self._wanted = epsilon, epsilon * (1.0 + _BEYOND)
+        # Which pairs may be as good as their nodes, and by how much the others must be worse.
+        pairs = np.arange(len(graph.nodes))
+        self._able = (graph.nodes > 0) | (pairs == rival)
+        self._below = np.where(np.isin(pairs, denied), self._wanted, 0.0)
         self._truth = graph.best(graph.solve(graph.chances))
-        self._known: dict[tuple[int, tuple[int, ...]], list[Floats]] = {}
+        self._known: list[Floats] = []
         self._rng = np.random.default_rng(0)
 
-    def cheap(
-        self, rival: int, denied: tuple[int, ...], visits: Floats, *, thorough: bool
-    ) -> list[Change]:
-        """Alternatives in which no denied action is epsilon-optimal.
+    def cheap(self, visits: Floats, *, thorough: bool) -> list[Change]:
+        """Alternatives that are cheap for these calls; none if values cannot be that far apart.
 
-        Empty if there is none: values cannot be that far apart. A search starts where others ended; a
-        thorough one starts in other places, too, and keeps what is cheaper than all before.
+        A search starts where others ended; a thorough one starts in other places, too, and keeps what
+        is cheaper than all before.
         """
-        known = self._known.setdefault((rival, denied), [])
-        old = len(known)
-        fresh: list[Floats] = []
-        if thorough or not old:
+        known, fresh = len(self._known), list[Floats]()
+        if thorough or not known:
             others = min(_STARTS, len(self._truth) - 1)
             fresh = [self._truth, *(self._elsewhere() for _ in range(others))]
         found: list[Change] = []
-        prices = _Prices(self.graph, rival, denied, visits, self.epsilon * (1.0 + _BEYOND))
-        for i, start in enumerate([*known, *fresh]):
-            values = prices.minimise(start)
-            change = prices.at(values)
-            least = min((other.cost for other in found), default=math.inf)
-            if i >= old and change.cost >= (1.0 - 1e-6) * least:
+        for i, start in enumerate([*self._known, *fresh]):
+            values = self._minimise(start, visits)
+            change = self._at(values, visits)
+            if i >= known and any(change.cost >= (1.0 - 1e-6) * other.cost for other in found):
                 continue
             worth = self.graph.solve(change.laws, values)
-            if worth[rival] - worth[list(denied)].max() > self.epsilon:
+            if worth[self.rival] - worth[list(self.denied)].max() > self._epsilon:
                 found.append(change)
-                if i >= old:
-                    known.append(values)
+                if i >= known:
+                    self._known.append(values)
         return found
 
     def _elsewhere(self) -> Floats:
@@ -143,41 +140,44 @@ class Search:
         laws[np.arange(len(laws)), farthest] += part
         return graph.best(graph.solve(laws))
 
+    def _minimise(self, start: Floats, visits: Floats) -> Floats:
+        """Values of least cost, near the start."""
+        scale, unit = self._at(start, visits).cost or 1.0, self._wanted
 
-class _Prices:
-    """Costs of values if a rival is to be best and denied actions are to be `wanted` below it."""
+        def cost(x: Floats) -> tuple[float, Floats]:
+            change = self._at(x * unit, visits)
+            return change.cost / scale, change.slopes * unit / scale
 
-    def __init__(
-        self, graph: Graph, rival: int, denied: tuple[int, ...], visits: Floats, wanted: float
-    ) -> None:
-        self.graph = graph
-        # Which pairs may be as good as their nodes, and by how much the others must be worse.
-        self.able = (graph.nodes > 0) | (np.arange(len(graph.nodes)) == rival)
-        self.below = np.where(np.isin(np.arange(len(graph.nodes)), denied), wanted, 0.0)
-        self.visits = visits
-        self.unit = wanted
+        found = optimize.minimize(
+            cost,
+            start / unit,
+            jac=True,
+            method="SLSQP",
+            constraints={
+                "type": "ineq",
+                "fun": lambda x: self._room(x * unit)[0] / unit,
+                "jac": lambda x: self._room(x * unit)[1],
+            },
+            options={"ftol": 1e-7, "maxiter": 50},
+        )
+        return np.asarray(found.x * unit)
 
-    def _one_each(self, *keys: Floats) -> NDArray[np.int64]:
-        """Of each node's pairs that are able, the one where the last key is smallest."""
-        keys = (*keys[:-1], np.where(self.able, keys[-1], np.inf))
-        return np.lexsort((*keys, self.graph.nodes))[self.graph.first]
-
-    def at(self, values: Floats) -> Change:
+    def _at(self, values: Floats, visits: Floats) -> Change:
         """The laws that the values ask for, and what they cost."""
         graph, scores = self.graph, self.graph.scores(values)
         wanted = values[graph.nodes]
-        laws, divergences, slopes = nearest_below(graph.chances, scores, wanted - self.below)
+        laws, divergences, slopes = nearest_below(graph.chances, scores, wanted - self._below)
         raised, costs, rises = nearest_below(graph.chances, -scores, -wanted)
         # A pair that is good enough need not be raised, however little its calls cost.
-        chosen = self._one_each(costs, self.visits * costs)
+        chosen = self._one_each(costs, visits * costs)
         chosen = chosen[costs[chosen] > 0.0]
         laws[chosen], divergences[chosen] = raised[chosen], costs[chosen]
         slopes[chosen] = -rises[chosen]
-        slopes *= self.visits
+        slopes *= visits
         later = (graph.gamma * slopes[:, None] * laws).ravel()
         by_node = np.bincount(graph.successors.ravel(), later, len(values) + 1)[:-1]
         slopes = np.asarray(by_node - np.bincount(graph.nodes, slopes))
-        return Change(laws, divergences, float(self.visits @ divergences), slopes)
+        return Change(laws, divergences, float(visits @ divergences), slopes)
 
     def _room(self, values: Floats) -> tuple[Floats, Floats]:
         """How far values are within what laws could give, and the derivatives of that."""
@@ -186,31 +186,14 @@ class _Prices:
         pairs, worst = np.arange(len(scores)), scores.argmin(1)
         best = self._one_each(-scores.max(1))
         first = scores[best].argmax(1)
-        room = values[graph.nodes] - self.below - scores[pairs, worst], scores[best, first] - values
+        room = values[graph.nodes] - self._below - scores[pairs, worst], scores[best, first] - values
         slopes = (
             unit[graph.nodes] - graph.gamma * unit[graph.successors[pairs, worst]],
             graph.gamma * unit[graph.successors[best, first]] - unit[:-1],
         )
         return np.concatenate(room), np.concatenate(slopes)[:, :-1]
 
-    def minimise(self, start: Floats) -> Floats:
-        """Values of least cost, near the start."""
-        scale = self.at(start).cost or 1.0
-
-        def cost(x: Floats) -> tuple[float, Floats]:
-            change = self.at(x * self.unit)
-            return change.cost / scale, change.slopes * self.unit / scale
-
-        found = optimize.minimize(
-            cost,
-            start / self.unit,
-            jac=True,
-            method="SLSQP",
-            constraints={
-                "type": "ineq",
-                "fun": lambda x: self._room(x * self.unit)[0] / self.unit,
-                "jac": lambda x: self._room(x * self.unit)[1],
-            },
-            options={"ftol": 1e-7, "maxiter": 50},
-        )
-        return np.asarray(found.x * self.unit)
+    def _one_each(self, *keys: Floats) -> NDArray[np.int64]:
+        """Of each node's pairs that are able, the one where the last key is smallest."""
+        keys = (*keys[:-1], np.where(self._able, keys[-1], np.inf))
+        return np.lexsort((*keys, self.graph.nodes))[self.graph.first]

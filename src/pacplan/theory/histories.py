@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pacplan.algorithms.common.horizons import check_steps
 from pacplan.core import checks
 from pacplan.models.protocol import Table
 
@@ -105,9 +106,9 @@ def histories(model: Table, root: int, *, gamma: float, horizon: int) -> Graph:
     Raises:
         ValueError: the tree is too large to work with.
     """
+    discount = checks.within_one("gamma", gamma)
     steps = checks.integer("horizon", horizon, least=1)
-    if model.steps is not None and steps > model.steps:
-        raise ValueError(f"the model is defined for {model.steps} steps, horizon is {steps}")
+    check_steps(model, steps)
     session = model.open(np.random.SeedSequence(0))
     handle = session.handle.table
     parents, pairs = [(-1, 1.0)], list[tuple[int, History, Law]]()
@@ -130,7 +131,7 @@ def histories(model: Table, root: int, *, gamma: float, horizon: int) -> Graph:
             raise ValueError(
                 f"the tree of histories has more than {_MOST_PAIRS} pairs; choose a shorter horizon"
             )
-    return Graph(checks.within_one("gamma", gamma), parents, pairs)
+    return Graph(discount, parents, pairs)
 
 
 def _law(handle: Any, state: int, action: int, h: int, *, last: bool) -> Law:
@@ -142,11 +143,10 @@ def _law(handle: Any, state: int, action: int, h: int, *, last: bool) -> Law:
         if p <= 0.0:
             continue
         successor = -1 if last or outcome["ended"] else int(outcome["state"])
-        mean = float(outcome["reward"])
-        paid = {low: 0.0, high: 0.0} | {mean: 1.0}
+        paid = {low: 0.0, high: 0.0} | {float(outcome["reward"]): 1.0}
         if handle.bernoulli:
             # A mean may lie outside the range by rounding.
-            part = min(1.0, max(0.0, (mean - low) / handle.width))
+            part = min(1.0, max(0.0, (float(outcome["reward"]) - low) / handle.width))
             paid = {low: 1.0 - part, high: part}
         for reward, share in paid.items():
             law[reward, successor] += p * share

@@ -3,7 +3,6 @@
 import itertools
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from scipy import optimize, special
@@ -11,7 +10,7 @@ from scipy import optimize, special
 from pacplan import exact
 from pacplan.core import checks
 from pacplan.models.protocol import Table
-from pacplan.theory.alternatives import Change, Search
+from pacplan.theory.alternatives import Change, Denial
 from pacplan.theory.histories import Floats, Graph, History, histories, recurring
 
 _ROUNDS = 200
@@ -21,29 +20,23 @@ _ROUNDING = 1e-12
 _MANY = 4
 
 
-class Outcome(NamedTuple):
-    """What a law gives with some probability; the successor is None if nothing follows."""
-
-    probability: float
-    reward: float
-    successor: int | None
-
-
 @dataclass(frozen=True)
 class Alternative:
     """A problem that must be told apart from the true one.
 
+    Pairs go by their history (a_0, s_1, a_1, ..., a_h), or by (s, a) without a horizon.
+
     Attributes:
         rival: an action of the root that is better there than each of `denied` by more than epsilon.
         denied: actions that are epsilon-optimal in truth, and not there.
-        laws: the laws that are different, by the history (a_0, s_1, a_1, ..., a_h) of the pair, or by
-            (s, a) without a horizon.
+        laws: of the pairs whose laws are different: the outcomes (probability, reward, successor), the
+            successor None if nothing follows.
         divergences: KL(P, P') of these laws.
     """
 
     rival: int
     denied: tuple[int, ...]
-    laws: dict[History, tuple[Outcome, ...]]
+    laws: dict[History, tuple[tuple[float, float, int | None], ...]]
     divergences: dict[History, float]
 
 
@@ -59,8 +52,7 @@ class LowerBound:
         alternatives: the problems that the bound was made from.
         at_most: what the bound would be at most if all alternatives of the class were taken, not only
             those found; for H > 1 as far as a local search can tell.
-        visits: the calls of each pair, named as in `Alternative.laws`, with which `at_most` of them are
-            enough.
+        visits: the calls of each pair with which `at_most` of them are enough.
     """
 
     calls: float
@@ -86,21 +78,13 @@ def lower_bound(
     *Which rules.* Those that call the model along episodes from the root, stop when they like, and
     return an epsilon-optimal action of the root with probability at least 1 - delta in *every* problem
     of a class: the trees with the histories of this one, in which a pair may have any joint law of
-    rewards in `reward_range` and of the successors that it has here. `Bracket` is such a rule if
-    nothing is declared and nodes are not merged. A rule that is told more (that rewards are
-    deterministic, or that equal states are equal) may need less.
+    rewards in `reward_range` and of the successors that it has here. Without a horizon: those that call
+    any pair (s, a) at any time, and a pair may have any joint law of rewards and of all the states, and
+    of the end if the model may end. A rule that is told more may need less.
 
-    Without a horizon the rules are those that call any pair (s, a) at any time, as `Atlas` does, and
-    the class is all problems with these states and actions: a pair may have any joint law of rewards in
-    `reward_range` and of all the states, and of the end if the model may end.
-
-    docs/limit.md has the theorem. If one action alone is epsilon-optimal, the bound is
-    T* kl(delta, 1 - delta) with the characteristic time T* of Garivier and Kaufmann (2016). It is
-    computed by cutting planes: linear programs over the expected calls N and the probabilities q of the
-    answers, with the alternatives found so far and tangents of kl. Fewer constraints give a smaller
-    minimum, so each of these programs gives a valid bound, up to the solver's rounding of about 1e-7,
-    whatever alternatives were missed. Where H > 1 or more than four actions are epsilon-optimal, some
-    may be.
+    docs/limit.md has the theorem, and how the bound is computed: by cutting planes, each of which gives
+    a valid bound, up to the solver's rounding of about 1e-7, whatever alternatives were missed. Where
+    H > 1 or more than four actions are epsilon-optimal, some may be.
 
     Args:
         model: the problem.
@@ -129,26 +113,30 @@ class _Program:
     """The linear program over N and q, and what makes it grow."""
 
     def __init__(self, graph: Graph, epsilon: float, delta: float) -> None:
-        self.graph = graph
-        self.pairs = len(graph.nodes)
-        self.delta = delta
-        self.actions = np.flatnonzero(graph.nodes == 0).tolist()
-        values = graph.solve(graph.chances)[self.actions]
+        self.graph, self.delta, self.pairs = graph, delta, len(graph.nodes)
+        actions = np.flatnonzero(graph.nodes == 0).tolist()
+        values = graph.solve(graph.chances)[actions]
         self.answers = np.flatnonzero(values.max() - values <= epsilon + _ROUNDING).tolist()
-        self.search = Search(graph, epsilon)
+        # All sets of answers; if these are many, each answer, and all of them.
+        many = len(self.answers)
+        sizes = range(1, many + 1) if many <= _MANY else (1, many)
+        sets = itertools.chain.from_iterable(itertools.combinations(self.answers, k) for k in sizes)
+        self.denials = [
+            Denial(graph, rival, denied, epsilon)
+            for denied, rival in itertools.product(sets, actions)
+            if rival not in denied
+        ]
         self.found: list[Alternative] = []
         # Each row is at most its side; a row of an alternative says sum_e N_e K_e >= kl(q(A), delta).
         self.rows: list[Floats] = []
         self.sides: list[float] = []
         # No node is visited more often than its parent leads to it; an answer is likely right.
-        width = self.pairs + len(self.answers)
         for node, (parent, p) in enumerate(graph.parents):
             if parent >= 0:
-                row = np.zeros(width)
-                row[: self.pairs] = graph.nodes == node
+                row = np.append(graph.nodes == node, np.zeros(many))
                 row[parent] = -p
                 self._add(row, 0.0)
-        self._add(np.repeat([0.0, -1.0], [self.pairs, len(self.answers)]), delta - 1.0)
+        self._add(np.repeat([0.0, -1.0], [self.pairs, many]), delta - 1.0)
 
     def _add(self, row: Floats, side: float) -> None:
         self.rows.append(row)
@@ -196,22 +184,16 @@ class _Program:
 
     def _cut(self, point: Floats, *, thorough: bool) -> float:
         """Add alternatives that are cheap for N and q; N must be multiplied by the result for them."""
-        visits, needed = point[: self.pairs], 0.0
-        # All sets of answers; if these are many, each answer, and all of them.
-        many = len(self.answers)
-        sizes = range(1, many + 1) if many <= _MANY else (1, many)
-        sets = itertools.chain.from_iterable(itertools.combinations(self.answers, k) for k in sizes)
-        for denied, rival in itertools.product(sets, self.actions):
-            if rival in denied:
-                continue
-            places = [self.pairs + self.answers.index(a) for a in denied]
+        needed = 0.0
+        for denial in self.denials:
+            places = [self.pairs + self.answers.index(a) for a in denial.denied]
             # No more than 1 - delta is ever needed of q.
             at = max(self.delta, min(1.0 - self.delta, float(point[places].sum())))
             price = kl(at, self.delta)
             slope = math.log(at / self.delta) - math.log((1.0 - at) / (1.0 - self.delta))
-            for change in self.search.cheap(rival, denied, visits, thorough=thorough):
-                self.found.append(self._alternative(rival, denied, change))
-                row = np.append(-change.divergences, np.zeros(many))
+            for change in denial.cheap(point[: self.pairs], thorough=thorough):
+                self.found.append(self._alternative(denial, change))
+                row = np.append(-change.divergences, np.zeros(len(self.answers)))
                 row[places] = slope
                 self._add(row, slope * at - price)
                 if price > 0.0:
@@ -236,26 +218,18 @@ class _Program:
         """The action of a pair."""
         return self.graph.histories[pair][-1]
 
-    def _alternative(self, rival: int, denied: tuple[int, ...], change: Change) -> Alternative:
+    def _alternative(self, denial: Denial, change: Change) -> Alternative:
         graph = self.graph
-        states = [graph.histories[e][-2:-1] for e in graph.first]
-        changed = np.flatnonzero((change.laws != graph.chances).any(1)).tolist()
-        laws = {
-            graph.histories[e]: tuple(
-                Outcome(p, reward, states[after][0] if after < len(states) else None)
-                for p, reward, after in zip(
-                    change.laws[e].tolist(), graph.rewards[e].tolist(), graph.successors[e], strict=True
-                )
-                if p > 0.0
-            )
-            for e in changed
-        }
-        return Alternative(
-            rival=self._action(rival),
-            denied=tuple(self._action(a) for a in denied),
-            laws=laws,
-            divergences={graph.histories[e]: float(change.divergences[e]) for e in changed},
-        )
+        # The last entry stands for the end. The root of a tree is no successor.
+        states = [*((0, *graph.histories[e])[-2] for e in graph.first), None]
+        laws, divergences = {}, {}
+        for e in np.flatnonzero((change.laws != graph.chances).any(1)):
+            row = zip(change.laws[e], graph.rewards[e], graph.successors[e], strict=True)
+            outcomes = ((float(p), float(r), states[after]) for p, r, after in row if p > 0.0)
+            laws[graph.histories[e]] = tuple(outcomes)
+            divergences[graph.histories[e]] = float(change.divergences[e])
+        denied = tuple(self._action(a) for a in denial.denied)
+        return Alternative(self._action(denial.rival), denied, laws, divergences)
 
 
 def kl(p: float, q: float) -> float:

@@ -1,14 +1,12 @@
 """The bounds of the MDP-GapE paper, evaluated on a known MDP."""
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special
 
 from pacplan import exact
 from pacplan.core import checks
@@ -42,18 +40,6 @@ class Exponent:
     high: float
 
 
-def sparse_sampling_calls(*, epsilon: float, horizon: int, actions: int, successors: int) -> float:
-    """n_SS = H^5 (BK)^H / epsilon^2, the order of Sparse Sampling's calls (Lemma 1 and Table 4)."""
-    accuracy = checks.positive("epsilon", epsilon)
-    steps = checks.integer("horizon", horizon, least=1)
-    return steps**5 * _power(_branches(actions, successors), steps) / accuracy / accuracy
-
-
-def crude_exponent(*, gamma: float, actions: int, successors: int) -> float:
-    """2 + log(BK) / log(1/gamma): the growth of n in 1/epsilon if gaps are neglected (section 4)."""
-    return 2.0 + math.log(_branches(actions, successors)) / _log_inverse(gamma)
-
-
 @dataclass(frozen=True)
 class Complexity:
     """A line of the paper's Table 2, evaluated: orders, without constants and logarithms.
@@ -76,6 +62,43 @@ class Complexity:
     remark: str = ""
 
 
+def sparse_sampling_calls(*, epsilon: float, horizon: int, actions: int, successors: int) -> float:
+    """n_SS = H^5 (BK)^H / epsilon^2, the order of Sparse Sampling's calls (Lemma 1 and Table 4)."""
+    accuracy = checks.positive("epsilon", epsilon)
+    steps = checks.integer("horizon", horizon, least=1)
+    return steps**5 * _power(_branches(actions, successors), steps) / accuracy / accuracy
+
+
+def crude_exponent(*, gamma: float, actions: int, successors: int) -> float:
+    """2 + log(BK) / log(1/gamma): the growth of n in 1/epsilon if gaps are neglected (section 4)."""
+    rate = -math.log(checks.probability("gamma", gamma))
+    return 2.0 + math.log(_branches(actions, successors)) / rate
+
+
+def exponent(epsilons: Sequence[float], samples: ArrayLike) -> Exponent:
+    """The slope of log(mean n) against log(1/epsilon), by least squares (the paper's Figure 1).
+
+    Args:
+        epsilons: two or more accuracies.
+        samples: n of every problem, an array of shape (problems, epsilons).
+
+    Returns:
+        The slope and its 95 % interval, by the bootstrap over problems: how much it would vary with
+        the choice of problems, not how straight the line is.
+    """
+    x = -np.log([checks.positive("epsilons", epsilon) for epsilon in epsilons])
+    n = np.asarray(samples, np.float64)
+    if n.ndim != 2 or len(n) == 0 or n.shape[1] != len(x) or len(set(x)) < 2 or not (n > 0.0).all():
+        raise ValueError(
+            "samples must be positive, with a row for every problem and a column for each of two or "
+            f"more epsilons; got shape {n.shape} and the epsilons {list(epsilons)}"
+        )
+    weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
+    draws = np.random.default_rng(0).integers(len(n), size=(2000, len(n)))
+    low, high = np.quantile(np.log(n[draws].mean(1)) @ weights, [0.025, 0.975])
+    return Exponent(float(np.log(n.mean(0)) @ weights), float(low), float(high))
+
+
 def table_2(
     model: Table, state: int | None = None, *, gamma: float, horizon: int, epsilon: float
 ) -> tuple[Complexity, ...]:
@@ -86,11 +109,8 @@ def table_2(
     optimal nodes that each planner's paper defines in its own way, is not computed; both ends of its
     range are evaluated. Infinite for BRUE if the two best actions tie, or there is only one.
     """
-    question = _question(model, state, gamma, horizon, epsilon)
-    rate, b, k = _log_inverse(gamma), question.successors, question.actions
-    first = question.gaps[0, question.root] / question.width
-    unit = question.epsilon / question.width
-    smallest = _second_gap(question.raw[0, question.root]) / question.width
+    rate = -math.log(checks.probability("gamma", gamma))
+    b, k, unit, smallest, gaps = _question(model, state, gamma, horizon, epsilon)
     tree = _power(b * k, horizon)
 
     def power(least: float, most: float) -> tuple[float, float]:
@@ -99,7 +119,7 @@ def table_2(
 
     ss = sparse_sampling_calls(epsilon=unit, horizon=horizon, actions=k, successors=b)
     brue = horizon**4 * tree / smallest**2 if smallest > 0.0 else math.inf
-    gape = horizon**2 * tree / k * float((1.0 / first**2).sum())
+    gape = horizon**2 * tree / k * float((1.0 / gaps**2).sum())
     wide, narrow = math.log(b * k) / rate, math.log(k) / rate
     few, many = max(2.0, math.log(b) / rate), max(2.0, wide)
     lines: tuple[tuple[str, str, str, tuple[float, float], str], ...] = (
@@ -122,65 +142,6 @@ def table_2(
     )
 
 
-def exponent(epsilons: Sequence[float], samples: ArrayLike) -> Exponent:
-    """The slope of log(mean n) against log(1/epsilon), by least squares (the paper's Figure 1).
-
-    Args:
-        epsilons: two or more accuracies.
-        samples: n of every problem, an array of shape (problems, epsilons).
-
-    Returns:
-        The slope and its 95 % interval, by the bootstrap over problems: how much it would vary with
-        the choice of problems, not how straight the line is.
-    """
-    x = -np.log([checks.positive("epsilons", epsilon) for epsilon in epsilons])
-    try:
-        n = np.asarray(samples, np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"samples must be an array of numbers: {error}") from None
-    if n.ndim != 2 or len(n) == 0 or n.shape[1] != len(x) or len(set(x)) < 2:
-        raise ValueError(
-            f"samples must have a row for every problem and a column for each of two or more "
-            f"epsilons; got shape {n.shape} and the epsilons {list(epsilons)}"
-        )
-    if not (np.isfinite(n) & (n > 0.0)).all():
-        raise ValueError("samples must be positive and finite")
-    weights = (x - x.mean()) / ((x - x.mean()) ** 2).sum()
-    draws = np.random.default_rng(0).integers(len(n), size=(2000, len(n)))
-    low, high = np.quantile(np.log(n[draws].mean(1)) @ weights, [0.025, 0.975])
-    return Exponent(float(np.log(n.mean(0)) @ weights), float(low), float(high))
-
-
-def gaps(
-    model: Table, state: int | None = None, *, gamma: float, horizon: int, epsilon: float
-) -> NDArray[np.float64]:
-    """The paper's gaps Delta~_h(s, a) (Definition 1), an array of shape (H, S, A).
-
-    At the root (h = 1, `state`) Delta~ is max(Delta_1(s, a), Delta, epsilon), where Delta is the gap
-    of the second best action; elsewhere it is Delta_h(s, a). In entry 0 other states have NaN, and
-    actions that are not offered have infinite gaps.
-    """
-    return _question(model, state, gamma, horizon, epsilon).gaps
-
-
-def _visits(question: "_Question", gap: float) -> float:
-    """How often MDP-GapE is expected to take an action of the root at most, given its D = Delta~_1.
-
-    With m = C0 (BK)^(H-1) / D^2 and c = log(3 (BK)^H / delta), section 4 derives from Theorem 1
-
-        m [ c + 2 (B-1) log( m ( c / sqrt(B-1) + 2 sqrt(e (B-1)) ) ) + (B-1) ]
-
-    At B = 1 the terms with B - 1 vanish, and the bound is only as good as the paper's threshold there,
-    which then lacks the reward's log(e (1 + n)): use `deterministic_theorem`.
-    """
-    more, c = question.successors - 1, question.price
-    m = C0 * _power(question.successors * question.actions, question.horizon - 1) / gap**2
-    if more == 0:
-        return m * c
-    rest = c / math.sqrt(more) + 2.0 * math.sqrt(math.e * more)
-    return m * (c + 2.0 * more * math.log(m * rest) + more)
-
-
 def corollary_1(
     model: Table, state: int | None = None, *, gamma: float, horizon: int, epsilon: float, delta: float
 ) -> Bound:
@@ -188,125 +149,48 @@ def corollary_1(
 
         O( sum_a (BK)^(H-1) / (Delta_1(s, a) v Delta v epsilon)^2 [ log(1/delta) + B H log(BK) ] )
 
-    `proven` is the sum of the bounds on the visits of the root's actions, from which the paper derives
-    it.
+    `proven` adds up how often each action of the root is taken at most. With
+    m = C0 (BK)^(H-1) / (Delta_1(s, a) v Delta v epsilon)^2 and c = log(3 (BK)^H / delta), section 4
+    derives from Theorem 1
+
+        m [ c + 2 (B-1) log( m ( c / sqrt(B-1) + 2 sqrt(e (B-1)) ) ) + (B-1) ]
+
+    At B = 1 this has 1 in place of B - 1, since the thresholds of rewards are as large as at B = 2.
     """
-    question = _question(model, state, gamma, horizon, epsilon, delta)
-    b, k, steps = question.successors, question.actions, question.horizon
-    first = question.gaps[0, question.root] / question.width
-    weight = math.log(1.0 / delta) + b * steps * math.log(b * k)
-    order = _power(b * k, steps - 1) * (1.0 / first**2).sum() * weight
-    return Bound(float(order), float(sum(_visits(question, gap) for gap in first[np.isfinite(first)])))
-
-
-def deterministic_theorem(
-    model: Table, state: int | None = None, *, gamma: float, horizon: int, epsilon: float, delta: float
-) -> Bound:
-    """The paper's Theorem 2, for B = 1: a sum over all trajectories of H state-action pairs.
-
-        O( sum over trajectories of min_h ( sigma_(H-h+1) / Delta~_h )^2 [ log(1/delta) + H log K ] )
-
-    with sigma_k = 1 + gamma + ... + gamma^(k-1). (The statement is printed with a power too many for
-    the gap and with gamma^h in sigma; its proof, in the appendix, has it as here.) `proven` follows
-    that proof with two corrections. A trajectory that is played for the n-th time has been played
-    n - 1 times before, and the root's gap is at most *twice* the width of its interval (the lemma of
-    appendix D.1): so with f_1 = 2 and f_h = 1 below the root, n is at most 1 more than the largest m
-    with
-
-        m max_h ( Delta~_h / (f_h sigma_(H-h+1)) )^2 <= 2 beta(m) = 2 ( c + 1 + log(1 + m) )
-
-    the largest root of which has a closed form, by Lambert's W.
-    """
-    question = _question(model, state, gamma, horizon, epsilon, delta)
-    if question.successors != 1:
-        raise ValueError(
-            f"the theorem is about B = 1; this model has up to {question.successors} successors"
-        )
-    steps, widths = question.horizon, question.gaps / question.width
-    sigma = np.cumsum(question.gamma ** np.arange(steps))[::-1]
-    weight = math.log(1.0 / delta) + steps * math.log(question.actions)
-    order = sum(
-        count / steepest**2 * weight
-        for steepest, count in _steepest(model, question.root, widths, sigma)
-    )
-    doubled = sigma * np.where(np.arange(steps) == 0, 2.0, 1.0)
-    proven = 0.0
-    for steepest, count in _steepest(model, question.root, widths, doubled):
-        half = 0.5 * steepest**2
-        root = special.lambertw(-half * math.exp(-half - question.price - 1.0), -1).real
-        proven += count * (1.0 + math.floor(-root / half - 1.0))
-    return Bound(float(order), float(proven))
-
-
-def _steepest(
-    model: Table, root: int, widths: NDArray[np.float64], scale: NDArray[np.float64]
-) -> list[tuple[float, int]]:
-    """max_h Delta~_h / scale_h along a trajectory, and how many trajectories have that maximum.
-
-    Trajectories are not listed: those in the same state with the same maximum so far are merged.
-    """
-    _, probabilities, successors = model.sparse()
-    here: dict[tuple[int, float], int] = {(root, 0.0): 1}
-    ended: dict[float, int] = defaultdict(int)
-    for h in range(len(widths)):
-        at = ... if model.steps is None else h
-        following: dict[tuple[int, float], int] = defaultdict(int)
-        for (state, steepest), count in here.items():
-            for action in np.flatnonzero(np.isfinite(widths[h, state])):
-                most = max(steepest, float(widths[h, state, action] / scale[h]))
-                outcome = int(np.argmax(probabilities[at][state, action]))
-                if probabilities[at][state, action, outcome] > 0.0 and h + 1 < len(widths):
-                    following[int(successors[at][state, action, outcome]), most] += count
-                else:
-                    ended[most] += count
-        here = following
-    return list(ended.items())
-
-
-def _second_gap(found: NDArray[np.float64]) -> float:
-    """Delta, the gap of the second best action; 0 if there is one action, and nothing to decide."""
-    offered = np.sort(found[np.isfinite(found)])
-    return float(offered[1]) if len(offered) > 1 else 0.0
-
-
-def _log_inverse(gamma: float) -> float:
-    """log(1/gamma), by which the growth of a tree is turned into a power of epsilon."""
-    return -math.log(checks.probability("gamma", gamma))
+    chance = checks.probability("delta", delta)
+    b, k, _, _, gaps = _question(model, state, gamma, horizon, epsilon)
+    size, more = horizon * math.log(b * k), max(1, b - 1)
+    c = math.log(3.0) + size - math.log(chance)
+    with np.errstate(over="ignore"):
+        m = C0 * _power(b * k, horizon - 1) / gaps**2
+        rest = c / math.sqrt(more) + 2.0 * math.sqrt(math.e * more)
+        visits = m * (c + 2.0 * more * np.log(m * rest) + more)
+        order = (m / C0).sum() * (b * size - math.log(chance))
+    return Bound(float(order), float(visits.sum()))
 
 
 class _Question(NamedTuple):
-    """What the bounds of a model depend on besides its tables, checked."""
+    """What the bounds of a model depend on; accuracy and gaps in units of the rewards' width."""
 
-    root: int
-    gamma: float
-    horizon: int
-    epsilon: float
     successors: int  # B
     actions: int  # K
-    price: float  # c_delta = log(3 (BK)^H / delta)
-    width: float  # of the rewards
-    raw: NDArray[np.float64]  # Delta_h(s, a)
-    gaps: NDArray[np.float64]  # Delta~_h(s, a)
+    epsilon: float
+    smallest: float  # Delta, the gap of the second best action; 0 if there is one action
+    gaps: NDArray[np.float64]  # of the root's actions: the largest of their own, Delta and epsilon
 
 
-def _question(
-    model: Table, state: int | None, gamma: float, horizon: int, epsilon: float, delta: float = 0.5
-) -> _Question:
+def _question(model: Table, state: int | None, gamma: float, horizon: int, epsilon: float) -> _Question:
     exact.check_tables(model)
     root = model.initial_state() if state is None else state
     model.actions(root)  # Raises if there is no such state, or nothing to decide in it.
-    discount = checks.within_one("gamma", gamma)
-    steps = checks.integer("horizon", horizon, least=1)
-    accuracy = checks.positive("epsilon", epsilon)
+    low, high = model.reward_range
+    accuracy = checks.positive("epsilon", epsilon) / (high - low)
     b, k = model.successors, model.max_actions
     assert b is not None and k is not None
-    price = math.log(3.0) + steps * math.log(b * k) - math.log(checks.probability("delta", delta))
-    raw = exact.gaps(model, gamma=discount, horizon=steps)
-    gaps = raw.copy()
-    gaps[0] = np.nan
-    gaps[0, root] = np.maximum(raw[0, root], max(_second_gap(raw[0, root]), accuracy))
-    low, high = model.reward_range
-    return _Question(int(root), discount, steps, accuracy, b, k, price, high - low, raw, gaps)
+    gaps = exact.gaps(model, gamma=gamma, horizon=horizon)[0, root] / (high - low)
+    gaps = np.sort(gaps[np.isfinite(gaps)])
+    smallest = float(gaps[1]) if len(gaps) > 1 else 0.0
+    return _Question(b, k, accuracy, smallest, np.maximum(gaps, max(smallest, accuracy)))
 
 
 def _branches(actions: int, successors: int) -> int:
