@@ -1,13 +1,10 @@
 """The one call: `pacplan.plan`, and the planner that it chooses."""
 
-import signal
-
 import numpy as np
 import pytest
 
 import pacplan
 from conftest import random_small
-from pacplan.engine.interrupts import _ctrl_c
 from pacplan.models.protocol import BrokenPromiseError
 
 ASKED = {"epsilon": 0.5, "delta": 0.1, "gamma": 0.7, "horizon": 2}
@@ -75,16 +72,16 @@ LISTED = pacplan.Outcomes(
         # Nothing random was seen, but nothing was promised, or of successors alone.
         (simulator(count), 0, {}, "Atlas", HINT),
         (simulator(count), 0, {"rewards": "deterministic"}, "Atlas", HINT),
-        (simulator(count), 0, FIXED, "OPD merge='stationary'", 'transitions="deterministic" says so'),
+        (simulator(count), 0, FIXED, "OPD merge='stationary'", "nothing is random, as you declared"),
         (
             simulator(count, successors=1),
             0,
             {"rewards": "deterministic"},
             "OPD merge='stationary'",
-            "the model promises successors=1, and",
+            "nothing is random, as you declared",
         ),
         # A table shows by itself that nothing is random, to a planner without a budget for a look, too.
-        (STILL, 0, {"sample": True}, "OPD merge='stationary'", "the model's table shows it"),
+        (STILL, 0, {"sample": True}, "OPD merge='stationary'", "as the model's table shows"),
         (simulator(by_step, stationary=False), 0, {}, "Bracket", "visited states were distinct"),
         # Settings that not every planner has.
         (simulator(drift), 0.0, {"value_range": (0, 2), "budget": 3000}, "Canopy", "every successor"),
@@ -246,43 +243,6 @@ def test_what_is_declared_wrongly(settings):
     """The look calls pairs again, which the search may never do."""
     with pytest.raises(BrokenPromiseError, match="='deterministic', but a second successor"):
         pacplan.plan(simulator(drift), 0.0, seed=0, transitions="deterministic", **settings, **ASKED)
-
-
-# Ctrl-C -----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def fresh(monkeypatch):
-    """As if no plan had been interrupted before."""
-    monkeypatch.setattr(_ctrl_c, "absorbed", False)
-
-
-def pressing(*when):
-    """A simulator during whose calls of these numbers Ctrl-C is pressed."""
-    calls = []
-
-    def step(state, action, rng):
-        calls.append(state)
-        if len(calls) in when:
-            signal.raise_signal(signal.SIGINT)
-        return few_states(state, action, rng)
-
-    return simulator(step), calls
-
-
-@pytest.mark.parametrize("when", [1, 20, 40])
-def test_ctrl_c_during_the_look_returns_what_is_known(when, fresh):
-    model, calls = pressing(when)
-    plan = pacplan.plan(model, 3, seed=0, **ASKED)
-    assert len(calls) == when
-    assert plan.interrupted and plan.stopped_by == "interrupt" and not plan.certified
-    assert plan.samples == 0
-    assert plan.lower.tolist() == [0.0, 0.0] and plan.upper.tolist() == [1.7, 1.7]
-    # As after any plan that was interrupted, the next one in the next plan raises.
-    model, calls = pressing(5)
-    with pytest.raises(KeyboardInterrupt):
-        pacplan.plan(model, 3, seed=0, **ASKED)
-    assert len(calls) == 5
 
 
 # Per cent ---------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import pacplan
 SOURCE, TESTS = Path(pacplan.__file__).parent, Path(__file__).parent
 # Lines of a room: a folder, without the folders in it that are rooms of their own.
 ROOMS = {
-    ".": 2150,
+    ".": 2110,
     "algorithms": 2410,
     "algorithms/atlas": 2020,
     "algorithms/betting": 600,
@@ -39,7 +39,7 @@ ROOMS = {
     "views": 940,
 }
 TESTS_OF = {
-    ".": 3730,
+    ".": 3690,
     "algorithms": 4900,
     "bounds": 740,
     "compiled": 850,

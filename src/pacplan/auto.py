@@ -1,11 +1,12 @@
 """`plan` and `plan_many`, and Auto: the planner that chooses a planner, and says which and why."""
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from difflib import get_close_matches
 from inspect import signature
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,9 +19,6 @@ from pacplan.algorithms.common.many import Plans
 from pacplan.algorithms.common.running import Task
 from pacplan.core import checks
 from pacplan.core.words import exactly
-from pacplan.engine.driver import Limits
-from pacplan.engine.interrupts import Interrupt, interrupts
-from pacplan.engine.query import Query
 from pacplan.engine.values import discounted_steps, step_width
 from pacplan.look import MOST_CALLS, Look, look
 from pacplan.models.outcomes import Outcomes
@@ -87,12 +85,12 @@ def plan_many(
 ) -> Plans:
     """Choose an action in each of many states, with several plans in parallel.
 
-    The plans are those of `plan`. Each state gets its own look at the model and its own planner.
+    Each state gets its own look at the model and its own planner.
 
     Args:
         model: the problem.
         states: where to plan from, as for `Planner.plan_many`.
-        epsilon: how far from optimal the actions may be, as for `plan`.
+        epsilon: as for `plan`, like `gamma`.
         delta: probability with which a guarantee may fail: each one, or with `spread="union"` any.
         gamma: discount; games have none.
         options: settings of `Auto`, as for `plan`, and arguments of `Planner.plan_many`.
@@ -110,14 +108,6 @@ def plan_many(
 def _taken(method: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a method, taken out of the options."""
     return {name: options.pop(name) for name in signature(method).parameters.keys() & options.keys()}
-
-
-class _Choice(NamedTuple):
-    """A planner, why it was chosen, and the look at the model that this rests on, if there was one."""
-
-    planner: Planner
-    why: str
-    look: Look | None = None
 
 
 class Auto(Planner):
@@ -170,45 +160,33 @@ class Auto(Planner):
         own = {name: getattr(self, name) for name in ("epsilon", "delta", "gamma", "sample")}
         return own | self._given
 
-    def check_query(self, query: Query, limits: Limits) -> None:
-        """Raise ValueError for what the likeliest planner cannot handle."""
-        self.candidates(query.model)[0].check_query(query, limits)
-
-    def start(self, query: Query, session: Any) -> Any:
-        """Never called: `run` leaves the search to the planner that it chooses."""
-        raise NotImplementedError
-
     def run(self, task: Task) -> Plan:
         """The plan of the planner that suits the model."""
-        limits = task.limits
         if task.checkpoint is not None:
             task.model.fingerprint()  # Before the look, which may leave something in what it holds.
-        with interrupts(limits.raise_interrupts) as interrupt:
-            planner, why, seen = self._choice(task, None if limits.raise_interrupts else interrupt)
-            unused, spent = (0, 0.0) if seen is None else (seen.calls, seen.seconds)
-            began = time.perf_counter() - spent
-            try:
-                found = planner.run(_rest(task, spent))
-            except GrowingError as growing:
-                unused += growing.calls
-                planner = self._made(Bracket, task.model)
-                why = (
-                    f", because new states kept coming when Atlas had found {growing.states:,} in "
-                    f"{growing.calls:,} calls"
-                )
-                found = planner.run(_rest(task, time.perf_counter() - began, growing.calls))
+        planner, why, seen = self._choice(task)
+        unused, began = seen.calls, time.perf_counter() - seen.seconds
+        try:
+            found = planner.run(_rest(task, seen.seconds))
+        except GrowingError as growing:
+            unused += growing.calls
+            planner = self._made(Bracket, task.model)
+            why = (
+                f", because new states kept coming when Atlas had found {growing.states:,} in "
+                f"{growing.calls:,} calls"
+            )
+            found = planner.run(_rest(task, time.perf_counter() - began, growing.calls))
         assert found.origin is not None
         # The time limit is that of the look and the plan.
         return replace(
             found,
             guarantee=f"{found.guarantee} (Planned by {type(planner).__name__}{why}.)",
-            interrupted=found.interrupted or interrupt.requested,
-            origin=replace(found.origin, time_limit=limits.time_limit),
+            origin=replace(found.origin, time_limit=task.limits.time_limit),
             calls_made=found.calls_made + unused,
         )
 
-    def candidates(self, model: Model) -> list[Planner]:
-        """The planners that it chooses among, the most likely one first.
+    def candidates(self, model: Model) -> dict[type[Planner], Planner]:
+        """The planners that it chooses among by their class, the most likely one first.
 
         Raises:
             ValueError: a setting out of range.
@@ -219,7 +197,7 @@ class Auto(Planner):
             if self.gamma is not None:
                 raise ValueError("a game of two players has no discount; remove gamma=")
             _check_names(UGapEMCTS, given)
-            return [self._made(UGapEMCTS, model)]
+            return {UGapEMCTS: self._made(UGapEMCTS, model)}
         if self.gamma is None:
             raise TypeError(
                 "plan() needs gamma, the discount; for no discount pass gamma=1 and horizon="
@@ -227,21 +205,21 @@ class Auto(Planner):
         _check_names(Bracket, given)
         known = model.known or isinstance(model, Outcomes)
         if known and not self.sample and _takes(ValueIteration, given):
-            return [self._made(ValueIteration, model)]
-        found = [self._made(Bracket, model)]
-        if _takes(Canopy, given):
-            found.append(self._made(Canopy, model))
+            return {ValueIteration: self._made(ValueIteration, model)}
+        found: dict[type[Planner], Planner] = {}
         # Where nothing is random, there is no need for guidance.
         declared = [self._given.get(name, "unknown") for name in ("transitions", "rewards")]
-        certain = not left_to_chance(model, *declared)
-        if certain and _takes(OPD, given - {"policy", "value"}):
+        if not left_to_chance(model, *declared) and _takes(OPD, given - {"policy", "value"}):
             merge = "stationary" if model.stationary else "depth"
-            found.insert(0, self._made(OPD, model, "policy", "value", merge=merge))
+            found[OPD] = self._made(OPD, model, "policy", "value", merge=merge)
+        found[Bracket] = self._made(Bracket, model)
+        if _takes(Canopy, given):
+            found[Canopy] = self._made(Canopy, model)
         # Atlas needs no declarations either, and without a horizon plans for an infinite one.
         spared = ["policy", "value", "rewards", "transitions"]
         spared += [] if "horizon" in given else ["target"]
         if model.stationary and _takes(Atlas, given - set(spared)):
-            found.append(self._made(Atlas, model, *spared))
+            found[Atlas] = self._made(Atlas, model, *spared)
         return found
 
     def _made(self, planner: type[Planner], model: Model, *spared: str, **more: Any) -> Planner:
@@ -252,77 +230,74 @@ class Auto(Planner):
             **own, **more, **{name: v for name, v in self._given.items() if name not in spared}
         )
 
-    def _choice(self, task: Task, interrupt: Interrupt | None) -> _Choice:
-        """The planner for a task, and why; nothing is looked at if a checkpoint says which."""
+    def _choice(self, task: Task) -> tuple[Planner, str, Look]:
+        """The planner for a task, why, and the look that this rests on; a checkpoint says which."""
         candidates = self.candidates(task.model)
+        first = next(iter(candidates.values()))
         if task.saved is not None:
             written = task.saved.header["planner"]
-            for planner in candidates:
+            for planner in candidates.values():
                 if planner.identity == written:
-                    return _Choice(planner, ", as chosen before")
+                    return planner, ", as chosen before", Look()
             raise ValueError(
                 f"the checkpoint belongs to another planner: it was written for {written}, but these "
-                f"settings choose one such as {candidates[0]!r}"
+                f"settings choose one such as {first!r}"
             )
-        candidates[0].check_query(task.query(), task.limits)  # Before the first call.
-        choice = self._chosen(task, {type(each): each for each in candidates}, interrupt)
-        if not isinstance(self.epsilon, str):
-            return choice
-        accuracy = exactly(self._accuracy(task.model))
-        said = f"{choice.why}; epsilon={self.epsilon} of the range of values is {accuracy}"
-        return choice._replace(why=said)
+        first.check_query(task.query(), task.limits)  # Before the first call.
+        planner, why, seen = self._chosen(task, first, candidates)
+        if isinstance(self.epsilon, str):
+            accuracy = exactly(self._accuracy(task.model))
+            why += f"; epsilon={self.epsilon} of the range of values is {accuracy}"
+        return planner, why, seen
 
     def _chosen(
-        self, task: Task, candidates: dict[type[Planner], Planner], interrupt: Interrupt | None
-    ) -> _Choice:
-        model, limits, first = task.model, task.limits, next(iter(candidates.values()))
+        self, task: Task, first: Planner, candidates: dict[type[Planner], Planner]
+    ) -> tuple[Planner, str, Look]:
+        model, limits = task.model, task.limits
         if isinstance(first, UGapEMCTS):
-            return _Choice(first, ", because the model is a game of two players")
+            return first, ", because the model is a game of two players", Look()
         if isinstance(first, ValueIteration):
-            return _Choice(first, ", because every probability is known")
-        declared = {name: self._given.get(name) for name in ("transitions", "rewards")}
-        seen = None
-        if limits.budget is None or _LOOK_PART * limits.budget >= MOST_CALLS:
-            bracket = cast(Bracket, candidates[Bracket])
-            seen = look(
-                model,
-                task.state,
-                min(model.steps or checks.LARGEST, bracket.horizon_for(model, limits.budget)),
-                _child(task.seed, _LOOK_STREAM),
-                seconds=None if limits.time_limit is None else _LOOK_PART * limits.time_limit,
-                deterministic=declared["transitions"] == "deterministic",
-                same_rewards=declared["rewards"] == "deterministic",
-                interrupt=interrupt,
-            )
+            return first, ", because every probability is known", Look()
+        seen = self._look(task, cast(Bracket, candidates[Bracket]))
         if isinstance(first, OPD):
-            said = "the model's table shows it"
-            if declared["rewards"] == "deterministic":
-                one = 'transitions="deterministic" says so'
-                if declared["transitions"] != "deterministic":
-                    one = "the model promises successors=1"
-                said = f'{one}, and rewards="deterministic" of rewards'
-            return _Choice(first, f", because nothing is random: {said}", seen)
-        if seen is None:  # The budget is too small for a look.
-            return _Choice(first, "")
+            said = "you declared" if "rewards" in self._given else "the model's table shows"
+            return first, f", because nothing is random, as {said}", seen
+        if seen.calls == 0:  # The budget is too small for a look.
+            return first, "", seen
         if Canopy in candidates and not seen.successors_recur:
             why = (
                 f", because every successor may be new: of {seen.again} repeated calls, "
                 f"{seen.recurred or 'none'} led to a known state"
             )
-            return _Choice(candidates[Canopy], why, seen)
+            return candidates[Canopy], why, seen
         long = self._steps() >= _LONG
         if Atlas not in candidates or not (seen.states_recur or (long and seen.states < seen.reached)):
-            return _Choice(first, f", because {_counted(model, seen)}" if seen.reached else "", seen)
+            return first, f", because {_counted(model, seen)}" if seen.reached else "", seen
         if task.crew is not None or task.checkpoint is not None:
             setting = "checkpoint=" if task.crew is None else "workers="
             why = f"; states recur, but Atlas takes no {setting}: without, it may need far fewer calls"
-            return _Choice(first, why, seen)
+            return first, why, seen
         calls = min(_PATIENCE, int(_PATIENT_PART * (limits.budget or checks.LARGEST)))
         if limits.time_limit is not None and seen.seconds > 0.0:
             there_is_time_for = limits.time_limit * seen.calls / seen.seconds
             calls = min(calls, int(_PATIENT_PART * there_is_time_for))
         atlas = cast(Atlas, candidates[Atlas]).giving_up(calls)
-        return _Choice(atlas, f", because states recur: only {_counted(model, seen)}", seen)
+        return atlas, f", because states recur: only {_counted(model, seen)}", seen
+
+    def _look(self, task: Task, bracket: Bracket) -> Look:
+        """A look at the model, or none, if there is no budget for it."""
+        model, limits = task.model, task.limits
+        if limits.budget is not None and _LOOK_PART * limits.budget < MOST_CALLS:
+            return Look()
+        return look(
+            model,
+            task.state,
+            min(model.steps or checks.LARGEST, bracket.horizon_for(model, limits.budget)),
+            _child(task.seed, _LOOK_STREAM),
+            seconds=math.inf if limits.time_limit is None else _LOOK_PART * limits.time_limit,
+            deterministic=self._given.get("transitions") == "deterministic",
+            same_rewards=self._given.get("rewards") == "deterministic",
+        )
 
     def _accuracy(self, model: Model) -> float:
         """Epsilon in the model's reward units."""
@@ -378,7 +353,6 @@ def _check_names(planner: type[Planner], given: Iterable[str]) -> None:
         others = [other for other, cls in planners.items() if _takes(cls, [name])]
         near = get_close_matches(name, {*signature(Planner.plan).parameters, *takes}, 1)
         hint = f" (did you mean {near[0]}=?)" if near else ""
-        if others:
-            hint = f" ({', '.join(others)} would take it)"
+        hint = f" ({', '.join(others)} would take it)" if others else hint
         known = ", ".join(f"{taken}=" for taken in takes)
         raise TypeError(f"plan takes no {name}= for this model{hint}; it takes {known}")

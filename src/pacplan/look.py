@@ -4,16 +4,16 @@ No certificate does. What was not seen may be so all the same, and the calls are
 delta is spent on them.
 """
 
+import math
 import time
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pacplan.compiled.streams import streams
 from pacplan.engine.caller import Caller
-from pacplan.engine.interrupts import Interrupt
 from pacplan.engine.promises import REWARD_VARIES, TOO_MANY_SUCCESSORS
 from pacplan.models.protocol import Model
 
@@ -44,7 +44,7 @@ class Look:
     varied: int = 0
     reached: int = 0
     states: int = 0
-    seconds: float = field(default=0.0, compare=False)
+    seconds: float = 0.0
 
     @property
     def successors_recur(self) -> bool:
@@ -57,20 +57,15 @@ class Look:
         return self.states > 0 and 2 * self.states <= self.reached
 
 
-class _OverError(Exception):
-    """There is no time left, or Ctrl-C was pressed."""
-
-
 def look(
     model: Model,
     state: Any,
     horizon: int,
     seed: np.random.SeedSequence,
     *,
-    seconds: float | None = None,
+    seconds: float = math.inf,
     deterministic: bool = False,
     same_rewards: bool = False,
-    interrupt: Interrupt | None = None,
 ) -> Look:
     """Call the first actions of a state again and again, then play a few random episodes.
 
@@ -79,10 +74,9 @@ def look(
         state: where to look from.
         horizon: most steps of an episode.
         seed: of the calls; its children are used, and no others.
-        seconds: after the first call, after which no other is made; None: there is no such limit.
+        seconds: after the first call, after which no other is made.
         deterministic: whether the user declared that every pair has one successor.
         same_rewards: whether the user declared that a pair always pays the same.
-        interrupt: Ctrl-C, which ends the look; None: each raises.
 
     Raises:
         BrokenPromiseError: the model broke a promise, or what was declared of it is wrong.
@@ -94,9 +88,6 @@ def look(
     def call(at: int, action: int, h: int) -> int | None:
         """The state that a call leads to, None after an end."""
         nonlocal began
-        late = seconds is not None and seen.seconds > seconds
-        if late or (interrupt is not None and interrupt.requested):
-            raise _OverError
         pair = caller.pair(at, action, h)
         successor, reward = drawn = caller.call(at, action, h)
         began = began if seen.calls else time.perf_counter()
@@ -116,22 +107,19 @@ def look(
     with Caller(model, state, seed, horizon, deterministic=deterministic) as caller:
         root = caller.start()
         tried = min(caller.actions(root, 0), _ACTIONS)
-        try:
-            for draw in range(_DRAWS * tried):
-                call(root, draw % tried, 0)
-            for _ in range(_EPISODES):
-                at = root
-                for h in range(min(horizon, _STEPS)):
-                    below = call(at, int(ties.random() * caller.actions(at, h)), h)
-                    if below is None:
-                        break
-                    at = below
-                    reached.add(at)
-                    seen.reached, seen.states = seen.reached + 1, len(reached)
-        except _OverError:
-            pass
-        except KeyboardInterrupt:
-            if interrupt is None or interrupt.forced:
-                raise
-            interrupt.requested = True
+        for draw in range(_DRAWS * tried):
+            if seen.seconds > seconds:
+                return seen
+            call(root, draw % tried, 0)
+        for _ in range(_EPISODES):
+            at = root
+            for h in range(min(horizon, _STEPS)):
+                if seen.seconds > seconds:
+                    return seen
+                below = call(at, int(ties.random() * caller.actions(at, h)), h)
+                if below is None:
+                    break
+                at = below
+                reached.add(at)
+                seen.reached, seen.states = seen.reached + 1, len(reached)
     return seen

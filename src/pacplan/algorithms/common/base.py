@@ -3,11 +3,10 @@
 import copy
 import math
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, cast
@@ -39,7 +38,7 @@ _FROM_RNG_ALONE = (
 )
 
 
-class Planner(ABC):
+class Planner:
     """Settings in the constructor, a problem to `plan`.
 
     A planner holds no state between plans: it can be used again, from several threads, and pickled.
@@ -358,13 +357,12 @@ class Planner(ABC):
         """Raise ValueError unless the tree of one plan can start the next."""
         raise ValueError(f"{type(self).__name__} starts every plan anew; pass reuse=False")
 
-    @abstractmethod
     def check_query(self, query: Query, limits: Limits) -> None:
         """Raise ValueError for what this planner cannot handle."""
 
-    @abstractmethod
     def start(self, query: Query, session: Any) -> Any:
         """Set up the search, without a call to the model."""
+        raise NotImplementedError
 
     def finish(self, query: Query, search: Any, stopped_by: str, seconds: float) -> Plan:
         """Make the plan of the search so far; by default the largest estimate, without a guarantee."""
@@ -382,9 +380,8 @@ class Planner(ABC):
         return f"{type(self).__name__}({', '.join(listed)})"
 
 
-@cache
 def _parameters(planner: type[Planner]) -> dict[str, Any]:
-    """The settings of a planner, and their defaults."""
+    """The settings of a class of planners, and their defaults."""
     named = signature(planner).parameters.items()
     return {name: p.default for name, p in named if p.kind is not Parameter.VAR_KEYWORD}
 
