@@ -144,7 +144,7 @@ class Agent:
         if delta is not None and self.spread == "union":
             delta *= self._part(len(self.history) + 1)
             planner = planner.with_delta(delta)
-        limits = Limits.checked(self.budget, self.time_limit)
+        limits = Limits(self.budget, self.time_limit)
         (seed,) = self._seeds.spawn(1)
         plan = planner.run(Task(self.model, state, seed, limits, crew=self._crew, tree=kept))
         reused = 0 if kept is None else int(kept.pairs["n"].sum())

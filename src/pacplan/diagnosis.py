@@ -182,8 +182,8 @@ def diagnosis_of(
         apart, causes = _causes(snapshot, values, ruled_out, gap, span)
     if taken > 0.0:
         causes.append(f"the horizon cuts off {at_most(taken)} of epsilon")
-    curve = search.curve()
-    points = np.column_stack([curve.calls, curve.gaps if by_action else curve.halves])
+    calls, gaps, lower, upper = search.curve()
+    points = np.column_stack([calls, gaps if by_action else 0.5 * (upper.max(1) - lower.max(1))])
     now = np.array([[float(snapshot.samples), gap]])
     needed, words = outlook(np.concatenate([points, now]), asked - taken, apart)
     if (planned := getattr(search, "needed", None)) is not None:

@@ -59,6 +59,7 @@ from pacplan.engine.tree import add_node as add_node
 from pacplan.engine.tree import add_pair as add_pair
 from pacplan.engine.tree import find_child as find_child
 from pacplan.engine.tree import link_child as link_child
+from pacplan.engine.tree import set_bounds as set_bounds
 from pacplan.engine.tree import untried_action as untried_action
 from pacplan.models.protocol import Model as Model
 from pacplan.models.protocol import Session as Session

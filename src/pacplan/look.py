@@ -6,7 +6,6 @@ delta is spent on them.
 
 import math
 import time
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 from pacplan.compiled.streams import streams
 from pacplan.engine.caller import Caller
-from pacplan.engine.promises import REWARD_VARIES, TOO_MANY_SUCCESSORS
+from pacplan.engine.promises import REWARD_VARIES
 from pacplan.models.protocol import Model
 
 # Calls of each of the first actions of the state, random episodes, and their steps.
@@ -82,23 +81,21 @@ def look(
         BrokenPromiseError: the model broke a promise, or what was declared of it is wrong.
     """
     seen, began, reached = Look(), 0.0, set[int]()
-    first, after = dict[Any, Any](), defaultdict[Any, set[int | None]](set)
+    first = dict[Any, Any]()
     (ties,) = streams(seed, 1)
 
     def call(at: int, action: int, h: int) -> int | None:
         """The state that a call leads to, None after an end."""
         nonlocal began
         pair = caller.pair(at, action, h)
+        known = len(caller.after[pair])
         successor, reward = drawn = caller.call(at, action, h)
         began = began if seen.calls else time.perf_counter()
         seen.seconds = time.perf_counter() - began
         seen.calls += 1
         seen.again += pair in first
         seen.varied += drawn != first.setdefault(pair, drawn)
-        seen.recurred += successor in after[pair]
-        after[pair].add(successor)
-        if len(after[pair]) > caller.problem["successors"]:
-            raise caller.broken(TOO_MANY_SUCCESSORS, at, action, h)
+        seen.recurred += len(caller.after[pair]) == known
         rounding = _SAME_REWARD * float(caller.problem["width"])
         if same_rewards and abs(reward - first[pair][1]) > rounding:
             raise caller.broken(REWARD_VARIES, at, action, h, reward)

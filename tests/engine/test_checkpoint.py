@@ -14,7 +14,7 @@ import pacplan
 from conftest import in_chunks
 from every_planner import FIXED_COST, NAMES, make, problem
 from pacplan.engine.checkpoint import Checkpoint
-from pacplan.engine.interrupts import _ctrl_c
+from pacplan.engine.interrupts import ctrl_c
 
 MODEL = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
 GAPE = pacplan.MDPGapE(epsilon=0.5, delta=0.1, gamma=0.7, thresholds="paper")
@@ -23,9 +23,9 @@ PLANNER = in_chunks(copy(GAPE), 5)
 
 @pytest.fixture(autouse=True)
 def _fresh_ctrl_c():
-    _ctrl_c.absorbed = False
+    ctrl_c.absorbed = False
     yield
-    _ctrl_c.absorbed = False
+    ctrl_c.absorbed = False
 
 
 def evidence(plan):
@@ -56,10 +56,10 @@ def interrupted_and_resumed(planner, model, state, path, samples, budget=None):
         model, state, seed=3, budget=budget, checkpoint=path, callback=press_after(samples)
     )
     assert first.stopped_by == "interrupt" and first.interrupted
-    _ctrl_c.absorbed = False
+    ctrl_c.absorbed = False
     second = planner.resume(path, model, callback=press_after(2 * samples))
     assert second.stopped_by == "interrupt" and second.samples > first.samples
-    _ctrl_c.absorbed = False
+    ctrl_c.absorbed = False
     return planner.resume(path, model)
 
 
@@ -202,7 +202,7 @@ def saved(tmp_path):
     path = tmp_path / "saved"
     plan = PLANNER.plan(MODEL, 0, seed=3, checkpoint=path, callback=press_after(500))
     assert plan.interrupted
-    _ctrl_c.absorbed = False
+    ctrl_c.absorbed = False
     return path
 
 

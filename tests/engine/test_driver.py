@@ -11,7 +11,7 @@ import pytest
 import pacplan
 from conftest import in_chunks
 from every_planner import answer
-from pacplan.engine.interrupts import _ctrl_c
+from pacplan.engine.interrupts import ctrl_c
 
 MODEL = pacplan.envs.garnet(states=50, seed=1, noise="bernoulli")
 PLANNER = pacplan.MDPGapE(epsilon=1.0, delta=0.1, gamma=0.7, thresholds="paper")
@@ -142,9 +142,9 @@ def pressing(times):
 @pytest.fixture
 def fresh_ctrl_c():
     """As if no plan had been interrupted before, and after."""
-    _ctrl_c.absorbed = False
+    ctrl_c.absorbed = False
     yield
-    _ctrl_c.absorbed = False
+    ctrl_c.absorbed = False
 
 
 @pytest.mark.usefixtures("fresh_ctrl_c")

@@ -9,12 +9,12 @@ import pacplan
 from pacplan import exact
 from pacplan.algorithms.mdp_gape.search import _merged_pairs
 from pacplan.compiled import interpreted as kernels
-from pacplan.engine import graph
+from pacplan.engine import merge_table
 from pacplan.engine.memory import MemoryBudget
 from pacplan.engine.tree import NONE
 
-find, merge = kernels.interpreted(graph.find), kernels.interpreted(graph.merge)
-has_room = kernels.interpreted(graph.has_room)
+find, merge = kernels.interpreted(merge_table.find), kernels.interpreted(merge_table.merge)
+has_room = kernels.interpreted(merge_table.has_room)
 
 GAMMA, HORIZON = 0.9, 6
 # Small enough for no bound of a correct search to fail in any run of this file.
@@ -131,9 +131,9 @@ NUMBERS = st.one_of(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(NUMBERS, st.integers(0, 5)), max_size=120))
 def test_the_table_is_a_dictionary(keys):
-    table, known, room = graph.empty_table(2), {}, MemoryBudget()
+    table, known, room = merge_table.empty_table(2), {}, MemoryBudget()
     for node, (state, depth) in enumerate(keys):
-        table = graph.grown(table, 1, room)
+        table = merge_table.grown(table, 1, room)
         assert has_room(table, 1)
         assert find(table, state, depth) == known.get((state, depth), NONE)
         assert merge(table, state, depth, node) == known.setdefault((state, depth), node)

@@ -50,6 +50,8 @@ def test_they_still_do_in_a_tree_that_was_cut_out(actions):
         cut = tree.below(outcome.node)
         check(cut)
         assert len(cut) > 1
+        for after in cut.outcomes(next(cut.tried(0))):
+            check(cut.below(after.node))
 
 
 def test_links_that_spare_a_walk_agree_with_the_lists():

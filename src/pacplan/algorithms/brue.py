@@ -59,7 +59,7 @@ def _transition(
         return NONE, CHUNK_DONE
     at, link = search.path[h].node, search.path[h].pair
     if h < search.switch[0]:
-        child, _, status = follow(search, model, at, link, successor, ended, h, 0.0, 0.0)
+        child, _, status = follow(search, model, at, link, successor, ended, h)
         if status == CHUNK_DONE:
             search.tree.nodes[child].count += 1
         return child, status

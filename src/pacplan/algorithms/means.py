@@ -64,8 +64,6 @@ def count_return(pair: Any, value: float) -> None:
 class MeanSearch(EstimateSearch):
     """A search whose estimates are the means of its pairs; see `KernelSearch`."""
 
-    notes = False
-
     def __init__(
         self,
         kind: Any,

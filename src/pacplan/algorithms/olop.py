@@ -22,7 +22,16 @@ from pacplan.engine.driver import Limits
 from pacplan.engine.query import Query
 from pacplan.engine.search import kernel_arrays
 from pacplan.engine.search_tree import Evidence, Reader
-from pacplan.engine.tree import LINKS, NODE_FIELDS, NONE, add_node, add_pair, link_child, untried_action
+from pacplan.engine.tree import (
+    LINKS,
+    NODE_FIELDS,
+    NONE,
+    add_node,
+    add_pair,
+    link_child,
+    set_bounds,
+    untried_action,
+)
 from pacplan.engine.values import step_range
 from pacplan.models.protocol import Session
 from pacplan.result import Plan
@@ -64,7 +73,8 @@ class Search:
 @inlined
 def _add_node(search: Any, state: int) -> int:
     """A sequence that was never played. At most the tail can be earned from there on."""
-    node = add_node(search.tree, state, search.calls.size, search.tail, 0.0)
+    node = add_node(search.tree, state, search.calls.size)
+    set_bounds(search.tree, node, search.tail, 0.0)
     search.tree.nodes[node].popular = NONE
     return node
 

@@ -17,7 +17,7 @@ from pacplan.engine.driver import Limits, Snapshot
 from pacplan.engine.query import Query
 from pacplan.engine.search import kernel_arrays
 from pacplan.engine.search_tree import Reader
-from pacplan.engine.tree import LINKS, NODE_FIELDS, NONE, add_node, add_pair, link_child
+from pacplan.engine.tree import LINKS, NODE_FIELDS, NONE, add_node, add_pair, link_child, set_bounds
 from pacplan.models.protocol import Session
 from pacplan.result import Plan
 
@@ -141,7 +141,8 @@ def _refresh_node(search: Any, at: int) -> None:
 @inlined
 def _add_leaf(search: Any, state: int, actions: int, p: float, tail: Any) -> int:
     """Add a state that was not expanded."""
-    leaf = add_node(search.tree, state, actions, tail.upper, tail.lower)
+    leaf = add_node(search.tree, state, actions)
+    set_bounds(search.tree, leaf, tail.upper, tail.lower)
     node = search.tree.nodes[leaf]
     node.p = p
     node.spread = tail.upper - tail.lower
@@ -333,7 +334,7 @@ class _PolicySearch(EstimateSearch):
     def reserve(self) -> int:
         """Make room for at least one expansion, half as many nodes again, and a longer way."""
         pairs = self._most_actions + len(self.tree.pairs) // 2
-        self.tree.reserve(self._rows + len(self.tree) // 2, pairs, self.memory)
+        self.grow_tree(self._rows + len(self.tree) // 2, pairs)
         if self.deepest() + 1 >= len(self.arrays["way"]):
             self.extend("way", 2 * len(self.arrays["way"]))
         return pairs // self._most_actions

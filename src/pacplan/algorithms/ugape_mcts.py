@@ -23,7 +23,16 @@ from pacplan.engine.query import Query
 from pacplan.engine.root_rules import argmax_at_random, best_and_challenger, gap_of, wider
 from pacplan.engine.search import KernelSearch, kernel_arrays
 from pacplan.engine.search_tree import Evidence, Reader
-from pacplan.engine.tree import LINKS, NONE, TreeArrays, add_node, add_pair, link_child, untried_action
+from pacplan.engine.tree import (
+    LINKS,
+    NONE,
+    TreeArrays,
+    add_node,
+    add_pair,
+    link_child,
+    set_bounds,
+    untried_action,
+)
 from pacplan.models.protocol import Session
 from pacplan.result import Plan
 
@@ -59,7 +68,6 @@ _TIE = 1e-10
 class Search:
     """What the games work on. A move whose outcome is known is not asked for again."""
 
-    points: NDArray[np.float64]  # of the curve
     epsilon: float
     level: float  # log(1/delta)
     lucb: bool
@@ -98,7 +106,7 @@ def _representative(tree: TreeArrays, at: int, maximises: bool, rng: Any) -> int
 
 @episodes.make_root.register(Search)
 def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
-    add_node(search.tree, state, search.root.size, 1.0, 0.0)
+    set_bounds(search.tree, add_node(search.tree, state, search.root.size), 1.0, 0.0)
     for action in range(search.root.size):
         arm = search.root[action]
         arm.upper = 1.0
@@ -151,7 +159,8 @@ def _transition(
     actions, status = count_actions(search, model, successor, h + 1)
     if status != CHUNK_DONE:
         return NONE, status
-    child = add_node(tree, successor, actions, 1.0, 0.0)
+    child = add_node(tree, successor, actions)
+    set_bounds(tree, child, 1.0, 0.0)
     link_child(tree, step.pair, child)
     return child, CHUNK_DONE
 
@@ -226,11 +235,6 @@ def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
     _decide(search, ties)
     gap = gap_of(search.root.upper, search.root.lower, search.decision[0].best)
     return bool(gap <= search.epsilon)
-
-
-@episodes.record.register(Search)
-def _record(search: Any) -> None:
-    episodes.add_point(search, gap_of(search.root.upper, search.root.lower, search.decision[0].best))
 
 
 class UGapEMCTS(Planner):
@@ -311,8 +315,6 @@ class UGapEMCTS(Planner):
 
 class _GameSearch(KernelSearch):
     """One search: the tree of positions, and the root's moves."""
-
-    notes = False
 
     def __init__(self, planner: UGapEMCTS, query: Query, session: Session) -> None:
         self.target = planner.epsilon

@@ -134,8 +134,8 @@ def _check_checkpoint(asked: Namespace) -> None:
         raise ValueError(f"cannot read the checkpoint {asked.checkpoint}: {error.strerror}") from None
     state = None if asked.state is None else plain_state(asked.state)
     for name, given, kept in (
-        ("seed", asked.seed, saved.seed.entropy),
-        ("budget", asked.budget, saved.budget),
+        ("seed", asked.seed, saved.header["entropy"]),
+        ("budget", asked.budget, saved.header["budget"]),
         ("state", state, saved.header["state"]),
     ):
         if given not in (None, kept):

@@ -33,8 +33,6 @@ from numba.core.registry import cpu_target
 from numba.core.serialize import NumbaPickler
 from platformdirs import user_cache_path
 
-from pacplan.core.notes import pass_on
-
 _logger = logging.getLogger("pacplan")
 _MAGIC = b"pacplan kernel 2\n"
 _SUFFIX = ".kernel"
@@ -86,7 +84,6 @@ class KernelCache(NullCache):  # type: ignore[misc]
                 if known_sig == sig:
                     return CompileResult._rebuild(target_context, *reduced)
             except Exception as error:
-                pass_on(error)
                 _warn(
                     str(place),
                     f"the compiled kernel {place} cannot be used ({error}) and is compiled again; if "

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.core.notes import pass_on
-
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, type(None)})
 _GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
 # What lies further inside is left out.
@@ -99,8 +97,7 @@ class _Writer:
         parts: list[Any] = [called] if isinstance(called, FunctionType) else []
         try:
             saved = value.__reduce_ex__(4)
-        except Exception as error:  # It cannot be pickled.
-            pass_on(error)
+        except Exception:  # It cannot be pickled.
             return parts
         if isinstance(saved, str):
             return [*parts, saved]

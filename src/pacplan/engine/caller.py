@@ -1,5 +1,6 @@
 """A model called from Python, one call at a time, with the checks that every search makes."""
 
+from collections import defaultdict
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ from pacplan.compiled.interpreted import interpreted
 from pacplan.compiled.streams import streams
 from pacplan.core import checks
 from pacplan.engine.calls import ABORTED, CHUNK_DONE, REPORT, call_model, count_actions
-from pacplan.engine.promises import broken_promise, problem_of
+from pacplan.engine.promises import TOO_MANY_SUCCESSORS, broken_promise, problem_of
 from pacplan.models.protocol import BrokenPromiseError, Model
 
 
@@ -28,6 +29,9 @@ class Caller(AbstractContextManager["Caller"]):
     """Draws from a model, as a search of `steps` steps would. States are integers, as in kernels.
 
     Use it in a `with` statement: it holds a session of the model. Episodes begin at `start`.
+
+    Attributes:
+        after: the successors seen, None for an end, by what identifies the law of a call.
     """
 
     def __init__(
@@ -46,6 +50,7 @@ class Caller(AbstractContextManager["Caller"]):
         self._rules = _Rules(problem, np.zeros(1, REPORT))
         self.problem, self.report = problem[0], self._rules.report[0]
         self._model, self._start, self._deterministic = model, start, deterministic
+        self.after = defaultdict[tuple[int, int, int], set[int | None]](set)
 
     def __exit__(self, *_: object) -> None:
         self.session.close()
@@ -66,6 +71,10 @@ class Caller(AbstractContextManager["Caller"]):
         found = _call(self._rules, self.session.handle, state, action, h, self._rng)
         successor, scaled, ended, status = found
         self._check(status, state, action, h)
+        seen = self.after[self.pair(state, action, h)]
+        seen.add(None if ended else int(successor))
+        if len(seen) > self.problem["successors"]:
+            raise self.broken(TOO_MANY_SUCCESSORS, state, action, h)
         reward = float(self.problem["lowest"] + self.problem["width"] * scaled)
         return None if ended else int(successor), reward
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from pacplan.compiled.jit import inlined
-from pacplan.core.checks import LARGEST, REWARD_ROUNDING
+from pacplan.core.checks import REWARD_ROUNDING
 from pacplan.engine.promises import (
     BAD_REWARD,
     ENDED_EARLY,
@@ -39,8 +39,6 @@ REPORT = np.dtype(
     [
         ("calls", np.int64),
         ("episodes", np.int64),
-        ("points", np.int64),  # of the curve that were noted
-        ("mark", np.int64),  # episodes at the next one
         ("promise", np.int64),
         ("state", np.int64),
         ("action", np.int64),
@@ -109,33 +107,19 @@ def call_model(
 def count_actions(search: Any, model: Any, state: int, h: int) -> tuple[int, int]:
     """The number of actions of a state reached after h steps, checked, and a status."""
     actions = handles.action_count(model, int(state), int(h))
-    most = search.problem[0].most_actions
-    if most == 0:
-        most = LARGEST
     status = CHUNK_DONE
     if actions < 1:
         status = break_promise(search, NO_ACTIONS, state, 0, h, 0.0)
-    elif actions > most:
+    elif actions > search.problem[0].most_actions:
         status = break_promise(search, TOO_MANY_ACTIONS, state, actions, h, 0.0)
     return actions, status
 
 
 @inlined
 def follow(
-    search: Any,
-    model: Any,
-    at: int,
-    link: int,
-    successor: int,
-    ended: bool,
-    h: int,
-    upper: float,
-    lower: float,
+    search: Any, model: Any, at: int, link: int, successor: int, ended: bool, h: int
 ) -> tuple[int, bool, int]:
-    """The node of an outcome of pair `link` of node `at`: (node, whether it is new, status).
-
-    A new node gets the given bounds, but after an end it is worth nothing.
-    """
+    """The node of an outcome of pair `link` of node `at`: (node, whether it is new, status)."""
     tree = search.tree
     child, seen = find_child(tree, link, successor, ended)
     if child != NONE:
@@ -144,12 +128,12 @@ def follow(
         state, action = tree.nodes[at].state, tree.pairs[link].action
         return NONE, False, break_promise(search, TOO_MANY_SUCCESSORS, state, action, h, 0.0)
     if ended:
-        child = add_node(tree, 0, 0, 0.0, 0.0)
+        child = add_node(tree, 0, 0)
     else:
         actions, status = count_actions(search, model, successor, h + 1)
         if status != CHUNK_DONE:
             return NONE, False, status
-        child = add_node(tree, successor, actions, upper, lower)
+        child = add_node(tree, successor, actions)
     link_child(tree, link, child)
     return child, True, CHUNK_DONE
 

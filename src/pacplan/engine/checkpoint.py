@@ -37,13 +37,7 @@ class Checkpoint:
     @property
     def seed(self) -> np.random.SeedSequence:
         """The seed of the plan."""
-        entropy, key = self.header["entropy"], self.header["spawn_key"]
-        return np.random.SeedSequence(entropy, spawn_key=tuple(key))
-
-    @property
-    def budget(self) -> Any:
-        """Of the plan."""
-        return self.header["budget"]
+        return np.random.SeedSequence(self.header["entropy"], spawn_key=self.header["spawn_key"])
 
     def state(self, model: Any) -> Any:
         """The state planned from; if it could not be written down, the model's initial one."""
@@ -62,7 +56,8 @@ class Checkpoint:
     def write(self, path: Path) -> None:
         """Replace the file at a path by this checkpoint, all or nothing. Only its owner can read it."""
         text = np.frombuffer(json.dumps(self.header).encode(), np.uint8)
-        temporary = unfinished(path)
+        target = path.resolve()
+        temporary = target.with_name(f".{target.name}.unfinished")
         try:
             with open(temporary, "w+b", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
                 np.savez(file, **{_HEADER: text}, **self.arrays)  # type: ignore[arg-type]
@@ -70,7 +65,7 @@ class Checkpoint:
                 file.write(hashlib.file_digest(file, "sha256").digest())
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path.resolve())
+            os.replace(temporary, target)
         finally:
             temporary.unlink(missing_ok=True)
 
@@ -91,12 +86,6 @@ class Checkpoint:
         with np.load(io.BytesIO(archive), allow_pickle=False) as found:
             arrays = dict(found)
         return cls(json.loads(arrays.pop(_HEADER).tobytes()), arrays)
-
-
-def unfinished(path: Path) -> Path:
-    """Where a file is written before it replaces the one at a path."""
-    target = path.resolve()
-    return target.with_name(f".{target.name}.unfinished")
 
 
 def plain_state(state: Any) -> str | None:
@@ -121,15 +110,14 @@ def check_place(path: Path) -> None:
         raise ValueError(f"checkpoint={str(path)!r}: no permission to write there")
 
 
+@dataclass(frozen=True, eq=False)
 class CheckpointKeeper:
     """Writes the checkpoints of one plan, `every` so many seconds, and begins from a `saved` one."""
 
-    def __init__(
-        self, path: Path, every: float, header: dict[str, Any], saved: Checkpoint | None
-    ) -> None:
-        check_place(path)
-        self.every = every
-        self._path, self._header, self._saved = path, header, saved
+    path: Path
+    every: float
+    header: dict[str, Any]
+    saved: Checkpoint | None
 
     def start(self, search: "KernelSearch") -> float:
         """Put a search that has made no call yet where the checkpoint says; returns seconds it took.
@@ -138,14 +126,11 @@ class CheckpointKeeper:
             OSError: the first checkpoint cannot be written.
         """
         search.session.remember()
-        # A plan has its file to itself: what is there was left by a writer that was killed.
-        unfinished(self._path).unlink(missing_ok=True)
-        saved, self._saved = self._saved, None
-        if saved is None:
+        if self.saved is None:
             self._write(search, 0.0)
             return 0.0
-        search.restore(saved.arrays)
-        return float(saved.header["seconds"])
+        search.restore(self.saved.arrays)
+        return float(self.saved.header["seconds"])
 
     def save(self, search: "KernelSearch", seconds: float) -> None:
         """Save the search between two chunks.
@@ -160,4 +145,4 @@ class CheckpointKeeper:
 
     def _write(self, search: "KernelSearch", seconds: float) -> None:
         arrays = search.used_arrays() | search.session.memory()
-        Checkpoint({**self._header, "seconds": seconds}, arrays).write(self._path)
+        Checkpoint({**self.header, "seconds": seconds}, arrays).write(self.path)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,23 +20,21 @@ from numpy.typing import NDArray
 from pacplan.core import checks
 from pacplan.engine.calls import BROKEN, CHUNK_DONE, FULL, RULE, SPENT
 from pacplan.engine.checkpoint import CheckpointKeeper
-from pacplan.engine.interrupts import Interrupt, enclosing, interrupts, remember
+from pacplan.engine.interrupts import Interrupt, ctrl_c, interrupts
 
 if TYPE_CHECKING:
     from pacplan.engine.search import KernelSearch
 
-# A chunk should take about this long: short enough for Ctrl-C, long enough to cost nothing.
-_CHUNK_SECONDS = 0.05
+# A chunk should take about this long: short enough for Ctrl-C, long enough to cost nothing. It has at
+# most so many times the episodes of the one before it.
+_CHUNK_SECONDS, _GROWTH = 0.05, 16
 # Seconds between two looks at how long a search would take to finish.
 _LOOK_AGAIN = 0.01
 # Seconds that it takes to wake up, halt the search and return, if there is little to finish.
 _RETURN = 8e-4
 # Calls of the callback are this fraction of the episodes apart, so their number stays moderate.
 _CALLBACK_SPACING = 0.05
-# A chunk has at most so many times the episodes of the one before it.
-_GROWTH = 16
-
-# More than are ever counted.
+# More calls than are ever counted.
 _ANY_NUMBER = 2**63 - 1
 
 
@@ -72,50 +70,42 @@ Display = AbstractContextManager[Callable[[Snapshot], None] | None]
 
 @dataclass(frozen=True)
 class Limits:
-    """What may end a search besides its own rule, and what happens while it runs."""
+    """What may end a search besides its own rule, and what happens while it runs.
+
+    The first five are arguments of `Planner.plan`.
+
+    Raises:
+        ValueError: one of them is out of range.
+        TypeError: one of them is of the wrong type.
+    """
 
     budget: int | None = None
     time_limit: float | None = None
-    memory_limit: int | None = None
     callback: Callback | None = None
+    memory_limit: int | None = None
+    on_interrupt: Literal["return", "raise"] = "return"
     chunk: int | None = None
-    raise_interrupts: bool = False
     keeper: CheckpointKeeper | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("budget", "memory_limit"):
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, checks.integer(name, given, least=1))
+        if self.time_limit is not None:
+            object.__setattr__(self, "time_limit", checks.positive("time_limit", self.time_limit))
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError(f"callback must be a function, got {self.callback!r}")
+        checks.choice("on_interrupt", self.on_interrupt, ("return", "raise"))
 
     @property
     def any(self) -> bool:
         """Whether something ends a search that does not stop by itself, other than Ctrl-C."""
         return (self.budget, self.time_limit, self.callback) != (None, None, None)
 
-    @classmethod
-    def checked(
-        cls,
-        budget: int | None,
-        time_limit: float | None,
-        callback: Callback | None = None,
-        memory_limit: int | None = None,
-        on_interrupt: str = "return",
-    ) -> "Limits":
-        """The limits that a user gave.
-
-        Raises:
-            ValueError: one of them is out of range.
-            TypeError: one of them is of the wrong type.
-        """
-        if time_limit is not None and checks.real("time_limit", time_limit) <= 0.0:
-            raise ValueError(f"time_limit must be positive, got {time_limit}")
-        if callback is not None and not callable(callback):
-            raise TypeError(f"callback must be a function, got {callback!r}")
-        if memory_limit is not None:
-            memory_limit = checks.integer("memory_limit", memory_limit, least=1)
-        raises = checks.choice("on_interrupt", on_interrupt, ("return", "raise")) == "raise"
-        return cls(
-            budget=None if budget is None else checks.integer("budget", budget, least=1),
-            time_limit=None if time_limit is None else float(time_limit),
-            memory_limit=memory_limit,
-            callback=callback,
-            raise_interrupts=raises,
-        )
+    @property
+    def raises(self) -> bool:
+        """Whether every Ctrl-C raises."""
+        return self.on_interrupt == "raise"
 
 
 class Ending(NamedTuple):
@@ -128,36 +118,28 @@ class Ending(NamedTuple):
 
 def drive(search: "KernelSearch", limits: Limits, began: float, display: Display) -> Ending:
     """Run a search to its end. `began` is the reading of `time.perf_counter` that time counts from."""
-    raises = limits.raise_interrupts
-    outer = None if raises else enclosing()
+    outer = None if limits.raises else ctrl_c.enclosing
     before = time.perf_counter()
-    reason = _reason(search, search.prepare(), raises)
+    reason = _reason(search, search.prepare(), limits.raises)
     start = began + time.perf_counter() - before
     if reason == "interrupt" or (outer is not None and outer.requested):
         # This makes the root, without which there would be no bounds.
         _reason(search, search.advance(0, 0), True)
-        remember(True)
+        ctrl_c.absorbed = True
         return Ending("interrupt", 0.0, True)
     deadline = None if limits.time_limit is None else start + limits.time_limit
     if limits.keeper is not None:
         start -= limits.keeper.start(search)
     over = threading.Event()
-    raised: BaseException | None = None
-    with interrupts(raises, search.session.interrupt) as interrupt, display as show:
+    with interrupts(limits.raises, search.session.interrupt) as interrupt, display as show:
         try:
             reason = _play(search, limits, start, deadline, interrupt, show, over)
-        except BaseException as error:
-            raised = error
-        over.set()
-    if raised is not None:
-        # Only here: a context manager writes to the exceptions that pass through it, and a user's may
-        # not allow that.
-        raise raised
+        finally:
+            over.set()
     if reason == "deadline":
         search.halt()  # Skips what is left to do, such as a last sweep.
-    pressed = reason == "interrupt" or interrupt.requested
-    remember(pressed)
-    return Ending(reason, time.perf_counter() - start, pressed)
+    ctrl_c.absorbed = reason == "interrupt" or interrupt.requested
+    return Ending(reason, time.perf_counter() - start, ctrl_c.absorbed)
 
 
 def _play(
@@ -175,7 +157,6 @@ def _play(
     the clock, and no result depends on it.
     """
     report, keeper, callback = search.report, limits.keeper, limits.callback
-    most_calls = _ANY_NUMBER if limits.budget is None else limits.budget
     played, chunk, due, watched = int(report["episodes"]), limits.chunk or 1, 1, deadline is None
     while due <= played:
         due += max(1, int(due * _CALLBACK_SPACING))
@@ -184,29 +165,28 @@ def _play(
         if deadline is not None and not watched and (report["calls"] > 0 or not search.waits):
             _halt_at(search, deadline, over)
             watched = True
-        most = chunk if watched else 1
+        most = min(chunk if watched else 1, search.mark - played)
         most = most if callback is None else min(most, due - played)
-        most = min(most, int(report["mark"]) - played) if search.notes else most
         began = time.perf_counter()
-        status = search.advance(most, most_calls)
+        status = search.advance(most, limits.budget or _ANY_NUMBER)
         now = time.perf_counter()
         if limits.chunk is None:
             fitting = int(most / max(now - began, 1e-7) * _CHUNK_SECONDS)
             chunk = max(1, min(fitting, _GROWTH * chunk))
         played = int(report["episodes"])
-        reason = _reason(search, status, limits.raise_interrupts or interrupt.forced)
+        reason = _reason(search, status, limits.raises or interrupt.forced)
         late = reason == "aborted" or (deadline is not None and watched and now >= deadline)
         if reason in ("", "aborted") and (late or interrupt.requested):
             reason = "interrupt" if interrupt.requested else "deadline"
-        if search.notes and played >= report["mark"] and not reason:
-            search.note()
-        asks = callback is not None and (played >= due or reason != "")
-        if show is not None or asks:
+        marked, asked = played >= search.mark and not reason, played >= due or reason != ""
+        if marked or show is not None or (asked and callback is not None):
             snapshot = search.snapshot(now - start)
+            if marked:
+                search.note(snapshot)
             if show is not None:
                 show(snapshot)
-            if asks:
-                reason = reason or _answer(limits, snapshot, interrupt)
+            if asked and callback is not None:
+                reason = reason or _answer(callback, snapshot, limits.raises or interrupt.forced)
                 due = played + max(1, int(played * _CALLBACK_SPACING))
         if not reason and interrupt.requested:
             reason = "interrupt"
@@ -219,13 +199,12 @@ def _play(
             return reason
 
 
-def _answer(limits: Limits, snapshot: Snapshot, interrupt: Interrupt) -> str:
+def _answer(callback: Callback, snapshot: Snapshot, raises: bool) -> str:
     """What the callback says, as a reason to end the search, or ""."""
-    assert limits.callback is not None
     try:
-        return "callback" if limits.callback(snapshot) else ""
+        return "callback" if callback(snapshot) else ""
     except KeyboardInterrupt:
-        if limits.raise_interrupts or interrupt.forced:
+        if raises:
             raise
         return "interrupt"
 
@@ -233,12 +212,12 @@ def _answer(limits: Limits, snapshot: Snapshot, interrupt: Interrupt) -> str:
 _REASONS = {CHUNK_DONE: "", RULE: "rule", SPENT: "budget", FULL: "memory"}
 
 
-def _reason(search: "KernelSearch", status: int, raise_interrupts: bool) -> str:
+def _reason(search: "KernelSearch", status: int, raises: bool) -> str:
     """Why a search must end after a chunk, or "" to go on. Raises what the model raised."""
     if status in _REASONS:
         return _REASONS[status]
     error = search.session.error
-    if isinstance(error, KeyboardInterrupt) and not raise_interrupts:
+    if isinstance(error, KeyboardInterrupt) and not raises:
         return "interrupt"
     if error is None and status == BROKEN:
         error = search.broken_promise()

@@ -59,7 +59,7 @@ CONCLUDE = 12  # the planner ends the episode here, and knows what stands for th
 @generic
 def make_root(search: Any, model: Any, state: int, ties: Any) -> int:
     """Make the root; returns CHUNK_DONE or BROKEN."""
-    add_node(search.tree, state, search.calls.size, 0.0, 0.0)
+    add_node(search.tree, state, search.calls.size)
     return CHUNK_DONE
 
 
@@ -119,7 +119,7 @@ def transition(
     if h + 1 == search.problem[0].horizon:
         return NONE, CHUNK_DONE
     step = search.path[h]
-    child, _, status = follow(search, model, step.node, step.pair, successor, ended, h, 0.0, 0.0)
+    child, _, status = follow(search, model, step.node, step.pair, successor, ended, h)
     return child, status
 
 
@@ -142,28 +142,6 @@ def backup(search: Any, length: int, rest: float, ties: Any) -> None:
     """
 
 
-@generic
-def record(search: Any) -> None:
-    """Add a point to the search's curve (`add_point`), if its kernel is to do that."""
-
-
-@inlined
-def add_point(search: Any, gap: float) -> None:
-    """Note how a search stands whose tuple has `points`, and in `root` the bounds of the actions.
-
-    Others are asked for the points of their curve by the driver. To return to Python for each would
-    take as long as a dozen episodes.
-    """
-    root, report = search.root, search.report[0]
-    point = search.points[report.points]
-    point[0] = report.calls
-    point[1] = gap
-    for action in range(root.size):
-        point[2 + action] = root[action].lower
-        point[2 + root.size + action] = root[action].upper
-    report.points += 1
-
-
 @inlined
 def _room_for_an_episode(search: Any) -> bool:
     tree, problem = search.tree, search.problem[0]
@@ -180,12 +158,9 @@ def play_at_random(
 ) -> tuple[float, int, int]:
     """Play at random from a state reached after h steps, with at most `most` calls, storing nothing.
 
-    Returns:
-        The discounted return from there, the calls made, and CHUNK_DONE or why it was cut off.
+    Returns the discounted return from there, the calls made, and CHUNK_DONE or why it was cut off.
     """
-    problem = search.problem[0]
-    total = 0.0
-    discount = 1.0
+    problem, total, discount = search.problem[0], 0.0, 1.0
     for step in range(h, problem.horizon):
         if step - h == most:
             return total, step - h, SPENT
@@ -207,15 +182,11 @@ def play_at_random(
 def _descend(search: Any, model: Any, most: int, rng: Any, ties: Any) -> tuple[int, int, int, int]:
     """Walk down the tree, with at most `most` calls.
 
-    Returns:
-        The steps taken, the calls made, the state reached, and CHUNK_DONE at the end of the episode,
-        LEAVE, or why it was cut off.
+    Returns the steps taken, the calls made, the state reached, and CHUNK_DONE at the end of the
+    episode, LEAVE, or why it was cut off.
     """
-    tree = search.tree
-    at = 0
-    state = tree.nodes[0].state
-    calls = 0
-    horizon = int(search.problem[0].horizon)
+    tree, horizon = search.tree, int(search.problem[0].horizon)
+    at, calls, state = 0, 0, tree.nodes[0].state
     for h in range(horizon):
         if calls == most:
             return h, calls, state, SPENT
@@ -254,9 +225,8 @@ def _descend(search: Any, model: Any, most: int, rng: Any, ties: Any) -> tuple[i
 @inlined
 def _play_episode(search: Any, model: Any, most: int, rng: Any, ties: Any) -> int:
     """Play an episode of at most `most` calls, and learn from it; returns how it ended."""
-    report = search.report[0]
+    report, rest = search.report[0], 0.0
     length, calls, state, status = _descend(search, model, most, rng, ties)
-    rest = 0.0
     if status == LEAVE:
         rest, more, status = play_at_random(search, model, state, length, most - calls, rng, ties)
         calls += more
@@ -293,9 +263,6 @@ def play(
     while True:
         if finished(search, model, most_calls, ties):
             return RULE
-        if report.episodes == report.mark:
-            record(search)
-            report.mark += report.mark // 2
         if report.episodes >= last:
             return CHUNK_DONE
         if report.calls >= most_calls:

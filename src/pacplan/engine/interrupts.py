@@ -16,11 +16,11 @@ from types import FrameType
 
 @dataclass
 class Interrupt:
-    """Whether Ctrl-C was pressed, and whether again after the first.
+    """Whether Ctrl-C was pressed.
 
     Attributes:
         requested: whether it was.
-        forced: whether it was again.
+        forced: whether it was again, after the first.
         callbacks: what to call when it is.
     """
 
@@ -39,30 +39,15 @@ class _CtrlC(threading.local):
     """What a thread knows of Ctrl-C.
 
     Attributes:
-        interrupt: of what its work is a part of, if that hears of Ctrl-C.
+        enclosing: of what its plans are a part: they end when it is requested.
         absorbed: whether its last plan took one. Only the main thread's plans do.
     """
 
-    interrupt: Interrupt | None = None
+    enclosing: Interrupt | None = None
     absorbed = False
 
 
-_ctrl_c = _CtrlC()
-
-
-def enclosed_by(interrupt: Interrupt) -> None:
-    """Let all plans made in this thread from now on end when `interrupt` says so."""
-    _ctrl_c.interrupt = interrupt
-
-
-def enclosing() -> Interrupt | None:
-    """Of what this is a part of; it may have been told to end already."""
-    return _ctrl_c.interrupt
-
-
-def remember(interrupted: bool) -> None:
-    """Note whether a plan took a Ctrl-C."""
-    _ctrl_c.absorbed = interrupted
+ctrl_c = _CtrlC()
 
 
 @contextmanager
@@ -77,7 +62,7 @@ def interrupts(raises: bool, stop: Callable[[], None] = lambda: None) -> Iterato
         raises: whether every Ctrl-C raises.
         stop: what to call at each one.
     """
-    outer, before = _ctrl_c.interrupt, None
+    outer, before = ctrl_c.enclosing, None
     interrupt = Interrupt() if raises or outer is None else outer
     interrupt.callbacks.append(stop)
     if interrupt.requested:  # It may have come just before.
@@ -86,22 +71,22 @@ def interrupts(raises: bool, stop: Callable[[], None] = lambda: None) -> Iterato
         before = signal.getsignal(signal.SIGINT)
 
     def handle(number: int, frame: FrameType | None) -> None:
-        interrupt.forced = interrupt.requested or _ctrl_c.absorbed
+        interrupt.forced = interrupt.requested or ctrl_c.absorbed
         interrupt.request()
         if interrupt.forced and callable(before):
-            _ctrl_c.absorbed = False
+            ctrl_c.absorbed = False
             before(number, frame)
 
     try:
         if callable(before):
             signal.signal(signal.SIGINT, handle)
-            _ctrl_c.interrupt = interrupt
+            ctrl_c.enclosing = interrupt
         yield interrupt
     finally:
         interrupt.callbacks.remove(stop)
         if callable(before):
-            _ctrl_c.interrupt = outer
-            _ctrl_c.absorbed |= interrupt.requested and not interrupt.forced
+            ctrl_c.enclosing = outer
+            ctrl_c.absorbed |= interrupt.requested and not interrupt.forced
             try:
                 signal.signal(signal.SIGINT, before)
             except BaseException:  # Another signal's handler has raised before this one was put back.

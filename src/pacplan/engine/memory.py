@@ -31,7 +31,7 @@ class MemoryBudget:
         """Ask for `more` bytes; raises MemoryError if there are not so many."""
         if self.limit is not None and self.used + more > self.limit:
             raise MemoryError(f"the search needs more than memory_limit={self.limit} bytes")
-        if more > _SMALL and self.used + more > _SHARE * (self.used + (left := available_memory())):
+        if more > _SMALL and self.used + more > _SHARE * (self.used + (left := _available())):
             raise MemoryError(
                 f"the search holds {self.used} bytes and needs {more} more, but the machine has only "
                 f"{left} left"
@@ -55,13 +55,12 @@ class MemoryBudget:
         return array
 
 
-def available_memory() -> int:
+def _available() -> int:
     """Bytes that this process can still use: of the machine, or of its container."""
     import psutil  # type: ignore[import-untyped]
 
     left: int = psutil.virtual_memory().available
-    with suppress(OSError, ValueError):
-        group = Path("/sys/fs/cgroup")
-        most, used = ((group / f"memory.{name}").read_text() for name in ("max", "current"))
-        left = left if most == "max\n" else min(left, int(most) - int(used))
+    with suppress(OSError, ValueError):  # "max" is no number: there is no limit.
+        most, used = (Path(f"/sys/fs/cgroup/memory.{n}").read_text() for n in ("max", "current"))
+        left = min(left, int(most) - int(used))
     return left

@@ -30,7 +30,7 @@ PROBLEM = np.dtype(
         ("width", np.float64),  # highest reward minus lowest
         ("gamma", np.float64),
         ("successors", np.int64),  # B
-        ("most_actions", np.int64),  # K; 0: not declared
+        ("most_actions", np.int64),  # K
         ("horizon", np.int64),  # most steps of an episode
         ("pairs_a_step", np.int64),  # most records of pairs that one step takes
         ("may_end", np.bool_),
@@ -45,7 +45,8 @@ def problem_of(model: Model, *, successors: int, horizon: int) -> Any:
     low, high = model.reward_range
     problem = np.zeros(1, PROBLEM)
     problem["lowest"], problem["width"], problem["may_end"] = low, high - low, model.may_end
-    problem["successors"], problem["most_actions"] = successors, model.max_actions or 0
+    problem["successors"] = successors
+    problem["most_actions"] = model.max_actions or checks.LARGEST
     problem["horizon"] = horizon
     return problem
 
@@ -64,7 +65,7 @@ def broken_promise(
     if deterministic:
         excess = "transitions='deterministic', but a second successor was seen"
     low, high = float(problem["lowest"]), float(problem["lowest"] + problem["width"])
-    reward, most = report["reward"], problem["most_actions"] or checks.LARGEST
+    reward, most = report["reward"], problem["most_actions"]
     said = {
         BAD_REWARD: f"the reward {reward} lies outside the promised reward_range=({low}, {high})",
         TOO_MANY_SUCCESSORS: f"{excess}, or {advice(seen)}",

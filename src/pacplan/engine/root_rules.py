@@ -11,13 +11,13 @@ from pacplan.engine.tree import NONE
 @inlined
 def argmax_at_random(values: Any, skip: int, tie: float, rng: Any) -> int:
     """Index of the largest value, ties within `tie` broken uniformly at random, one index left out."""
-    best = -1
+    best = NONE
     ties = 0
     top = -np.inf
     for i in range(values.size):
         if i == skip:
             continue
-        if best < 0 or values[i] > top + tie:
+        if best == NONE or values[i] > top + tie:
             best = i
             top = values[i]
             ties = 1
@@ -39,31 +39,35 @@ def largest(values: Any) -> float:
 
 
 @inlined
-def _two_largest(values: Any) -> tuple[int, int]:
-    """Indices of the largest value and of the next; there are at least two."""
-    first = 0 if values[0] >= values[1] else 1
-    second = 1 - first
-    for a in range(2, values.size):
-        if values[a] > values[first]:
-            second = first
+def _rivals(upper: Any) -> tuple[int, float, float]:
+    """The action with the largest U, that U, and the largest of the others (-inf: there are none)."""
+    first, top, second = 0, -np.inf, -np.inf
+    for a in range(upper.size):
+        if upper[a] > top:
+            second = top
             first = a
-        elif values[a] > values[second]:
-            second = a
-    return first, second
+            top = upper[a]
+        elif upper[a] > second:
+            second = upper[a]
+    return first, top, second
+
+
+@inlined
+def gap_of(upper: Any, lower: Any, b: int) -> float:
+    """max_{a != b} U(a) - L(b): of the largest rival, not of the challenger, which is nearly tied."""
+    first, top, second = _rivals(upper)
+    return float((second if b == first else top) - lower[b])
 
 
 @inlined
 def least_gap(upper: Any, lower: Any) -> tuple[int, float]:
     """The action with the least max_{a != b} U(a) - L(b), the first of several, and that gap."""
-    best = 0
-    if upper.size == 1:
-        return best, -np.inf
-    first, second = _two_largest(upper)
-    least = np.inf
-    for a in range(upper.size):
-        gap = (upper[second] if a == first else upper[first]) - lower[a]
+    first, top, second = _rivals(upper)
+    best, least = 0, np.inf
+    for b in range(upper.size):
+        gap = (second if b == first else top) - lower[b]
         if gap < least:
-            best = a
+            best = b
             least = gap
     return best, least
 
@@ -75,23 +79,19 @@ def best_and_challenger(upper: Any, lower: Any, tie: float, rng: Any) -> tuple[i
     b = argmin_b [ max_{a != b} U(a) - L(b) ],  c = argmax_{c != b} U(c), ties within `tie` broken
     uniformly at random.
     """
-    best = 0
-    if upper.size == 1:
-        return best, NONE
-    first, second = _two_largest(upper)
-    least = np.inf
-    ties = 0
-    for a in range(upper.size):
-        gap = (upper[second] if a == first else upper[first]) - lower[a]
+    first, top, second = _rivals(upper)
+    best, least, ties = 0, np.inf, 0
+    for b in range(upper.size):
+        gap = (second if b == first else top) - lower[b]
         if gap < least - tie:
-            best = a
+            best = b
             least = gap
             ties = 1
         elif gap <= least + tie:
             least = min(least, gap)
             ties += 1
             if rng.random() * ties < 1.0:
-                best = a
+                best = b
     return best, argmax_at_random(upper, best, tie, rng)
 
 
@@ -104,16 +104,3 @@ def wider(upper: Any, lower: Any, best: int, challenger: int, tie: float, rng: A
     if excess > tie or (excess >= -tie and rng.random() < 0.5):
         return challenger
     return best
-
-
-@inlined
-def gap_of(upper: Any, lower: Any, best: int) -> float:
-    """max_{a != b} U(a) - L(b), at most 0 for a single action.
-
-    The largest rival, not the challenger: that may be any of those that are nearly tied.
-    """
-    rival = -np.inf
-    for a in range(upper.size):
-        if a != best:
-            rival = max(rival, upper[a])
-    return float(rival - lower[best])

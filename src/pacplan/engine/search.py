@@ -12,12 +12,11 @@ from pacplan.compiled.tiered import ready
 from pacplan.engine.calls import ABORTED, FULL, NO_ROOM, REPORT, SPENT, STEP
 from pacplan.engine.driver import Snapshot
 from pacplan.engine.episodes import FIELDS, play
-from pacplan.engine.graph import grown_graph
 from pacplan.engine.memory import MemoryBudget
 from pacplan.engine.promises import NO_ACTIONS, broken_promise, problem_of
 from pacplan.engine.query import Query
 from pacplan.engine.search_tree import Reader, SearchTree, read_nothing
-from pacplan.engine.tree import BLOCK, FIRST_ROOM, MOST_COUNTED, NODE
+from pacplan.engine.tree import BLOCK, FIRST_ROOM, MOST_COUNTED, MOST_RECORDS, NODE, TreeArrays
 from pacplan.models.protocol import Session
 
 # Arrays that are not kept: the ground rules, and an episode that is over.
@@ -42,20 +41,6 @@ def kernel_arrays(declared: type) -> Any:
     return made
 
 
-class Points(NamedTuple):
-    """How the bounds of the root's actions have closed in: points, in the order of time."""
-
-    calls: NDArray[np.float64]
-    gaps: NDArray[np.float64]  # how much worse than the best the recommended action can be
-    lower: NDArray[np.float64]  # bounds of the root's actions, a row for each point
-    upper: NDArray[np.float64]
-
-    @property
-    def halves(self) -> NDArray[np.float64]:
-        """Half the width of the interval of the state's value."""
-        return np.asarray(0.5 * (self.upper.max(1) - self.lower.max(1)))
-
-
 class KernelSearch:
     """A search over a tree by a compiled kernel: by default the one that plays episodes.
 
@@ -77,14 +62,15 @@ class KernelSearch:
         nodes: about how many the tree will have, if that is known, to return to Python less often.
         open_loop: whether the tree is one of action sequences.
         run: the kernel, `run(state, model, root, most_episodes, most_calls, rng, ties) -> status`.
+
+    Attributes:
+        mark: episodes at the next point of the curve.
     """
 
     target: float | None = None
     units: tuple[float, float] = (0.0, 1.0)
     """What 0 and the width of a unit stand for, where kernels keep bounds in `root`."""
     waits: ClassVar[bool] = True
-    notes: ClassVar[bool] = True
-    """Whether the driver is to ask for the points of the curve; a kernel may note them itself."""
     seconds_a_node: ClassVar[float] = 3e-8
     """Time that the plan takes to make once the search is over, for each node of the tree."""
     derived: ClassVar[frozenset[str]] = frozenset()
@@ -108,35 +94,26 @@ class KernelSearch:
         open_loop: bool = False,
         run: Callable[..., int] = play,
     ) -> None:
-        model = query.model
+        model, actions = query.model, len(query.actions)
         self.session, self.actions, self.horizon = session, query.actions, horizon
         self.memory = MemoryBudget(query.memory_limit)
         self.deadline: float | None = None
-        self.tree = SearchTree(
-            pair,
-            node,
-            gamma=gamma,
-            horizon=horizon,
-            states=session.states,
-            labels=session.labels,
-            open_loop=open_loop,
-            room=FIRST_ROOM if self.memory.limit else max(FIRST_ROOM, min(nodes, _MOST_EXPECTED)),
-        )
-        successors = 1 if deterministic else model.successors
+        room = FIRST_ROOM if self.memory.limit else max(FIRST_ROOM, min(nodes, _MOST_EXPECTED))
+        records = TreeArrays(np.zeros(room, node), np.zeros(room, pair), np.zeros(2, np.int64))
+        self.tree = SearchTree(records, gamma, horizon, session.states, session.labels, open_loop)
         # If B is not known, any number that is never exceeded will do.
-        self.successors = MOST_COUNTED if successors is None else successors
+        self.successors = 1 if deterministic else model.successors or MOST_COUNTED
         # Other records may be kept free beside the last pair that a step adds.
         pairs_a_step += max(0, min(BLOCK, (model.max_actions or BLOCK + 1) - 1) - 1)
         self.problem = problem_of(model, successors=self.successors, horizon=horizon)
         self.problem["gamma"], self.problem["pairs_a_step"] = gamma, pairs_a_step
-        self.calls = np.zeros(len(query.actions), np.int64)
-        self.path = np.zeros(horizon, step)
+        self.calls, self.path = np.zeros(actions, np.int64), np.zeros(horizon, step)
         self.reports = np.zeros(1, REPORT)
         self.report: Any = self.reports[0]
-        self.report["mark"] = _FIRST_MARK
-        self.points = np.zeros((_MOST_POINTS, 2 + 2 * len(query.actions)))
-        self._kind, self._run, self._compiled = kind, run, False
+        # Rows: calls, the gap, and bounds of the root's actions.
+        self.points, self.mark = np.zeros((_MOST_POINTS, 2 + 2 * actions)), _FIRST_MARK
         self.arrays: dict[str, Any] = dict(arrays or {})
+        self._kind, self._run, self._compiled = kind, run, False
         self._deterministic, self._pairs_a_step = deterministic, pairs_a_step
         self._rng, self._ties = query.rng, query.ties
         self.root_state = session.encode(query.state)
@@ -154,28 +131,25 @@ class KernelSearch:
 
         Arrays move when they grow, so the tuple is made anew for every chunk.
         """
-        engine = {
-            "tree": self.tree.arrays,
-            "problem": self.problem,
-            "path": self.path,
-            "calls": self.calls,
-            "report": self.reports,
-            "points": self.points,
-        }
-        own = {name: engine[name] for name in engine if name in self._kind._fields}
-        return self._kind(**own, **self.arrays)
+        engine = self.tree.arrays, self.problem, self.path, self.calls, self.reports
+        return self._kind(*engine, **self.arrays)
 
     def reserve(self) -> int:
         """Make room for some more episodes; returns how many."""
         pairs = self.horizon * self._pairs_a_step
         episodes = max(1, FIRST_ROOM // pairs, len(self.tree.pairs) // (4 * pairs))
-        self.tree.reserve(episodes * self.horizon, episodes * pairs, self.memory)
-        graph = self.arrays.get("graph")
-        if graph is not None:
-            needed = episodes * self.horizon + 1
-            self.arrays["graph"] = grown_graph(graph, len(self.tree.arrays.nodes), needed, self.memory)
+        self.grow_tree(episodes * self.horizon, episodes * pairs)
         self.make_room(episodes)
         return episodes
+
+    def grow_tree(self, nodes: int, pairs: int) -> None:
+        """Make room for more records in the tree."""
+        old = self.tree.arrays
+        nodes, pairs = nodes + int(old.used[0]), pairs + int(old.used[1])
+        if max(nodes, pairs) >= MOST_RECORDS:
+            raise MemoryError("the search tree has reached 2**31 records")
+        grown = self.memory.extend(old.nodes, nodes), self.memory.extend(old.pairs, pairs)
+        self.tree.arrays = TreeArrays(*grown, old.used)
 
     def make_room(self, episodes: int) -> None:
         """Make room for so many more episodes in arrays that do not grow with the tree."""
@@ -277,21 +251,18 @@ class KernelSearch:
             return np.zeros(1), np.zeros(1, np.bool_)
         return losses(lower, upper), upper < lower.max()
 
-    def note(self) -> None:
+    def note(self, found: Snapshot) -> None:
         """Add how the search stands to its curve, if it has bounds."""
-        found = self.snapshot(0.0)
         if found.lower is not None and found.upper is not None:
-            self.points[self.report["points"]] = (found.samples, found.gap, *found.lower, *found.upper)
-            self.report["points"] += 1
-        while self.report["mark"] <= self.report["episodes"]:
-            self.report["mark"] += self.report["mark"] // 2
+            row = (found.samples, found.gap, *found.lower, *found.upper)
+            self.points[np.count_nonzero(self.points[:, 0])] = row
+        while self.mark <= found.episodes:
+            self.mark += self.mark // 2
 
-    def curve(self) -> Points:
-        """How the bounds have closed in so far, in the user's units."""
-        points, actions = self.points[: self.report["points"]], len(self.actions)
-        low, width = (0.0, 1.0) if self.notes else self.units
-        lower, upper = points[:, 2 : 2 + actions], points[:, 2 + actions :]
-        return Points(points[:, 0], width * points[:, 1], low + width * lower, low + width * upper)
+    def curve(self) -> tuple[NDArray[np.float64], ...]:
+        """Calls, gaps, lower and upper bounds of the root's actions so far, in the order of time."""
+        points, actions = self.points[self.points[:, 0] > 0.0], len(self.actions)
+        return points[:, 0], points[:, 1], points[:, 2 : 2 + actions], points[:, 2 + actions :]
 
     def reader(self) -> Reader:
         """Reads the tree's pairs when the search is over. It outlives the session."""
@@ -299,8 +270,14 @@ class KernelSearch:
 
     def acting_nodes(self) -> NDArray[np.int32] | None:
         """By node, the one that holds its state's actions, if equal states are merged; else None."""
-        graph = self.arrays.get("graph")
-        return None if graph is None else graph.canonical
+        return None
+
+    def close_tree(self) -> None:
+        """End of the search: give back the room that is not in use, and let the tree be read."""
+        tree, acting = self.tree, self.acting_nodes()
+        tree.read, tree.acting = self.reader(), None if acting is None else acting[: len(tree)].copy()
+        for records, used in zip(tree.arrays[:2], tree.arrays.used.tolist(), strict=True):
+            records.resize(used, refcheck=False)
 
     # Its arrays between two chunks: saved, restored, and put back.
 
@@ -339,6 +316,8 @@ class KernelSearch:
         more = sum(saved[name].nbytes - array.nbytes for name, array in self.state_arrays().items())
         self.put_back(saved, self.memory.used + more)
         self.reserve()
+        while self.mark <= self.report["episodes"]:
+            self.mark += self.mark // 2
         # A deadline that came while it was saved is not that of the search that goes on.
         for field in ("promise", "state", "action", "h", "halt", "refused"):
             self.report[field] = 0

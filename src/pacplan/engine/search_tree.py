@@ -1,4 +1,4 @@
-"""The search tree as Python sees it: it grows between chunks, and is read when the search is over."""
+"""The search tree as Python reads it."""
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.core.keys import signs
-from pacplan.engine.memory import MemoryBudget
-from pacplan.engine.tree import BLOCK, FIRST_ROOM, MOST_RECORDS, NODE, NONE, Records, TreeArrays
+from pacplan.engine.tree import NONE, Records, TreeArrays
 
 
 @dataclass(frozen=True)
@@ -49,70 +48,42 @@ def read_nothing(pair: Any, offered: Sequence[int]) -> Evidence:
     return Evidence()
 
 
+@dataclass(eq=False, repr=False)
 class SearchTree:
-    """Owns the records: makes room while a search runs, and is read when it is over.
+    """What a search has found, by nodes and pairs, which are numbers. Node 0 is the root.
 
-    Args:
-        pair: the type of the pairs' records.
-        node: the type of the nodes' records.
+    Attributes:
+        arrays: the records, which move while a search runs: never keep them.
         gamma: discount of the search.
         horizon: its number of steps.
         states: the user's states by their number; None: these are the numbers themselves.
         labels: the user's actions by the number of their state and their own; None likewise.
         open_loop: whether nodes stand for sequences of actions, whatever states they led to.
-        room: records of each kind that there is room for at first.
+        read: reads the records of pairs.
+        acting: by node, the one that holds its state's actions, if equal states are merged.
     """
 
-    def __init__(
-        self,
-        pair: np.dtype[Any],
-        node: np.dtype[Any] = NODE,
-        *,
-        gamma: float,
-        horizon: int,
-        states: list[Any] | None,
-        labels: Any,
-        open_loop: bool = False,
-        room: int = FIRST_ROOM,
-    ) -> None:
-        self.gamma, self.horizon, self.open_loop = gamma, horizon, open_loop
-        self._states, self._labels = states, labels
-        self._read: Reader = read_nothing
-        self._acting: NDArray[np.int32] | None = None
-        # What kernels work on. Valid until the next `reserve`: never keep it.
-        self.arrays = TreeArrays(np.zeros(room, node), np.zeros(room, pair), np.zeros(2, np.int64))
-
-    def reserve(self, nodes: int, pairs: int, memory: MemoryBudget) -> None:
-        """Make room for more records, growing by half at a time."""
-        old = self.arrays
-        nodes, pairs = nodes + int(old.used[0]), pairs + int(old.used[1])
-        if max(nodes, pairs) >= MOST_RECORDS:
-            raise MemoryError("the search tree has reached 2**31 records")
-        grown = memory.extend(old.nodes, nodes), memory.extend(old.pairs, pairs)
-        self.arrays = TreeArrays(*grown, old.used)
-
-    def close(self, read: Reader, acting: NDArray[np.int32] | None = None) -> None:
-        """End of the search: give back the room that is not in use, and learn how to read pairs.
-
-        `acting` names, by node, the one that holds its state's actions, if equal states are merged.
-        """
-        self._read = read
-        self._acting = None if acting is None else acting[: len(self)].copy()
-        for records, used in zip(self.arrays[:2], self.arrays.used.tolist(), strict=True):
-            records.resize(used, refcheck=False)
+    arrays: TreeArrays
+    gamma: float
+    horizon: int
+    states: list[Any] | None
+    labels: Any
+    open_loop: bool = False
+    read: Reader = read_nothing
+    acting: NDArray[np.int32] | None = None
 
     def below(self, node: int) -> "SearchTree":
         """A copy of all that lies below a node, counts included, as a tree whose root is that node."""
         nodes, pairs = self.nodes, self.pairs
-        node_numbers, pair_numbers = _below(nodes, pairs, node)
+        kept_nodes, kept_pairs = _below(nodes, pairs, node)
         # One more entry, the one that index NONE = -1 finds: it stays NONE.
         new_node, new_pair = np.full(len(nodes) + 1, NONE), np.full(len(pairs) + 1, NONE)
-        new_node[node_numbers] = np.arange(len(node_numbers))
-        new_pair[pair_numbers] = np.arange(len(pair_numbers))
-        nodes, pairs = nodes[node_numbers], pairs[pair_numbers]
-        for link, new in (("first", new_pair), ("eldest", new_pair), ("favourite", new_pair)):
-            if link in (nodes.dtype.names or ()):
-                nodes[link] = new[nodes[link]]
+        new_node[kept_nodes] = np.arange(len(kept_nodes))
+        new_node[0] = 0  # No pair leads to the root, but those that are kept free hold zeros.
+        new_pair[kept_pairs] = np.arange(len(kept_pairs))
+        nodes, pairs = nodes[kept_nodes], pairs[kept_pairs]
+        for link in {"first", "eldest", "favourite"} & set(nodes.dtype.names or ()):
+            nodes[link] = new_pair[nodes[link]]
         for link in ("child", "other"):
             pairs[link] = new_node[pairs[link]]
         nodes["sibling"], pairs["sibling"] = new_node[nodes["sibling"]], new_pair[pairs["sibling"]]
@@ -122,16 +93,16 @@ class SearchTree:
 
     def adopt(self, other: "SearchTree", encode: Callable[[Any], int]) -> None:
         """Take over the records of another tree, whose states `encode` numbers as this tree does."""
-        nodes = other.nodes.copy()
-        self.arrays = TreeArrays(nodes, other.pairs.copy(), other.arrays.used.copy())
-        if other._states is not None:
+        self.arrays = TreeArrays(*map(np.copy, other.arrays))
+        if other.states is not None:
+            nodes = self.arrays.nodes
             goes_on = nodes["actions"] > 0  # The end of an episode is not a state.
             keys, which = np.unique(nodes["state"][goes_on], return_inverse=True)
-            numbers = np.array([encode(other._states[key]) for key in keys], np.int64)
+            numbers = np.array([encode(other.states[key]) for key in keys], np.int64)
             nodes["state"][goes_on] = numbers[which]
-            if self._labels is not None and other._labels is not None:
+            if self.labels is not None and other.labels is not None:
                 known = zip(keys.tolist(), numbers.tolist(), strict=True)
-                self._labels.update((n, other._labels[k]) for k, n in known if k in other._labels)
+                self.labels.update((n, other.labels[k]) for k, n in known if k in other.labels)
 
     @property
     def nodes(self) -> Records:
@@ -163,23 +134,23 @@ class SearchTree:
     def state(self, node: int) -> Any:
         """The user's state of a node."""
         key = int(self.nodes[node]["state"])
-        return key if self._states is None else self._states[key]
+        return key if self.states is None else self.states[key]
 
     def action(self, node: int, pair: int) -> Any:
         """The user's action of a pair of a node."""
         index = int(self.pairs[pair]["action"])
-        if self._labels is None:
+        if self.labels is None:
             return index
-        label = self._labels[int(self.nodes[node]["state"])][index]
+        label = self.labels[int(self.nodes[node]["state"])][index]
         return label.item() if isinstance(label, np.generic) else label
 
     def acting_node(self, node: int) -> int:
         """The node that holds the actions of a node's state: itself unless equal states are merged."""
-        return node if self._acting is None else int(self._acting[node])
+        return node if self.acting is None else int(self.acting[node])
 
     def evidence(self, pair: int, path: Sequence[int]) -> Evidence:
         """What the search knows of a pair; `path` are the nodes from the root to the pair's own."""
-        return self._read(self.pairs[pair], [int(self.nodes[node]["actions"]) for node in path])
+        return self.read(self.pairs[pair], [int(self.nodes[node]["actions"]) for node in path])
 
     def tried(self, node: int) -> Iterator[int]:
         """Indices of the pairs of a node, the most recently tried action first."""
@@ -214,27 +185,19 @@ class SearchTree:
 def _below(nodes: Records, pairs: Records, node: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Numbers of the nodes and pairs below a node, itself included, in their order.
 
-    With the pairs are the records that are kept free beside them.
+    With the pairs are the records that are kept free beside them (`add_pair`): these follow a pair of
+    the same node, and their child is 0, though no pair leads to the root.
     """
+    in_nodes, in_pairs = np.zeros(len(nodes), np.bool_), np.zeros(len(pairs), np.bool_)
     level = np.array([node])
-    found_nodes, found_pairs = [level], [level[:0]]
     while level.size:
+        in_nodes[level] = True
         made = _chained(nodes["first"][level], pairs["sibling"])
-        found_pairs += [made, kept_free(nodes[level])]
+        in_pairs[made] = True
         level = _chained(pairs["child"][made], nodes["sibling"])
-        found_nodes.append(level)
-    return np.sort(np.concatenate(found_nodes)), np.sort(np.concatenate(found_pairs))
-
-
-def kept_free(nodes: Records) -> NDArray[Any]:
-    """Numbers of the pairs that are kept free for further actions of some nodes (`add_pair`)."""
-    nodes = nodes[nodes["tried"] > 1]
-    in_block = (nodes["tried"] - 2) % BLOCK + 1
-    block = np.minimum(BLOCK, nodes["actions"] - (nodes["tried"] - in_block))
-    free = block - in_block
-    start = np.repeat(nodes["first"] + 1 - (np.cumsum(free) - free), free)
-    free_pairs: NDArray[Any] = start + np.arange(len(start))
-    return free_pairs
+    free = pairs["child"] == 0
+    before = np.maximum.accumulate(np.where(free, 0, np.arange(len(pairs))))
+    return np.flatnonzero(in_nodes), np.flatnonzero(in_pairs[before])
 
 
 def _chained(link: NDArray[Any], after: NDArray[Any]) -> NDArray[Any]:

@@ -20,10 +20,9 @@ names its `eldest` pair, which lies apart from the others, and a pair the `other
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 from numpy.typing import NDArray
 
-from pacplan.compiled.jit import PART, inlined
+from pacplan.compiled.jit import inlined
 from pacplan.compiled.prefetch import begin_to_load
 
 NONE = -1
@@ -40,7 +39,7 @@ BARE_FIELDS = [
 ]
 BARE_NODE = np.dtype(BARE_FIELDS, align=True)
 
-# What the nodes of planners with bounds have; planners may put their own fields after it.
+# What the nodes of planners with bounds have (`set_bounds`); their own fields may come after it.
 NODE_FIELDS = [
     *BARE_FIELDS,
     ("upper", np.float64),  # max over the actions of their upper bounds
@@ -64,8 +63,7 @@ Records = NDArray[Any]
 BLOCK = 4
 
 # Records are numbered in 32 bits, and so are their visits.
-MOST_RECORDS = 2**31
-MOST_COUNTED = 2**31 - 1
+MOST_RECORDS, MOST_COUNTED = 2**31, 2**31 - 1
 
 # Records at first. Untouched ones cost no memory, and most small searches never grow.
 FIRST_ROOM = 1024
@@ -83,30 +81,12 @@ class TreeArrays(NamedTuple):
     used: NDArray[np.int64]
 
 
-def _begin_bounds(node: Any, upper: Any, lower: Any) -> None:
-    """Set the bounds of a new node, if its nodes have bounds."""
-    if "upper" in node.dtype.names:
-        _set_bounds(node, upper, lower)
-
-
-@overload(_begin_bounds, jit_options=PART)  # type: ignore[untyped-decorator]
-def _compile_begin_bounds(node: Any, upper: Any, lower: Any) -> Any:
-    return _set_bounds if "upper" in node.fields else _set_nothing
-
-
-def _set_bounds(node: Any, upper: Any, lower: Any) -> None:
-    node.upper = upper
-    node.lower = lower
-    node.favourite = NONE
-
-
-def _set_nothing(node: Any, upper: Any, lower: Any) -> None:
-    pass
-
-
 @inlined
-def add_node(tree: TreeArrays, state: int, actions: int, upper: float, lower: float) -> int:
-    """Append an unvisited node; raises NoRoomError if the planner has reserved too little room."""
+def add_node(tree: TreeArrays, state: int, actions: int) -> int:
+    """Append an unvisited node, its planner's fields zero.
+
+    Raises NoRoomError if the planner has reserved too little room.
+    """
     index = tree.used[0]
     if index >= tree.nodes.size:
         raise NoRoomError
@@ -117,20 +97,16 @@ def add_node(tree: TreeArrays, state: int, actions: int, upper: float, lower: fl
     node.first = NONE
     node.eldest = NONE
     node.actions = actions
-    _begin_bounds(node, upper, lower)
     return int(index)
 
 
 @inlined
-def _new_pair(tree: TreeArrays, at: int) -> int:
-    """The record for the next pair of node `at`.
-
-    The one after its latest pair, unless that was its first, or the last of a block.
-    """
+def set_bounds(tree: TreeArrays, at: int, upper: float, lower: float) -> None:
+    """Give a new node its first bounds, and no favourite yet."""
     node = tree.nodes[at]
-    if node.tried > 1 and (node.tried - 1) % BLOCK != 0:
-        return int(node.first + 1)
-    return int(tree.used[1])
+    node.upper = upper
+    node.lower = lower
+    node.favourite = NONE
 
 
 @inlined
@@ -140,8 +116,9 @@ def add_pair(tree: TreeArrays, at: int, action: int) -> int:
     Raises NoRoomError as `add_node` does. Records are used once, and are zero before.
     """
     node = tree.nodes[at]
-    index = _new_pair(tree, at)
-    if index == tree.used[1]:
+    index = node.first + 1  # After its latest pair, unless that was its first, or the last of a block.
+    if node.tried < 2 or (node.tried - 1) % BLOCK == 0:
+        index = tree.used[1]
         block = 1 if node.tried == 0 else min(BLOCK, node.actions - node.tried)
         if index + block > tree.pairs.size:
             raise NoRoomError
@@ -155,16 +132,15 @@ def add_pair(tree: TreeArrays, at: int, action: int) -> int:
         node.eldest = index
     node.first = index
     node.tried += 1
-    return index
+    return int(index)
 
 
 @inlined
 def untried_action(tree: TreeArrays, at: int, rng: Any) -> int:
     """A uniformly random action of node `at` among those that have no pair yet."""
     node = tree.nodes[at]
-    rank = int(rng.random() * (node.actions - node.tried))
     # The action of this rank among the untried: raise it by the tried actions at or below it.
-    action = rank
+    action = rank = int(rng.random() * (node.actions - node.tried))
     while True:
         below = 0
         link = node.first

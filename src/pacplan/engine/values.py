@@ -1,6 +1,5 @@
 """How large and how small a value can be before anything is known of it."""
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -11,39 +10,22 @@ from numpy.typing import NDArray
 # episode, after which nothing is earned. With rewards in [0, 1] both lie in [0, sigma_k],
 # sigma_k = 1 + gamma + ... + gamma^(k-1).
 VALUE_RANGE = np.dtype(
-    [
-        ("node_upper", np.float64),
-        ("node_lower", np.float64),
-        ("outcome_upper", np.float64),
-        ("outcome_lower", np.float64),
-    ]
+    [(name, np.float64) for name in ("node_upper", "node_lower", "outcome_upper", "outcome_lower")]
 )
 
 
-@lru_cache(maxsize=64)
 def value_range(
     reward_range: tuple[float, float], may_end: bool, gamma: float, horizon: int
 ) -> NDArray[Any]:
-    """The range of values of a model with these rewards: records of `VALUE_RANGE`.
-
-    Plans with the same settings share it, so it must not be written to.
-    """
+    """The range of values of a model with these rewards: records of `VALUE_RANGE`."""
     low, high = reward_range
-    ups, downs = [0.0], [0.0]
     up = down = 0.0
+    rows = [(0.0, 0.0, 0.0, 0.0)]
     for _ in range(horizon):
-        up, down = high + gamma * up, low + gamma * down
-        ups.append(up)
-        downs.append(down)
-        if may_end:
-            up, down = max(up, 0.0), min(down, 0.0)
-    ranges = np.zeros(horizon + 1, VALUE_RANGE)
-    ranges["node_upper"] = ranges["outcome_upper"] = ups
-    ranges["node_lower"] = ranges["outcome_lower"] = downs
-    if may_end:
-        ranges["outcome_upper"] = np.maximum(ranges["outcome_upper"], 0.0)
-        ranges["outcome_lower"] = np.minimum(ranges["outcome_lower"], 0.0)
-    return ranges
+        best, worst = high + gamma * up, low + gamma * down
+        up, down = (max(best, 0.0), min(worst, 0.0)) if may_end else (best, worst)
+        rows.append((best, worst, up, down))
+    return np.array(rows, VALUE_RANGE)
 
 
 def step_range(reward_range: tuple[float, float], may_end: bool) -> tuple[float, float]:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from pacplan import exact
 from pacplan.compiled.tiered import waiting
 from pacplan.core import checks
-from pacplan.core.notes import pass_on
 from pacplan.experiments.records import Record
 from pacplan.experiments.results import complete, opened, read_results
 from pacplan.experiments.sweep import Run, Sweep
@@ -99,7 +98,6 @@ def made(runs: Iterable[Run]) -> Iterator[Record]:
             found: dict[str, Any] = {name: getattr(plan, name) for name in names}
             yield replace(one.row, action=str(plan.action), regret=regret, **found)
         except Exception as error:
-            pass_on(error)
             yield replace(one.row, error=" ".join(f"{type(error).__name__}: {error}".split()))
 
 

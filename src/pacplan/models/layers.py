@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.core.notes import pass_on
 from pacplan.models.pickles import GENERATORS
 
 RECORDER = "ActionRecorder"
@@ -85,7 +84,6 @@ def twin_of(env: Any, *, copied: bool, time_limit: bool) -> list[Any]:
         try:
             twin = copy.deepcopy(env)
         except Exception as error:
-            pass_on(error)
             if spec is None:
                 raise UncopiedError(
                     f"{type(env).__name__} cannot be copied ({type(error).__name__}: {error}), and has "

@@ -25,8 +25,6 @@ from typing import Any
 
 import numpy as np
 
-from pacplan.core.notes import pass_on
-
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 _PLAIN = frozenset({type(None), bool, int, float, complex, str, bytes})
 # Longer contents are replaced by a digest.
@@ -98,7 +96,6 @@ class Pickles:
         try:
             pickler.dump(thing)
         except Exception as error:
-            pass_on(error)
             raise UnpicklableError(f"{type(error).__name__}: {error}") from error
         return file.getvalue()
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.core.keys import same, signs, told_apart
-from pacplan.core.notes import pass_on, shown
+from pacplan.core.notes import shown
 from pacplan.models import handles, states
 from pacplan.models.labels import labels_of
 from pacplan.models.protocol import BrokenPromiseError, Session
@@ -319,8 +319,7 @@ def _broken_step(state: Any, action: Any, drawn: Any) -> BrokenPromiseError:
     if isinstance(drawn, tuple) and len(drawn) == 3:
         try:
             hash(drawn[0])
-        except Exception as error:
-            pass_on(error)
+        except Exception:
             return BrokenPromiseError(
                 f"{where} returned the state {shown(drawn[0])} ({type(drawn[0]).__name__}), which is "
                 "not hashable; equal states must be recognised, so return a tuple, a string or a number"

@@ -20,7 +20,7 @@ import numpy as np
 from loky import ProcessPoolExecutor
 
 from pacplan.core import checks
-from pacplan.engine.interrupts import Interrupt, enclosed_by
+from pacplan.engine.interrupts import Interrupt, ctrl_c
 
 # Bytes of freed memory that a process of many plans may keep, half of it in one piece.
 _KEPT = 1 << 25
@@ -42,7 +42,7 @@ class InProcess(Executor):
 @contextmanager
 def thread_pool(workers: int, interrupt: Interrupt) -> Iterator[Executor]:
     """A pool of threads that do not outlive the context. `interrupt` ends their plans."""
-    pool = ThreadPoolExecutor(workers, "pacplan", initializer=enclosed_by, initargs=(interrupt,))
+    pool = ThreadPoolExecutor(workers, "pacplan", setattr, (ctrl_c, "enclosing", interrupt))
     # The C library then keeps the memory that a plan gives back for the next one. Otherwise the system
     # clears every page anew: a fifth of the time of a plan with a tree of some megabytes.
     np.empty(_KEPT // 2, np.uint8)
@@ -156,8 +156,7 @@ def _begin(lifeline: Connection, going: Connection, job: bytes | None) -> None:
     if sys.stderr is not None and sys.stderr.isatty():
         told.setFormatter(logging.Formatter("\r\x1b[K%(message)s"))
     logging.getLogger("pacplan").addHandler(told)
-    interrupt = Interrupt()
-    enclosed_by(interrupt)
+    interrupt = ctrl_c.enclosing = Interrupt()
     _when_closed(lifeline, lambda: os._exit(1))
     _when_closed(going, interrupt.request)
 

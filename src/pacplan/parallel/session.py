@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pacplan.core.notes import lost, pass_on
+from pacplan.core.notes import lost
 from pacplan.models.pickles import UnpicklableError, content
 from pacplan.models.sessions import PythonSession
 from pacplan.models.simulator import Simulator
@@ -256,8 +256,7 @@ class SpeculativeSession(PythonSession):
                 advice = f"This call was made {draw.losses} times, with the same seed, and always lost"
                 raise lost("calls to the model", error, advice) from error
             return None
-        except Exception as error:
-            pass_on(error)
+        except Exception:
             if self.needed is None:
                 raise
             return None

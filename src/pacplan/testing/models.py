@@ -7,9 +7,8 @@ import numpy as np
 
 from pacplan.compiled.streams import streams
 from pacplan.core import checks
-from pacplan.core.notes import pass_on, shown
+from pacplan.core.notes import shown
 from pacplan.engine.caller import Caller
-from pacplan.engine.promises import TOO_MANY_SUCCESSORS
 from pacplan.models import states
 from pacplan.models.consistency import Preflight
 from pacplan.models.protocol import BrokenPromiseError, Model
@@ -84,7 +83,6 @@ class _Look:
         (self._ties,) = streams(root, 1)
         self._caller = Caller(model, start, root, steps)
         self._session = self._caller.session
-        self._seen: dict[tuple[int, int, int], set[int | None]] = {}
         self.log: list[_Draw] = []
         self.problems: dict[object, str] = {}
         self.most, self.ended = 1, 0
@@ -99,7 +97,6 @@ class _Look:
                     self._compare_copy(known)
                 self._session.verify()
             except Exception as error:
-                pass_on(error)
                 kind = "" if isinstance(error, BrokenPromiseError) else f"{type(error).__name__}: "
                 notes = [f"({note})" for note in getattr(error, "__notes__", ())]
                 self.problems["raised"] = " ".join([f"{kind}{error}", *notes])
@@ -132,11 +129,7 @@ class _Look:
         self.log.append(
             _Draw(at, action, reward, None if successor is None else self._shown(successor))
         )
-        after = self._seen.setdefault(caller.pair(at, action, h), set())
-        after.add(successor)
-        self.most = max(self.most, len(after))
-        if len(after) > caller.problem["successors"]:
-            raise caller.broken(TOO_MANY_SUCCESSORS, at, action, h)
+        self.most = max(self.most, len(caller.after[caller.pair(at, action, h)]))
         return successor
 
     def _shown(self, key: int) -> Any:
@@ -145,8 +138,7 @@ class _Look:
     def _compare_copy(self, state: Any) -> None:
         try:
             twin = copy.deepcopy(state)
-        except Exception as error:
-            pass_on(error)
+        except Exception:
             return  # What cannot be copied cannot be compared with its copy.
         if twin != state or hash(twin) != hash(state):
             self.problems["copies"] = (

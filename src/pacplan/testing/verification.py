@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from pacplan.compiled.tiered import waiting
 from pacplan.core import checks
-from pacplan.core.notes import pass_on
 from pacplan.experiments.results import Results, complete, opened
 from pacplan.experiments.sweep import seed_of
 from pacplan.result import Plan
@@ -187,6 +186,5 @@ def outcomes(attempts: Iterable[Attempt]) -> Iterator[Outcome]:
             _, plan, found = replay(one.family, one.planner, one.case, one.seed)
             calls = plan.samples
         except Exception as raised:
-            pass_on(raised)
             error = " ".join(f"{type(raised).__name__}: {raised}".split())
         yield Outcome(*one.key, calls, time.perf_counter() - begun, found, error)

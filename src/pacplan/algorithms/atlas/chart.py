@@ -24,7 +24,7 @@ from pacplan.engine.calls import (
     call_model,
     count_actions,
 )
-from pacplan.engine.graph import MergeTable, has_room, merge
+from pacplan.engine.merge_table import MergeTable, has_room, merge
 from pacplan.engine.promises import OUTSIDE
 
 # Columns of functions: that of the end, and that of state n is n + 1.

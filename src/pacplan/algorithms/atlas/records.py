@@ -5,8 +5,8 @@ import numpy as np
 from pacplan.algorithms.atlas.chart import CLAIM, LINK, PAIR, STATE
 from pacplan.algorithms.atlas.estimate import Estimate, Numbers, Values, estimate
 from pacplan.algorithms.atlas.problem import Design
-from pacplan.engine.graph import empty_table, grown
 from pacplan.engine.memory import MemoryBudget
+from pacplan.engine.merge_table import empty_table, grown
 
 # States, pairs and links that there is room for at first.
 _ROOM = 256

@@ -147,7 +147,7 @@ class Bracket(BettingPlanner):
 @episodes.make_root.register(Search)
 def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
     settings, actions = search.settings[0], search.root.size
-    root = search.tree.nodes[add_node(search.tree, state, actions, 0.0, 0.0)]
+    root = search.tree.nodes[add_node(search.tree, state, actions)]
     root.branch = NONE
     status = fill_in(search, model, 0, 0)
     for action in range(actions):
@@ -353,8 +353,3 @@ def _has_room(search: Any) -> bool:
         and search.scratch.size > settings.widest + steps
         and accounts_have_room(search)
     )
-
-
-@episodes.record.register(Search)
-def _record(search: Any) -> None:
-    episodes.add_point(search, largest_gap(search, search.decision[0].best))

@@ -74,7 +74,7 @@ def note_outcome(
             outcome = tree.nodes[outcome].sibling
         if seen < search.problem[0].successors:
             pair.drift += gamma * (top - most)
-    child, new, status = follow(search, model, at, link, successor, ended, h, most, 0.0)
+    child, new, status = follow(search, model, at, link, successor, ended, h)
     if status != CHUNK_DONE:
         return NONE, 0.0, status
     node, drift = tree.nodes[child], 0.0

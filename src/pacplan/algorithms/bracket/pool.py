@@ -23,8 +23,8 @@ from pacplan.algorithms.bracket.constants import (
 )
 from pacplan.compiled.jit import called, inlined
 from pacplan.engine.calls import halted
-from pacplan.engine.graph import MergeTable, empty_table, find, grown, merge
 from pacplan.engine.memory import MemoryBudget
+from pacplan.engine.merge_table import MergeTable, empty_table, find, grown, merge
 from pacplan.engine.root_rules import largest
 from pacplan.engine.tree import NONE
 

@@ -142,7 +142,6 @@ DECISION = np.dtype(
 class Search:
     """What Bracket's episodes work on."""
 
-    points: NDArray[np.float64]  # of the curve
     bets: NDArray[np.float64]  # bets[pair, j]: S_j, on its weight
     opening: NDArray[np.float64]  # what S_j starts from
     stakes: NDArray[np.float64]  # stakes[h, j]: a_j

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 class BracketSearch(BettingSearch):
     """One search: the tree with its bets, the root's accounts, and the pool."""
 
-    notes = False
     derived = frozenset({"opening", "stakes"})
 
     def __init__(self, planner: "Bracket", query: Query, session: Session) -> None:

@@ -130,7 +130,7 @@ def _plant(search: Any, model: Any, state: int) -> int:
     span = leaf_value(search, model, 0, state)
     if np.isnan(span):
         return int(break_promise(search, BAD_ANSWER, state, 0, 0, 0.0))
-    at = add_node(search.tree, state, root.size, 0.0, 0.0)
+    at = add_node(search.tree, state, root.size)
     task.most_actions = root.size
     for h in range(1, settings.horizon):
         search.levels[h].actions = root.size

@@ -112,7 +112,7 @@ class Planner:
             OSError: the first checkpoint, at the start, cannot be written.
         """
         check_model(model)
-        limits = Limits.checked(budget, time_limit, callback, memory_limit, on_interrupt)
+        limits = Limits(budget, time_limit, callback, memory_limit, on_interrupt)
         if checkpoint is not None:
             checkpoint = Path(checkpoint)
             check_place(checkpoint)
@@ -161,7 +161,7 @@ class Planner:
         """
         check_model(model)
         saved = Checkpoint.read(path)
-        limits = Limits.checked(saved.budget, time_limit, callback, memory_limit, on_interrupt)
+        limits = Limits(saved.header["budget"], time_limit, callback, memory_limit, on_interrupt)
         task = Task(
             model,
             saved.state(model),
@@ -221,7 +221,7 @@ class Planner:
             continue.
         """
         check_model(model)
-        Limits.checked(budget, time_limit, None, memory_limit)
+        Limits(budget, time_limit, None, memory_limit)
         planner = self
         if checks.choice("spread", spread, ("none", "union")) == "union":
             delta = getattr(self, "delta", None)

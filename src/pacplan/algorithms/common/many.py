@@ -15,7 +15,7 @@ import numpy as np
 
 from pacplan.core import checks
 from pacplan.core.notes import lost, shown
-from pacplan.engine.interrupts import Interrupt, enclosing, interrupts, remember
+from pacplan.engine.interrupts import Interrupt, ctrl_c, interrupts
 from pacplan.engine.seeds import Seed, seed_sequence
 from pacplan.parallel.batches import in_order
 from pacplan.parallel.pools import (
@@ -179,8 +179,7 @@ class _Job:
 
     def __call__(self, task: _Task) -> Plan | Exception | None:
         """The plan of a state, or what it raised; None if Ctrl-C came before it began."""
-        outer = enclosing()
-        if outer is not None and outer.requested:
+        if ctrl_c.enclosing is not None and ctrl_c.enclosing.requested:
             return None
         state, seed = task
         try:
@@ -223,8 +222,7 @@ def _outcomes(
             with interrupts(raises, interrupt.request):
                 future = next(futures, None)
                 outcome = None if future is None else _result(future)
-            heard.requested = interrupt.requested
-            remember(heard.requested)
+            heard.requested = ctrl_c.absorbed = interrupt.requested
             if outcome is None:
                 break
             advance(1)

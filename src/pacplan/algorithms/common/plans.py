@@ -77,7 +77,7 @@ def estimates_plan(
     """
     values = search.values.copy()
     best = search.recommended()
-    search.tree.close(search.reader(), search.acting_nodes())
+    search.close_tree()
     action = query.actions[best]
     proof = f"{type(planner).__name__} gives no guarantee." if guarantee is None else guarantee
     return _plan(
@@ -154,7 +154,7 @@ def bounded_plan(
         value = max(min(float(best), high), low)
     if stopped_by == "rule" and proven:
         stopped_by = "certified"
-    search.tree.close(search.reader(), search.acting_nodes())
+    search.close_tree()
     gaps, ruled_out = search.verdicts(snapshot.lower, snapshot.upper)
     diagnosis = None
     if stopped_by == "certified":
@@ -191,10 +191,10 @@ def bounded_plan(
 def _curve(search: Any, snapshot: Snapshot) -> Curve:
     """The curve of the search, up to where it stands."""
     assert snapshot.lower is not None and snapshot.upper is not None
-    curve = search.curve()
-    points = int(np.searchsorted(curve.calls, snapshot.samples))  # What was noted now is not repeated.
+    calls, _, lower, upper = search.curve()
+    points = int(np.searchsorted(calls, snapshot.samples))  # What was noted now is not repeated.
     return Curve(
-        samples=np.append(curve.calls[:points], snapshot.samples),
-        lower=np.vstack([curve.lower[:points], snapshot.lower]),
-        upper=np.vstack([curve.upper[:points], snapshot.upper]),
+        samples=np.append(calls[:points], snapshot.samples),
+        lower=np.vstack([lower[:points], snapshot.lower]),
+        upper=np.vstack([upper[:points], snapshot.upper]),
     )

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from pacplan.algorithms.mdp_gape.graph import Graph
 from pacplan.bounds.bernoulli import MOST_KEPT, kl_upper_from, share_upper, warm_start
 from pacplan.bounds.simplex import ball_max, ball_min, one_seen_max
 from pacplan.bounds.thresholds import (
@@ -15,7 +16,6 @@ from pacplan.bounds.thresholds import (
     TRANSITION_SHRINK,
 )
 from pacplan.compiled.jit import inlined
-from pacplan.engine.graph import Graph
 from pacplan.engine.tree import NONE, TreeArrays
 
 

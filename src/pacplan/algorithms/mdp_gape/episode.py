@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pacplan.algorithms.mdp_gape.bounds import refresh_node, refresh_pair
+from pacplan.algorithms.mdp_gape.graph import Graph, canonical, graph_has_room, join
 from pacplan.algorithms.mdp_gape.sweep import decide, satisfied, sweep_graph
 from pacplan.compiled.jit import inlined
 from pacplan.engine import episodes
 from pacplan.engine.calls import CHUNK_DONE, break_promise, follow
-from pacplan.engine.graph import Graph, canonical, graph_has_room, join
 from pacplan.engine.promises import BAD_ANSWER, REWARD_VARIES
-from pacplan.engine.root_rules import gap_of
 from pacplan.engine.search import kernel_arrays
-from pacplan.engine.tree import NONE, add_node, add_pair, untried_action
+from pacplan.engine.tree import NONE, add_node, add_pair, set_bounds, untried_action
 from pacplan.models import handles
 
 
@@ -26,7 +25,6 @@ from pacplan.models import handles
 class Search:
     """What MDP-GapE's episodes work on."""
 
-    points: NDArray[np.float64]  # of the curve
     graph: Graph | None  # None if nodes are not merged
     epsilon: float
     tie: float  # bounds that differ by less are tied
@@ -71,7 +69,8 @@ def _add_unvisited(search: Any, at: int, action: int, h: int) -> int:
 @episodes.make_root.register(Search)
 def _make_root(search: Any, model: Any, state: int, ties: Any) -> int:
     values = search.values[search.problem[0].horizon]
-    add_node(search.tree, state, search.root.size, values.node_upper, values.node_lower)
+    add_node(search.tree, state, search.root.size)
+    set_bounds(search.tree, 0, values.node_upper, values.node_lower)
     status = _tighten(search, model, 0, 0)
     join(search.graph, 0, state, 0, False)
     for action in range(search.root.size):
@@ -97,11 +96,6 @@ def _finished(search: Any, model: Any, most_calls: int, ties: Any) -> bool:
         sweep_graph(search.graph, search, ties)
     decide(search, ties)
     return satisfied(search)
-
-
-@episodes.record.register(Search)
-def _record(search: Any) -> None:
-    episodes.add_point(search, gap_of(search.root.upper, search.root.lower, search.decision[0].best))
 
 
 @episodes.select.register(Search)
@@ -131,11 +125,10 @@ def _transition(
     if h + 1 == problem.horizon:
         return NONE, CHUNK_DONE
     after = search.values[problem.horizon - h - 1]
-    child, new, status = follow(
-        search, model, step.node, step.pair, successor, ended, h, after.node_upper, after.node_lower
-    )
+    child, new, status = follow(search, model, step.node, step.pair, successor, ended, h)
     if status == CHUNK_DONE and new:
         if not ended:
+            set_bounds(search.tree, child, after.node_upper, after.node_lower)
             status = _tighten(search, model, child, h + 1)
         join(search.graph, child, successor, h + 1, ended)
     return child, status

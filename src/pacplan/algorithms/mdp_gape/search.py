@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from pacplan.algorithms.common.horizons import split
 from pacplan.algorithms.mdp_gape import episode
+from pacplan.algorithms.mdp_gape.graph import empty_graph, grown_graph
 from pacplan.algorithms.mdp_gape.sweep import plug_in, sweep
 from pacplan.bounds import thresholds as exploration
 from pacplan.bounds.intervals import mean_interval
 from pacplan.bounds.thresholds import Setting
 from pacplan.compiled.tiered import ready, run
-from pacplan.engine.graph import empty_graph
 from pacplan.engine.query import Query
 from pacplan.engine.search import KernelSearch
 from pacplan.engine.search_tree import Evidence, Reader
@@ -83,8 +83,6 @@ def _merged_pairs(most: int, actions: int, successors: int, horizon: int) -> int
 class GapSearch(KernelSearch):
     """One search: the thresholds' table, the root's actions and the next decision."""
 
-    notes = False
-
     seconds_a_node = 8e-8
     derived = frozenset({"values", "radii", "shares", "ball"})
 
@@ -145,7 +143,11 @@ class GapSearch(KernelSearch):
             run(sweep, len(self.tree), self.kernel_state(), self._ties)
 
     def make_room(self, episodes: int) -> None:
-        """Make room, in the table of radii, for as many more visits to a pair."""
+        """Make room, in the table of radii, for as many more visits to a pair, and in the graph."""
+        graph = self.arrays["graph"]
+        if graph is not None:
+            needed = episodes * self.horizon + 1
+            self.arrays["graph"] = grown_graph(graph, len(self.tree.arrays.nodes), needed, self.memory)
         self.table.extend(int(self.report["episodes"]) + episodes + 2)
         self.arrays["radii"], self.arrays["shares"] = self.table.rows, self.table.shares
         if self.report["episodes"] > 0:
@@ -162,6 +164,10 @@ class GapSearch(KernelSearch):
     def _merged_state(self) -> Any:
         """As `kernel_state`, with an empty graph in place of none."""
         return self.kernel_state()._replace(graph=self.arrays["graph"] or empty_graph(0))
+
+    def acting_nodes(self) -> NDArray[np.int32] | None:
+        """By node, the one that holds its state's actions, if equal states are merged."""
+        return None if self.arrays["graph"] is None else self.arrays["graph"].canonical
 
     def reader(self) -> Reader:
         """Pairs hold the sum of their rewards, or the mean if it was revealed, and bounds."""

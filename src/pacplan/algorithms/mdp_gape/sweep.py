@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from pacplan.algorithms.mdp_gape.bounds import refresh_node, refresh_pair
+from pacplan.algorithms.mdp_gape.graph import Graph, canonical
 from pacplan.compiled.jit import inlined, kernel
 from pacplan.compiled.reference import refer
 from pacplan.engine.calls import halted
-from pacplan.engine.graph import Graph, canonical
 from pacplan.engine.root_rules import argmax_at_random, best_and_challenger, gap_of, largest, wider
 from pacplan.engine.tree import NONE
 

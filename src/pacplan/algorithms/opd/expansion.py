@@ -17,7 +17,7 @@ from pacplan.engine.calls import (
     count_actions,
     draw_counted,
 )
-from pacplan.engine.graph import MergeTable, find, has_room, merge
+from pacplan.engine.merge_table import MergeTable, find, has_room, merge
 from pacplan.engine.promises import BAD_ANSWER, FALSE_BOUND, REWARD_VARIES, TOO_MANY_SUCCESSORS
 from pacplan.engine.root_rules import largest, least_gap
 from pacplan.engine.search import kernel_arrays
@@ -90,7 +90,7 @@ def _make_root(search: Any, model: Any, state: int) -> int:
     """Make the root."""
     if search.tree.used[0] > 0:
         return CHUNK_DONE
-    at = add_node(search.tree, state, search.calls.size, 0.0, 0.0)
+    at = add_node(search.tree, state, search.calls.size)
     status = _place(search, model, at, NONE, 0)
     root = search.tree.nodes[at]
     search.upper[:] = root.upper
@@ -370,7 +370,7 @@ def _add_outcome(search: Any, model: Any, link: int) -> int:
         actions, status = count_actions(search, model, pair.successor, depth)
         if status != CHUNK_DONE:
             return status
-    child = add_node(tree, 0 if pair.ended else pair.successor, actions, 0.0, 0.0)
+    child = add_node(tree, 0 if pair.ended else pair.successor, actions)
     tree.nodes[child].count = 1
     link_child(tree, link, child)
     return int(_place(search, model, child, link, depth))

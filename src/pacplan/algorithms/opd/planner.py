@@ -27,7 +27,7 @@ from pacplan.algorithms.opd import expansion
 from pacplan.core import checks
 from pacplan.engine import steps
 from pacplan.engine.driver import Limits, Snapshot
-from pacplan.engine.graph import empty_table, grown
+from pacplan.engine.merge_table import empty_table, grown
 from pacplan.engine.query import Query
 from pacplan.engine.search import losses
 from pacplan.engine.search_tree import Reader
@@ -195,7 +195,7 @@ class SequenceSearch(EstimateSearch):
         widest = max(self._most_actions, int(self.tree.nodes["actions"].max(initial=0)))
         expansions = max(1, 4096 // widest, len(self.tree) // (4 * widest))
         more = expansions * widest
-        self.tree.reserve(more, more, self.memory)
+        self.grow_tree(more, more)
         arrays = self.arrays
         arrays["known"] = grown(arrays["known"], expansions, self.memory)
         if arrays["merges"]:
